@@ -1,0 +1,52 @@
+// Attention over the chosen keys: out = softmax(q K^T / sqrt(head width)) V, head by head, the same keys for all heads.
+//
+// One operation serves encoder, decoder and cross attention, dense and sparse: a query names the keys that it sees and
+// the list that selection made. The result of a query depends on its own keys alone, summed in ascending order of
+// position in blocks fixed by its own length, never on the rows beside it. No score matrix is ever materialised.
+
+#pragma once
+
+#include "engine/attention/keys.h"
+#include "engine/attention/kv_store.h"
+#include "engine/backend/rows.h"
+
+namespace salient {
+
+class ThreadPool;
+
+struct AppendKeyValueArgs {
+  Rows rows;
+  const float* key_value = nullptr;  // [rows.capacity, 2 * width] K then V, positions applied; row i belongs to rows[i]
+  KvPages store;
+  int32_t layer = 0;
+  const KeyView* views = nullptr;      // [.] by row number
+  const int32_t* positions = nullptr;  // [.] by row number
+};
+
+// What attention and selection read for a query, added up over the layers that ran.
+struct AttentionTally {
+  int64_t visible = 0;   // keys the query could see, a layer
+  int64_t attended = 0;  // keys it read, a layer
+  int64_t executed = 0;  // keys the kernel worked on, masked and padded ones included, a layer
+  int64_t scored = 0;    // keys that a selection layer scored
+};
+
+struct AttendArgs {
+  Rows rows;
+  const float* queries = nullptr;  // [rows.capacity, width], positions applied; row i belongs to rows[i]
+  int32_t heads = 0;
+  KvPages store;
+  int32_t layer = 0;
+  const KeyView* views = nullptr;   // [.] by row number
+  const KeyList* lists = nullptr;   // [.] by row number; null: every query reads all it sees
+  float* output = nullptr;          // [rows.capacity, width]
+  AttentionTally* tallies = nullptr;  // [.] by row number, added to; null: not counted
+};
+
+void AppendKeyValueReference(const AppendKeyValueArgs& args);
+void AttendReference(const AttendArgs& args);
+
+void AppendKeyValueCpu(const AppendKeyValueArgs& args, ThreadPool& pool);
+void AttendCpu(const AttendArgs& args, ThreadPool& pool);
+
+}  // namespace salient

@@ -1,0 +1,61 @@
+// The seam between what a model computes and what computes it: a device's memory and a small table of operations.
+//
+// Code above the seam (engine/model, engine/decode) is a sequence of these calls. It passes pointers into device
+// memory and never reads through them except where host_addressable() holds; what depends on data (which rows are
+// still active, which keys were chosen) is passed from operation to operation on the device. A backend is used by one
+// thread at a time. Each operation's contract is in its own header, beside its plain reference.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/attention/attend.h"
+#include "engine/attention/select.h"
+#include "engine/backend/memory.h"
+#include "engine/linear/linear.h"
+#include "engine/norm/norm.h"
+#include "engine/search/candidates.h"
+
+namespace salient {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // For people: "reference", "cpu int8 (amx)".
+  virtual std::string Name() const = 0;
+  virtual DeviceMemory& memory() = 0;
+  virtual bool host_addressable() const = 0;
+  // What K and V are stored as.
+  virtual ElementType kv_type() const = 0;
+
+  virtual std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) = 0;
+
+  virtual void Embed(const EmbedArgs& args) = 0;
+  virtual void LayerNorm(const LayerNormArgs& args) = 0;
+  virtual void Linear(const LinearArgs& args) = 0;
+  virtual void Rotate(const RotateArgs& args) = 0;
+  virtual void AppendKeyValue(const AppendKeyValueArgs& args) = 0;
+  virtual void AppendSelection(const AppendSelectionArgs& args) = 0;
+  virtual void Select(const SelectArgs& args) = 0;
+  virtual void Attend(const AttendArgs& args) = 0;
+  virtual void TopProbability(const TopProbabilityArgs& args) = 0;
+  virtual void Candidates(const CandidatesArgs& args) = 0;
+
+  template <typename T>
+  DeviceArray<T> Array(size_t size) {
+    return DeviceArray<T>(memory(), size);
+  }
+};
+
+// Readable scalar code in fp32: the oracle of every test.
+std::unique_ptr<Backend> MakeReferenceBackend();
+
+struct CpuOptions {
+  int threads = 0;  // 0: one a core that this process may use
+  ComputeType compute = ComputeType::kAuto;
+};
+std::unique_ptr<Backend> MakeCpuBackend(const CpuOptions& options);
+
+}  // namespace salient

@@ -1,0 +1,56 @@
+// Memory that a backend owns: allocated on its device, freed there, never touched by another backend.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace salient {
+
+// Allocates and frees one device's memory. A backend owns one; it must outlive every DeviceArray made from it.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  // At least `bytes` bytes, zeroed, aligned to 64. Never null: running out of memory ends the process, because every
+  // large allocation happens at start-up, within the budget that was asked for.
+  virtual void* Allocate(size_t bytes) = 0;
+  virtual void Free(void* pointer, size_t bytes) = 0;
+
+  virtual void CopyToDevice(void* device, const void* host, size_t bytes) = 0;
+  virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;
+};
+
+// A fixed number of Ts in device memory. Movable, not copyable. On a device with host-addressable memory (every CPU
+// backend) data() may be dereferenced by the host; elsewhere only kernels may.
+template <typename T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  DeviceArray(DeviceMemory& memory, size_t size)
+      : memory_(&memory), data_(static_cast<T*>(memory.Allocate(size * sizeof(T)))), size_(size) {}
+  DeviceArray(DeviceArray&& other) noexcept { *this = std::move(other); }
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~DeviceArray() {
+    if (data_ != nullptr) memory_->Free(data_, size_ * sizeof(T));
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  DeviceMemory* memory_ = nullptr;
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace salient

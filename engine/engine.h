@@ -1,0 +1,139 @@
+// The engine: documents in, translations and their cost out, many at once, batched step by step.
+//
+// One Engine serves one model. Submit cuts the document into segments, tokens and windows in the caller's thread, puts
+// the windows into a bounded queue, and returns; a thread of the engine's own runs the step loop. Documents join
+// between steps and leave as they finish; no document waits for another's end, and none changes another's result.
+//
+//   auto engine = Engine::Create({.model_folder = "models/en-de"});
+//   auto ticket = (*engine)->Submit(request, listener);   // listener hears of segments, then of the end
+//   (*ticket)->Cancel();                                  // stops within one step
+//
+// Thread safety: all methods may be called from any thread, listeners' methods are called from the engine's thread and
+// must not block; Submit and Cancel may be called from within them.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/cost/report.h"
+#include "engine/linear/linear.h"
+#include "engine/model/config.h"
+#include "engine/options/operating_points.h"
+#include "engine/options/options.h"
+#include "engine/text/document.h"
+
+namespace salient {
+
+struct EngineOptions {
+  std::string model_folder;
+  std::string device = "auto";  // auto, cpu, cuda, reference
+  ComputeType compute = ComputeType::kAuto;
+  int threads = 0;                  // CPU threads; 0: one a core
+  int32_t max_rows = 64;            // hypotheses decoded in one step
+  int32_t encode_tokens = 2048;     // source tokens encoded between two decoding steps; one window at least
+  int64_t kv_bytes = 1LL << 30;     // memory for keys and values of all documents in flight
+  int32_t max_queued_documents = 256;
+  int64_t max_document_bytes = 4 << 20;
+};
+
+struct TranslationRequest {
+  std::string text;  // UTF-8
+  Segmentation segmentation = Segmentation::kSentences;
+  TranslationOptions options;
+  absl::Time deadline = absl::InfiniteFuture();
+};
+
+struct TokenTrace {
+  std::string piece;
+  int32_t exit_layer = 0;
+  double probability = 0;
+  std::vector<int32_t> selected;
+};
+
+struct TranslatedSegment {
+  int32_t index = 0;
+  std::string source, text;
+  double score = 0;
+  int32_t source_tokens = 0, target_tokens = 0;
+  bool length_limited = false;
+  std::vector<TokenTrace> trace;
+};
+
+struct TranslationResult {
+  std::string text;
+  std::vector<TranslatedSegment> segments;
+  std::vector<std::string> alternatives;
+  CostReport report;
+  TranslationOptions used;  // defaults filled in
+};
+
+struct TranslationProgress {
+  int32_t segments_done = 0, segments_total = 0, target_tokens = 0;
+  bool queued = false;
+};
+
+// Hears of one translation, in this order: OnProgress and OnSegment as often as there is something to tell, then
+// OnDone once and nothing after it. Segments come in the order of the document; with a beam, a window's segments come
+// when the window is finished.
+class TranslationListener {
+ public:
+  virtual ~TranslationListener() = default;
+  virtual void OnSegment(const TranslatedSegment&) {}
+  virtual void OnProgress(const TranslationProgress&) {}
+  virtual void OnDone(absl::StatusOr<TranslationResult> result) = 0;
+};
+
+// A translation in flight. Dropping the ticket does not cancel it.
+class TranslationTicket {
+ public:
+  virtual ~TranslationTicket() = default;
+  virtual void Cancel() = 0;  // OnDone(CANCELLED) follows within one step, unless it is done already
+};
+
+// What the engine is doing now, for gauges.
+struct EngineStatus {
+  int32_t documents_running = 0, documents_waiting = 0;
+  int32_t rows = 0;  // in the last step
+  int64_t kv_bytes_used = 0, kv_bytes_total = 0;
+};
+
+// Told of every step; for histograms. Called from the engine's thread.
+class EngineObserver {
+ public:
+  virtual ~EngineObserver() = default;
+  virtual void OnStep(int32_t rows, double seconds) = 0;
+};
+
+struct ModelInfo {
+  ModelConfig config;
+  int64_t parameters = 0;
+  std::string device;
+  std::string description;  // the first paragraph of the folder's README.md
+  std::vector<OperatingPoint> operating_points;
+};
+
+class Engine {
+ public:
+  // Fails with a status that names the file and what is wrong with it; never crashes on a bad model folder.
+  static absl::StatusOr<std::unique_ptr<Engine>> Create(const EngineOptions& options,
+                                                        EngineObserver* observer = nullptr);
+  virtual ~Engine() = default;  // cancels what is in flight, then joins
+
+  // INVALID_ARGUMENT for options or text that cannot be; RESOURCE_EXHAUSTED if the queue is full or the document
+  // could never fit into kv_bytes. OnDone is called for every successful Submit and for no other.
+  virtual absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(
+      TranslationRequest request, std::shared_ptr<TranslationListener> listener) = 0;
+
+  virtual const ModelInfo& info() const = 0;
+  virtual EngineStatus status() const = 0;
+
+  // Submits and waits.
+  absl::StatusOr<TranslationResult> Translate(TranslationRequest request);
+};
+
+}  // namespace salient

@@ -1,0 +1,75 @@
+// The shape of a model, as config.json in its folder says it. The training code writes the same fields
+// (training/salient/config.py).
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/linear/linear.h"
+#include "engine/options/options.h"
+#include "engine/search/candidates.h"
+
+namespace salient {
+
+// Where a layer's feed-forward block comes from (One Wide FFN, arXiv 2309.01826).
+enum class FeedForwardKind { kOwn, kShared, kEncoder, kNone };
+
+struct StackConfig {
+  int32_t layers = 0;
+  FeedForwardKind ffn = FeedForwardKind::kOwn;
+  int32_t ffn_width = 0;  // of the block that is used; 0 for kNone
+};
+
+enum class EmbeddingPosition { kNone, kSinusoidal, kSegmentSinusoidal };
+enum class CrossPosition { kNone, kSegmentRotary };
+
+struct SelectionConfig {
+  int32_t width = 0;  // ds
+  int32_t min_keys = 0;
+  // By Module: r consecutive layers share a selection layer, and k of eq. 7 as learned, one a selection layer.
+  std::array<int32_t, kModules> group = {};
+  std::array<std::vector<double>, kModules> key_fraction;
+};
+
+struct ModelConfig {
+  std::string name, source_language, target_language;
+  int32_t vocab_size = 0, d_model = 0, heads = 0;
+  StackConfig encoder, decoder;
+  bool pre_norm = true;
+  Activation activation = Activation::kRelu;
+  float layer_norm_epsilon = 1e-5f;
+  bool scale_embeddings = true;
+  EmbeddingPosition embedding_position = EmbeddingPosition::kNone;
+  bool self_rotary = false;
+  CrossPosition cross_position = CrossPosition::kNone;
+  float rotary_base = 10000.0f;
+
+  bool has_selection = false;
+  SelectionConfig selection;
+
+  bool has_exits = false;  // a classifier at every decoder layer
+  bool tied_classifiers = true;
+  bool sequence_head = false, multinomial_head = false, geometric_head = false;
+
+  SpecialTokens tokens;
+  int32_t window = 0;  // the most source tokens, separators included, in one pass
+
+  int32_t head_width() const { return d_model / heads; }
+  int32_t layers(Module module) const { return module == Module::kEncoder ? encoder.layers : decoder.layers; }
+  int32_t group_size(Module module) const { return selection.group[static_cast<int>(module)]; }
+  // Selection layers of a module: one for every `group` layers, the last group possibly smaller (eq. 8).
+  int32_t groups(Module module) const {
+    return has_selection ? (layers(module) + group_size(module) - 1) / group_size(module) : 0;
+  }
+
+  // Parses and checks config.json: every error names the field, what it is and what is allowed. Sizes are bounded, so
+  // that no configuration makes the engine allocate absurd amounts.
+  static absl::StatusOr<ModelConfig> Parse(std::string_view json);
+};
+
+}  // namespace salient

@@ -1,0 +1,41 @@
+// Reads tensors from safetensors files: one `model.safetensors`, or shards with `model.safetensors.index.json`.
+//
+// Files come from outside: the header is fully checked (size, JSON, names, types, bounds, overlap) before any tensor
+// is touched, and every error names the file and the tensor.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace salient {
+
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<float> values;  // row-major, widened to fp32
+
+  int64_t elements() const { return static_cast<int64_t>(values.size()); }
+};
+
+// Tensors by name.
+class TensorFile {
+ public:
+  // `folder` holds model.safetensors or an index of shards. Types F32, F16, BF16, and I8 with a companion tensor
+  // "<name>.scale" (one F32 value a row) are widened to fp32.
+  static absl::StatusOr<TensorFile> Load(const std::string& folder);
+  static absl::StatusOr<std::map<std::string, Tensor>> Parse(std::string_view bytes, const std::string& file_name);
+
+  // NOT_FOUND or INVALID_ARGUMENT that names the tensor and both shapes.
+  absl::StatusOr<const Tensor*> Get(const std::string& name, const std::vector<int64_t>& shape) const;
+  bool Has(const std::string& name) const { return tensors_.contains(name); }
+  int64_t parameters() const;
+
+ private:
+  std::map<std::string, Tensor> tensors_;
+};
+
+}  // namespace salient

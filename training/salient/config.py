@@ -1,0 +1,115 @@
+"""The shape of a model: what `config.json` in a model folder says, as Python values.
+
+The engine reads the same file (engine/model/config.h); the field names are the contract between the two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FORMAT = "salient-model/1"
+
+
+@dataclass
+class FeedForward:
+    """One Wide FFN (arXiv 2309.01826): a layer's feed-forward block is its own, shared, the encoder's, or absent."""
+
+    kind: str = "own"  # own | shared | none; the decoder also knows "encoder": the encoder's shared block
+    width: int = 2048
+
+
+@dataclass
+class Stack:
+    layers: int = 6
+    ffn: FeedForward = field(default_factory=FeedForward)
+
+
+@dataclass
+class Positions:
+    embedding: str = "segment_sinusoidal"  # none | sinusoidal | segment_sinusoidal: offset within the segment
+    self_attention: str = "rotary"  # none | rotary: distance in tokens
+    cross_attention: str = "segment_rotary"  # none | segment_rotary: distance in segments
+    rotary_base: float = 10000.0
+
+
+@dataclass
+class Selection:
+    """Sparse selection attention (arXiv 2309.14174); one selection layer for every `group` consecutive layers."""
+
+    width: int = 64
+    min_keys: int = 10
+    group: dict[str, int] = field(default_factory=lambda: {"encoder": 3, "decoder": 3, "cross": 3})
+    # k of eq. 7 as learned, a value a selection layer; 1 means "everything" and is where training starts.
+    key_fraction: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass
+class Exits:
+    """Adaptive-depth decoding (arXiv 1910.10073): a classifier at every decoder layer, and the halting heads trained."""
+
+    classifier: str = "tied"  # tied: the embedding matrix; untied: a matrix a layer
+    heads: list[str] = field(default_factory=list)  # of sequence, multinomial, geometric
+
+
+@dataclass
+class Tokens:
+    pad: int = 0
+    unk: int = 1
+    bos: int = 2
+    eos: int = 3
+    separator: int = 4
+
+
+@dataclass
+class ModelConfig:
+    name: str = "en-de"
+    source_language: str = "en"
+    target_language: str = "de"
+    vocab_size: int = 32000
+    d_model: int = 512
+    heads: int = 8
+    encoder: Stack = field(default_factory=Stack)
+    decoder: Stack = field(default_factory=Stack)
+    norm: str = "pre"  # pre | post
+    activation: str = "relu"  # relu | gelu | swish
+    layer_norm_epsilon: float = 1e-5
+    scale_embeddings: bool = True
+    positions: Positions = field(default_factory=Positions)
+    selection: Selection | None = field(default_factory=Selection)
+    exits: Exits | None = field(default_factory=Exits)
+    tokens: Tokens = field(default_factory=Tokens)
+    window: int = 1024  # the most source tokens, separators included, that one pass was trained on
+
+    def group_of(self, module: str) -> int:
+        return self.selection.group[module]
+
+    def selection_layers(self, module: str) -> list[int]:
+        """The layers that own a selection layer: the lowest of each group of r (eq. 8)."""
+        layers = (self.encoder if module == "encoder" else self.decoder).layers
+        return list(range(0, layers, self.group_of(module)))
+
+    def to_json(self) -> str:
+        return json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2)
+
+    @staticmethod
+    def from_json(text: str) -> "ModelConfig":
+        raw = json.loads(text)
+        if raw.pop("format", None) != FORMAT:
+            raise ValueError(f"config.json: format must be {FORMAT!r}")
+
+        def stack(value):
+            return Stack(value["layers"], FeedForward(**value["ffn"]))
+
+        raw["encoder"], raw["decoder"] = stack(raw["encoder"]), stack(raw["decoder"])
+        raw["positions"] = Positions(**raw["positions"])
+        raw["selection"] = Selection(**raw["selection"]) if raw.get("selection") else None
+        raw["exits"] = Exits(**raw["exits"]) if raw.get("exits") else None
+        raw["tokens"] = Tokens(**raw["tokens"])
+        return ModelConfig(**raw)
+
+    @staticmethod
+    def load(folder: str | Path) -> "ModelConfig":
+        return ModelConfig.from_json((Path(folder) / "config.json").read_text())

@@ -1,0 +1,55 @@
+"""Label-smoothed cross entropy over a large vocabulary, without ever holding a batch's logits."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+CHUNK = 512  # rows whose logits stay in the cache
+
+
+class SmoothedCrossEntropy(torch.autograd.Function):
+    """Sum over rows of -(1 - e) log p(target) - e mean_v log p(v), p = softmax(states weight^T + bias).
+
+    states [R, d], weight [V, d], bias [V], targets [R]; rows whose target is `ignored` count for nothing. Gradients are formed in the forward pass, a few rows at a
+    time, because keeping or recomputing R x V values costs more than all of the decoder's layers.
+    """
+
+    @staticmethod
+    def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, ignored: int) -> Tensor:
+        dtype = states.dtype  # bf16 states make bf16 products; sums stay in fp32
+        h, w = states.detach(), weight.detach().to(dtype)
+        d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight)
+        d_bias, total, vocabulary = torch.zeros_like(bias), 0.0, weight.shape[0]
+        for start in range(0, h.shape[0], CHUNK):
+            rows = h[start:start + CHUNK]
+            gold = targets[start:start + CHUNK].unsqueeze(1)
+            logits = torch.mm(rows, w.t()).float().add_(bias)
+            mean = logits.mean(1)
+            at_gold = logits.gather(1, gold).squeeze(1)
+            top = logits.amax(1, keepdim=True)
+            p = logits.sub_(top).exp_()
+            norm = p.sum(1, keepdim=True)
+            log_norm = (norm.log() + top).squeeze(1)
+            real = gold.ne(ignored).float()
+            total += float(((log_norm - (1 - smoothing) * at_gold - smoothing * mean) * real.squeeze(1)).sum())
+            p.div_(norm).sub_(smoothing / vocabulary)
+            p.scatter_add_(1, gold, torch.full_like(gold, smoothing - 1, dtype=p.dtype))
+            p.mul_(real)
+            d_bias += p.sum(0)
+            g = p.to(dtype)
+            d_states[start:start + CHUNK] = torch.mm(g, w)
+            d_weight += torch.mm(g.t(), rows)
+        ctx.save_for_backward(d_states, d_weight, d_bias)
+        return states.new_tensor(total, dtype=torch.float32)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        d_states, d_weight, d_bias = ctx.saved_tensors
+        return d_states * upstream.to(d_states.dtype), d_weight * upstream, d_bias * upstream, None, None, None
+
+
+def smoothed_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.1,
+                           ignored: int = 0) -> Tensor:
+    """The sum over rows, not the mean: `targets` equal to `ignored` (padding) contribute nothing."""
+    return SmoothedCrossEntropy.apply(states, weight, bias, targets, smoothing, ignored)

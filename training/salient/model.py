@@ -1,0 +1,295 @@
+"""The encoder-decoder with every mechanism in it: selection layers, an output classifier a layer, halting heads.
+
+Shapes: B documents, T target and S source positions, d the model's width. Positions past a document's end are padding
+and take part in nothing. The engine's counterpart is engine/model/; parameter names are the tensor names of
+`model.safetensors`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .config import ModelConfig
+from .depth import HaltingHeads
+from .selection import NEGATIVE, SelectionLayer, SelectionRun, rotate, supervision_loss, top_k_mask
+
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+
+
+def segment_of(tokens: Tensor, separator: int, *, inclusive: bool) -> tuple[Tensor, Tensor]:
+    """The ordinal of each position's segment and its offset within it.
+
+    On the source side a separator closes its segment; on the decoder's input side (`inclusive`) it is what the first
+    token of the next segment is predicted from, so that it opens that segment at offset 0, as BOS opens the first.
+    Both sides thus give the i-th token of a segment the same offset.
+    """
+    is_separator = tokens.eq(separator)
+    ordinal = is_separator.long().cumsum(-1)
+    if not inclusive:
+        ordinal = ordinal - is_separator.long()
+    position = torch.arange(tokens.shape[-1], device=tokens.device).expand_as(tokens)
+    opens = torch.ones_like(is_separator)
+    opens[..., 1:] = is_separator[..., 1:] if inclusive else is_separator[..., :-1]
+    start = torch.where(opens, position, torch.zeros_like(position)).cummax(-1).values
+    return ordinal, position - start
+
+
+def sinusoid(positions: Tensor, width: int) -> Tensor:
+    half = width // 2
+    frequency = 10000.0 ** (-torch.arange(half, dtype=torch.float32, device=positions.device) / half)
+    angle = positions.float().unsqueeze(-1) * frequency
+    return torch.cat((angle.sin(), angle.cos()), dim=-1)
+
+
+class Attention(nn.Module):
+    """Multi-head attention over the keys that the group's selection layer left.
+
+    One projection makes queries, keys and values of a self-attention; a cross-attention projects apart.
+    """
+
+    def __init__(self, config: ModelConfig, module: str, owns_selection: bool):
+        super().__init__()
+        d = config.d_model
+        self.config, self.module, self.cross = config, module, module == "cross"
+        if self.cross:
+            self.query, self.key_value = nn.Linear(d, d), nn.Linear(d, 2 * d)
+        else:
+            self.query_key_value = nn.Linear(d, 3 * d)
+        self.output = nn.Linear(d, d)
+        self.selection = SelectionLayer(d, config.selection.width) if owns_selection else None
+
+    @property
+    def rotary(self) -> bool:
+        p = self.config.positions
+        return (p.cross_attention if self.cross else p.self_attention) != "none"
+
+    def turn(self, x: Tensor, positions: Tensor) -> Tensor:
+        return rotate(x, positions, self.config.positions.rotary_base) if self.rotary else x
+
+    def project(self, queries_from: Tensor, keys_from: Tensor, q_at: Tensor, k_at: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values as [B, heads, L, d / heads], positions applied."""
+        h = self.config.heads
+        if self.cross:
+            q, (k, v) = self.query(queries_from), self.key_value(keys_from).chunk(2, -1)
+        else:
+            q, k, v = self.query_key_value(queries_from).chunk(3, -1)
+
+        def split(x):
+            return x.unflatten(-1, (h, -1)).transpose(-2, -3)
+
+        return self.turn(split(q), q_at.unsqueeze(-2)), self.turn(split(k), k_at.unsqueeze(-2)), split(v)
+
+    def forward(self, queries_from: Tensor, keys_from: Tensor, q_at: Tensor, k_at: Tensor, allowed: Tensor,
+                causal: bool, run: SelectionRun, shared: dict) -> Tensor:
+        """`shared` carries the group's set from its selection layer to the layers above it (eq. 8)."""
+        q, k, v = self.project(queries_from, keys_from, q_at, k_at)
+        if run.mode == "dense":
+            # Padding lies at the end, so that under a causal mask no real query sees it.
+            mask = None if causal else allowed.unsqueeze(1).expand(-1, 1, q.shape[-2], -1)
+            return self.output(self.merge(F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)))
+
+        scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+        attention = F.softmax(scores.masked_fill(~allowed.unsqueeze(1), NEGATIVE).float(), -1)
+        if self.selection is not None:
+            self.finish_group(run, shared)
+            qs = self.turn(self.selection.query(queries_from), q_at)
+            ks = self.turn(self.selection.key(keys_from), k_at)
+            shared.clear()
+            shared.update(module=self.module, scores=self.selection.scores(qs, ks), allowed=allowed, attention=[])
+            if run.mode == "select":
+                shared["mask"], shared["soft"] = self.select(shared["scores"], allowed, q_at, k_at, run)
+        shared["attention"].append(self.target(q, k, attention, allowed, run))
+        if run.mode == "select":
+            mask = shared["mask"].to(attention.dtype)
+            if run.straight_through:
+                mask = mask + shared["soft"] - shared["soft"].detach()  # (3)
+            weights = attention * mask.unsqueeze(1)
+            attention = weights / weights.sum(-1, keepdim=True).clamp_min(1e-9)
+        return self.output(self.merge(attention.to(v.dtype) @ v))
+
+    @staticmethod
+    def merge(x: Tensor) -> Tensor:
+        return x.transpose(-2, -3).flatten(-2)
+
+    def target(self, q: Tensor, k: Tensor, attention: Tensor, allowed: Tensor, run: SelectionRun) -> Tensor:
+        """What the selection layer learns to imitate: eq. 4, one softmax over the full width, or the mean of heads."""
+        if run.supervision == "group":
+            return attention.mean(1).detach()
+        joint = torch.einsum("bhqd,bhkd->bqk", q, k) / math.sqrt(self.config.d_model)
+        return F.softmax(joint.masked_fill(~allowed, NEGATIVE).float(), -1).detach()
+
+    def select(self, scores: Tensor, allowed: Tensor, q_at: Tensor, k_at: Tensor,
+               run: SelectionRun) -> tuple[Tensor, Tensor]:
+        if run.window is not None:
+            near = (q_at.unsqueeze(-1) - k_at.unsqueeze(-2)).abs() <= run.window // 2
+            mask = near & allowed
+        else:
+            index = len(run.kept.get(self.module, ()))
+            mask = top_k_mask(scores.detach().float(), allowed, run.fraction[self.module][index], run.min_keys)
+        real = allowed.any(-1)
+        run.note(run.kept, self.module,
+                 float((mask.float().sum(-1) / allowed.float().sum(-1).clamp_min(1)).expand_as(real)[real].mean()))
+        return mask, F.softmax(scores.masked_fill(~allowed, NEGATIVE).float(), -1)
+
+    @staticmethod
+    def finish_group(run: SelectionRun, shared: dict) -> None:
+        """Supervise the set just left behind, once all of its layers have shown their attention (eq. 4, 5)."""
+        if not shared.get("attention"):
+            return
+        allowed = shared["allowed"]
+        layers = shared["attention"] if run.supervision == "group" else shared["attention"][:1]
+        target = sum(layers) / len(layers)
+        run.loss = run.loss + supervision_loss(shared["scores"], target, allowed)
+        if "mask" in shared:
+            held = (target * shared["mask"]).sum(-1)
+            real = allowed.any(-1).expand_as(held)
+            run.note(run.captured, shared["module"], float(held[real].mean()))
+        shared.clear()
+
+
+class FeedForwardBlock(nn.Module):
+    """FFN(x) = act(x W1 + b1) W2 + b2."""
+
+    def __init__(self, d_model: int, width: int, activation: str):
+        super().__init__()
+        self.up, self.down = nn.Linear(d_model, width), nn.Linear(width, d_model)
+        self.activation = ACTIVATIONS[activation]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down(self.activation(self.up(x)))
+
+
+class Layer(nn.Module):
+    """Self-attention, cross-attention in a decoder, feed-forward; each with its residual and norm."""
+
+    def __init__(self, config: ModelConfig, index: int, is_decoder: bool, own_ffn: bool):
+        super().__init__()
+        module = "decoder" if is_decoder else "encoder"
+        stack = config.decoder if is_decoder else config.encoder
+
+        def owns(m):
+            return config.selection is not None and index in config.selection_layers(m)
+
+        def norm():
+            return nn.LayerNorm(config.d_model, eps=config.layer_norm_epsilon)
+
+        self.pre = config.norm == "pre"
+        self.self_attention, self.self_attention_norm = Attention(config, module, owns(module)), norm()
+        self.cross_attention = Attention(config, "cross", owns("cross")) if is_decoder else None
+        self.cross_attention_norm = norm() if is_decoder else None
+        has_ffn = stack.ffn.kind != "none"
+        self.ffn = FeedForwardBlock(config.d_model, stack.ffn.width, config.activation) if own_ffn else None
+        self.ffn_norm = norm() if has_ffn else None
+
+    def residual(self, x: Tensor, norm: nn.Module, block) -> Tensor:
+        return x + block(norm(x)) if self.pre else norm(x + block(x))
+
+
+class Transformer(nn.Module):
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        d, enc, dec = config.d_model, config.encoder, config.decoder
+        self.embedding = nn.Embedding(config.vocab_size, d)
+        self.encoder_layers = nn.ModuleList(
+            Layer(config, i, False, enc.ffn.kind == "own") for i in range(enc.layers))
+        self.decoder_layers = nn.ModuleList(
+            Layer(config, i, True, dec.ffn.kind == "own") for i in range(dec.layers))
+        self.encoder_ffn = FeedForwardBlock(d, enc.ffn.width, config.activation) if enc.ffn.kind == "shared" else None
+        self.decoder_ffn = FeedForwardBlock(d, dec.ffn.width, config.activation) if dec.ffn.kind == "shared" else None
+        pre = config.norm == "pre"
+
+        def norm():
+            return nn.LayerNorm(d, eps=config.layer_norm_epsilon) if pre else nn.Identity()
+
+        self.encoder_norm = norm()
+        # A state leaves the decoder through the norm of the layer that it leaves after; a post-norm state is normed.
+        self.exit_norms = nn.ModuleList(norm() for _ in range(dec.layers))
+        untied = config.exits is not None and config.exits.classifier == "untied"
+        self.exit_classifiers = nn.ModuleList(
+            nn.Linear(d, config.vocab_size, bias=False) for _ in range(dec.layers)) if untied else None
+        self.output_bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.halting = HaltingHeads(config) if config.exits is not None else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for name, p in self.named_parameters():
+            if p.dim() == 2:
+                nn.init.xavier_uniform_(p) if "embedding" not in name else nn.init.normal_(p, std=p.shape[1] ** -0.5)
+            elif name.endswith("bias"):
+                nn.init.zeros_(p)
+        depth = len(self.encoder_layers) + len(self.decoder_layers)
+        for layer in [*self.encoder_layers, *self.decoder_layers]:
+            for block in (layer.self_attention, layer.cross_attention):
+                if block is not None:
+                    block.output.weight.data.mul_(depth ** -0.5)
+            if layer.ffn is not None:
+                layer.ffn.down.weight.data.mul_(depth ** -0.5)
+
+    def embed(self, tokens: Tensor, offsets: Tensor) -> Tensor:
+        x = self.embedding(tokens)
+        if self.config.scale_embeddings:
+            x = x * math.sqrt(self.config.d_model)
+        kind = self.config.positions.embedding
+        if kind != "none":
+            at = offsets if kind == "segment_sinusoidal" else torch.arange(tokens.shape[-1], device=tokens.device)
+            x = x + sinusoid(at, self.config.d_model).to(x.dtype)
+        return x
+
+    def feed_forward(self, layer: Layer, x: Tensor, is_decoder: bool) -> Tensor:
+        if layer.ffn_norm is None:
+            return x
+        kind = (self.config.decoder if is_decoder else self.config.encoder).ffn.kind
+        block = layer.ffn if kind == "own" else self.encoder_ffn if kind == "encoder" or not is_decoder else self.decoder_ffn
+        return layer.residual(x, layer.ffn_norm, block)
+
+    def encode(self, source: Tensor, run: SelectionRun) -> Tensor:
+        """source [B, S] -> the encoder's output [B, S, d]."""
+        _, offsets = segment_of(source, self.config.tokens.separator, inclusive=False)
+        real = source.ne(self.config.tokens.pad)
+        at = torch.arange(source.shape[1], device=source.device).expand_as(source)
+        allowed = real.unsqueeze(1).expand(-1, source.shape[1], -1)
+        if run.mode != "dense":
+            allowed = allowed & real.unsqueeze(-1)  # a padding query selects nothing and supervises nothing
+        x, shared = self.embed(source, offsets), {}
+        for layer in self.encoder_layers:
+            x = layer.residual(x, layer.self_attention_norm,
+                               lambda y, a=layer.self_attention: a(y, y, at, at, allowed, False, run, shared))
+            x = self.feed_forward(layer, x, False)
+        Attention.finish_group(run, shared)
+        return self.encoder_norm(x)
+
+    def decode(self, target: Tensor, source: Tensor, memory: Tensor, run: SelectionRun) -> list[Tensor]:
+        """Teacher-forced target inputs [B, T] -> the states h^n after every layer, each [B, T, d]."""
+        separator, pad = self.config.tokens.separator, self.config.tokens.pad
+        source_segment, _ = segment_of(source, separator, inclusive=False)
+        target_segment, offsets = segment_of(target, separator, inclusive=True)
+        at = torch.arange(target.shape[1], device=target.device).expand_as(target)
+        causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool, device=target.device).tril().unsqueeze(0)
+        allowed_source = source.ne(pad).unsqueeze(1).expand(-1, target.shape[1], -1)
+        if run.mode != "dense":
+            real = target.ne(pad).unsqueeze(-1)
+            causal, allowed_source = causal & real, allowed_source & real
+        x, states, self_shared, cross_shared = self.embed(target, offsets), [], {}, {}
+        for layer in self.decoder_layers:
+            x = layer.residual(x, layer.self_attention_norm,
+                               lambda y, a=layer.self_attention: a(y, y, at, at, causal, True, run, self_shared))
+            x = layer.residual(x, layer.cross_attention_norm,
+                               lambda y, a=layer.cross_attention: a(y, memory, target_segment, source_segment,
+                                                                    allowed_source, False, run, cross_shared))
+            x = self.feed_forward(layer, x, True)
+            states.append(x)
+        Attention.finish_group(run, self_shared)
+        Attention.finish_group(run, cross_shared)
+        return states
+
+    def classifier(self, n: int) -> Tensor:
+        return self.embedding.weight if self.exit_classifiers is None else self.exit_classifiers[n].weight
+
+    def logits(self, n: int, state: Tensor) -> Tensor:
+        """p(y | h^n) before the softmax (eq. 3 of arXiv 1910.10073), n from 0."""
+        return F.linear(self.exit_norms[n](state), self.classifier(n), self.output_bias)

@@ -1,0 +1,103 @@
+"""Sparse selection attention: the masks, their supervision and adaptive sparsity (arXiv 2309.14174, eq. 1-8).
+
+A selection layer scores every key with one light head, keeps the best, and the full-width heads attend to those only.
+In training the set is made differentiable by the straight-through term of eq. 3 and pulled towards the real attention
+by a KL term; at inference the scores are integers, so that every backend picks the same keys.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+NEGATIVE = -1e9  # masks a score; finite, so that a fully masked row stays a number
+MODULES = ("encoder", "decoder", "cross")
+
+
+def rotate(x: Tensor, positions: Tensor, base: float) -> Tensor:
+    """Rotary embedding over the last dimension, halves paired: x [..., L, width], positions [..., L]."""
+    half = x.shape[-1] // 2
+    frequency = base ** (-torch.arange(half, dtype=torch.float32, device=x.device) / half)
+    angle = positions.float().unsqueeze(-1) * frequency
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+class SelectionLayer(nn.Module):
+    """Qs = Xq Wqs, Ks = Xk Wks (eq. 1). `key_scale` maps a key component to an int8 step; export calibrates it."""
+
+    def __init__(self, d_model: int, width: int):
+        super().__init__()
+        self.query = nn.Linear(d_model, width, bias=False)
+        self.key = nn.Linear(d_model, width, bias=False)
+        self.width = width
+        self.register_buffer("key_scale", torch.tensor(0.05))
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.transpose(-1, -2) / math.sqrt(self.width)
+
+    def integer_scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """What the engine ranks by. Keys share one step, so their products are comparable as integers; the step of a
+        query scales all of its scores alike and does not change their order."""
+        step = q.abs().amax(-1, keepdim=True).clamp_min(1e-20) / 127
+        qi = torch.clamp(torch.round(q / step), -127, 127)
+        ki = torch.clamp(torch.round(k / self.key_scale), -127, 127)
+        return qi.double() @ ki.double().transpose(-1, -2)
+
+
+@dataclass
+class SelectionRun:
+    """How one forward pass selects, and what it learned on the way.
+
+    mode: dense (no selection layers run), supervise (they run and learn, attention stays dense), select (eq. 1-3).
+    """
+
+    mode: str = "dense"
+    straight_through: bool = True
+    supervision: str = "group"  # own: eq. 4 on the layer itself; group: mean over the r layers that share the set
+    fraction: dict[str, list[float]] = field(default_factory=dict)  # k a selection layer
+    min_keys: int = 10
+    window: int | None = None  # a fixed window of that many keys around the query instead of top-k
+    loss: Tensor | float = 0.0  # sum over selection layers of KL(As, A)
+    captured: dict[str, list[float]] = field(default_factory=dict)  # sum over selected of A, a selection layer
+    kept: dict[str, list[float]] = field(default_factory=dict)  # keys kept over keys allowed
+
+    def note(self, book: dict[str, list[float]], module: str, value: float) -> None:
+        book.setdefault(module, []).append(value)
+
+
+def top_k_mask(scores: Tensor, allowed: Tensor, fraction: float, min_keys: int) -> Tensor:
+    """mask = top-k(As) (eq. 2): exactly max(min_keys, ceil(fraction n)) of the n allowed keys of each query, or all n.
+
+    Ties go to the lower index, as in the engine.
+    """
+    available = allowed.expand_as(scores).sum(-1, keepdim=True)
+    count = torch.ceil(available * fraction - 1e-6).clamp_min(min_keys).minimum(available)
+    order = scores.masked_fill(~allowed, -math.inf).argsort(-1, descending=True, stable=True)
+    rank = torch.empty_like(order).scatter_(-1, order, torch.arange(order.shape[-1], device=order.device).expand_as(order))
+    return rank < count
+
+
+def supervision_loss(selection_scores: Tensor, attention: Tensor, allowed: Tensor) -> Tensor:
+    """KL(As, A) of eq. 5, averaged over queries that have any key; gradients reach the selection layer only."""
+    log_as = F.log_softmax(selection_scores.masked_fill(~allowed, NEGATIVE).float(), dim=-1)
+    target = attention.detach().float()
+    kl = (target * (target.clamp_min(1e-9).log() - log_as)).masked_fill(~allowed, 0.0).sum(-1)
+    real = allowed.any(-1).expand_as(kl)
+    return kl[real].mean()
+
+
+def adapt_fraction(k: float, captured: float, target: float = 0.95, step: float = 0.001,
+                   least: float = 0.01, growing: bool = True) -> float:
+    """Adaptive sparsity (eq. 7): fewer keys while they hold more than `target` of the attention, else more.
+
+    `growing` is off while k is still large: the paper disables k + step there, as A is not yet settled.
+    """
+    if captured > target:
+        return max(least, k - step)
+    return min(1.0, k + step) if growing else k

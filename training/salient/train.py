@@ -1,0 +1,246 @@
+"""Trains a model in phases, each a run of this command on the last one's checkpoint.
+
+    base       dense attention, aligned training of every exit (eq. 4 of arXiv 1910.10073)
+    selection  selection layers: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
+    halting    the halting heads on the frozen model, against their oracles
+
+A phase lasts `--minutes` of wall-clock time, its learning rate follows that time, and it resumes from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from .config import ModelConfig, Selection
+from .data import BOS, Corpus, batches
+from .depth import geometric_loss, oracle
+from .loss import smoothed_cross_entropy
+from .model import Transformer
+from .optimiser import optimisers
+from .selection import MODULES, SelectionRun, adapt_fraction
+
+
+class Trainer:
+    def __init__(self, model: Transformer, options: argparse.Namespace):
+        self.model, self.options, self.config = model, options, model.config
+        self.step, self.elapsed = 0, 0.0
+        self.rng = random.Random(options.seed)
+        if options.phase == "halting":
+            for name, p in model.named_parameters():
+                p.requires_grad = name.startswith("halting.")
+        else:
+            for name, p in model.named_parameters():
+                p.requires_grad = not name.startswith("halting.") and (
+                    options.phase == "selection" or ".selection." not in name)
+        self.optimisers = optimisers(model, options.matrix_lr, options.lr)
+
+    def rate(self) -> float:
+        """Warm-up by steps, then flat, then linear to zero over the last share of the time."""
+        left = 1 - self.elapsed / (self.options.minutes * 60)
+        return min(1.0, (self.step + 1) / self.options.warmup) * max(0.0, min(1.0, left / self.options.cooldown))
+
+    def selection_run(self) -> SelectionRun:
+        if self.options.phase == "base" or self.config.selection is None:
+            return SelectionRun()
+        chosen = self.config.selection
+        # Halting heads see the states that they will meet: under selection and dense, batch by batch.
+        mode = "dense" if self.options.phase == "halting" and self.step % 2 else "select"
+        return SelectionRun(mode=mode, fraction=chosen.key_fraction, min_keys=chosen.min_keys,
+                            straight_through=not self.options.no_straight_through,
+                            supervision=self.options.supervision)
+
+    def translation_loss(self, source, target) -> tuple[torch.Tensor, SelectionRun]:
+        """Aligned training: the mean over exits of their losses, estimated by the last exit and one other."""
+        model, n = self.model, self.config.decoder.layers
+        run = self.selection_run()
+        states = model.decode(target[:, :-1], source, model.encode(source, run), run)
+        gold = target[:, 1:].flatten()
+        exits = [(n - 1, 1 / n)] + ([(self.rng.randrange(n - 1), (n - 1) / n)] if n > 1 else [])
+        loss = 0.0
+        for exit_layer, weight in exits:
+            rows = model.exit_norms[exit_layer](states[exit_layer]).flatten(0, 1)
+            if self.options.bf16:
+                rows = rows.to(torch.bfloat16)
+            total = smoothed_cross_entropy(rows, model.classifier(exit_layer), model.output_bias, gold,
+                                           self.options.label_smoothing, self.config.tokens.pad)
+            loss = loss + weight * total / gold.ne(self.config.tokens.pad).sum()
+            if exit_layer == n - 1:
+                self.last_exit_loss = float(total) / int(gold.ne(self.config.tokens.pad).sum())
+        return loss, run
+
+    def adapt(self, run: SelectionRun) -> None:
+        o = self.options
+        for module in MODULES:
+            for i, captured in enumerate(run.captured.get(module, ())):
+                k = self.config.selection.key_fraction[module][i]
+                self.config.selection.key_fraction[module][i] = adapt_fraction(
+                    k, captured, o.captured, o.k_step, growing=k < 0.5)
+
+    def halting_loss(self, source, target) -> torch.Tensor:
+        model, heads, o = self.model, self.model.halting, self.options
+        with torch.no_grad():
+            run = self.selection_run()
+            memory = model.encode(source, run)
+            states = model.decode(target[:, :-1], source, memory, run)
+            gold, real = target[:, 1:], target[:, 1:].ne(self.config.tokens.pad)
+            normed = [norm(h) for norm, h in zip(model.exit_norms, states)]
+            likelihood, correct = [], []
+            for n, h in enumerate(normed):
+                logits = F.linear(h, model.classifier(n), model.output_bias).float()
+                likelihood.append(logits.log_softmax(-1).gather(-1, gold.unsqueeze(-1)).squeeze(-1))
+                correct.append(logits.argmax(-1).eq(gold).float())
+            score = torch.stack(likelihood if o.oracle == "likelihood" else correct, -1)
+            a_token = oracle(score, real, o.penalty, sigma=o.sigma)
+            a_sequence = oracle(score, real, o.penalty, a_sequence=True)
+            source_real = source.ne(self.config.tokens.pad).unsqueeze(-1)
+            mean = (memory * source_real).sum(1) / source_real.sum(1)
+        loss = torch.zeros(())
+        if heads.sequence is not None:
+            loss = loss + F.cross_entropy(heads.sequence(mean).float(), a_sequence)
+        if heads.multinomial is not None:
+            loss = loss + F.cross_entropy(heads.multinomial(normed[0]).float()[real], a_token[real])
+        if heads.geometric is not None:
+            logits = torch.stack([heads.geometric_logit(n, h) for n, h in enumerate(normed)], -1)
+            loss = loss + geometric_loss(logits.float(), a_token, real)
+        self.mean_oracle_exit = 1 + float(a_token[real].float().mean())
+        return loss
+
+    def train_step(self, source, target) -> dict:
+        o, notes = self.options, {}
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=o.bf16):
+            if o.phase == "halting":
+                loss = self.halting_loss(source, target)
+                notes = {"loss": float(loss), "oracle_exit": self.mean_oracle_exit}
+            else:
+                loss, run = self.translation_loss(source, target)
+                notes = {"loss": self.last_exit_loss}
+                if run.mode != "dense":
+                    notes["kl"] = float(run.loss)
+                    notes["k"] = {m: [round(x, 3) for x in v] for m, v in self.config.selection.key_fraction.items()}
+                    notes["captured"] = {m: [round(x, 3) for x in v] for m, v in run.captured.items()}
+                    loss = loss + o.alpha * run.loss  # (6)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.grad is not None], 2.0)
+        for optimiser, peak in zip(self.optimisers, (o.lr, o.matrix_lr)):
+            optimiser.param_groups[0]["lr"] = peak * self.rate()
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        if o.phase == "selection":
+            self.adapt(run)
+        self.step += 1
+        return notes
+
+    def dev_loss(self, corpus: Corpus, tokens: int) -> list[float]:
+        """Mean negative log-likelihood a token at every exit, dense, on a fixed part of the development set."""
+        totals, count = [0.0] * self.config.decoder.layers, 0
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.options.bf16):
+            for source, target in batches(corpus, 4096, seed=1, mixture={384: 1.0}, endless=False):
+                run, gold = SelectionRun(), target[:, 1:].flatten()
+                states = self.model.decode(target[:, :-1], source, self.model.encode(source, run), run)
+                for n, h in enumerate(states):
+                    rows = self.model.exit_norms[n](h).flatten(0, 1)
+                    totals[n] += float(smoothed_cross_entropy(rows, self.model.classifier(n), self.model.output_bias,
+                                                              gold, 0.0, self.config.tokens.pad))
+                count += int(gold.ne(self.config.tokens.pad).sum())
+                if count > tokens:
+                    break
+        return [round(t / count, 4) for t in totals]
+
+    def save(self, path: Path) -> None:
+        part = path.with_suffix(".part")
+        torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
+                    "elapsed": self.elapsed, "optimisers": [o.state_dict() for o in self.optimisers]}, part)
+        part.replace(path)
+
+    def resume(self, stored: dict) -> None:
+        self.step, self.elapsed = stored["step"], stored["elapsed"]
+        for optimiser, state in zip(self.optimisers, stored["optimisers"]):
+            optimiser.load_state_dict(state)
+
+    def run(self, train: Corpus, dev: Corpus | None, out: Path) -> None:
+        o, last, spent = self.options, time.monotonic(), {"save": time.monotonic(), "log": time.monotonic()}
+        tokens = 0
+        for source, target in batches(train, o.batch_tokens, seed=o.seed + self.step):
+            notes = self.train_step(source, target)
+            now = time.monotonic()
+            self.elapsed, last = self.elapsed + now - last, now
+            tokens += int(target.ne(BOS).sum() - target.eq(self.config.tokens.pad).sum())
+            done = self.elapsed >= o.minutes * 60
+            if now - spent["log"] > o.log_seconds or done:
+                rate = tokens / (now - spent["log"])
+                print(json.dumps({"phase": o.phase, "step": self.step, "minutes": round(self.elapsed / 60, 1),
+                                  "tokens_per_second": round(rate), **notes}), flush=True)
+                spent["log"], tokens = now, 0
+            if now - spent["save"] > o.save_seconds or done:
+                if dev is not None:
+                    print(json.dumps({"step": self.step, "dev_nll_by_exit": self.dev_loss(dev, 20_000)}), flush=True)
+                self.save(out)
+                spent["save"] = time.monotonic()
+            if done:
+                return
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--phase", choices=["base", "selection", "halting"], required=True)
+    p.add_argument("--data", type=Path, required=True, help="folder that `salient.data prepare` wrote")
+    p.add_argument("--config", type=Path, help="config.json of a new model (phase base)")
+    p.add_argument("--start", type=Path, help="checkpoint of the phase before")
+    p.add_argument("--out", type=Path, required=True, help="checkpoint to write, and to resume from if it exists")
+    p.add_argument("--minutes", type=float, required=True)
+    p.add_argument("--batch-tokens", type=int, default=6144)
+    p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
+    p.add_argument("--matrix-lr", type=float, default=0.02, help="Muon: weight matrices of the layers")
+    p.add_argument("--warmup", type=int, default=200)
+    p.add_argument("--cooldown", type=float, default=0.5, help="share of the time over which the rate falls to zero")
+    p.add_argument("--label-smoothing", type=float, default=0.1)
+    p.add_argument("--alpha", type=float, default=0.01, help="weight of the supervision (eq. 6)")
+    p.add_argument("--captured", type=float, default=0.95, help="t of eq. 7")
+    p.add_argument("--k-step", type=float, default=0.001, help="step of eq. 7")
+    p.add_argument("--supervision", choices=["own", "group"], default="group")
+    p.add_argument("--no-straight-through", action="store_true")
+    p.add_argument("--oracle", choices=["likelihood", "correctness"], default="correctness")
+    p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
+    p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
+    p.add_argument("--no-bf16", dest="bf16", action="store_false")
+    p.add_argument("--threads", type=int, default=0)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--log-seconds", type=float, default=30)
+    p.add_argument("--save-seconds", type=float, default=300)
+    return p
+
+
+def main() -> None:
+    options = parser().parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    stored = None
+    if options.out.exists():
+        stored = torch.load(options.out, map_location="cpu")
+    start = stored or (torch.load(options.start, map_location="cpu") if options.start else None)
+    config = ModelConfig.from_json(start["config"]) if start else ModelConfig.from_json(options.config.read_text())
+    if options.phase == "selection" and not config.selection.key_fraction:
+        config.selection.key_fraction = {m: [1.0] * len(config.selection_layers(m)) for m in MODULES}
+    model = Transformer(config)
+    if start:
+        model.load_state_dict(start["model"])
+    trainer = Trainer(model, options)
+    if stored:
+        trainer.resume(stored)
+    print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters", file=sys.stderr)
+    dev = options.data / "dev.npz"
+    trainer.run(Corpus.load(options.data / "train.npz"), Corpus.load(dev) if dev.exists() else None, options.out)
+
+
+if __name__ == "__main__":
+    main()
