@@ -29,14 +29,15 @@ def rotate(x: Tensor, positions: Tensor, base: float) -> Tensor:
 
 
 class SelectionLayer(nn.Module):
-    """Qs = Xq Wqs, Ks = Xk Wks (eq. 1). `key_scale` maps a key component to an int8 step; export calibrates it."""
+    """Qs = Xq Wqs, Ks = Xk Wks (eq. 1). `key_inverse_step` turns a key component into
+    int8 steps; export calibrates it."""
 
     def __init__(self, d_model: int, width: int):
         super().__init__()
         self.query = nn.Linear(d_model, width, bias=False)
         self.key = nn.Linear(d_model, width, bias=False)
         self.width = width
-        self.register_buffer("key_scale", torch.tensor(0.05))
+        self.register_buffer("key_inverse_step", torch.tensor(20.0))
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q @ k.transpose(-1, -2) / math.sqrt(self.width)
@@ -44,9 +45,9 @@ class SelectionLayer(nn.Module):
     def integer_scores(self, q: Tensor, k: Tensor) -> Tensor:
         """What the engine ranks by. Keys share one step, so their products are comparable as integers; the step of a
         query scales all of its scores alike and does not change their order."""
-        step = q.abs().amax(-1, keepdim=True).clamp_min(1e-20) / 127
-        qi = torch.clamp(torch.round(q / step), -127, 127)
-        ki = torch.clamp(torch.round(k / self.key_scale), -127, 127)
+        q, k = q.float(), k.float()
+        qi = torch.round(q * (127 / q.abs().amax(-1, keepdim=True).clamp_min(1e-20)))
+        ki = torch.clamp(torch.round(k * self.key_inverse_step), -127, 127)
         return qi.double() @ ki.double().transpose(-1, -2)
 
 
@@ -77,7 +78,7 @@ def top_k_mask(scores: Tensor, allowed: Tensor, fraction: float, min_keys: int) 
     Ties go to the lower index, as in the engine.
     """
     available = allowed.expand_as(scores).sum(-1, keepdim=True)
-    count = torch.ceil(available * fraction - 1e-6).clamp_min(min_keys).minimum(available)
+    count = torch.ceil(available.double() * fraction - 1e-6).clamp_min(min_keys).minimum(available)
     order = scores.masked_fill(~allowed, -math.inf).argsort(-1, descending=True, stable=True)
     rank = torch.empty_like(order).scatter_(-1, order, torch.arange(order.shape[-1], device=order.device).expand_as(order))
     return rank < count
