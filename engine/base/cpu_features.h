@@ -1,0 +1,24 @@
+// Which instruction sets the CPU kernels may use, found out when the program runs.
+//
+// Levels include those below them. SALIENT_CPU_ISA=scalar|avx2|avx512|amx in the environment lowers the level, to
+// compare kernels on one machine; it cannot raise it above what the machine has.
+
+#pragma once
+
+namespace salient {
+
+enum class CpuIsa {
+  kScalar,
+  kAvx2,    // AVX2 and FMA
+  kAvx512,  // AVX-512 F, BW, DQ, VL and VNNI
+  kAmx,     // AMX tiles for int8 and bf16, allowed by the operating system for this process
+};
+
+// What this machine has, lowered by the environment. Reads the environment at every call; asks the operating system
+// for AMX once. Thread safe as long as nobody changes the environment meanwhile.
+CpuIsa DetectCpuIsa();
+
+// "scalar", "avx2", "avx512", "amx": the names that SALIENT_CPU_ISA takes.
+const char* CpuIsaName(CpuIsa isa);
+
+}  // namespace salient
