@@ -124,8 +124,9 @@ class Engine {
                                                         EngineObserver* observer = nullptr);
   virtual ~Engine() = default;  // cancels what is in flight, then joins
 
-  // INVALID_ARGUMENT for options or text that cannot be; RESOURCE_EXHAUSTED if the queue is full or the document
-  // could never fit into kv_bytes. OnDone is called for every successful Submit and for no other.
+  // INVALID_ARGUMENT for options or text that cannot be, and for a document that could never fit into kv_bytes;
+  // RESOURCE_EXHAUSTED only if the queue is full, so that trying again later is worth it. OnDone is called for every
+  // successful Submit and for no other.
   virtual absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(
       TranslationRequest request, std::shared_ptr<TranslationListener> listener) = 0;
 
