@@ -1,0 +1,53 @@
+#include "cli/sources.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <istream>
+#include <memory>
+#include <vector>
+
+namespace salient {
+namespace {
+
+std::string VariableName(const std::string& prefix, std::string option) {
+  for (char& c : option) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return prefix + option;
+}
+
+// CLI11 lets the file win over the environment. In a container the file is the image's or the cluster's and the
+// environment the deployment's, so here a key is passed over where its variable is set.
+class FileBelowEnvironment : public CLI::ConfigTOML {
+ public:
+  explicit FileBelowEnvironment(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::vector<CLI::ConfigItem> items = CLI::ConfigTOML::from_config(input);
+    const auto is_set = [this](const CLI::ConfigItem& item) {
+      const char* value = std::getenv(VariableName(prefix_, item.name).c_str());
+      return value != nullptr && *value != '\0';
+    };
+    items.erase(std::remove_if(items.begin(), items.end(), is_set), items.end());
+    return items;
+  }
+
+ private:
+  std::string prefix_;
+};
+
+}  // namespace
+
+void ReadEnvironmentAndConfig(CLI::App& app, const std::string& prefix, UnknownKeys unknown) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty() || !option->get_configurable()) continue;
+    option->envname(VariableName(prefix, option->get_lnames().front()));
+  }
+  app.set_config("--config", "", "A TOML or INI file of these options, such as `listen = \"0.0.0.0:50051\"`")
+      ->envname(VariableName(prefix, "config"))
+      ->type_name("FILE");
+  app.allow_config_extras(unknown == UnknownKeys::kError ? CLI::config_extras_mode::error
+                                                         : CLI::config_extras_mode::ignore_all);
+  app.config_formatter(std::make_shared<FileBelowEnvironment>(prefix));
+}
+
+}  // namespace salient
