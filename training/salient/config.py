@@ -48,7 +48,7 @@ class Selection:
 
 @dataclass
 class Exits:
-    """Adaptive-depth decoding (arXiv 1910.10073): a classifier at every decoder layer, and the halting heads trained."""
+    """Adaptive-depth decoding (arXiv 1910.10073): a classifier at every decoder layer, and halting heads."""
 
     classifier: str = "tied"  # tied: the embedding matrix; untied: a matrix a layer
     heads: list[str] = field(default_factory=list)  # of sequence, multinomial, geometric

@@ -196,7 +196,8 @@ def prepare(arguments: argparse.Namespace) -> None:
     corpus.save(arguments.out / "train.npz")
     print(f"{len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)
     if arguments.dev:
-        dev = [s for n, s in read_documents(arguments.dev) if not arguments.sources or n.split("|")[0] in arguments.sources]
+        dev = [segments for name, segments in read_documents(arguments.dev)
+               if not arguments.sources or name.split("|")[0] in arguments.sources]
         tokenise(dev, tokenizer).save(arguments.out / "dev.npz")
 
 

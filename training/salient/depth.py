@@ -30,11 +30,11 @@ class HaltingHeads(nn.Module):
 
 
 def smooth(values: Tensor, sigma: float) -> Tensor:
-    """RBF smoothing over time of a per-token, per-layer quantity [B, T, N] (eq. 14 and 16)."""
+    """RBF smoothing over time of values [B, T, N]: weights exp(-|t - t'|^2 / sigma^2) (eq. 14 and 16)."""
     if sigma <= 0:
         return values
     t = torch.arange(values.shape[1], dtype=values.dtype, device=values.device)
-    kernel = torch.exp(-((t[:, None] - t[None, :]) ** 2) / sigma)
+    kernel = torch.exp(-((t[:, None] - t[None, :]) ** 2) / sigma ** 2)
     return torch.einsum("ts,bsn->btn", kernel, values)
 
 
@@ -42,7 +42,8 @@ def oracle(score: Tensor, real: Tensor, penalty: float, *, a_sequence: bool = Fa
     """argmax_n score^n - penalty n (eq. 9, 10, 15, 17); the lowest such n.
 
     score: [B, T, N], the log likelihood LL^n of the reference token, or 1 where exit n predicts it (correctness).
-    real: [B, T]. Returns exits from 0, [B] for a sequence, [B, T] a token.
+    real: [B, T]. Returns exits from 0, [B] for a sequence, [B, T] a token. For a sequence the penalty counts once a
+    token, so that one value of it means the same for short and long sequences.
     """
     score = score * real.unsqueeze(-1)
     depth = torch.arange(score.shape[-1], dtype=score.dtype, device=score.device)

@@ -11,12 +11,14 @@ CHUNK = 512  # rows whose logits stay in the cache
 class SmoothedCrossEntropy(torch.autograd.Function):
     """Sum over rows of -(1 - e) log p(target) - e mean_v log p(v), p = softmax(states weight^T + bias).
 
-    states [R, d], weight [V, d], bias [V], targets [R]; rows whose target is `ignored` count for nothing. Gradients are formed in the forward pass, a few rows at a
-    time, because keeping or recomputing R x V values costs more than all of the decoder's layers.
+    states [R, d], weight [V, d], bias [V], targets [R]; rows whose target is `ignored` count for nothing. Gradients
+    are formed in the forward pass, a few rows at a time, because keeping or recomputing R x V values costs more than
+    all of the decoder's layers.
     """
 
     @staticmethod
-    def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, ignored: int) -> Tensor:
+    def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float,
+                ignored: int) -> Tensor:
         dtype = states.dtype  # bf16 states make bf16 products; sums stay in fp32
         h, w = states.detach(), weight.detach().to(dtype)
         d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight)

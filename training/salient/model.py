@@ -45,6 +45,18 @@ def sinusoid(positions: Tensor, width: int) -> Tensor:
     return torch.cat((angle.sin(), angle.cos()), dim=-1)
 
 
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+    """Dense attention: fused where this PyTorch has it (2.0 and later)."""
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    if causal:
+        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
+    scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, NEGATIVE)
+    return F.softmax(scores.float(), -1).to(v.dtype) @ v
+
+
 class Attention(nn.Module):
     """Multi-head attention over the keys that the group's selection layer left.
 
@@ -90,7 +102,7 @@ class Attention(nn.Module):
         if run.mode == "dense":
             # Padding lies at the end, so that under a causal mask no real query sees it.
             mask = None if causal else allowed.unsqueeze(1).expand(-1, 1, q.shape[-2], -1)
-            return self.output(self.merge(F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)))
+            return self.output(self.merge(attend(q, k, v, mask, causal)))
 
         scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
         attention = F.softmax(scores.masked_fill(~allowed.unsqueeze(1), NEGATIVE).float(), -1)
@@ -99,7 +111,7 @@ class Attention(nn.Module):
             qs = self.turn(self.selection.query(queries_from), q_at)
             ks = self.turn(self.selection.key(keys_from), k_at)
             shared.clear()
-            shared.update(module=self.module, scores=self.selection.scores(qs, ks), allowed=allowed, attention=[])
+            shared.update(module=self.module, scores=self.selection(qs, ks), allowed=allowed, attention=[])
             if run.mode == "select":
                 shared["mask"], shared["soft"] = self.select(shared["scores"], allowed, q_at, k_at, run)
         shared["attention"].append(self.target(q, k, attention, allowed, run))
@@ -244,8 +256,8 @@ class Transformer(nn.Module):
         if layer.ffn_norm is None:
             return x
         kind = (self.config.decoder if is_decoder else self.config.encoder).ffn.kind
-        block = layer.ffn if kind == "own" else self.encoder_ffn if kind == "encoder" or not is_decoder else self.decoder_ffn
-        return layer.residual(x, layer.ffn_norm, block)
+        shared = self.decoder_ffn if is_decoder and kind == "shared" else self.encoder_ffn
+        return layer.residual(x, layer.ffn_norm, layer.ffn if kind == "own" else shared)
 
     def encode(self, source: Tensor, run: SelectionRun) -> Tensor:
         """source [B, S] -> the encoder's output [B, S, d]."""
@@ -269,7 +281,8 @@ class Transformer(nn.Module):
         source_segment, _ = segment_of(source, separator, inclusive=False)
         target_segment, offsets = segment_of(target, separator, inclusive=True)
         at = torch.arange(target.shape[1], device=target.device).expand_as(target)
-        causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool, device=target.device).tril().unsqueeze(0)
+        length = target.shape[1]
+        causal = torch.ones(length, length, dtype=torch.bool, device=target.device).tril().unsqueeze(0)
         allowed_source = source.ne(pad).unsqueeze(1).expand(-1, target.shape[1], -1)
         if run.mode != "dense":
             real = target.ne(pad).unsqueeze(-1)

@@ -39,7 +39,8 @@ class SelectionLayer(nn.Module):
         self.width = width
         self.register_buffer("key_inverse_step", torch.tensor(20.0))
 
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        """Scores before the softmax of eq. 1; q and k are projected and turned to their positions."""
         return q @ k.transpose(-1, -2) / math.sqrt(self.width)
 
     def integer_scores(self, q: Tensor, k: Tensor) -> Tensor:
@@ -79,9 +80,9 @@ def top_k_mask(scores: Tensor, allowed: Tensor, fraction: float, min_keys: int) 
     """
     available = allowed.expand_as(scores).sum(-1, keepdim=True)
     count = torch.ceil(available.double() * fraction - 1e-6).clamp_min(min_keys).minimum(available)
-    order = scores.masked_fill(~allowed, -math.inf).argsort(-1, descending=True, stable=True)
-    rank = torch.empty_like(order).scatter_(-1, order, torch.arange(order.shape[-1], device=order.device).expand_as(order))
-    return rank < count
+    order = scores.masked_fill(~allowed, -math.inf).sort(dim=-1, descending=True, stable=True).indices
+    places = torch.arange(order.shape[-1], device=order.device).expand_as(order)
+    return torch.empty_like(order).scatter_(-1, order, places) < count
 
 
 def supervision_loss(selection_scores: Tensor, attention: Tensor, allowed: Tensor) -> Tensor:

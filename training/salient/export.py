@@ -1,0 +1,161 @@
+"""From a checkpoint to a model folder, the form that the engine reads, and back.
+
+    python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out models/en-de
+
+The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
+tokenizer.model and README.md. What was never trained stays out: selection layers before phase `selection`, halting
+heads before phase `halting`. Calibration fits the int8 step of every selection layer's keys to real text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import random
+import shutil
+import sys
+from pathlib import Path
+from typing import Iterable
+
+import torch
+from torch import Tensor
+
+from .config import Exits, ModelConfig
+from .data import Corpus, windows
+from .model import Transformer
+from .selection import SelectionLayer, SelectionRun
+from .tensor_file import quantise_rows, read_folder, write_folder
+
+QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
+DTYPES = ("f32", "bf16", "int8")
+
+
+def load_checkpoint(path: Path) -> Transformer:
+    """The model of a checkpoint, less the parts that no phase has trained yet."""
+    stored = torch.load(path, map_location="cpu")
+    config = ModelConfig.from_json(stored["config"])
+    tensors: dict[str, Tensor] = stored["model"]
+    if config.selection is not None and not config.selection.key_fraction:
+        print("selection was never trained: exported without it", file=sys.stderr)
+        config.selection = None
+        tensors = {name: t for name, t in tensors.items() if ".selection." not in name}
+    if config.exits is not None:
+        trained = [head for head in config.exits.heads if tensors[f"halting.{head}.bias"].any()]
+        untrained = set(config.exits.heads) - set(trained)
+        if untrained:
+            print(f"halting heads never trained: exported without {', '.join(sorted(untrained))}", file=sys.stderr)
+        config.exits = Exits(config.exits.classifier, trained)
+        tensors = {n: t for n, t in tensors.items() if not any(n.startswith(f"halting.{h}.") for h in untrained)}
+    model = Transformer(config)
+    model.load_state_dict(tensors)
+    return model.eval()
+
+
+def load_model(folder: str | Path) -> tuple[Transformer, ModelConfig]:
+    """An exported folder as a module: the very numbers that the engine computes with in fp32."""
+    config = ModelConfig.load(folder)
+    model = Transformer(config)
+    model.load_state_dict(read_folder(Path(folder)))
+    return model.eval(), config
+
+
+def selection_layers(model: Transformer) -> list[SelectionLayer]:
+    return [m for m in model.modules() if isinstance(m, SelectionLayer)]
+
+
+@torch.no_grad()
+def calibrate(model: Transformer, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:
+    """Sets every key_inverse_step to 127 over a high quantile of |Ks|, positions applied.
+
+    pairs: unpadded source [1, S] and target [1, T] windows.
+    """
+    seen: dict[SelectionLayer, list[Tensor]] = {layer: [] for layer in selection_layers(model)}
+    hooks = [layer.register_forward_pre_hook(lambda m, inputs: seen[m].append(inputs[1].float().abs().flatten()))
+             for layer in seen]
+    chosen = model.config.selection
+    for source, target in pairs:
+        if chosen.key_fraction:
+            run = SelectionRun(mode="select", fraction=chosen.key_fraction, min_keys=chosen.min_keys)
+        else:
+            run = SelectionRun(mode="supervise")
+        model.decode(target[:, :-1], source, model.encode(source, run), run)
+    for hook in hooks:
+        hook.remove()
+    for layer, values in seen.items():
+        sizes = torch.cat(values).sort().values
+        high = sizes[min(len(sizes) - 1, int(QUANTILE * len(sizes)))]
+        layer.key_inverse_step.copy_(127 / high.clamp_min(1e-6))
+
+
+def calibration_windows(data: Path, count: int, most_tokens: int) -> list[tuple[Tensor, Tensor]]:
+    """`count` windows of whole passages from a prepared folder's development set, or its training set."""
+    corpus = Corpus.load(data / ("dev.npz" if (data / "dev.npz").exists() else "train.npz"))
+    found = []
+    for source, target in windows(corpus, random.Random(1), {most_tokens: 1.0}):
+        found.append((torch.from_numpy(source)[None], torch.from_numpy(target)[None]))
+        if len(found) == count:
+            break
+    return found
+
+
+def stored_tensors(model: Transformer, dtype: str) -> dict[str, Tensor]:
+    """Matrices in the file's type; vectors, halting heads and selection layers, small and sensitive, in fp32."""
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in model.state_dict().items():
+        tensor = tensor.float()
+        if dtype == "f32" or tensor.dim() != 2 or name.startswith("halting.") or ".selection." in name:
+            tensors[name] = tensor
+        elif dtype == "bf16":
+            tensors[name] = tensor.to(torch.bfloat16)
+        else:
+            tensors[name], tensors[name + ".scale"] = quantise_rows(tensor)
+    return tensors
+
+
+def card(config: ModelConfig, parameters: int) -> str:
+    """A README for a model whose author has not written one."""
+    sparse = "with selection layers" if config.selection else "dense attention"
+    heads = ", ".join(config.exits.heads) if config.exits and config.exits.heads else "none"
+    return (f"# {config.name}\n\nTranslates {config.source_language} to {config.target_language}: "
+            f"{config.encoder.layers} + {config.decoder.layers} layers of width {config.d_model}, {sparse}, "
+            f"{parameters / 1e6:.1f} M parameters.\n\nHalting heads: {heads}. "
+            f"Windows of at most {config.window} source tokens.\n")
+
+
+def export(model: Transformer, tokenizer: Path, out: Path, *, dtype: str = "f32", readme: Path | None = None,
+           shard_bytes: int = 90 << 20) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "config.json").write_text(model.config.to_json() + "\n")
+    write_folder(out, stored_tensors(model, dtype), shard_bytes)
+    if tokenizer.resolve() != (out / "tokenizer.model").resolve():
+        shutil.copyfile(tokenizer, out / "tokenizer.model")
+    parameters = sum(p.numel() for p in model.parameters())
+    (out / "README.md").write_text(readme.read_text() if readme else card(model.config, parameters))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--dtype", choices=DTYPES, default="f32", help="type of the stored matrices")
+    parser.add_argument("--readme", type=Path, help="the model card; a short one is written when left out")
+    parser.add_argument("--name", help="the model's name")
+    parser.add_argument("--window", type=int, help="the most source tokens in one pass")
+    parser.add_argument("--calibrate", type=Path, help="folder that `salient.data prepare` wrote")
+    parser.add_argument("--calibrate-windows", type=int, default=64)
+    parser.add_argument("--shard-mb", type=int, default=90, help="the most megabytes a file")
+    o = parser.parse_args()
+    model = load_checkpoint(o.checkpoint)
+    model.config = dataclasses.replace(model.config, name=o.name or model.config.name,
+                                       window=o.window or model.config.window)
+    if o.calibrate and model.config.selection:
+        calibrate(model, calibration_windows(o.calibrate, o.calibrate_windows, min(768, model.config.window)))
+    elif model.config.selection:
+        print("no --calibrate: selection keys keep the steps stored in the checkpoint", file=sys.stderr)
+    export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20)
+    print(f"wrote {o.out}: {', '.join(sorted(p.name for p in o.out.iterdir()))}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Reads and writes `model.safetensors`: the format in a page, so that nothing has to be installed for it.
+
+A file is an 8-byte little-endian header length, a JSON header {name: {dtype, shape, data_offsets}}, then the data.
+Stored types are F32, BF16, and I8 with a companion "<name>.scale" of one F32 value a row: value = scale * integer.
+A folder holds one `model.safetensors`, or shards listed by `model.safetensors.index.json`, as Hugging Face lays them out.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+NAMES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.int8: "I8"}
+TYPES = {name: dtype for dtype, name in NAMES.items()}
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+SCALE = ".scale"
+
+
+def to_bytes(tensor: Tensor) -> bytes:
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return (flat.view(torch.int16) if flat.dtype == torch.bfloat16 else flat).numpy().tobytes()
+
+
+def write_file(path: Path, tensors: dict[str, Tensor]) -> None:
+    header, at = {}, 0
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # the data starts at a multiple of 8 bytes
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            file.write(to_bytes(tensor))
+
+
+def read_file(path: Path) -> dict[str, Tensor]:
+    data = path.read_bytes()
+    if len(data) < 8:
+        raise ValueError(f"{path}: too short for a safetensors header")
+    (length,) = struct.unpack_from("<Q", data)
+    if length > len(data) - 8:
+        raise ValueError(f"{path}: the header says {length} bytes, the file has {len(data) - 8}")
+    header, body = json.loads(data[8:8 + length]), bytearray(data[8 + length:])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        dtype = TYPES.get(entry["dtype"])
+        if dtype is None:
+            raise ValueError(f"{path}: tensor {name} has type {entry['dtype']}; readable are {', '.join(TYPES)}")
+        count = 1
+        for size in entry["shape"]:
+            count *= size
+        width = torch.empty((), dtype=dtype).element_size()
+        if not 0 <= begin <= end <= len(body) or end - begin != count * width:
+            raise ValueError(f"{path}: tensor {name} of shape {entry['shape']} does not fit bytes {begin} to {end}")
+        tensors[name] = torch.frombuffer(body, dtype=dtype, count=count, offset=begin).reshape(entry["shape"])
+    return tensors
+
+
+def quantise_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Symmetric int8, a step a row: weight is about integers * scale[:, None]."""
+    scale = weight.float().abs().amax(1).clamp_min(1e-12) / 127
+    return torch.round(weight.float() / scale.unsqueeze(1)).clamp_(-127, 127).to(torch.int8), scale
+
+
+def write_folder(folder: Path, tensors: dict[str, Tensor], shard_bytes: int) -> list[Path]:
+    """Writes tensors in files of at most shard_bytes of data each (a single larger tensor gets a file of its own)."""
+    shards: list[dict[str, Tensor]] = [{}]
+    sizes = [0]
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        if shards[-1] and sizes[-1] + size > shard_bytes:
+            shards.append({})
+            sizes.append(0)
+        shards[-1][name] = tensor
+        sizes[-1] += size
+    for old in [*folder.glob("model*.safetensors"), folder / INDEX]:
+        old.unlink(missing_ok=True)  # a reader must not find files of an earlier export
+    if len(shards) == 1:
+        write_file(folder / SINGLE, shards[0])
+        return [folder / SINGLE]
+    paths = [folder / f"model-{i + 1:05d}-of-{len(shards):05d}.safetensors" for i in range(len(shards))]
+    for path, shard in zip(paths, shards):
+        write_file(path, shard)
+    places = {name: path.name for path, shard in zip(paths, shards) for name in shard}
+    (folder / INDEX).write_text(
+        json.dumps({"metadata": {"total_size": sum(sizes)}, "weight_map": places}, indent=2) + "\n")
+    return [*paths, folder / INDEX]
+
+
+def read_folder(folder: Path) -> dict[str, Tensor]:
+    """All tensors of a model folder by name, widened to fp32."""
+    if (folder / INDEX).exists():
+        places = json.loads((folder / INDEX).read_text())["weight_map"]
+        stored: dict[str, Tensor] = {}
+        for file in sorted(set(places.values())):
+            shard = read_file(folder / file)
+            stored.update({name: tensor for name, tensor in shard.items() if places.get(name) == file})
+        missing = set(places) - set(stored)
+        if missing:
+            raise ValueError(f"{folder / INDEX} lists tensors that its shards lack: {', '.join(sorted(missing))}")
+    else:
+        stored = read_file(folder / SINGLE)
+    widened = {}
+    for name, tensor in stored.items():
+        if name.endswith(SCALE) and name[:-len(SCALE)] in stored:
+            continue
+        if tensor.dtype == torch.int8:
+            tensor = tensor.float() * stored[name + SCALE].unsqueeze(1)
+        widened[name] = tensor.float()
+    return widened
