@@ -1,6 +1,6 @@
 """From a checkpoint to a model folder, the form that the engine reads, and back.
 
-    python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out models/en-de
+    python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out en-de
 
 The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
 tokenizer.model and README.md. What was never trained stays out: selection layers before phase `selection`, halting

@@ -2,7 +2,7 @@
 
 A file is an 8-byte little-endian header length, a JSON header {name: {dtype, shape, data_offsets}}, then the data.
 Stored types are F32, BF16, and I8 with a companion "<name>.scale" of one F32 value a row: value = scale * integer.
-A folder holds one `model.safetensors`, or shards listed by `model.safetensors.index.json`, as Hugging Face lays them out.
+A folder holds one `model.safetensors`, or shards and `model.safetensors.index.json`, as Hugging Face lays them out.
 """
 
 from __future__ import annotations

@@ -1,0 +1,141 @@
+"""Exports tiny models with random weights, for tests that compare implementations rather than translations.
+
+    python -m salient.tiny --out DIR [--variant NAME ...] [--seed N]
+
+Each variant becomes the model folder DIR/NAME. Together they cover the configurations that an engine must run: every
+norm, position, feed-forward and classifier kind, selection groups whose last one is incomplete, all halting heads.
+No weight is zero, so that a term left out shows, and logits are sharp, so that outputs vary.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+import torch
+
+from .config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack
+from .data import BOS, EOS, SEPARATOR, train_tokenizer
+from .export import DTYPES, calibrate, export
+from .model import Transformer
+
+SENTENCES = [
+    ("The old house stands at the river.", "Das alte Haus steht am Fluss."),
+    ("She opened the window and looked out.", "Sie öffnete das Fenster und sah hinaus."),
+    ("Three birds sat on the roof.", "Drei Vögel saßen auf dem Dach."),
+    ("The water was cold and clear.", "Das Wasser war kalt und klar."),
+    ("He had not seen his brother for years.", "Er hatte seinen Bruder seit Jahren nicht gesehen."),
+    ("They spoke about the weather.", "Sie sprachen über das Wetter."),
+    ("The train leaves at seven.", "Der Zug fährt um sieben."),
+    ("Nobody knew the answer.", "Niemand wusste die Antwort."),
+    ("Please close the door behind you.", "Bitte schließen Sie die Tür hinter sich."),
+    ("The children played in the garden until it grew dark.", "Die Kinder spielten im Garten, bis es dunkel wurde."),
+    ("A letter lay on the table.", "Ein Brief lag auf dem Tisch."),
+    ("We walked along the river for an hour.", "Wir gingen eine Stunde am Fluss entlang."),
+    ("The book is older than the house.", "Das Buch ist älter als das Haus."),
+    ("In winter the lake freezes.", "Im Winter friert der See zu."),
+    ("He wrote three letters and sent none.", "Er schrieb drei Briefe und schickte keinen ab."),
+    ("The answer came late.", "Die Antwort kam spät."),
+]
+VOCABULARY = 384  # 256 byte pieces, 5 special tokens, letters, and a few words
+HEADS = ["sequence", "multinomial", "geometric"]
+ROTARY = Positions()
+SINUSOIDAL = Positions("sinusoidal", "none", "none")
+
+
+def selection(encoder: int, decoder: int, cross: int, width: int = 16, min_keys: int = 3) -> Selection:
+    return Selection(width, min_keys, {"encoder": encoder, "decoder": decoder, "cross": cross})
+
+
+def variants() -> dict[str, ModelConfig]:
+    def model(**changes) -> ModelConfig:
+        base = dict(d_model=48, heads=3, encoder=Stack(4, FeedForward("own", 96)), window=256,
+                    decoder=Stack(3, FeedForward("own", 96)), selection=selection(3, 2, 2), exits=Exits("tied", HEADS))
+        return ModelConfig(**{**base, **changes})
+
+    return {
+        "base": model(),
+        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", HEADS), d_model=64,
+                      heads=4, scale_embeddings=False),
+        "wide": model(encoder=Stack(4, FeedForward("shared", 224)), decoder=Stack(4, FeedForward("none", 0)),
+                      activation="gelu", selection=selection(2, 3, 3)),
+        "borrowed": model(encoder=Stack(3, FeedForward("shared", 112)), decoder=Stack(3, FeedForward("encoder", 112)),
+                          positions=Positions("none", "rotary", "segment_rotary", 500.0), norm="post"),
+        "shared-decoder": model(encoder=Stack(3, FeedForward("none", 0)), decoder=Stack(4, FeedForward("shared", 80)),
+                                positions=Positions("segment_sinusoidal", "none", "segment_rotary"), heads=2,
+                                d_model=32, exits=Exits("untied", ["geometric"])),
+        "each-layer": model(decoder=Stack(4, FeedForward("own", 64)), selection=selection(1, 1, 4, 8, min_keys=1)),
+        "no-selection": model(selection=None, exits=Exits("tied", ["multinomial"])),
+        "no-exits": model(exits=None, positions=Positions("sinusoidal", "rotary", "none")),
+        "plain": model(selection=None, exits=None, norm="post", positions=SINUSOIDAL, activation="gelu"),
+    }
+
+
+@torch.no_grad()
+def randomise(model: Transformer, generator: torch.Generator) -> None:
+    """Weights far from a fresh model's: attention and logits peaked, no bias zero, no norm the identity."""
+    d = model.config.d_model
+
+    def normal(tensor, deviation, mean=0.0):
+        tensor.copy_(torch.randn(tensor.shape, generator=generator) * deviation + mean)
+
+    for name, p in model.named_parameters():
+        if name == "embedding.weight" or name.startswith("exit_classifiers"):
+            normal(p, 3.0 * d ** -0.5)
+        elif p.dim() == 2:
+            normal(p, (2.0 if "selection" in name else 1.4) * p.shape[1] ** -0.5)
+        elif "norm" in name and name.endswith("weight"):
+            normal(p, 0.2, 1.0)
+        else:
+            normal(p, 0.3)
+    model.output_bias[[SEPARATOR, EOS]] += 4.0  # segments end after a few tokens, at different lengths
+
+
+def random_pairs(vocab_size: int, rng: random.Random, count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Windows of a few segments of random tokens: source [1, S], and target [1, T] with BOS."""
+    def side():
+        segments = [[rng.randrange(SEPARATOR + 1, vocab_size) for _ in range(rng.randint(3, 12))] for _ in range(4)]
+        return [token for segment in segments for token in (*segment, SEPARATOR)][:-1] + [EOS]
+
+    return [(torch.tensor([side()]), torch.tensor([[BOS, *side()]])) for _ in range(count)]
+
+
+def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int, dtype: str = "f32",
+          shard_bytes: int = 90 << 20) -> None:
+    import sentencepiece
+
+    rng = random.Random(f"{seed} {name}")
+    config.name = f"tiny-{name}"
+    config.vocab_size = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
+    if config.selection is not None:
+        config.selection.key_fraction = {module: [round(rng.uniform(0.15, 0.6), 3) for _ in
+                                                  config.selection_layers(module)] for module in config.selection.group}
+    model = Transformer(config).eval()
+    randomise(model, torch.Generator().manual_seed(rng.randrange(2 ** 31)))
+    if config.selection is not None:
+        calibrate(model, random_pairs(config.vocab_size, rng, 8))
+    export(model, tokenizer, out / name, dtype=dtype, shard_bytes=shard_bytes)
+
+
+def main() -> None:
+    known = variants()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--variant", nargs="*", choices=[*known, []], default=[], help="all when left out")
+    parser.add_argument("--dtype", choices=DTYPES, default="f32")
+    parser.add_argument("--shard-kb", type=int, default=90 << 10, help="the most kilobytes a file")
+    parser.add_argument("--seed", type=int, default=1)
+    o = parser.parse_args()
+    torch.set_num_threads(1)
+    o.out.mkdir(parents=True, exist_ok=True)
+    tokenizer = o.out / "tokenizer.model"
+    train_tokenizer([SENTENCES], VOCABULARY, tokenizer)
+    for name in o.variant or known:
+        write(name, known[name], tokenizer, o.out, o.seed, o.dtype, o.shard_kb << 10)
+        print(f"wrote {o.out / name}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
