@@ -1,0 +1,52 @@
+// Counts what a translation's windows ran, and turns the counts into a report.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/attention/attend.h"
+#include "engine/cost/report.h"
+#include "engine/depth/exit.h"
+#include "engine/model/config.h"
+
+namespace salient {
+
+// One row of one decoding step, as it ran.
+struct RowCost {
+  int32_t step = 0;           // target tokens before it
+  int32_t source_tokens = 0;  // |x|
+  int32_t exit_at = 0;        // layers run
+  int32_t fills = 0;          // positions whose keys were made for it, a layer each
+  AttentionTally self, cross;
+};
+
+// What one window (or, merged, one document) has cost so far. Plain values; not thread safe.
+class Meter {
+ public:
+  explicit Meter(const ModelConfig& config);
+
+  void AddEncoding(int32_t source_tokens, int32_t cross_layers, const AttentionTally& tally);
+  void AddRow(const RowCost& row, const ExitRule& rule);
+  void AddStep(int32_t documents);  // a step that the document took part in, with how many documents in it
+  // The exits of a finished translation's tokens: of the hypothesis that was kept, not of all that were tried.
+  void AddExit(int32_t exit_at) { ++exits_[exit_at - 1]; }
+  void Merge(const Meter& other);
+
+  int32_t target_tokens() const;
+
+  // Everything but the times, the sizes of the text and the memory.
+  CostReport Report() const;
+
+ private:
+  const ModelConfig* config_;
+  std::array<AttentionTally, kModules> tally_;
+  int64_t dense_ = 0;  // keys that dense attention at full depth reads, over all layers
+  std::vector<int64_t> exits_;
+  double flops_ = 0, full_flops_ = 0;
+  int64_t steps_ = 0, documents_in_steps_ = 0;
+  int32_t peak_documents_ = 0;
+};
+
+}  // namespace salient

@@ -1,0 +1,104 @@
+#include "engine/decode/batch.h"
+
+#include <algorithm>
+
+namespace salient {
+namespace {
+
+// Positions whose missing keys are made together with a step's own rows; more are made in further products.
+constexpr int32_t kFillRows = 256;
+
+// Of the memory for keys, the part that the translations' own keys get: they reserve for up to three times as many
+// tokens as the source has.
+constexpr double kSelfShare = 0.75;
+
+KvLayout SelfLayout(const Model& model, Backend& backend) {
+  const ModelConfig& config = model.config;
+  return {.layers = config.decoder.layers,
+          .width = config.d_model,
+          .groups = config.groups(Module::kDecoder),
+          .selection_width = config.selection.width,
+          .exit_states = config.has_exits,
+          .type = backend.kv_type()};
+}
+
+KvLayout CrossLayout(const Model& model, Backend& backend) {
+  KvLayout layout = SelfLayout(model, backend);
+  layout.groups = model.config.groups(Module::kCross);
+  layout.exit_states = false;
+  return layout;
+}
+
+int32_t PagesIn(double bytes, const KvLayout& layout) {
+  return std::max<int32_t>(1, static_cast<int32_t>(bytes / static_cast<double>(layout.page_bytes())));
+}
+
+int32_t EncoderTokens(const Model& model, const BatchOptions& options) {
+  return std::max(options.encode_tokens, model.config.window);
+}
+
+}  // namespace
+
+Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
+    : model_(model),
+      backend_(backend),
+      self_pages_(PagesIn(kSelfShare * static_cast<double>(options.kv_bytes), SelfLayout(model, backend))),
+      cross_pages_(PagesIn((1 - kSelfShare) * static_cast<double>(options.kv_bytes), CrossLayout(model, backend))),
+      self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend), self_pages_)),
+      cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend), cross_pages_)),
+      encoder_(model, backend, EncoderTokens(model, options), options.encode_windows),
+      decoder_(model, backend, options.max_rows, kFillRows, 2 * kMaxBeam) {
+  for (int32_t row = options.max_rows; row-- > 0;) free_rows_.push_back(row);
+}
+
+void Batch::Join(std::span<Sequence* const> sequences) {
+  if (sequences.empty()) return;
+  std::vector<EncoderInput> inputs;
+  for (Sequence* sequence : sequences) {
+    inputs.push_back(sequence->ForEncoder());
+    std::vector<int32_t> rows(free_rows_.end() - sequence->beam(), free_rows_.end());
+    std::reverse(rows.begin(), rows.end());
+    free_rows_.resize(free_rows_.size() - rows.size());
+    sequence->Seat(std::move(rows));
+    seated_.push_back(sequence);
+  }
+  encoder_.Encode(inputs, *cross_store_);
+  for (Sequence* sequence : sequences) sequence->NoteEncoded();
+}
+
+void Batch::Leave(Sequence& sequence) {
+  std::erase(seated_, &sequence);
+  free_rows_.insert(free_rows_.end(), sequence.seats().begin(), sequence.seats().end());
+  std::sort(free_rows_.rbegin(), free_rows_.rend());
+}
+
+int32_t Batch::Step() {
+  std::vector<int32_t> rows;
+  int32_t width = 1;
+  bool traces = false;
+  for (Sequence* sequence : seated_) {
+    if (sequence->done()) continue;
+    sequence->Prepare(decoder_.rows(), rows);
+    width = std::max(width, sequence->candidates_wanted());
+    traces |= sequence->wants_trace();
+  }
+  if (rows.empty()) return 0;
+  std::sort(rows.begin(), rows.end());
+  if (traces) {
+    decoder_.set_selection_probe([this](Module module, int32_t group, Rows active, const KeyList* lists) {
+      if (module != Module::kCross || group != 0) return;
+      for (Sequence* sequence : seated_) {
+        if (!sequence->wants_trace() || sequence->done()) continue;
+        for (int32_t i = 0; i < active.size(); ++i) sequence->NoteSelected(active[i], lists[active[i]]);
+      }
+    });
+  }
+  decoder_.Step(rows, width, *self_store_, *cross_store_);
+  if (traces) decoder_.set_selection_probe(nullptr);
+  for (Sequence* sequence : seated_) {
+    if (!sequence->done()) sequence->Advance(decoder_.rows(), width);
+  }
+  return static_cast<int32_t>(rows.size());
+}
+
+}  // namespace salient

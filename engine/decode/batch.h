@@ -1,0 +1,58 @@
+// All the windows in flight, encoded and decoded together, one step at a time.
+//
+// Not thread safe; the step loop owns it. Sequences belong to the caller and must be removed before they are destroyed.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/backend/backend.h"
+#include "engine/decode/sequence.h"
+#include "engine/model/decoder.h"
+#include "engine/model/encoder.h"
+#include "engine/model/model.h"
+
+namespace salient {
+
+struct BatchOptions {
+  int32_t max_rows = 64;
+  int32_t encode_tokens = 2048;
+  int32_t encode_windows = 32;
+  int64_t kv_bytes = 1 << 30;
+};
+
+class Batch {
+ public:
+  Batch(const Model& model, Backend& backend, const BatchOptions& options);
+
+  KvStore& self_store() { return *self_store_; }
+  KvStore& cross_store() { return *cross_store_; }
+  int32_t self_pages() const { return self_pages_; }
+  int32_t cross_pages() const { return cross_pages_; }
+
+  // Encodes new windows in one pass and seats them for the steps that follow. Their rows must be free, and their
+  // tokens within the encoding budget unless there is only one.
+  void Join(std::span<Sequence* const> sequences);
+  void Leave(Sequence& sequence);
+
+  // One token for every live hypothesis of every sequence that is not done. Returns how many rows that were.
+  int32_t Step();
+
+  Decoder& decoder() { return decoder_; }
+  const Encoder& encoder() const { return encoder_; }
+
+ private:
+  const Model& model_;
+  Backend& backend_;
+  int32_t self_pages_, cross_pages_;
+  std::unique_ptr<KvStore> self_store_, cross_store_;
+  Encoder encoder_;
+  Decoder decoder_;
+  std::vector<int32_t> free_rows_;  // largest first: the lowest free row is taken
+  std::vector<Sequence*> seated_;
+};
+
+}  // namespace salient

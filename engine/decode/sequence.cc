@@ -1,0 +1,233 @@
+#include "engine/decode/sequence.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace salient {
+
+int64_t Sequence::MaxSteps(const Window& window, const ResolvedOptions& options) {
+  int64_t steps = 0;
+  for (const Piece& piece : window.pieces) {
+    steps += static_cast<int64_t>(options.max_length_ratio * piece.tokens) + kSegmentSlack + 1;
+  }
+  return steps;
+}
+
+int32_t Sequence::SelfPages(const Window& window, const ResolvedOptions& options) {
+  return KvStore::PagesFor(MaxSteps(window, options) * options.beam);
+}
+
+int32_t Sequence::CrossPages(const Window& window) {
+  return KvStore::PagesFor(static_cast<int64_t>(window.tokens.size()));
+}
+
+Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::vector<int32_t> prefix,
+                   const ModelConfig& config, Backend& backend, KvStore& self_store, KvStore& cross_store)
+    : window_(window),
+      options_(options),
+      prefix_(std::move(prefix)),
+      config_(config),
+      self_store_(self_store),
+      cross_store_(cross_store),
+      exit_rule_(options.exit),
+      self_pages_(backend.Array<int32_t>(SelfPages(window, options))),
+      cross_pages_(backend.Array<int32_t>(CrossPages(window))),
+      exit_of_(backend.Array<uint8_t>(static_cast<size_t>(SelfPages(window, options)) * kPagePositions)),
+      filled_to_(backend.Array<int32_t>(config.decoder.layers)),
+      ledger_{exit_of_.data(), filled_to_.data(), 0, options.beam},
+      live_(1),
+      meter_(config) {
+  std::fill_n(exit_of_.data(), exit_of_.size(), kNoExit);
+  for (int32_t page = 0; page < CrossPages(window); ++page) {
+    taken_cross_.push_back(cross_store_.Take());
+    cross_pages_.data()[page] = taken_cross_.back();
+  }
+  int32_t start = 0;
+  for (const Piece& piece : window.pieces) {
+    source_segment_start_.push_back(start);
+    source_segment_length_.push_back(piece.tokens + 1);
+    start += piece.tokens + 1;
+  }
+}
+
+Sequence::~Sequence() {
+  self_store_.Return(taken_self_);
+  cross_store_.Return(taken_cross_);
+}
+
+EncoderInput Sequence::ForEncoder() {
+  return {window_.tokens, {cross_pages_.data(), cross_pages_.size()}, &options_, &exit_rule_, &encoder_tally_};
+}
+
+void Sequence::NoteEncoded() {
+  meter_.AddEncoding(static_cast<int32_t>(window_.tokens.size()), options_.exit.greatest, encoder_tally_);
+}
+
+int64_t Sequence::kv_bytes() const {
+  return static_cast<int64_t>(taken_self_.size() * self_store_.layout().page_bytes() +
+                              taken_cross_.size() * cross_store_.layout().page_bytes());
+}
+
+// The pages of this step's positions: a document grows into them, nothing that is written ever moves.
+void Sequence::TakePages() {
+  const int64_t positions = (static_cast<int64_t>(step_) + 1) * options_.beam;
+  while (static_cast<int32_t>(taken_self_.size()) < KvStore::PagesFor(positions)) {
+    self_pages_.data()[taken_self_.size()] = self_store_.Take();
+    taken_self_.push_back(self_pages_.data()[taken_self_.size()]);
+  }
+}
+
+int32_t Sequence::LengthLimit(int32_t piece) const {
+  return static_cast<int32_t>(options_.max_length_ratio * window_.pieces[piece].tokens) + kSegmentSlack;
+}
+
+TokenConstraint Sequence::ConstraintOf(const Hypothesis& hypothesis) const {
+  const bool last = hypothesis.piece + 1 == static_cast<int32_t>(window_.pieces.size());
+  if (hypothesis.tokens.size() < prefix_.size()) return {.forced = prefix_[hypothesis.tokens.size()]};
+  const int32_t length = static_cast<int32_t>(hypothesis.tokens.size()) - hypothesis.piece_start;
+  if (length >= LengthLimit(hypothesis.piece)) {
+    return {.forced = last ? config_.tokens.end : config_.tokens.separator};
+  }
+  return {.allow_separator = !last, .allow_end = last};
+}
+
+void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part) {
+  TakePages();
+  ledger_.end = step_ * options_.beam;
+  selected_.assign(live_.size(), {});
+  for (size_t i = 0; i < live_.size(); ++i) {
+    Hypothesis& hypothesis = live_[i];
+    const int32_t row = seats_[i];
+    taking_part.push_back(row);
+    const int32_t position = step_ * options_.beam + static_cast<int32_t>(i);
+    if (options_.beam > 1) hypothesis.history.push_back(position);
+    // The input token opens a segment where it is BOS or a separator, at offset 0.
+    const int32_t offset = static_cast<int32_t>(hypothesis.tokens.size()) - hypothesis.piece_start;
+    rows.token.data()[row] = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;
+    rows.step.data()[row] = step_;
+    rows.offset.data()[row] = offset;
+    rows.segment.data()[row] = hypothesis.piece;
+    rows.position.data()[row] = position;
+    rows.self_view.data()[row] = {self_pages_.data(), options_.beam > 1 ? hypothesis.history.data() : nullptr,
+                                  step_ + 1, step_};
+    rows.cross_view.data()[row] = {
+        cross_pages_.data(), nullptr, static_cast<int32_t>(window_.tokens.size()),
+        source_segment_start_[hypothesis.piece] + std::min(offset, source_segment_length_[hypothesis.piece] - 1)};
+    for (size_t g = 0; g < rows.self_rule.size(); ++g) {
+      rows.self_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kDecoder)][g];
+    }
+    for (size_t g = 0; g < rows.cross_rule.size(); ++g) {
+      rows.cross_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kCross)][g];
+    }
+    rows.exit_rule.data()[row] = exit_rule_;
+    rows.ledger.data()[row] = &ledger_;
+    rows.constraint.data()[row] = ConstraintOf(hypothesis);
+    rows.self_tally.data()[row] = {};
+    rows.cross_tally.data()[row] = {};
+    rows.fills.data()[row] = 0;
+  }
+}
+
+void Sequence::NoteSelected(int32_t row, const KeyList& list) {
+  for (size_t i = 0; i < live_.size(); ++i) {
+    if (seats_[i] == row && list.count != kEveryKey) {
+      selected_[i].assign(list.positions, list.positions + list.count);
+    }
+  }
+}
+
+void Sequence::Advance(const DecoderRows& rows, int32_t width) {
+  std::vector<Choice> pool;
+  for (size_t i = 0; i < live_.size(); ++i) {
+    const int32_t row = seats_[i];
+    meter_.AddRow({.step = step_,
+                   .source_tokens = static_cast<int32_t>(window_.tokens.size()),
+                   .exit_at = rows.exit_at.data()[row],
+                   .fills = rows.fills.data()[row],
+                   .self = rows.self_tally.data()[row],
+                   .cross = rows.cross_tally.data()[row]},
+                  options_.exit);
+    const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(row) * width;
+    for (int32_t c = 0; c < candidates_wanted() && candidates[c].token >= 0; ++c) {
+      pool.push_back({live_[i].total + candidates[c].log_probability, static_cast<int32_t>(i), candidates[c]});
+    }
+  }
+  std::sort(pool.begin(), pool.end(), [](const Choice& a, const Choice& b) {
+    if (a.total != b.total) return a.total > b.total;
+    if (a.parent != b.parent) return a.parent < b.parent;
+    return a.candidate.token < b.candidate.token;
+  });
+  std::vector<Hypothesis> next;
+  for (size_t rank = 0; rank < pool.size() && static_cast<int32_t>(next.size()) < options_.beam; ++rank) {
+    const Choice& choice = pool[rank];
+    const bool ends = choice.candidate.token == config_.tokens.end;
+    if (ends && static_cast<int32_t>(rank) >= options_.beam) continue;
+    Hypothesis extended = Extend(live_[choice.parent], choice, rows.exit_at.data()[seats_[choice.parent]]);
+    if (!ends) {
+      next.push_back(std::move(extended));
+      continue;
+    }
+    const double length = static_cast<double>(extended.tokens.size());
+    const double score = extended.total / std::pow(length, options_.length_penalty);
+    finished_.push_back({std::move(extended), score});
+    if (options_.beam == 1) break;
+  }
+  ++step_;
+  live_ = std::move(next);
+  if (static_cast<int32_t>(finished_.size()) >= options_.beam) live_.clear();
+  if (done()) {
+    std::stable_sort(finished_.begin(), finished_.end(),
+                     [](const Finished& a, const Finished& b) { return a.score > b.score; });
+    for (const DecodedToken& token : finished_.front().hypothesis.tokens) meter_.AddExit(token.exit_at);
+  }
+}
+
+Sequence::Hypothesis Sequence::Extend(const Hypothesis& parent, const Choice& choice, int32_t exit_at) const {
+  Hypothesis extended = parent;
+  const Candidate& candidate = choice.candidate;
+  const int32_t length = static_cast<int32_t>(parent.tokens.size()) - parent.piece_start;
+  extended.tokens.push_back({candidate.token, exit_at, candidate.log_probability, selected_[choice.parent]});
+  extended.total = choice.total;
+  const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
+  if (closes && length >= LengthLimit(parent.piece)) extended.limited.push_back(parent.piece);
+  if (candidate.token == config_.tokens.separator) {
+    ++extended.piece;
+    extended.piece_start = static_cast<int32_t>(extended.tokens.size());
+  }
+  return extended;
+}
+
+int32_t Sequence::settled_pieces() const {
+  if (done()) return static_cast<int32_t>(window_.pieces.size());
+  return options_.beam == 1 ? live_[0].piece : 0;
+}
+
+DecodedPiece Sequence::SettledPiece(int32_t index) const {
+  return PiecesOf(done() ? finished_.front().hypothesis : live_[0])[index];
+}
+
+std::vector<std::vector<DecodedPiece>> Sequence::Results() const {
+  std::vector<std::vector<DecodedPiece>> results;
+  for (const Finished& finished : finished_) {
+    if (static_cast<int32_t>(results.size()) == options_.n_best) break;
+    results.push_back(PiecesOf(finished.hypothesis));
+  }
+  return results;
+}
+
+std::vector<DecodedPiece> Sequence::PiecesOf(const Hypothesis& hypothesis) const {
+  std::vector<DecodedPiece> pieces(1);
+  for (const DecodedToken& token : hypothesis.tokens) {
+    pieces.back().score += token.log_probability;
+    if (token.token == config_.tokens.end) break;
+    if (token.token == config_.tokens.separator) {
+      pieces.emplace_back();
+    } else {
+      pieces.back().tokens.push_back(token);
+    }
+  }
+  for (const int32_t piece : hypothesis.limited) pieces[piece].length_limited = true;
+  return pieces;
+}
+
+}  // namespace salient

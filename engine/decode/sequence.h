@@ -1,0 +1,141 @@
+// One window being decoded: its hypotheses, what they may say next, and where its keys are.
+//
+// A sequence knows tokens and positions, not tensors. Each step it writes its live hypotheses into the decoder's rows,
+// and reads their best next tokens from there. Greedy search is a beam of one.
+//
+// Segments stay aligned with the source: exactly as many separators are produced as the source has, the end only
+// after the last; and a segment of n source tokens that reaches max_length_ratio * n + 16 tokens is closed and marked.
+//
+// Beam search of width B: the 2B best tokens of every live hypothesis form a pool, ordered by total log probability
+// (ties: earlier hypothesis, lower token). Those that end the window and rank among the first B are finished, with
+// score total / length^penalty; the others, best first, are the next B live ones. It stops when B are finished or none
+// is live. Hypotheses are reordered by index: keys never move, a hypothesis lists the positions of its own history.
+//
+// Not thread safe; the step loop owns it.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/attention/kv_store.h"
+#include "engine/cost/meter.h"
+#include "engine/depth/fill.h"
+#include "engine/model/decoder.h"
+#include "engine/model/encoder.h"
+#include "engine/options/options.h"
+#include "engine/text/window.h"
+
+namespace salient {
+
+// Room that a segment has for short sources, where the ratio alone would be too strict.
+inline constexpr int32_t kSegmentSlack = 16;
+
+struct DecodedToken {
+  int32_t token = 0;
+  int32_t exit_at = 0;
+  float log_probability = 0;
+  std::vector<int32_t> selected;  // with trace: source positions that the first cross group chose; empty for all
+};
+
+// The translation of one piece of a window.
+struct DecodedPiece {
+  std::vector<DecodedToken> tokens;  // without the separator or end that closes it
+  double score = 0;                  // sum of log probabilities, the closing token's included
+  bool length_limited = false;
+};
+
+class Sequence {
+ public:
+  // `window`, `options` and `config` must outlive it; so must the backend and the stores.
+  Sequence(const Window& window, const ResolvedOptions& options, std::vector<int32_t> prefix, const ModelConfig& config,
+           Backend& backend, KvStore& self_store, KvStore& cross_store);
+  ~Sequence();  // returns its pages
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
+
+  // What a window needs at most: known before it starts, so that admission can wait for it.
+  static int64_t MaxSteps(const Window& window, const ResolvedOptions& options);
+  static int32_t SelfPages(const Window& window, const ResolvedOptions& options);
+  static int32_t CrossPages(const Window& window);
+
+  EncoderInput ForEncoder();
+  void NoteEncoded();  // after the encoder has run on ForEncoder()
+
+  // Decoder rows this sequence may use: as many as its beam.
+  void Seat(std::vector<int32_t> rows) { seats_ = std::move(rows); }
+  const std::vector<int32_t>& seats() const { return seats_; }
+
+  // Writes the live hypotheses into rows and appends their row numbers, then takes what was decoded there.
+  void Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part);
+  void Advance(const DecoderRows& rows, int32_t width);
+
+  // With trace: what row `row` chose to read of the source in this step.
+  void NoteSelected(int32_t row, const KeyList& list);
+
+  int32_t beam() const { return options_.beam; }
+  int32_t candidates_wanted() const { return options_.beam == 1 ? 1 : 2 * options_.beam; }
+  bool wants_trace() const { return options_.trace; }
+  bool done() const { return live_.empty(); }
+  // Pieces whose translation is settled while the rest is still decoded; greedy search only, else none until the end.
+  int32_t settled_pieces() const;
+  DecodedPiece SettledPiece(int32_t index) const;
+  int32_t tokens_so_far() const { return step_; }
+
+  // After done(): the best translations, best first, at most n_best, each as the window's pieces.
+  std::vector<std::vector<DecodedPiece>> Results() const;
+
+  Meter& meter() { return meter_; }
+  int64_t kv_bytes() const;
+
+ private:
+  struct Hypothesis {
+    std::vector<DecodedToken> tokens;
+    std::vector<int32_t> history;  // beam > 1: positions of its own keys, ascending
+    double total = 0;
+    int32_t piece = 0;             // which piece it is translating
+    int32_t piece_start = 0;       // index of that piece's first token
+    std::vector<int32_t> limited;  // pieces that were closed for their length
+  };
+  struct Finished {
+    Hypothesis hypothesis;
+    double score = 0;
+  };
+  struct Choice {
+    double total = 0;
+    int32_t parent = 0;
+    Candidate candidate;
+  };
+
+  TokenConstraint ConstraintOf(const Hypothesis& hypothesis) const;
+  int32_t LengthLimit(int32_t piece) const;
+  void TakePages();
+  Hypothesis Extend(const Hypothesis& parent, const Choice& choice, int32_t exit_at) const;
+  std::vector<DecodedPiece> PiecesOf(const Hypothesis& hypothesis) const;
+
+  const Window& window_;
+  const ResolvedOptions& options_;
+  const std::vector<int32_t> prefix_;
+  const ModelConfig& config_;
+  KvStore& self_store_;
+  KvStore& cross_store_;
+
+  ExitRule exit_rule_;
+  AttentionTally encoder_tally_;
+  std::vector<int32_t> source_segment_start_, source_segment_length_;  // a piece; the length with its separator
+  std::vector<int32_t> taken_self_, taken_cross_;
+  DeviceArray<int32_t> self_pages_, cross_pages_;  // page tables
+  DeviceArray<uint8_t> exit_of_;
+  DeviceArray<int32_t> filled_to_;
+  FillLedger ledger_;
+
+  std::vector<int32_t> seats_;
+  std::vector<Hypothesis> live_;
+  std::vector<Finished> finished_;
+  std::vector<std::vector<int32_t>> selected_;  // of this step's live hypotheses, with trace
+  int32_t step_ = 0;
+  Meter meter_;
+};
+
+}  // namespace salient

@@ -1,0 +1,62 @@
+// Lazy filling: the keys that early exits left out, made when a later token first needs them.
+//
+// A token that exits after layer q leaves its state h^q behind. Every layer above q reads, in the place of the state
+// that the token never had there, that copy: its keys, values and selection keys are projections of h^q (section 2 of
+// methods: "copied upward"). They depend on the copy alone, so they can be made at any later time, as extra rows of
+// the layer's own products, and never if no token needs the layer again.
+
+#pragma once
+
+#include <cstdint>
+
+#include "engine/attention/keys.h"
+#include "engine/attention/kv_store.h"
+#include "engine/backend/rows.h"
+
+namespace salient {
+
+inline constexpr uint8_t kNoExit = 255;  // nothing was decoded at this position yet
+
+// Where a window's tokens left the decoder, and how far each layer is filled. In device memory, a window its own.
+struct FillLedger {
+  uint8_t* exit_of = nullptr;    // [positions] layers a position ran, counted from 1; kNoExit
+  int32_t* filled_to = nullptr;  // [decoder layers] no position below it is missing in the layer
+  int32_t end = 0;               // positions before the current step
+  int32_t beam = 1;              // positions a step
+};
+
+// Finds up to `capacity` positions that layer `layer` lacks and the active rows' windows need, copies their exit states
+// into rows first_row, first_row + 1, ... of `states`, and says whose they are. Advances filled_to past them; when
+// fewer than `capacity` are found, nothing is missing any more.
+struct CollectFillsArgs {
+  Rows active;
+  int32_t layer = 0;  // from 1: positions that exited below it lack it
+  FillLedger* const* ledgers = nullptr;  // [.] by row number; rows of one window share one
+  const KeyView* views = nullptr;        // [.] by row number: the page tables
+  KvPages store;
+
+  int32_t first_row = 0, capacity = 0;
+  float* states = nullptr;         // [., width] by row number
+  KeyView* fill_views = nullptr;   // [.] by row number, written at first_row + i
+  int32_t* fill_positions = nullptr;  // storage position
+  int32_t* fill_steps = nullptr;      // its step: the rotary position
+  int32_t* fills = nullptr;        // [.] by row number: added to at the active row that the fill was made for
+  int32_t* count = nullptr;        // [1] out
+};
+
+// Keeps the states of rows that exited below the last layer, and notes every row's exit.
+struct KeepExitStatesArgs {
+  Rows rows;
+  const float* states = nullptr;     // [., width] by row number
+  const int32_t* exit_at = nullptr;  // [.] by row number
+  int32_t layers = 0;
+  FillLedger* const* ledgers = nullptr;  // [.] by row number
+  const KeyView* views = nullptr;        // [.] by row number
+  const int32_t* positions = nullptr;    // [.] by row number
+  KvPages store;
+};
+
+void CollectFills(const CollectFillsArgs& args);
+void KeepExitStates(const KeepExitStatesArgs& args);
+
+}  // namespace salient

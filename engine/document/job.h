@@ -1,0 +1,120 @@
+// One document in the engine: its windows in flight, the segments that come out, and the reply that is put together.
+//
+// Made in the caller's thread (Prepare does the text work), then owned by the step loop alone.
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/cost/meter.h"
+#include "engine/decode/sequence.h"
+#include "engine/engine.h"
+#include "engine/model/config.h"
+#include "engine/schedule/scheduler.h"
+#include "engine/text/document.h"
+#include "engine/text/tokenizer.h"
+#include "engine/text/window.h"
+
+namespace salient {
+
+class DocumentJob {
+ public:
+  // Checks the options and cuts the text. INVALID_ARGUMENT as Engine::Submit says.
+  static absl::StatusOr<std::unique_ptr<DocumentJob>> Prepare(TranslationRequest request, const ModelConfig& config,
+                                                              const Tokenizer& tokenizer, int64_t max_document_bytes,
+                                                              std::shared_ptr<TranslationListener> listener);
+
+  std::vector<Demand> Demands() const;
+  int32_t windows() const { return static_cast<int32_t>(windows_.size()); }
+  absl::Time deadline() const { return deadline_; }
+
+  // A window joins the next step. The sequence belongs to the job.
+  Sequence& Start(int32_t window, Backend& backend, KvStore& self_store, KvStore& cross_store, absl::Time now);
+  void AddEncodeTime(double seconds) { encode_seconds_ += seconds; }
+
+  // Tells the listener what a step has settled, and how far the document is.
+  void ReportProgress();
+  // Takes the results of windows that are done and lets go of their sequences, after `leave` has taken each out of
+  // the batch.
+  template <typename Leave>
+  void Collect(Leave leave) {
+    for (size_t w = 0; w < sequences_.size(); ++w) {
+      if (sequences_[w] == nullptr || !sequences_[w]->done()) continue;
+      Take(static_cast<int32_t>(w));
+      leave(*sequences_[w], static_cast<int32_t>(w));
+      sequences_[w].reset();
+    }
+  }
+  template <typename Leave>
+  void Abandon(Leave leave) {
+    for (size_t w = 0; w < sequences_.size(); ++w) {
+      if (sequences_[w] != nullptr) leave(*sequences_[w], static_cast<int32_t>(w));
+      sequences_[w].reset();
+    }
+  }
+
+  bool started() const { return started_at_ != absl::InfiniteFuture(); }
+  bool running() const;  // has a window in flight
+  bool done() const { return windows_done_ == windows(); }
+
+  // Ends the translation, one or the other, once.
+  void Finish(absl::Time now);
+  void Fail(const absl::Status& status) { listener_->OnDone(status); }
+
+  // Set by Cancel from any thread, looked at between steps.
+  std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
+
+  template <typename Visit>
+  void ForEachSequence(Visit visit) {
+    for (auto& sequence : sequences_) {
+      if (sequence != nullptr) visit(*sequence);
+    }
+  }
+
+ private:
+  struct SegmentState {
+    std::vector<std::optional<DecodedPiece>> pieces;  // in order, each once it is settled
+    int32_t source_tokens = 0;
+  };
+  struct Place {
+    int32_t segment = 0, piece = 0;
+  };
+
+  DocumentJob(const ModelConfig& config, const Tokenizer& tokenizer) : config_(config), tokenizer_(tokenizer), meter_(config) {}
+
+  void PlacePieces();
+  void Take(int32_t window);
+  void Settle(int32_t window);
+  void EmitSegments();
+  TranslatedSegment Segment(int32_t index) const;
+  std::string TextOf(const std::vector<const DecodedPiece*>& pieces) const;
+  std::string Alternative(int32_t rank) const;
+
+  const ModelConfig& config_;
+  const Tokenizer& tokenizer_;
+  std::shared_ptr<TranslationListener> listener_;
+  ResolvedOptions options_;
+  std::vector<int32_t> prefix_;
+  absl::Time submitted_at_ = absl::InfiniteFuture(), started_at_ = absl::InfiniteFuture(), deadline_;
+  double encode_seconds_ = 0;
+
+  SegmentedDocument document_;
+  std::vector<Window> windows_;
+  std::vector<std::vector<Place>> places_;  // a window's pieces: which segment, which piece of it
+  std::vector<SegmentState> segments_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;
+  std::vector<int32_t> settled_;                                        // pieces taken of a window
+  std::vector<std::vector<std::vector<DecodedPiece>>> alternatives_;    // of a window, best first
+  int32_t windows_done_ = 0, emitted_ = 0, target_tokens_done_ = 0;
+  TranslationProgress told_;
+  int64_t peak_kv_bytes_ = 0;
+  Meter meter_;
+};
+
+}  // namespace salient

@@ -1,0 +1,385 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "engine/backend/backend.h"
+#include "engine/decode/batch.h"
+#include "engine/document/job.h"
+#include "engine/model/model.h"
+#include "engine/schedule/scheduler.h"
+#include "engine/text/tokenizer.h"
+
+namespace salient {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& options) {
+  if (options.device == "reference") return MakeReferenceBackend();
+  if (options.device == "cpu" || options.device == "auto") {
+    return MakeCpuBackend({.threads = options.threads, .compute = options.compute});
+  }
+  if (options.device == "cuda") {
+    return absl::UnimplementedError("device is cuda; this build has no CUDA backend: use auto or cpu");
+  }
+  return absl::InvalidArgumentError(absl::StrCat("device is \"", options.device, "\"; it must be auto, cpu or cuda"));
+}
+
+// A file's text; empty where there is none.
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The first paragraph of a model card that is not a heading.
+std::string Description(const std::string& card) {
+  std::istringstream lines(card);
+  std::string line, paragraph;
+  while (std::getline(lines, line)) {
+    if (line.empty() || line[0] == '#') {
+      if (!paragraph.empty()) break;
+      continue;
+    }
+    absl::StrAppend(&paragraph, paragraph.empty() ? "" : " ", line);
+  }
+  return paragraph;
+}
+
+class Ticket : public TranslationTicket {
+ public:
+  Ticket(std::shared_ptr<std::atomic<bool>> cancelled, std::function<void()> wake)
+      : cancelled_(std::move(cancelled)), wake_(std::move(wake)) {}
+  void Cancel() override {
+    cancelled_->store(true);
+    wake_();
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> cancelled_;
+  std::function<void()> wake_;
+};
+
+// What a ticket needs to wake the step loop, and outlives the engine for late Cancels.
+struct Bell {
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool rung = false;
+
+  void Ring() {
+    {
+      std::lock_guard lock(mutex);
+      rung = true;
+    }
+    condition.notify_all();
+  }
+  void WaitUntil(absl::Time deadline) {
+    std::unique_lock lock(mutex);
+    const auto ready = [this] { return rung; };
+    if (deadline == absl::InfiniteFuture()) {
+      condition.wait(lock, ready);
+    } else {
+      condition.wait_until(lock, absl::ToChronoTime(deadline), ready);
+    }
+    rung = false;
+  }
+};
+
+class StepLoopEngine : public Engine {
+ public:
+  static absl::StatusOr<std::unique_ptr<Engine>> Make(const EngineOptions& options, EngineObserver* observer);
+  ~StepLoopEngine() override;
+
+  absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
+                                                            std::shared_ptr<TranslationListener> listener) override;
+  const ModelInfo& info() const override { return info_; }
+  EngineStatus status() const override {
+    std::lock_guard lock(mutex_);
+    EngineStatus status = status_;
+    status.documents_waiting += static_cast<int32_t>(inbox_.size());
+    return status;
+  }
+
+ private:
+  StepLoopEngine(const EngineOptions& options, EngineObserver* observer) : options_(options), observer_(observer) {}
+
+  void Loop();
+  void TakeInbox();
+  void DropCancelled();
+  void Admit();
+  void Step();
+  void Collect();
+  void Publish(int32_t rows);
+  absl::Time NextDeadline() const;
+  void Leave(DocumentJob& job, Sequence& sequence, int32_t window);
+
+  const EngineOptions options_;
+  EngineObserver* const observer_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  ModelInfo info_;
+  std::unique_ptr<Batch> batch_;
+  std::unique_ptr<Scheduler> scheduler_;
+
+  // The step loop's own.
+  std::map<int64_t, std::unique_ptr<DocumentJob>> jobs_;
+  int64_t next_document_ = 0;
+
+  // Shared with callers.
+  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<DocumentJob>> inbox_;
+  EngineStatus status_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions& options, EngineObserver* observer) {
+  std::unique_ptr<StepLoopEngine> engine(new StepLoopEngine(options, observer));
+  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(options);
+  if (!backend.ok()) return backend.status();
+  engine->backend_ = *std::move(backend);
+  absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(options.model_folder, *engine->backend_);
+  if (!model.ok()) return model.status();
+  engine->model_ = *std::move(model);
+  const ModelConfig& config = engine->model_->config;
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+      Tokenizer::Load(options.model_folder + "/tokenizer.model", config.vocab_size, config.tokens);
+  if (!tokenizer.ok()) return tokenizer.status();
+  engine->tokenizer_ = *std::move(tokenizer);
+
+  ModelInfo& info = engine->info_;
+  info.config = config;
+  info.parameters = engine->model_->parameters;
+  info.device = engine->backend_->Name();
+  info.description = Description(TextOf(options.model_folder + "/README.md"));
+  if (const std::string points = TextOf(options.model_folder + "/operating_points.json"); !points.empty()) {
+    absl::StatusOr<std::vector<OperatingPoint>> parsed = ParseOperatingPoints(points, config);
+    if (!parsed.ok()) return parsed.status();
+    info.operating_points = *std::move(parsed);
+  }
+
+  const BatchOptions batch{.max_rows = std::max(options.max_rows, 1),
+                           .encode_tokens = std::max(options.encode_tokens, config.window),
+                           .kv_bytes = options.kv_bytes};
+  engine->batch_ = std::make_unique<Batch>(*engine->model_, *engine->backend_, batch);
+  engine->scheduler_ = std::make_unique<Scheduler>(Scheduler::Limits{.rows = batch.max_rows,
+                                                                     .self_pages = engine->batch_->self_pages(),
+                                                                     .cross_pages = engine->batch_->cross_pages(),
+                                                                     .encode_tokens = batch.encode_tokens,
+                                                                     .encode_windows = batch.encode_windows});
+  engine->Publish(0);
+  engine->thread_ = std::thread([raw = engine.get()] { raw->Loop(); });
+  return engine;
+}
+
+StepLoopEngine::~StepLoopEngine() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  bell_->Ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
+    TranslationRequest request, std::shared_ptr<TranslationListener> listener) {
+  absl::StatusOr<std::unique_ptr<DocumentJob>> job = DocumentJob::Prepare(
+      std::move(request), info_.config, *tokenizer_, options_.max_document_bytes, std::move(listener));
+  if (!job.ok()) return job.status();
+  for (const Demand& demand : (*job)->Demands()) {
+    if (scheduler_->CouldFit(demand)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the document needs ", demand.rows, " rows and ", demand.self_pages, " pages of keys at once; the engine has ",
+        options_.max_rows, " and ", batch_->self_pages(),
+        ": ask for a smaller search.beam or search.max_length_ratio, or start the server with more --kv-memory"));
+  }
+  auto ticket = std::make_shared<Ticket>((*job)->cancelled, [bell = bell_] { bell->Ring(); });
+  {
+    std::lock_guard lock(mutex_);
+    const int32_t waiting = static_cast<int32_t>(inbox_.size()) + status_.documents_waiting;
+    if (waiting >= options_.max_queued_documents) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the queue is full: ", waiting, " documents are waiting; try again later"));
+    }
+    inbox_.push_back(*std::move(job));
+  }
+  bell_->Ring();
+  return ticket;
+}
+
+// One turn: documents come in, leave if nobody wants them any more, join, and take one step together.
+void StepLoopEngine::Loop() {
+  while (true) {
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_) break;
+    }
+    TakeInbox();
+    DropCancelled();
+    Admit();
+    Step();
+    Collect();
+    if (jobs_.empty()) {
+      Publish(0);
+      bell_->WaitUntil(NextDeadline());
+    }
+  }
+  TakeInbox();
+  for (auto& [document, job] : jobs_) {
+    job->Abandon([&](Sequence& sequence, int32_t window) { Leave(*job, sequence, window); });
+    job->Fail(absl::CancelledError("the engine is shutting down"));
+  }
+  jobs_.clear();
+}
+
+void StepLoopEngine::TakeInbox() {
+  std::vector<std::unique_ptr<DocumentJob>> arrived;
+  {
+    std::lock_guard lock(mutex_);
+    arrived.swap(inbox_);
+    status_.documents_waiting += static_cast<int32_t>(arrived.size());
+  }
+  for (std::unique_ptr<DocumentJob>& job : arrived) {
+    scheduler_->Enqueue(next_document_, job->Demands());
+    jobs_.emplace(next_document_++, std::move(job));
+  }
+}
+
+absl::Time StepLoopEngine::NextDeadline() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [document, job] : jobs_) next = std::min(next, job->deadline());
+  return next;
+}
+
+void StepLoopEngine::Leave(DocumentJob& job, Sequence& sequence, int32_t window) {
+  batch_->Leave(sequence);
+  scheduler_->Release(job.Demands()[window]);
+}
+
+void StepLoopEngine::DropCancelled() {
+  const absl::Time now = absl::Now();
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    DocumentJob& job = *at->second;
+    const bool late = job.deadline() <= now;
+    if (!late && !job.cancelled->load()) {
+      ++at;
+      continue;
+    }
+    scheduler_->Cancel(at->first);
+    const bool started = job.started();
+    job.Abandon([&](Sequence& sequence, int32_t window) { Leave(job, sequence, window); });
+    job.Fail(late ? absl::DeadlineExceededError(started ? "the deadline passed while the document was translated"
+                                                        : "the deadline passed while the document waited in the queue")
+                  : absl::CancelledError("the request was cancelled"));
+    at = jobs_.erase(at);
+  }
+}
+
+void StepLoopEngine::Admit() {
+  scheduler_->BeginStep();
+  std::vector<Sequence*> joining;
+  std::vector<DocumentJob*> owners;
+  const absl::Time start = absl::Now();
+  while (const std::optional<Admission> admission = scheduler_->Admit()) {
+    DocumentJob& job = *jobs_.at(admission->document);
+    joining.push_back(&job.Start(admission->window, *backend_, batch_->self_store(), batch_->cross_store(), start));
+    owners.push_back(&job);
+  }
+  if (joining.empty()) return;
+  batch_->Join(joining);
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  std::sort(owners.begin(), owners.end());
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  for (DocumentJob* job : owners) job->AddEncodeTime(seconds);
+}
+
+void StepLoopEngine::Step() {
+  int32_t documents = 0;
+  for (auto& [document, job] : jobs_) documents += job->running();
+  for (auto& [document, job] : jobs_) {
+    bool first = true;
+    job->ForEachSequence([&](Sequence& sequence) {
+      if (first) sequence.meter().AddStep(documents);
+      first = false;
+    });
+  }
+  const absl::Time start = absl::Now();
+  const int32_t rows = batch_->Step();
+  if (rows == 0) return;
+  Publish(rows);
+  if (observer_ != nullptr) observer_->OnStep(rows, absl::ToDoubleSeconds(absl::Now() - start));
+}
+
+void StepLoopEngine::Collect() {
+  const absl::Time now = absl::Now();
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    DocumentJob& job = *at->second;
+    job.ReportProgress();
+    job.Collect([&](Sequence& sequence, int32_t window) { Leave(job, sequence, window); });
+    if (!job.done()) {
+      ++at;
+      continue;
+    }
+    job.Finish(now);
+    at = jobs_.erase(at);
+  }
+}
+
+void StepLoopEngine::Publish(int32_t rows) {
+  EngineStatus status;
+  status.documents_running = static_cast<int32_t>(
+      std::count_if(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second->started(); }));
+  status.documents_waiting = scheduler_->untouched();
+  status.rows = rows;
+  const auto used = [](KvStore& store, int32_t pages) {
+    return static_cast<int64_t>(pages - store.free_pages()) * static_cast<int64_t>(store.layout().page_bytes());
+  };
+  status.kv_bytes_used =
+      used(batch_->self_store(), batch_->self_pages()) + used(batch_->cross_store(), batch_->cross_pages());
+  status.kv_bytes_total = options_.kv_bytes;
+  std::lock_guard lock(mutex_);
+  status_ = status;
+}
+
+// Waits for a translation that another thread reports.
+class Waiter : public TranslationListener {
+ public:
+  void OnDone(absl::StatusOr<TranslationResult> result) override {
+    result_ = std::move(result);
+    done_.Notify();
+  }
+  absl::StatusOr<TranslationResult> Wait() {
+    done_.WaitForNotification();
+    return std::move(result_);
+  }
+
+ private:
+  absl::Notification done_;
+  absl::StatusOr<TranslationResult> result_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options, EngineObserver* observer) {
+  return StepLoopEngine::Make(options, observer);
+}
+
+absl::StatusOr<TranslationResult> Engine::Translate(TranslationRequest request) {
+  auto waiter = std::make_shared<Waiter>();
+  absl::StatusOr<std::shared_ptr<TranslationTicket>> ticket = Submit(std::move(request), waiter);
+  if (!ticket.ok()) return ticket.status();
+  return waiter->Wait();
+}
+
+}  // namespace salient

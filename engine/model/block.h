@@ -1,0 +1,158 @@
+// What an encoder and a decoder layer have in common: the steps of a layer as operations on one stream of states.
+//
+//   x [rows, d] is read and written by row number; everything between is compact: row i belongs to rows[i].
+//
+// With pre-norm a block reads norm(x) and adds to x; with post-norm it reads x, adds, and norms the sum.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/backend/backend.h"
+#include "engine/model/model.h"
+
+namespace salient {
+
+// Scratch for `capacity` rows of one model, and the operations that use it. Not thread safe.
+class Block {
+ public:
+  Block(const Model& model, Backend& backend, int32_t capacity, int32_t ffn_width)
+      : model_(model),
+        backend_(backend),
+        normed_(backend.Array<float>(Size(capacity, model.config.d_model))),
+        query_(backend.Array<float>(Size(capacity, model.config.d_model))),
+        key_value_(backend.Array<float>(Size(capacity, 2 * model.config.d_model))),
+        attended_(backend.Array<float>(Size(capacity, model.config.d_model))),
+        hidden_(backend.Array<float>(Size(capacity, std::max(ffn_width, 1)))),
+        selection_(backend.Array<float>(Size(capacity, std::max(model.config.selection.width, 1)))) {}
+
+  // The input of a block: the rows' states, normed where the model norms first. [rows, d]
+  const float* Input(const float* x, Rows rows, const NormWeights& norm) {
+    if (config().pre_norm) return Normed(x, rows, norm, nullptr);
+    backend_.GatherRows({rows, x, config().d_model, normed_.data()});
+    return normed_.data();
+  }
+
+  // norm(x) of the rows; `set` picks a row's weights among several. [rows, d]
+  const float* Normed(const float* x, Rows rows, const NormWeights& norm, const int32_t* set) {
+    backend_.LayerNorm({.rows = rows,
+                        .input = x,
+                        .width = config().d_model,
+                        .weight = norm.weight.data(),
+                        .bias = norm.bias.data(),
+                        .set = set,
+                        .epsilon = config().layer_norm_epsilon,
+                        .output = normed_.data()});
+    return normed_.data();
+  }
+
+  // x += `weight` applied to the block's result; then the norm, if the model norms last.
+  void AddTo(float* x, Rows rows, const PackedLinear& weight, const float* result, const NormWeights& norm) {
+    backend_.Linear(
+        {.weight = &weight, .rows = rows, .input = result, .output = x, .scatter = true, .accumulate = true});
+    if (config().pre_norm) return;
+    backend_.LayerNorm({.rows = rows,
+                        .input = x,
+                        .width = config().d_model,
+                        .weight = norm.weight.data(),
+                        .bias = norm.bias.data(),
+                        .epsilon = config().layer_norm_epsilon,
+                        .output = x,
+                        .scatter = true});
+  }
+
+  // Queries of `input`, turned by `positions` unless null. [rows, d]
+  const float* Queries(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
+    backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = query_.data()});
+    Turn(query_.data(), rows, config().d_model, config().heads, config().head_width(), positions);
+    return query_.data();
+  }
+
+  // Keys and values, the keys turned. [rows, 2 d]
+  const float* KeysAndValues(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
+    backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = key_value_.data()});
+    Turn(key_value_.data(), rows, 2 * config().d_model, config().heads, config().head_width(), positions);
+    return key_value_.data();
+  }
+
+  // Selection queries or keys, turned: one head of ds values. [rows, ds]
+  const float* SelectionVectors(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
+    backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = selection_.data()});
+    Turn(selection_.data(), rows, config().selection.width, 1, config().selection.width, positions);
+    return selection_.data();
+  }
+
+  float* attended() { return attended_.data(); }
+
+  void FeedForward(float* x, Rows rows, const LayerWeights& layer) {
+    if (layer.ffn == nullptr) return;
+    const float* input = Input(x, rows, layer.ffn_norm);
+    backend_.Linear({.weight = layer.ffn->up.get(),
+                     .rows = rows,
+                     .input = input,
+                     .activation = config().activation,
+                     .output = hidden_.data()});
+    AddTo(x, rows, *layer.ffn->down, hidden_.data(), layer.ffn_norm);
+  }
+
+ private:
+  static size_t Size(int32_t rows, int32_t width) { return static_cast<size_t>(rows) * width; }
+  const ModelConfig& config() const { return model_.config; }
+
+  void Turn(float* values, Rows rows, int32_t stride, int32_t heads, int32_t head_width, const int32_t* positions) {
+    if (positions == nullptr) return;
+    backend_.Rotate({.rows = rows,
+                     .values = values,
+                     .stride = stride,
+                     .heads = heads,
+                     .head_width = head_width,
+                     .positions = positions,
+                     .base = config().rotary_base});
+  }
+
+  const Model& model_;
+  Backend& backend_;
+  DeviceArray<float> normed_, query_, key_value_, attended_, hidden_, selection_;
+};
+
+// Room for the lists of a step's queries, laid out anew for every selection layer. Grows, and is never given back.
+class KeyListArena {
+ public:
+  explicit KeyListArena(Backend& backend) : backend_(backend) {}
+
+  // lists[r] gets room for what `rules[r]` can choose among views[r], for every r of `rows`.
+  void Lay(Rows rows, const KeyView* views, const SelectionRule* rules, KeyList* lists) {
+    size_t needed = 0;
+    for (int32_t i = 0; i < rows.size(); ++i) needed += Room(views[rows[i]], rules[rows[i]]);
+    if (needed > positions_.size()) positions_ = backend_.Array<int32_t>(needed + needed / 2);
+    int32_t* next = positions_.data();
+    for (int32_t i = 0; i < rows.size(); ++i) {
+      const int32_t row = rows[i];
+      lists[row] = KeyList{next, kEveryKey};
+      next += Room(views[row], rules[row]);
+    }
+  }
+
+ private:
+  static size_t Room(const KeyView& view, const SelectionRule& rule) {
+    switch (rule.kind) {
+      case SelectionKind::kAll: return 0;
+      case SelectionKind::kFraction: return KeysToKeep(rule, view.length);
+      case SelectionKind::kWindow: return std::min(view.length, std::max(static_cast<int32_t>(rule.value), rule.min_keys));
+      case SelectionKind::kMass: return view.length;
+    }
+    return view.length;
+  }
+
+  Backend& backend_;
+  DeviceArray<int32_t> positions_;
+};
+
+// Positions that a list's query really had scored: what the tally of a selection layer counts.
+inline int64_t KeysScored(const SelectionRule& rule, const KeyView& view, const KeyList& list) {
+  const bool scores = rule.kind == SelectionKind::kMass || (rule.kind == SelectionKind::kFraction && list.count != kEveryKey);
+  return scores ? view.length : 0;
+}
+
+}  // namespace salient

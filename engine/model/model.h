@@ -1,0 +1,79 @@
+// A model's weights, on the device, packed for its backend: what config.json and the safetensors say, as structures in
+// the order in which a document passes through them. Immutable after Load, so any number of networks may share one.
+
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/backend/backend.h"
+#include "engine/model/config.h"
+#include "engine/model/safetensors.h"
+
+namespace salient {
+
+struct NormWeights {
+  DeviceArray<float> weight, bias;  // [sets, d]
+};
+
+struct AttentionWeights {
+  std::unique_ptr<PackedLinear> query, key_value, output;
+};
+
+// One selection layer (eq. 1): Qs = X_q Wqs, Ks = X_k Wks.
+struct SelectionWeights {
+  std::unique_ptr<PackedLinear> query, key;
+  float key_inverse_step = 0;
+};
+
+struct FeedForwardWeights {
+  std::unique_ptr<PackedLinear> up, down;
+};
+
+struct LayerWeights {
+  NormWeights self_norm, cross_norm, ffn_norm;
+  AttentionWeights self, cross;
+  // Where the layer is the lowest of its group; null elsewhere.
+  std::unique_ptr<SelectionWeights> self_selection, cross_selection;
+  std::unique_ptr<FeedForwardWeights> own_ffn;
+  const FeedForwardWeights* ffn = nullptr;  // own, shared, or null for none
+};
+
+struct HaltingWeights {
+  std::unique_ptr<PackedLinear> sequence, multinomial;     // d -> layers
+  std::vector<std::unique_ptr<PackedLinear>> geometric;    // [layers] d -> 1
+};
+
+struct Model {
+  ModelConfig config;
+  int64_t parameters = 0;
+
+  DeviceArray<float> embedding;  // [vocabulary, d]
+  std::vector<LayerWeights> encoder, decoder;
+  std::unique_ptr<FeedForwardWeights> shared_encoder_ffn, shared_decoder_ffn;
+  NormWeights encoder_norm;  // empty with post-norm
+  NormWeights exit_norms;    // [decoder layers, d]; empty with post-norm
+  // One for all exits where they are tied, else one an exit.
+  std::vector<std::unique_ptr<PackedLinear>> classifiers;
+  HaltingWeights halting;
+
+  const PackedLinear& classifier(int32_t exit_layer) const {
+    return *classifiers[classifiers.size() == 1 ? 0 : exit_layer - 1];
+  }
+
+  // NOT_FOUND or INVALID_ARGUMENT that names the file or tensor. The backend must outlive the model.
+  static absl::StatusOr<std::unique_ptr<Model>> Load(const std::string& folder, Backend& backend);
+  static absl::StatusOr<std::unique_ptr<Model>> Build(const ModelConfig& config, const TensorFile& tensors,
+                                                      Backend& backend);
+};
+
+// What token embeddings are multiplied by.
+inline float EmbeddingScale(const ModelConfig& config) {
+  return config.scale_embeddings ? std::sqrt(static_cast<float>(config.d_model)) : 1.0f;
+}
+
+}  // namespace salient
