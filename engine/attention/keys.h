@@ -24,7 +24,7 @@ enum class SelectionKind : int32_t { kAll, kFraction, kMass, kWindow };
 // fewest best keys whose softmax sums to `value` but at least min_keys, kWindow the `value` keys around the centre.
 struct SelectionRule {
   SelectionKind kind = SelectionKind::kAll;
-  float value = 1.0f;
+  double value = 1.0;
   int32_t min_keys = 0;
 };
 

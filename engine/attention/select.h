@@ -5,6 +5,7 @@
 // Scores are integers, so every backend and every batch shape picks the same keys. A query is quantised by its own
 // largest component: q_c = round(Qs_c * (127 / max |Qs|)), rounding half to even; a key by the layer's fixed step:
 // k_c = clamp(round(Ks_c * key_inverse_step), -127, 127), so that scores of different keys compare as integers.
+// kMass sums softmax weights in fixed point (mass.h), which is exact in any order, too.
 
 #pragma once
 
@@ -37,7 +38,8 @@ struct SelectArgs {
   KeyList* lists = nullptr;              // [.] by row number; out: count, and positions unless every key is kept
 };
 
-// Keeps how many of `length` keys: kFraction's count, never more than there are.
+// How many of `length` keys a rule keeps, never more than there are. For kMass, whose count depends on the scores, the
+// most it may keep: all.
 int32_t KeysToKeep(const SelectionRule& rule, int32_t length);
 
 void AppendSelectionReference(const AppendSelectionArgs& args);

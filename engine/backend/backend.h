@@ -13,6 +13,8 @@
 #include "engine/attention/attend.h"
 #include "engine/attention/select.h"
 #include "engine/backend/memory.h"
+#include "engine/depth/exit.h"
+#include "engine/depth/fill.h"
 #include "engine/linear/linear.h"
 #include "engine/norm/norm.h"
 #include "engine/search/candidates.h"
@@ -34,12 +36,18 @@ class Backend {
 
   virtual void Embed(const EmbedArgs& args) = 0;
   virtual void LayerNorm(const LayerNormArgs& args) = 0;
+  virtual void GatherRows(const GatherRowsArgs& args) { salient::GatherRows(args); }
+  virtual void MeanRows(const MeanRowsArgs& args) { salient::MeanRows(args); }
   virtual void Linear(const LinearArgs& args) = 0;
   virtual void Rotate(const RotateArgs& args) = 0;
   virtual void AppendKeyValue(const AppendKeyValueArgs& args) = 0;
   virtual void AppendSelection(const AppendSelectionArgs& args) = 0;
   virtual void Select(const SelectArgs& args) = 0;
   virtual void Attend(const AttendArgs& args) = 0;
+  virtual void DecideExits(const DecideExitsArgs& args) { salient::DecideExits(args); }
+  virtual void ResolveExits(const ResolveExitsArgs& args) { salient::ResolveExits(args); }
+  virtual void CollectFills(const CollectFillsArgs& args) { salient::CollectFills(args); }
+  virtual void KeepExitStates(const KeepExitStatesArgs& args) { salient::KeepExitStates(args); }
   virtual void TopProbability(const TopProbabilityArgs& args) = 0;
   virtual void Candidates(const CandidatesArgs& args) = 0;
 

@@ -46,6 +46,24 @@ struct RotateArgs {
   float base = 10000.0f;
 };
 
+// output[i] = input[rows[i]]
+struct GatherRowsArgs {
+  Rows rows;
+  const float* input = nullptr;  // [., width] by row number
+  int32_t width = 0;
+  float* output = nullptr;  // [rows.capacity, width]
+};
+
+// output = the mean of `rows` consecutive rows, summed in their order.
+struct MeanRowsArgs {
+  const float* input = nullptr;  // [rows, width]
+  int32_t rows = 0, width = 0;
+  float* output = nullptr;  // [width]
+};
+
+void GatherRows(const GatherRowsArgs& args);
+void MeanRows(const MeanRowsArgs& args);
+
 void LayerNormReference(const LayerNormArgs& args);
 void EmbedReference(const EmbedArgs& args);
 void RotateReference(const RotateArgs& args);

@@ -1,0 +1,24 @@
+// What TokenConstraint means, in one place for every backend.
+
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "engine/search/candidates.h"
+
+namespace salient {
+
+// A forced token is allowed whatever it is: a prefix given by the user may hold an unknown word.
+inline bool IsAllowed(const TokenConstraint& constraint, const SpecialTokens& special, int32_t token) {
+  if (constraint.forced >= 0) return token == constraint.forced;
+  if (token == special.pad || token == special.unknown || token == special.begin) return false;
+  if (token == special.separator) return constraint.allow_separator;
+  if (token == special.end) return constraint.allow_end;
+  return true;
+}
+
+// Stands where fewer tokens are allowed than asked for.
+inline constexpr Candidate kNoCandidate = {-1, -std::numeric_limits<float>::infinity()};
+
+}  // namespace salient
