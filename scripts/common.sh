@@ -1,0 +1,59 @@
+# What demo and test share: telling what happens, installing what is missing, building. Sourced, not run.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+started=$SECONDS
+say() { printf '\n\033[1m[%3ds] %s\033[0m\n' $((SECONDS - started)) "$*"; }
+die() { printf '\n\033[1;31mFailed: %s\033[0m\n' "$*" >&2; exit 1; }
+
+build_packages=(
+  g++ cmake ninja-build pkg-config ca-certificates
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc   # the API
+  libabsl-dev                # status, time, strings
+  libdnnl-dev                # oneDNN: matrix products on the CPU
+  libsentencepiece-dev       # tokens
+  libicu-dev                 # sentence boundaries, Unicode
+  nlohmann-json3-dev         # model folders
+  prometheus-cpp-dev         # metrics
+  libcpp-httplib-dev libssl-dev zlib1g-dev libbrotli-dev  # the HTTP port
+  libcli11-dev libspdlog-dev # command lines, logging
+)
+test_packages=(
+  libgtest-dev libgmock-dev
+  python3 python3-torch python3-numpy python3-sentencepiece python3-pytest  # the second implementation
+)
+
+# install_missing PACKAGE...: the Debian packages that are not there yet.
+install_missing() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  say "Installing ${#missing[@]} Debian packages: ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || die "not root and no sudo: install these packages yourself: ${missing[*]}"
+    as_root=(sudo)
+  fi
+  local log
+  log=$(mktemp)
+  { "${as_root[@]}" apt-get update -q &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+  } >"$log" 2>&1 || { tail -20 "$log" >&2; die "apt-get could not install the packages (all of its output: $log)"; }
+  rm -f "$log"
+}
+
+# build PRESET [CMAKE OPTION...]
+build() {
+  local preset=$1
+  shift
+  say "Building ($preset)"
+  cmake --preset "$preset" "$@" >/dev/null || die "cmake --preset $preset"
+  # Compiling gRPC's headers takes up to 1 GB a process.
+  local jobs memory_jobs
+  jobs=$(nproc)
+  memory_jobs=$(awk '/MemAvailable/ {print int($2 / 1048576) + 1}' /proc/meminfo)
+  cmake --build --preset "$preset" -j "$((jobs < memory_jobs ? jobs : memory_jobs))" || die "the build"
+}
