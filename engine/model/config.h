@@ -67,6 +67,14 @@ struct ModelConfig {
     return has_selection ? (layers(module) + group_size(module) - 1) / group_size(module) : 0;
   }
 
+  // Which layers choose keys, and for whom: the lowest of each group for its group; without selection layers the
+  // first layer for all, which then can only be everything or a window.
+  bool chooses_keys(Module module, int32_t layer) const {
+    return has_selection ? layer % group_size(module) == 0 : layer == 0;
+  }
+  int32_t key_group(Module module, int32_t layer) const { return has_selection ? layer / group_size(module) : 0; }
+  int32_t key_groups(Module module) const { return has_selection ? groups(module) : 1; }
+
   // Parses and checks config.json: every error names the field, what it is and what is allowed. Sizes are bounded, so
   // that no configuration makes the engine allocate absurd amounts.
   static absl::StatusOr<ModelConfig> Parse(std::string_view json);
