@@ -116,12 +116,26 @@ class Attention(nn.Module):
                 shared["mask"], shared["soft"] = self.select(shared["scores"], allowed, q_at, k_at, run)
         shared["attention"].append(self.target(q, k, attention, allowed, run))
         if run.mode == "select":
-            mask = shared["mask"].to(attention.dtype)
-            if run.straight_through:
-                mask = mask + shared["soft"] - shared["soft"].detach()  # (3)
-            weights = attention * mask.unsqueeze(1)
-            attention = weights / weights.sum(-1, keepdim=True).clamp_min(1e-9)
+            attention = self.sparse(scores, shared, run)
         return self.output(self.merge(attention.to(v.dtype) @ v))
+
+    @staticmethod
+    def sparse(scores: Tensor, shared: dict, run: SelectionRun) -> Tensor:
+        """Attention over the set alone: the weights of eq. 2 and 3, renormalised.
+
+        Weights are taken relative to what the set holds, in logarithms, so that a set that misses nearly all of the
+        attention still sums to 1; the bound keeps the gradient of a missed key finite.
+        """
+        chosen = shared["mask"].unsqueeze(1)
+        held = scores.masked_fill(~chosen, NEGATIVE).float().logsumexp(-1, keepdim=True)
+        allowed = shared["allowed"].unsqueeze(1)
+        relative = (scores.masked_fill(~allowed, NEGATIVE).float() - held).clamp_max(20.0).exp()
+        mask = chosen.to(relative.dtype)
+        if run.straight_through:
+            soft = shared["soft"].unsqueeze(1)
+            mask = mask + soft - soft.detach()  # (3)
+        weights = relative * mask
+        return weights / weights.sum(-1, keepdim=True).clamp_min(1e-9)
 
     @staticmethod
     def merge(x: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from .config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack
 from .data import BOS, EOS, SEPARATOR, train_tokenizer
 from .export import DTYPES, calibrate, export
 from .model import Transformer
+from .selection import SelectionRun
 
 SENTENCES = [
     ("The old house stands at the river.", "Das alte Haus steht am Fluss."),
@@ -62,35 +63,63 @@ def variants() -> dict[str, ModelConfig]:
         "wide": model(encoder=Stack(4, FeedForward("shared", 224)), decoder=Stack(4, FeedForward("none", 0)),
                       activation="gelu", selection=selection(2, 3, 3)),
         "borrowed": model(encoder=Stack(3, FeedForward("shared", 112)), decoder=Stack(3, FeedForward("encoder", 112)),
-                          positions=Positions("none", "rotary", "segment_rotary", 500.0), norm="post"),
+                          positions=Positions("none", "rotary", "segment_rotary", 500.0), norm="post",
+                          scale_embeddings=False),
         "shared-decoder": model(encoder=Stack(3, FeedForward("none", 0)), decoder=Stack(4, FeedForward("shared", 80)),
                                 positions=Positions("segment_sinusoidal", "none", "segment_rotary"), heads=2,
                                 d_model=32, exits=Exits("untied", ["geometric"])),
         "each-layer": model(decoder=Stack(4, FeedForward("own", 64)), selection=selection(1, 1, 4, 8, min_keys=1)),
         "no-selection": model(selection=None, exits=Exits("tied", ["multinomial"])),
         "no-exits": model(exits=None, positions=Positions("sinusoidal", "rotary", "none")),
-        "plain": model(selection=None, exits=None, norm="post", positions=SINUSOIDAL, activation="gelu"),
+        "plain": model(selection=None, exits=None, norm="post", positions=SINUSOIDAL, activation="gelu",
+                       scale_embeddings=False),
     }
 
 
 @torch.no_grad()
 def randomise(model: Transformer, generator: torch.Generator) -> None:
-    """Weights far from a fresh model's: attention and logits peaked, no bias zero, no norm the identity."""
-    d = model.config.d_model
+    """Weights far from a fresh model's: attention and logits peaked, no bias zero, no norm the identity.
+
+    A random model that feeds on its own output soon repeats itself. The gains are those at which it does so late.
+    """
+    config, d = model.config, model.config.d_model
+    pre = config.norm == "pre"
+    gain, peak = (4.0, 3.0) if pre else (0.8, 4.0)  # of every matrix; of those that make attention's queries and keys
 
     def normal(tensor, deviation, mean=0.0):
         tensor.copy_(torch.randn(tensor.shape, generator=generator) * deviation + mean)
 
     for name, p in model.named_parameters():
-        if name == "embedding.weight" or name.startswith("exit_classifiers"):
-            normal(p, 3.0 * d ** -0.5)
-        elif p.dim() == 2:
-            normal(p, (2.0 if "selection" in name else 1.4) * p.shape[1] ** -0.5)
-        elif "norm" in name and name.endswith("weight"):
-            normal(p, 0.2, 1.0)
+        if p.dim() == 1:
+            is_gain = "norm" in name and name.endswith("weight")
+            normal(p, 0.2 if is_gain else 0.1, (3.0 if "exit" in name else 1.0) if is_gain else 0.0)
+            continue
+        if name.startswith("embedding"):
+            scale = 1.0 if pre else 3.0
+        elif name.startswith("exit_classifiers"):
+            scale = 3.0
         else:
-            normal(p, 0.3)
-    model.output_bias[[SEPARATOR, EOS]] += 4.0  # segments end after a few tokens, at different lengths
+            scale = 1.0 if name.startswith("halting") else 1.5 if ".selection." in name else gain
+        normal(p, scale * p.shape[1] ** -0.5)
+        if ".query_key_value." in name:
+            p[:2 * d] *= peak / gain
+        elif "cross_attention.query." in name or ".key_value." in name:
+            p[:d] *= peak / gain
+
+
+@torch.no_grad()
+def balance(model: Transformer, pairs: list[tuple[torch.Tensor, torch.Tensor]], generator: torch.Generator) -> None:
+    """Sets the output bias so that no token is favoured overall, and segments end about every sixth token."""
+    rows = []
+    for source, target in pairs:
+        states = model.decode(target[:, :-1], source, model.encode(source, SelectionRun()), SelectionRun())
+        rows += [model.logits(n, x)[0] for n, x in enumerate(states)]
+    model.output_bias -= torch.cat(rows).mean(0)
+    model.output_bias += 0.3 * torch.randn(model.output_bias.shape, generator=generator)
+    rows = torch.cat(rows) - torch.cat(rows).mean(0)
+    for token in (SEPARATOR, EOS):
+        short_of_best = rows[:, SEPARATOR + 1:].amax(-1) - rows[:, token]
+        model.output_bias[token] += torch.quantile(short_of_best, 0.16)
 
 
 def random_pairs(vocab_size: int, rng: random.Random, count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -112,10 +141,12 @@ def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int,
     if config.selection is not None:
         config.selection.key_fraction = {module: [round(rng.uniform(0.15, 0.6), 3) for _ in
                                                   config.selection_layers(module)] for module in config.selection.group}
-    model = Transformer(config).eval()
-    randomise(model, torch.Generator().manual_seed(rng.randrange(2 ** 31)))
+    model, generator = Transformer(config).eval(), torch.Generator().manual_seed(rng.randrange(2 ** 31))
+    pairs = random_pairs(config.vocab_size, rng, 8)
+    randomise(model, generator)
+    balance(model, pairs, generator)
     if config.selection is not None:
-        calibrate(model, random_pairs(config.vocab_size, rng, 8))
+        calibrate(model, pairs)
     export(model, tokenizer, out / name, dtype=dtype, shard_bytes=shard_bytes)
 
 

@@ -1,0 +1,464 @@
+"""The oracle: translates one window at a time, one token at a time, as plainly as it can be written.
+
+The engine is held against this, layer by layer and choice by choice (fixture.py writes both down). It takes weights
+from a Transformer but shares no arithmetic with it; nothing is batched, padded or skipped cleverly. All of it is fp32.
+
+A window is the source tokens of some segments: segment SEP segment SEP ... segment EOS. Decoding starts from BOS and
+produces as many segments. A token that exits after layer q hands its state to the layers above, each of which makes its
+own keys, values and selection keys of it, so that later tokens can attend to it there (arXiv 1910.10073).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .config import ModelConfig
+from .model import ACTIVATIONS, Attention, Layer, Transformer
+from .selection import MODULES
+
+SLACK = 16  # target tokens that a segment may have beyond max_length_ratio times its source tokens
+
+
+@dataclass
+class Settings:
+    """What a request chooses; the field names and meanings of the API's controls, the modules' values by name."""
+
+    selection: str = "dense"  # dense | learned | ratio | mass | window
+    values: dict[str, float] = field(default_factory=dict)  # encoder, decoder, cross; of ratio, mass, window
+    min_keys: int | None = None
+    depth: str = "full"  # full | fixed | sequence | multinomial | geometric | confidence
+    fixed_exit: int | None = None
+    thresholds: list[float] = field(default_factory=list)  # one a layer
+    min_exit: int | None = None
+    max_exit: int | None = None
+    beam: int = 1
+    length_penalty: float = 1.0
+    max_length_ratio: float = 3.0
+    prefix: list[int] = field(default_factory=list)  # tokens that the translation must begin with
+
+
+@dataclass
+class Tally:
+    """Keys that queries could see and keys they read, over the layers that ran; keys that selection layers scored."""
+
+    visible: int = 0
+    attended: int = 0
+    scored: int = 0
+
+
+@dataclass
+class Choice:
+    """The keys one query reads. gap: between the worst score kept and the best left out, None where nothing ranked."""
+
+    keys: list[int]
+    scored: int = 0
+    gap: int | None = None
+
+
+@dataclass
+class Step:
+    """What happened at one token: the input's states after every layer that ran, then the choice made from them."""
+
+    states: list[Tensor]
+    exit: int  # layers run
+    exit_margin: float  # distance of the closest exit decision from going the other way
+    selected: dict[str, list[Choice]]  # decoder and cross: a choice a group that ran
+    token: int = -1
+    log_probability: float = 0.0
+    gap: float = math.inf  # log probability between the best and second best allowed token; a beam: in the pool
+
+
+@dataclass
+class Hypothesis:
+    tokens: list[int] = field(default_factory=list)
+    total: float = 0.0
+    segment: int = 0
+    in_segment: int = 0  # tokens of the current segment
+    steps: list[Step] = field(default_factory=list)
+    keys: list[list[Tensor]] = field(default_factory=list)  # a layer, a position: [heads, head width]
+    values: list[list[Tensor]] = field(default_factory=list)
+    selection_keys: dict[int, list[Tensor]] = field(default_factory=dict)  # by the layer that owns them: int8 steps
+    score: float = 0.0  # of a finished one
+
+    def fork(self) -> "Hypothesis":
+        twin = copy.copy(self)
+        twin.tokens, twin.steps = list(self.tokens), list(self.steps)
+        twin.keys, twin.values = [list(k) for k in self.keys], [list(v) for v in self.values]
+        twin.selection_keys = {layer: list(k) for layer, k in self.selection_keys.items()}
+        return twin
+
+
+@dataclass
+class Encoded:
+    states: list[Tensor]  # after every layer [S, d]
+    memory: Tensor  # after the last norm [S, d]
+    selected: list[list[Choice]]  # a group, a query
+
+
+@dataclass
+class Translation:
+    finished: list[Hypothesis]  # best first
+    encoded: Encoded
+    tallies: dict[str, Tally]
+
+
+def positions_turned(x: Tensor, position: int, base: float) -> Tensor:
+    """x [..., width]: component c < width / 2 pairs with c + width / 2 and turns by position * base^(-2c / width)."""
+    half = x.shape[-1] // 2
+    angle = position * base ** (-torch.arange(half, dtype=torch.float32) / half)
+    pairs = torch.complex(x[..., :half].contiguous(), x[..., half:].contiguous())
+    turned = pairs * torch.complex(angle.cos(), angle.sin())
+    return torch.cat((turned.real, turned.imag), -1)
+
+
+def offset_encoding(position: int, width: int) -> Tensor:
+    half = width // 2
+    angle = position * 10000.0 ** (-torch.arange(half, dtype=torch.float32) / half)
+    return torch.cat((angle.sin(), angle.cos()))
+
+
+def mass_weights(scores: np.ndarray, largest_query: float, inverse_step: float, width: int) -> list[int]:
+    """2^31 exp(score - best) in real units, in the fixed point of engine/attention/mass.h: exact everywhere."""
+    steps = 1024
+    table = [int(np.rint(np.exp2(31.0 - i / steps))) for i in range(steps)]
+    one = np.float32
+    scale = one(largest_query) / one(127) / one(inverse_step) / np.sqrt(one(width)) * (one(1.44269504) * one(steps))
+    weights = []
+    for below in scores.max() - scores:
+        step = int(min(one(32 * steps), one(below) * scale))
+        weights.append(0 if step >= 32 * steps else table[step % steps] >> (step // steps))
+    return weights
+
+
+class Oracle:
+    def __init__(self, model: Transformer):
+        self.model, self.config = model, model.config
+
+    # Settings, resolved.
+
+    def rule(self, s: Settings, module: str, group: int) -> tuple[str, float, int]:
+        """(kind, value, least number of keys) of a selection layer: all, fraction, mass or window."""
+        chosen = self.config.selection
+        least = s.min_keys if s.min_keys is not None else chosen.min_keys if chosen is not None else 0
+        if s.selection == "learned":
+            return "fraction", chosen.key_fraction[module][group], least
+        kind = {"dense": "all", "ratio": "fraction", "mass": "mass", "window": "window"}[s.selection]
+        return kind, s.values.get(module, 1.0), least
+
+    def group_of(self, module: str, layer: int) -> tuple[int, bool]:
+        """A layer's group, and whether it chooses the group's keys. Without selection layers all make one group."""
+        if self.config.selection is None:
+            return 0, layer == 0
+        r = self.config.group_of(module)
+        return layer // r, layer % r == 0
+
+    def exit_bounds(self, s: Settings) -> tuple[int, int]:
+        return s.min_exit or 1, s.max_exit or self.config.decoder.layers
+
+    # Selection.
+
+    def choose(self, s: Settings, module: str, group: int, selection, query: Tensor | None, keys: list[Tensor],
+               length: int, centre: int) -> Choice:
+        """Which of `length` keys a query reads; query [ds] and integer keys [ds], positions applied."""
+        kind, value, least = self.rule(s, module, group)
+        everything = list(range(length))
+        if kind == "all":
+            return Choice(everything)
+        if kind == "window":
+            keep = min(int(value), length)
+            first = min(max(centre - keep // 2, 0), length - keep)
+            return Choice(everything[first:first + keep])
+        share = min(length, max(least, math.ceil(length * value - 1e-6)))
+        if (share if kind == "fraction" else least) >= length:
+            return Choice(everything)
+        largest = query.abs().max().clamp_min(1e-20)
+        turned = torch.round(query * (torch.tensor(127.0) / largest)).double()
+        scores = torch.stack(keys).double().mv(turned).numpy().astype(np.int64)
+        order = sorted(everything, key=lambda j: (-scores[j], j))
+        keep = share
+        if kind == "mass":
+            weights = mass_weights(scores, float(largest), float(selection.key_inverse_step), selection.width)
+            wanted, held, keep = value * sum(weights), 0, 0
+            while keep < length and held < wanted:
+                held += weights[order[keep]]
+                keep += 1
+            keep = min(length, max(keep, least))
+        gap = int(scores[order[keep - 1]] - scores[order[keep]]) if 0 < keep < length else None
+        return Choice(sorted(order[:keep]), length, gap)
+
+    def selection_key(self, selection, x: Tensor, position: int, turns: bool) -> Tensor:
+        key = F.linear(x, selection.key.weight)
+        if turns:
+            key = positions_turned(key, position, self.config.positions.rotary_base)
+        return torch.round(key * selection.key_inverse_step).clamp(-127, 127)
+
+    def selection_query(self, selection, x: Tensor, position: int, turns: bool) -> Tensor:
+        query = F.linear(x, selection.query.weight)
+        return positions_turned(query, position, self.config.positions.rotary_base) if turns else query
+
+    # Parts of a layer; x is one position's state [d].
+
+    def turns(self, cross: bool) -> bool:
+        p = self.config.positions
+        return (p.cross_attention if cross else p.self_attention) != "none"
+
+    def heads(self, x: Tensor, position: int | None) -> Tensor:
+        x = x.reshape(self.config.heads, -1)
+        return x if position is None else positions_turned(x, position, self.config.positions.rotary_base)
+
+    def query(self, attention: Attention, x: Tensor, position: int) -> Tensor:
+        d, turned = self.config.d_model, position if self.turns(attention.cross) else None
+        projected = attention.query(x) if attention.cross else attention.query_key_value(x)[:d]
+        return self.heads(projected, turned)
+
+    def key_value(self, attention: Attention, x: Tensor, position: int) -> tuple[Tensor, Tensor]:
+        d, turned = self.config.d_model, position if self.turns(attention.cross) else None
+        projected = attention.key_value(x) if attention.cross else attention.query_key_value(x)[d:]
+        return self.heads(projected[:d], turned), self.heads(projected[d:], None)
+
+    @staticmethod
+    def attend(attention: Attention, query: Tensor, keys: list[Tensor], values: list[Tensor],
+               chosen: list[int]) -> Tensor:
+        """softmax(q K^T / sqrt(head width)) V over the chosen keys, head by head, then the output projection."""
+        k = torch.stack([keys[j] for j in chosen], 1)  # [heads, keys, head width]
+        v = torch.stack([values[j] for j in chosen], 1)
+        weights = F.softmax((k @ query.unsqueeze(-1)).squeeze(-1) / math.sqrt(query.shape[-1]), -1)
+        return attention.output((weights.unsqueeze(1) @ v).flatten())
+
+    def block_input(self, x: Tensor, norm) -> Tensor:
+        return norm(x) if self.config.norm == "pre" else x
+
+    def add(self, x: Tensor, norm, result: Tensor) -> Tensor:
+        return x + result if self.config.norm == "pre" else norm(x + result)
+
+    def feed_forward(self, layer: Layer, x: Tensor, is_decoder: bool) -> Tensor:
+        stack = self.config.decoder if is_decoder else self.config.encoder
+        if stack.ffn.kind == "none":
+            return x
+        block = {"own": layer.ffn, "encoder": self.model.encoder_ffn,
+                 "shared": self.model.decoder_ffn if is_decoder else self.model.encoder_ffn}[stack.ffn.kind]
+        hidden = ACTIVATIONS[self.config.activation](block.up(self.block_input(x, layer.ffn_norm)))
+        return self.add(x, layer.ffn_norm, block.down(hidden))
+
+    def embed(self, token: int, position: int, offset: int) -> Tensor:
+        x = self.model.embedding.weight[token]
+        if self.config.scale_embeddings:
+            x = x * math.sqrt(self.config.d_model)
+        kind = self.config.positions.embedding
+        if kind == "none":
+            return x
+        return x + offset_encoding(offset if kind == "segment_sinusoidal" else position, self.config.d_model)
+
+    # The encoder.
+
+    def source_segments(self, source: list[int]) -> list[tuple[int, int]]:
+        """(first, last) position of every segment, its separator or EOS included."""
+        found, start = [], 0
+        for i, token in enumerate(source):
+            if token == self.config.tokens.separator or i + 1 == len(source):
+                found.append((start, i))
+                start = i + 1
+        return found
+
+    @torch.no_grad()
+    def encode(self, source: list[int], s: Settings, tally: Tally) -> Encoded:
+        offset_of = [i - first for first, last in self.source_segments(source) for i in range(first, last + 1)]
+        rows = [self.embed(token, i, offset_of[i]) for i, token in enumerate(source)]
+        states, groups, turns = [], [], self.turns(False)
+        for n, layer in enumerate(self.model.encoder_layers):
+            attention = layer.self_attention
+            inputs = [self.block_input(x, layer.self_attention_norm) for x in rows]
+            made = [self.key_value(attention, x, i) for i, x in enumerate(inputs)]
+            keys, values = [k for k, _ in made], [v for _, v in made]
+            group, chooses = self.group_of("encoder", n)
+            if chooses:
+                groups.append(self.encoder_choices(s, group, attention.selection, inputs, turns))
+                tally.scored += sum(choice.scored for choice in groups[-1])
+            tally.visible += len(rows) ** 2
+            tally.attended += sum(len(choice.keys) for choice in groups[-1])
+            for i, choice in enumerate(groups[-1]):
+                result = self.attend(attention, self.query(attention, inputs[i], i), keys, values, choice.keys)
+                rows[i] = self.feed_forward(layer, self.add(rows[i], layer.self_attention_norm, result), False)
+            states.append(torch.stack(rows))
+        return Encoded(states, self.model.encoder_norm(states[-1]), groups)
+
+    def encoder_choices(self, s: Settings, group: int, selection, inputs: list[Tensor], turns: bool) -> list[Choice]:
+        length = len(inputs)
+        if selection is None:
+            return [self.choose(s, "encoder", group, None, None, [], length, i) for i in range(length)]
+        keys = [self.selection_key(selection, x, i, turns) for i, x in enumerate(inputs)]
+        return [self.choose(s, "encoder", group, selection, self.selection_query(selection, x, i, turns), keys, length,
+                            i) for i, x in enumerate(inputs)]
+
+    # The decoder, a token at a time.
+
+    def cross_keys(self, source: list[int], memory: Tensor) -> list[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
+        """Keys, values and, where a layer owns a selection layer, selection keys of the source, a decoder layer."""
+        segment = [n for n, (first, last) in enumerate(self.source_segments(source)) for _ in range(first, last + 1)]
+        found = []
+        for layer in self.model.decoder_layers:
+            attention = layer.cross_attention
+            made = [self.key_value(attention, x, segment[i]) for i, x in enumerate(memory)]
+            chosen = [] if attention.selection is None else [
+                self.selection_key(attention.selection, x, segment[i], self.turns(True)) for i, x in enumerate(memory)]
+            found.append(([k for k, _ in made], [v for _, v in made], chosen))
+        return found
+
+    def add_self_keys(self, n: int, x: Tensor, position: int, h: Hypothesis) -> Tensor:
+        """Appends layer n's keys and values of a state; returns the layer's input made of it."""
+        layer = self.model.decoder_layers[n]
+        y = self.block_input(x, layer.self_attention_norm)
+        key, value = self.key_value(layer.self_attention, y, position)
+        h.keys[n].append(key)
+        h.values[n].append(value)
+        selection = layer.self_attention.selection
+        if selection is not None:
+            h.selection_keys[n].append(self.selection_key(selection, y, position, self.turns(False)))
+        return y
+
+    def leaves(self, n: int, x: Tensor, s: Settings, decided: dict) -> bool:
+        """Whether a token whose state after layer n (from 1) is x exits there."""
+        least, greatest = self.exit_bounds(s)
+        normed, margin = self.model.exit_norms[n - 1](x), math.inf
+        if s.depth == "multinomial" and n == 1 and n < self.config.decoder.layers:
+            decided.update(self.decide(self.model.halting.multinomial(normed), s))
+        if n >= greatest:
+            return True
+        if s.depth in ("geometric", "confidence"):
+            if n < least:
+                return False
+            if s.depth == "geometric":
+                signal = float(torch.sigmoid(self.model.halting.geometric_logit(n - 1, normed)))
+            else:
+                signal = float(F.softmax(self.model.logits(n - 1, x), -1).max())
+            decided["margin"] = min(decided.get("margin", margin), abs(signal - s.thresholds[n - 1]))
+            return signal > s.thresholds[n - 1]
+        return n >= max(least, decided["at"])
+
+    def decide(self, logits: Tensor, s: Settings) -> dict:
+        """The exit that a softmax head names, within the request's bounds."""
+        least, greatest = self.exit_bounds(s)
+        best, second = logits.topk(2).values.tolist() if len(logits) > 1 else (0.0, -math.inf)
+        return {"at": min(max(int(logits.argmax()) + 1, least), greatest), "margin": best - second}
+
+    def before_decoding(self, encoded: Encoded, s: Settings) -> dict:
+        if s.depth == "sequence":
+            return self.decide(self.model.halting.sequence(encoded.memory.mean(0)), s)
+        return {"at": s.fixed_exit if s.depth == "fixed" else self.config.decoder.layers, "margin": math.inf}
+
+    @torch.no_grad()
+    def step(self, h: Hypothesis, cross: list, segments: list[tuple[int, int]], s: Settings, decided: dict,
+             tallies: dict[str, Tally]) -> tuple[Step, Tensor]:
+        """Feeds a hypothesis's last token; returns what happened and the log probabilities of the next [V]."""
+        position, decided = len(h.tokens), dict(decided)
+        token = h.tokens[-1] if h.tokens else self.config.tokens.bos
+        x, states, selected = self.embed(token, position, h.in_segment), [], {"decoder": [], "cross": []}
+        first, last = segments[h.segment]
+        centres = {"decoder": position, "cross": min(first + h.in_segment, last)}
+        exit_at = self.config.decoder.layers
+        for n, layer in enumerate(self.model.decoder_layers):
+            y = self.add_self_keys(n, x, position, h)
+            x = self.attention(layer, "decoder", n, x, y, h.keys[n], h.values[n], h.selection_keys.get(n, []), position,
+                               centres, selected, s, tallies)
+            y = self.block_input(x, layer.cross_attention_norm)
+            keys, values, chosen = cross[n]
+            x = self.attention(layer, "cross", n, x, y, keys, values, chosen, h.segment, centres, selected, s, tallies)
+            x = self.feed_forward(layer, x, True)
+            states.append(x)
+            if self.leaves(n + 1, x, s, decided):
+                exit_at = n + 1
+                break
+        for n in range(exit_at, self.config.decoder.layers):
+            self.add_self_keys(n, x, position, h)  # the copied state, through each upper layer's own projections
+        log_probabilities = F.log_softmax(self.model.logits(exit_at - 1, x), -1)
+        return Step(states, exit_at, decided.get("margin", math.inf), selected), log_probabilities
+
+    def attention(self, layer: Layer, module: str, n: int, x: Tensor, y: Tensor, keys: list[Tensor],
+                  values: list[Tensor], selection_keys: list[Tensor], position: int, centres: dict[str, int],
+                  selected: dict[str, list[Choice]], s: Settings, tallies: dict[str, Tally]) -> Tensor:
+        """One attention of a decoder layer over the keys that its group chose; position: as rotary counts it."""
+        cross, tally = module == "cross", tallies[module]
+        attention = layer.cross_attention if cross else layer.self_attention
+        norm = layer.cross_attention_norm if cross else layer.self_attention_norm
+        group, chooses = self.group_of(module, n)
+        if chooses:
+            selection = attention.selection
+            query = None if selection is None else self.selection_query(selection, y, position, self.turns(cross))
+            selected[module].append(self.choose(s, module, group, selection, query, selection_keys, len(keys),
+                                                centres[module]))
+            tally.scored += selected[module][-1].scored
+        chosen = selected[module][group].keys
+        tally.visible += len(keys)
+        tally.attended += len(chosen)
+        return self.add(x, norm, self.attend(attention, self.query(attention, y, position), keys, values, chosen))
+
+    # Search.
+
+    def allowed(self, h: Hypothesis, segments: list[tuple[int, int]], s: Settings) -> list[int]:
+        tokens, is_last = self.config.tokens, h.segment + 1 == len(segments)
+        closing = tokens.eos if is_last else tokens.separator
+        if len(h.tokens) < len(s.prefix):
+            return [s.prefix[len(h.tokens)]]
+        first, last = segments[h.segment]
+        if h.in_segment >= math.floor(s.max_length_ratio * (last - first)) + SLACK:
+            return [closing]
+        never = {tokens.pad, tokens.unk, tokens.bos, tokens.eos, tokens.separator} - {closing}
+        return [v for v in range(self.config.vocab_size) if v not in never]
+
+    def extend(self, h: Hypothesis, token: int, log_probability: float, gap: float) -> Hypothesis:
+        child = h.fork()
+        child.steps[-1] = copy.copy(child.steps[-1])
+        child.steps[-1].token, child.steps[-1].log_probability, child.steps[-1].gap = token, log_probability, gap
+        child.tokens.append(token)
+        child.total += log_probability
+        child.in_segment += 1
+        if token == self.config.tokens.separator:
+            child.segment, child.in_segment = h.segment + 1, 0
+        return child
+
+    def translate(self, source: list[int], s: Settings) -> Translation:
+        """Beam search; greedy with a beam of 1. source: a window's tokens, separators and EOS included."""
+        tallies = {module: Tally() for module in MODULES}
+        encoded, segments = self.encode(source, s, tallies["encoder"]), self.source_segments(source)
+        decided = self.before_decoding(encoded, s)
+        with torch.no_grad():
+            cross = self.cross_keys(source, encoded.memory)
+        layers = range(self.config.decoder.layers)
+        owners = [n for n in layers if self.model.decoder_layers[n].self_attention.selection is not None]
+        live = [Hypothesis(keys=[[] for _ in layers], values=[[] for _ in layers],
+                           selection_keys={n: [] for n in owners})]
+        finished: list[Hypothesis] = []
+        while live and len(finished) < s.beam:
+            pool = []
+            for index, h in enumerate(live):
+                step, log_probabilities = self.step(h, cross, segments, s, decided, tallies)
+                h.steps.append(step)
+                ranked = sorted(((-float(log_probabilities[v]), v) for v in self.allowed(h, segments, s)))
+                pool += [(h.total - lost, index, v, -lost) for lost, v in ranked[:2 * s.beam]]
+            pool.sort(key=lambda c: (-c[0], c[1], c[2]))
+            ranks = pool[:2 * s.beam + 1]
+            gap = min((a[0] - b[0] for a, b in zip(ranks, ranks[1:])), default=math.inf) if s.beam > 1 else (
+                pool[0][0] - pool[1][0] if len(pool) > 1 else math.inf)
+            following: list[Hypothesis] = []
+            for rank, (_, parent, token, log_probability) in enumerate(pool):
+                ends = token == self.config.tokens.eos
+                if len(following) == s.beam:
+                    break
+                if ends and rank >= s.beam:
+                    continue
+                child = self.extend(live[parent], token, log_probability, gap)
+                if ends:
+                    child.score = child.total / len(child.tokens) ** s.length_penalty
+                    finished.append(child)
+                else:
+                    following.append(child)
+            live = following
+        finished.sort(key=lambda h: -h.score)
+        return Translation(finished, encoded, tallies)
