@@ -1,0 +1,194 @@
+// Matrix products on AMX tiles. Tile registers: 0-3 accumulate, 4 and 5 hold inputs, 6 and 7 weights.
+//
+// One instruction multiplies 16 rows x 64 bytes by a panel's 64 bytes x 16 outputs, a cycle a row; loading either side
+// takes 8 cycles from the first cache. From 17 rows on, tiles of 2 blocks x 2 panels reuse each load; up to 16 rows
+// the weights' loads are what costs, and 1 block x 4 panels reads each once.
+//
+// A row of a tile product does not depend on the other rows of the tile, nor on how many the tile is configured for,
+// so bf16 is as independent of its neighbours as int8.
+
+#include "engine/linear/epilogue.h"
+#include "engine/linear/kernels.h"
+#include "engine/linear/prepare.h"
+
+namespace salient::linear_internal {
+namespace {
+
+// The compiler's own intrinsics do not say that they read memory, so it may drop or delay the stores before them.
+template <int kTile>
+inline void LoadTile(const uint8_t* lines) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(lines), "r"(static_cast<int64_t>(64)), "i"(kTile) : "memory");
+}
+
+template <int kTile>
+inline void StoreTile(void* lines) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(lines), "r"(static_cast<int64_t>(64)), "i"(kTile) : "memory");
+}
+
+template <int kTile>
+inline void ZeroTile() {
+  asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
+}
+
+struct Int8Product {
+  using Sum = int32_t;
+  template <int kSum, int kInput, int kWeight>
+  static void Add() {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kInput), "i"(kWeight));
+  }
+};
+
+struct Bf16Product {
+  using Sum = float;
+  template <int kSum, int kInput, int kWeight>
+  static void Add() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kInput), "i"(kWeight));
+  }
+};
+
+struct alignas(64) TileConfig {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+
+// Inputs and sums of `height` rows. Zeroes the tiles.
+void ConfigureTiles(int32_t height) {
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) {
+    config.row_bytes[tile] = 64;
+    config.rows[tile] = tile < 6 ? static_cast<uint8_t>(height) : 16;
+  }
+  asm volatile("ldtilecfg %0" : : "m"(config));
+}
+
+// A tile as memory: rows of 16 sums. Four of them, in the order of the tile registers.
+template <class Sum>
+struct alignas(64) TileSums {
+  Sum values[4][kBlockRows * kPanelOutputs];
+};
+
+constexpr int kTileSums = kBlockRows * kPanelOutputs;
+
+inline const uint8_t* BlockAt(const Multiplication& job, int32_t row) {
+  return job.blocks + static_cast<size_t>(row / kBlockRows) * job.chunks * kBlockRows * kChunkBytes;
+}
+
+inline int32_t RowsFrom(const Multiplication& job, int32_t row) {
+  return job.last_row - row < kBlockRows ? job.last_row - row : kBlockRows;
+}
+
+// One block of rows by kPanels panels, 2 or 4.
+template <class Product, int kPanels>
+inline void MultiplyBlock(const Multiplication& job, int32_t row, int32_t panel) {
+  const size_t panel_bytes = job.weights->panel_bytes;
+  const uint8_t* x = BlockAt(job, row);
+  const uint8_t* w0 = job.weights->data + panel * panel_bytes;
+  const uint8_t* w1 = w0 + panel_bytes;
+  const uint8_t* w2 = w1 + panel_bytes;
+  const uint8_t* w3 = w2 + panel_bytes;
+  ZeroTile<0>();
+  ZeroTile<1>();
+  ZeroTile<2>();
+  ZeroTile<3>();
+  const size_t x_step = static_cast<size_t>(job.height) * kChunkBytes;
+  for (int32_t chunk = 0; chunk < job.chunks; ++chunk) {
+    const size_t at = static_cast<size_t>(chunk) * 1024;
+    LoadTile<4>(x + chunk * x_step);
+    LoadTile<6>(w0 + at);
+    Product::template Add<0, 4, 6>();
+    LoadTile<7>(w1 + at);
+    Product::template Add<1, 4, 7>();
+    if constexpr (kPanels == 4) {
+      LoadTile<6>(w2 + at);
+      Product::template Add<2, 4, 6>();
+      LoadTile<7>(w3 + at);
+      Product::template Add<3, 4, 7>();
+    }
+  }
+  TileSums<typename Product::Sum> sums;
+  StoreTile<0>(sums.values[0]);
+  StoreTile<1>(sums.values[1]);
+  if constexpr (kPanels == 4) {
+    StoreTile<2>(sums.values[2]);
+    StoreTile<3>(sums.values[3]);
+  }
+  Finish(job, Accumulators<typename Product::Sum>{sums.values[0], kPanelOutputs, kTileSums, row, RowsFrom(job, row),
+                                                  panel, kPanels});
+}
+
+// Two blocks of rows by two panels.
+template <class Product>
+inline void MultiplyTwoBlocks(const Multiplication& job, int32_t row, int32_t panel) {
+  const size_t panel_bytes = job.weights->panel_bytes;
+  const uint8_t* x0 = BlockAt(job, row);
+  const uint8_t* x1 = BlockAt(job, row + kBlockRows);
+  const uint8_t* w0 = job.weights->data + panel * panel_bytes;
+  const uint8_t* w1 = w0 + panel_bytes;
+  ZeroTile<0>();
+  ZeroTile<1>();
+  ZeroTile<2>();
+  ZeroTile<3>();
+  for (int32_t chunk = 0; chunk < job.chunks; ++chunk) {
+    const size_t at = static_cast<size_t>(chunk) * 1024;
+    LoadTile<6>(w0 + at);
+    LoadTile<4>(x0 + at);
+    Product::template Add<0, 4, 6>();
+    LoadTile<7>(w1 + at);
+    Product::template Add<1, 4, 7>();
+    LoadTile<5>(x1 + at);
+    Product::template Add<2, 5, 6>();
+    Product::template Add<3, 5, 7>();
+  }
+  TileSums<typename Product::Sum> sums;
+  StoreTile<0>(sums.values[0]);
+  StoreTile<1>(sums.values[1]);
+  StoreTile<2>(sums.values[2]);
+  StoreTile<3>(sums.values[3]);
+  Finish(job, Accumulators<typename Product::Sum>{sums.values[0], kPanelOutputs, kTileSums, row, kBlockRows, panel, 2});
+  Finish(job, Accumulators<typename Product::Sum>{sums.values[2], kPanelOutputs, kTileSums, row + kBlockRows,
+                                                  RowsFrom(job, row + kBlockRows), panel, 2});
+}
+
+template <class Product>
+void MultiplyAmx(const Multiplication& job) {
+  ConfigureTiles(job.height);
+  if (job.last_row - job.first_row <= kBlockRows) {
+    int32_t panel = job.first_panel;
+    for (; panel + 4 <= job.last_panel; panel += 4) MultiplyBlock<Product, 4>(job, job.first_row, panel);
+    for (; panel < job.last_panel; panel += 2) MultiplyBlock<Product, 2>(job, job.first_row, panel);
+  } else {
+    for (int32_t panel = job.first_panel; panel < job.last_panel; panel += 2) {
+      int32_t row = job.first_row;
+      for (; job.last_row - row > kBlockRows; row += 2 * kBlockRows) MultiplyTwoBlocks<Product>(job, row, panel);
+      if (row < job.last_row) MultiplyBlock<Product, 2>(job, row, panel);
+    }
+  }
+  asm volatile("tilerelease");
+}
+
+// Two vectors of 16 rounded inputs become the 32 bf16 of a chunk's line.
+void PrepareBf16(const Preparation& job) {
+  for (int32_t row = job.first_row; row < job.last_row; ++row) {
+    uint8_t* to = RowInBlocks(job, row);
+    ForEachChunk<32>(job, row, [&](int32_t chunk, const float* x) {
+      uint8_t* line = to + static_cast<size_t>(chunk) * job.height * kChunkBytes;
+      for (int i = 0; i < 32; i += kLanes) {
+        const Ints upper = RoundToBf16(Load<Floats>(x + i)) >> 16;
+        Store(line + 2 * i, __builtin_convertvector(upper, Shorts));
+      }
+    });
+  }
+}
+
+}  // namespace
+
+const Kernels kAmxKernels = {
+    {},  // no fp32 tiles: kAvx512Kernels has them
+    {32, PrepareBf16, MultiplyAmx<Bf16Product>},
+    {64, PrepareInt8<0>, MultiplyAmx<Int8Product>},
+};
+
+}  // namespace salient::linear_internal

@@ -1,0 +1,103 @@
+// Brings input rows into blocks of chunks (kernels.h): copied, rounded to bf16, or quantised a row at a time.
+
+#pragma once
+
+#include "engine/linear/kernels.h"
+#include "engine/linear/simd.h"
+
+namespace salient::linear_internal {
+namespace {
+
+// Where chunk 0 of a row is; the next one is height * 64 bytes on.
+inline uint8_t* RowInBlocks(const Preparation& job, int32_t row) {
+  const int32_t block = row / kBlockRows;
+  return job.blocks + (static_cast<size_t>(block) * job.chunks * kBlockRows + row % kBlockRows) * kChunkBytes;
+}
+
+// Calls body(chunk, x) with x[0..kChunkInputs), zeros past the end of the row.
+template <int kChunkInputs, class Body>
+inline void ForEachChunk(const Preparation& job, int32_t row, const Body& body) {
+  const float* x = job.input + static_cast<size_t>(row) * job.inputs;
+  const int32_t whole = job.inputs / kChunkInputs;
+  for (int32_t chunk = 0; chunk < whole; ++chunk) body(chunk, x + static_cast<size_t>(chunk) * kChunkInputs);
+  if (whole * kChunkInputs == job.inputs) return;
+  float padded[kChunkInputs] = {};
+  for (int32_t i = whole * kChunkInputs; i < job.inputs; ++i) padded[i - whole * kChunkInputs] = x[i];
+  body(whole, padded);
+}
+
+// The nearest bf16, ties to even, as the upper half of an fp32. A NaN stays one: its quiet bit is set first, and
+// rounding cannot carry out of a quiet NaN's fraction because its low half is cleared.
+inline Ints RoundToBf16(Floats x) {
+  const Ints bits = AsInts(x);
+  const Ints rounded = bits + 0x7fff + ((bits >> 16) & 1);
+  const Ints nan = bits | 0x400000;
+  return (x != x ? nan : rounded) & static_cast<int32_t>(0xffff0000);
+}
+
+inline void PrepareF32(const Preparation& job) {
+  for (int32_t row = job.first_row; row < job.last_row; ++row) {
+    uint8_t* to = RowInBlocks(job, row);
+    ForEachChunk<16>(job, row, [&](int32_t chunk, const float* x) {
+      __builtin_memcpy(to + static_cast<size_t>(chunk) * job.height * kChunkBytes, x, kChunkBytes);
+    });
+    // bf16 weights come in pairs of chunks of these.
+    const int32_t used = (job.inputs + 15) / 16;
+    for (int32_t chunk = used; chunk < job.chunks; ++chunk) {
+      __builtin_memset(to + static_cast<size_t>(chunk) * job.height * kChunkBytes, 0, kChunkBytes);
+    }
+  }
+}
+
+// Rounded to bf16 but kept as fp32, for machines without instructions for bf16.
+inline void PrepareRounded(const Preparation& job) {
+  PrepareF32(job);
+  for (int32_t row = job.first_row; row < job.last_row; ++row) {
+    uint8_t* to = RowInBlocks(job, row);
+    for (int32_t chunk = 0; chunk < job.chunks; ++chunk, to += job.height * kChunkBytes) {
+      for (int v = 0; v < kChunkBytes; v += sizeof(Floats)) Store(to + v, RoundToBf16(Load<Floats>(to + v)));
+    }
+  }
+}
+
+// The largest |x|'s bits: ordered as the numbers are, and above 0x7f7fffff if one is not finite.
+inline int32_t LargestMagnitude(const Preparation& job, int32_t row) {
+  Ints largest = {};
+  ForEachChunk<64>(job, row, [&](int32_t, const float* x) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 64; i += kLanes) {
+      const Ints magnitude = Load<Ints>(x + i) & 0x7fffffff;
+      largest = magnitude > largest ? magnitude : largest;
+    }
+  });
+  int32_t result = 0;
+  for (int lane = 0; lane < kLanes; ++lane) result = largest[lane] > result ? largest[lane] : result;
+  return result;
+}
+
+// x ~ q * scale with q in [-127, 127] and scale = max |x| / 127, by row. kFlip is 0, or 0x80 to store q + 128 for
+// instructions that take unsigned inputs. A row with a NaN or an infinity gets the scale NaN, and so do its results.
+template <int8_t kFlip>
+inline void PrepareInt8(const Preparation& job) {
+  constexpr float kTiny = 1e-36f;  // 127 / max would overflow; nothing that small can be told from zero
+  for (int32_t row = job.first_row; row < job.last_row; ++row) {
+    const int32_t bits = LargestMagnitude(job, row);
+    float largest;
+    __builtin_memcpy(&largest, &bits, sizeof(largest));
+    const bool finite = bits < 0x7f800000;
+    const float inverse = finite && largest > kTiny ? 127.0f / largest : 0.0f;
+    job.scale[row] = finite ? (largest > kTiny ? largest / 127.0f : 0.0f) : __builtin_nanf("");
+    uint8_t* to = RowInBlocks(job, row);
+    ForEachChunk<64>(job, row, [&](int32_t chunk, const float* x) {
+      uint8_t* line = to + static_cast<size_t>(chunk) * job.height * kChunkBytes;
+#pragma GCC unroll 16
+      for (int i = 0; i < 64; i += kLanes) {
+        const Ints q = finite ? Round(Load<Floats>(x + i) * inverse) : Ints{};
+        Store(line + i, __builtin_convertvector(q, Bytes) ^ kFlip);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace salient::linear_internal

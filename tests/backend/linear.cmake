@@ -1,0 +1,1 @@
+salient_test(linear_test SOURCES linear_test.cc DEPENDS salient_linear)
