@@ -6,8 +6,8 @@ The file is one JSON object:
 
     model        the model's name
     sample       the number of leading components kept of every state
-    documents    [{id, lines, tokens, pieces}]: a window each. lines: its segments' text, or null where tokens are random
-                 and spell nothing; tokens: separators and EOS included; pieces: source tokens a segment, without them
+    documents    [{id, lines, tokens, pieces}]: a window each. lines: its segments' text, or null where tokens are
+                 random; tokens: separators and EOS included; pieces: source tokens a segment, without them
     cases        [{id, document, settings, ...}], what translating a document under some settings gave:
       settings   as salient.decode.Settings; fields at their default are left out
       translations  best first, all that the beam finished: [{tokens, log_probabilities, score, length_limited}];
@@ -22,9 +22,10 @@ The file is one JSON object:
       tallies    {encoder, decoder, cross: {visible, attended, scored}}, a beam's every live hypothesis counted
 
 States are fp32 with six significant digits. Positions are ascending; null stands for every position. A selection gap is
-the integer score between the last key kept and the first left out, null where nothing was ranked: implementations
-round projections differently, so that one component in thousands may quantise to a neighbour, worth up to 127. With a
-gap of some thousands, a `gaps` entry above 1e-3 and an exit margin above 1e-3, two implementations must agree.
+the integer score between the last key kept and the first left out, null where nothing was ranked. Implementations
+round their projections differently, so that once in a while a component quantises to its neighbour and moves a score by
+up to 127: a set that differs where its gap is above 254, or more than one set in a hundred, is a fault. Where every
+`gaps` entry and exit margin is above 1e-3 and the sets agree, so must tokens and exits.
 """
 
 from __future__ import annotations
@@ -75,7 +76,6 @@ def settings_for(config: ModelConfig) -> dict[str, Settings]:
         return found
     chosen = "learned" if config.selection is not None else "dense"
     found |= {f"fixed-{at}": Settings(depth="fixed", fixed_exit=at) for at in range(1, n)}
-    found["full-bounded"] = Settings(max_exit=n - 1)
     found["confidence"] = Settings(selection=chosen, depth="confidence", thresholds=[0.4, 0.3, 0.3, 0.2][:n])
     found["confidence-beam"] = dataclasses.replace(found["confidence"], beam=3, max_length_ratio=0.5)
     for head in config.exits.heads:

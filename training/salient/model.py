@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .config import ModelConfig
 from .depth import HaltingHeads
-from .selection import NEGATIVE, SelectionLayer, SelectionRun, rotate, supervision_loss, top_k_mask
+from .selection import NEGATIVE, SelectionLayer, SelectionRun, rotate, supervision_loss, top_k_mask, window_mask
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
 
@@ -36,6 +36,13 @@ def segment_of(tokens: Tensor, separator: int, *, inclusive: bool) -> tuple[Tens
     opens[..., 1:] = is_separator[..., 1:] if inclusive else is_separator[..., :-1]
     start = torch.where(opens, position, torch.zeros_like(position)).cummax(-1).values
     return ordinal, position - start
+
+
+def aligned(target_segment: Tensor, offsets: Tensor, source_segment: Tensor, real: Tensor) -> Tensor:
+    """The source position that a target position [B, T] stands at: its offset in its segment, as far as that goes."""
+    same = (target_segment.unsqueeze(-1) == source_segment.unsqueeze(-2)) & real.unsqueeze(-2)
+    start, length = same.int().argmax(-1), same.sum(-1)
+    return start + offsets.minimum((length - 1).clamp_min(0))
 
 
 def sinusoid(positions: Tensor, width: int) -> Tensor:
@@ -113,7 +120,7 @@ class Attention(nn.Module):
             shared.clear()
             shared.update(module=self.module, scores=self.selection(qs, ks), allowed=allowed, attention=[])
             if run.mode == "select":
-                shared["mask"], shared["soft"] = self.select(shared["scores"], allowed, q_at, k_at, run)
+                shared["mask"], shared["soft"] = self.select(shared["scores"], allowed, run)
         shared["attention"].append(self.target(q, k, attention, allowed, run))
         if run.mode == "select":
             attention = self.sparse(scores, shared, run)
@@ -148,11 +155,9 @@ class Attention(nn.Module):
         joint = torch.einsum("bhqd,bhkd->bqk", q, k) / math.sqrt(self.config.d_model)
         return F.softmax(joint.masked_fill(~allowed, NEGATIVE).float(), -1).detach()
 
-    def select(self, scores: Tensor, allowed: Tensor, q_at: Tensor, k_at: Tensor,
-               run: SelectionRun) -> tuple[Tensor, Tensor]:
+    def select(self, scores: Tensor, allowed: Tensor, run: SelectionRun) -> tuple[Tensor, Tensor]:
         if run.window is not None:
-            near = (q_at.unsqueeze(-1) - k_at.unsqueeze(-2)).abs() <= run.window // 2
-            mask = near & allowed
+            mask = window_mask(allowed, run.centre[self.module], run.window).expand_as(scores)
         else:
             index = len(run.kept.get(self.module, ()))
             mask = top_k_mask(scores.detach().float(), allowed, run.fraction[self.module][index], run.min_keys)
@@ -281,6 +286,7 @@ class Transformer(nn.Module):
         allowed = real.unsqueeze(1).expand(-1, source.shape[1], -1)
         if run.mode != "dense":
             allowed = allowed & real.unsqueeze(-1)  # a padding query selects nothing and supervises nothing
+        run.centre["encoder"] = at
         x, shared = self.embed(source, offsets), {}
         for layer in self.encoder_layers:
             x = layer.residual(x, layer.self_attention_norm,
@@ -301,6 +307,8 @@ class Transformer(nn.Module):
         if run.mode != "dense":
             real = target.ne(pad).unsqueeze(-1)
             causal, allowed_source = causal & real, allowed_source & real
+        if run.window is not None:
+            run.centre.update(decoder=at, cross=aligned(target_segment, offsets, source_segment, source.ne(pad)))
         x, states, self_shared, cross_shared = self.embed(target, offsets), [], {}, {}
         for layer in self.decoder_layers:
             x = layer.residual(x, layer.self_attention_norm,

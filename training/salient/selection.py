@@ -64,7 +64,8 @@ class SelectionRun:
     supervision: str = "group"  # own: eq. 4 on the layer itself; group: mean over the r layers that share the set
     fraction: dict[str, list[float]] = field(default_factory=dict)  # k a selection layer
     min_keys: int = 10
-    window: int | None = None  # a fixed window of that many keys around the query instead of top-k
+    window: int | None = None  # a fixed window of that many keys around the query's centre instead of top-k
+    centre: dict[str, Tensor] = field(default_factory=dict)  # [B, queries] a module: key positions, set by the model
     loss: Tensor | float = 0.0  # sum over selection layers of KL(As, A)
     captured: dict[str, list[float]] = field(default_factory=dict)  # sum over selected of A, a selection layer
     kept: dict[str, list[float]] = field(default_factory=dict)  # keys kept over keys allowed
@@ -83,6 +84,15 @@ def top_k_mask(scores: Tensor, allowed: Tensor, fraction: float, min_keys: int) 
     order = scores.masked_fill(~allowed, -math.inf).sort(dim=-1, descending=True, stable=True).indices
     places = torch.arange(order.shape[-1], device=order.device).expand_as(order)
     return torch.empty_like(order).scatter_(-1, order, places) < count
+
+
+def window_mask(allowed: Tensor, centre: Tensor, window: int) -> Tensor:
+    """The `window` keys around each query's centre, shifted to lie within the allowed keys, which start at 0."""
+    available = allowed.sum(-1)
+    keep = available.clamp_max(window)
+    first = (centre - keep // 2).clamp_min(0).minimum(available - keep).unsqueeze(-1)
+    position = torch.arange(allowed.shape[-1], device=allowed.device)
+    return (position >= first) & (position < first + keep.unsqueeze(-1))
 
 
 def supervision_loss(selection_scores: Tensor, attention: Tensor, allowed: Tensor) -> Tensor:

@@ -56,7 +56,7 @@ class Trainer:
         mode = "dense" if self.options.phase == "halting" and self.step % 2 else "select"
         return SelectionRun(mode=mode, fraction=chosen.key_fraction, min_keys=chosen.min_keys,
                             straight_through=not self.options.no_straight_through,
-                            supervision=self.options.supervision)
+                            supervision=self.options.supervision, window=self.options.attention_window)
 
     def translation_loss(self, source, target) -> tuple[torch.Tensor, SelectionRun]:
         """Aligned training: the mean over exits of their losses, estimated by the last exit and one other."""
@@ -208,6 +208,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--k-step", type=float, default=0.001, help="step of eq. 7")
     p.add_argument("--supervision", choices=["own", "group"], default="group")
     p.add_argument("--no-straight-through", action="store_true")
+    p.add_argument("--attention-window", type=int, help="ablation: a fixed window of that many keys instead of top-k")
     p.add_argument("--oracle", choices=["likelihood", "correctness"], default="correctness")
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")

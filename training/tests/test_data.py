@@ -1,0 +1,131 @@
+import lzma
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, batches, clean, join, padded, read_documents, tokenise,
+                          train_tokenizer, windows)
+from salient.model import aligned, segment_of
+from salient.tiny import SENTENCES
+
+
+def corpus_of(documents):
+    """Documents as lists of segments; a segment's target is its source, a hundred higher."""
+    segments = [s for d in documents for s in d]
+    bounds = np.concatenate([[0], np.cumsum([len(s) for s in segments])]).astype(np.int64)
+    flat = np.asarray([t for s in segments for t in s], np.uint16)
+    return Corpus(flat, flat + 100, bounds, bounds, np.concatenate([[0], np.cumsum([len(d) for d in documents])]))
+
+
+def random_corpus(seed=1):
+    rng, token, documents = random.Random(seed), 5, []
+    for _ in range(7):
+        document = []
+        for _ in range(rng.randint(1, 40)):
+            length = rng.randint(1, 9)
+            document.append(list(range(token, token + length)))
+            token += length
+        documents.append(document)
+    return documents
+
+
+def split(tokens):
+    segments, current = [], []
+    for token in tokens:
+        if token in (SEPARATOR, EOS):
+            segments.append(current)
+            current = []
+        elif token not in (PAD, BOS):
+            current.append(int(token))
+    assert not current
+    return segments
+
+
+@pytest.mark.parametrize("mixture", [{0: 1.0}, {20: 1.0}, {0: 0.3, 16: 0.3, 64: 0.4}])
+def test_windows_keep_order_and_hold_every_segment_once(mixture):
+    documents = random_corpus()
+    seen = {tuple(segment): 0 for document in documents for segment in document}
+    for source, target in windows(corpus_of(documents), random.Random(3), mixture):
+        segments = split(source)
+        assert split(target) == [[t + 100 for t in s] for s in segments]
+        assert target[0] == BOS and source[-1] == target[-1] == EOS
+        home = next(d for d in documents if segments[0] in d)
+        start = home.index(segments[0])
+        assert home[start:start + len(segments)] == segments
+        for segment in segments:
+            seen[tuple(segment)] += 1
+    assert set(seen.values()) == {1}
+
+
+def test_windows_are_no_longer_than_asked():
+    for source, target in windows(corpus_of(random_corpus()), random.Random(3), {24: 1.0}):
+        assert max(len(source), len(target)) <= 24
+
+
+def test_batches_hold_what_the_windows_hold():
+    documents = random_corpus()
+    found = [s for source, _ in batches(corpus_of(documents), 64, seed=5, endless=False) for row in source
+             for s in split(row[row.ne(PAD)])]
+    assert sorted(found) == sorted(s for d in documents for s in d)
+
+
+def test_join_and_padding():
+    source = join([np.asarray([7, 8]), np.asarray([9])], False)
+    assert source.tolist() == [7, 8, SEPARATOR, 9, EOS]
+    assert join([np.asarray([7])], True).tolist() == [BOS, 7, EOS]
+    a, b = padded([(source, source), (source[-1:], source[-2:])])
+    assert a.tolist() == [[7, 8, SEPARATOR, 9, EOS], [EOS, 0, 0, 0, 0]]
+    assert b[1].tolist() == [9, EOS, 0, 0, 0]
+
+
+def test_segments_on_both_sides_count_alike():
+    source = torch.tensor([[7, 8, SEPARATOR, 9, SEPARATOR, 5, 6, EOS, PAD]])
+    ordinal, offset = segment_of(source, SEPARATOR, inclusive=False)
+    assert ordinal.tolist() == [[0, 0, 0, 1, 1, 2, 2, 2, 2]]
+    assert offset.tolist() == [[0, 1, 2, 0, 1, 0, 1, 2, 3]]
+    decoder_input = torch.tensor([[BOS, 7, 8, SEPARATOR, 9, SEPARATOR, 5, 6]])
+    ordinal, offset = segment_of(decoder_input, SEPARATOR, inclusive=True)
+    assert ordinal.tolist() == [[0, 0, 0, 1, 1, 2, 2, 2]]
+    assert offset.tolist() == [[0, 1, 2, 0, 1, 0, 1, 2]]
+
+
+def test_alignment_stays_within_the_source_segment():
+    source = torch.tensor([[7, 8, SEPARATOR, 9, EOS, PAD]])
+    target = torch.tensor([[BOS, 7, 8, 8, SEPARATOR, 9, 9, 9]])
+    source_segment, _ = segment_of(source, SEPARATOR, inclusive=False)
+    target_segment, offsets = segment_of(target, SEPARATOR, inclusive=True)
+    assert aligned(target_segment, offsets, source_segment, source.ne(PAD)).tolist() == [[0, 1, 2, 2, 3, 4, 4, 4]]
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.xz"])
+def test_documents_are_read_in_order(tmp_path, suffix):
+    path = tmp_path / f"corpus{suffix}"
+    with (lzma.open if suffix.endswith("xz") else open)(path, "wt", encoding="utf-8") as out:
+        out.write("a|1\tone\teins\na|1\ttwo\tzwei\na|2\tthree\tdrei\tignored\n")
+    assert list(read_documents(path)) == [("a|1", [("one", "eins"), ("two", "zwei")]), ("a|2", [("three", "drei")])]
+
+
+def test_cleaning():
+    assert clean("A short text.", "Ein kurzer Text.")
+    assert not clean("", "Leer.")
+    assert not clean("x" * 100, "y" * 10)
+    assert not clean("The same prose on both sides.", "The same prose on both sides.")
+    assert clean("printf(3)", "printf(3)")
+    assert not clean("x" * 801, "y" * 700)
+
+
+def test_tokens_of_documents(tmp_path):
+    import sentencepiece
+
+    train_tokenizer([SENTENCES], 384, tmp_path / "tokenizer.model")
+    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "tokenizer.model"))
+    assert tokenizer.piece_to_id("<sep>") == SEPARATOR
+    corpus = tokenise([SENTENCES[:3], SENTENCES[3:5]], tokenizer)
+    assert corpus.documents.tolist() == [0, 3, 5]
+    for index, (english, german) in enumerate(SENTENCES[:5]):
+        source, target = corpus.pieces(index)
+        assert tokenizer.decode(source.tolist()) == english and tokenizer.decode(target.tolist()) == german
+    corpus.save(tmp_path / "corpus.npz")
+    assert Corpus.load(tmp_path / "corpus.npz").target.tolist() == corpus.target.tolist()

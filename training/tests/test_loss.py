@@ -1,0 +1,32 @@
+import pytest
+import torch
+import torch.nn.functional as F
+
+from salient.loss import smoothed_cross_entropy
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows", [7, 1100])  # within a chunk, and over several
+def test_value_and_gradients_are_those_of_pytorch(smoothing, rows):
+    torch.manual_seed(1)
+    leaves = [torch.randn(rows, 12), torch.randn(30, 12), torch.randn(30)]
+    targets = torch.randint(0, 30, (rows,))
+    results = []
+    for ours in (True, False):
+        h, w, b = (x.clone().requires_grad_() for x in leaves)
+        if ours:
+            loss = smoothed_cross_entropy(h, w, b, targets, smoothing)
+        else:
+            loss = F.cross_entropy(h @ w.t() + b, targets, ignore_index=0, label_smoothing=smoothing, reduction="sum")
+        (0.5 * loss).backward()
+        results.append((loss.detach(), h.grad, w.grad, b.grad))
+    for mine, theirs in zip(*results):
+        assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-3)
+
+
+def test_ignored_rows_count_for_nothing():
+    h, w, b = torch.randn(4, 6, requires_grad=True), torch.randn(9, 6), torch.zeros(9)
+    targets = torch.tensor([3, 0, 5, 0])
+    smoothed_cross_entropy(h, w, b, targets, 0.1).backward()
+    assert h.grad[[1, 3]].abs().sum() == 0
+    assert (h.grad[[0, 2]].abs().sum(-1) > 0).all()
