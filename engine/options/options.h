@@ -21,7 +21,9 @@ struct ModelConfig;
 
 enum class Module { kEncoder, kDecoder, kCross };  // encoder self-, decoder self-, cross-attention
 inline constexpr int kModules = 3;
-const char* ModuleName(Module module);
+inline constexpr const char* ModuleName(Module module) {
+  return module == Module::kEncoder ? "encoder" : module == Module::kDecoder ? "decoder" : "cross";
+}
 
 enum class SelectionPolicy { kDense, kLearned, kRatio, kMass, kWindow };
 

@@ -1,0 +1,214 @@
+#include "engine/model/config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/depth/exit.h"
+#include "engine/model/json.h"
+
+namespace salient {
+namespace {
+
+constexpr char kFormat[] = "salient-model/1";
+constexpr char kPrefix[] = "config.json: ";
+constexpr size_t kMaxBytes = 1 << 20;
+
+constexpr int32_t kMaxWidth = 8192;          // d_model
+constexpr int32_t kMaxFfnWidth = 1 << 18;    // one wide FFN of many layers
+constexpr int32_t kMaxHeadWidth = 256;       // what attention kernels keep in registers
+constexpr int32_t kMaxVocabulary = 1000000;
+constexpr int32_t kMaxSelectionWidth = 1024;
+constexpr int32_t kMaxKeys = 1 << 20;
+constexpr size_t kMaxNameBytes = 64;
+
+// Names go into metric labels, URLs and file names.
+bool IsPlainName(const std::string& name) {
+  return !name.empty() && name.size() <= kMaxNameBytes && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+                  c == '.' || c == '+';
+         });
+}
+
+std::string Name(JsonObject& object, const std::string& field) {
+  const std::string name = object.String(field);
+  if (!IsPlainName(name)) {
+    object.Fail(field, absl::StrCat("it must be 1 to ", kMaxNameBytes, " letters, digits, '-', '_', '.' or '+'"));
+  }
+  return name;
+}
+
+// A BCP 47 tag by its form: subtags of 1 to 8 letters and digits.
+std::string Language(JsonObject& object, const std::string& field) {
+  const std::string tag = object.String(field);
+  size_t in_subtag = 0;
+  bool valid = tag.size() >= 2 && tag.size() <= 35;
+  for (const unsigned char c : tag) {
+    const bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    valid = valid && (alphanumeric ? in_subtag < 8 : c == '-' && in_subtag > 0);
+    in_subtag = alphanumeric ? in_subtag + 1 : 0;
+  }
+  if (!valid || in_subtag == 0) object.Fail(field, "it must be a BCP 47 language, such as \"en\"");
+  return tag;
+}
+
+int32_t Integer(JsonObject& object, const std::string& field, int32_t least, int32_t greatest) {
+  return static_cast<int32_t>(object.Integer(field, least, greatest));
+}
+
+int32_t Multiple(JsonObject& object, const std::string& field, int32_t of, int32_t greatest) {
+  const int32_t value = Integer(object, field, of, greatest);
+  if (value % of != 0) object.Fail(field, absl::StrCat("it must be a multiple of ", of));
+  return value;
+}
+
+FeedForwardKind ReadFeedForwardKind(JsonObject& ffn, bool decoder) {
+  using Kind = FeedForwardKind;
+  if (!decoder) return ffn.Choice<Kind>("kind", {{"own", Kind::kOwn}, {"shared", Kind::kShared}, {"none", Kind::kNone}});
+  return ffn.Choice<Kind>("kind", {{"own", Kind::kOwn},
+                                   {"shared", Kind::kShared},
+                                   {"encoder", Kind::kEncoder},
+                                   {"none", Kind::kNone}});
+}
+
+// `encoder`: the encoder's stack when this is the decoder's, else null.
+StackConfig ReadStack(JsonObject stack, const StackConfig* encoder) {
+  StackConfig config;
+  config.layers = Integer(stack, "layers", 1, kMaxLayers);
+  JsonObject ffn = stack.Object("ffn");
+  config.ffn = ReadFeedForwardKind(ffn, encoder != nullptr);
+  if (config.ffn == FeedForwardKind::kNone) {
+    Integer(ffn, "width", 0, kMaxFfnWidth);  // has no meaning
+  } else {
+    config.ffn_width = Multiple(ffn, "width", 8, kMaxFfnWidth);
+  }
+  if (config.ffn == FeedForwardKind::kEncoder) {
+    if (encoder->ffn != FeedForwardKind::kShared) {
+      ffn.Fail("kind", "that takes encoder.ffn.kind \"shared\", for only a shared block can be borrowed");
+    } else if (config.ffn_width != encoder->ffn_width) {
+      ffn.Fail("width", absl::StrCat("it must be that of the encoder's block, ", encoder->ffn_width));
+    }
+  }
+  ffn.Finish();
+  stack.Finish();
+  return config;
+}
+
+void ReadPositions(JsonObject positions, ModelConfig& config) {
+  config.embedding_position = positions.Choice<EmbeddingPosition>(
+      "embedding", {{"none", EmbeddingPosition::kNone},
+                    {"sinusoidal", EmbeddingPosition::kSinusoidal},
+                    {"segment_sinusoidal", EmbeddingPosition::kSegmentSinusoidal}});
+  config.self_rotary = positions.Choice<bool>("self_attention", {{"none", false}, {"rotary", true}});
+  config.cross_position = positions.Choice<CrossPosition>(
+      "cross_attention", {{"none", CrossPosition::kNone}, {"segment_rotary", CrossPosition::kSegmentRotary}});
+  config.rotary_base = static_cast<float>(positions.Number("rotary_base", 1.5, 1e9));
+  positions.Finish();
+}
+
+void ReadSelection(JsonObject selection, ModelConfig& config) {
+  SelectionConfig& read = config.selection;
+  config.has_selection = true;
+  read.width = Multiple(selection, "width", 8, kMaxSelectionWidth);
+  read.min_keys = Integer(selection, "min_keys", 1, kMaxKeys);
+  JsonObject groups = selection.Object("group");
+  for (int m = 0; m < kModules; ++m) {
+    const Module module = static_cast<Module>(m);
+    read.group[m] = Integer(groups, ModuleName(module), 1, config.layers(module));
+  }
+  groups.Finish();
+  JsonObject fractions = selection.Object("key_fraction");
+  bool any = false;
+  for (int m = 0; m < kModules; ++m) any = any || fractions.Has(ModuleName(static_cast<Module>(m)));
+  for (int m = 0; any && m < kModules; ++m) {
+    const Module module = static_cast<Module>(m);
+    read.key_fraction[m] = fractions.Numbers(ModuleName(module));
+    const auto is_share = [](double share) { return share > 0 && share <= 1; };
+    if (!std::all_of(read.key_fraction[m].begin(), read.key_fraction[m].end(), is_share)) {
+      fractions.Fail(ModuleName(module), "every share must be in (0, 1]");
+    }
+    if (static_cast<int32_t>(read.key_fraction[m].size()) != config.groups(module)) {
+      fractions.Fail(ModuleName(module), absl::StrCat("it must have one share a selection layer, ",
+                                                      config.groups(module), " in all"));
+    }
+  }
+  fractions.Finish();
+  selection.Finish();
+}
+
+void ReadExits(JsonObject exits, ModelConfig& config) {
+  config.has_exits = true;
+  config.tied_classifiers = exits.Choice<bool>("classifier", {{"tied", true}, {"untied", false}});
+  for (const std::string& head : exits.Strings("heads")) {
+    bool* has = head == "sequence"      ? &config.sequence_head
+                : head == "multinomial" ? &config.multinomial_head
+                : head == "geometric"   ? &config.geometric_head
+                                        : nullptr;
+    if (has == nullptr || *has) {
+      exits.Fail("heads", "each must be one of sequence, multinomial, geometric, and stand there once");
+      break;
+    }
+    *has = true;
+  }
+  exits.Finish();
+}
+
+void ReadTokens(JsonObject tokens, ModelConfig& config) {
+  SpecialTokens& read = config.tokens;
+  int32_t* const ids[] = {&read.pad, &read.unknown, &read.begin, &read.end, &read.separator};
+  const char* const names[] = {"pad", "unk", "bos", "eos", "separator"};
+  for (int i = 0; i < 5; ++i) {
+    *ids[i] = Integer(tokens, names[i], 0, config.vocab_size - 1);
+    for (int j = 0; j < i; ++j) {
+      if (*ids[i] == *ids[j]) tokens.Fail(names[i], absl::StrCat("but so is tokens.", names[j], "; each needs its own"));
+    }
+  }
+  tokens.Finish();
+}
+
+void ReadWidths(JsonObject& object, ModelConfig& config) {
+  config.vocab_size = Integer(object, "vocab_size", 8, kMaxVocabulary);
+  config.d_model = Multiple(object, "d_model", 8, kMaxWidth);
+  config.heads = Integer(object, "heads", 1, kMaxWidth);
+  if (config.d_model % config.heads != 0) {
+    object.Fail("heads", absl::StrCat("it must divide d_model, ", config.d_model));
+  } else if (config.head_width() % 2 != 0 || config.head_width() > kMaxHeadWidth) {
+    object.Fail("heads", absl::StrCat("d_model / heads is then ", config.head_width(),
+                                      "; it must be even and at most ", kMaxHeadWidth));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
+  absl::StatusOr<Json> parsed = ParseJson(json, "config.json", kMaxBytes);
+  if (!parsed.ok()) return parsed.status();
+  absl::Status status;
+  JsonObject object(*parsed, kPrefix, "", status);
+  ModelConfig config;
+  if (object.String("format") != kFormat) object.Fail("format", absl::StrCat("it must be \"", kFormat, "\""));
+  config.name = Name(object, "name");
+  config.source_language = Language(object, "source_language");
+  config.target_language = Language(object, "target_language");
+  ReadWidths(object, config);
+  config.encoder = ReadStack(object.Object("encoder"), nullptr);
+  config.decoder = ReadStack(object.Object("decoder"), &config.encoder);
+  config.pre_norm = object.Choice<bool>("norm", {{"pre", true}, {"post", false}});
+  config.activation = object.Choice<Activation>(
+      "activation", {{"relu", Activation::kRelu}, {"gelu", Activation::kGelu}, {"swish", Activation::kSwish}});
+  config.layer_norm_epsilon = static_cast<float>(object.Number("layer_norm_epsilon", 1e-12, 1e-1));
+  config.scale_embeddings = object.Boolean("scale_embeddings");
+  ReadPositions(object.Object("positions"), config);
+  // Both fields must be there, so that leaving one out is not taken for a model without it.
+  if (!object.IsNull("selection")) ReadSelection(object.Object("selection"), config);
+  if (!object.IsNull("exits")) ReadExits(object.Object("exits"), config);
+  ReadTokens(object.Object("tokens"), config);
+  config.window = Integer(object, "window", 16, 65536);
+  object.Finish();
+  if (!status.ok()) return status;
+  return config;
+}
+
+}  // namespace salient

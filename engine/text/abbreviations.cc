@@ -1,0 +1,109 @@
+#include "engine/text/abbreviations.h"
+
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace salient {
+namespace {
+
+constexpr size_t kLongestWord = 24;  // bytes; no abbreviation is longer
+
+struct Abbreviations {
+  std::string_view language;
+  std::initializer_list<std::string_view> words;           // lower case, without the last full stop
+  std::initializer_list<std::string_view> before_numbers;  // only where a digit follows
+};
+
+const Abbreviations kAbbreviations[] = {
+    {"en",
+     {"mr", "mrs", "ms", "messrs", "dr", "prof", "rev", "hon", "st", "mt", "gen", "col", "capt", "cmdr", "lt", "sgt",
+      "maj", "sen", "rep", "gov", "pres", "vs", "cf", "viz", "e.g", "i.e", "eg", "ie", "approx", "fig", "figs"},
+     {"no", "nos", "vol", "vols", "pp", "ch", "sec", "art", "eq", "para"}},
+    {"de",
+     {"hr", "fr", "dr", "prof", "dipl", "ing", "st", "z.b", "d.h", "u.a", "u.u", "i.d.r", "o.g", "s.g", "v.a", "sog",
+      "bzw", "ca", "vgl", "evtl", "ggf", "inkl", "exkl", "bspw", "insb", "zzgl", "abzgl", "mio", "mrd", "abb", "geb"},
+     {"nr", "abs", "art", "bd", "kap", "tab", "aufl", "str"}},
+};
+
+constexpr std::string_view kOrdinalLanguages[] = {"de", "da", "nb", "nn", "no", "fi", "et", "lv", "cs",
+                                                  "sk", "sl", "hr", "hu", "pl", "is", "tr"};
+
+std::string_view PrimaryLanguage(std::string_view tag) { return tag.substr(0, tag.find('-')); }
+
+UChar32 CharacterAt(std::string_view text, size_t at) {
+  UChar32 c = 0;
+  const int32_t offset = static_cast<int32_t>(at), length = static_cast<int32_t>(text.size());
+  if (offset < length) U8_GET(reinterpret_cast<const uint8_t*>(text.data()), 0, offset, length, c);
+  return c;
+}
+
+// The character that ends just before `at`; moves `at` to where it begins.
+UChar32 CharacterBefore(std::string_view text, size_t& at) {
+  int32_t offset = static_cast<int32_t>(at);
+  UChar32 c = 0;
+  if (offset > 0) U8_PREV(reinterpret_cast<const uint8_t*>(text.data()), 0, offset, c);
+  at = static_cast<size_t>(offset);
+  return c;
+}
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// The word that ends at `end`, lower case in ASCII; empty if it is too long to be an abbreviation. Begins after a space
+// or opening punctuation, so that "(e.g" gives "e.g".
+std::string WordBefore(std::string_view text, size_t end, size_t& begin) {
+  begin = end;
+  for (size_t at = end; at > 0 && end - begin <= kLongestWord;) {
+    const UChar32 c = CharacterBefore(text, at);
+    if (!u_isalnum(c) && c != '.') break;
+    begin = at;
+  }
+  if (end - begin > kLongestWord) return "";
+  std::string word(text.substr(begin, end - begin));
+  std::transform(word.begin(), word.end(), word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  return word;
+}
+
+bool IsListed(const std::string& word, std::string_view language, bool number_follows) {
+  for (const Abbreviations& known : kAbbreviations) {
+    if (known.language != language) continue;
+    if (std::find(known.words.begin(), known.words.end(), word) != known.words.end()) return true;
+    return number_follows &&
+           std::find(known.before_numbers.begin(), known.before_numbers.end(), word) != known.before_numbers.end();
+  }
+  return false;
+}
+
+// `end`: where the full stop stands.
+bool IsAbbreviation(std::string_view text, size_t end, bool number_follows, std::string_view language) {
+  size_t begin = 0;
+  const std::string word = WordBefore(text, end, begin);
+  if (word.empty()) return false;
+  if (std::all_of(word.begin(), word.end(), IsDigit)) {
+    return word.size() <= 2 && std::find(std::begin(kOrdinalLanguages), std::end(kOrdinalLanguages), language) !=
+                                   std::end(kOrdinalLanguages);
+  }
+  size_t first = end;
+  const UChar32 last = CharacterBefore(text, first);
+  if (first == begin && u_isalpha(last)) return !(language == "en" && last == 'I');
+  return IsListed(word, language, number_follows);
+}
+
+}  // namespace
+
+bool IsFalseSentenceBoundary(std::string_view text, size_t at, std::string_view language) {
+  const UChar32 next = CharacterAt(text, at);
+  size_t end = at;
+  UChar32 last = CharacterBefore(text, end);
+  while (end > 0 && u_isUWhiteSpace(last)) last = CharacterBefore(text, end);
+  if (last == '.') return IsAbbreviation(text, end, u_isdigit(next), PrimaryLanguage(language));
+  const bool closes_quotation = last == '"' || last == '\'' || u_charType(last) == U_FINAL_PUNCTUATION ||
+                                u_charType(last) == U_INITIAL_PUNCTUATION;  // German closes with what English opens
+  return closes_quotation && end != at && u_islower(next);
+}
+
+}  // namespace salient

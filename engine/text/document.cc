@@ -1,0 +1,365 @@
+// How a document is cut.
+//
+// Lines first: a line break always ends a segment, unless the line was broken only because it was full. Such lines
+// form a block (below), all others are blocks of their own. Within a block, white space, list markers and stretches
+// without a letter are glue, and ICU's sentence boundaries, less those after abbreviations, cut the rest.
+//
+// Hard-wrapped paragraphs. A run of lines without an empty line or a list marker between them is taken for wrapped
+// text if, for every line but the last, the first word of the next line would not have fitted: with it the line would
+// come close to the longest line of the run. Those lines must be 45 to 100 characters long, and of a run of two the
+// second must begin in lower case; so verse, headings, addresses and tables keep their lines, and so do files that hold
+// one paragraph a line. The first line of a run may stay out, as a heading.
+
+#include "engine/text/document.h"
+
+#include <unicode/brkiter.h>
+#include <unicode/locid.h>
+#include <unicode/uchar.h>
+#include <unicode/utext.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/text/abbreviations.h"
+#include "engine/text/utf8.h"
+
+namespace salient {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{1} << 30;  // ICU counts in 32 bits
+constexpr int32_t kLeastWrapped = 45, kMostWrapped = 100;  // characters in a wrapped line
+constexpr int32_t kWrapSlack = 8;                          // how ragged the right margin may be
+
+struct Span {
+  size_t begin = 0, end = 0;
+  bool empty() const { return begin == end; }
+};
+
+struct Line {
+  Span content;               // without white space and marker at its ends; empty if there is nothing else
+  bool has_marker = false;    // begins with a bullet, a number or the like
+  bool after_empty = false;   // an empty line or the document's beginning stands before it
+  int32_t width = 0;          // characters up to the content's end
+  int32_t first_word = 0;     // characters
+};
+
+// Calls visit(character, begin, end) until it returns false. `text` is valid UTF-8.
+template <typename Visit>
+void ForEachCharacter(std::string_view text, Span span, Visit visit) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  for (size_t at = span.begin; at < span.end;) {
+    const size_t begin = at;
+    UChar32 c;
+    U8_NEXT_UNSAFE(bytes, at, c);
+    if (!visit(c, begin, at)) return;
+  }
+}
+
+// What may stand around a segment but is no part of it: white space, byte order marks, zero-width spaces.
+bool IsSpace(UChar32 c) { return u_isUWhiteSpace(c) || c == 0xfeff || c == 0x200b; }
+
+bool IsLineBreak(UChar32 c) { return (c >= 0x0a && c <= 0x0d) || c == 0x85 || c == 0x2028 || c == 0x2029; }
+
+Span Trim(std::string_view text, Span span) {
+  Span trimmed{span.end, span.end};
+  ForEachCharacter(text, span, [&](UChar32 c, size_t begin, size_t end) {
+    if (IsSpace(c)) return true;
+    trimmed.begin = std::min(trimmed.begin, begin);
+    trimmed.end = end;
+    return true;
+  });
+  if (trimmed.begin == span.end) return {span.begin, span.begin};
+  return trimmed;
+}
+
+bool HasLetter(std::string_view text, Span span) {
+  bool found = false;
+  ForEachCharacter(text, span, [&found](UChar32 c, size_t, size_t) {
+    found = u_isalpha(c);
+    return !found;
+  });
+  return found;
+}
+
+bool IsBullet(UChar32 c) {
+  return c == '-' || c == '*' || c == '+' || c == '>' || c == '#' || c == 0x2022 || c == 0x2023 || c == 0x25aa ||
+         c == 0x25cf || c == 0x25e6 || c == 0x2013 || c == 0x2014 || c == 0xb7;
+}
+
+// The end of a marker at the beginning of `content`: bullets such as "- ", "> > " and "## ", or a number such as
+// "12. ", "3) " or "(4) "; content.begin if there is none. A space must follow.
+size_t MarkerEnd(std::string_view text, Span content) {
+  size_t marker_end = content.begin;
+  bool bulleted = false, numbered = false;
+  UChar32 last = 0;
+  ForEachCharacter(text, content, [&](UChar32 c, size_t begin, size_t) {
+    const bool complete = bulleted || (numbered && (last == '.' || last == ')'));
+    if (IsSpace(c) && complete) marker_end = begin;
+    if (IsSpace(c)) return bulleted;  // "> > " goes on, a number does not
+    if (IsBullet(c) && !numbered && (last == 0 || bulleted)) {
+      bulleted = true;
+    } else if (((c >= '0' && c <= '9') || c == '.' || c == '(' || c == ')') && !bulleted) {
+      numbered = numbered || u_isdigit(c);
+    } else {
+      return false;
+    }
+    last = c;
+    return true;
+  });
+  return marker_end;
+}
+
+int32_t CountCharacters(std::string_view text, Span span) {
+  int32_t count = 0;
+  ForEachCharacter(text, span, [&count](UChar32, size_t, size_t) { return ++count, true; });
+  return count;
+}
+
+Line MakeLine(std::string_view text, Span span, bool look_for_marker) {
+  Line line;
+  line.content = Trim(text, span);
+  line.width = CountCharacters(text, {span.begin, line.content.end});
+  if (look_for_marker) {
+    const size_t marker_end = MarkerEnd(text, line.content);
+    line.has_marker = marker_end != line.content.begin;
+    if (line.has_marker) line.content = Trim(text, {marker_end, line.content.end});
+  }
+  ForEachCharacter(text, line.content, [&line](UChar32 c, size_t, size_t) { return !IsSpace(c) && ++line.first_word; });
+  return line;
+}
+
+// The lines that are not empty.
+std::vector<Line> MakeLines(std::string_view text, bool look_for_markers) {
+  std::vector<Line> lines;
+  bool after_empty = true;
+  const auto add = [&](Span span) {
+    Line line = MakeLine(text, span, look_for_markers);
+    if (line.content.empty() && !line.has_marker) {
+      after_empty = true;
+      return;
+    }
+    line.after_empty = after_empty;
+    after_empty = false;
+    lines.push_back(line);
+  };
+  size_t start = 0;
+  bool after_return = false;
+  ForEachCharacter(text, {0, text.size()}, [&](UChar32 c, size_t begin, size_t end) {
+    if (c == '\n' && after_return) {  // the second half of one line break
+      start = end;
+    } else if (IsLineBreak(c)) {
+      add({start, begin});
+      start = end;
+    }
+    after_return = c == '\r';
+    return true;
+  });
+  if (start < text.size()) add({start, text.size()});
+  return lines;
+}
+
+// Chinese and Japanese have no spaces to put in the place of a line break.
+bool EndsWithoutSpaces(std::string_view text, Span content) {
+  UChar32 last = 0;
+  ForEachCharacter(text, content, [&last](UChar32 c, size_t, size_t) { return last = c, true; });
+  return u_hasBinaryProperty(last, UCHAR_IDEOGRAPHIC) || (last >= 0x3000 && last <= 0x30ff) || last >= 0xff00;
+}
+
+bool StartsLowerCase(std::string_view text, Span content) {
+  bool lower = false;
+  ForEachCharacter(text, content, [&lower](UChar32 c, size_t, size_t) { return lower = u_islower(c), false; });
+  return lower;
+}
+
+// Whether lines [first, end) are one hard-wrapped paragraph.
+bool IsWrapped(std::string_view text, const std::vector<Line>& lines, size_t first, size_t end) {
+  int32_t margin = 0;
+  for (size_t i = first; i < end; ++i) margin = std::max(margin, lines[i].width);
+  if (margin > kMostWrapped) return false;
+  for (size_t i = first; i + 1 < end; ++i) {
+    if (lines[i].width < kLeastWrapped || EndsWithoutSpaces(text, lines[i].content)) return false;
+    if (lines[i].width + 1 + lines[i + 1].first_word + kWrapSlack <= margin) return false;
+  }
+  return end - first != 2 || StartsLowerCase(text, lines[first + 1].content);
+}
+
+struct Block {
+  size_t first = 0, end = 0;  // lines
+};
+
+// Wrapped paragraphs, and every other line by itself. The first line of a run may be a heading of the rest.
+std::vector<Block> MakeBlocks(std::string_view text, const std::vector<Line>& lines) {
+  std::vector<Block> blocks;
+  for (size_t first = 0, end = 0; first < lines.size(); first = end) {
+    end = first + 1;
+    while (end < lines.size() && !lines[end].after_empty && !lines[end].has_marker) ++end;
+    size_t paragraph = first;  // where wrapped text begins
+    while (paragraph < end && !IsWrapped(text, lines, paragraph, end)) paragraph = paragraph == first ? first + 1 : end;
+    for (size_t line = first; line < paragraph; ++line) blocks.push_back({line, line + 1});
+    if (paragraph < end) blocks.push_back({paragraph, end});
+  }
+  return blocks;
+}
+
+// ICU's sentence iterator over spans of one text.
+class SentenceCutter {
+ public:
+  static absl::StatusOr<SentenceCutter> Create(const std::string& language) {
+    UErrorCode error = U_ZERO_ERROR;
+    icu::Locale locale = icu::Locale::forLanguageTag(language, error);
+    if (U_FAILURE(error) || locale.isBogus()) locale = icu::Locale::getRoot();
+    error = U_ZERO_ERROR;
+    std::unique_ptr<icu::BreakIterator> iterator(icu::BreakIterator::createSentenceInstance(locale, error));
+    if (U_FAILURE(error)) {
+      return absl::InternalError(absl::StrCat("ICU has no sentence boundaries: ", u_errorName(error)));
+    }
+    return SentenceCutter(std::move(iterator), language);
+  }
+
+  // The sentences of a span, which together make it up; offsets are those of `text`.
+  std::vector<Span> Cut(std::string_view text, Span span) {
+    std::vector<Span> sentences;
+    const std::string_view part = text.substr(span.begin, span.end - span.begin);
+    UErrorCode error = U_ZERO_ERROR;
+    UText* source = utext_openUTF8(text_.get(), part.data(), static_cast<int64_t>(part.size()), &error);
+    if (text_ == nullptr) text_.reset(source);
+    iterator_->setText(source, error);
+    if (U_FAILURE(error)) return {span};
+    size_t begin = 0;
+    iterator_->first();
+    for (int32_t at = iterator_->next(); at != icu::BreakIterator::DONE; at = iterator_->next()) {
+      const size_t end = static_cast<size_t>(at);
+      if (end < part.size() && IsFalseSentenceBoundary(part, end, language_)) continue;
+      sentences.push_back({span.begin + begin, span.begin + end});
+      begin = end;
+    }
+    return sentences;
+  }
+
+ private:
+  SentenceCutter(std::unique_ptr<icu::BreakIterator> iterator, std::string language)
+      : iterator_(std::move(iterator)), language_(std::move(language)) {}
+
+  struct Close {
+    void operator()(UText* text) const { utext_close(text); }
+  };
+  std::unique_ptr<icu::BreakIterator> iterator_;
+  std::unique_ptr<UText, Close> text_;  // reused from call to call
+  std::string language_;
+};
+
+// `text` with one space in the place of every run of white space that holds a line break.
+std::string Unwrap(std::string_view text) {
+  std::string unwrapped;
+  size_t run_begin = 0;
+  bool in_run = false, has_break = false;
+  const auto close_run = [&](size_t end) {
+    if (in_run) unwrapped.append(has_break ? std::string_view(" ") : text.substr(run_begin, end - run_begin));
+    in_run = has_break = false;
+  };
+  ForEachCharacter(text, {0, text.size()}, [&](UChar32 c, size_t begin, size_t end) {
+    if (!IsSpace(c)) {
+      close_run(begin);
+      unwrapped.append(text.substr(begin, end - begin));
+      return true;
+    }
+    if (!in_run) run_begin = begin;
+    in_run = true;
+    has_break = has_break || IsLineBreak(c);
+    return true;
+  });
+  close_run(text.size());
+  return unwrapped;
+}
+
+// Collects segments in order; whatever is between them becomes glue.
+class Segmenter {
+ public:
+  explicit Segmenter(std::string_view text) : text_(text) {}
+
+  void Add(Span span, bool starts_paragraph, bool wrapped) {
+    span = Trim(text_, span);
+    pending_paragraph_ = pending_paragraph_ || starts_paragraph;
+    if (!HasLetter(text_, span)) return;
+    const std::string_view text = text_.substr(span.begin, span.end - span.begin);
+    document_.segments.push_back({std::string(text_.substr(done_, span.begin - done_)),
+                                  wrapped ? Unwrap(text) : std::string(text), pending_paragraph_});
+    pending_paragraph_ = false;
+    done_ = span.end;
+  }
+
+  SegmentedDocument Finish() {
+    document_.tail = text_.substr(done_);
+    return std::move(document_);
+  }
+
+ private:
+  const std::string_view text_;
+  SegmentedDocument document_;
+  size_t done_ = 0;  // bytes that segments and their glue cover
+  bool pending_paragraph_ = false;  // a paragraph began, with no segment in it yet
+};
+
+// The text as ICU shall see it: line breaks within wrapped paragraphs as spaces, every byte where it was.
+void BlankBreaks(Span span, std::string& text) {
+  ForEachCharacter(text, span, [&text](UChar32 c, size_t begin, size_t end) {
+    if (IsLineBreak(c)) std::fill(text.begin() + begin, text.begin() + end, ' ');
+    return true;
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
+                                                const std::string& language) {
+  if (text.size() > kMaxBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("document.text has ", text.size(), " bytes; at most ", kMaxBytes, " are possible"));
+  }
+  if (const std::optional<size_t> invalid = FirstInvalidText(text); invalid.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "document.text: byte ", *invalid,
+        text[*invalid] == '\0' ? " is NUL; send plain text" : " begins no valid UTF-8 character; send UTF-8"));
+  }
+  const bool sentences = segmentation == Segmentation::kSentences;
+  const std::vector<Line> lines = MakeLines(text, sentences);
+  Segmenter segmenter(text);
+  if (!sentences) {
+    for (const Line& line : lines) segmenter.Add(line.content, line.after_empty, false);
+    return segmenter.Finish();
+  }
+  absl::StatusOr<SentenceCutter> cutter = SentenceCutter::Create(language);
+  if (!cutter.ok()) return cutter.status();
+  std::string seen(text);
+  for (const auto& [first, end] : MakeBlocks(text, lines)) {
+    const Span block{lines[first].content.begin, lines[end - 1].content.end};
+    const bool wrapped = end - first > 1;
+    if (wrapped) BlankBreaks(block, seen);
+    bool starts_paragraph = lines[first].after_empty;
+    if (!HasLetter(text, block)) {
+      segmenter.Add({block.begin, block.begin}, starts_paragraph, false);
+    } else {
+      for (const Span& sentence : cutter->Cut(seen, block)) {
+        segmenter.Add(sentence, starts_paragraph, wrapped);
+        starts_paragraph = false;
+      }
+    }
+  }
+  return segmenter.Finish();
+}
+
+std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations) {
+  std::string text;
+  for (size_t i = 0; i < document.segments.size(); ++i) {
+    text.append(document.segments[i].glue);
+    if (i < translations.size()) text.append(translations[i]);
+  }
+  text.append(document.tail);
+  return text;
+}
+
+}  // namespace salient
