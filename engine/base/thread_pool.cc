@@ -4,11 +4,18 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace salient {
 namespace {
 
-constexpr int kSpins = 20000;  // some 50 microseconds: longer than between two operations, shorter than a step
+// Longer than between two operations, shorter than a step.
+constexpr std::chrono::microseconds kSpinTime(100);
+constexpr int kPausesBetweenLooks = 32;
+
+constexpr uint64_t kClosed = 0xffffffff;
+constexpr uint64_t TaskOf(uint64_t ticket) { return ticket & kClosed; }
+constexpr uint64_t NextLoop(uint64_t ticket) { return (ticket | kClosed) + 1; }
 
 inline void Pause() {
 #if defined(__x86_64__)
@@ -29,14 +36,20 @@ std::vector<int> AllowedCores() {
   return cores;
 }
 
+// oneDNN would start OpenMP threads of its own in whichever thread calls it; the setting is a thread's own.
+void KeepOpenMpToOneThread() {
+  thread_local const bool done = (omp_set_num_threads(1), true);
+  static_cast<void>(done);
+}
+
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : ticket_(kClosed) {
   const std::vector<int> cores = AllowedCores();
   if (threads <= 0) threads = std::max<int>(1, static_cast<int>(cores.size()));
   for (int thread = 1; thread < threads; ++thread) {
     workers_.emplace_back([this, thread, cores] {
-      // Only where there is a core for each: sharing pinned cores with another process's pool would starve both.
+      // Only where there is a core for each: several threads pinned to one core would wait for each other.
       if (static_cast<size_t>(thread) < cores.size()) {
         cpu_set_t set;
         CPU_ZERO(&set);
@@ -58,43 +71,69 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::ParallelFor(int64_t tasks, const std::function<void(int64_t, int)>& body) {
-  // oneDNN would start OpenMP threads of its own in whichever thread calls it; the setting is a thread's own.
-  thread_local const bool one_openmp_thread = (omp_set_num_threads(1), true);
-  (void)one_openmp_thread;
+  KeepOpenMpToOneThread();
   if (tasks <= 1 || workers_.empty()) {
     for (int64_t i = 0; i < tasks; ++i) body(i, 0);
     return;
   }
-  body_ = &body;
+  // Closed before the loop's description changes: a thread that still looks at the last loop then fails to claim.
+  const uint64_t loop = NextLoop(ticket_.load());
+  ticket_ = loop | kClosed;
   tasks_ = tasks;
-  next_ = 0;
-  busy_ = static_cast<int>(workers_.size());
-  {
-    std::lock_guard lock(mutex_);  // a worker between its last look and its sleep must not miss this
-    loop_.fetch_add(1);
+  body_ = &body;
+  unfinished_ = tasks;
+  ticket_ = loop;
+  // Either this sees the sleeper, or the sleeper, who counts itself before its last look, sees the ticket.
+  if (sleepers_.load() > 0) {
+    { std::lock_guard lock(mutex_); }
+    wake_.notify_all();
   }
-  wake_.notify_all();
   RunTasks(0);
-  while (busy_.load() != 0) Pause();
+  for (int look = 0; unfinished_.load() != 0; ++look) {
+    Pause();
+    if (look % 1024 == 1023) sched_yield();  // the thread that has the last task may be waiting for this core
+  }
+}
+
+bool ThreadPool::HasTask() const {
+  const uint64_t task = TaskOf(ticket_.load());
+  return task != kClosed && static_cast<int64_t>(task) < tasks_.load();
 }
 
 void ThreadPool::RunTasks(int thread) {
-  for (int64_t i = next_.fetch_add(1); i < tasks_; i = next_.fetch_add(1)) (*body_)(i, thread);
+  uint64_t ticket = ticket_.load();
+  while (true) {
+    const uint64_t task = TaskOf(ticket);
+    const auto* body = body_.load();
+    if (task == kClosed || static_cast<int64_t>(task) >= tasks_.load()) return;
+    if (!ticket_.compare_exchange_weak(ticket, ticket + 1)) continue;
+    (*body)(static_cast<int64_t>(task), thread);
+    unfinished_.fetch_sub(1);
+    ticket = ticket_.load();
+  }
+}
+
+bool ThreadPool::SpinForTask() const {
+  const auto until = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    for (int i = 0; i < kPausesBetweenLooks; ++i) {
+      if (HasTask() || stop_.load()) return true;
+      Pause();
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return false;
 }
 
 void ThreadPool::Work(int thread) {
-  omp_set_num_threads(1);
-  uint64_t seen = 0;
-  while (true) {
-    for (int spin = 0; spin < kSpins && loop_.load() == seen && !stop_.load(); ++spin) Pause();
-    if (loop_.load() == seen) {
+  KeepOpenMpToOneThread();
+  while (!stop_.load()) {
+    if (!SpinForTask()) {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stop_.load() || loop_.load() != seen; });
+      sleepers_.fetch_add(1);
+      wake_.wait(lock, [this] { return stop_.load() || HasTask(); });
+      sleepers_.fetch_sub(1);
     }
-    if (stop_.load()) return;
-    seen = loop_.load();
     RunTasks(thread);
-    busy_.fetch_sub(1);
   }
 }
 

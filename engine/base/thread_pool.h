@@ -14,31 +14,43 @@ namespace salient {
 
 // Runs one parallel loop at a time. Used by one thread at a time; that thread works too. Between loops the threads
 // spin for a moment before they sleep, because the operations of a decoding step follow each other within microseconds.
+//
+// A loop ends when its tasks are done, not when every thread has noticed it: a thread that wakes late, or that the
+// system has set aside, holds nobody up. What makes that safe is the ticket, one word with the loop's number and the
+// next task: a task is claimed by exchanging the whole word, so that a late thread cannot claim a task of a loop that
+// it did not see begin.
 class ThreadPool {
  public:
   // `threads` in all, the caller's included; 0: one a core that this process may use.
   explicit ThreadPool(int threads);
   ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls body(i, thread) for every i in [0, tasks), each once, in any order, and returns when all are done. `thread`
-  // is below threads() and constant for a thread, for scratch space. Loops do not nest.
+  // is below threads() and constant for a thread, for scratch space. Loops do not nest. `tasks` is below 2^32 - 1.
   void ParallelFor(int64_t tasks, const std::function<void(int64_t i, int thread)>& body);
 
  private:
   void Work(int thread);
+  // Claims and runs tasks of the current loop until none is left.
   void RunTasks(int thread);
+  bool HasTask() const;
+  // True when there is a task or the pool stops; false when it is time to sleep.
+  bool SpinForTask() const;
 
   std::vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::atomic<uint64_t> loop_{0};  // counts loops; a worker joins when it changes
-  std::atomic<int64_t> next_{0};
-  std::atomic<int> busy_{0};
-  int64_t tasks_ = 0;
-  const std::function<void(int64_t, int)>* body_ = nullptr;
+  std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
+
+  std::atomic<uint64_t> ticket_;  // upper half: number of the loop; lower half: its next task, or kClosed
+  std::atomic<int64_t> tasks_{0};
+  std::atomic<const std::function<void(int64_t, int)>*> body_{nullptr};
+  std::atomic<int64_t> unfinished_{0};
 };
 
 }  // namespace salient

@@ -1,0 +1,66 @@
+// The inner loops of selection and attention, one table of them for each instruction set.
+//
+// Kernels see raw pointers and know nothing of documents; engine/attention/*_cpu.cc finds the pointers and divides the
+// work. Every table gives the same integers; floating-point results may differ between tables in the last bits.
+
+#pragma once
+
+#include <cstdint>
+
+#include "engine/attention/kv_store.h"
+#include "engine/base/cpu_features.h"
+
+namespace salient {
+
+// A query as int8, for scoring.
+struct SelectionQuery {
+  const int8_t* components = nullptr;  // [width]
+  int32_t width = 0;                   // a multiple of 4
+  int32_t sum = 0;                     // of the components
+};
+
+struct SelectKernels {
+  // scores[16 b + i] = <query, key i of block b> for consecutive blocks laid out as in kv_store.h.
+  void (*score)(const int8_t* keys, int32_t blocks, const SelectionQuery& query, int32_t* scores);
+  // max |x|
+  float (*largest)(const float* x, int32_t n);
+  // QuantiseComponent (select_rules.h) of each; returns their sum.
+  int32_t (*quantise)(const float* x, int32_t n, float factor, int8_t* out);
+  void (*range)(const int32_t* scores, int32_t n, int32_t* least, int32_t* greatest);
+  // How many scores are above the threshold, and the sum of their weights.
+  int32_t (*count_above)(const int32_t* scores, int32_t n, int32_t threshold);
+  uint64_t (*mass_above)(const int32_t* scores, const uint32_t* weights, int32_t n, int32_t threshold);
+  // Lists, ascending, the indices of all scores above the threshold and of the first `ties` equal to it.
+  // Returns how many.
+  int32_t (*list_above)(const int32_t* scores, int32_t n, int32_t threshold, int32_t ties, int32_t* indices);
+};
+
+inline constexpr int kMostHeadsInTask = 16;
+
+// Some heads of one query over its keys.
+struct AttendTask {
+  const std::byte* const* keys = nullptr;  // [count] K of each key, at the first of the heads
+  int32_t count = 0;
+  size_t value_offset = 0;  // bytes from K to V
+  const float* query = nullptr;  // at the first of the heads
+  float* output = nullptr;       // likewise
+  int32_t heads = 0;             // at most kMostHeadsInTask
+  int32_t head_width = 0;
+};
+
+struct AttendKernels {
+  void (*attend_f32)(const AttendTask& task);
+  void (*attend_bf16)(const AttendTask& task);
+  void (*to_bf16)(const float* x, int32_t n, uint16_t* out);  // FloatToBF16 of each
+};
+
+struct AttentionKernels {
+  SelectKernels select;
+  AttendKernels attend;
+};
+
+const AttentionKernels& AttentionKernelsFor(CpuIsa isa);
+
+extern const AttentionKernels kAttentionPortable, kAttentionAvx2, kAttentionAvx512;
+
+}  // namespace salient

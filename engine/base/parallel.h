@@ -1,0 +1,28 @@
+// Loops over rows that are worth more than one thread only when there is enough to do.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/base/thread_pool.h"
+
+namespace salient {
+
+// Handing work to another thread costs a few microseconds; this much work, in floating-point operations or bytes
+// touched, takes longer than that.
+inline constexpr int64_t kWorthAThread = 64 << 10;
+
+// Calls body(begin, end) on consecutive ranges of [0, rows). `work` is one row's, as above. The ranges depend on the
+// number of rows and threads, so what `body` does to a row must not depend on its range.
+template <typename Body>
+void ParallelRanges(ThreadPool& pool, int64_t rows, int64_t work, const Body& body) {
+  if (rows <= 0) return;
+  const int64_t most = std::max<int64_t>(1, rows * std::max<int64_t>(work, 1) / kWorthAThread);
+  // A few ranges a thread even out threads that are interrupted.
+  const int64_t ranges = std::min({rows, most, static_cast<int64_t>(pool.threads()) * 4});
+  if (ranges == 1 || pool.threads() == 1) return body(int64_t{0}, rows);
+  pool.ParallelFor(ranges, [&](int64_t i, int) { body(rows * i / ranges, rows * (i + 1) / ranges); });
+}
+
+}  // namespace salient

@@ -1,0 +1,107 @@
+// Vectors of floats for kernels, without any instruction set: eight lanes that the compiler makes of what it has.
+//
+// simd_portable.h, simd_avx2.h and simd_avx512.h give the same `Simd` in an unnamed namespace, so that a template made
+// with it exists in one translation unit only and code for one instruction set is never linked in the place of
+// another's. A kernel's file includes exactly one of them.
+
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace salient {
+namespace {
+
+struct Simd {
+  static constexpr int kLanes = 8;
+  struct F {
+    float v[kLanes];
+  };
+
+  static F Set(float x) {
+    F r;
+    for (float& v : r.v) v = x;
+    return r;
+  }
+  static F Load(const float* p) {
+    F r;
+    for (int i = 0; i < kLanes; ++i) r.v[i] = p[i];
+    return r;
+  }
+  // bf16
+  static F Load(const uint16_t* p) {
+    F r;
+    for (int i = 0; i < kLanes; ++i) r.v[i] = std::bit_cast<float>(static_cast<uint32_t>(p[i]) << 16);
+    return r;
+  }
+  // The first n lanes, 0 < n < kLanes; the others are zero.
+  template <typename T>
+  static F LoadPart(const T* p, int n) {
+    T buffer[kLanes] = {};
+    for (int i = 0; i < n; ++i) buffer[i] = p[i];
+    return Load(buffer);
+  }
+  static void Store(float* p, F a) {
+    for (int i = 0; i < kLanes; ++i) p[i] = a.v[i];
+  }
+  static void StorePart(float* p, F a, int n) {
+    for (int i = 0; i < n; ++i) p[i] = a.v[i];
+  }
+
+  static F Add(F a, F b) {
+    for (int i = 0; i < kLanes; ++i) a.v[i] += b.v[i];
+    return a;
+  }
+  static F Sub(F a, F b) {
+    for (int i = 0; i < kLanes; ++i) a.v[i] -= b.v[i];
+    return a;
+  }
+  static F Mul(F a, F b) {
+    for (int i = 0; i < kLanes; ++i) a.v[i] *= b.v[i];
+    return a;
+  }
+  static F MulAdd(F a, F b, F c) {  // a b + c
+    for (int i = 0; i < kLanes; ++i) c.v[i] += a.v[i] * b.v[i];
+    return c;
+  }
+  static F Max(F a, F b) {
+    for (int i = 0; i < kLanes; ++i) a.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
+    return a;
+  }
+  static float Sum(F a) {
+    return ((a.v[0] + a.v[4]) + (a.v[2] + a.v[6])) + ((a.v[1] + a.v[5]) + (a.v[3] + a.v[7]));
+  }
+  static float Largest(F a) {
+    float r = a.v[0];
+    for (float v : a.v) r = v > r ? v : r;
+    return r;
+  }
+  // Bit i is set where a_i > b_i.
+  static uint32_t Above(F a, F b) {
+    uint32_t bits = 0;
+    for (int i = 0; i < kLanes; ++i) bits |= static_cast<uint32_t>(a.v[i] > b.v[i]) << i;
+    return bits;
+  }
+  // To the nearest whole number, for |a| < 2^22.
+  static F Round(F a) {
+    constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it leaves no room for a fraction
+    for (float& v : a.v) v = (v + kMagic) - kMagic;
+    return a;
+  }
+  // a * 2^n, n whole and in [-126, 127]
+  static F Scale(F a, F n) {
+    for (int i = 0; i < kLanes; ++i) {
+      a.v[i] *= std::bit_cast<float>(static_cast<uint32_t>((static_cast<int32_t>(n.v[i]) + 127) << 23));
+    }
+    return a;
+  }
+  // a where x >= bound, else 0
+  static F ZeroBelow(F a, F x, F bound) {
+    for (int i = 0; i < kLanes; ++i) a.v[i] = x.v[i] >= bound.v[i] ? a.v[i] : 0.0f;
+    return a;
+  }
+};
+
+}  // namespace
+}  // namespace salient
