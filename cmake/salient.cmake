@@ -28,13 +28,32 @@ function(salient_program name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
 endfunction()
 
-# salient_test(name SOURCES ... DEPENDS ...): a GoogleTest program, each of its tests known to ctest.
+# salient_test(name SOURCES ... DEPENDS ... [NEEDS fixture]): a GoogleTest program, each of its tests known to ctest;
+# NEEDS names what another test must have made before.
 function(salient_test name)
   if(NOT SALIENT_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NEEDS" "SOURCES;DEPENDS" ${ARGN})
   salient_program(${name} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
   gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT 600)
+                       PROPERTIES TIMEOUT 600 FIXTURES_REQUIRED "${ARG_NEEDS}")
+endfunction()
+
+# salient_simd_sources(name AVX2 a.cc ... AVX512 b.cc ... AMX c.cc ...): sources of salient_name that are compiled for one
+# instruction set each and run only where engine/base/cpu_features.h finds it. On other processors than x86-64 they
+# are left out.
+function(salient_simd_sources name)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "AVX2;AVX512;AMX" ${ARGN})
+  set(avx2 -mavx2 -mfma -mbmi -mbmi2 -mpopcnt)
+  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni)
+  # GCC's own AVX-512 header starts some intrinsics from a register it leaves undefined on purpose, and warns of it.
+  list(APPEND avx512 -Wno-uninitialized -Wno-maybe-uninitialized)
+  set_source_files_properties(${ARG_AVX2} PROPERTIES COMPILE_OPTIONS "${avx2}")
+  set_source_files_properties(${ARG_AVX512} PROPERTIES COMPILE_OPTIONS "${avx512}")
+  set_source_files_properties(${ARG_AMX} PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8;-mamx-bf16")
+  target_sources(salient_${name} PRIVATE ${ARG_AVX2} ${ARG_AVX512} ${ARG_AMX})
 endfunction()
