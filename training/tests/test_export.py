@@ -1,0 +1,158 @@
+import json
+import struct
+
+import pytest
+import torch
+
+from salient import tensor_file
+from salient.config import ModelConfig
+from salient.export import calibrate, export, load_checkpoint, load_model, selection_layers
+from salient.model import Transformer
+from salient.selection import SelectionRun
+from salient.tensor_file import quantise_rows, read_file, read_folder, write_file
+from salient.tiny import random_pairs, variants
+
+
+def logits_of(model):
+    source, target = torch.tensor([[31, 47, 99, 4, 17, 5, 3]]), torch.tensor([[2, 8, 9, 4, 10]])
+    with torch.no_grad():
+        run = SelectionRun()
+        return model.logits(1, model.decode(target, source, model.encode(source, run), run)[1])
+
+
+@pytest.mark.parametrize("name", list(variants()))
+def test_every_configuration_survives_export(tiny_models, tmp_path, name):
+    model, config = load_model(tiny_models / name)
+    export(model, tiny_models / "tokenizer.model", tmp_path)
+    again, read = load_model(tmp_path)
+    assert read == config == ModelConfig.load(tiny_models / name)
+    for key, tensor in model.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[key]), key
+    assert (tmp_path / "tokenizer.model").read_bytes() == (tiny_models / "tokenizer.model").read_bytes()
+    assert config.name in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("dtype, bound", [("bf16", 2 ** -8), ("int8", 0.5 / 127)])
+def test_small_types_round_and_no_more(tiny_models, tmp_path, dtype, bound):
+    model, _ = load_model(tiny_models / "post")
+    export(model, tiny_models / "tokenizer.model", tmp_path, dtype=dtype)
+    again, _ = load_model(tmp_path)
+    changed = 0
+    for key, tensor in model.state_dict().items():
+        other = again.state_dict()[key]
+        if tensor.dim() != 2:
+            assert torch.equal(tensor, other), key
+            continue
+        assert ((tensor - other).abs() <= 1.001 * bound * tensor.abs().amax(1, keepdim=True)).all(), key
+        changed += not torch.equal(tensor, other)
+    assert changed > 10
+    stored = read_file(tmp_path / "model.safetensors")
+    assert stored["embedding.weight"].dtype == {"bf16": torch.bfloat16, "int8": torch.int8}[dtype]
+    assert ("embedding.weight.scale" in stored) == (dtype == "int8")
+    assert torch.allclose(logits_of(model), logits_of(again), atol=4.0)
+
+
+def test_shards_hold_the_same_tensors(tiny_models, tmp_path):
+    model, _ = load_model(tiny_models / "base")
+    export(model, tiny_models / "tokenizer.model", tmp_path, shard_bytes=100_000)
+    index = json.loads((tmp_path / tensor_file.INDEX).read_text())
+    files = sorted(set(index["weight_map"].values()))
+    assert len(files) > 3 and not (tmp_path / tensor_file.SINGLE).exists()
+    for file in files:
+        tensors = read_file(tmp_path / file)
+        assert len(tensors) == 1 or sum(t.numel() * 4 for t in tensors.values()) <= 100_000
+    for key, tensor in load_model(tmp_path)[0].state_dict().items():
+        assert torch.equal(tensor, model.state_dict()[key])
+    export(model, tiny_models / "tokenizer.model", tmp_path)  # again, unsharded: nothing of the shards stays
+    assert sorted(p.name for p in tmp_path.glob("model*")) == [tensor_file.SINGLE]
+
+
+def test_the_file_is_safetensors(tmp_path):
+    path = tmp_path / "x.safetensors"
+    write_file(path, {"a": torch.tensor([[1.0, -2.0]]), "b": torch.tensor([3], dtype=torch.int8)})
+    data = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", data)
+    assert length % 8 == 0
+    assert json.loads(data[8:8 + length]) == {
+        "a": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]},
+        "b": {"dtype": "I8", "shape": [1], "data_offsets": [8, 9]}}
+    assert data[8 + length:] == struct.pack("<ff", 1.0, -2.0) + b"\x03"
+
+
+@pytest.mark.parametrize("damage, message", [
+    (lambda d: d[:4], "too short"),
+    (lambda d: struct.pack("<Q", 1 << 40) + d[8:], "header says"),
+    (lambda d: d[:-4], "does not fit"),
+    (lambda d: d.replace(b"F32", b"F99"), "has type F99"),
+])
+def test_damaged_files_are_refused(tmp_path, damage, message):
+    path = tmp_path / "x.safetensors"
+    write_file(path, {"a": torch.ones(4, 4)})
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=message):
+        read_file(path)
+
+
+def test_an_index_must_be_complete(tiny_models, tmp_path):
+    model, _ = load_model(tiny_models / "plain")
+    export(model, tiny_models / "tokenizer.model", tmp_path, shard_bytes=100_000)
+    index = json.loads((tmp_path / tensor_file.INDEX).read_text())
+    index["weight_map"]["nowhere"] = index["weight_map"]["embedding.weight"]
+    (tmp_path / tensor_file.INDEX).write_text(json.dumps(index))
+    with pytest.raises(ValueError, match="nowhere"):
+        read_folder(tmp_path)
+
+
+def test_quantised_rows_use_their_whole_range():
+    integers, scale = quantise_rows(torch.tensor([[1.0, -0.5, 0.0], [0.0, 0.0, 0.0], [1e-3, 2e-3, -4e-3]]))
+    assert integers.tolist() == [[127, -64, 0], [0, 0, 0], [32, 64, -127]]
+    assert scale[0].item() == pytest.approx(1 / 127)
+
+
+def test_calibration_clips_almost_nothing_and_wastes_nothing(tiny_models):
+    import random
+
+    model, config = load_model(tiny_models / "base")
+    pairs = random_pairs(config.vocab_size, random.Random(4), 6)
+    for layer in selection_layers(model):
+        layer.key_inverse_step.fill_(1e-3)
+    calibrate(model, pairs)
+    seen = {}
+    hooks = [layer.register_forward_pre_hook(lambda m, i: seen.setdefault(m, []).append(i[1] * m.key_inverse_step))
+             for layer in selection_layers(model)]
+    chosen = config.selection
+    with torch.no_grad():
+        for source, target in pairs:
+            run = SelectionRun(mode="select", fraction=chosen.key_fraction, min_keys=chosen.min_keys)
+            model.decode(target[:, :-1], source, model.encode(source, run), run)
+    for hook in hooks:
+        hook.remove()
+    assert len(seen) == len(selection_layers(model)) == 6
+    for steps in seen.values():
+        steps = torch.cat([x.flatten() for x in steps]).abs()
+        assert (steps > 127.01).float().mean() < 2e-4 and steps.max() > 126.9
+
+
+def checkpoint(path, config):
+    model = Transformer(config)
+    torch.save({"config": config.to_json(), "model": model.state_dict(), "step": 0, "elapsed": 0.0}, path)
+    return model
+
+
+def test_what_was_never_trained_stays_out(tmp_path):
+    config = variants()["base"]
+    model = checkpoint(tmp_path / "base.pt", config)
+    read = load_checkpoint(tmp_path / "base.pt")
+    assert read.config.selection is None and read.config.exits.heads == []
+    assert not [n for n in read.state_dict() if "selection" in n or "halting" in n]
+    assert torch.equal(read.embedding.weight, model.embedding.weight)
+
+
+def test_what_was_trained_stays_in(tmp_path):
+    config = variants()["base"]
+    config.selection.key_fraction = {"encoder": [0.5, 0.5], "decoder": [0.5, 0.5], "cross": [0.5, 0.5]}
+    model = Transformer(config)
+    model.halting.geometric.bias.data += 0.1
+    torch.save({"config": config.to_json(), "model": model.state_dict()}, tmp_path / "x.pt")
+    read = load_checkpoint(tmp_path / "x.pt")
+    assert read.config.exits.heads == ["geometric"] and len(selection_layers(read)) == 6

@@ -1,0 +1,181 @@
+import pytest
+import torch
+import torch.nn.functional as F
+
+from salient.config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack
+from salient.data import BOS, EOS, PAD, SEPARATOR
+from salient.model import Transformer
+from salient.selection import NEGATIVE, SelectionRun
+
+
+def small(**changes) -> ModelConfig:
+    base = dict(vocab_size=40, d_model=32, heads=2, encoder=Stack(3, FeedForward("own", 48)),
+                decoder=Stack(3, FeedForward("own", 48)), exits=Exits("tied", ["geometric"]),
+                selection=Selection(8, 2, {"encoder": 2, "decoder": 2, "cross": 3},
+                                    {"encoder": [0.4, 0.5], "decoder": [0.5, 0.4], "cross": [0.5]}))
+    return ModelConfig(**{**base, **changes})
+
+
+def built(config: ModelConfig, seed: int = 1) -> Transformer:
+    torch.manual_seed(seed)
+    return Transformer(config).eval()
+
+
+def selecting(config: ModelConfig, **changes) -> SelectionRun:
+    return SelectionRun(**{**dict(mode="select", fraction=config.selection.key_fraction, min_keys=2), **changes})
+
+
+SOURCE = torch.tensor([[7, 8, 9, SEPARATOR, 10, 11, 12, 13, EOS], [20, 21, SEPARATOR, 22, EOS, PAD, PAD, PAD, PAD]])
+TARGET = torch.tensor([[BOS, 30, 31, SEPARATOR, 32, 33, 34], [BOS, 35, SEPARATOR, 36, PAD, PAD, PAD]])
+
+
+def states_of(model, source, target, run):
+    return model.decode(target, source, model.encode(source, run), run)
+
+
+@pytest.mark.parametrize("mode", ["dense", "supervise", "select"])
+def test_padding_changes_nothing(mode):
+    config = small()
+    model = built(config)
+    together = states_of(model, SOURCE, TARGET, selecting(config, mode=mode))
+    alone = states_of(model, SOURCE[1:, :5], TARGET[1:, :4], selecting(config, mode=mode))
+    for n in range(3):
+        assert torch.allclose(together[n][1, :4], alone[n][0], atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_later_target_tokens_do_not_reach_earlier_states(norm):
+    config = small(norm=norm)
+    model = built(config)
+    changed = TARGET.clone()
+    changed[0, 5] = 39
+    for mode in ("dense", "select"):
+        a, b = (states_of(model, SOURCE, t, selecting(config, mode=mode))[-1] for t in (TARGET, changed))
+        assert torch.equal(a[0, :5], b[0, :5]) and not torch.allclose(a[0, 5:], b[0, 5:])
+
+
+def test_supervised_attention_stays_dense():
+    config = small()
+    model = built(config)
+    dense = states_of(model, SOURCE, TARGET, SelectionRun())[-1]
+    supervised = states_of(model, SOURCE, TARGET, selecting(config, mode="supervise"))[-1]
+    assert torch.allclose(dense[0], supervised[0], atol=1e-5)
+
+
+def test_selecting_everything_is_dense_attention():
+    config = small()
+    model = built(config)
+    run = selecting(config, fraction={m: [1.0, 1.0] for m in ("encoder", "decoder", "cross")})
+    dense = states_of(model, SOURCE, TARGET, SelectionRun())[-1]
+    assert torch.allclose(states_of(model, SOURCE, TARGET, run)[-1][0], dense[0], atol=1e-5)
+    assert run.kept == {"encoder": [1.0, 1.0], "decoder": [1.0, 1.0], "cross": [1.0]}
+    assert all(held == pytest.approx(1.0) for m in run.captured.values() for held in m)
+
+
+def test_a_window_reads_its_keys_and_no_others():
+    config = small()
+    model = built(config)
+    changed = SOURCE.clone()
+    changed[0, 8] = 39  # out of reach of the first position: 3 keys a layer, 3 layers
+    a, b = (model.encode(s, selecting(config, window=3)) for s in (SOURCE, changed))
+    assert torch.allclose(a[0, 0], b[0, 0], atol=1e-6) and not torch.allclose(a[0, 7], b[0, 7])
+    dense = [model.encode(s, SelectionRun()) for s in (SOURCE, changed)]
+    assert not torch.allclose(dense[0][0, 0], dense[1][0, 0])
+
+
+@pytest.mark.parametrize("straight_through, alpha, reached", [
+    (True, 0.0, True), (False, 0.0, False), (False, 0.01, True), (True, 0.01, True)])
+def test_gradients_reach_selection_through_equation_3_or_5(straight_through, alpha, reached):
+    config = small()
+    model = built(config).train()
+    run = selecting(config, straight_through=straight_through)
+    states = states_of(model, SOURCE, TARGET, run)
+    (model.logits(2, states[2]).square().mean() + alpha * run.loss).backward()
+    for name, p in model.named_parameters():
+        if ".selection." in name:
+            assert (p.grad is not None and bool(p.grad.abs().sum() > 0)) == reached, name
+
+
+def test_equation_3_is_the_derivative_of_a_mask_of_soft_weights():
+    """The gradient by As of attention under mask + As - stop(As) is that of attention weighted by a variable mask."""
+    torch.manual_seed(1)
+    scores = torch.randn(1, 2, 3, 6)
+    mask, allowed = torch.rand(1, 3, 6) > 0.4, torch.ones(1, 3, 6, dtype=torch.bool)
+    values, soft = torch.randn(6), torch.randn(1, 3, 6).softmax(-1).requires_grad_()
+    from salient.model import Attention
+
+    weights = Attention.sparse(scores, {"mask": mask, "soft": soft, "allowed": allowed}, SelectionRun())
+    (weights @ values).sum().backward()
+    variable = mask.float().requires_grad_()
+    plain = scores.softmax(-1) * variable.unsqueeze(1)
+    plain = plain / plain.sum(-1, keepdim=True)
+    (plain @ values).sum().backward()
+    assert torch.allclose(weights, plain, atol=1e-6)
+    assert torch.allclose(soft.grad, variable.grad, atol=1e-4)
+
+
+def test_a_set_that_misses_the_attention_still_sums_to_one():
+    from salient.model import Attention
+
+    scores = torch.tensor([[[[60.0, 0.0, 0.5]]]])
+    mask = torch.tensor([[[False, True, True]]])
+    run = SelectionRun(straight_through=False)
+    weights = Attention.sparse(scores, {"mask": mask, "allowed": torch.ones(1, 1, 3, dtype=torch.bool)}, run)
+    expected = F.softmax(scores.masked_fill(~mask.unsqueeze(1), NEGATIVE), -1)
+    assert torch.allclose(weights, expected, atol=1e-6)
+
+
+def blocks(model) -> set:
+    return {id(m) for m in model.modules() if type(m).__name__ == "FeedForwardBlock"}
+
+
+@pytest.mark.parametrize("encoder, decoder, count, decoder_reads", [
+    (FeedForward("own", 48), FeedForward("own", 48), 6, "own"),
+    (FeedForward("shared", 48), FeedForward("own", 48), 4, "own"),
+    (FeedForward("own", 48), FeedForward("shared", 48), 4, "decoder"),
+    (FeedForward("shared", 48), FeedForward("shared", 48), 2, "decoder"),
+    (FeedForward("shared", 48), FeedForward("encoder", 48), 1, "encoder"),
+    (FeedForward("none", 0), FeedForward("own", 48), 3, "own"),
+    (FeedForward("own", 48), FeedForward("none", 0), 3, None),
+    (FeedForward("none", 0), FeedForward("none", 0), 0, None),
+    (FeedForward("shared", 48), FeedForward("none", 0), 1, None),
+    (FeedForward("shared", 6 * 48), FeedForward("none", 0), 1, None),  # One Wide FFN
+])
+def test_feed_forward_kinds_share_what_they_say(encoder, decoder, count, decoder_reads):
+    model = built(small(encoder=Stack(3, encoder), decoder=Stack(3, decoder)))
+    assert len(blocks(model)) == count
+    before = states_of(model, SOURCE, TARGET, SelectionRun())[-1]
+    memory = model.encode(SOURCE, SelectionRun())
+    for name, block in (("decoder", model.decoder_ffn), ("encoder", model.encoder_ffn)):
+        if block is None:
+            continue
+        stored = block.down.weight.data.clone()
+        block.down.weight.data += 1.0
+        after = model.decode(TARGET, SOURCE, memory, SelectionRun())[-1]
+        assert torch.equal(after, before) == (decoder_reads != name)
+        block.down.weight.data.copy_(stored)
+
+
+def test_classifiers_are_tied_or_one_a_layer():
+    tied, untied = built(small()), built(small(exits=Exits("untied", [])))
+    assert all(tied.classifier(n) is tied.embedding.weight for n in range(3))
+    assert len({id(untied.classifier(n)) for n in range(3)} | {id(untied.embedding.weight)}) == 4
+
+
+def test_segment_positions_make_segments_comparable():
+    """With positions counted within segments, a segment's embedding does not depend on what came before it."""
+    config = small(positions=Positions("segment_sinusoidal", "none", "none"))
+    model = built(config)
+    from salient.model import segment_of
+
+    tokens = torch.tensor([[7, 8, SEPARATOR, 7, 8, EOS]])
+    x = model.embed(tokens, segment_of(tokens, SEPARATOR, inclusive=False)[1])
+    assert torch.equal(x[0, :2], x[0, 3:5])
+
+
+def test_config_survives_its_file():
+    without_ffn = small(norm="post", encoder=Stack(2, FeedForward("none", 0)))
+    for config in (small(), small(selection=None, exits=None), without_ffn):
+        assert ModelConfig.from_json(config.to_json()) == config
+    with pytest.raises(ValueError, match="format"):
+        ModelConfig.from_json('{"format": "other"}')

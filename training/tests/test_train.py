@@ -1,0 +1,113 @@
+"""Each phase learns on a toy corpus whose target is its source."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from salient.config import Exits, FeedForward, ModelConfig, Selection, Stack
+from salient.data import Corpus, batches
+from salient.model import Transformer
+from salient.selection import MODULES
+from salient.train import Trainer, parser
+
+
+def copy_corpus(documents=60):
+    rng = random.Random(1)
+    segments = [[rng.randrange(5, 24) for _ in range(rng.randint(2, 6))] for _ in range(documents * 4)]
+    flat = np.asarray([t for s in segments for t in s], np.uint16)
+    bounds = np.concatenate([[0], np.cumsum([len(s) for s in segments])]).astype(np.int64)
+    return Corpus(flat, flat, bounds, bounds, np.arange(0, len(segments) + 1, 4, dtype=np.int64))
+
+
+def new_model():
+    torch.manual_seed(1)
+    config = ModelConfig(vocab_size=24, d_model=32, heads=2, encoder=Stack(2, FeedForward("own", 48)),
+                         decoder=Stack(2, FeedForward("own", 48)), exits=Exits("tied", ["sequence", "multinomial",
+                                                                                     "geometric"]),
+                         selection=Selection(8, 2, {"encoder": 2, "decoder": 2, "cross": 2}))
+    return Transformer(config)
+
+
+def options(phase, *extra):
+    return parser().parse_args(["--phase", phase, "--data", "x", "--out", "x", "--minutes", "60", "--no-bf16",
+                                "--warmup", "1", *extra])
+
+
+def train(trainer, steps, tokens=256):
+    stream = batches(copy_corpus(), tokens, seed=1, mixture={24: 1.0})
+    return [trainer.train_step(*next(stream)) for _ in range(steps)]
+
+
+def mean(notes, key):
+    return sum(n[key] for n in notes) / len(notes)
+
+
+@pytest.fixture(scope="module")
+def copier():
+    """The toy model after the base phase, and what that phase noted."""
+    model = new_model()
+    notes = train(Trainer(model, options("base")), 80)
+    return model, notes
+
+
+def test_base_phase_learns_at_every_exit(copier):
+    model, notes = copier
+    assert mean(notes[-5:], "loss") < 0.75 * notes[0]["loss"]
+    trainer = Trainer(model, options("base"))
+    fresh = Trainer(new_model(), options("base"))
+    for before, after in zip(fresh.dev_loss(copy_corpus(), 500), trainer.dev_loss(copy_corpus(), 500)):
+        assert after < 0.75 * before
+
+
+def test_base_phase_leaves_selection_and_heads_alone(copier):
+    model, _ = copier
+    for (name, trained), (_, fresh) in zip(model.named_parameters(), new_model().named_parameters()):
+        untouched = ".selection." in name or name.startswith("halting.")
+        assert torch.equal(trained, fresh) == untouched, name
+
+
+def test_selection_phase_moves_k_and_imitates_attention(copier):
+    model, _ = copier
+    config = model.config
+    config.selection.key_fraction = {m: [1.0] for m in MODULES}
+    trainer = Trainer(model, options("selection", "--k-step", "0.01", "--alpha", "1.0"))
+    notes = train(trainer, 40)
+    assert mean(notes[-5:], "kl") < mean(notes[:5], "kl")
+    for module in MODULES:
+        assert config.selection.key_fraction[module][0] < 0.95  # all of it was held at first, so k fell
+        assert config.selection.key_fraction[module][0] == pytest.approx(
+            1.0 - 0.01 * sum(n["captured"][module][0] > 0.95 for n in notes)
+            + 0.01 * sum(n["captured"][module][0] <= 0.95 and n["k"][module][0] < 0.5 for n in notes), abs=0.011)
+
+
+def test_halting_phase_trains_the_heads_alone(copier):
+    model, _ = copier
+    model.config.selection.key_fraction = {m: [0.8] for m in MODULES}
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    notes = train(Trainer(model, options("halting", "--lr", "0.02")), 40)
+    assert mean(notes[-8:], "loss") < mean(notes[:4], "loss")
+    assert 1.0 <= notes[-1]["oracle_exit"] <= 2.0
+    for name, p in model.named_parameters():
+        assert torch.equal(p, before[name]) == (not name.startswith("halting.")), name
+
+
+def test_a_run_resumes_where_it_stopped(tmp_path):
+    corpus, out = copy_corpus(), tmp_path / "x.pt"
+    o = options("base", "--batch-tokens", "128")
+    o.minutes = 1e-9  # one step, then done
+    trainer = Trainer(new_model(), o)
+    trainer.run(corpus, None, out)
+    stored = torch.load(out, map_location="cpu")
+    again = Trainer(new_model(), o)
+    again.model.load_state_dict(stored["model"])
+    again.resume(stored)
+    assert again.step == trainer.step == 1
+    batch = next(batches(corpus, 128, seed=2))
+    o.minutes = 60.0
+    trainer.elapsed = again.elapsed = 0.0
+    trainer.rng, again.rng = random.Random(5), random.Random(5)
+    trainer.train_step(*batch), again.train_step(*batch)
+    for (name, a), (_, b) in zip(trainer.model.named_parameters(), again.model.named_parameters()):
+        assert torch.equal(a, b), name
