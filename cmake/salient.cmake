@@ -1,7 +1,9 @@
 # One way to declare a library, a program and a test, so that warnings, sanitizers and include paths are the same
 # everywhere.
 
-set(SALIENT_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
+set(SALIENT_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough
+    -Wno-missing-field-initializers  # designated initialisers leave defaults out on purpose
+    -Werror)
 
 function(salient_configure target)
   target_compile_options(${target} PRIVATE ${SALIENT_WARNINGS})

@@ -42,7 +42,7 @@ class Batch {
   int32_t Step();
 
   Decoder& decoder() { return decoder_; }
-  const Encoder& encoder() const { return encoder_; }
+  Encoder& encoder() { return encoder_; }
 
  private:
   const Model& model_;

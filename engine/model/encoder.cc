@@ -70,6 +70,7 @@ void Encoder::Encode(std::span<EncoderInput> windows, KvStore& cross_store) {
   for (int32_t layer = 0; layer < config_.encoder.layers; ++layer) {
     SelfAttention(layer);
     block_.FeedForward(states_.data(), all, model_.encoder[layer]);
+    if (probe_) probe_(layer, tokens_count_, states_.data());
   }
   const float* normed = config_.pre_norm ? block_.Normed(states_.data(), all, model_.encoder_norm, nullptr)
                                          : states_.data();
@@ -161,6 +162,7 @@ void Encoder::ChooseKeys(int32_t index, const float* input) {
   for (int32_t row = 0; row < tokens_count_; ++row) {
     tallies_.data()[row].scored += KeysScored(rules[row], views_.data()[row], lists_.data()[row]);
   }
+  if (selection_probe_) selection_probe_(config_.key_group(Module::kEncoder, index), tokens_count_, lists_.data());
 }
 
 // Every decoder layer's cross-attention keys and values of the source, once (the first-call term of the FLOP count).

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,12 @@ class Encoder {
   // After Encode: the states of the last pass, [tokens, d] in the order of its windows. For tests and alignment.
   const float* output() const { return output_.data(); }
 
+  // Sees the states after every layer, [tokens, d], and the keys that a selection layer chose, by token.
+  using Probe = std::function<void(int32_t layer, int32_t tokens, const float* states)>;
+  using SelectionProbe = std::function<void(int32_t group, int32_t tokens, const KeyList* lists)>;
+  void set_probe(Probe probe) { probe_ = std::move(probe); }
+  void set_selection_probe(SelectionProbe probe) { selection_probe_ = std::move(probe); }
+
  private:
   void Place(std::span<EncoderInput> windows);
   void SelfAttention(int32_t layer);
@@ -68,6 +75,8 @@ class Encoder {
   DeviceArray<AttentionTally> tallies_;
   DeviceArray<int32_t> chosen_;  // rows of the windows that need a layer
   DeviceArray<float> states_, output_, mean_, logits_;
+  Probe probe_;
+  SelectionProbe selection_probe_;
 };
 
 }  // namespace salient

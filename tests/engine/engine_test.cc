@@ -1,0 +1,306 @@
+#include "engine/engine.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/documents.h"
+#include "tests/testing/listener.h"
+
+namespace salient {
+namespace {
+
+using ::salient::testing::EightSettings;
+using ::salient::testing::RandomDocument;
+using ::salient::testing::RecordingListener;
+using ::testing::HasSubstr;
+
+std::string TinyModel(const std::string& variant) { return std::string(SALIENT_TINY_MODELS) + "/" + variant; }
+
+struct Setup {
+  std::string device;
+  ComputeType compute = ComputeType::kAuto;
+};
+
+class EngineTest : public ::testing::TestWithParam<Setup> {
+ protected:
+  EngineOptions Options(const std::string& variant = "base") const {
+    return {.model_folder = TinyModel(variant), .device = GetParam().device, .compute = GetParam().compute,
+            .threads = 2, .max_rows = 24, .encode_tokens = 300, .kv_bytes = 64 << 20};
+  }
+  std::unique_ptr<Engine> Make(const EngineOptions& options) const {
+    absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options);
+    EXPECT_TRUE(engine.ok()) << engine.status();
+    return engine.ok() ? *std::move(engine) : nullptr;
+  }
+};
+
+// What must be the same whoever else is being translated: text, scores, counts, exits, keys.
+std::string Fingerprint(const TranslationResult& result) {
+  std::string print = result.text;
+  for (const TranslatedSegment& segment : result.segments) {
+    char line[64];
+    std::snprintf(line, sizeof(line), "|%a %d %d", segment.score, segment.target_tokens, segment.length_limited);
+    print += line;
+  }
+  for (const std::string& alternative : result.alternatives) print += "|" + alternative;
+  for (const int64_t count : result.report.exit_histogram) print += " " + std::to_string(count);
+  char costs[160];
+  std::snprintf(costs, sizeof(costs), " %a %a %a %a %a", result.report.attention_cost_ratio,
+                result.report.keys_selected_ratio[0], result.report.keys_selected_ratio[1],
+                result.report.keys_selected_ratio[2], result.report.decoder_flops);
+  return print + costs;
+}
+
+TEST_P(EngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(5);
+  std::vector<TranslationRequest> requests;
+  for (int i = 0; i < 32; ++i) {
+    requests.push_back({.text = RandomDocument(random, 1 + static_cast<int>(random() % 9)),
+                        .options = EightSettings()[i % 8]});
+  }
+  std::vector<std::string> alone;
+  for (const TranslationRequest& request : requests) {
+    const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+    ASSERT_TRUE(result.ok()) << result.status();
+    alone.push_back(Fingerprint(*result));
+  }
+  for (int round = 0; round < 2; ++round) {
+    std::vector<size_t> order(requests.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    std::vector<std::shared_ptr<RecordingListener>> listeners(requests.size());
+    for (const size_t i : order) {
+      listeners[i] = std::make_shared<RecordingListener>();
+      ASSERT_TRUE(engine->Submit(requests[i], listeners[i]).ok());
+    }
+    bool shared = false;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const absl::StatusOr<TranslationResult>& result = listeners[i]->Wait();
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(Fingerprint(*result), alone[i]) << "document " << i << ", setting " << i % 8;
+      shared |= result->report.peak_documents_per_step > 1;
+    }
+    EXPECT_TRUE(shared) << "no two documents ever shared a step";
+  }
+}
+
+TEST_P(EngineTest, EverySegmentComesBackOnceAndInOrder) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(6);
+  const std::string text = RandomDocument(random, 60);  // several windows
+  auto listener = std::make_shared<RecordingListener>();
+  ASSERT_TRUE(engine->Submit({.text = text}, listener).ok());
+  const absl::StatusOr<TranslationResult>& result = listener->Wait();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->segments.size(), 60u);
+  EXPECT_GT(result->report.windows, 1);
+  const std::vector<TranslatedSegment> streamed = listener->segments();
+  ASSERT_EQ(streamed.size(), result->segments.size());
+  for (size_t i = 0; i < streamed.size(); ++i) {
+    EXPECT_EQ(streamed[i].index, static_cast<int32_t>(i));
+    EXPECT_EQ(streamed[i].text, result->segments[i].text);
+  }
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), std::count(result->text.begin(), result->text.end(), '\n'));
+  EXPECT_EQ(listener->times_done(), 1);
+}
+
+TEST_P(EngineTest, TextWithoutLettersComesBackAsItIs) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  const std::string text = " 12 \n\n - 3.5 %\r\n\t";
+  const absl::StatusOr<TranslationResult> result = engine->Translate({.text = text});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->text, text);
+  EXPECT_EQ(result->report.segments, 0);
+}
+
+TEST_P(EngineTest, APrefixIsHowTheTranslationBegins) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  TranslationRequest request{.text = "The old house stands at the river. Nobody knew the answer."};
+  request.options.search.prefix = "Das alte Haus";
+  const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->text.rfind("Das alte Haus", 0), 0u) << result->text;
+}
+
+TEST_P(EngineTest, ATraceTellsExitAndProbabilityOfEveryToken) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  TranslationRequest request{.text = "The train leaves at seven. The lake freezes in winter when it is cold."};
+  request.options.trace = true;
+  request.options.selection = {.policy = SelectionPolicy::kRatio, .value = 0.1, .min_keys = 2};
+  request.options.depth.policy = DepthPolicy::kGeometric;
+  const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const TranslatedSegment& segment : result->segments) {
+    ASSERT_EQ(static_cast<int32_t>(segment.trace.size()), segment.target_tokens);
+    for (const TokenTrace& token : segment.trace) {
+      EXPECT_GE(token.exit_layer, 1);
+      EXPECT_LE(token.exit_layer, 3);
+      EXPECT_GT(token.probability, 0);
+      EXPECT_LE(token.probability, 1);
+      EXPECT_GE(token.selected.size(), 2u);
+    }
+  }
+}
+
+TEST_P(EngineTest, CancelStopsTheWork) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(8);
+  auto listener = std::make_shared<RecordingListener>();
+  const auto ticket = engine->Submit({.text = RandomDocument(random, 3000)}, listener);
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  (*ticket)->Cancel();
+  EXPECT_EQ(listener->Wait().status().code(), absl::StatusCode::kCancelled);
+  (*ticket)->Cancel();
+  EXPECT_TRUE(engine->Translate({.text = "The answer came late."}).ok());
+  EXPECT_EQ(listener->times_done(), 1);
+  EXPECT_EQ(engine->status().kv_bytes_used, 0);
+}
+
+TEST_P(EngineTest, ADeadlineStopsTheWork) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(9);
+  const absl::StatusOr<TranslationResult> result = engine->Translate(
+      {.text = RandomDocument(random, 3000), .deadline = absl::Now() + absl::Milliseconds(30)});
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kDeadlineExceeded) << result.status();
+}
+
+TEST_P(EngineTest, AFullQueueSaysSo) {
+  EngineOptions options = Options();
+  options.max_queued_documents = 2;
+  options.max_rows = 1;
+  const std::unique_ptr<Engine> engine = Make(options);
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(10);
+  std::vector<std::shared_ptr<TranslationTicket>> tickets;
+  absl::Status refused;
+  for (int i = 0; i < 10 && refused.ok(); ++i) {
+    auto ticket = engine->Submit({.text = RandomDocument(random, 2000)}, std::make_shared<RecordingListener>());
+    ticket.ok() ? tickets.push_back(*ticket) : void(refused = ticket.status());
+  }
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(), HasSubstr("queue is full"));
+  for (const auto& ticket : tickets) ticket->Cancel();
+}
+
+TEST_P(EngineTest, WhatCannotFitIsRefusedAtTheDoor) {
+  EngineOptions options = Options();
+  options.kv_bytes = 1 << 20;
+  const std::unique_ptr<Engine> engine = Make(options);
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(11);
+  TranslationRequest request{.text = RandomDocument(random, 40)};
+  request.options.search.beam = 16;
+  request.options.search.max_length_ratio = 20;
+  const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(result.status().message(), HasSubstr("--kv-memory"));
+}
+
+TEST_P(EngineTest, ClosingEndsWhatIsInFlight) {
+  std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(12);
+  auto listener = std::make_shared<RecordingListener>();
+  const auto ticket = engine->Submit({.text = RandomDocument(random, 3000)}, listener);
+  ASSERT_TRUE(ticket.ok());
+  engine.reset();
+  EXPECT_TRUE(listener->done());
+  EXPECT_EQ(listener->Wait().status().code(), absl::StatusCode::kCancelled);
+  (*ticket)->Cancel();  // a ticket outlives its engine
+}
+
+TEST_P(EngineTest, EveryKindOfModelTranslates) {
+  for (const std::string variant :
+       {"post", "wide", "borrowed", "shared-decoder", "each-layer", "no-selection", "no-exits", "plain"}) {
+    SCOPED_TRACE(variant);
+    const std::unique_ptr<Engine> engine = Make(Options(variant));
+    ASSERT_NE(engine, nullptr);
+    const absl::StatusOr<TranslationResult> result =
+        engine->Translate({.text = "We walked along the river. In winter the lake freezes."});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->segments.size(), 2u);
+    EXPECT_GT(result->report.target_tokens, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, EngineTest,
+                         ::testing::Values(Setup{"reference"}, Setup{"cpu", ComputeType::kF32},
+                                           Setup{"cpu", ComputeType::kBF16}, Setup{"cpu", ComputeType::kInt8}),
+                         [](const auto& info) {
+                           static constexpr const char* kCompute[] = {"auto", "f32", "bf16", "int8"};
+                           return info.param.device + "_" + kCompute[static_cast<int>(info.param.compute)];
+                         });
+
+class BadModelTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::copy(TinyModel("base"), folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  absl::Status Open() const { return Engine::Create({.model_folder = folder_, .device = "reference"}).status(); }
+  std::string Read(const std::string& file) const {
+    std::ifstream stream(folder_ + "/" + file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  void Write(const std::string& file, const std::string& bytes) const {
+    std::ofstream(folder_ + "/" + file, std::ios::binary) << bytes;
+  }
+  void Replace(const std::string& file, const std::string& from, const std::string& to) const {
+    std::string text = Read(file);
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    Write(file, text.replace(at, from.size(), to));
+  }
+
+  const std::string folder_ = ::testing::TempDir() + "salient_bad_model_" +
+                              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(BadModelTest, TheCopyItselfIsGood) { EXPECT_TRUE(Open().ok()) << Open(); }
+
+TEST_F(BadModelTest, MissingFolder) {
+  const absl::Status status = Engine::Create({.model_folder = folder_ + "/none", .device = "reference"}).status();
+  EXPECT_THAT(status.message(), HasSubstr("config.json"));
+}
+
+TEST_F(BadModelTest, TruncatedTensors) {
+  const std::string whole = Read("model.safetensors");
+  for (const size_t length : {size_t{0}, size_t{7}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    Write("model.safetensors", whole.substr(0, length));
+    const absl::Status status = Open();
+    EXPECT_FALSE(status.ok()) << length;
+    EXPECT_THAT(status.message(), HasSubstr("model.safetensors")) << length;
+  }
+}
+
+TEST_F(BadModelTest, AbsurdSizes) {
+  Replace("config.json", "\"d_model\": 48", "\"d_model\": 4800000");
+  EXPECT_THAT(Open().message(), HasSubstr("d_model"));
+}
+
+TEST_F(BadModelTest, SizesThatTheTensorsDoNotHave) {
+  Replace("config.json", "\"d_model\": 48", "\"d_model\": 96");
+  EXPECT_THAT(Open().message(), HasSubstr("embedding.weight"));
+}
+
+TEST_F(BadModelTest, AnotherTokenizer) {
+  Write("tokenizer.model", "not a tokenizer");
+  EXPECT_THAT(Open().message(), HasSubstr("tokenizer.model"));
+}
+
+}  // namespace
+}  // namespace salient

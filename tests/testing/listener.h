@@ -1,0 +1,60 @@
+// A listener that remembers what it was told, for tests.
+
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "engine/engine.h"
+
+namespace salient::testing {
+
+class RecordingListener : public TranslationListener {
+ public:
+  void OnSegment(const TranslatedSegment& segment) override {
+    std::lock_guard lock(mutex_);
+    segments_.push_back(segment);
+  }
+  void OnProgress(const TranslationProgress& progress) override {
+    std::lock_guard lock(mutex_);
+    progress_.push_back(progress);
+  }
+  void OnDone(absl::StatusOr<TranslationResult> result) override {
+    {
+      std::lock_guard lock(mutex_);
+      result_ = std::move(result);
+      ++times_done_;
+    }
+    if (!done_.HasBeenNotified()) done_.Notify();
+  }
+
+  const absl::StatusOr<TranslationResult>& Wait() {
+    done_.WaitForNotification();
+    return result_;
+  }
+  bool done() const { return done_.HasBeenNotified(); }
+  int times_done() {
+    std::lock_guard lock(mutex_);
+    return times_done_;
+  }
+  std::vector<TranslatedSegment> segments() {
+    std::lock_guard lock(mutex_);
+    return segments_;
+  }
+  std::vector<TranslationProgress> progress() {
+    std::lock_guard lock(mutex_);
+    return progress_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<TranslatedSegment> segments_;
+  std::vector<TranslationProgress> progress_;
+  absl::StatusOr<TranslationResult> result_ = absl::UnknownError("not done");
+  int times_done_ = 0;
+  absl::Notification done_;
+};
+
+}  // namespace salient::testing
