@@ -52,8 +52,8 @@ def test_dense_states_are_the_batched_models(oracle_of, window, name):
     oracle = oracle_of(name)
     result = oracle.translate(window, Settings(max_length_ratio=0.5))
     assert_states_equal(result, *teacher_forced(oracle.model, window, result.finished[0].tokens, SelectionRun()))
-    logits = oracle.model.logits(oracle.config.decoder.layers - 1, torch.stack(
-        [step.states[-1] for step in result.finished[0].steps])).log_softmax(-1)
+    last = torch.stack([step.states[-1] for step in result.finished[0].steps])
+    logits = oracle.model.logits(oracle.config.decoder.layers - 1, last).detach().log_softmax(-1)
     for t, step in enumerate(result.finished[0].steps):
         assert step.log_probability == pytest.approx(float(logits[t, step.token]), abs=1e-3)
 
@@ -125,7 +125,7 @@ def test_a_fixed_exit_is_a_shallower_model(oracle_of, window, name):
     _, states = teacher_forced(oracle.model, window, best.tokens, SelectionRun())
     for t, step in enumerate(best.steps):
         assert close(step.states[1], states[1][t])
-        logits = oracle.model.logits(1, states[1][t])
+        logits = oracle.model.logits(1, states[1][t]).detach()
         logits[:3] = -math.inf
         logits[3 if best.tokens[:t].count(4) < 2 else 4] = -math.inf
         if step.gap > 1e-3 and best.tokens[t] not in (3, 4):
@@ -201,7 +201,7 @@ def test_beams_add_up(oracle_of, window, penalty):
     assert len({tuple(h.tokens) for h in result.finished}) == len(scores)
     for h in result.finished[:2]:
         _, states = teacher_forced(oracle.model, window, h.tokens, SelectionRun())
-        log_probabilities = oracle.model.logits(2, states[2]).log_softmax(-1)
+        log_probabilities = oracle.model.logits(2, states[2]).detach().log_softmax(-1)
         total = sum(float(log_probabilities[t, token]) for t, token in enumerate(h.tokens))
         assert h.total == pytest.approx(total, abs=2e-2)
         assert h.score == pytest.approx(h.total / len(h.tokens) ** penalty)

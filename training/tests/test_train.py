@@ -9,7 +9,7 @@ import torch
 from salient.config import Exits, FeedForward, ModelConfig, Selection, Stack
 from salient.data import Corpus, batches
 from salient.model import Transformer
-from salient.selection import MODULES
+from salient.selection import MODULES, adapt_fraction
 from salient.train import Trainer, parser
 
 
@@ -72,14 +72,17 @@ def test_selection_phase_moves_k_and_imitates_attention(copier):
     model, _ = copier
     config = model.config
     config.selection.key_fraction = {m: [1.0] for m in MODULES}
-    trainer = Trainer(model, options("selection", "--k-step", "0.01", "--alpha", "1.0"))
+    trainer, captured = Trainer(model, options("selection", "--k-step", "0.01", "--alpha", "1.0")), []
+    adapt = trainer.adapt
+    trainer.adapt = lambda run: (captured.append(run.captured), adapt(run))
     notes = train(trainer, 40)
     assert mean(notes[-5:], "kl") < mean(notes[:5], "kl")
     for module in MODULES:
-        assert config.selection.key_fraction[module][0] < 0.95  # all of it was held at first, so k fell
-        assert config.selection.key_fraction[module][0] == pytest.approx(
-            1.0 - 0.01 * sum(n["captured"][module][0] > 0.95 for n in notes)
-            + 0.01 * sum(n["captured"][module][0] <= 0.95 and n["k"][module][0] < 0.5 for n in notes), abs=0.011)
+        k = 1.0
+        for held in captured:  # eq. 7, step by step; growing only below a half
+            k = adapt_fraction(k, held[module][0], 0.95, 0.01, growing=k < 0.5)
+        assert config.selection.key_fraction[module] == [pytest.approx(k)]
+        assert k < 0.95  # all of the attention was held at first, so k fell
 
 
 def test_halting_phase_trains_the_heads_alone(copier):
