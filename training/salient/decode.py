@@ -11,6 +11,7 @@ own keys, values and selection keys of it, so that later tokens can attend to it
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from dataclasses import dataclass, field
 
@@ -109,12 +110,16 @@ class Translation:
     tallies: dict[str, Tally]
 
 
+@functools.lru_cache(maxsize=None)
+def unit_turns(position: int, half: int, base: float) -> Tensor:
+    angle = position * base ** (-torch.arange(half, dtype=torch.float32) / half)
+    return torch.complex(angle.cos(), angle.sin())
+
+
 def positions_turned(x: Tensor, position: int, base: float) -> Tensor:
     """x [..., width]: component c < width / 2 pairs with c + width / 2 and turns by position * base^(-2c / width)."""
     half = x.shape[-1] // 2
-    angle = position * base ** (-torch.arange(half, dtype=torch.float32) / half)
-    pairs = torch.complex(x[..., :half].contiguous(), x[..., half:].contiguous())
-    turned = pairs * torch.complex(angle.cos(), angle.sin())
+    turned = torch.complex(x[..., :half], x[..., half:]) * unit_turns(position, half, base)
     return torch.cat((turned.real, turned.imag), -1)
 
 
@@ -124,16 +129,19 @@ def offset_encoding(position: int, width: int) -> Tensor:
     return torch.cat((angle.sin(), angle.cos()))
 
 
+MASS_STEPS = 1024  # steps of the exponent a power of two
+MASS_TABLE = [round(2.0 ** (31.0 - i / MASS_STEPS)) for i in range(MASS_STEPS)]
+
+
 def mass_weights(scores: np.ndarray, largest_query: float, inverse_step: float, width: int) -> list[int]:
     """2^31 exp(score - best) in real units, in the fixed point of engine/attention/mass.h: exact everywhere."""
-    steps = 1024
-    table = [int(np.rint(np.exp2(31.0 - i / steps))) for i in range(steps)]
-    one = np.float32
-    scale = one(largest_query) / one(127) / one(inverse_step) / np.sqrt(one(width)) * (one(1.44269504) * one(steps))
+    one, span = np.float32, 32 * MASS_STEPS
+    steps_per_e = one(1.44269504) * one(MASS_STEPS)
+    scale = one(largest_query) / one(127) / one(inverse_step) / np.sqrt(one(width)) * steps_per_e
     weights = []
     for below in scores.max() - scores:
-        step = int(min(one(32 * steps), one(below) * scale))
-        weights.append(0 if step >= 32 * steps else table[step % steps] >> (step // steps))
+        step = int(min(one(span), one(below) * scale))
+        weights.append(0 if step >= span else MASS_TABLE[step % MASS_STEPS] >> (step // MASS_STEPS))
     return weights
 
 
@@ -440,7 +448,8 @@ class Oracle:
             for index, h in enumerate(live):
                 step, log_probabilities = self.step(h, cross, segments, s, decided, tallies)
                 h.steps.append(step)
-                ranked = sorted(((-float(log_probabilities[v]), v) for v in self.allowed(h, segments, s)))
+                gains = log_probabilities.tolist()
+                ranked = sorted((-gains[v], v) for v in self.allowed(h, segments, s))
                 pool += [(h.total - lost, index, v, -lost) for lost, v in ranked[:2 * s.beam]]
             pool.sort(key=lambda c: (-c[0], c[1], c[2]))
             ranks = pool[:2 * s.beam + 1]
