@@ -37,9 +37,9 @@ struct AttendArgs {
   int32_t heads = 0;
   KvPages store;
   int32_t layer = 0;
-  const KeyView* views = nullptr;   // [.] by row number
-  const KeyList* lists = nullptr;   // [.] by row number; null: every query reads all it sees
-  float* output = nullptr;          // [rows.capacity, width]
+  const KeyView* views = nullptr;     // [.] by row number
+  const KeyList* lists = nullptr;     // [.] by row number; null: every query reads all it sees
+  float* output = nullptr;            // [rows.capacity, width]
   AttentionTally* tallies = nullptr;  // [.] by row number, added to; null: not counted
 };
 

@@ -24,7 +24,8 @@ int32_t KeysRead(const AttendArgs& args, int32_t row) {
 // One task a row keeps a key's row of memory together; few rows are cut by heads so that every thread has a share.
 HeadSplit SplitHeads(const AttendArgs& args, int64_t work, int threads) {
   int32_t parts = (args.heads + kMostHeadsInTask - 1) / kMostHeadsInTask;
-  if (args.rows.size() < 2 * threads && work >= 2 * kWorthAThread) parts = std::max(parts, std::min(args.heads, threads));
+  if (args.rows.size() < 2 * threads && work >= 2 * kWorthAThread)
+    parts = std::max(parts, std::min(args.heads, threads));
   const int32_t each = (args.heads + parts - 1) / parts;
   return {each, (args.heads + each - 1) / each};
 }

@@ -41,7 +41,7 @@ inline constexpr int kMostHeadsInTask = 16;
 struct AttendTask {
   const std::byte* const* keys = nullptr;  // [count] K of each key, at the first of the heads
   int32_t count = 0;
-  size_t value_offset = 0;  // bytes from K to V
+  size_t value_offset = 0;       // bytes from K to V
   const float* query = nullptr;  // at the first of the heads
   float* output = nullptr;       // likewise
   int32_t heads = 0;             // at most kMostHeadsInTask

@@ -18,12 +18,12 @@ namespace salient {
 class ThreadPool;
 
 struct AppendSelectionArgs {
-  Rows rows;                         // which of the arrays' rows to store
-  const float* keys = nullptr;       // [rows.capacity, ds] Ks, positions applied; row i belongs to rows[i]
+  Rows rows;                    // which of the arrays' rows to store
+  const float* keys = nullptr;  // [rows.capacity, ds] Ks, positions applied; row i belongs to rows[i]
   float key_inverse_step = 0;
   KvPages store;
   int32_t group = 0;
-  const KeyView* views = nullptr;    // [.] by row number: the page table to write through
+  const KeyView* views = nullptr;      // [.] by row number: the page table to write through
   const int32_t* positions = nullptr;  // [.] by row number: the position to write
 };
 

@@ -60,8 +60,7 @@ class RowSelection {
   void Run(const SelectionRule& rule, KeyList& list) {
     view_.candidates == nullptr ? ScoreAll() : ScoreCandidates();
     kernels_.range(scratch_.scores.data(), view_.length, &least_, &greatest_);
-    const int32_t keep =
-        rule.kind == SelectionKind::kMass ? KeysForMass(rule) : KeysToKeep(rule, view_.length);
+    const int32_t keep = rule.kind == SelectionKind::kMass ? KeysForMass(rule) : KeysToKeep(rule, view_.length);
     list.count = kEveryKey;
     if (keep < view_.length) ListBest(keep, list);
   }

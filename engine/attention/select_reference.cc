@@ -64,8 +64,7 @@ void SelectRow(const SelectArgs& args, const float* query, const KeyView& view, 
 
   int32_t keep = KeysToKeep(rule, view.length);
   if (rule.kind == SelectionKind::kMass) {
-    const float scale =
-        MassScale(quantised.largest, args.key_inverse_step, args.store.layout.selection_width);
+    const float scale = MassScale(quantised.largest, args.key_inverse_step, args.store.layout.selection_width);
     keep = KeysForMass(rule, scores, order, scale);
   }
   list.count = kEveryKey;

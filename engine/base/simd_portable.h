@@ -69,9 +69,7 @@ struct Simd {
     for (int i = 0; i < kLanes; ++i) a.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
     return a;
   }
-  static float Sum(F a) {
-    return ((a.v[0] + a.v[4]) + (a.v[2] + a.v[6])) + ((a.v[1] + a.v[5]) + (a.v[3] + a.v[7]));
-  }
+  static float Sum(F a) { return ((a.v[0] + a.v[4]) + (a.v[2] + a.v[6])) + ((a.v[1] + a.v[5]) + (a.v[3] + a.v[7])); }
   static float Largest(F a) {
     float r = a.v[0];
     for (float v : a.v) r = v > r ? v : r;

@@ -1,0 +1,64 @@
+#include "tests/backend/backend_fixture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace salient {
+
+std::vector<BackendCase> BackendCases() {
+  std::vector<BackendCase> cases = {{.name = "reference", .reference = true}};
+  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx}) {
+    if (isa > DetectCpuIsa()) break;
+    for (const auto& [name, compute] : {std::pair{"f32", ComputeType::kF32}, std::pair{"bf16", ComputeType::kBF16},
+                                        std::pair{"int8", ComputeType::kInt8}}) {
+      cases.push_back({.name = std::string(name) + "_" + CpuIsaName(isa), .compute = compute, .isa = isa});
+    }
+  }
+  return cases;
+}
+
+ScopedIsa::ScopedIsa(CpuIsa isa) { setenv("SALIENT_CPU_ISA", CpuIsaName(isa), 1); }
+ScopedIsa::~ScopedIsa() { unsetenv("SALIENT_CPU_ISA"); }
+
+BackendTest::BackendTest()
+    : isa_(GetParam().isa),
+      backend_(GetParam().reference ? MakeReferenceBackend()
+                                    : MakeCpuBackend({.threads = 3, .compute = GetParam().compute})) {}
+
+std::vector<float> BackendTest::Normal(size_t n, float deviation) {
+  std::normal_distribution<float> normal(0.0f, deviation);
+  std::vector<float> values(n);
+  for (float& value : values) value = normal(random_);
+  return values;
+}
+
+int32_t BackendTest::Uniform(int32_t least, int32_t greatest) {
+  return std::uniform_int_distribution<int32_t>(least, greatest)(random_);
+}
+
+SparseRows::SparseRows(int32_t n) {
+  for (int32_t i = 0, row = 1; i < n; ++i, row += 1 + i % 3) index_.push_back(row);
+  Update();
+}
+
+void SparseRows::Update() {
+  count_ = static_cast<int32_t>(index_.size());
+  capacity_ = count_ + 2;
+  index_.resize(capacity_, -1);  // never to be read
+}
+
+float LargestDifference(const float* a, const float* b, size_t n) {
+  float largest = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const float difference = std::fabs(a[i] - b[i]);
+    // A NaN on one side only differs more than anything.
+    if (std::isnan(difference) && !(std::isnan(a[i]) && std::isnan(b[i]))) return INFINITY;
+    if (!std::isnan(difference)) largest = std::max(largest, difference);
+  }
+  return largest;
+}
+
+std::string CaseName(const testing::TestParamInfo<BackendCase>& info) { return info.param.name; }
+
+}  // namespace salient

@@ -1,0 +1,156 @@
+// The output side of a step on every backend: candidates and top probabilities.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/backend/backend_fixture.h"
+
+namespace salient {
+namespace {
+
+class CandidatesOpsTest : public BackendTest {
+ protected:
+  // Runs the reference and the backend and compares tokens exactly, probabilities closely.
+  void Compare(const SparseRows& rows, const std::vector<float>& logits, int32_t vocabulary, int32_t width,
+               const std::vector<TokenConstraint>& constraints) {
+    const Candidate untouched = {-7, -7.0f};
+    std::vector<Candidate> expected(static_cast<size_t>(rows.end() + 1) * width, untouched), got = expected;
+    CandidatesArgs args = {.rows = rows.rows(),
+                           .logits = logits.data(),
+                           .vocabulary = vocabulary,
+                           .special = {},
+                           .constraints = constraints.data(),
+                           .width = width,
+                           .candidates = expected.data()};
+    CandidatesReference(args);
+    args.candidates = got.data();
+    backend().Candidates(args);
+    for (size_t k = 0; k < got.size(); ++k) {
+      ASSERT_EQ(got[k].token, expected[k].token) << "vocabulary " << vocabulary << ", candidate " << k;
+      if (std::isinf(expected[k].log_probability)) {
+        ASSERT_EQ(got[k].log_probability, expected[k].log_probability);
+      } else {
+        ASSERT_NEAR(got[k].log_probability, expected[k].log_probability, 5e-6f);
+      }
+    }
+  }
+};
+SALIENT_TEST_ALL_BACKENDS(CandidatesOpsTest);
+
+TEST_P(CandidatesOpsTest, CandidatesAreTheReferences) {
+  for (int32_t vocabulary : {1, 5, 8, 17, 63, 64, 1000, 4099}) {
+    for (int32_t width : {1, 2, 8, 32}) {
+      for (int32_t n : {0, 1, 7, 40}) {
+        const SparseRows rows(n);
+        std::vector<TokenConstraint> constraints(rows.end() + 1);
+        for (TokenConstraint& constraint : constraints) {
+          constraint.allow_end = Uniform(0, 1) == 1;
+          constraint.allow_separator = Uniform(0, 1) == 1;
+          if (Uniform(0, 4) == 0) constraint.forced = Uniform(0, vocabulary - 1);
+        }
+        Compare(rows, Normal(static_cast<size_t>(rows.capacity()) * vocabulary, 4.0f), vocabulary, width, constraints);
+      }
+    }
+  }
+}
+
+TEST_P(CandidatesOpsTest, TiesGoToTheLowerToken) {
+  constexpr int32_t kVocabulary = 300;
+  const SparseRows rows(20);
+  std::vector<float> logits(rows.capacity() * kVocabulary);
+  for (float& logit : logits) logit = static_cast<float>(Uniform(0, 3));
+  Compare(rows, logits, kVocabulary, 32, std::vector<TokenConstraint>(rows.end() + 1));
+}
+
+TEST_P(CandidatesOpsTest, SpecialTokensAreNeverChosen) {
+  std::vector<float> logits = {9, 8, 7, 6, 5, 1, 2, 0};  // pad, unknown, begin, end, separator, then three words
+  TokenConstraint constraint = {.allow_separator = false, .allow_end = false};
+  std::vector<Candidate> candidates(5);
+  CandidatesArgs args = {.rows = Rows::First(1),
+                         .logits = logits.data(),
+                         .vocabulary = 8,
+                         .special = {},
+                         .constraints = &constraint,
+                         .width = 5,
+                         .candidates = candidates.data()};
+  backend().Candidates(args);
+  EXPECT_EQ(candidates[0].token, 6);
+  EXPECT_EQ(candidates[1].token, 5);
+  EXPECT_EQ(candidates[2].token, 7);
+  EXPECT_EQ(candidates[3].token, -1);
+  EXPECT_EQ(candidates[4].token, -1);
+  constraint.allow_end = constraint.allow_separator = true;
+  backend().Candidates(args);
+  EXPECT_EQ(candidates[0].token, 3);
+  EXPECT_EQ(candidates[1].token, 4);
+  constraint.forced = 1;  // a prefix may hold an unknown word
+  backend().Candidates(args);
+  EXPECT_EQ(candidates[0].token, 1);
+  EXPECT_EQ(candidates[1].token, -1);
+}
+
+TEST_P(CandidatesOpsTest, InfiniteLogitsAreOrdinaryNumbers) {
+  const float none = -std::numeric_limits<float>::infinity();
+  std::vector<float> logits(40, none);
+  logits[20] = 1.0f;
+  logits[30] = 2.0f;
+  Compare(
+      SparseRows(std::vector<int32_t>{0}),
+      [&] {
+        std::vector<float> padded = logits;
+        padded.resize(3 * 40);
+        return padded;
+      }(),
+      40, 4, std::vector<TokenConstraint>(2));
+}
+
+TEST_P(CandidatesOpsTest, TopProbabilityIsTheReferences) {
+  for (int32_t vocabulary : {1, 2, 15, 64, 1000, 5003}) {
+    for (int32_t n : {0, 1, 9, 60}) {
+      const SparseRows rows(n);
+      const std::vector<float> logits = Normal(static_cast<size_t>(rows.capacity()) * vocabulary, 5.0f);
+      std::vector<float> expected(rows.end() + 1, -7.0f), got = expected;
+      TopProbabilityArgs args = {
+          .rows = rows.rows(), .logits = logits.data(), .vocabulary = vocabulary, .probability = expected.data()};
+      TopProbabilityReference(args);
+      args.probability = got.data();
+      backend().TopProbability(args);
+      EXPECT_LE(LargestDifference(expected.data(), got.data(), got.size()), 2e-6f) << vocabulary << ", rows " << n;
+    }
+  }
+}
+
+TEST_P(CandidatesOpsTest, ARowDoesNotDependOnOtherRows) {
+  constexpr int32_t kVocabulary = 2011, kRows = 50, kWidth = 8;
+  const std::vector<float> logits = Normal(kVocabulary * kRows, 4.0f);
+  const std::vector<TokenConstraint> constraints(kRows);
+  std::vector<Candidate> together(kRows * kWidth), alone(kRows * kWidth);
+  std::vector<float> together_top(kRows), alone_top(kRows);
+  CandidatesArgs args = {.rows = Rows::First(kRows),
+                         .logits = logits.data(),
+                         .vocabulary = kVocabulary,
+                         .special = {},
+                         .constraints = constraints.data(),
+                         .width = kWidth,
+                         .candidates = together.data()};
+  TopProbabilityArgs top = {
+      .rows = args.rows, .logits = logits.data(), .vocabulary = kVocabulary, .probability = together_top.data()};
+  backend().Candidates(args);
+  backend().TopProbability(top);
+  args.candidates = alone.data();
+  top.probability = alone_top.data();
+  for (int32_t row = 0; row < kRows; ++row) {
+    args.rows = top.rows = {&row, nullptr, 1};
+    args.logits = top.logits = logits.data() + row * kVocabulary;
+    backend().Candidates(args);
+    backend().TopProbability(top);
+  }
+  EXPECT_EQ(0, std::memcmp(alone.data(), together.data(), alone.size() * sizeof(Candidate)));
+  EXPECT_TRUE(SameBits(alone_top.data(), together_top.data(), kRows));
+}
+
+}  // namespace
+}  // namespace salient
