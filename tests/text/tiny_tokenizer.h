@@ -1,0 +1,20 @@
+// A SentencePiece model trained in a moment, so that tests need no files.
+
+#pragma once
+
+#include <string>
+
+namespace salient {
+
+struct TinyTokenizerOptions {
+  int vocab_size = 320;           // 256 bytes, the special tokens and some letters and words
+  bool separator_in_text = false;  // "<sep>" as a symbol that text can spell, which is wrong
+  std::string normalization = "identity";
+  std::string model_type = "unigram";
+};
+
+// Trains on a few sentences with pad 0, unk 1, bos 2, eos 3 and "<sep>" 4, and writes `path`.
+// Returns an empty string, or what went wrong.
+std::string TrainTinyTokenizer(const std::string& path, const TinyTokenizerOptions& options = {});
+
+}  // namespace salient
