@@ -118,7 +118,7 @@ class StepLoopEngine : public Engine {
   void Admit();
   void Step();
   void Collect();
-  void Publish(int32_t rows);
+  void Publish();
   absl::Time NextDeadline() const;
   void Leave(DocumentJob& job, Sequence& sequence, int32_t window);
 
@@ -134,6 +134,7 @@ class StepLoopEngine : public Engine {
   // The step loop's own.
   std::map<int64_t, std::unique_ptr<DocumentJob>> jobs_;
   int64_t next_document_ = 0;
+  int32_t rows_ = 0;  // in the last step
 
   // Shared with callers.
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
@@ -178,7 +179,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
                                                                      .cross_pages = engine->batch_->cross_pages(),
                                                                      .encode_tokens = batch.encode_tokens,
                                                                      .encode_windows = batch.encode_windows});
-  engine->Publish(0);
+  engine->Publish();
   engine->thread_ = std::thread([raw = engine.get()] { raw->Loop(); });
   return engine;
 }
@@ -230,10 +231,7 @@ void StepLoopEngine::Loop() {
     Admit();
     Step();
     Collect();
-    if (jobs_.empty()) {
-      Publish(0);
-      bell_->WaitUntil(NextDeadline());
-    }
+    if (jobs_.empty()) bell_->WaitUntil(NextDeadline());
   }
   TakeInbox();
   for (auto& [document, job] : jobs_) {
@@ -269,6 +267,7 @@ void StepLoopEngine::Leave(DocumentJob& job, Sequence& sequence, int32_t window)
 
 void StepLoopEngine::DropCancelled() {
   const absl::Time now = absl::Now();
+  std::vector<std::pair<std::unique_ptr<DocumentJob>, absl::Status>> dropped;
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     DocumentJob& job = *at->second;
     const bool late = job.deadline() <= now;
@@ -279,11 +278,16 @@ void StepLoopEngine::DropCancelled() {
     scheduler_->Cancel(at->first);
     const bool started = job.started();
     job.Abandon([&](Sequence& sequence, int32_t window) { Leave(job, sequence, window); });
-    job.Fail(late ? absl::DeadlineExceededError(started ? "the deadline passed while the document was translated"
-                                                        : "the deadline passed while the document waited in the queue")
-                  : absl::CancelledError("the request was cancelled"));
+    const absl::Status status =
+        late ? absl::DeadlineExceededError(started ? "the deadline passed while the document was translated"
+                                                   : "the deadline passed while the document waited in the queue")
+             : absl::CancelledError("the request was cancelled");
+    dropped.emplace_back(std::move(at->second), status);
     at = jobs_.erase(at);
   }
+  if (dropped.empty()) return;
+  Publish();
+  for (const auto& [job, status] : dropped) job->Fail(status);
 }
 
 void StepLoopEngine::Admit() {
@@ -315,14 +319,14 @@ void StepLoopEngine::Step() {
     });
   }
   const absl::Time start = absl::Now();
-  const int32_t rows = batch_->Step();
-  if (rows == 0) return;
-  Publish(rows);
-  if (observer_ != nullptr) observer_->OnStep(rows, absl::ToDoubleSeconds(absl::Now() - start));
+  rows_ = batch_->Step();
+  if (rows_ == 0) return;
+  if (observer_ != nullptr) observer_->OnStep(rows_, absl::ToDoubleSeconds(absl::Now() - start));
 }
 
+// The status is told before the listeners are, so that who has just got a reply does not find its document running.
 void StepLoopEngine::Collect() {
-  const absl::Time now = absl::Now();
+  std::vector<std::unique_ptr<DocumentJob>> finished;
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     DocumentJob& job = *at->second;
     job.ReportProgress();
@@ -331,17 +335,19 @@ void StepLoopEngine::Collect() {
       ++at;
       continue;
     }
-    job.Finish(now);
+    finished.push_back(std::move(at->second));
     at = jobs_.erase(at);
   }
+  Publish();
+  for (const std::unique_ptr<DocumentJob>& job : finished) job->Finish(absl::Now());
 }
 
-void StepLoopEngine::Publish(int32_t rows) {
+void StepLoopEngine::Publish() {
   EngineStatus status;
   status.documents_running = static_cast<int32_t>(
       std::count_if(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second->started(); }));
   status.documents_waiting = scheduler_->untouched();
-  status.rows = rows;
+  status.rows = rows_;
   const auto used = [](KvStore& store, int32_t pages) {
     return static_cast<int64_t>(pages - store.free_pages()) * static_cast<int64_t>(store.layout().page_bytes());
   };

@@ -12,6 +12,12 @@ namespace {
 
 constexpr int32_t kProgressTokens = 32;  // how often a listener hears of tokens between segments
 
+// A segment has no line break; a model that produces one all the same must not shift the document's lines.
+std::string OnOneLine(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationRequest request, const ModelConfig& config,
@@ -136,7 +142,7 @@ std::string DocumentJob::TextOf(const std::vector<const DecodedPiece*>& pieces) 
   for (const DecodedPiece* piece : pieces) {
     std::vector<int32_t> tokens;
     for (const DecodedToken& token : piece->tokens) tokens.push_back(token.token);
-    const std::string decoded = tokenizer_.Decode(tokens);
+    const std::string decoded = OnOneLine(tokenizer_.Decode(tokens));
     if (!text.empty() && !decoded.empty()) text += ' ';
     text += decoded;
   }
