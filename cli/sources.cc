@@ -22,13 +22,13 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
   explicit FileBelowEnvironment(std::string prefix) : prefix_(std::move(prefix)) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    std::vector<CLI::ConfigItem> items = CLI::ConfigTOML::from_config(input);
+    std::vector<CLI::ConfigItem> keys = CLI::ConfigTOML::from_config(input);
     const auto is_set = [this](const CLI::ConfigItem& item) {
       const char* value = std::getenv(VariableName(prefix_, item.name).c_str());
       return value != nullptr && *value != '\0';
     };
-    items.erase(std::remove_if(items.begin(), items.end(), is_set), items.end());
-    return items;
+    keys.erase(std::remove_if(keys.begin(), keys.end(), is_set), keys.end());
+    return keys;
   }
 
  private:

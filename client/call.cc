@@ -1,0 +1,88 @@
+#include "client/call.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/connection.h"
+#include "grpcpp/client_context.h"
+#include "proto/retry_info.h"
+
+namespace salient {
+namespace {
+
+struct Try {
+  grpc::Status status;
+  Translation translation;
+};
+
+// Every segment must have come once and in order, and as many as the server counted, or something was lost.
+absl::Status CheckComplete(const Translation& translation) {
+  const auto& segments = translation.response.segments();
+  for (int i = 0; i < segments.size(); ++i) {
+    if (segments[i].index() != i) {
+      return absl::DataLossError(absl::StrCat("incomplete: segment ", i, " is missing from the reply"));
+    }
+  }
+  const int reported = translation.response.report().segments();
+  if (segments.size() != reported || segments.size() != translation.segments_expected) {
+    return absl::DataLossError(absl::StrCat("incomplete: the document has ", translation.segments_expected,
+                                            " segments, ", segments.size(), " came, and the report counts ", reported));
+  }
+  return absl::OkStatus();
+}
+
+Try TryOnce(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& request, absl::Time deadline,
+            const ProgressFn& progress) {
+  Try attempt;
+  grpc::ClientContext context;
+  if (deadline != absl::InfiniteFuture()) context.set_deadline(absl::ToChronoTime(deadline));
+  auto reader = stub.StreamTranslateDocument(&context, request);
+  std::vector<v1::TranslatedSegment> segments;
+  std::optional<int> total;
+  v1::StreamTranslateDocumentResponse event;
+  while (reader->Read(&event)) {
+    if (event.has_segment()) {
+      segments.push_back(std::move(*event.mutable_segment()));
+    } else if (event.has_progress()) {
+      total = event.progress().segments_total();
+      progress(event.progress().segments_done(), *total, event.progress().queued() ? "queued" : "");
+    } else if (event.has_result()) {
+      attempt.translation.response = std::move(*event.mutable_result());
+    }
+  }
+  attempt.status = reader->Finish();
+  v1::TranslateDocumentResponse& response = attempt.translation.response;
+  // A short document may be finished before there is any progress to tell.
+  attempt.translation.segments_expected = total.value_or(response.report().segments());
+  for (v1::TranslatedSegment& segment : segments) *response.add_segments() = std::move(segment);
+  return attempt;
+}
+
+}  // namespace
+
+absl::StatusOr<Translation> TranslateOne(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& request,
+                                         const CallOptions& options, const ProgressFn& progress) {
+  const absl::Time deadline = absl::Now() + options.timeout;
+  for (;;) {
+    Try attempt = TryOnce(stub, request, deadline, progress);
+    if (attempt.status.ok()) {
+      if (absl::Status status = CheckComplete(attempt.translation); !status.ok()) return status;
+      return std::move(attempt.translation);
+    }
+    const auto delay = attempt.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED
+                           ? RetryDelay(attempt.status)
+                           : std::nullopt;
+    if (!delay.has_value()) return Explain(attempt.status, options.server);
+    if (absl::Now() + *delay >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the server's queue stayed full for all of --timeout: ", attempt.status.error_message()));
+    }
+    progress(0, 0, "the server's queue is full, waiting");
+    absl::SleepFor(std::max(*delay, absl::Milliseconds(10)));
+  }
+}
+
+}  // namespace salient

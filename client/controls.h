@@ -1,0 +1,25 @@
+// The controls of a request as they are typed, --selection ratio:0.05 and --exit geometric:0.5, and as they are shown.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "salient/v1/translation.pb.h"
+
+namespace salient {
+
+// "dense", "learned", "ratio:0.05", "mass:0.95", "window:20"; three values are those of encoder self-, decoder self- and
+// cross-attention: "ratio:0.1,0.02,0.05". The values' ranges are left to the server, which knows the model.
+absl::StatusOr<v1::SelectionControls> ParseSelection(std::string_view text);
+
+// "full", "fixed:3", "sequence", "multinomial", "geometric", "geometric:0.5", "confidence:0.9"; several thresholds are
+// those of the layers, from the first.
+absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text);
+
+// What ParseSelection and ParseDepth would read.
+std::string Describe(const v1::SelectionControls& controls);
+std::string Describe(const v1::DepthControls& controls);
+
+}  // namespace salient

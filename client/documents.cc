@@ -1,0 +1,112 @@
+#include "client/documents.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "proto/utf8.h"
+
+namespace salient {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string ReadAll(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
+
+bool SameFile(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error) && !error;
+}
+
+absl::Status CheckPlan(const std::vector<std::string>& files, const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> source_of;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto [taken, is_new] = source_of.emplace(paths[i], files[i]);
+    if (!is_new) {
+      return absl::InvalidArgumentError(absl::StrCat("--out: ", taken->second, " and ", files[i], " would both go to ",
+                                                     paths[i], "; translate them into different folders"));
+    }
+    for (const std::string& file : files) {
+      if (SameFile(paths[i], file)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--out: ", paths[i], " is a document to be translated, and would be overwritten"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadDocument(const std::string& file) {
+  std::string text;
+  if (file == "-") {
+    text = ReadAll(std::cin);
+  } else {
+    std::error_code error;
+    if (fs::is_directory(file, error)) return absl::InvalidArgumentError("is a folder; name the files in it");
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) return absl::NotFoundError(absl::StrCat("cannot be read: ", std::strerror(errno)));
+    text = ReadAll(stream);
+    if (stream.bad()) return absl::DataLossError(absl::StrCat("cannot be read to its end: ", std::strerror(errno)));
+  }
+  if (text.empty()) return absl::InvalidArgumentError("is empty; there is nothing to translate");
+  if (const auto offset = FirstInvalidUtf8(text)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is not UTF-8 at byte ", *offset, "; convert it, such as with `iconv -f ISO-8859-1 -t UTF-8`"));
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<std::string>& files, const std::string& out) {
+  if (out.empty()) return std::vector<std::string>(files.size());
+  std::error_code error;
+  std::vector<std::string> paths;
+  const bool is_folder = files.size() > 1 || absl::EndsWith(out, "/") || fs::is_directory(out, error);
+  if (!is_folder) {
+    paths = {out};
+  } else {
+    for (const std::string& file : files) {
+      if (file == "-") {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--out: standard input has no name to be stored under in ", out, "; give --out a file"));
+      }
+      paths.push_back((fs::path(out) / fs::path(file).filename()).string());
+    }
+  }
+  if (const absl::Status status = CheckPlan(files, paths); !status.ok()) return status;
+  if (is_folder) {
+    fs::create_directories(out, error);
+    if (error) return absl::UnavailableError(absl::StrCat("--out: cannot make ", out, ": ", error.message()));
+  }
+  return paths;
+}
+
+absl::Status WriteTranslation(const std::string& path, std::string_view text) {
+  // A device or a pipe has no place for a second file beside it, and nothing in it to keep.
+  std::error_code error;
+  const bool special = fs::exists(path, error) && !fs::is_regular_file(path, error);
+  const std::string unfinished = special ? path : path + ".part";
+  {
+    std::ofstream stream(unfinished, std::ios::binary);
+    stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+    stream.flush();
+    if (!stream) {
+      const std::string reason = std::strerror(errno);
+      if (!special) fs::remove(unfinished, error);
+      return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", reason));
+    }
+  }
+  if (special) return absl::OkStatus();
+  fs::rename(unfinished, path, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", error.message()));
+}
+
+}  // namespace salient

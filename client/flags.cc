@@ -1,0 +1,236 @@
+#include "client/flags.h"
+
+#include <iostream>
+#include <map>
+#include <string_view>
+
+#include "CLI/CLI.hpp"
+#include "cli/sources.h"
+#include "client/controls.h"
+
+namespace salient {
+namespace {
+
+constexpr char kUsage[] = R"(Translates whole documents with a salient-server.
+
+  salient translate FILE...    documents to their translations, and what each cost
+  salient models               which models a server has, and what they can do
+
+Each has its own --help.
+)";
+
+constexpr char kTranslateDescription[] = R"(Translates documents.
+
+  salient translate report.txt > report.de.txt
+  salient translate *.txt --out translated/ --selection ratio:0.05 --exit geometric
+  echo "Good morning." | salient translate --selection dense)";
+
+constexpr char kTranslateFooter[] = R"(The translation goes to standard output, or with --out to a file or, for several documents, a folder. Progress and the
+table of costs go to standard error. --report json prints one JSON object a document to standard output, with the field
+names of CostReport; without --out the translation is in its field "text". A document that fails is reported, in the
+JSON as "error", the others are translated all the same, and the exit status is 1.
+
+Every option can also come from the environment, as SALIENT_ and its name in capitals with underscores
+(SALIENT_SERVER=host:50051), and from a file given by --config. The command line wins over the environment, and that
+over the file.)";
+
+// As typed, before the parts go where they belong.
+struct Raw {
+  std::string report = "table";
+  std::string selection, exit, model, from, to, operating_point, prefix;
+  std::string format = "text";
+  std::optional<int> beam, n_best, min_keys, min_exit, max_exit;
+  std::optional<double> length_penalty, max_length_ratio, latency;
+  bool lines = false;
+  bool trace = false;
+};
+
+void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
+  app.add_option("--server", connection.server, "Where the server listens")
+      ->type_name("HOST:PORT")
+      ->capture_default_str()
+      ->group("Server");
+  app.add_option("--report", report, "How costs are reported: table or json")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str()
+      ->group("Output");
+}
+
+void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
+  app.add_option("FILE", flags.files, "Documents, UTF-8 text; - or none: standard input")->configurable(false);
+  app.add_option("--from", raw.from, "Language of the documents, such as en")->type_name("TAG")->group("Languages");
+  app.add_option("--to", raw.to, "Language of the translations, such as de")->type_name("TAG")->group("Languages");
+  app.add_option("--model", raw.model, "A model's name, where the server has several for the languages")
+      ->type_name("NAME")
+      ->group("Languages");
+  app.add_option("--format", raw.format, "Of the documents: text")->capture_default_str()->group("Languages");
+  app.add_flag("--lines", raw.lines, "One segment a line, for text that is split already")->group("Languages");
+}
+
+void AddControls(CLI::App& app, Raw& raw) {
+  constexpr char kGroup[] = "Quality against cost";
+  app.add_option("--selection", raw.selection,
+                 "Which keys attention reads: dense, learned, ratio:0.05, mass:0.95, window:20; three values are for "
+                 "encoder, decoder and cross-attention. Default: learned where the model is trained for it")
+      ->type_name("POLICY")
+      ->group(kGroup);
+  app.add_option("--min-keys", raw.min_keys, "Never fewer keys than this")->group(kGroup);
+  app.add_option("--exit", raw.exit,
+                 "After which decoder layer a token is predicted: full, fixed:3, sequence, multinomial, geometric[:0.5], "
+                 "confidence[:0.9]. Default: full")
+      ->type_name("POLICY")
+      ->group(kGroup);
+  app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);
+  app.add_option("--max-exit", raw.max_exit, "No layer beyond this one")->type_name("LAYER")->group(kGroup);
+  auto* point = app.add_option("--operating-point", raw.operating_point,
+                               "One of the model's measured settings by name, instead of --selection and --exit")
+                    ->type_name("NAME")
+                    ->group(kGroup);
+  app.add_option("--latency", raw.latency,
+                 "The time a document may take; the server picks the best setting that should keep it")
+      ->type_name("SECONDS")
+      ->excludes(point)
+      ->group(kGroup);
+}
+
+void AddSearch(CLI::App& app, Raw& raw) {
+  constexpr char kGroup[] = "Search";
+  app.add_option("--beam", raw.beam, "Hypotheses kept, 1 to 16; 1 is greedy. Default: 1")->group(kGroup);
+  app.add_option("--length-penalty", raw.length_penalty, "Score / length^penalty. Default: 1")->group(kGroup);
+  app.add_option("--max-length-ratio", raw.max_length_ratio, "Target tokens a source token at most. Default: 3")
+      ->group(kGroup);
+  app.add_option("--n-best", raw.n_best, "Translations a document, 1 to --beam; needs --report json")->group(kGroup);
+  app.add_option("--prefix", raw.prefix, "What the translation must begin with")->type_name("TEXT")->group(kGroup);
+}
+
+void AddOutput(CLI::App& app, TranslateFlags& flags, Raw& raw) {
+  app.add_option("--out", flags.out, "Where translations go: a file, or a folder (made if it ends in /)")
+      ->type_name("FILE|DIR")
+      ->group("Output");
+  app.add_flag("--trace", raw.trace, "Exit layer, probability and selected positions a token; needs --report json")
+      ->group("Output");
+  app.add_flag("--quiet,-q", flags.quiet, "No progress and no table; errors only")->group("Output");
+  app.add_option("--timeout", flags.timeout_seconds, "Give a document up after this time; 0: never")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e7))
+      ->capture_default_str()
+      ->group("Server");
+  app.add_option("--parallel", flags.parallel, "Documents sent at once, which the server translates together")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->group("Server");
+}
+
+ReportFormat ReadReport(const std::string& name) {
+  return name == "json" ? ReportFormat::kJson : ReportFormat::kTable;
+}
+
+template <typename T>
+T OrThrow(absl::StatusOr<T> value) {
+  if (!value.ok()) throw CLI::ValidationError(std::string(value.status().message()));
+  return *std::move(value);
+}
+
+void FillSearch(const Raw& raw, v1::SearchControls* search) {
+  if (raw.beam.has_value()) search->set_beam(*raw.beam);
+  if (raw.length_penalty.has_value()) search->set_length_penalty(*raw.length_penalty);
+  if (raw.max_length_ratio.has_value()) search->set_max_length_ratio(*raw.max_length_ratio);
+  if (raw.n_best.has_value()) search->set_n_best(*raw.n_best);
+  search->set_prefix(raw.prefix);
+}
+
+// A control that was not typed stays unset, for then the server's or the model's default holds.
+void FillControls(const Raw& raw, v1::TranslateDocumentRequest* request) {
+  if (!raw.selection.empty()) *request->mutable_selection() = OrThrow(ParseSelection(raw.selection));
+  if (raw.min_keys.has_value()) request->mutable_selection()->set_min_keys(*raw.min_keys);
+  if (!raw.exit.empty()) *request->mutable_depth() = OrThrow(ParseDepth(raw.exit));
+  if (raw.min_exit.has_value()) request->mutable_depth()->set_min_exit(*raw.min_exit);
+  if (raw.max_exit.has_value()) request->mutable_depth()->set_max_exit(*raw.max_exit);
+  if (!raw.operating_point.empty()) request->set_operating_point(raw.operating_point);
+  if (raw.latency.has_value()) request->set_latency_target_seconds(*raw.latency);
+}
+
+void Fill(const Raw& raw, TranslateFlags& flags) {
+  flags.report = ReadReport(raw.report);
+  if (raw.format != "text") {
+    throw CLI::ValidationError("--format: '" + raw.format +
+                               "' is not supported; text is, so convert the document to plain UTF-8 text first");
+  }
+  const bool needs_json = raw.n_best.value_or(1) > 1 || raw.trace;
+  if (needs_json && flags.report != ReportFormat::kJson) {
+    throw CLI::ValidationError(std::string(raw.trace ? "--trace" : "--n-best") +
+                               ": needs --report json, which is where its results go");
+  }
+  if (flags.files.empty()) flags.files = {"-"};
+  v1::TranslateDocumentRequest& request = flags.request;
+  request.set_model(raw.model);
+  request.set_source_language(raw.from);
+  request.set_target_language(raw.to);
+  if (raw.lines) request.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
+  FillControls(raw, &request);
+  FillSearch(raw, request.mutable_search());
+  request.set_trace(raw.trace);
+}
+
+ParsedClientFlags ParseTranslate(int argc, const char* const* argv) {
+  ParsedClientFlags parsed;
+  TranslateFlags flags;
+  Raw raw;
+  CLI::App app(kTranslateDescription, "salient translate");
+  app.footer(kTranslateFooter);
+  app.get_formatter()->column_width(34);
+  AddWhat(app, flags, raw);
+  AddControls(app, raw);
+  AddSearch(app, raw);
+  AddCommon(app, flags.connection, raw.report);
+  AddOutput(app, flags, raw);
+  ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
+  try {
+    app.parse(argc, argv);
+    Fill(raw, flags);
+    parsed.translate = flags;
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
+  }
+  return parsed;
+}
+
+ParsedClientFlags ParseModels(int argc, const char* const* argv) {
+  ParsedClientFlags parsed;
+  ModelsFlags flags;
+  std::string report = "table";
+  CLI::App app("Lists a server's models: languages, size, the controls they are trained for, measured settings.",
+               "salient models");
+  AddCommon(app, flags.connection, report);
+  ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
+  try {
+    app.parse(argc, argv);
+    flags.report = ReadReport(report);
+    parsed.models = flags;
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
+  }
+  return parsed;
+}
+
+}  // namespace
+
+ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  // A command's own parser takes the command's name for the program's.
+  if (command == "translate") return ParseTranslate(argc - 1, argv + 1);
+  if (command == "models") return ParseModels(argc - 1, argv + 1);
+  ParsedClientFlags parsed;
+  if (command == "--help" || command == "-h" || command == "help") {
+    std::cout << kUsage;
+    parsed.exit_code = 0;
+  } else {
+    if (!command.empty()) std::cerr << "salient: there is no command '" << command << "'\n\n";
+    std::cerr << kUsage;
+    parsed.exit_code = 2;
+  }
+  return parsed;
+}
+
+}  // namespace salient

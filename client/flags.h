@@ -1,0 +1,45 @@
+// The client's command line.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "salient/v1/translation.pb.h"
+
+namespace salient {
+
+enum class ReportFormat { kTable, kJson };
+
+struct ConnectionFlags {
+  std::string server = "localhost:50051";
+};
+
+struct TranslateFlags {
+  ConnectionFlags connection;
+  std::vector<std::string> files;       // "-" is standard input
+  v1::TranslateDocumentRequest request;  // all but the document's text
+  std::string out;                      // a file or a folder; empty: standard output
+  ReportFormat report = ReportFormat::kTable;
+  double timeout_seconds = 0;  // 0: none
+  int parallel = 8;
+  bool quiet = false;
+};
+
+struct ModelsFlags {
+  ConnectionFlags connection;
+  ReportFormat report = ReportFormat::kTable;
+};
+
+// What the program is to do. Exactly one member is set; `exit_code` if help was asked for or an option is wrong, in which
+// case what there is to say has been printed.
+struct ParsedClientFlags {
+  std::optional<TranslateFlags> translate;
+  std::optional<ModelsFlags> models;
+  std::optional<int> exit_code;
+};
+ParsedClientFlags ParseClientFlags(int argc, const char* const* argv);
+
+}  // namespace salient

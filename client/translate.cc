@@ -1,0 +1,141 @@
+#include "client/translate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/call.h"
+#include "client/connection.h"
+#include "client/documents.h"
+#include "client/progress.h"
+#include "client/report.h"
+
+namespace salient {
+namespace {
+
+std::string ShownName(const std::string& file) { return file == "-" ? "standard input" : file; }
+
+std::vector<std::string> ShownNames(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  for (const std::string& file : files) names.push_back(ShownName(file));
+  return names;
+}
+
+// One run of the command: workers translate, several documents at once; the calling thread takes the results in the
+// order of the command line.
+class Run {
+ public:
+  Run(const TranslateFlags& flags, std::ostream& out, Progress& progress)
+      : flags_(flags), out_(out), progress_(progress), results_(flags.files.size()) {}
+
+  int All(v1::Translation::Stub& stub, const std::vector<std::string>& paths) {
+    std::vector<std::thread> workers;
+    const size_t count = std::min(flags_.files.size(), static_cast<size_t>(flags_.parallel));
+    for (size_t i = 0; i < count; ++i) workers.emplace_back([this, &stub] { Work(stub); });
+    for (size_t i = 0; i < results_.size(); ++i) Emit(i, paths[i], results_[i].get_future().get());
+    for (std::thread& worker : workers) worker.join();
+    return failed_ == 0 ? 0 : 1;
+  }
+
+  const std::vector<ReportRow>& rows() const { return rows_; }
+
+ private:
+  void Work(v1::Translation::Stub& stub) {
+    for (size_t i = next_++; i < flags_.files.size(); i = next_++) {
+      results_[i].set_value(Translate(stub, i));
+      progress_.Finish(i);
+    }
+  }
+
+  absl::StatusOr<Translation> Translate(v1::Translation::Stub& stub, size_t index) {
+    auto text = ReadDocument(flags_.files[index]);
+    if (!text.ok()) return text.status();
+    v1::TranslateDocumentRequest request = flags_.request;
+    request.mutable_document()->set_text(*std::move(text));
+    CallOptions options{.server = flags_.connection.server};
+    if (flags_.timeout_seconds > 0) options.timeout = absl::Seconds(flags_.timeout_seconds);
+    return TranslateOne(stub, request, options, [this, index](int done, int total, const std::string& note) {
+      progress_.Update(index, done, total, note);
+    });
+  }
+
+  void Emit(size_t index, const std::string& path, absl::StatusOr<Translation> translation) {
+    const std::string& file = flags_.files[index];
+    if (!translation.ok()) return EmitFailure(file, translation.status());
+    const std::string& text = translation->response.text();
+    if (!path.empty()) {
+      if (const absl::Status status = WriteTranslation(path, text); !status.ok()) return EmitFailure(file, status);
+    }
+    progress_.Clear();
+    if (flags_.report == ReportFormat::kJson) {
+      out_ << DocumentJson(file, *translation, /*with_text=*/path.empty()).dump() << "\n";
+    } else if (path.empty()) {
+      out_ << text;
+    }
+    out_.flush();
+    WarnOfLimits(file, translation->response);
+    // The table needs the counts, not the words.
+    translation->response.clear_text();
+    translation->response.clear_segments();
+    rows_.push_back({ShownName(file), *std::move(translation)});
+  }
+
+  void EmitFailure(const std::string& file, const absl::Status& status) {
+    ++failed_;
+    progress_.Say(absl::StrCat("salient: ", ShownName(file), ": ", std::string(status.message())));
+    if (flags_.report == ReportFormat::kJson) {
+      out_ << FailureJson(file, status).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+      out_.flush();
+    }
+  }
+
+  // Nothing is cut off without a word.
+  void WarnOfLimits(const std::string& file, const v1::TranslateDocumentResponse& response) {
+    const auto limited = std::count_if(response.segments().begin(), response.segments().end(),
+                                       [](const v1::TranslatedSegment& segment) { return segment.length_limited(); });
+    if (limited == 0 || flags_.quiet) return;
+    progress_.Say(absl::StrCat("salient: ", ShownName(file), ": ", limited, limited == 1 ? " segment" : " segments",
+                               " reached the length limit and may end early; raise --max-length-ratio"));
+  }
+
+  const TranslateFlags& flags_;
+  std::ostream& out_;
+  Progress& progress_;
+  std::vector<std::promise<absl::StatusOr<Translation>>> results_;
+  std::atomic<size_t> next_ = 0;
+  std::vector<ReportRow> rows_;
+  int failed_ = 0;
+};
+
+}  // namespace
+
+int RunTranslate(const TranslateFlags& flags, std::ostream& out, std::ostream& err, bool err_is_terminal) {
+  const auto fail = [&err](const absl::Status& status) {
+    err << "salient: " << std::string(status.message()) << "\n";
+    return 1;
+  };
+  if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {
+    return fail(absl::InvalidArgumentError("standard input can be read once only; name - once"));
+  }
+  auto paths = PlanOutputs(flags.files, flags.out);
+  if (!paths.ok()) return fail(paths.status());
+  auto stub = Connect(flags.connection.server);
+  if (!stub.ok()) return fail(stub.status());
+
+  Progress progress(ShownNames(flags.files), err, err_is_terminal, flags.quiet);
+  Run run(flags, out, progress);
+  const int exit_status = run.All(**stub, *paths);
+  progress.Clear();
+  if (flags.report == ReportFormat::kTable && !flags.quiet) err << CostTable(run.rows());
+  if (!out) return fail(absl::UnavailableError("cannot write to standard output"));
+  return exit_status;
+}
+
+}  // namespace salient

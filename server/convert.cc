@@ -1,0 +1,260 @@
+#include "server/convert.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/descriptor.h"
+
+namespace salient {
+namespace {
+
+// The wire's policies are the engine's with UNSPECIFIED in front.
+static_assert(static_cast<int>(SelectionPolicy::kDense) + 1 == v1::SelectionControls::DENSE);
+static_assert(static_cast<int>(SelectionPolicy::kLearned) + 1 == v1::SelectionControls::LEARNED);
+static_assert(static_cast<int>(SelectionPolicy::kRatio) + 1 == v1::SelectionControls::RATIO);
+static_assert(static_cast<int>(SelectionPolicy::kMass) + 1 == v1::SelectionControls::MASS);
+static_assert(static_cast<int>(SelectionPolicy::kWindow) + 1 == v1::SelectionControls::WINDOW);
+static_assert(static_cast<int>(DepthPolicy::kFull) + 1 == v1::DepthControls::FULL);
+static_assert(static_cast<int>(DepthPolicy::kFixed) + 1 == v1::DepthControls::FIXED);
+static_assert(static_cast<int>(DepthPolicy::kSequence) + 1 == v1::DepthControls::SEQUENCE);
+static_assert(static_cast<int>(DepthPolicy::kMultinomial) + 1 == v1::DepthControls::MULTINOMIAL);
+static_assert(static_cast<int>(DepthPolicy::kGeometric) + 1 == v1::DepthControls::GEOMETRIC);
+static_assert(static_cast<int>(DepthPolicy::kConfidence) + 1 == v1::DepthControls::CONFIDENCE);
+
+absl::Status UnknownValue(const std::string& field, int value, const google::protobuf::EnumDescriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 1; i < type.value_count(); ++i) {  // all but UNSPECIFIED
+    names.push_back(absl::StrCat(type.value(i)->name(), " (", type.value(i)->number(), ")"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": ", value, " is none of the values that this server knows: ", absl::StrJoin(names, ", ")));
+}
+
+template <typename Policy, typename Wire>
+std::optional<Policy> PolicyFromWire(Wire policy) {
+  if (policy == 0) return std::nullopt;
+  return static_cast<Policy>(static_cast<int>(policy) - 1);
+}
+
+template <typename Wire, typename Policy>
+Wire PolicyToWire(const std::optional<Policy>& policy) {
+  return policy.has_value() ? static_cast<Wire>(static_cast<int>(*policy) + 1) : static_cast<Wire>(0);
+}
+
+v1::TokenTrace ToProto(TokenTrace trace) {
+  v1::TokenTrace wire;
+  wire.set_piece(std::move(trace.piece));
+  wire.set_exit_layer(trace.exit_layer);
+  wire.set_probability(trace.probability);
+  wire.mutable_selected()->Add(trace.selected.begin(), trace.selected.end());
+  return wire;
+}
+
+// Lists the policies that a request may ask of the model: those that Resolve takes, each tried with a value that is
+// valid for it.
+void AddPolicies(const ModelConfig& config, v1::Model* wire) {
+  for (const auto policy : {SelectionPolicy::kDense, SelectionPolicy::kLearned, SelectionPolicy::kRatio,
+                            SelectionPolicy::kMass, SelectionPolicy::kWindow}) {
+    TranslationOptions options;
+    options.selection.policy = policy;
+    if (policy == SelectionPolicy::kRatio || policy == SelectionPolicy::kMass) options.selection.value = 0.5;
+    if (policy == SelectionPolicy::kWindow) options.selection.value = 20;
+    if (!Resolve(options, config).ok()) continue;
+    wire->add_selection_policies(PolicyToWire<v1::SelectionControls::Policy>(std::optional(policy)));
+  }
+  for (const auto policy : {DepthPolicy::kFull, DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
+                            DepthPolicy::kGeometric, DepthPolicy::kConfidence}) {
+    TranslationOptions options;
+    options.depth.policy = policy;
+    if (policy == DepthPolicy::kFixed) options.depth.fixed_exit = 1;
+    if (!Resolve(options, config).ok()) continue;
+    wire->add_depth_policies(PolicyToWire<v1::DepthControls::Policy>(std::optional(policy)));
+  }
+}
+
+v1::OperatingPoint ToProto(const OperatingPoint& point) {
+  v1::OperatingPoint wire;
+  wire.set_name(point.name);
+  *wire.mutable_selection() = ToProto(point.options.selection);
+  *wire.mutable_depth() = ToProto(point.options.depth);
+  *wire.mutable_search() = ToProto(point.options.search);
+  wire.set_bleu(point.bleu);
+  wire.set_attention_cost_ratio(point.attention_cost_ratio);
+  wire.set_mean_exit(point.mean_exit);
+  wire.set_seconds_per_1000_tokens(point.seconds_per_1000_tokens);
+  return wire;
+}
+
+}  // namespace
+
+absl::StatusOr<SelectionOptions> FromProto(const v1::SelectionControls& controls) {
+  if (!v1::SelectionControls::Policy_IsValid(controls.policy())) {
+    return UnknownValue("selection.policy", controls.policy(), *v1::SelectionControls::Policy_descriptor());
+  }
+  SelectionOptions options;
+  options.policy = PolicyFromWire<SelectionPolicy>(controls.policy());
+  if (controls.has_value()) options.value = controls.value();
+  const auto module_value = [&options](Module module) -> std::optional<double>& {
+    return options.module_value[static_cast<int>(module)];
+  };
+  if (controls.has_encoder_value()) module_value(Module::kEncoder) = controls.encoder_value();
+  if (controls.has_decoder_value()) module_value(Module::kDecoder) = controls.decoder_value();
+  if (controls.has_cross_value()) module_value(Module::kCross) = controls.cross_value();
+  if (controls.has_min_keys()) options.min_keys = controls.min_keys();
+  return options;
+}
+
+absl::StatusOr<DepthOptions> FromProto(const v1::DepthControls& controls) {
+  if (!v1::DepthControls::Policy_IsValid(controls.policy())) {
+    return UnknownValue("depth.policy", controls.policy(), *v1::DepthControls::Policy_descriptor());
+  }
+  DepthOptions options;
+  options.policy = PolicyFromWire<DepthPolicy>(controls.policy());
+  if (controls.has_fixed_exit()) options.fixed_exit = controls.fixed_exit();
+  options.thresholds.assign(controls.thresholds().begin(), controls.thresholds().end());
+  if (controls.has_min_exit()) options.min_exit = controls.min_exit();
+  if (controls.has_max_exit()) options.max_exit = controls.max_exit();
+  return options;
+}
+
+SearchOptions FromProto(const v1::SearchControls& controls) {
+  SearchOptions options;
+  if (controls.has_beam()) options.beam = controls.beam();
+  if (controls.has_length_penalty()) options.length_penalty = controls.length_penalty();
+  if (controls.has_max_length_ratio()) options.max_length_ratio = controls.max_length_ratio();
+  if (controls.has_n_best()) options.n_best = controls.n_best();
+  options.prefix = controls.prefix();
+  return options;
+}
+
+absl::StatusOr<Segmentation> FromProto(v1::Segmentation segmentation) {
+  switch (segmentation) {
+    case v1::SEGMENTATION_UNSPECIFIED:
+    case v1::SEGMENTATION_SENTENCES:
+      return Segmentation::kSentences;
+    case v1::SEGMENTATION_LINES:
+      return Segmentation::kLines;
+    default:
+      return UnknownValue("document.segmentation", segmentation, *v1::Segmentation_descriptor());
+  }
+}
+
+v1::SelectionControls ToProto(const SelectionOptions& options) {
+  v1::SelectionControls wire;
+  wire.set_policy(PolicyToWire<v1::SelectionControls::Policy>(options.policy));
+  if (options.value.has_value()) wire.set_value(*options.value);
+  const auto module_value = [&options](Module module) { return options.module_value[static_cast<int>(module)]; };
+  if (const auto value = module_value(Module::kEncoder)) wire.set_encoder_value(*value);
+  if (const auto value = module_value(Module::kDecoder)) wire.set_decoder_value(*value);
+  if (const auto value = module_value(Module::kCross)) wire.set_cross_value(*value);
+  if (options.min_keys.has_value()) wire.set_min_keys(*options.min_keys);
+  return wire;
+}
+
+v1::DepthControls ToProto(const DepthOptions& options) {
+  v1::DepthControls wire;
+  wire.set_policy(PolicyToWire<v1::DepthControls::Policy>(options.policy));
+  if (options.fixed_exit.has_value()) wire.set_fixed_exit(*options.fixed_exit);
+  wire.mutable_thresholds()->Add(options.thresholds.begin(), options.thresholds.end());
+  if (options.min_exit.has_value()) wire.set_min_exit(*options.min_exit);
+  if (options.max_exit.has_value()) wire.set_max_exit(*options.max_exit);
+  return wire;
+}
+
+v1::SearchControls ToProto(const SearchOptions& options) {
+  v1::SearchControls wire;
+  if (options.beam.has_value()) wire.set_beam(*options.beam);
+  if (options.length_penalty.has_value()) wire.set_length_penalty(*options.length_penalty);
+  if (options.max_length_ratio.has_value()) wire.set_max_length_ratio(*options.max_length_ratio);
+  if (options.n_best.has_value()) wire.set_n_best(*options.n_best);
+  wire.set_prefix(options.prefix);
+  return wire;
+}
+
+v1::TranslatedSegment ToProto(TranslatedSegment segment) {
+  v1::TranslatedSegment wire;
+  wire.set_index(segment.index);
+  wire.set_source(std::move(segment.source));
+  wire.set_text(std::move(segment.text));
+  wire.set_score(segment.score);
+  wire.set_source_tokens(segment.source_tokens);
+  wire.set_target_tokens(segment.target_tokens);
+  wire.set_length_limited(segment.length_limited);
+  for (TokenTrace& trace : segment.trace) *wire.add_trace() = ToProto(std::move(trace));
+  return wire;
+}
+
+v1::Progress ToProto(const TranslationProgress& progress) {
+  v1::Progress wire;
+  wire.set_segments_done(progress.segments_done);
+  wire.set_segments_total(progress.segments_total);
+  wire.set_target_tokens(progress.target_tokens);
+  wire.set_queued(progress.queued);
+  return wire;
+}
+
+v1::CostReport ToProto(const CostReport& report) {
+  v1::CostReport wire;
+  wire.set_source_tokens(report.source_tokens);
+  wire.set_target_tokens(report.target_tokens);
+  wire.set_segments(report.segments);
+  wire.set_windows(report.windows);
+  wire.set_queue_seconds(report.queue_seconds);
+  wire.set_encode_seconds(report.encode_seconds);
+  wire.set_decode_seconds(report.decode_seconds);
+  wire.set_total_seconds(report.total_seconds);
+  wire.set_attention_cost_ratio(report.attention_cost_ratio);
+  wire.set_attention_executed_ratio(report.attention_executed_ratio);
+  const auto kept = [&report](Module module) { return report.keys_selected_ratio[static_cast<int>(module)]; };
+  wire.mutable_keys_selected_ratio()->set_encoder(kept(Module::kEncoder));
+  wire.mutable_keys_selected_ratio()->set_decoder(kept(Module::kDecoder));
+  wire.mutable_keys_selected_ratio()->set_cross(kept(Module::kCross));
+  wire.set_mean_exit(report.mean_exit);
+  wire.mutable_exit_histogram()->Add(report.exit_histogram.begin(), report.exit_histogram.end());
+  wire.set_decoder_flops(report.decoder_flops);
+  wire.set_decoder_flops_full_depth(report.decoder_flops_full_depth);
+  wire.set_peak_kv_bytes(report.peak_kv_bytes);
+  wire.set_mean_documents_per_step(report.mean_documents_per_step);
+  wire.set_peak_documents_per_step(report.peak_documents_per_step);
+  return wire;
+}
+
+v1::TranslateDocumentResponse ToProto(TranslationResult result) {
+  v1::TranslateDocumentResponse wire;
+  wire.set_text(std::move(result.text));
+  for (TranslatedSegment& segment : result.segments) *wire.add_segments() = ToProto(std::move(segment));
+  *wire.mutable_report() = ToProto(result.report);
+  *wire.mutable_selection() = ToProto(result.used.selection);
+  *wire.mutable_depth() = ToProto(result.used.depth);
+  *wire.mutable_search() = ToProto(result.used.search);
+  for (std::string& alternative : result.alternatives) wire.add_alternatives(std::move(alternative));
+  return wire;
+}
+
+v1::Model ToProto(const ModelInfo& info) {
+  const ModelConfig& config = info.config;
+  v1::Model wire;
+  wire.set_name(config.name);
+  wire.set_source_language(config.source_language);
+  wire.set_target_language(config.target_language);
+  wire.set_encoder_layers(config.encoder.layers);
+  wire.set_decoder_layers(config.decoder.layers);
+  wire.set_d_model(config.d_model);
+  wire.set_parameters(info.parameters);
+  wire.set_window_tokens(config.window);
+
+  AddPolicies(config, &wire);
+  if (config.has_exits) {
+    for (int layer = 1; layer <= config.decoder.layers; ++layer) wire.add_exits(layer);
+  } else {
+    wire.add_exits(config.decoder.layers);
+  }
+  for (const OperatingPoint& point : info.operating_points) *wire.add_operating_points() = ToProto(point);
+  wire.set_device(info.device);
+  wire.set_description(info.description);
+  return wire;
+}
+
+}  // namespace salient

@@ -1,0 +1,248 @@
+#include "server/documents_call.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "server/document_call.h"
+#include "server/outbox.h"
+#include "server/status.h"
+#include "server/wire.h"
+
+namespace salient {
+namespace {
+
+// Replies that may lie unsent before reading stops.
+constexpr size_t kMaxUnsent = 16;
+
+class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                            public std::enable_shared_from_this<DocumentsCall> {
+ public:
+  DocumentsCall(Translator& translator, absl::Time deadline) : translator_(translator), deadline_(deadline) {}
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Begin() {
+    self_ = shared_from_this();
+    // Without owning the call: one that is over must not be kept by a server that drains days later.
+    translator_.in_flight().OnDrain(self_, [this] { StopForDrain(); });
+    ReadOn();
+    return this;
+  }
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override { self_.reset(); }
+
+ private:
+  // One document of the call.
+  class Document final : public Recipient {
+   public:
+    Document(std::shared_ptr<DocumentsCall> call, v1::TranslateDocumentsRequest request)
+        : call_(std::move(call)), request_(std::move(request)) {}
+    void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
+      call_->Reply(request_.id(), std::move(result));
+      call_->Leave(this);
+    }
+    const v1::TranslateDocumentsRequest& request() const { return request_; }
+    Cancellation& cancellation() { return cancellation_; }
+
+   private:
+    const std::shared_ptr<DocumentsCall> call_;
+    const v1::TranslateDocumentsRequest request_;
+    Cancellation cancellation_;
+  };
+
+  bool TryToStart(const std::shared_ptr<Document>& document);
+  bool TryAgain(const std::shared_ptr<Document>& document);
+  void Reply(const std::string& id, absl::StatusOr<v1::TranslateDocumentResponse> result);
+  void Enter(const std::shared_ptr<Document>& document);
+  void Leave(const Document* document);
+  void ReadOn();
+  void StopReading(grpc::Status status);
+  void StopForDrain();
+  void CloseIfDone();
+  void Pump();
+
+  Translator& translator_;
+  const absl::Time deadline_;
+  Outbox outbox_;
+  grpc::ByteBuffer incoming_;
+  std::shared_ptr<DocumentsCall> self_;
+
+  std::mutex mutex_;
+  bool reading_ = false;        // a read is under way, or a document is held
+  bool starting_read_ = false;  // between deciding on a read and telling gRPC, when the call must not be finished
+  bool no_more_ = false;        // the client has sent all, or the server wants no more
+  bool cancelled_ = false;
+  grpc::Status end_;  // how the call ends once no_more_ is set and all documents are answered
+  std::map<const Document*, std::shared_ptr<Document>> documents_;  // started or held
+};
+
+void DocumentsCall::OnReadDone(bool ok) {
+  if (!ok) {
+    // The client has sent all: nothing of it is left unread, even if the server drains.
+    StopReading(grpc::Status::OK);
+    return;
+  }
+  v1::TranslateDocumentsRequest request;
+  if (const absl::Status status = ParseMessage(incoming_, &request); !status.ok()) {
+    Reply(request.id(), status);
+  } else {
+    auto document = std::make_shared<Document>(shared_from_this(), std::move(request));
+    Enter(document);
+    if (!TryToStart(document)) {
+      auto chosen = translator_.catalogue().Choose(document->request().request());
+      translator_.waiting_room().Wait(chosen.ok() ? *chosen : nullptr,
+                                      [call = shared_from_this(), document] { return call->TryAgain(document); });
+      return;
+    }
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    reading_ = false;
+  }
+  ReadOn();
+}
+
+// False if the engine has no room for it now.
+bool DocumentsCall::TryToStart(const std::shared_ptr<Document>& document) {
+  if (document->cancellation().cancelled()) {
+    document->TakeResult(absl::CancelledError("cancelled by the client"));
+    return true;
+  }
+  auto ticket = translator_.Start(document->request().request(), deadline_, document, WhenFull::kWait);
+  if (ticket.ok()) {
+    document->cancellation().Attach(*std::move(ticket));
+    return true;
+  }
+  if (absl::IsResourceExhausted(ticket.status())) return false;
+  document->TakeResult(ticket.status());
+  return true;
+}
+
+// In the waiting room's thread.
+bool DocumentsCall::TryAgain(const std::shared_ptr<Document>& document) {
+  const bool hopeless = document->cancellation().cancelled() || translator_.in_flight().draining();
+  if (!hopeless && absl::Now() < deadline_ && !translator_.HasRoom(document->request().request())) return false;
+  if (!TryToStart(document)) return false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    reading_ = false;
+  }
+  ReadOn();
+  return true;
+}
+
+void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDocumentResponse> result) {
+  v1::TranslateDocumentsResponse reply;
+  reply.set_id(id);
+  if (result.ok()) {
+    *reply.mutable_response() = *std::move(result);
+  } else {
+    reply.mutable_error()->set_code(static_cast<int>(result.status().code()));
+    reply.mutable_error()->set_message(std::string(result.status().message()));
+  }
+  outbox_.Push(SerializeMessage(reply));
+  Pump();
+}
+
+void DocumentsCall::Enter(const std::shared_ptr<Document>& document) {
+  bool too_late = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    documents_[document.get()] = document;
+    too_late = cancelled_;
+  }
+  if (too_late) document->cancellation().Cancel();
+}
+
+void DocumentsCall::Leave(const Document* document) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    documents_.erase(document);
+  }
+  CloseIfDone();
+}
+
+void DocumentsCall::ReadOn() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (reading_ || no_more_ || outbox_.unsent() >= kMaxUnsent) return;
+    reading_ = true;
+    starting_read_ = true;
+  }
+  StartRead(&incoming_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    starting_read_ = false;
+  }
+  CloseIfDone();
+}
+
+void DocumentsCall::StopReading(grpc::Status status) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    no_more_ = true;
+    end_ = std::move(status);
+  }
+  CloseIfDone();
+}
+
+// What the client has sent and the server not read is lost, so the call must not end with OK.
+void DocumentsCall::StopForDrain() {
+  StopReading(grpc::Status(grpc::StatusCode::UNAVAILABLE,
+                           "the server is shutting down; send the documents that have no reply to another one"));
+}
+
+void DocumentsCall::CloseIfDone() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!no_more_ || starting_read_ || !documents_.empty()) return;
+    outbox_.Close(end_);
+  }
+  Pump();
+}
+
+void DocumentsCall::OnWriteDone(bool ok) {
+  outbox_.Written(ok);
+  if (!ok) OnCancel();
+  Pump();
+  ReadOn();
+}
+
+void DocumentsCall::OnCancel() {
+  std::map<const Document*, std::shared_ptr<Document>> documents;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    cancelled_ = true;
+    documents = documents_;
+  }
+  for (const auto& [key, document] : documents) document->cancellation().Cancel();
+  translator_.waiting_room().Nudge();
+  StopReading(grpc::Status(grpc::StatusCode::CANCELLED, "cancelled by the client"));
+}
+
+void DocumentsCall::Pump() {
+  switch (outbox_.Next()) {
+    case Outbox::Act::kWrite:
+      StartWrite(outbox_.current());
+      break;
+    case Outbox::Act::kFinish:
+      Finish(outbox_.status());
+      break;
+    case Outbox::Act::kNothing:
+      break;
+  }
+}
+
+}  // namespace
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslateDocumentsCall(
+    Translator& translator, grpc::CallbackServerContext* context) {
+  return std::make_shared<DocumentsCall>(translator, DeadlineOf(*context))->Begin();
+}
+
+}  // namespace salient

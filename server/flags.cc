@@ -1,0 +1,185 @@
+#include "server/flags.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <stdexcept>
+
+#include "CLI/CLI.hpp"
+#include "cli/sources.h"
+
+namespace salient {
+namespace {
+
+constexpr char kDescription[] = R"(Translates documents over gRPC, many at once, at the sparsity and depth that each request asks for.
+
+  salient-server --model models/en-de
+  salient translate report.txt               # in another terminal)";
+
+constexpr char kFooter[] = R"(Every option can also come from the environment, as SALIENT_SERVER_ and its name in capitals with underscores
+(SALIENT_SERVER_MAX_QUEUE=64), and from a file given by --config. The command line wins over the environment, and that
+over the file.
+
+SIGTERM and SIGINT drain: /readyz turns 503, health NOT_SERVING, new documents get UNAVAILABLE, and those in flight are
+finished. A second signal stops at once.
+
+HTTP: /metrics, /healthz, /readyz, POST /v1/translate, GET /v1/models, and a page at /.)";
+
+// As typed, before the parts go where they belong.
+struct Raw {
+  std::vector<std::string> models;
+  std::string device = "auto";
+  std::string compute = "auto";
+  int threads = 0;
+  int32_t max_queue = 256;
+  int32_t max_rows = 64;
+  int32_t encode_tokens = 2048;
+  uint64_t kv_memory = 1ULL << 30;
+  uint64_t max_document_bytes = 4 << 20;
+  double drain_seconds = 30;
+};
+
+const std::map<std::string, ComputeType>& ComputeTypes() {
+  static const auto* types = new std::map<std::string, ComputeType>{
+      {"auto", ComputeType::kAuto}, {"fp32", ComputeType::kF32}, {"bf16", ComputeType::kBF16},
+      {"int8", ComputeType::kInt8}};
+  return *types;
+}
+
+void AddModelOptions(CLI::App& app, Raw& raw) {
+  app.add_option("--model", raw.models, "A model's folder; repeat it to serve several models")
+      ->type_name("DIR")
+      ->required()
+      ->delimiter(',')
+      ->group("Models");
+  app.add_option("--device", raw.device, "auto, cpu or cuda; auto takes a GPU if there is one")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
+      ->capture_default_str()
+      ->group("Models");
+  app.add_option("--compute", raw.compute,
+                 "What products are computed in: fp32, bf16, int8, or auto: int8 where the processor is made for it")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember(ComputeTypes()))
+      ->capture_default_str()
+      ->group("Models");
+  app.add_option("--threads", raw.threads, "Threads that compute, a model; 0: one a core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->group("Models");
+}
+
+void AddPortOptions(CLI::App& app, ServerFlags& flags) {
+  app.add_option("--listen", flags.server.listen, "Where gRPC listens; port 0 takes any free one")
+      ->type_name("HOST:PORT")
+      ->capture_default_str()
+      ->group("Ports");
+  app.add_option("--http", flags.server.http, "Where HTTP listens; \"off\" for no HTTP")
+      ->type_name("HOST:PORT")
+      ->capture_default_str()
+      ->group("Ports");
+}
+
+void AddLimits(CLI::App& app, Raw& raw) {
+  app.add_option("--max-queue", raw.max_queue,
+                 "Documents that may wait, a model; more get RESOURCE_EXHAUSTED and a time to retry after")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group("Limits");
+  app.add_option("--max-rows", raw.max_rows,
+                 "Hypotheses decoded in one step, over all documents: more is faster together, slower for each")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->group("Limits");
+  app.add_option("--encode-tokens", raw.encode_tokens,
+                 "Source tokens encoded between two decoding steps: less keeps running documents steadier, more starts "
+                 "new ones sooner")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group("Limits");
+  app.add_option("--kv-memory", raw.kv_memory, "Memory for the keys and values of all documents in flight, a model")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("1GiB")
+      ->group("Limits");
+  app.add_option("--max-document-bytes", raw.max_document_bytes, "The largest document taken")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("4MiB")
+      ->group("Limits");
+}
+
+void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
+  app.add_option("--drain-seconds", raw.drain_seconds,
+                 "How long documents in flight may take to finish after SIGTERM before they are cancelled")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str()
+      ->group("Operation");
+  app.add_option("--ready-file", flags.ready_file,
+                 "A file to write once documents are taken: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
+      ->type_name("FILE")
+      ->group("Operation");
+  app.add_option("--log-level", flags.log_level, "debug, info, warn or error, on standard error")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str()
+      ->group("Operation");
+}
+
+void Fill(const Raw& raw, ServerFlags& flags) {
+  if (flags.server.http == "off") flags.server.http.clear();
+  flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
+  flags.drain = absl::Seconds(raw.drain_seconds);
+  for (const std::string& folder : raw.models) {
+    EngineOptions options;
+    options.model_folder = folder;
+    options.device = raw.device;
+    options.compute = ComputeTypes().at(raw.compute);
+    options.threads = raw.threads;
+    options.max_rows = raw.max_rows;
+    options.encode_tokens = raw.encode_tokens;
+    options.kv_bytes = static_cast<int64_t>(raw.kv_memory);
+    options.max_queued_documents = raw.max_queue;
+    options.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
+    flags.models.push_back(options);
+  }
+}
+
+// Above this a gRPC message, whose size is an int, could not hold the largest document.
+constexpr uint64_t kLargestDocument = 512ULL << 20;
+
+void CheckSizes(const Raw& raw) {
+  if (raw.max_document_bytes == 0 || raw.max_document_bytes > kLargestDocument) {
+    throw CLI::ValidationError("--max-document-bytes", "must be from 1 to 512MiB");
+  }
+  if (raw.kv_memory < (1 << 20) || raw.kv_memory > (1ULL << 50)) {
+    throw CLI::ValidationError("--kv-memory", "must be from 1MiB to 1PiB");
+  }
+}
+
+}  // namespace
+
+ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
+  ParsedServerFlags parsed;
+  Raw raw;
+  CLI::App app(kDescription, "salient-server");
+  app.footer(kFooter);
+  app.get_formatter()->column_width(34);
+  AddModelOptions(app, raw);
+  AddPortOptions(app, parsed.flags);
+  AddLimits(app, raw);
+  AddOperation(app, raw, parsed.flags);
+  ReadEnvironmentAndConfig(app, "SALIENT_SERVER_", UnknownKeys::kError);
+  try {
+    app.parse(argc, argv);
+    CheckSizes(raw);
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
+    return parsed;
+  }
+  Fill(raw, parsed.flags);
+  return parsed;
+}
+
+}  // namespace salient

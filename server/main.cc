@@ -1,0 +1,133 @@
+// salient-server: flags, models, ports; then it waits for a signal and drains.
+
+#include <atomic>
+#include <cstring>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
+#include "server/flags.h"
+#include "server/server.h"
+#include "server/signals.h"
+#include "spdlog/sinks/stdout_color_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace salient {
+namespace {
+
+void StartLog(const std::string& level) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("salient"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  spdlog::set_level(spdlog::level::from_str(level));
+}
+
+// "0.0.0.0:50051" with the port that was really taken, at an address that a client on this machine can use.
+std::string Reachable(const std::string& address, int port) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.empty() || host == "0.0.0.0" || host == "[::]") host = "localhost";
+  return absl::StrCat(host, ":", port);
+}
+
+absl::Status LoadModel(const EngineOptions& options, Server& server) {
+  spdlog::info("loading {}", options.model_folder);
+  const absl::Time start = absl::Now();
+  auto observer = std::make_unique<StepObserver>();
+  auto engine = Engine::Create(options, observer.get());
+  if (!engine.ok()) return engine.status();
+  const ModelInfo info = (*engine)->info();
+  spdlog::info("loaded {} in {:.1f} s: {} to {}, {:.1f} M parameters, {}", info.config.name,
+               absl::ToDoubleSeconds(absl::Now() - start), info.config.source_language, info.config.target_language,
+               static_cast<double>(info.parameters) / 1e6, info.device);
+  return server.AddModel(*std::move(engine), options, std::move(observer));
+}
+
+// Whole or not at all: a reader never sees half of it.
+absl::Status WriteReadyFile(const ServerFlags& flags, const Server& server) {
+  nlohmann::json ready = {{"grpc", Reachable(flags.server.listen, server.grpc_port())}};
+  if (server.http_port() != 0) ready["http"] = Reachable(flags.server.http, server.http_port());
+  const std::string unfinished = flags.ready_file + ".new";
+  std::ofstream(unfinished) << ready.dump() << "\n";
+  std::error_code error;
+  std::filesystem::rename(unfinished, flags.ready_file, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("--ready-file: cannot write ", flags.ready_file, ": ", error.message()));
+}
+
+absl::Status StartAll(const ServerFlags& flags, Server& server) {
+  if (auto status = server.StartHttp(); !status.ok()) return status;
+  for (const EngineOptions& options : flags.models) {
+    if (auto status = LoadModel(options, server); !status.ok()) return status;
+  }
+  if (auto status = server.StartGrpc(); !status.ok()) return status;
+  spdlog::info("gRPC on {}, at most {} bytes a document", Reachable(flags.server.listen, server.grpc_port()),
+               flags.server.max_document_bytes);
+  if (server.http_port() != 0) {
+    spdlog::info("HTTP on {}: /metrics /healthz /readyz /v1/translate /v1/models",
+                 Reachable(flags.server.http, server.http_port()));
+  }
+  return flags.ready_file.empty() ? absl::OkStatus() : WriteReadyFile(flags, server);
+}
+
+// Ends the process on a signal that comes while models load or, as the second, while documents drain.
+void StopAtOnce(int number) {
+  spdlog::warn("{}: stopping at once", strsignal(number));
+  spdlog::shutdown();
+  std::_Exit(128 + number);
+}
+
+struct Signals {
+  std::atomic<bool> loading = true;
+  std::promise<int> first;
+};
+
+// The thread outlives whoever waits for it, so both own what they share.
+std::shared_ptr<Signals> ListenForSignals() {
+  auto signals = std::make_shared<Signals>();
+  std::thread([signals] {
+    const int number = WaitForSignal();
+    if (signals->loading) StopAtOnce(number);
+    signals->first.set_value(number);
+    StopAtOnce(WaitForSignal());
+  }).detach();
+  return signals;
+}
+
+int Run(const ServerFlags& flags) {
+  const std::shared_ptr<Signals> signals = ListenForSignals();
+  Server server(flags.server);
+  if (const absl::Status status = StartAll(flags, server); !status.ok()) {
+    spdlog::error("{}", std::string(status.message()));
+    spdlog::shutdown();
+    std::_Exit(1);
+  }
+  signals->loading = false;
+
+  const int number = signals->first.get_future().get();
+  spdlog::info("{}: draining {} documents, for {} at most", strsignal(number), server.translator().in_flight().size(),
+               absl::FormatDuration(flags.drain));
+  const int cancelled = server.Drain(flags.drain);
+  if (cancelled > 0) spdlog::warn("{} documents were not finished in time and were cancelled", cancelled);
+  if (!flags.ready_file.empty()) std::remove(flags.ready_file.c_str());
+  spdlog::info("stopped");
+  return 0;
+}
+
+}  // namespace
+}  // namespace salient
+
+int main(int argc, char** argv) {
+  auto parsed = salient::ParseServerFlags(argc, argv);
+  if (parsed.exit_code.has_value()) return *parsed.exit_code;
+  salient::HoldSignals();
+  salient::StartLog(parsed.flags.log_level);
+  return salient::Run(parsed.flags);
+}

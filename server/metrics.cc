@@ -1,0 +1,186 @@
+#include "server/metrics.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "prometheus/counter.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/text_serializer.h"
+
+namespace salient {
+namespace {
+
+using Buckets = prometheus::Histogram::BucketBoundaries;
+using CounterFamily = prometheus::Family<prometheus::Counter>;
+using GaugeFamily = prometheus::Family<prometheus::Gauge>;
+using HistogramFamily = prometheus::Family<prometheus::Histogram>;
+
+// 1-2-5 from `least` up to `greatest`.
+Buckets OneTwoFive(double least, double greatest) {
+  Buckets buckets;
+  for (double decade = least; decade <= greatest; decade *= 10) {
+    for (const double step : {1, 2, 5}) {
+      if (decade * step <= greatest * 1.0001) buckets.push_back(decade * step);
+    }
+  }
+  return buckets;
+}
+
+Buckets Seconds() { return OneTwoFive(0.001, 500); }
+Buckets Lengths() { return OneTwoFive(1, 1e6); }
+Buckets RowCounts() { return {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}; }
+Buckets Ratios() { return {0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1, 1.2, 1.5, 2}; }
+Buckets Layers(int32_t layers) {
+  Buckets buckets;
+  for (int32_t layer = 1; layer <= layers; ++layer) buckets.push_back(layer);
+  return buckets;
+}
+
+// One of a closed set: ok, cancelled, deadline_exceeded, ...
+std::string OutcomeName(absl::StatusCode code) { return absl::AsciiStrToLower(absl::StatusCodeToString(code)); }
+
+const char* StageName(Stage stage) {
+  constexpr const char* kNames[] = {"queue", "encode", "decode"};
+  return kNames[static_cast<int>(stage)];
+}
+
+}  // namespace
+
+class MetricFamilies {
+ public:
+  explicit MetricFamilies(prometheus::Registry& registry)
+      : requests_running(Gauge(registry, "requests_running", "Documents being encoded or decoded")),
+        requests_waiting(Gauge(registry, "requests_waiting", "Documents in the queue; scale on this")),
+        kv_cache_usage_ratio(Gauge(registry, "kv_cache_usage_ratio", "Key and value memory in use, 0 to 1")),
+        requests_total(Counter(registry, "requests_total", "Documents by how they ended, a gRPC code in lower case")),
+        source_tokens_total(Counter(registry, "source_tokens_total", "Tokens of the documents translated")),
+        target_tokens_total(Counter(registry, "target_tokens_total", "Tokens of their translations")),
+        deadline_missed_total(
+            Counter(registry, "deadline_missed_total", "Documents whose deadline passed, by where they were then")),
+        queue_seconds(Histogram(registry, "queue_seconds", "From arrival to the first step")),
+        encode_seconds(Histogram(registry, "encode_seconds", "Encoding, a document")),
+        first_segment_seconds(Histogram(registry, "first_segment_seconds", "From arrival to the first segment")),
+        time_per_output_token_seconds(
+            Histogram(registry, "time_per_output_token_seconds", "Decoding, a target token of a document")),
+        end_to_end_seconds(Histogram(registry, "end_to_end_seconds", "From arrival to the reply")),
+        source_length_tokens(Histogram(registry, "source_length_tokens", "Length of documents")),
+        target_length_tokens(Histogram(registry, "target_length_tokens", "Length of translations")),
+        batch_rows(Histogram(registry, "batch_rows", "Rows that shared a step")),
+        step_seconds(Histogram(registry, "step_seconds", "One step of the engine")),
+        keys_selected_ratio(
+            Histogram(registry, "keys_selected_ratio", "Keys kept over keys visible, a document and a module")),
+        exit_layer(Histogram(registry, "exit_layer", "Decoder layer after which a token was predicted")),
+        attention_cost_ratio(
+            Histogram(registry, "attention_cost_ratio", "Attention multiply-adds over dense attention's, a document")) {
+  }
+
+  GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio;
+  CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total;
+  HistogramFamily &queue_seconds, &encode_seconds, &first_segment_seconds, &time_per_output_token_seconds;
+  HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds;
+  HistogramFamily &keys_selected_ratio, &exit_layer, &attention_cost_ratio;
+
+ private:
+  static GaugeFamily& Gauge(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+    return prometheus::BuildGauge().Name("salient_" + name).Help(help).Register(registry);
+  }
+  static CounterFamily& Counter(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+    return prometheus::BuildCounter().Name("salient_" + name).Help(help).Register(registry);
+  }
+  static HistogramFamily& Histogram(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+    return prometheus::BuildHistogram().Name("salient_" + name).Help(help).Register(registry);
+  }
+};
+
+ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, int32_t decoder_layers)
+    : families_(families),
+      model_(model),
+      layers_(decoder_layers),
+      running_(families.requests_running.Add({{"model", model}})),
+      waiting_(families.requests_waiting.Add({{"model", model}})),
+      kv_usage_(families.kv_cache_usage_ratio.Add({{"model", model}})),
+      source_tokens_(families.source_tokens_total.Add({{"model", model}})),
+      target_tokens_(families.target_tokens_total.Add({{"model", model}})),
+      queue_(families.queue_seconds.Add({{"model", model}}, Seconds())),
+      encode_(families.encode_seconds.Add({{"model", model}}, Seconds())),
+      first_segment_(families.first_segment_seconds.Add({{"model", model}}, Seconds())),
+      output_token_(families.time_per_output_token_seconds.Add({{"model", model}}, OneTwoFive(1e-5, 10))),
+      end_to_end_(families.end_to_end_seconds.Add({{"model", model}}, Seconds())),
+      source_length_(families.source_length_tokens.Add({{"model", model}}, Lengths())),
+      target_length_(families.target_length_tokens.Add({{"model", model}}, Lengths())),
+      batch_rows_(families.batch_rows.Add({{"model", model}}, RowCounts())),
+      step_seconds_(families.step_seconds.Add({{"model", model}}, OneTwoFive(1e-4, 10))),
+      exit_layer_(families.exit_layer.Add({{"model", model}}, Layers(decoder_layers))),
+      attention_cost_(families.attention_cost_ratio.Add({{"model", model}}, Ratios())) {
+  for (const Stage stage : {Stage::kQueue, Stage::kEncode, Stage::kDecode}) {
+    deadline_missed_[static_cast<int>(stage)] =
+        &families.deadline_missed_total.Add({{"model", model}, {"stage", StageName(stage)}});
+  }
+  for (const Module module : {Module::kEncoder, Module::kDecoder, Module::kCross}) {
+    constexpr const char* kNames[] = {"encoder", "decoder", "cross"};
+    const int index = static_cast<int>(module);
+    keys_selected_[index] =
+        &families.keys_selected_ratio.Add({{"model", model}, {"module", kNames[index]}}, Ratios());
+  }
+}
+
+void ModelMetrics::CountFinished(absl::StatusCode outcome) {
+  families_.requests_total.Add({{"model", model_}, {"outcome", OutcomeName(outcome)}}).Increment();
+}
+
+void ModelMetrics::CountDeadlineMissed(Stage stage) { deadline_missed_[static_cast<int>(stage)]->Increment(); }
+
+void ModelMetrics::ObserveFirstSegment(double seconds) { first_segment_.Observe(seconds); }
+
+void ModelMetrics::ObserveResult(const CostReport& report, double end_to_end_seconds) {
+  source_tokens_.Increment(report.source_tokens);
+  target_tokens_.Increment(report.target_tokens);
+  queue_.Observe(report.queue_seconds);
+  encode_.Observe(report.encode_seconds);
+  end_to_end_.Observe(end_to_end_seconds);
+  source_length_.Observe(report.source_tokens);
+  target_length_.Observe(report.target_tokens);
+  attention_cost_.Observe(report.attention_cost_ratio);
+  for (int module = 0; module < kModules; ++module) {
+    keys_selected_[module]->Observe(report.keys_selected_ratio[module]);
+  }
+  if (report.target_tokens > 0) output_token_.Observe(report.decode_seconds / report.target_tokens);
+
+  std::vector<double> tokens_by_layer(layers_ + 1, 0.0);  // the last bucket is +Inf
+  double sum = 0;
+  for (size_t i = 0; i < report.exit_histogram.size() && i < static_cast<size_t>(layers_); ++i) {
+    tokens_by_layer[i] = static_cast<double>(report.exit_histogram[i]);
+    sum += tokens_by_layer[i] * static_cast<double>(i + 1);
+  }
+  exit_layer_.ObserveMultiple(tokens_by_layer, sum);
+}
+
+void ModelMetrics::ObserveStep(int32_t rows, double seconds) {
+  batch_rows_.Observe(rows);
+  step_seconds_.Observe(seconds);
+}
+
+void ModelMetrics::SetStatus(const EngineStatus& status) {
+  running_.Set(status.documents_running);
+  waiting_.Set(status.documents_waiting);
+  const auto total = static_cast<double>(status.kv_bytes_total);
+  kv_usage_.Set(total > 0 ? static_cast<double>(status.kv_bytes_used) / total : 0);
+}
+
+Metrics::Metrics() : families_(std::make_unique<MetricFamilies>(registry_)) {}
+Metrics::~Metrics() = default;
+
+ModelMetrics* Metrics::ForModel(const std::string& model, int32_t decoder_layers) {
+  models_.push_back(std::make_unique<ModelMetrics>(*families_, model, decoder_layers));
+  return models_.back().get();
+}
+
+void Metrics::CountRefused(absl::StatusCode outcome) {
+  families_->requests_total.Add({{"outcome", OutcomeName(outcome)}}).Increment();
+}
+
+std::string Metrics::Text() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
+
+}  // namespace salient

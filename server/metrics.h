@@ -1,0 +1,70 @@
+// What the server measures, for Prometheus. Every name begins with salient_, every time is in seconds, and every label
+// is from a closed set: the model, an outcome, a stage, a module. Nothing is labelled by who asks.
+//
+// Thread safety: all methods may be called from any thread.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "engine/engine.h"
+#include "prometheus/registry.h"
+
+namespace salient {
+
+class MetricFamilies;
+
+// Where a document was when its time ran out.
+enum class Stage { kQueue, kEncode, kDecode };
+
+// The metrics of one model.
+class ModelMetrics {
+ public:
+  // `decoder_layers` is the number of buckets of exit_layer.
+  ModelMetrics(MetricFamilies& families, const std::string& model, int32_t decoder_layers);
+
+  void CountFinished(absl::StatusCode outcome);
+  void CountDeadlineMissed(Stage stage);
+  void ObserveFirstSegment(double seconds);
+  void ObserveResult(const CostReport& report, double end_to_end_seconds);
+  void ObserveStep(int32_t rows, double seconds);
+  void SetStatus(const EngineStatus& status);
+
+ private:
+  MetricFamilies& families_;
+  const std::string model_;
+  const int32_t layers_;
+  prometheus::Gauge &running_, &waiting_, &kv_usage_;
+  prometheus::Counter &source_tokens_, &target_tokens_;
+  std::array<prometheus::Counter*, 3> deadline_missed_;  // by Stage
+  prometheus::Histogram &queue_, &encode_, &first_segment_, &output_token_, &end_to_end_;
+  prometheus::Histogram &source_length_, &target_length_, &batch_rows_, &step_seconds_;
+  prometheus::Histogram &exit_layer_, &attention_cost_;
+  std::array<prometheus::Histogram*, kModules> keys_selected_;  // by Module
+};
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  // The metrics stay where they are as long as this object lives.
+  ModelMetrics* ForModel(const std::string& model, int32_t decoder_layers);
+
+  // A request that never got as far as a model.
+  void CountRefused(absl::StatusCode outcome);
+
+  // In Prometheus' text format, version 0.0.4.
+  std::string Text() const;
+
+ private:
+  prometheus::Registry registry_;
+  std::unique_ptr<MetricFamilies> families_;
+  std::vector<std::unique_ptr<ModelMetrics>> models_;
+};
+
+}  // namespace salient

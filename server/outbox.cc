@@ -1,0 +1,61 @@
+#include "server/outbox.h"
+
+#include <utility>
+
+namespace salient {
+
+void Outbox::Push(grpc::ByteBuffer message) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (broken_ || status_.has_value()) return;
+  messages_.push_back(std::move(message));
+}
+
+void Outbox::SetProgress(grpc::ByteBuffer message) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (broken_ || status_.has_value()) return;
+  progress_ = std::move(message);
+}
+
+void Outbox::Close(grpc::Status status) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!status_.has_value()) status_ = std::move(status);
+  progress_.reset();
+}
+
+void Outbox::Written(bool ok) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  writing_ = false;
+  if (ok) return;
+  broken_ = true;
+  messages_.clear();
+  progress_.reset();
+}
+
+Outbox::Act Outbox::Next() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (writing_ || finished_) return Act::kNothing;
+  if (!messages_.empty()) {
+    current_ = std::move(messages_.front());
+    messages_.pop_front();
+    writing_ = true;
+    return Act::kWrite;
+  }
+  if (progress_.has_value()) {
+    current_ = *std::move(progress_);
+    progress_.reset();
+    writing_ = true;
+    return Act::kWrite;
+  }
+  if (status_.has_value()) {
+    finished_ = true;
+    return Act::kFinish;
+  }
+  return Act::kNothing;
+}
+
+size_t Outbox::unsent() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return messages_.size() + (writing_ ? 1 : 0);
+}
+
+}  // namespace salient

@@ -1,0 +1,56 @@
+// What is still to be written to a streaming call. gRPC takes one message at a time; an engine has several to tell and
+// may not wait. Messages go out in the order in which they came, progress only as its latest state and only when there
+// is nothing else, so that a slow reader is never behind by more than the document itself.
+//
+// Use: after every Push, SetProgress, Close and Written, call Next, and do what it says. It says "write" and "finish" to
+// one thread only, and "finish" once.
+//
+// Thread safety: all methods may be called from any thread; current() and status() belong to whoever Next told so.
+
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/status.h"
+
+namespace salient {
+
+class Outbox {
+ public:
+  enum class Act {
+    kNothing,
+    kWrite,   // write current(), and call Written when that is done
+    kFinish,  // finish the call with status(); nothing comes after it
+  };
+
+  void Push(grpc::ByteBuffer message);
+  void SetProgress(grpc::ByteBuffer message);
+
+  // To be finished with `status` when all that was pushed is written. Later calls of Push and Close change nothing.
+  void Close(grpc::Status status);
+
+  // Of the message that Next gave out. After a failed write the reader is gone: the rest is dropped.
+  void Written(bool ok);
+
+  Act Next();
+  const grpc::ByteBuffer* current() const { return &current_; }
+  const grpc::Status& status() const { return *status_; }
+
+  size_t unsent() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<grpc::ByteBuffer> messages_;
+  std::optional<grpc::ByteBuffer> progress_;
+  std::optional<grpc::Status> status_;
+  grpc::ByteBuffer current_;
+  bool writing_ = false;
+  bool broken_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace salient

@@ -1,0 +1,97 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+
+namespace salient {
+namespace {
+
+constexpr char kServiceName[] = "salient.v1.Translation";
+
+// How long a call may take to end once its documents are finished.
+constexpr std::chrono::seconds kClosing(2);
+
+// gRPC refuses a larger message before anyone has read it, without a word about documents. So its limit lies well above
+// the document's, where the server can say what is wrong.
+int MaxMessageBytes(int64_t max_document_bytes) {
+  constexpr int64_t kRoom = 16 << 20;
+  const int64_t bytes = 2 * max_document_bytes + kRoom;
+  return static_cast<int>(std::min<int64_t>(bytes, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
+Server::Server(const ServerOptions& options)
+    : options_(options),
+      catalogue_(metrics_),
+      translator_(catalogue_, metrics_, options.max_document_bytes),
+      service_(translator_),
+      http_(translator_, metrics_, readiness_, options.max_document_bytes) {}
+
+Server::~Server() { Drain(absl::ZeroDuration()); }
+
+absl::Status Server::StartHttp() {
+  if (options_.http.empty()) return absl::OkStatus();
+  auto port = http_.Start(options_.http);
+  if (!port.ok()) return port.status();
+  http_port_ = *port;
+  return absl::OkStatus();
+}
+
+absl::Status Server::AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,
+                              std::unique_ptr<StepObserver> observer) {
+  return catalogue_.Add(std::move(engine), options, std::move(observer));
+}
+
+absl::Status Server::StartGrpc() {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &grpc_port_);
+  builder.RegisterService(&service_);
+  builder.SetMaxReceiveMessageSize(MaxMessageBytes(options_.max_document_bytes));
+  builder.SetMaxSendMessageSize(-1);
+  // A second server on the same port is a mistake, not a way to share it.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  grpc_ = builder.BuildAndStart();
+  if (grpc_ == nullptr || grpc_port_ == 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "--listen: cannot listen on ", options_.listen, "; is the port taken, or the address not this machine's?"));
+  }
+  grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, true);
+  readiness_ = Readiness::kServing;
+  return absl::OkStatus();
+}
+
+int Server::Drain(absl::Duration patience) {
+  readiness_ = Readiness::kDraining;
+  if (grpc_ != nullptr) {
+    grpc_->GetHealthCheckService()->SetServingStatus(false);
+    grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, false);
+  }
+  InFlight& in_flight = translator_.in_flight();
+  in_flight.StartDraining();
+  translator_.waiting_room().Nudge();
+  int cancelled = 0;
+  if (!in_flight.WaitIdle(patience)) {
+    cancelled = in_flight.CancelAll();
+    in_flight.WaitIdle(absl::InfiniteDuration());
+  }
+  if (grpc_ != nullptr) {
+    grpc_->Shutdown(std::chrono::system_clock::now() + kClosing);
+    grpc_->Wait();
+    grpc_.reset();
+  }
+  http_.Stop();
+  return cancelled;
+}
+
+}  // namespace salient

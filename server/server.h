@@ -1,0 +1,68 @@
+// The server as a whole: its ports, its models, its end.
+//
+//   Server server(options);
+//   server.StartHttp();                  // /healthz answers, /readyz says that models are loading
+//   server.AddModel(engine, ...);        // once a model
+//   server.StartGrpc();                  // ready
+//   server.Drain(absl::Seconds(30));     // takes no more, finishes what there is
+//
+// Thread safety: the methods are called from one thread, in this order.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "engine/engine.h"
+#include "grpcpp/server.h"
+#include "server/catalogue.h"
+#include "server/http.h"
+#include "server/metrics.h"
+#include "server/service.h"
+#include "server/translator.h"
+
+namespace salient {
+
+struct ServerOptions {
+  std::string listen = "0.0.0.0:50051";  // gRPC
+  std::string http = "0.0.0.0:8080";     // empty: no HTTP
+  int64_t max_document_bytes = 4 << 20;
+};
+
+class Server {
+ public:
+  explicit Server(const ServerOptions& options);
+  ~Server();  // without a Drain before, cancels what is in flight
+
+  absl::Status StartHttp();
+  absl::Status AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,
+                        std::unique_ptr<StepObserver> observer);
+  absl::Status StartGrpc();
+
+  // From now on /readyz gives 503, health is NOT_SERVING and new documents get UNAVAILABLE. Waits until the documents in
+  // flight are finished and their replies sent, then closes both ports. Documents that take longer than `patience` are
+  // cancelled and told UNAVAILABLE; returns how many those were.
+  int Drain(absl::Duration patience);
+
+  int grpc_port() const { return grpc_port_; }
+  int http_port() const { return http_port_; }
+  Translator& translator() { return translator_; }
+
+ private:
+  const ServerOptions options_;
+  std::atomic<Readiness> readiness_ = Readiness::kLoading;
+  Metrics metrics_;
+  Catalogue catalogue_;
+  Translator translator_;
+  TranslationService service_;
+  HttpPort http_;
+  std::unique_ptr<grpc::Server> grpc_;
+  int grpc_port_ = 0;
+  int http_port_ = 0;
+};
+
+}  // namespace salient

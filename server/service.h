@@ -1,0 +1,39 @@
+// The gRPC service `salient.v1.Translation`, by gRPC's callback API.
+
+#pragma once
+
+#include "salient/v1/translation.grpc.pb.h"
+#include "server/translator.h"
+
+namespace salient {
+
+// The methods that carry documents take and give bytes (server/wire.h says why), the others messages.
+using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateDocument<
+    v1::Translation::WithRawCallbackMethod_StreamTranslateDocument<
+        v1::Translation::WithRawCallbackMethod_TranslateDocuments<v1::Translation::WithCallbackMethod_ListModels<
+            v1::Translation::WithCallbackMethod_GetModel<v1::Translation::Service>>>>>;
+
+class TranslationService final : public TranslationServiceBase {
+ public:
+  explicit TranslationService(Translator& translator) : translator_(translator) {}
+
+  grpc::ServerUnaryReactor* TranslateDocument(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* reply) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamTranslateDocument(grpc::CallbackServerContext* context,
+                                                                      const grpc::ByteBuffer* request) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslateDocuments(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context, const v1::ListModelsRequest* request,
+                                       v1::ListModelsResponse* reply) override;
+  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context, const v1::GetModelRequest* request,
+                                     v1::Model* reply) override;
+
+ private:
+  Translator& translator_;
+};
+
+// As the two RPCs reply; the HTTP port gives the same.
+v1::ListModelsResponse ListModels(const Catalogue& catalogue);
+absl::StatusOr<v1::Model> GetModel(const Catalogue& catalogue, const std::string& name);
+
+}  // namespace salient

@@ -1,0 +1,20 @@
+// Messages to and from the bytes of a call.
+//
+// The service takes requests as bytes, because gRPC answers a message that it cannot parse with UNIMPLEMENTED and no
+// word about it, and protobuf refuses a message for a single byte that is not UTF-8. Here the reply says which field.
+
+#pragma once
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace salient {
+
+// INVALID_ARGUMENT names the first string field that is not UTF-8, and the offset in it, or says that the bytes are
+// not a message of this type.
+absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
+
+grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message);
+
+}  // namespace salient
