@@ -119,29 +119,21 @@ class Attention(nn.Module):
             ks = self.turn(self.selection.key(keys_from), k_at)
             shared.clear()
             shared.update(module=self.module, scores=self.selection(qs, ks), allowed=allowed, attention=[])
-            if run.mode == "select":
+            if run.mode == "select" or run.measure:
                 shared["mask"], shared["soft"] = self.select(shared["scores"], allowed, run)
         shared["attention"].append(self.target(q, k, attention, allowed, run))
         if run.mode == "select":
-            attention = self.sparse(scores, shared, run)
+            attention = self.sparse(scores, attention, shared, run)
         return self.output(self.merge(attention.to(v.dtype) @ v))
 
     @staticmethod
-    def sparse(scores: Tensor, shared: dict, run: SelectionRun) -> Tensor:
-        """Attention over the set alone: the weights of eq. 2 and 3, renormalised.
-
-        Weights are taken relative to what the set holds, in logarithms, so that a set that misses nearly all of the
-        attention still sums to 1; the bound keeps the gradient of a missed key finite.
-        """
+    def sparse(scores: Tensor, attention: Tensor, shared: dict, run: SelectionRun) -> Tensor:
+        """Attention over the chosen set alone (eq. 2), with the straight-through term (eq. 3) if the run wants it."""
         chosen = shared["mask"].unsqueeze(1)
-        held = scores.masked_fill(~chosen, NEGATIVE).float().logsumexp(-1, keepdim=True)
-        allowed = shared["allowed"].unsqueeze(1)
-        relative = (scores.masked_fill(~allowed, NEGATIVE).float() - held).clamp_max(20.0).exp()
-        mask = chosen.to(relative.dtype)
-        if run.straight_through:
-            soft = shared["soft"].unsqueeze(1)
-            mask = mask + soft - soft.detach()  # (3)
-        weights = relative * mask
+        if not run.straight_through:
+            return F.softmax(scores.masked_fill(~chosen, NEGATIVE).float(), -1)
+        soft = shared["soft"].unsqueeze(1)
+        weights = attention * (chosen.to(soft.dtype) + soft - soft.detach())
         return weights / weights.sum(-1, keepdim=True).clamp_min(1e-9)
 
     @staticmethod

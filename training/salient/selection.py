@@ -60,6 +60,7 @@ class SelectionRun:
     """
 
     mode: str = "dense"
+    measure: bool = True  # in supervise: whether sets are chosen all the same, to see what they would hold
     straight_through: bool = True
     supervision: str = "group"  # own: eq. 4 on the layer itself; group: mean over the r layers that share the set
     fraction: dict[str, list[float]] = field(default_factory=dict)  # k a selection layer

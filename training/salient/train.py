@@ -1,6 +1,7 @@
 """Trains a model in phases, each a run of this command on the last one's checkpoint.
 
     base       dense attention, aligned training of every exit (eq. 4 of arXiv 1910.10073)
+    supervision  selection layers alone learn to imitate the frozen model's attention (eq. 5), which stays dense; k adapts
     selection  selection layers: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
     halting    the halting heads on the frozen model, against their oracles
 
@@ -28,19 +29,18 @@ from .model import Transformer
 from .optimiser import optimisers
 from .selection import MODULES, SelectionRun, adapt_fraction
 
+TRAINED = {"base": {"base"}, "supervision": {"selection"}, "selection": {"base", "selection"}, "halting": {"halting"}}
+MEASURE_EVERY = 4  # steps between two measurements of k in the supervision phase, which needs no masks otherwise
+
 
 class Trainer:
     def __init__(self, model: Transformer, options: argparse.Namespace):
         self.model, self.options, self.config = model, options, model.config
         self.step, self.elapsed = 0, 0.0
         self.rng = random.Random(options.seed)
-        if options.phase == "halting":
-            for name, p in model.named_parameters():
-                p.requires_grad = name.startswith("halting.")
-        else:
-            for name, p in model.named_parameters():
-                p.requires_grad = not name.startswith("halting.") and (
-                    options.phase == "selection" or ".selection." not in name)
+        for name, p in model.named_parameters():
+            part = "halting" if name.startswith("halting.") else "selection" if ".selection." in name else "base"
+            p.requires_grad = part in TRAINED[options.phase]
         self.optimisers = optimisers(model, options.matrix_lr, options.lr)
 
     def rate(self) -> float:
@@ -54,7 +54,9 @@ class Trainer:
         chosen = self.config.selection
         # Halting heads see the states that they will meet: under selection and dense, batch by batch.
         mode = "dense" if self.options.phase == "halting" and self.step % 2 else "select"
-        return SelectionRun(mode=mode, fraction=chosen.key_fraction, min_keys=chosen.min_keys,
+        if self.options.phase == "supervision":
+            mode = "supervise"
+        return SelectionRun(mode=mode, measure=mode == "select" or self.step % MEASURE_EVERY == 0, fraction=chosen.key_fraction, min_keys=chosen.min_keys,
                             straight_through=not self.options.no_straight_through,
                             supervision=self.options.supervision, window=self.options.attention_window)
 
@@ -74,7 +76,7 @@ class Trainer:
                                            self.options.label_smoothing, self.config.tokens.pad)
             loss = loss + weight * total / gold.ne(self.config.tokens.pad).sum()
             if exit_layer == n - 1:
-                self.last_exit_loss = float(total) / int(gold.ne(self.config.tokens.pad).sum())
+                self.last_exit_loss = float(total.detach()) / int(gold.ne(self.config.tokens.pad).sum())
         return loss, run
 
     def adapt(self, run: SelectionRun) -> None:
@@ -119,12 +121,17 @@ class Trainer:
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=o.bf16):
             if o.phase == "halting":
                 loss = self.halting_loss(source, target)
-                notes = {"loss": float(loss), "oracle_exit": self.mean_oracle_exit}
+                notes = {"loss": float(loss.detach()), "oracle_exit": self.mean_oracle_exit}
             else:
-                loss, run = self.translation_loss(source, target)
-                notes = {"loss": self.last_exit_loss}
+                if o.phase == "supervision":
+                    run = self.selection_run()
+                    self.model.decode(target[:, :-1], source, self.model.encode(source, run), run)
+                    loss = 0.0
+                else:
+                    loss, run = self.translation_loss(source, target)
+                    notes = {"loss": self.last_exit_loss}
                 if run.mode != "dense":
-                    notes["kl"] = float(run.loss)
+                    notes["kl"] = float(run.loss.detach())
                     notes["k"] = {m: [round(x, 3) for x in v] for m, v in self.config.selection.key_fraction.items()}
                     notes["captured"] = {m: [round(x, 3) for x in v] for m, v in run.captured.items()}
                     loss = loss + o.alpha * run.loss  # (6)
@@ -134,7 +141,7 @@ class Trainer:
             optimiser.param_groups[0]["lr"] = peak * self.rate()
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
-        if o.phase == "selection":
+        if o.phase in ("supervision", "selection"):
             self.adapt(run)
         self.step += 1
         return notes
@@ -191,7 +198,7 @@ class Trainer:
 
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--phase", choices=["base", "selection", "halting"], required=True)
+    p.add_argument("--phase", choices=list(TRAINED), required=True)
     p.add_argument("--data", type=Path, required=True, help="folder that `salient.data prepare` wrote")
     p.add_argument("--config", type=Path, help="config.json of a new model (phase base)")
     p.add_argument("--start", type=Path, help="checkpoint of the phase before")
@@ -230,7 +237,7 @@ def main() -> None:
         stored = torch.load(options.out, map_location="cpu")
     start = stored or (torch.load(options.start, map_location="cpu") if options.start else None)
     config = ModelConfig.from_json(start["config"]) if start else ModelConfig.from_json(options.config.read_text())
-    if options.phase == "selection" and not config.selection.key_fraction:
+    if options.phase in ("supervision", "selection") and not config.selection.key_fraction:
         config.selection.key_fraction = {m: [1.0] * len(config.selection_layers(m)) for m in MODULES}
     model = Transformer(config)
     if start:
