@@ -1,11 +1,10 @@
 import pytest
 import torch
-import torch.nn.functional as F
 
 from salient.config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack
 from salient.data import BOS, EOS, PAD, SEPARATOR
-from salient.model import Transformer
-from salient.selection import NEGATIVE, SelectionRun
+from salient.model import Attention, Transformer, segment_of
+from salient.selection import SelectionRun
 
 
 def small(**changes) -> ModelConfig:
@@ -96,33 +95,27 @@ def test_gradients_reach_selection_through_equation_3_or_5(straight_through, alp
             assert (p.grad is not None and bool(p.grad.abs().sum() > 0)) == reached, name
 
 
-def test_equation_3_is_the_derivative_of_a_mask_of_soft_weights():
-    """The gradient by As of attention under mask + As - stop(As) is that of attention weighted by a variable mask."""
+def test_equation_3_is_the_derivative_by_a_variable_mask():
+    """The gradient by As under mask + As - stop(As) is that of attention weighted by a mask that could vary."""
     torch.manual_seed(1)
-    scores = torch.randn(1, 2, 3, 6)
-    mask, allowed = torch.rand(1, 3, 6) > 0.4, torch.ones(1, 3, 6, dtype=torch.bool)
-    values, soft = torch.randn(6), torch.randn(1, 3, 6).softmax(-1).requires_grad_()
-    from salient.model import Attention
-
-    weights = Attention.sparse(scores, {"mask": mask, "soft": soft, "allowed": allowed}, SelectionRun())
+    scores, values = torch.randn(1, 2, 3, 6), torch.randn(6)
+    mask, soft = torch.rand(1, 3, 6) > 0.4, torch.randn(1, 3, 6).softmax(-1).requires_grad_()
+    attention = scores.softmax(-1)
+    weights = Attention.sparse(scores, attention, {"mask": mask, "soft": soft}, SelectionRun())
     (weights @ values).sum().backward()
     variable = mask.float().requires_grad_()
-    plain = scores.softmax(-1) * variable.unsqueeze(1)
+    plain = attention * variable.unsqueeze(1)
     plain = plain / plain.sum(-1, keepdim=True)
     (plain @ values).sum().backward()
     assert torch.allclose(weights, plain, atol=1e-6)
     assert torch.allclose(soft.grad, variable.grad, atol=1e-4)
 
 
-def test_a_set_that_misses_the_attention_still_sums_to_one():
-    from salient.model import Attention
-
+def test_attention_over_a_set_sums_to_one_however_little_it_held():
     scores = torch.tensor([[[[60.0, 0.0, 0.5]]]])
     mask = torch.tensor([[[False, True, True]]])
-    run = SelectionRun(straight_through=False)
-    weights = Attention.sparse(scores, {"mask": mask, "allowed": torch.ones(1, 1, 3, dtype=torch.bool)}, run)
-    expected = F.softmax(scores.masked_fill(~mask.unsqueeze(1), NEGATIVE), -1)
-    assert torch.allclose(weights, expected, atol=1e-6)
+    weights = Attention.sparse(scores, scores.softmax(-1), {"mask": mask}, SelectionRun(straight_through=False))
+    assert torch.allclose(weights[0, 0, 0], torch.tensor([0.0, *torch.tensor([0.0, 0.5]).softmax(-1).tolist()]))
 
 
 def blocks(model) -> set:
@@ -166,8 +159,6 @@ def test_segment_positions_make_segments_comparable():
     """With positions counted within segments, a segment's embedding does not depend on what came before it."""
     config = small(positions=Positions("segment_sinusoidal", "none", "none"))
     model = built(config)
-    from salient.model import segment_of
-
     tokens = torch.tensor([[7, 8, SEPARATOR, 7, 8, EOS]])
     x = model.embed(tokens, segment_of(tokens, SEPARATOR, inclusive=False)[1])
     assert torch.equal(x[0, :2], x[0, 3:5])
