@@ -12,7 +12,6 @@ build_packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc   # the API
   libabsl-dev                # status, time, strings
   libdnnl-dev                # oneDNN: matrix products on the CPU
-  libsentencepiece-dev       # tokens
   libicu-dev                 # sentence boundaries, Unicode
   nlohmann-json3-dev         # model folders
   prometheus-cpp-dev         # metrics
@@ -21,6 +20,7 @@ build_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev
+  libsentencepiece-dev       # the reference that our tokens are compared with
   python3 python3-torch python3-numpy python3-sentencepiece python3-pytest  # the second implementation
 )
 

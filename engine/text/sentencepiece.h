@@ -1,5 +1,10 @@
-// The few SentencePiece calls that the tokenizer needs, in standard types alone: SentencePiece's headers declare
-// absl::string_view a second time and cannot be included together with Abseil's.
+// SentencePiece's unigram models (Kudo 2018), read and run as the reference implementation does, token for token.
+//
+// Ours, because Debian's libsentencepiece carries a protobuf of its own within it, which in a process that also uses
+// the system's protobuf, as a gRPC server does, meets the other's symbols and ends the program. And because a model file
+// is input: whatever its bytes are, it is refused with a reason or behaves.
+//
+// Thread safety: immutable after Parse.
 
 #pragma once
 
@@ -12,7 +17,7 @@ namespace salient {
 
 class SentencePiece {
  public:
-  // Null, and `error` says why, if the bytes are no SentencePiece model.
+  // Null, and `error` says why, if the bytes are no SentencePiece model, or one of another kind than unigram.
   static std::unique_ptr<SentencePiece> Parse(std::string_view model, std::string& error);
   virtual ~SentencePiece() = default;
 
