@@ -1,10 +1,13 @@
-// Attention on the CPU: finds each query's rows of K and V and divides queries and heads among the threads.
+// Attention on the CPU. Queries of decoding steps, and sparse ones, fetch their own rows of K and V; where a document
+// brings many queries that read much of it, as in an encoder, they share tiles (attend_tiles.h). Which way is taken
+// follows from a document's own rows.
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "engine/attention/attend.h"
+#include "engine/attention/attend_tiles.h"
 #include "engine/attention/kernels.h"
 #include "engine/base/parallel.h"
 
@@ -22,10 +25,9 @@ int32_t KeysRead(const AttendArgs& args, int32_t row) {
 }
 
 // One task a row keeps a key's row of memory together; few rows are cut by heads so that every thread has a share.
-HeadSplit SplitHeads(const AttendArgs& args, int64_t work, int threads) {
+HeadSplit SplitHeads(const AttendArgs& args, int32_t rows, int64_t work, int threads) {
   int32_t parts = (args.heads + kMostHeadsInTask - 1) / kMostHeadsInTask;
-  if (args.rows.size() < 2 * threads && work >= 2 * kWorthAThread)
-    parts = std::max(parts, std::min(args.heads, threads));
+  if (rows < 2 * threads && work >= 2 * kWorthAThread) parts = std::max(parts, std::min(args.heads, threads));
   const int32_t each = (args.heads + parts - 1) / parts;
   return {each, (args.heads + each - 1) / each};
 }
@@ -79,15 +81,34 @@ class RowAttention {
   int32_t head_width_;
 };
 
-void CountKeys(const AttendArgs& args) {
+void CountKeys(const AttendArgs& args, const RowRange& rows) {
   if (args.tallies == nullptr) return;
-  for (int32_t i = 0; i < args.rows.size(); ++i) {
+  for (int32_t i = rows.first; i < rows.last; ++i) {
     const int32_t row = args.rows[i];
     const int32_t read = KeysRead(args, row);
     args.tallies[row].visible += args.views[row].length;
     args.tallies[row].attended += read;
     args.tallies[row].executed += read;
   }
+}
+
+// Query by query, each fetching its own keys.
+void AttendRows(const AttendArgs& args, const RowRange& rows, ThreadPool& pool) {
+  if (rows.size() == 0) return;
+  const RowAttention attention(args, AttentionKernelsFor(DetectCpuIsa()).attend);
+  int64_t work = 0;
+  for (int32_t i = rows.first; i < rows.last; ++i) {
+    work += int64_t{4} * KeysRead(args, args.rows[i]) * args.store.layout.width;
+  }
+  const HeadSplit split = SplitHeads(args, rows.size(), work, pool.threads());
+  const int64_t tasks = int64_t{rows.size()} * split.tasks_a_row;
+  ParallelRanges(pool, tasks, work / tasks, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int32_t first = static_cast<int32_t>(task % split.tasks_a_row) * split.heads_a_task;
+      attention.Run(rows.first + task / split.tasks_a_row, first, std::min(split.heads_a_task, args.heads - first));
+    }
+  });
+  CountKeys(args, rows);
 }
 
 }  // namespace
@@ -110,20 +131,19 @@ void AppendKeyValueCpu(const AppendKeyValueArgs& args, ThreadPool& pool) {
 }
 
 void AttendCpu(const AttendArgs& args, ThreadPool& pool) {
-  const RowAttention attention(args, AttentionKernelsFor(DetectCpuIsa()).attend);
-  const int32_t rows = args.rows.size();
-  if (rows == 0) return;
-  int64_t work = 0;
-  for (int32_t i = 0; i < rows; ++i) work += int64_t{4} * KeysRead(args, args.rows[i]) * args.store.layout.width;
-  const HeadSplit split = SplitHeads(args, work, pool.threads());
-  const int64_t tasks = int64_t{rows} * split.tasks_a_row;
-  ParallelRanges(pool, tasks, work / tasks, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int32_t first = static_cast<int32_t>(task % split.tasks_a_row) * split.heads_a_task;
-      attention.Run(task / split.tasks_a_row, first, std::min(split.heads_a_task, args.heads - first));
+  RowRange one_by_one;  // rows since the last document that took tiles
+  for (int32_t i = 0; i < args.rows.size();) {
+    const RowRange document = DocumentRows(args, i);
+    i = document.last;
+    if (!WorthTiles(args, document)) {
+      one_by_one.last = i;
+      continue;
     }
-  });
-  CountKeys(args);
+    AttendRows(args, one_by_one, pool);
+    AttendTiles(args, document, pool);
+    one_by_one = {i, i};
+  }
+  AttendRows(args, one_by_one, pool);
 }
 
 }  // namespace salient

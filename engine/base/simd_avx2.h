@@ -49,6 +49,11 @@ struct Simd {
     const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
     return _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
   }
+  static F Where(uint32_t bits, F a, F b) {
+    const __m256i lane_bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i chosen = _mm256_and_si256(_mm256_set1_epi32(static_cast<int32_t>(bits)), lane_bit);
+    return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(chosen, lane_bit)));
+  }
   static F ZeroBelow(F a, F x, F bound) { return _mm256_and_ps(a, _mm256_cmp_ps(x, bound, _CMP_GE_OQ)); }
 
  private:

@@ -94,6 +94,11 @@ struct Simd {
     }
     return a;
   }
+  // a where the bit is set, else b
+  static F Where(uint32_t bits, F a, F b) {
+    for (int i = 0; i < kLanes; ++i) a.v[i] = (bits >> i & 1) != 0 ? a.v[i] : b.v[i];
+    return a;
+  }
   // a where x >= bound, else 0
   static F ZeroBelow(F a, F x, F bound) {
     for (int i = 0; i < kLanes; ++i) a.v[i] = x.v[i] >= bound.v[i] ? a.v[i] : 0.0f;

@@ -235,6 +235,21 @@ TEST_P(AttendOpsTest, ManyQueriesOfADocumentAreTheReferences) {
   }
 }
 
+// Says which of the two ways was taken, so that the tests above and below are known to have tried both.
+TEST_P(AttendOpsTest, DenseQueriesOfADocumentShareTilesAndFewDoNot) {
+  constexpr int32_t kWidth = 64, kLength = 100;
+  TestStore store(backend(), Layout(kWidth), 8);
+  const std::vector<TestDocument> documents = {store.Add(kLength)};
+  Fill(store, documents[0], kWidth);
+  for (int32_t rows : {16, 100}) {
+    AttendCall call = RandomCall(documents, rows, kWidth, true);
+    backend().Attend(Args(call, store, 2, false));
+    const int64_t whole_pages = 2 * kPagePositions;
+    const bool tiles = !GetParam().reference && rows == 100;
+    EXPECT_EQ(call.tallies[call.rows[0]].executed, tiles ? whole_pages : kLength) << rows << " rows";
+  }
+}
+
 TEST_P(AttendOpsTest, LargeScoresStayFinite) {
   constexpr int32_t kWidth = 64, kLength = 100;
   TestStore store(backend(), Layout(kWidth), 8);

@@ -1,0 +1,10 @@
+// Tiles in fp32 without any particular instruction set.
+
+#include "engine/attention/tiles_inl.h"
+#include "engine/base/simd_portable.h"
+
+namespace salient {
+
+const TileKernels kTilesPortable = TileTableF32<Simd>(0.5);
+
+}  // namespace salient
