@@ -77,7 +77,7 @@ def calibrate(model: Transformer, pairs: Iterable[tuple[Tensor, Tensor]]) -> Non
         if chosen.key_fraction:
             run = SelectionRun(mode="select", fraction=chosen.key_fraction, min_keys=chosen.min_keys)
         else:
-            run = SelectionRun(mode="supervise")
+            run = SelectionRun(mode="supervise", measure=False)
         model.decode(target[:, :-1], source, model.encode(source, run), run)
     for hook in hooks:
         hook.remove()

@@ -1,9 +1,9 @@
 """Trains a model in phases, each a run of this command on the last one's checkpoint.
 
-    base       dense attention, aligned training of every exit (eq. 4 of arXiv 1910.10073)
-    supervision  selection layers alone learn to imitate the frozen model's attention (eq. 5), which stays dense; k adapts
-    selection  selection layers: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
-    halting    the halting heads on the frozen model, against their oracles
+    base         dense attention, aligned training of every exit (eq. 4 of arXiv 1910.10073)
+    supervision  selection layers alone imitate the frozen model's attention (eq. 5), which stays dense; k adapts
+    selection    all of it: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
+    halting      the halting heads on the frozen model, against their oracles
 
 A phase lasts `--minutes` of wall-clock time, its learning rate follows that time, and it resumes from its checkpoint.
 """
@@ -56,7 +56,8 @@ class Trainer:
         mode = "dense" if self.options.phase == "halting" and self.step % 2 else "select"
         if self.options.phase == "supervision":
             mode = "supervise"
-        return SelectionRun(mode=mode, measure=mode == "select" or self.step % MEASURE_EVERY == 0, fraction=chosen.key_fraction, min_keys=chosen.min_keys,
+        return SelectionRun(mode=mode, measure=mode == "select" or self.step % MEASURE_EVERY == 0,
+                            fraction=chosen.key_fraction, min_keys=chosen.min_keys,
                             straight_through=not self.options.no_straight_through,
                             supervision=self.options.supervision, window=self.options.attention_window)
 
@@ -137,8 +138,8 @@ class Trainer:
                     loss = loss + o.alpha * run.loss  # (6)
         loss.backward()
         torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.grad is not None], 2.0)
-        for optimiser, peak in zip(self.optimisers, (o.lr, o.matrix_lr)):
-            optimiser.param_groups[0]["lr"] = peak * self.rate()
+        for optimiser in self.optimisers:
+            optimiser.param_groups[0]["lr"] = optimiser.defaults["lr"] * self.rate()
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         if o.phase in ("supervision", "selection"):
