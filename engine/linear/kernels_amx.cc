@@ -31,7 +31,7 @@ inline void ZeroTile() {
 }
 
 struct Int8Product {
-  using Sum = int32_t;
+  using Outputs = Int8Outputs<0>;
   template <int kSum, int kInput, int kWeight>
   static void Add() {
     asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kInput), "i"(kWeight));
@@ -39,7 +39,7 @@ struct Int8Product {
 };
 
 struct Bf16Product {
-  using Sum = float;
+  using Outputs = FloatOutputs;
   template <int kSum, int kInput, int kWeight>
   static void Add() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kInput), "i"(kWeight));
@@ -64,25 +64,67 @@ void ConfigureTiles(int32_t height) {
   asm volatile("ldtilecfg %0" : : "m"(config));
 }
 
-// A tile as memory: rows of 16 sums. Four of them, in the order of the tile registers.
-template <class Sum>
-struct alignas(64) TileSums {
-  Sum values[4][kBlockRows * kPanelOutputs];
-};
-
-constexpr int kTileSums = kBlockRows * kPanelOutputs;
-
 inline const uint8_t* BlockAt(const Multiplication& job, int32_t row) {
   return job.blocks + static_cast<size_t>(row / kBlockRows) * job.chunks * kBlockRows * kChunkBytes;
 }
 
-inline int32_t RowsFrom(const Multiplication& job, int32_t row) {
-  return job.last_row - row < kBlockRows ? job.last_row - row : kBlockRows;
-}
+// The sums of four tiles on their way to the output. They are finished one step late, while the next tiles are being
+// multiplied: the processor has no other work to hide the stores' latency behind.
+template <class Product>
+class LateFinish {
+ public:
+  explicit LateFinish(const Multiplication& job) : job_(job) {}
+
+  // Takes the sums of one block of rows by four panels, or of two blocks by two, and finishes the ones before.
+  void Take(int32_t blocks, int32_t row, int32_t panel, int32_t panels) {
+    Tiles& tiles = tiles_[next_];
+    StoreTile<0>(tiles.sums[0]);
+    StoreTile<1>(tiles.sums[1]);
+    if (blocks * panels == 4) {
+      StoreTile<2>(tiles.sums[2]);
+      StoreTile<3>(tiles.sums[3]);
+    }
+    Flush();
+    tiles.blocks = blocks;
+    tiles.row = row;
+    tiles.panel = panel;
+    tiles.panels = panels;
+    next_ ^= 1;
+  }
+
+  void Flush() {
+    Tiles& tiles = tiles_[next_ ^ 1];
+    for (int32_t block = 0; block < tiles.blocks; ++block) {
+      const int32_t row = tiles.row + block * kBlockRows;
+      const int32_t left = job_.last_row - row;
+      const Accumulators<Sum> sums = {tiles.sums[block * tiles.panels],          kPanelOutputs, kTileSums, row,
+                                      left < kBlockRows ? left : kBlockRows, tiles.panel};
+      if (tiles.panels == 4) {
+        Finish<4, typename Product::Outputs>(job_, sums);
+      } else {
+        Finish<2, typename Product::Outputs>(job_, sums);
+      }
+    }
+    tiles.blocks = 0;
+  }
+
+ private:
+  using Sum = typename Product::Outputs::Sum;
+  static constexpr int kTileSums = kBlockRows * kPanelOutputs;
+
+  struct alignas(64) Tiles {
+    Sum sums[4][kTileSums];  // [blocks, panels] of [16 rows, 16]
+    int32_t blocks = 0, row = 0, panel = 0, panels = 0;
+  };
+
+  const Multiplication& job_;
+  Tiles tiles_[2];
+  int next_ = 0;
+};
 
 // One block of rows by kPanels panels, 2 or 4.
 template <class Product, int kPanels>
-inline void MultiplyBlock(const Multiplication& job, int32_t row, int32_t panel) {
+inline void MultiplyBlock(const Multiplication& job, int32_t row, int32_t panel, LateFinish<Product>& finish) {
   const size_t panel_bytes = job.weights->panel_bytes;
   const uint8_t* x = BlockAt(job, row);
   const uint8_t* w0 = job.weights->data + panel * panel_bytes;
@@ -108,20 +150,12 @@ inline void MultiplyBlock(const Multiplication& job, int32_t row, int32_t panel)
       Product::template Add<3, 4, 7>();
     }
   }
-  TileSums<typename Product::Sum> sums;
-  StoreTile<0>(sums.values[0]);
-  StoreTile<1>(sums.values[1]);
-  if constexpr (kPanels == 4) {
-    StoreTile<2>(sums.values[2]);
-    StoreTile<3>(sums.values[3]);
-  }
-  Finish(job, Accumulators<typename Product::Sum>{sums.values[0], kPanelOutputs, kTileSums, row, RowsFrom(job, row),
-                                                  panel, kPanels});
+  finish.Take(1, row, panel, kPanels);
 }
 
 // Two blocks of rows by two panels.
 template <class Product>
-inline void MultiplyTwoBlocks(const Multiplication& job, int32_t row, int32_t panel) {
+inline void MultiplyTwoBlocks(const Multiplication& job, int32_t row, int32_t panel, LateFinish<Product>& finish) {
   const size_t panel_bytes = job.weights->panel_bytes;
   const uint8_t* x0 = BlockAt(job, row);
   const uint8_t* x1 = BlockAt(job, row + kBlockRows);
@@ -142,31 +176,32 @@ inline void MultiplyTwoBlocks(const Multiplication& job, int32_t row, int32_t pa
     Product::template Add<2, 5, 6>();
     Product::template Add<3, 5, 7>();
   }
-  TileSums<typename Product::Sum> sums;
-  StoreTile<0>(sums.values[0]);
-  StoreTile<1>(sums.values[1]);
-  StoreTile<2>(sums.values[2]);
-  StoreTile<3>(sums.values[3]);
-  Finish(job, Accumulators<typename Product::Sum>{sums.values[0], kPanelOutputs, kTileSums, row, kBlockRows, panel, 2});
-  Finish(job, Accumulators<typename Product::Sum>{sums.values[2], kPanelOutputs, kTileSums, row + kBlockRows,
-                                                  RowsFrom(job, row + kBlockRows), panel, 2});
+  finish.Take(2, row, panel, 2);
 }
 
 template <class Product>
 void MultiplyAmx(const Multiplication& job) {
+  LateFinish<Product> finish(job);
   ConfigureTiles(job.height);
   if (job.last_row - job.first_row <= kBlockRows) {
     int32_t panel = job.first_panel;
-    for (; panel + 4 <= job.last_panel; panel += 4) MultiplyBlock<Product, 4>(job, job.first_row, panel);
-    for (; panel < job.last_panel; panel += 2) MultiplyBlock<Product, 2>(job, job.first_row, panel);
+    for (; panel + 4 <= job.last_panel; panel += 4) MultiplyBlock<Product, 4>(job, job.first_row, panel, finish);
+    for (; panel < job.last_panel; panel += 2) MultiplyBlock<Product, 2>(job, job.first_row, panel, finish);
   } else {
-    for (int32_t panel = job.first_panel; panel < job.last_panel; panel += 2) {
-      int32_t row = job.first_row;
-      for (; job.last_row - row > kBlockRows; row += 2 * kBlockRows) MultiplyTwoBlocks<Product>(job, row, panel);
-      if (row < job.last_row) MultiplyBlock<Product, 2>(job, row, panel);
+    // Rows outside, so that outputs are written along their rows.
+    for (int32_t row = job.first_row; row < job.last_row; row += 2 * kBlockRows) {
+      const bool two = job.last_row - row > kBlockRows;
+      for (int32_t panel = job.first_panel; panel < job.last_panel; panel += 2) {
+        if (two) {
+          MultiplyTwoBlocks<Product>(job, row, panel, finish);
+        } else {
+          MultiplyBlock<Product, 2>(job, row, panel, finish);
+        }
+      }
     }
   }
   asm volatile("tilerelease");
+  finish.Flush();
 }
 
 // Two vectors of 16 rounded inputs become the 32 bf16 of a chunk's line.

@@ -54,8 +54,9 @@ void AlignedBytes::Reserve(size_t bytes) {
   size_ = bytes;
 }
 
-CpuLinear::CpuLinear(const LinearWeights& weights, ComputeType type, const Kernel& kernel, ThreadPool& pool)
-    : PackedLinear(weights.inputs, weights.outputs), kernel_(kernel) {
+CpuLinear::CpuLinear(const LinearWeights& weights, ComputeType type, const Kernel& kernel,
+                     const Kernel& single_row_kernel, ThreadPool& pool)
+    : PackedLinear(weights.inputs, weights.outputs), kernel_(kernel), single_row_kernel_(single_row_kernel) {
   view_.inputs = inputs();
   view_.outputs = outputs();
   view_.panels = static_cast<int32_t>(RoundUp(outputs(), 2 * kPanelOutputs) / kPanelOutputs);

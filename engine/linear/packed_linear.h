@@ -32,10 +32,11 @@ class AlignedBytes {
 // Immutable once made.
 class CpuLinear final : public PackedLinear {
  public:
-  // `type` is one of the three that are computed, not kAuto; `kernel` one for this type. Weights must be finite.
-  CpuLinear(const LinearWeights& weights, ComputeType type, const Kernel& kernel, ThreadPool& pool);
+  // `type` is one of the three that are computed, not kAuto; the kernels are for this type. Weights must be finite.
+  CpuLinear(const LinearWeights& weights, ComputeType type, const Kernel& kernel, const Kernel& single_row_kernel,
+            ThreadPool& pool);
 
-  const Kernel& kernel() const { return kernel_; }
+  const Kernel& kernel(int32_t rows) const { return rows == 1 ? single_row_kernel_ : kernel_; }
   const PackedWeights& weights() const { return view_; }
 
  private:
@@ -48,6 +49,7 @@ class CpuLinear final : public PackedLinear {
   uint8_t* Word(int32_t n, int32_t line);
 
   const Kernel& kernel_;
+  const Kernel& single_row_kernel_;
   PackedWeights view_;
   AlignedBytes data_;
   std::vector<float> bias_, scale_;

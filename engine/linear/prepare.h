@@ -66,13 +66,29 @@ inline int32_t LargestMagnitude(const Preparation& job, int32_t row) {
   ForEachChunk<64>(job, row, [&](int32_t, const float* x) {
 #pragma GCC unroll 16
     for (int i = 0; i < 64; i += kLanes) {
-      const Ints magnitude = Load<Ints>(x + i) & 0x7fffffff;
-      largest = magnitude > largest ? magnitude : largest;
+      largest = Larger(largest, Load<Ints>(x + i) & 0x7fffffff);
     }
   });
-  int32_t result = 0;
-  for (int lane = 0; lane < kLanes; ++lane) result = largest[lane] > result ? largest[lane] : result;
-  return result;
+  return LargestLane(largest);
+}
+
+// to[i] = round(x[i] * inverse) ^ kFlip for the 64 inputs of a chunk.
+template <int8_t kFlip>
+inline void QuantiseChunk(const float* x, float inverse, uint8_t* to) {
+#if defined(__AVX512F__)
+  __m512i q[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) q[i] = _mm512_cvtps_epi32(Load<Floats>(x + 16 * i) * inverse);
+  // Packing works on each 128-bit lane by itself; the permutation puts the lanes' pieces in order.
+  const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(q[0], q[1]), _mm512_packs_epi32(q[2], q[3]));
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  Store(to, _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes), _mm512_set1_epi8(kFlip)));
+#else
+#pragma GCC unroll 16
+  for (int i = 0; i < 64; i += kLanes) {
+    Store(to + i, __builtin_convertvector(Round(Load<Floats>(x + i) * inverse), Bytes) ^ kFlip);
+  }
+#endif
 }
 
 // x ~ q * scale with q in [-127, 127] and scale = max |x| / 127, by row. kFlip is 0, or 0x80 to store q + 128 for
@@ -88,14 +104,14 @@ inline void PrepareInt8(const Preparation& job) {
     const float inverse = finite && largest > kTiny ? 127.0f / largest : 0.0f;
     job.scale[row] = finite ? (largest > kTiny ? largest / 127.0f : 0.0f) : __builtin_nanf("");
     uint8_t* to = RowInBlocks(job, row);
-    ForEachChunk<64>(job, row, [&](int32_t chunk, const float* x) {
-      uint8_t* line = to + static_cast<size_t>(chunk) * job.height * kChunkBytes;
-#pragma GCC unroll 16
-      for (int i = 0; i < 64; i += kLanes) {
-        const Ints q = finite ? Round(Load<Floats>(x + i) * inverse) : Ints{};
-        Store(line + i, __builtin_convertvector(q, Bytes) ^ kFlip);
-      }
-    });
+    const size_t step = static_cast<size_t>(job.height) * kChunkBytes;
+    if (finite) {
+      ForEachChunk<64>(job, row, [&](int32_t chunk, const float* x) {
+        QuantiseChunk<kFlip>(x, inverse, to + chunk * step);
+      });
+    } else {
+      for (int32_t chunk = 0; chunk < job.chunks; ++chunk) __builtin_memset(to + chunk * step, 0, kChunkBytes);
+    }
   }
 }
 

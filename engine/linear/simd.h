@@ -57,6 +57,24 @@ inline Ints Round(Floats x) {
   return AsInts(x + kShift) - AsInts(Broadcast(kShift));
 }
 
+inline Ints Larger(Ints a, Ints b) {
+#if defined(__AVX512F__)
+  return (Ints)_mm512_max_epi32((__m512i)a, (__m512i)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+
+inline int32_t LargestLane(Ints x) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_max_epi32((__m512i)x);
+#else
+  int32_t largest = x[0];
+  for (int lane = 1; lane < kLanes; ++lane) largest = x[lane] > largest ? x[lane] : largest;
+  return largest;
+#endif
+}
+
 // a * b + c, in one rounding where the machine can.
 inline Floats Fma(Floats a, Floats b, Floats c) {
 #if defined(__AVX512F__)

@@ -12,14 +12,13 @@
 namespace salient::linear_internal {
 namespace {
 
-// What an element type needs: the accumulator, the inputs of one 4-byte word of a chunk, how many such words one
-// line of a panel covers, and acc + word * line.
+// What an element type needs: its accumulators, what makes results of them, how many 4-byte words of a chunk one line
+// of a panel covers, and accumulators + word * line.
 
 struct F32Product {
-  using Sum = float;
   using Sums = Floats;
+  using Outputs = FloatOutputs;
   static constexpr int kWords = 1;
-  static constexpr int32_t kInputOffset = 0;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     float x;
     __builtin_memcpy(&x, word, sizeof(x));
@@ -29,10 +28,9 @@ struct F32Product {
 
 // bf16 weights widened to fp32, inputs already rounded to bf16: products are exact, sums are fp32.
 struct Bf16Product {
-  using Sum = float;
   using Sums = Floats;
+  using Outputs = FloatOutputs;
   static constexpr int kWords = 2;
-  static constexpr int32_t kInputOffset = 0;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int half) {
     float x;
     __builtin_memcpy(&x, word, sizeof(x));
@@ -42,11 +40,10 @@ struct Bf16Product {
 };
 
 struct Int8Product {
-  using Sum = int32_t;
   using Sums = Ints;
   static constexpr int kWords = 1;
 #if defined(__AVX512VNNI__)
-  static constexpr int32_t kInputOffset = 128;  // vpdpbusd takes unsigned inputs
+  static constexpr int kInputOffset = 128;  // vpdpbusd takes unsigned inputs
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     int32_t x;
     __builtin_memcpy(&x, word, sizeof(x));
@@ -55,7 +52,7 @@ struct Int8Product {
 #elif defined(__AVX2__)
   // vpmaddubsw adds two products in 16 bits with saturation. It is exact here because both sides are within +-127:
   // with the sign moved from the input to the weight, 2 * 127 * 127 = 32258 fits. Inputs plus 128 would not.
-  static constexpr int32_t kInputOffset = 0;
+  static constexpr int kInputOffset = 0;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     int32_t bits;
     __builtin_memcpy(&bits, word, sizeof(bits));
@@ -64,7 +61,7 @@ struct Int8Product {
     return sums + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   }
 #else
-  static constexpr int32_t kInputOffset = 0;
+  static constexpr int kInputOffset = 0;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     int32_t x;
     __builtin_memcpy(&x, word, sizeof(x));
@@ -76,6 +73,7 @@ struct Int8Product {
     return sums;
   }
 #endif
+  using Outputs = Int8Outputs<kInputOffset>;
 };
 
 // Sums of R rows from `row` on and P panels from `panel` on.
@@ -107,14 +105,14 @@ inline void MultiplyTile(const Multiplication& job, int32_t row, int32_t panel) 
     }
   }
 
-  typename Product::Sum values[R * P * kPanelOutputs];
+  using Sum = typename Product::Outputs::Sum;
+  Sum values[R * P * kPanelOutputs];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) Store(values + r * P * kPanelOutputs + v * kLanes, sums[r][v]);
   }
-  Finish(job, Accumulators<typename Product::Sum>{values, P * kPanelOutputs, kPanelOutputs, row, R, panel, P,
-                                                  Product::kInputOffset});
+  Finish<P, typename Product::Outputs>(job, Accumulators<Sum>{values, P * kPanelOutputs, kPanelOutputs, row, R, panel});
 }
 
 template <class Product, int R, int P>

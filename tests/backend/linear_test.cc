@@ -1,6 +1,8 @@
 // Linear layers of the CPU backend, on every instruction set that this machine has, against the reference and, for
 // int8, against the same arithmetic in plain integers.
 
+#include "engine/linear/linear.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,7 +17,6 @@
 
 #include "engine/base/cpu_features.h"
 #include "engine/base/thread_pool.h"
-#include "engine/linear/linear.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -83,14 +84,14 @@ LinearArgs FirstRows(const PackedLinear& packed, const std::vector<float>& input
 }
 
 std::vector<float> Compute(const PackedLinear& packed, const std::vector<float>& input, int32_t rows, ThreadPool& pool,
-                       Activation activation = Activation::kNone) {
+                           Activation activation = Activation::kNone) {
   std::vector<float> output(static_cast<size_t>(rows) * packed.outputs(), std::nanf(""));
   LinearCpu(FirstRows(packed, input, rows, output, activation), pool);
   return output;
 }
 
 std::vector<float> ComputeReference(const Layer& layer, const std::vector<float>& input, int32_t rows,
-                                Activation activation = Activation::kNone) {
+                                    Activation activation = Activation::kNone) {
   const auto packed = PackLinearReference(layer.view);
   std::vector<float> output(static_cast<size_t>(rows) * layer.outputs);
   LinearReference(FirstRows(*packed, input, rows, output, activation));
@@ -107,11 +108,11 @@ std::vector<uint32_t> Bits(const std::vector<float>& values) {
 struct Shape {
   int32_t inputs, outputs, rows;
 };
-const Shape kShapes[] = {
-    {1, 1, 1},     {1, 17, 3},   {3, 2, 16},    {4, 33, 17},   {15, 16, 5},   {16, 64, 33},   {17, 65, 4},
-    {31, 31, 31},  {32, 96, 64}, {33, 100, 7},  {63, 1, 40},   {64, 48, 15},  {65, 129, 130}, {100, 7, 520},
-    {127, 80, 23}, {200, 3, 2},  {256, 256, 1}, {256, 256, 9}, {512, 1, 1},   {512, 1, 100},  {512, 500, 70},
-    {512, 96, 1},  {700, 50, 6}, {1024, 64, 6}, {2048, 40, 3}, {2048, 64, 64}};
+const Shape kShapes[] = {{1, 1, 1},      {1, 17, 3},    {3, 2, 16},     {4, 33, 17},  {15, 16, 5},   {16, 64, 33},
+                         {17, 65, 4},    {31, 31, 31},  {32, 96, 64},   {33, 100, 7}, {63, 1, 40},   {64, 48, 15},
+                         {65, 129, 130}, {100, 7, 520}, {127, 80, 23},  {200, 3, 2},  {256, 256, 1}, {256, 256, 9},
+                         {512, 1, 1},    {512, 1, 100}, {512, 500, 70}, {512, 96, 1}, {700, 50, 6},  {1024, 64, 6},
+                         {2048, 40, 3},  {2048, 64, 64}};
 
 // The greatest error in units of sum_k |x_k w_k| + |b|, which is what rounding is relative to.
 double LargestError(const Layer& layer, const std::vector<float>& input, const std::vector<float>& result,
@@ -165,8 +166,8 @@ class LinearTest : public ::testing::TestWithParam<IsaAndType> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Isas, LinearTest,
-                         Combine(kIsas, Values(ComputeType::kAuto, ComputeType::kF32, ComputeType::kBF16,
-                                               ComputeType::kInt8)),
+                         Combine(kIsas,
+                                 Values(ComputeType::kAuto, ComputeType::kF32, ComputeType::kBF16, ComputeType::kInt8)),
                          IsaAndTypeName);
 
 TEST_P(LinearTest, AgreesWithTheReference) {
@@ -241,16 +242,16 @@ TEST_P(LinearTest, ScattersPastTheRowsThatAreTakenAtOnce) {
 
 // The promise on which a translation's independence of its neighbours stands.
 TEST_P(LinearTest, ARowIsTheSameBitsAmongAnyRowsOnAnyThreads) {
-  for (const auto& [inputs, outputs] : {std::pair(40, 30), {256, 200}, {512, 512}, {2048, 96}, {300, 1}}) {
+  for (const auto& [inputs, outputs] : {std::pair(40, 30), {256, 200}, {512, 96}, {1100, 33}, {300, 1}}) {
     const Layer layer(inputs, outputs);
     const auto packed = Pack(layer);
-    constexpr int32_t kRows = 700;
+    constexpr int32_t kRows = 530;
     const auto input = RandomFloats(static_cast<size_t>(kRows) * inputs, 11);
     const auto all = Bits(Compute(*packed, input, kRows, pool_, Activation::kGelu));
-    for (int threads : {1, 2, 3, 8}) {
+    for (int threads : {1, 2, 5}) {
       ThreadPool pool(threads);
-      for (int32_t rows : {1, 2, 3, 4, 5, 7, 8, 11, 15, 16, 17, 24, 32, 33, 48, 64, 100, 257, 513}) {
-        for (int32_t first : {0, 13, kRows - rows}) {
+      for (int32_t rows : {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 100, 257, 513}) {
+        for (int32_t first : {0, 13}) {
           if (first + rows > kRows) continue;
           const std::vector<float> some(input.begin() + static_cast<size_t>(first) * inputs,
                                         input.begin() + static_cast<size_t>(first + rows) * inputs);
