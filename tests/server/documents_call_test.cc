@@ -1,0 +1,185 @@
+// TranslateDocuments: order, errors, flow control, cancellation.
+
+#include "server/documents_call.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "tests/server/test_server.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::TranslateDocumentsRequest Numbered(int number, const std::string& text) {
+  v1::TranslateDocumentsRequest request;
+  request.set_id(std::to_string(number));
+  *request.mutable_request() = RequestFor(text);
+  return request;
+}
+
+TEST(TranslateDocumentsTest, RepliesComeInTheOrderOfFinishing) {
+  TestServer server({.automatic = false});
+  server.Start();
+  grpc::ClientContext context;
+  auto stream = server.stub().TranslateDocuments(&context);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(stream->Write(Numbered(i, "text " + std::to_string(i))));
+  server.engine().WaitForAdmitted(3);
+  for (const int number : {2, 0, 1}) {
+    server.engine().Finish(number);
+    v1::TranslateDocumentsResponse reply;
+    ASSERT_TRUE(stream->Read(&reply));
+    EXPECT_EQ(reply.id(), std::to_string(number));
+    EXPECT_EQ(reply.response().text(), "TEXT " + std::to_string(number));
+    EXPECT_EQ(reply.response().segments_size(), 1);
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST(TranslateDocumentsTest, ADocumentThatFailsDoesNotEndTheStream) {
+  TestServer server;
+  server.Start();
+  grpc::ClientContext context;
+  auto stream = server.stub().TranslateDocuments(&context);
+  ASSERT_TRUE(stream->Write(Numbered(0, "")));
+  ASSERT_TRUE(stream->Write(Numbered(1, "caf\xE9")));
+  ASSERT_TRUE(stream->Write(Numbered(2, "good")));
+  stream->WritesDone();
+  std::map<std::string, v1::TranslateDocumentsResponse> replies;
+  v1::TranslateDocumentsResponse reply;
+  while (stream->Read(&reply)) replies[reply.id()] = reply;
+  EXPECT_TRUE(stream->Finish().ok());
+  ASSERT_EQ(replies.size(), 3);
+  EXPECT_EQ(replies["0"].error().code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
+  EXPECT_THAT(replies["0"].error().message(), HasSubstr("document.text is empty"));
+  EXPECT_THAT(replies["1"].error().message(), HasSubstr("request.document.text: not UTF-8 at byte 3"));
+  EXPECT_EQ(replies["2"].response().text(), "GOOD");
+}
+
+// The engine takes four documents at a time, the client sends a hundred at once: none is refused, and the server reads no
+// further than the one that it holds.
+TEST(TranslateDocumentsTest, AFullQueueSlowsTheReadingDown) {
+  constexpr int kDocuments = 100;
+  TestServer server({.automatic = false, .capacity = 4});
+  server.Start();
+  grpc::ClientContext context;
+  auto stream = server.stub().TranslateDocuments(&context);
+  std::thread writer([&stream] {
+    for (int i = 0; i < kDocuments; ++i) ASSERT_TRUE(stream->Write(Numbered(i, "document " + std::to_string(i))));
+    stream->WritesDone();
+  });
+  std::set<std::string> ids;
+  for (int i = 0; i < kDocuments; ++i) {
+    server.engine().WaitForAdmitted(std::min(i + 4, kDocuments));
+    // Documents are admitted in the order in which they were sent, and never more than the engine takes.
+    EXPECT_LE(server.engine().admitted(), i + 4);
+    EXPECT_EQ(server.engine().request(i).text, "document " + std::to_string(i));
+    server.engine().Finish(i);
+    v1::TranslateDocumentsResponse reply;
+    ASSERT_TRUE(stream->Read(&reply));
+    EXPECT_TRUE(reply.has_response()) << reply.error().message();
+    ids.insert(reply.id());
+  }
+  writer.join();
+  v1::TranslateDocumentsResponse reply;
+  EXPECT_FALSE(stream->Read(&reply));
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(ids.size(), kDocuments);
+  EXPECT_EQ(server.engine().admitted(), kDocuments);
+}
+
+// Two streams share an engine that is full with the one's documents; the other's is held and gets its turn.
+TEST(TranslateDocumentsTest, AHeldDocumentGoesInWhenAnotherStreamsFinishes) {
+  TestServer server({.automatic = false, .capacity = 1});
+  server.Start();
+  grpc::ClientContext first_context, second_context;
+  auto first = server.stub().TranslateDocuments(&first_context);
+  ASSERT_TRUE(first->Write(Numbered(1, "first")));
+  server.engine().WaitForAdmitted(1);
+  auto second = server.stub().TranslateDocuments(&second_context);
+  ASSERT_TRUE(second->Write(Numbered(2, "second")));
+  second->WritesDone();
+  server.engine().Finish(0);
+  server.engine().WaitForAdmitted(2);
+  server.engine().Finish(1);
+  v1::TranslateDocumentsResponse reply;
+  ASSERT_TRUE(second->Read(&reply));
+  EXPECT_EQ(reply.response().text(), "SECOND");
+  EXPECT_TRUE(second->Finish().ok());
+  first->WritesDone();
+  ASSERT_TRUE(first->Read(&reply));
+  EXPECT_TRUE(first->Finish().ok());
+}
+
+TEST(TranslateDocumentsTest, CancellingReachesEveryDocument) {
+  TestServer server({.automatic = false});
+  server.Start();
+  grpc::ClientContext context;
+  auto stream = server.stub().TranslateDocuments(&context);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(stream->Write(Numbered(i, "text")));
+  server.engine().WaitForAdmitted(3);
+  context.TryCancel();
+  server.engine().WaitForCancelled(3);
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST(TranslateDocumentsTest, CancellingFreesAHeldDocument) {
+  TestServer server({.automatic = false, .capacity = 1});
+  server.Start();
+  {
+    grpc::ClientContext context;
+    auto stream = server.stub().TranslateDocuments(&context);
+    ASSERT_TRUE(stream->Write(Numbered(0, "running")));
+    ASSERT_TRUE(stream->Write(Numbered(1, "held")));
+    server.engine().WaitForAdmitted(1);
+    context.TryCancel();
+    server.engine().WaitForCancelled(1);
+    stream->Finish();
+  }
+  // Were the held one still there, it would take the only place.
+  EXPECT_EQ(server.server().Drain(absl::InfiniteDuration()), 0);
+}
+
+TEST(TranslateDocumentsTest, AnEmptyStreamIsFine) {
+  TestServer server;
+  server.Start();
+  grpc::ClientContext context;
+  auto stream = server.stub().TranslateDocuments(&context);
+  stream->WritesDone();
+  v1::TranslateDocumentsResponse reply;
+  EXPECT_FALSE(stream->Read(&reply));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+// A client that sends and does not read: the server stops reading after a while rather than keep all replies.
+TEST(TranslateDocumentsTest, UnreadRepliesStopTheReading) {
+  constexpr int kDocuments = 300;
+  const std::string text(100000, 'a');
+  TestServer server;
+  server.Start();
+  grpc::ClientContext context;
+  auto stream = server.stub().TranslateDocuments(&context);
+  std::thread writer([&stream, &text] {
+    for (int i = 0; i < kDocuments; ++i) ASSERT_TRUE(stream->Write(Numbered(i, text)));
+    stream->WritesDone();
+  });
+  int replies = 0;
+  v1::TranslateDocumentsResponse reply;
+  while (stream->Read(&reply)) {
+    ++replies;
+    // What was admitted and not read by us lies in the outbox and in the connection's windows, not in their sum total.
+    EXPECT_LE(server.engine().admitted(), replies + 200);
+  }
+  writer.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(replies, kDocuments);
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,81 @@
+// An engine that a test holds in its hand: documents wait until the test lets them go on. Its callbacks come from a thread
+// of its own, as the real engine's do. Options are checked as the real engine checks them.
+//
+// A translation is the text in capitals, a segment a line.
+
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace salient {
+
+struct FakeEngineOptions {
+  std::string name = "fake";
+  std::string source_language = "en", target_language = "de";
+  bool automatic = true;  // documents finish at once, without the test's help
+  int capacity = 1000;    // documents in flight before the queue is full
+  std::vector<OperatingPoint> points;
+};
+
+class FakeEngine : public Engine {
+ public:
+  explicit FakeEngine(const FakeEngineOptions& options);
+  ~FakeEngine() override;
+
+  absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
+                                                            std::shared_ptr<TranslationListener> listener) override;
+  const ModelInfo& info() const override { return info_; }
+  EngineStatus status() const override;
+
+  // Documents are numbered in the order in which they were admitted. All of these wait until they have taken effect.
+  void WaitForAdmitted(int count);
+  void WaitForCancelled(int count);
+  void Progress(int document, int done, int total, int tokens = 0);
+  void Segment(int document, int index);
+  void Finish(int document);
+  void Fail(int document, const absl::Status& status);
+
+  int admitted() const;
+  int refused() const;
+  TranslationRequest request(int document) const;
+
+ private:
+  class Ticket;
+  struct Document {
+    TranslationRequest request;
+    std::shared_ptr<TranslationListener> listener;
+    bool done = false;
+  };
+
+  std::shared_ptr<TranslationListener> Listener(int document) const;
+  void Run();
+  void Post(std::function<void()> task);
+  void PostAndWait(std::function<void()> task);
+  void End(int document, absl::StatusOr<TranslationResult> result);  // in the engine's thread
+  void Cancel(int document);
+
+  const FakeEngineOptions options_;
+  ModelInfo info_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Document> documents_;
+  int in_flight_ = 0, refused_ = 0, cancelled_ = 0;
+  std::deque<std::function<void()>> tasks_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+// What the fake makes of a text.
+TranslationResult FakeTranslation(const TranslationRequest& request);
+TranslatedSegment FakeSegment(const TranslationRequest& request, int index);
+
+}  // namespace salient
