@@ -20,6 +20,18 @@ uint32_t ReadUnit(std::string_view bytes) {
 // As the reference implementation, which looks at no more matches than this.
 constexpr int kMaxMatches = 32;
 
+// NFKC's longest has 33 bytes. Without a bound a character of the text could become megabytes.
+constexpr size_t kMaxReplacementBytes = 256;
+
+bool AreShort(std::string_view replacements) {
+  for (size_t at = 0; at < replacements.size();) {
+    const size_t end = replacements.find('\0', at);
+    if (end - at > kMaxReplacementBytes) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
 }  // namespace
 
 size_t CharacterLength(std::string_view text) {
@@ -42,7 +54,7 @@ bool Normalizer::ReadCharsmap(std::string_view blob) {
   if (size == 0 || size % 4 != 0 || size >= blob.size() || blob.back() != '\0') return false;
   for (uint32_t i = 0; i < size; i += 4) units_.push_back(ReadUnit(blob.substr(i, 4)));
   replacements_ = blob.substr(size);
-  return true;
+  return AreShort(replacements_);
 }
 
 bool Normalizer::LongestMatch(std::string_view text, Step& step) const {

@@ -16,6 +16,7 @@ namespace salient {
 namespace {
 
 constexpr float kUnknownPenalty = 10.0f;
+constexpr size_t kMaxPieceBytes = 512;  // the time to cut a text grows with its longest match
 
 std::string BytePiece(int byte) {
   char text[8];
@@ -225,6 +226,9 @@ std::string Check(const SentencePieceModel& model) {
   int unknown = 0, bytes = 0;
   for (const ModelPiece& piece : model.pieces) {
     if (piece.text.empty()) return "a piece is empty";
+    if (piece.text.size() > kMaxPieceBytes) {
+      return absl::StrCat("a piece has ", piece.text.size(), " bytes; at most ", kMaxPieceBytes, " are possible");
+    }
     if (!seen.emplace(piece.text, 0).second) return absl::StrCat("the piece '", piece.text, "' is there twice");
     if (!(piece.score > -FLT_MAX && piece.score < FLT_MAX)) return "a piece's score is not a finite number";
     if (piece.type == PieceType::kUnknown) ++unknown;

@@ -1,5 +1,7 @@
 #include "engine/model/safetensors.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -187,7 +189,7 @@ class SafetensorsFolderTest : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = ::testing::TempDir() + "salient_safetensors_test_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+              ::testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(getpid());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directory(folder_);
   }

@@ -121,5 +121,44 @@ TEST(SentencePieceTest, OtherKindsOfModelAreRefused) {
   EXPECT_EQ(error, "its model_type is 2; only unigram (1) is supported");
 }
 
+// A serialised ModelProto of an unknown piece, some other pieces, and a character map.
+std::string ModelBytes(const std::vector<std::string>& pieces, const std::string& charsmap) {
+  const auto field = [](int number, const std::string& bytes) {
+    std::string wire(1, static_cast<char>(number << 3 | 2));
+    size_t size = bytes.size();
+    for (; size >= 0x80; size >>= 7) wire += static_cast<char>(size | 0x80);
+    return wire + static_cast<char>(size) + bytes;
+  };
+  std::string bytes = field(1, field(1, "<unk>") + "\x18\x02");
+  for (const std::string& piece : pieces) bytes += field(1, field(1, piece));
+  return bytes + field(2, "\x18\x01") + field(3, field(2, charsmap));
+}
+
+std::string ErrorOf(const std::string& model) {
+  std::string error;
+  EXPECT_EQ(SentencePiece::Parse(model, error), nullptr);
+  return error;
+}
+
+TEST(SentencePieceTest, AbsurdModelsAreRefused) {
+  std::string error;
+  EXPECT_NE(SentencePiece::Parse(ModelBytes({"a", std::string(512, 'b')}, ""), error), nullptr) << error;
+  EXPECT_EQ(ErrorOf(ModelBytes({"a", std::string(513, 'b')}, "")), "a piece has 513 bytes; at most 512 are possible");
+  EXPECT_EQ(ErrorOf(ModelBytes({""}, "")), "a piece is empty");
+  EXPECT_EQ(ErrorOf(ModelBytes({"a", "a"}, "")), "the piece 'a' is there twice");
+  EXPECT_EQ(ErrorOf("x"), "its bytes are not a sentencepiece.ModelProto");
+}
+
+TEST(SentencePieceTest, AbsurdCharacterMapsAreRefused) {
+  const std::string trie("\4\0\0\0\0\0\0\0", 8), end("\0", 1);
+  std::string error;
+  EXPECT_NE(SentencePiece::Parse(ModelBytes({"a"}, trie + std::string(256, 'x') + end), error), nullptr) << error;
+  const std::string damaged = "its normalizer_spec.precompiled_charsmap is damaged";
+  EXPECT_EQ(ErrorOf(ModelBytes({"a"}, trie + std::string(257, 'x') + end)), damaged) << "a replacement too long";
+  EXPECT_EQ(ErrorOf(ModelBytes({"a"}, trie + "x")), damaged) << "without an end";
+  EXPECT_EQ(ErrorOf(ModelBytes({"a"}, trie)), damaged) << "without replacements";
+  EXPECT_EQ(ErrorOf(ModelBytes({"a"}, "\1")), damaged) << "too short for a size";
+}
+
 }  // namespace
 }  // namespace salient

@@ -1,5 +1,7 @@
 #include "engine/text/tokenizer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +25,7 @@ constexpr SpecialTokens kSpecial;
 
 std::string TempPath(const std::string& name) {
   return ::testing::TempDir() + "salient_tokenizer_test_" +
-         ::testing::UnitTest::GetInstance()->current_test_info()->name() + "_" + name;
+         ::testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(getpid()) + "_" + name;
 }
 
 class TokenizerTest : public ::testing::Test {
