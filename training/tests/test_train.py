@@ -85,6 +85,31 @@ def test_selection_phase_moves_k_and_imitates_attention(copier):
         assert k < 0.95  # all of the attention was held at first, so k fell
 
 
+def test_supervision_phase_trains_selection_alone(copier):
+    model = new_model()
+    model.load_state_dict(copier[0].state_dict())
+    model.config.selection.key_fraction = {m: [0.4] for m in MODULES}
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    notes = train(Trainer(model, options("supervision", "--alpha", "1.0", "--k-step", "0.01")), 32)
+    assert mean(notes[-8:], "kl") < 0.9 * mean(notes[:4], "kl")
+    for name, p in model.named_parameters():
+        assert torch.equal(p, before[name]) == (".selection." not in name), name
+    # measured every fourth step: k moves by one step at each
+    moved = {m: model.config.selection.key_fraction[m][0] - 0.4 for m in MODULES}
+    assert all(0 < abs(x) < 0.081 for x in moved.values())
+
+
+@pytest.mark.parametrize("phase, matrix_groups, other_groups", [
+    ("base", 1, 1), ("supervision", 1, 0), ("selection", 1, 1), ("halting", 0, 1)])
+def test_matrices_learn_at_their_rate_and_the_rest_at_theirs(phase, matrix_groups, other_groups):
+    model = new_model()
+    model.config.selection.key_fraction = {m: [0.5] for m in MODULES}
+    trainer = Trainer(model, options(phase, "--lr", "0.001", "--matrix-lr", "0.01"))
+    train(trainer, 1)
+    rates = [o.param_groups[0]["lr"] for o in trainer.optimisers]
+    assert rates == pytest.approx([0.001] * other_groups + [0.01] * matrix_groups, rel=1e-2)
+
+
 def test_halting_phase_trains_the_heads_alone(copier):
     model, _ = copier
     model.config.selection.key_fraction = {m: [0.8] for m in MODULES}
