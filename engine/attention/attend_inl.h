@@ -22,20 +22,56 @@
 namespace salient {
 
 inline constexpr int kKeyBlock = 16;
+inline constexpr int kKeysAtOnce = 4;  // scored together, a row of memory each
 inline constexpr int kCacheLine = 64;
 
-template <typename S>
-inline void PrefetchBytes(const std::byte* p, int bytes) {
+inline void Prefetch(const std::byte* p, int bytes) {
   for (int i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(p + i);
 }
 
-template <typename S, typename T>
-inline float Dot(const float* query, const T* key, int width) {
-  typename S::F sum = S::Set(0);
-  for (int c = 0; c < width; c += S::kLanes) {
-    sum = S::MulAdd(LoadUpTo<S>(query + c, width - c), LoadUpTo<S>(key + c, width - c), sum);
+// How a head's components lie in vectors. A head of any width is taken in order, its last vector partly filled.
+template <typename S, typename T, int kWidth>
+struct HeadVectors {
+  static_assert(kWidth % (2 * S::kLanes) == 0);
+  static constexpr int kCount = kWidth / S::kLanes;
+  // 32 bits hold two bf16: a shift makes one of them an fp32 and a mask the other, with no shuffle. The query, and what
+  // is gathered, are kept in the order that this gives.
+  static constexpr bool kPaired = sizeof(T) == 2;
+
+  static void Load(const T* p, typename S::F (&v)[kCount]) {
+    if constexpr (kPaired) {
+      for (int i = 0; i < kCount; i += 2) S::LoadPairs(p + i * S::kLanes, &v[i], &v[i + 1]);
+    } else {
+      for (int i = 0; i < kCount; ++i) v[i] = S::Load(p + i * S::kLanes);
+    }
   }
-  return S::Sum(sum);
+  // The component that is kept at place i.
+  static int ComponentAt(int i) {
+    if constexpr (!kPaired) return i;
+    constexpr int kPairs = 2 * S::kLanes;
+    const int within = i % kPairs;
+    return i - within + (within < S::kLanes ? 2 * within : 2 * (within - S::kLanes) + 1);
+  }
+};
+
+// scores[j] = scale * <query, K_j> of a head, for `count` keys of a block; the query as HeadVectors keeps it.
+template <typename S, typename T, int kWidth>
+inline void ScoreBlock(const std::byte* const* keys, int count, size_t offset, const float* query, float scale,
+                       float* scores) {
+  using Head = HeadVectors<S, T, kWidth>;
+  typename S::F components[Head::kCount];
+  for (int i = 0; i < Head::kCount; ++i) components[i] = S::Load(query + i * S::kLanes);
+  for (int first = 0; first < count; first += 4) {
+    typename S::F dots[4];
+    for (int k = 0; k < 4; ++k) {
+      typename S::F key[Head::kCount];
+      Head::Load(reinterpret_cast<const T*>(keys[std::min(first + k, count - 1)] + offset), key);
+      dots[k] = S::Mul(components[0], key[0]);
+      for (int i = 1; i < Head::kCount; ++i) dots[k] = S::MulAdd(components[i], key[i], dots[k]);
+    }
+    S::Sum4(dots[0], dots[1], dots[2], dots[3], scores + first);
+    for (int k = 0; k < 4; ++k) scores[first + k] *= scale;
+  }
 }
 
 // Turns a block's scores into weights, updates the running maximum and sum, and returns 2^(m - m').
@@ -57,79 +93,131 @@ inline float SoftmaxBlock(float* scores, float& largest, float& sum) {
   return correction[0];
 }
 
-// output = output * correction + sum_j weights[j] V_j, where the j-th V is `offset` elements after keys[j].
+// output = output * correction + sum_j weights[j] V_j, all of a head; the output as HeadVectors keeps it.
 template <typename S, typename T, int kWidth>
 inline void AddValues(const std::byte* const* keys, int count, size_t offset, const float* weights, float correction,
-                      int runtime_width, float* output) {
-  const int width = kWidth > 0 ? kWidth : runtime_width;
-  constexpr int kChunks = kWidth > 0 ? kWidth / S::kLanes : 1;  // held in registers while the keys go by
-  for (int c = 0; c < width; c += kChunks * S::kLanes) {
-    typename S::F sums[kChunks];
-    for (int k = 0; k < kChunks; ++k) {
-      const int at = c + k * S::kLanes;
-      sums[k] = S::Mul(LoadUpTo<S>(output + at, width - at), S::Set(correction));
-    }
-    for (int j = 0; j < count; ++j) {
-      const T* value = reinterpret_cast<const T*>(keys[j] + offset) + c;
-      const typename S::F weight = S::Set(weights[j]);
-      for (int k = 0; k < kChunks; ++k) {
-        sums[k] = S::MulAdd(weight, LoadUpTo<S>(value + k * S::kLanes, width - c - k * S::kLanes), sums[k]);
-      }
-    }
-    for (int k = 0; k < kChunks; ++k) {
-      const int at = c + k * S::kLanes;
-      StoreUpTo<S>(output + at, sums[k], width - at);
-    }
+                      float* output) {
+  using Head = HeadVectors<S, T, kWidth>;
+  typename S::F sums[Head::kCount];
+  for (int i = 0; i < Head::kCount; ++i) sums[i] = S::Mul(S::Load(output + i * S::kLanes), S::Set(correction));
+  for (int j = 0; j < count; ++j) {
+    typename S::F value[Head::kCount];
+    Head::Load(reinterpret_cast<const T*>(keys[j] + offset), value);
+    const typename S::F weight = S::Set(weights[j]);
+    for (int i = 0; i < Head::kCount; ++i) sums[i] = S::MulAdd(weight, value[i], sums[i]);
   }
+  for (int i = 0; i < Head::kCount; ++i) S::Store(output + i * S::kLanes, sums[i]);
 }
 
+// Heads whose width is known when this is compiled.
 template <typename S, typename T, int kWidth>
+struct FixedHeads {
+  explicit FixedHeads(const AttendTask& task) : task_(task) {
+    for (int head = 0; head < task.heads; ++head) {
+      for (int i = 0; i < kWidth; ++i) {
+        query_[head][i] = task.query[head * kWidth + HeadVectors<S, T, kWidth>::ComponentAt(i)];
+        output_[head][i] = 0;
+      }
+    }
+  }
+  int width() const { return kWidth; }
+  void Score(const std::byte* const* keys, int count, int head, float scale, float* scores) const {
+    ScoreBlock<S, T, kWidth>(keys, count, head * kWidth * sizeof(T), query_[head], scale, scores);
+  }
+  void Add(const std::byte* const* keys, int count, int head, const float* weights, float correction) {
+    AddValues<S, T, kWidth>(keys, count, task_.value_offset + head * kWidth * sizeof(T), weights, correction,
+                            output_[head]);
+  }
+  void Finish(int head, float factor) const {
+    for (int i = 0; i < kWidth; ++i) {
+      task_.output[head * kWidth + HeadVectors<S, T, kWidth>::ComponentAt(i)] = output_[head][i] * factor;
+    }
+  }
+
+ private:
+  const AttendTask& task_;
+  alignas(64) float query_[kMostHeadsInTask][kWidth];
+  alignas(64) float output_[kMostHeadsInTask][kWidth];
+};
+
+// Heads of any width, in order, gathered in the task's output.
+template <typename S, typename T>
+struct AnyHeads {
+  explicit AnyHeads(const AttendTask& task) : task_(task) {
+    std::fill_n(task.output, task.heads * task.head_width, 0.0f);
+  }
+  int width() const { return task_.head_width; }
+  void Score(const std::byte* const* keys, int count, int head, float scale, float* scores) const {
+    const int first = head * width();
+    for (int j = 0; j < count; ++j) {
+      const T* key = reinterpret_cast<const T*>(keys[j]) + first;
+      typename S::F dot = S::Set(0);
+      for (int c = 0; c < width(); c += S::kLanes) {
+        dot = S::MulAdd(LoadUpTo<S>(task_.query + first + c, width() - c), LoadUpTo<S>(key + c, width() - c), dot);
+      }
+      scores[j] = S::Sum(dot) * scale;
+    }
+  }
+  void Add(const std::byte* const* keys, int count, int head, const float* weights, float correction) {
+    float* output = task_.output + head * width();
+    for (int c = 0; c < width(); c += S::kLanes) {
+      const int left = width() - c;
+      typename S::F sum = S::Mul(LoadUpTo<S>(output + c, left), S::Set(correction));
+      for (int j = 0; j < count; ++j) {
+        const T* value = reinterpret_cast<const T*>(keys[j] + task_.value_offset) + head * width() + c;
+        sum = S::MulAdd(S::Set(weights[j]), LoadUpTo<S>(value, left), sum);
+      }
+      StoreUpTo<S>(output + c, sum, left);
+    }
+  }
+  void Finish(int head, float factor) const {
+    for (int c = 0; c < width(); ++c) task_.output[head * width() + c] *= factor;
+  }
+
+ private:
+  const AttendTask& task_;
+};
+
+template <typename S, typename T, typename Heads>
 void AttendHeads(const AttendTask& task) {
-  const int width = kWidth > 0 ? kWidth : task.head_width;
-  const int head_bytes = width * static_cast<int>(sizeof(T));
-  const float scale = 1.44269504f / std::sqrt(static_cast<float>(width));
-  alignas(64) float scores[kMostHeadsInTask * kKeyBlock];
+  Heads heads(task);
+  const int head_bytes = heads.width() * static_cast<int>(sizeof(T));
+  const float scale = 1.44269504f / std::sqrt(static_cast<float>(heads.width()));
+  alignas(64) float scores[kMostHeadsInTask][kKeyBlock];
   float largest[kMostHeadsInTask], sums[kMostHeadsInTask];
   std::fill_n(largest, task.heads, -std::numeric_limits<float>::infinity());
   std::fill_n(sums, task.heads, 0.0f);
-  std::fill_n(task.output, task.heads * width, 0.0f);
 
   for (int first = 0; first < task.count; first += kKeyBlock) {
     const std::byte* const* keys = task.keys + first;
     const int count = std::min(kKeyBlock, task.count - first);
     const int next_count = std::min(kKeyBlock, task.count - first - count);
-    for (int j = 0; j < count; ++j) {
+    for (int j = 0; j < count; j += kKeysAtOnce) {
+      const int at_once = std::min(kKeysAtOnce, count - j);
       for (int head = 0; head < task.heads; ++head) {
-        PrefetchBytes<S>(keys[j] + task.value_offset + head * head_bytes, head_bytes);
-        scores[head * kKeyBlock + j] =
-            Dot<S>(task.query + head * width, reinterpret_cast<const T*>(keys[j]) + head * width, width) * scale;
+        for (int k = 0; k < at_once; ++k) Prefetch(keys[j + k] + task.value_offset + head * head_bytes, head_bytes);
+        heads.Score(keys + j, at_once, head, scale, scores[head] + j);
       }
     }
     for (int head = 0; head < task.heads; ++head) {
-      float* weights = scores + head * kKeyBlock;
-      std::fill(weights + count, weights + kKeyBlock, -std::numeric_limits<float>::infinity());
-      const float correction = SoftmaxBlock<S>(weights, largest[head], sums[head]);
-      for (int j = 0; j < next_count; ++j) PrefetchBytes<S>(keys[kKeyBlock + j] + head * head_bytes, head_bytes);
-      AddValues<S, T, kWidth>(keys, count, task.value_offset + head * head_bytes, weights, correction, width,
-                              task.output + head * width);
+      std::fill(scores[head] + count, scores[head] + kKeyBlock, -std::numeric_limits<float>::infinity());
+      const float correction = SoftmaxBlock<S>(scores[head], largest[head], sums[head]);
+      for (int j = 0; j < next_count; ++j) Prefetch(keys[kKeyBlock + j] + head * head_bytes, head_bytes);
+      heads.Add(keys, count, head, scores[head], correction);
     }
   }
-  if (task.count == 0) return;
-  for (int head = 0; head < task.heads; ++head) {
-    const float inverse = 1.0f / sums[head];
-    for (int c = 0; c < width; ++c) task.output[head * width + c] *= inverse;
-  }
+  for (int head = 0; head < task.heads; ++head) heads.Finish(head, task.count == 0 ? 0.0f : 1.0f / sums[head]);
 }
 
 template <typename S, typename T>
 void Attend(const AttendTask& task) {
   switch (task.head_width) {
     case 32:
-      return AttendHeads<S, T, 32>(task);
+      return AttendHeads<S, T, FixedHeads<S, T, 32>>(task);
     case 64:
-      return AttendHeads<S, T, 64>(task);
+      return AttendHeads<S, T, FixedHeads<S, T, 64>>(task);
     default:
-      return AttendHeads<S, T, 0>(task);
+      return AttendHeads<S, T, AnyHeads<S, T>>(task);
   }
 }
 

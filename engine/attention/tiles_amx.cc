@@ -258,6 +258,6 @@ const TileKernels kTilesAmx = {.takes = Takes,
                                .pack_f32 = nullptr,
                                .pack_bf16 = Pack,
                                .attend = AttendTile,
-                               .least_density = 0.1};
+                               .least_density = 0.07};
 
 }  // namespace salient

@@ -5,6 +5,6 @@
 
 namespace salient {
 
-const TileKernels kTilesPortable = TileTableF32<Simd>(0.5);
+const TileKernels kTilesPortable = TileTableF32<Simd>(0.9);
 
 }  // namespace salient

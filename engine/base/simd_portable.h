@@ -35,6 +35,13 @@ struct Simd {
     for (int i = 0; i < kLanes; ++i) r.v[i] = std::bit_cast<float>(static_cast<uint32_t>(p[i]) << 16);
     return r;
   }
+  // Two vectors from 2 kLanes bf16 in a row: those at even places, and those at odd ones.
+  static void LoadPairs(const uint16_t* p, F* even, F* odd) {
+    for (int i = 0; i < kLanes; ++i) {
+      even->v[i] = std::bit_cast<float>(static_cast<uint32_t>(p[2 * i]) << 16);
+      odd->v[i] = std::bit_cast<float>(static_cast<uint32_t>(p[2 * i + 1]) << 16);
+    }
+  }
   // The first n lanes, 0 < n < kLanes; the others are zero.
   template <typename T>
   static F LoadPart(const T* p, int n) {
@@ -70,6 +77,13 @@ struct Simd {
     return a;
   }
   static float Sum(F a) { return ((a.v[0] + a.v[4]) + (a.v[2] + a.v[6])) + ((a.v[1] + a.v[5]) + (a.v[3] + a.v[7])); }
+  // The sums of four vectors.
+  static void Sum4(F a, F b, F c, F d, float* sums) {
+    sums[0] = Sum(a);
+    sums[1] = Sum(b);
+    sums[2] = Sum(c);
+    sums[3] = Sum(d);
+  }
   static float Largest(F a) {
     float r = a.v[0];
     for (float v : a.v) r = v > r ? v : r;
