@@ -42,8 +42,12 @@ void ReadEnvironmentAndConfig(CLI::App& app, const std::string& prefix, UnknownK
     if (option->get_lnames().empty() || !option->get_configurable()) continue;
     option->envname(VariableName(prefix, option->get_lnames().front()));
   }
-  app.set_config("--config", "", "A TOML or INI file of these options, such as `listen = \"0.0.0.0:50051\"`")
-      ->envname(VariableName(prefix, "config"))
+  // CLI11 looks for the file before it looks at the environment, so what the environment names is made the default, and
+  // required, lest a file that is not there be passed over.
+  const char* file = std::getenv(VariableName(prefix, "config").c_str());
+  const bool is_named = file != nullptr && *file != '\0';
+  app.set_config("--config", is_named ? file : "",
+                 "A TOML or INI file of these options, its keys without the dashes: max-queue = 64", is_named)
       ->type_name("FILE");
   app.allow_config_extras(unknown == UnknownKeys::kError ? CLI::config_extras_mode::error
                                                          : CLI::config_extras_mode::ignore_all);

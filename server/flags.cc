@@ -52,6 +52,7 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
       ->type_name("DIR")
       ->required()
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->group("Models");
   app.add_option("--device", raw.device, "auto, cpu or cuda; auto takes a GPU if there is one")
       ->type_name("NAME")

@@ -189,8 +189,10 @@ class HttpPort::Impl {
     v1::TranslateDocumentRequest message;
     const auto parsed = google::protobuf::util::JsonStringToMessage(body, &message);
     if (!parsed.ok()) {
+      // After the first line protobuf draws a picture of the place, which is no use within JSON.
+      const std::string message_text(parsed.message());
       return ReplyError(absl::InvalidArgumentError(absl::StrCat("the body is not a TranslateDocumentRequest in JSON: ",
-                                                                std::string(parsed.message()))),
+                                                                message_text.substr(0, message_text.find('\n')))),
                         response);
     }
     if (translations_.fetch_add(1) >= kMaxTranslations) {

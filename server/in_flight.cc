@@ -74,8 +74,13 @@ void InFlight::OnDrain(std::weak_ptr<void> owner, std::function<void()> callback
 }
 
 bool InFlight::WaitIdle(absl::Duration timeout) {
+  const auto is_idle = [this] { return documents_.empty(); };
   std::unique_lock<std::mutex> lock(mutex_);
-  return idle_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [this] { return documents_.empty(); });
+  if (timeout == absl::InfiniteDuration()) {
+    idle_.wait(lock, is_idle);
+    return true;
+  }
+  return idle_.wait_for(lock, absl::ToChronoMilliseconds(timeout), is_idle);
 }
 
 int InFlight::CancelAll() {

@@ -1,0 +1,107 @@
+// The end of a server: nothing new is taken, nothing that was taken is lost.
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "httplib.h"
+#include "tests/server/test_server.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+
+void WaitUntilDraining(TestServer& server) {
+  while (!server.server().translator().in_flight().draining()) absl::SleepFor(absl::Milliseconds(1));
+}
+
+TEST(DrainTest, DocumentsInFlightAreFinishedAndNewOnesRefused) {
+  TestServer server({.automatic = false});
+  server.Start();
+  v1::TranslateDocumentResponse response;
+  grpc::ClientContext context;
+  std::thread caller([&] {
+    const grpc::Status status = server.stub().TranslateDocument(&context, RequestFor("text"), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  });
+  server.engine().WaitForAdmitted(1);
+  std::promise<int> cancelled;
+  std::thread drainer([&] { cancelled.set_value(server.server().Drain(absl::InfiniteDuration())); });
+  WaitUntilDraining(server);
+
+  grpc::ClientContext late_context;
+  v1::TranslateDocumentResponse late;
+  const grpc::Status status = server.stub().TranslateDocument(&late_context, RequestFor("late"), &late);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("shutting down"));
+  httplib::Client http("127.0.0.1", server.http_port());
+  EXPECT_EQ(http.Get("/readyz")->status, 503);
+  EXPECT_EQ(http.Get("/healthz")->status, 200);
+  EXPECT_EQ(http.Post("/v1/translate", R"({"document": {"text": "late"}})", "application/json")->status, 503);
+
+  server.engine().Finish(0);
+  caller.join();
+  drainer.join();
+  EXPECT_EQ(response.text(), "TEXT");
+  EXPECT_EQ(cancelled.get_future().get(), 0);
+}
+
+TEST(DrainTest, WhatTakesTooLongIsCancelledAndToldSo) {
+  TestServer server({.automatic = false});
+  server.Start();
+  std::thread caller([&] {
+    grpc::ClientContext context;
+    v1::TranslateDocumentResponse response;
+    const grpc::Status status = server.stub().TranslateDocument(&context, RequestFor("text"), &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_THAT(status.error_message(), HasSubstr("stopped before the translation was finished"));
+  });
+  server.engine().WaitForAdmitted(1);
+  EXPECT_EQ(server.server().Drain(absl::Milliseconds(10)), 1);
+  caller.join();
+}
+
+TEST(DrainTest, OpenStreamsEndOnceTheirDocumentsAreAnswered) {
+  TestServer server({.automatic = false});
+  server.Start();
+  grpc::ClientContext context;
+  auto stream = server.stub().TranslateDocuments(&context);
+  v1::TranslateDocumentsRequest request;
+  request.set_id("a");
+  *request.mutable_request() = RequestFor("text");
+  ASSERT_TRUE(stream->Write(request));
+  server.engine().WaitForAdmitted(1);
+  std::thread drainer([&server] { EXPECT_EQ(server.server().Drain(absl::InfiniteDuration()), 0); });
+  WaitUntilDraining(server);
+  server.engine().Finish(0);
+  v1::TranslateDocumentsResponse reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  EXPECT_EQ(reply.response().text(), "TEXT");
+  EXPECT_FALSE(stream->Read(&reply));
+  // The stream was not over for the client: documents it had sent might be unread.
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  drainer.join();
+}
+
+TEST(DrainTest, AnIdleServerStopsAtOnce) {
+  TestServer server;
+  server.Start();
+  EXPECT_EQ(server.server().Drain(absl::InfiniteDuration()), 0);
+  EXPECT_EQ(server.server().Drain(absl::InfiniteDuration()), 0) << "twice is no harm";
+}
+
+TEST(DrainTest, APortThatIsTakenIsAnError) {
+  TestServer first;
+  first.Start();
+  Server second({.listen = first.address(), .http = "127.0.0.1:" + std::to_string(first.http_port())});
+  EXPECT_THAT(std::string(second.StartHttp().message()), HasSubstr("--http: cannot listen on 127.0.0.1:"));
+  EXPECT_THAT(std::string(second.StartGrpc().message()), HasSubstr("--listen: cannot listen on 127.0.0.1:"));
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,156 @@
+// The server's options: from the command line, the environment and a file, in that order of precedence.
+
+#include "server/flags.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+
+ParsedServerFlags Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "salient-server");
+  return ParseServerFlags(static_cast<int>(arguments.size()), arguments.data());
+}
+
+// Sets a variable for as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& text)
+      : path_(::testing::TempDir() + "salient_flags_test_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml") {
+    std::ofstream(path_) << text;
+  }
+  ~ConfigFile() { std::filesystem::remove(path_); }
+  const char* path() const { return path_.c_str(); }
+
+ private:
+  const std::string path_;
+};
+
+TEST(ServerFlagsTest, Defaults) {
+  const ParsedServerFlags parsed = Parse({"--model", "m"});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  const ServerFlags& flags = parsed.flags;
+  EXPECT_EQ(flags.server.listen, "0.0.0.0:50051");
+  EXPECT_EQ(flags.server.http, "0.0.0.0:8080");
+  EXPECT_EQ(flags.server.max_document_bytes, 4 << 20);
+  EXPECT_EQ(flags.drain, absl::Seconds(30));
+  ASSERT_EQ(flags.models.size(), 1);
+  EXPECT_EQ(flags.models[0].model_folder, "m");
+  EXPECT_EQ(flags.models[0].device, "auto");
+  EXPECT_EQ(flags.models[0].compute, ComputeType::kAuto);
+  EXPECT_EQ(flags.models[0].kv_bytes, 1LL << 30);
+  EXPECT_EQ(flags.models[0].max_document_bytes, 4 << 20);
+}
+
+TEST(ServerFlagsTest, EveryOption) {
+  const ParsedServerFlags parsed = Parse(
+      {"--model", "a", "--model", "b", "--listen", "h:1", "--http", "off", "--device", "cpu", "--compute", "int8",
+       "--threads", "3", "--max-queue", "7", "--max-rows", "5", "--encode-tokens", "99", "--kv-memory", "2GiB",
+       "--max-document-bytes", "8MiB", "--drain-seconds", "1.5", "--ready-file", "r", "--log-level", "warn"});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  const ServerFlags& flags = parsed.flags;
+  ASSERT_EQ(flags.models.size(), 2);
+  EXPECT_EQ(flags.models[1].model_folder, "b");
+  for (const EngineOptions& options : flags.models) {
+    EXPECT_EQ(options.device, "cpu");
+    EXPECT_EQ(options.compute, ComputeType::kInt8);
+    EXPECT_EQ(options.threads, 3);
+    EXPECT_EQ(options.max_queued_documents, 7);
+    EXPECT_EQ(options.max_rows, 5);
+    EXPECT_EQ(options.encode_tokens, 99);
+    EXPECT_EQ(options.kv_bytes, 2LL << 30);
+    EXPECT_EQ(options.max_document_bytes, 8 << 20);
+  }
+  EXPECT_EQ(flags.server.listen, "h:1");
+  EXPECT_EQ(flags.server.http, "");
+  EXPECT_EQ(flags.server.max_document_bytes, 8 << 20);
+  EXPECT_EQ(flags.drain, absl::Seconds(1.5));
+  EXPECT_EQ(flags.ready_file, "r");
+  EXPECT_EQ(flags.log_level, "warn");
+}
+
+TEST(ServerFlagsTest, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
+  const ConfigFile file("model = [\"from-file\"]\nthreads = 1\nmax-rows = 1\nmax-queue = 1\nlog-level = \"error\"\n");
+  const Variable rows("SALIENT_SERVER_MAX_ROWS", "2");
+  const Variable queue("SALIENT_SERVER_MAX_QUEUE", "2");
+  const ParsedServerFlags parsed = Parse({"--config", file.path(), "--max-queue", "3"});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  ASSERT_EQ(parsed.flags.models.size(), 1);
+  EXPECT_EQ(parsed.flags.models[0].model_folder, "from-file");
+  EXPECT_EQ(parsed.flags.models[0].threads, 1);
+  EXPECT_EQ(parsed.flags.models[0].max_rows, 2);
+  EXPECT_EQ(parsed.flags.models[0].max_queued_documents, 3);
+  EXPECT_EQ(parsed.flags.log_level, "error");
+}
+
+TEST(ServerFlagsTest, SeveralModelsFromTheEnvironment) {
+  const Variable models("SALIENT_SERVER_MODEL", "a,b");
+  const ParsedServerFlags parsed = Parse({});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  EXPECT_EQ(parsed.flags.models.size(), 2);
+}
+
+TEST(ServerFlagsTest, TheFileMayBeNamedInTheEnvironment) {
+  const ConfigFile file("model = [\"m\", \"n\"]\n");
+  const Variable config("SALIENT_SERVER_CONFIG", file.path());
+  const ParsedServerFlags parsed = Parse({});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  EXPECT_EQ(parsed.flags.models.size(), 2);
+}
+
+TEST(ServerFlagsTest, Mistakes) {
+  const ConfigFile misspelt("model = [\"m\"]\nmax-qeue = 3\n");
+  const std::vector<std::vector<const char*>> mistakes = {
+      {},
+      {"--model", "m", "--device", "tpu"},
+      {"--model", "m", "--compute", "fp8"},
+      {"--model", "m", "--threads", "-1"},
+      {"--model", "m", "--max-queue", "0"},
+      {"--model", "m", "--kv-memory", "much"},
+      {"--model", "m", "--max-document-bytes", "1GiB"},
+      {"--model", "m", "--drain-seconds", "-1"},
+      {"--model", "m", "--no-such-option"},
+      {"--model", "m", "stray"},
+      {"--config", "/no/such/file", "--model", "m"},
+      {"--config", misspelt.path()},
+  };
+  for (const auto& arguments : mistakes) {
+    ::testing::internal::CaptureStderr();
+    const ParsedServerFlags parsed = Parse(arguments);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(parsed.exit_code, 2) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(said, HasSubstr("--help")) << ::testing::PrintToString(arguments);
+  }
+}
+
+TEST(ServerFlagsTest, HelpNamesEveryOption) {
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"--help"}).exit_code, 0);
+  const std::string help = ::testing::internal::GetCapturedStdout();
+  for (const char* option :
+       {"--model", "--listen", "--http", "--device", "--compute", "--threads", "--max-queue", "--max-rows",
+        "--encode-tokens", "--kv-memory", "--max-document-bytes", "--drain-seconds", "--config", "--log-level"}) {
+    EXPECT_THAT(help, HasSubstr(option));
+  }
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,178 @@
+// The HTTP port: probes, metrics, JSON.
+
+#include "server/http.h"
+
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "httplib.h"
+#include "nlohmann/json.hpp"
+#include "tests/server/test_server.h"
+
+namespace salient {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class HttpTest : public ::testing::Test {
+ protected:
+  // Fails the test rather than crash where there is no answer.
+  httplib::Response Get(const std::string& path) { return Take(httplib::Client("127.0.0.1", port()).Get(path.c_str())); }
+  httplib::Response Post(const std::string& body, const std::string& path = "/v1/translate",
+                         const char* type = "application/json") {
+    return Take(httplib::Client("127.0.0.1", port()).Post(path.c_str(), body, type));
+  }
+  int port() { return server_.http_port(); }
+
+  TestServer server_;
+
+ private:
+  static httplib::Response Take(const httplib::Result& result) {
+    EXPECT_TRUE(result) << "no answer: " << result.error();
+    return result ? *result : httplib::Response();
+  }
+};
+
+nlohmann::json Error(const httplib::Response& response) { return nlohmann::json::parse(response.body)["error"]; }
+
+TEST_F(HttpTest, BeforeTheModelsAreThere) {
+  EXPECT_EQ(Get("/healthz").status, 200);
+  EXPECT_EQ(Get("/readyz").status, 503);
+  EXPECT_EQ(Get("/metrics").status, 200);
+  const httplib::Response reply = Post(R"({"document": {"text": "text"}})");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(Error(reply)["message"], "the server is still loading its models");
+}
+
+TEST_F(HttpTest, Probes) {
+  server_.Start();
+  EXPECT_EQ(Get("/healthz").status, 200);
+  EXPECT_EQ(Get("/readyz").status, 200);
+}
+
+TEST_F(HttpTest, TranslatesJson) {
+  server_.Start();
+  const httplib::Response reply = Post(R"({"document": {"text": "größe\nzwei"}, "selection": {"policy": "RATIO", "value": 0.1}})");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const nlohmann::json json = nlohmann::json::parse(reply.body);
+  EXPECT_EQ(json["text"], "GRößE\nZWEI");
+  EXPECT_EQ(json["segments"].size(), 2);
+  EXPECT_EQ(json["report"]["attention_cost_ratio"], 0.07);
+  EXPECT_EQ(json["report"]["queue_seconds"], 0) << "zeros are told";
+  EXPECT_EQ(json["selection"]["policy"], "RATIO");
+}
+
+// What curl -d sends, which other servers take for a form.
+TEST_F(HttpTest, TheContentTypeAndTheSizeOfABodyDoNotMatter) {
+  server_.Start();
+  const nlohmann::json request = {{"document", {{"text", std::string(100000, 'a')}}}};
+  const httplib::Response reply = Post(request.dump(), "/v1/translate", "application/x-www-form-urlencoded");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(nlohmann::json::parse(reply.body)["text"], std::string(100000, 'A'));
+}
+
+TEST_F(HttpTest, ErrorsAreJson) {
+  server_.Start();
+  httplib::Response reply = Post(R"({"document": {"text": ""}})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(Error(reply)["status"], "INVALID_ARGUMENT");
+  EXPECT_EQ(Error(reply)["code"], 3);
+  EXPECT_THAT(Error(reply)["message"].get<std::string>(), HasSubstr("document.text is empty"));
+
+  reply = Post(R"({"document": {"txt": "a"}})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_THAT(Error(reply)["message"].get<std::string>(), AllOf(HasSubstr("JSON"), HasSubstr("txt"), Not(HasSubstr("\n"))));
+  EXPECT_EQ(Post("not JSON").status, 400);
+  EXPECT_EQ(Post(R"({"model": "none", "document": {"text": "a"}})").status, 404);
+  EXPECT_EQ(Post(R"({"document": {"text": "a"}})", "/v1/translate?timeout_seconds=soon").status, 400);
+
+  reply = Get("/nowhere");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_THAT(Error(reply)["message"].get<std::string>(), HasSubstr("POST /v1/translate"));
+}
+
+TEST_F(HttpTest, ListsModels) {
+  server_.Start();
+  const nlohmann::json models = nlohmann::json::parse(Get("/v1/models").body);
+  ASSERT_EQ(models["models"].size(), 1);
+  EXPECT_EQ(models["models"][0]["name"], "fake");
+  EXPECT_EQ(nlohmann::json::parse(Get("/v1/models/fake").body)["decoder_layers"], 6);
+  EXPECT_EQ(Get("/v1/models/none").status, 404);
+}
+
+TEST_F(HttpTest, ThePageNamesTheModels) {
+  server_.Start();
+  EXPECT_THAT(Get("/").body, AllOf(HasSubstr("<a href=\"/v1/models/fake\">"), HasSubstr("Writes in capitals.")));
+}
+
+TEST_F(HttpTest, MetricsCountWhatHappened) {
+  server_.Start();
+  for (int i = 0; i < 3; ++i) {
+    grpc::ClientContext context;
+    v1::TranslateDocumentResponse response;
+    ASSERT_TRUE(server_.stub().TranslateDocument(&context, RequestFor("text"), &response).ok());
+  }
+  Post(R"({"document": {"text": ""}})");
+  Post(R"({"model": "none", "document": {"text": "a"}})");
+  const std::string text = Get("/metrics").body;
+  EXPECT_THAT(text, HasSubstr("salient_requests_total{model=\"fake\",outcome=\"ok\"} 3"));
+  EXPECT_THAT(text, HasSubstr("salient_requests_total{model=\"fake\",outcome=\"invalid_argument\"} 1"));
+  EXPECT_THAT(text, HasSubstr("salient_requests_total{outcome=\"not_found\"} 1"));
+  EXPECT_THAT(text, HasSubstr("salient_source_tokens_total{model=\"fake\"} 12"));
+  EXPECT_THAT(text, HasSubstr("salient_target_tokens_total{model=\"fake\"} 12"));
+  EXPECT_THAT(text, HasSubstr("salient_requests_running{model=\"fake\"} 0"));
+  EXPECT_THAT(text, HasSubstr("salient_requests_waiting{model=\"fake\"} 0"));
+  EXPECT_THAT(text, HasSubstr("salient_kv_cache_usage_ratio{model=\"fake\"} 0"));
+  EXPECT_THAT(text, HasSubstr("salient_deadline_missed_total{model=\"fake\",stage=\"queue\"} 0"));
+  EXPECT_THAT(text, HasSubstr("salient_end_to_end_seconds_count{model=\"fake\"} 3"));
+  EXPECT_THAT(text, HasSubstr("salient_queue_seconds_bucket{model=\"fake\",le=\"0.001\"} 3"));
+  EXPECT_THAT(text, HasSubstr("salient_source_length_tokens_bucket{model=\"fake\",le=\"5\"} 3"));
+  // Each document's tokens left after layer 2.
+  EXPECT_THAT(text, HasSubstr("salient_exit_layer_bucket{model=\"fake\",le=\"1\"} 0"));
+  EXPECT_THAT(text, HasSubstr("salient_exit_layer_bucket{model=\"fake\",le=\"2\"} 12"));
+  EXPECT_THAT(text, HasSubstr("salient_exit_layer_sum{model=\"fake\"} 24"));
+  EXPECT_THAT(text, HasSubstr("salient_attention_cost_ratio_sum{model=\"fake\"} 0.21"));
+  EXPECT_THAT(text, HasSubstr("salient_keys_selected_ratio_count{model=\"fake\",module=\"cross\"} 3"));
+}
+
+TEST(MetricsTest, TheStageOfAMissedDeadline) {
+  TestServer server({.automatic = false});
+  server.Start();
+  const auto miss = [&server](int document, int progress_tokens) {
+    std::thread caller([&server] {
+      grpc::ClientContext context;
+      v1::TranslateDocumentResponse response;
+      server.stub().TranslateDocument(&context, RequestFor("text"), &response);
+    });
+    server.engine().WaitForAdmitted(document + 1);
+    if (progress_tokens >= 0) server.engine().Progress(document, 0, 1, progress_tokens);
+    server.engine().Fail(document, absl::DeadlineExceededError("late"));
+    caller.join();
+  };
+  miss(0, -1);
+  miss(1, 0);
+  miss(2, 5);
+  httplib::Client http("127.0.0.1", server.http_port());
+  const std::string text = http.Get("/metrics")->body;
+  for (const char* stage : {"queue", "encode", "decode"}) {
+    EXPECT_THAT(text, HasSubstr("salient_deadline_missed_total{model=\"fake\",stage=\"" + std::string(stage) + "\"} 1"));
+  }
+}
+
+TEST(MetricsTest, StepsAreObservedOnceTheModelIsKnown) {
+  Metrics metrics;
+  StepObserver observer;
+  observer.OnStep(3, 0.5);  // before: nothing to observe it with
+  observer.Attach(metrics.ForModel("m", 6));
+  observer.OnStep(4, 0.01);
+  EXPECT_THAT(metrics.Text(), HasSubstr("salient_batch_rows_count{model=\"m\"} 1"));
+  EXPECT_THAT(metrics.Text(), HasSubstr("salient_batch_rows_sum{model=\"m\"} 4"));
+  EXPECT_THAT(metrics.Text(), HasSubstr("salient_step_seconds_bucket{model=\"m\",le=\"0.01\"} 1"));
+}
+
+}  // namespace
+}  // namespace salient

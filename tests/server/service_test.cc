@@ -1,0 +1,171 @@
+// The RPCs about models, and the standard services beside ours: health and reflection.
+
+#include "server/service.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "server/wire.h"
+#include "tests/server/test_server.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ModelsTest, AreListed) {
+  TestServer server;
+  server.AddEngine({.name = "back", .source_language = "de", .target_language = "en"});
+  server.Start();
+  grpc::ClientContext context;
+  v1::ListModelsResponse models;
+  ASSERT_TRUE(server.stub().ListModels(&context, {}, &models).ok());
+  ASSERT_EQ(models.models_size(), 2);
+  EXPECT_EQ(models.models(0).name(), "fake");
+  EXPECT_EQ(models.models(1).source_language(), "de");
+}
+
+TEST(ModelsTest, AreDescribed) {
+  FakeEngineOptions options;
+  OperatingPoint point;
+  point.name = "fast";
+  point.bleu = 28.5;
+  point.options.depth.policy = DepthPolicy::kGeometric;
+  point.options.depth.thresholds = {0.4};
+  options.points = {point};
+  TestServer server(options);
+  server.Start();
+  grpc::ClientContext context;
+  v1::GetModelRequest request;
+  request.set_name("fake");
+  v1::Model model;
+  ASSERT_TRUE(server.stub().GetModel(&context, request, &model).ok());
+  EXPECT_EQ(model.encoder_layers(), 6);
+  EXPECT_EQ(model.parameters(), 12345678);
+  EXPECT_EQ(model.window_tokens(), 1024);
+  EXPECT_EQ(model.device(), "fake");
+  EXPECT_EQ(model.description(), "Writes in capitals.");
+  EXPECT_THAT(model.exits(), ElementsAre(1, 2, 3, 4, 5, 6));
+  // The fake has a geometric head and neither of the others.
+  EXPECT_THAT(model.depth_policies(), ElementsAre(v1::DepthControls::FULL, v1::DepthControls::FIXED,
+                                                  v1::DepthControls::GEOMETRIC, v1::DepthControls::CONFIDENCE));
+  EXPECT_THAT(model.selection_policies(),
+              ElementsAre(v1::SelectionControls::DENSE, v1::SelectionControls::LEARNED, v1::SelectionControls::RATIO,
+                          v1::SelectionControls::MASS, v1::SelectionControls::WINDOW));
+  ASSERT_EQ(model.operating_points_size(), 1);
+  EXPECT_EQ(model.operating_points(0).name(), "fast");
+  EXPECT_DOUBLE_EQ(model.operating_points(0).bleu(), 28.5);
+  EXPECT_THAT(model.operating_points(0).depth().thresholds(), ElementsAre(0.4));
+}
+
+TEST(ModelsTest, OneThatIsNotThereIsNotFound) {
+  TestServer server;
+  server.Start();
+  grpc::ClientContext context;
+  v1::GetModelRequest request;
+  request.set_name("none");
+  v1::Model model;
+  const grpc::Status status = server.stub().GetModel(&context, request, &model);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("this server has fake (en to de)"));
+}
+
+TEST(ModelsTest, TwoOfOneNameAreRefused) {
+  TestServer server;
+  const absl::Status status = server.server().AddModel(std::make_unique<FakeEngine>(FakeEngineOptions{}),
+                                                       {.model_folder = "models/other"}, nullptr);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("models/other"));
+}
+
+// A unary call by name, with bytes for messages: what grpcurl and health probes do.
+grpc::Status CallByName(TestServer& server, const std::string& method, const std::string& request, std::string* reply) {
+  grpc::GenericStub stub(server.channel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  grpc::Slice slice(request);
+  auto call = stub.PrepareUnaryCall(&context, method, grpc::ByteBuffer(&slice, 1), &queue);
+  call->StartCall();
+  grpc::ByteBuffer bytes;
+  grpc::Status status;
+  call->Finish(&bytes, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  std::vector<grpc::Slice> slices;
+  if (status.ok() && bytes.Dump(&slices).ok()) {
+    for (const grpc::Slice& part : slices) reply->append(reinterpret_cast<const char*>(part.begin()), part.size());
+  }
+  return status;
+}
+
+TEST(HealthTest, ServesForTheServerAndTheService) {
+  TestServer server;
+  server.Start();
+  // HealthCheckRequest{service} and HealthCheckResponse{status}; SERVING is 1.
+  for (const std::string& service : {std::string(), std::string("salient.v1.Translation")}) {
+    const std::string request =
+        service.empty() ? "" : std::string("\x0A") + static_cast<char>(service.size()) + service;
+    std::string reply;
+    ASSERT_TRUE(CallByName(server, "/grpc.health.v1.Health/Check", request, &reply).ok());
+    EXPECT_EQ(reply, "\x08\x01");
+  }
+}
+
+TEST(ReflectionTest, NamesTheService) {
+  TestServer server;
+  server.Start();
+  grpc::GenericStub stub(server.channel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  void* tag = nullptr;
+  bool ok = false;
+  auto call = stub.PrepareCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  call->StartCall(nullptr);
+  queue.Next(&tag, &ok);
+  // ServerReflectionRequest{list_services: "*"}, field 7.
+  const grpc::Slice request("\x3A\x01*");
+  call->Write(grpc::ByteBuffer(&request, 1), nullptr);
+  queue.Next(&tag, &ok);
+  grpc::ByteBuffer bytes;
+  call->Read(&bytes, nullptr);
+  queue.Next(&tag, &ok);
+  ASSERT_TRUE(ok);
+  std::vector<grpc::Slice> slices;
+  ASSERT_TRUE(bytes.Dump(&slices).ok());
+  std::string reply;
+  for (const grpc::Slice& part : slices) reply.append(reinterpret_cast<const char*>(part.begin()), part.size());
+  EXPECT_THAT(reply, HasSubstr("salient.v1.Translation"));
+  EXPECT_THAT(reply, HasSubstr("grpc.health.v1.Health"));
+  context.TryCancel();
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  queue.Next(&tag, &ok);
+}
+
+TEST(WireTest, BytesThatAreNoMessageSayWhichMessageWasMeant) {
+  TestServer server;
+  server.Start();
+  std::string reply;
+  const grpc::Status status =
+      CallByName(server, "/salient.v1.Translation/TranslateDocument", std::string("\x0A\xFF\xFF\xFF", 4), &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(),
+            "the request's 4 bytes are not a salient.v1.TranslateDocumentRequest; was it cut off or made from another "
+            ".proto?");
+}
+
+TEST(WireTest, MessagesSurviveTheWay) {
+  v1::TranslateDocumentRequest request = RequestFor("Größe \xF0\x9F\x98\x80");
+  request.set_model("m");
+  v1::TranslateDocumentRequest copy;
+  ASSERT_TRUE(ParseMessage(SerializeMessage(request), &copy).ok());
+  EXPECT_EQ(copy.SerializeAsString(), request.SerializeAsString());
+}
+
+}  // namespace
+}  // namespace salient
