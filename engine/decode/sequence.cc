@@ -5,11 +5,13 @@
 
 namespace salient {
 
+int32_t Sequence::LengthLimit(const Piece& piece, const ResolvedOptions& options) {
+  return static_cast<int32_t>(options.max_length_ratio * piece.tokens) + kSegmentSlack;
+}
+
 int64_t Sequence::MaxSteps(const Window& window, const ResolvedOptions& options) {
   int64_t steps = 0;
-  for (const Piece& piece : window.pieces) {
-    steps += static_cast<int64_t>(options.max_length_ratio * piece.tokens) + kSegmentSlack + 1;
-  }
+  for (const Piece& piece : window.pieces) steps += LengthLimit(piece, options) + 1;  // and what closes it
   return steps;
 }
 
@@ -75,10 +77,6 @@ void Sequence::TakePages() {
     self_pages_.data()[taken_self_.size()] = self_store_.Take();
     taken_self_.push_back(self_pages_.data()[taken_self_.size()]);
   }
-}
-
-int32_t Sequence::LengthLimit(int32_t piece) const {
-  return static_cast<int32_t>(options_.max_length_ratio * window_.pieces[piece].tokens) + kSegmentSlack;
 }
 
 TokenConstraint Sequence::ConstraintOf(const Hypothesis& hypothesis) const {

@@ -56,6 +56,7 @@ class Sequence {
   Sequence& operator=(const Sequence&) = delete;
 
   // What a window needs at most: known before it starts, so that admission can wait for it.
+  static int32_t LengthLimit(const Piece& piece, const ResolvedOptions& options);  // target tokens of a segment
   static int64_t MaxSteps(const Window& window, const ResolvedOptions& options);
   static int32_t SelfPages(const Window& window, const ResolvedOptions& options);
   static int32_t CrossPages(const Window& window);
@@ -109,7 +110,7 @@ class Sequence {
   };
 
   TokenConstraint ConstraintOf(const Hypothesis& hypothesis) const;
-  int32_t LengthLimit(int32_t piece) const;
+  int32_t LengthLimit(int32_t piece) const { return LengthLimit(window_.pieces[piece], options_); }
   void TakePages();
   Hypothesis Extend(const Hypothesis& parent, const Choice& choice, int32_t exit_at) const;
   std::vector<DecodedPiece> PiecesOf(const Hypothesis& hypothesis) const;

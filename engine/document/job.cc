@@ -45,6 +45,14 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   job->deadline_ = request.deadline;
   job->document_ = *std::move(document);
   job->windows_ = MakeWindows(job->document_, tokenizer, config.tokens, config.window);
+  // The prefix is forced into the first segment, whose room is bounded like any other's.
+  const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
+  if (!job->windows_.empty() && prefix > Sequence::LengthLimit(job->windows_[0].pieces[0], job->options_)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "search.prefix has ", prefix, " tokens; the first segment may have at most ",
+        Sequence::LengthLimit(job->windows_[0].pieces[0], job->options_),
+        ": shorten it, or raise search.max_length_ratio"));
+  }
   job->sequences_.resize(job->windows_.size());
   job->settled_.resize(job->windows_.size(), 0);
   job->alternatives_.resize(job->windows_.size());

@@ -133,6 +133,16 @@ TEST_P(EngineTest, APrefixIsHowTheTranslationBegins) {
   EXPECT_EQ(result->text.rfind("Das alte Haus", 0), 0u) << result->text;
 }
 
+TEST_P(EngineTest, APrefixBeyondTheFirstSegmentsRoomIsRefused) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  TranslationRequest request{.text = "The old house."};
+  for (int i = 0; i < 100; ++i) request.options.search.prefix += "Das alte Haus steht am Fluss. ";
+  const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(result.status().message(), HasSubstr("search.prefix"));
+}
+
 TEST_P(EngineTest, ATraceTellsExitAndProbabilityOfEveryToken) {
   const std::unique_ptr<Engine> engine = Make(Options());
   ASSERT_NE(engine, nullptr);
