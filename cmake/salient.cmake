@@ -3,7 +3,7 @@
 
 set(SALIENT_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough
     -Wno-missing-field-initializers  # designated initialisers leave defaults out on purpose
-    -Wno-maybe-uninitialized         # GCC 12 is wrong about defaulted strings in designated initialisers
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # GCC 12 is wrong about defaulted strings in designated initialisers
     -Werror)
 
 function(salient_configure target)
