@@ -52,6 +52,7 @@ bool Normalizer::ReadCharsmap(std::string_view blob) {
   const uint32_t size = ReadUnit(blob);
   blob.remove_prefix(4);
   if (size == 0 || size % 4 != 0 || size >= blob.size() || blob.back() != '\0') return false;
+  units_.reserve(size / 4);
   for (uint32_t i = 0; i < size; i += 4) units_.push_back(ReadUnit(blob.substr(i, 4)));
   replacements_ = blob.substr(size);
   return AreShort(replacements_);

@@ -210,10 +210,8 @@ std::string UnigramModel::Decode(const std::vector<int>& tokens) const {
 }
 
 bool IsBytePiece(const std::string& text) {
-  for (int byte = 0; byte < 256; ++byte) {
-    if (text == BytePiece(byte)) return true;
-  }
-  return false;
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  return text.size() == 6 && text.starts_with("<0x") && is_digit(text[3]) && is_digit(text[4]) && text[5] == '>';
 }
 
 // Empty, or why the model cannot be run.
