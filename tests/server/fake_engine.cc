@@ -110,7 +110,11 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> FakeEngine::Submit(Translatio
   }
   changed_.notify_all();
   if (options_.automatic) {
-    Post([this, index] { End(index, FakeTranslation(this->request(index))); });
+    Post([this, index] {
+      TranslationResult result = FakeTranslation(this->request(index));
+      for (const TranslatedSegment& segment : result.segments) Listener(index)->OnSegment(segment);
+      End(index, std::move(result));
+    });
   }
   return std::make_shared<Ticket>(*this, index);
 }
@@ -119,8 +123,7 @@ EngineStatus FakeEngine::status() const {
   std::lock_guard<std::mutex> lock(mutex_);
   EngineStatus status;
   status.documents_running = in_flight_;
-  // Only a full engine makes documents wait.
-  status.documents_waiting = in_flight_ >= options_.capacity ? 256 : 0;
+  status.documents_waiting = in_flight_ >= options_.capacity ? kMaxQueued : 0;
   status.kv_bytes_used = in_flight_;
   status.kv_bytes_total = options_.capacity;
   return status;

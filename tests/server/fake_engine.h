@@ -28,6 +28,9 @@ struct FakeEngineOptions {
 
 class FakeEngine : public Engine {
  public:
+  // As many documents wait as soon as the engine is full.
+  static constexpr int kMaxQueued = 1;
+
   explicit FakeEngine(const FakeEngineOptions& options);
   ~FakeEngine() override;
 

@@ -27,7 +27,7 @@ class TestServer {
   FakeEngine* AddEngine(const FakeEngineOptions& options) {
     auto engine = std::make_unique<FakeEngine>(options);
     FakeEngine* const pointer = engine.get();
-    EXPECT_TRUE(server_.AddModel(std::move(engine), {}, nullptr).ok());
+    EXPECT_TRUE(server_.AddModel(std::move(engine), {.max_queued_documents = FakeEngine::kMaxQueued}, nullptr).ok());
     return pointer;
   }
 

@@ -1,0 +1,110 @@
+// Both programs as they are delivered, with the real engine and a tiny model of random weights.
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
+#include "tests/client/process.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kDocument[] =
+    "The old house stands at the river. She opened the window.\n\nThree birds sat on the roof. The water was cold.\n";
+
+class EndToEndTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(std::filesystem::exists(std::string(SALIENT_TINY_MODELS) + "/base/config.json"));
+    server_ = std::make_unique<Process>(std::vector<std::string>{
+        SALIENT_SERVER_PROGRAM, "--model", std::string(SALIENT_TINY_MODELS) + "/base", "--listen", "127.0.0.1:0", "--http",
+        "127.0.0.1:0", "--threads", "1", "--ready-file", folder_ / "ready"});
+    while (ReadFile(folder_ / "ready").empty()) {
+      ASSERT_FALSE(server_->HasEnded()) << server_->err();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    address_ = nlohmann::json::parse(ReadFile(folder_ / "ready"))["grpc"];
+  }
+
+  ProcessResult Translate(const std::string& text, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {SALIENT_PROGRAM, "translate", "--server", address_, "--report", "json"});
+    return RunProgram(arguments, text);
+  }
+
+  nlohmann::json Report(const std::string& text, const std::vector<std::string>& arguments) {
+    const ProcessResult result = Translate(text, arguments);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    return nlohmann::json::parse(result.out);
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Process> server_;
+  std::string address_;
+};
+
+TEST_F(EndToEndTest, ThreeWaysToTranslateADocument) {
+  const nlohmann::json dense = Report(kDocument, {"--selection", "dense", "--exit", "full"});
+  EXPECT_EQ(dense["segments_in"], 4);
+  EXPECT_EQ(dense["segments_out"], 4);
+  EXPECT_EQ(dense["attention_cost_ratio"], 1);
+  EXPECT_EQ(dense["mean_exit"], dense["exit_histogram"].size());
+
+  const nlohmann::json sparse = Report(kDocument, {"--selection", "ratio:0.1", "--min-keys", "1"});
+  EXPECT_LT(sparse["keys_selected_ratio"]["cross"], 0.5);
+  EXPECT_LT(sparse["attention_cost_ratio"], 1);
+
+  const nlohmann::json early = Report(kDocument, {"--selection", "ratio:0.1", "--exit", "fixed:1"});
+  EXPECT_EQ(early["mean_exit"], 1);
+  EXPECT_LT(early["decoder_flops"], early["decoder_flops_full_depth"]);
+  EXPECT_EQ(early["exit_histogram"][0], early["target_tokens"]);
+}
+
+TEST_F(EndToEndTest, ManyDocumentsAtOnceGiveWhatEachGivesAlone) {
+  std::vector<std::string> arguments = {"--selection", "ratio:0.3", "--exit", "geometric:0.4"};
+  std::vector<std::string> alone, files;
+  for (int i = 0; i < 12; ++i) {
+    std::string text;
+    for (int k = 0; k <= i; ++k) text += "The old house number " + std::to_string(i * k) + " stands at the river.\n";
+    alone.push_back(Report(text, arguments)["text"]);
+    files.push_back(folder_ / std::to_string(i));
+    WriteFile(files.back(), text);
+  }
+  std::vector<std::string> all = files;
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  all.insert(all.end(), {"--parallel", "12", "--out", folder_ / "out"});
+  ASSERT_EQ(Translate("", all).exit_status, 0);
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(ReadFile(folder_ / ("out/" + std::to_string(i))), alone[i]);
+}
+
+TEST_F(EndToEndTest, ErrorsNameTheField) {
+  EXPECT_THAT(Translate(kDocument, {"--selection", "ratio:2"}).err, HasSubstr("selection.value"));
+  EXPECT_THAT(Translate(kDocument, {"--beam", "-1"}).err, HasSubstr("search.beam"));
+  EXPECT_THAT(Translate(kDocument, {"--exit", "fixed:9"}).err, HasSubstr("depth.fixed_exit"));
+  EXPECT_THAT(Translate(kDocument, {"--operating-point", "fast"}).err, HasSubstr("operating_point"));
+  EXPECT_THAT(Translate(std::string(5 << 20, 'a'), {}).err, HasSubstr("document.text: 5242880 bytes"));
+}
+
+TEST_F(EndToEndTest, SigtermDrains) {
+  server_->Signal(SIGTERM);
+  const ProcessResult result = server_->Wait();
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_THAT(result.err, HasSubstr("draining 0 documents"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
+}
+
+TEST(ServerProgramTest, AFolderThatIsNoModelIsSaid) {
+  const TempFolder folder;
+  const ProcessResult result =
+      RunProgram({SALIENT_SERVER_PROGRAM, "--model", folder.path(), "--listen", "127.0.0.1:0", "--http", "off"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr(folder.path()));
+  EXPECT_THAT(result.err, HasSubstr("config.json"));
+}
+
+}  // namespace
+}  // namespace salient

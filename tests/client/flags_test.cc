@@ -1,0 +1,123 @@
+#include "client/flags.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+
+namespace salient {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ParsedClientFlags Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "salient");
+  return ParseClientFlags(static_cast<int>(arguments.size()), arguments.data());
+}
+
+// What a refused command line is answered with.
+std::string Mistake(const std::vector<const char*>& arguments) {
+  ::testing::internal::CaptureStderr();
+  const ParsedClientFlags parsed = Parse(arguments);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(parsed.exit_code, 2) << ::testing::PrintToString(arguments);
+  return said;
+}
+
+TEST(ClientFlagsTest, ControlsThatAreNotTypedStayUnset) {
+  const ParsedClientFlags parsed = Parse({"translate", "a.txt"});
+  ASSERT_TRUE(parsed.translate.has_value());
+  const TranslateFlags& flags = *parsed.translate;
+  EXPECT_THAT(flags.files, ElementsAre("a.txt"));
+  EXPECT_EQ(flags.connection.server, "localhost:50051");
+  EXPECT_FALSE(flags.request.has_selection());
+  EXPECT_FALSE(flags.request.has_depth());
+  EXPECT_FALSE(flags.request.search().has_beam());
+  EXPECT_EQ(flags.request.setting_case(), v1::TranslateDocumentRequest::SETTING_NOT_SET);
+  EXPECT_EQ(flags.request.document().segmentation(), v1::SEGMENTATION_UNSPECIFIED);
+  EXPECT_EQ(flags.report, ReportFormat::kTable);
+}
+
+TEST(ClientFlagsTest, EveryOption) {
+  const ParsedClientFlags parsed =
+      Parse({"translate", "a", "b", "--server", "h:1", "--from", "en", "--to", "de", "--model", "m", "--selection",
+             "ratio:0.05", "--min-keys", "4", "--exit", "geometric:0.4", "--min-exit", "2", "--max-exit", "5", "--beam",
+             "4", "--length-penalty", "0.6", "--max-length-ratio", "2", "--n-best", "3", "--prefix", "Der", "--lines",
+             "--out", "dir/", "--report", "json", "--timeout", "9", "--parallel", "2", "--trace", "--quiet"});
+  ASSERT_TRUE(parsed.translate.has_value());
+  const TranslateFlags& flags = *parsed.translate;
+  const v1::TranslateDocumentRequest& request = flags.request;
+  EXPECT_THAT(flags.files, ElementsAre("a", "b"));
+  EXPECT_EQ(flags.connection.server, "h:1");
+  EXPECT_EQ(request.source_language(), "en");
+  EXPECT_EQ(request.target_language(), "de");
+  EXPECT_EQ(request.model(), "m");
+  EXPECT_EQ(request.selection().policy(), v1::SelectionControls::RATIO);
+  EXPECT_EQ(request.selection().min_keys(), 4);
+  EXPECT_EQ(request.depth().policy(), v1::DepthControls::GEOMETRIC);
+  EXPECT_EQ(request.depth().min_exit(), 2);
+  EXPECT_EQ(request.depth().max_exit(), 5);
+  EXPECT_EQ(request.search().beam(), 4);
+  EXPECT_EQ(request.search().length_penalty(), 0.6);
+  EXPECT_EQ(request.search().max_length_ratio(), 2);
+  EXPECT_EQ(request.search().n_best(), 3);
+  EXPECT_EQ(request.search().prefix(), "Der");
+  EXPECT_EQ(request.document().segmentation(), v1::SEGMENTATION_LINES);
+  EXPECT_TRUE(request.trace());
+  EXPECT_EQ(flags.out, "dir/");
+  EXPECT_EQ(flags.report, ReportFormat::kJson);
+  EXPECT_EQ(flags.timeout_seconds, 9);
+  EXPECT_EQ(flags.parallel, 2);
+  EXPECT_TRUE(flags.quiet);
+}
+
+TEST(ClientFlagsTest, Settings) {
+  EXPECT_EQ(Parse({"translate", "--operating-point", "fast"}).translate->request.operating_point(), "fast");
+  EXPECT_EQ(Parse({"translate", "--latency", "2.5"}).translate->request.latency_target_seconds(), 2.5);
+  EXPECT_THAT(Mistake({"translate", "--operating-point", "fast", "--latency", "1"}), HasSubstr("excludes"));
+}
+
+TEST(ClientFlagsTest, NoFileIsStandardInput) { EXPECT_THAT(Parse({"translate"}).translate->files, ElementsAre("-")); }
+
+TEST(ClientFlagsTest, NegativeNumbersReachTheServer) {
+  EXPECT_EQ(Parse({"translate", "--beam", "-1"}).translate->request.search().beam(), -1);
+}
+
+TEST(ClientFlagsTest, TheEnvironment) {
+  setenv("SALIENT_SERVER", "elsewhere:1", 1);
+  setenv("SALIENT_EXIT", "fixed:2", 1);
+  EXPECT_EQ(Parse({"translate"}).translate->connection.server, "elsewhere:1");
+  EXPECT_EQ(Parse({"models"}).models->connection.server, "elsewhere:1");
+  EXPECT_EQ(Parse({"translate"}).translate->request.depth().fixed_exit(), 2);
+  EXPECT_EQ(Parse({"translate", "--server", "here:2"}).translate->connection.server, "here:2");
+  unsetenv("SALIENT_SERVER");
+  unsetenv("SALIENT_EXIT");
+}
+
+TEST(ClientFlagsTest, Mistakes) {
+  EXPECT_THAT(Mistake({"translate", "--selection", "sparse"}), HasSubstr("--selection: 'sparse' is not dense, learned"));
+  EXPECT_THAT(Mistake({"translate", "--exit", "fixed"}), HasSubstr("fixed:3"));
+  EXPECT_THAT(Mistake({"translate", "--format", "html"}), AllOf(HasSubstr("'html' is not supported"), HasSubstr("text")));
+  EXPECT_THAT(Mistake({"translate", "--n-best", "2"}), HasSubstr("--report json"));
+  EXPECT_THAT(Mistake({"translate", "--trace"}), HasSubstr("--report json"));
+  EXPECT_THAT(Mistake({"translate", "--no-such"}), HasSubstr("--help"));
+  EXPECT_THAT(Mistake({"translte"}), AllOf(HasSubstr("no command 'translte'"), HasSubstr("salient translate FILE")));
+  EXPECT_THAT(Mistake({}), HasSubstr("salient translate FILE"));
+}
+
+TEST(ClientFlagsTest, Help) {
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"--help"}).exit_code, 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), AllOf(HasSubstr("translate"), HasSubstr("models"), Not(HasSubstr("tune"))));
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"translate", "--help"}).exit_code, 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              AllOf(HasSubstr("--selection"), HasSubstr("--exit"), HasSubstr("--operating-point"), HasSubstr("--report")));
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,100 @@
+// Programs as a user runs them: arguments and standard input in; exit status, output and errors out.
+
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+extern char** environ;
+
+namespace salient {
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+// A folder that is empty at first and gone with the object.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = ::testing::TempDir() + "salient_XXXXXX";
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+struct ProcessResult {
+  int exit_status = -1;
+  std::string out, err;
+};
+
+class Process {
+ public:
+  explicit Process(const std::vector<std::string>& arguments, const std::string& input = "") {
+    WriteFile(folder_ / "in", input);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, (folder_ / "in").c_str(), O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "out").c_str(), O_WRONLY | O_CREAT, 0600);
+    posix_spawn_file_actions_addopen(&actions, 2, (folder_ / "err").c_str(), O_WRONLY | O_CREAT, 0600);
+    std::vector<char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    EXPECT_EQ(posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ), 0) << arguments[0];
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  ~Process() {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);
+    Wait();
+  }
+
+  void Signal(int number) { kill(pid_, number); }
+
+  bool HasEnded() const {
+    siginfo_t info = {};
+    return waitid(P_PID, pid_, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  }
+
+  ProcessResult Wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return {.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            .out = ReadFile(folder_ / "out"),
+            .err = err()};
+  }
+
+  std::string err() const { return ReadFile(folder_ / "err"); }
+
+ private:
+  TempFolder folder_;
+  pid_t pid_ = 0;
+};
+
+inline ProcessResult RunProgram(const std::vector<std::string>& arguments, const std::string& input = "") {
+  return Process(arguments, input).Wait();
+}
+
+}  // namespace salient

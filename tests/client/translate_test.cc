@@ -1,0 +1,189 @@
+// The program `salient` against a server whose engine is the test's: what it prints where, and how it exits.
+
+#include "client/translate.h"
+
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
+#include "tests/client/process.h"
+#include "tests/server/test_server.h"
+
+namespace salient {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class TranslateTest : public ::testing::Test {
+ protected:
+  TranslateTest() { server_.Start(); }
+
+  ProcessResult Salient(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), SALIENT_PROGRAM);
+    arguments.push_back("--server");
+    arguments.push_back(server_.address());
+    return RunProgram(arguments, input);
+  }
+
+  std::string File(const std::string& name, const std::string& text) {
+    WriteFile(folder_ / name, text);
+    return folder_ / name;
+  }
+
+  TempFolder folder_;
+  TestServer server_;
+};
+
+TEST_F(TranslateTest, StandardInputToStandardOutput) {
+  const ProcessResult result = Salient({"translate"}, "one\ntwo\n");
+  EXPECT_EQ(result.exit_status, 0) << result.err;
+  EXPECT_EQ(result.out, "ONE\nTWO\n");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("model fake"), HasSubstr("standard input")));
+}
+
+TEST_F(TranslateTest, FilesInTheirOrder) {
+  const ProcessResult result = Salient({"translate", File("a", "a\n"), File("b", "b\n"), File("c", "c\n"), "--quiet"});
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_EQ(result.out, "A\nB\nC\n");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(TranslateTest, IntoAFileAndIntoAFolder) {
+  const std::string a = File("a.txt", "a"), b = File("b.txt", "b");
+  EXPECT_EQ(Salient({"translate", a, "--out", folder_ / "de.txt"}).out, "");
+  EXPECT_EQ(ReadFile(folder_ / "de.txt"), "A");
+  EXPECT_EQ(Salient({"translate", a, b, "--out", folder_ / "de"}).exit_status, 0);
+  EXPECT_EQ(ReadFile(folder_ / "de/a.txt"), "A");
+  EXPECT_EQ(ReadFile(folder_ / "de/b.txt"), "B");
+}
+
+TEST_F(TranslateTest, AJsonObjectADocument) {
+  const ProcessResult result = Salient({"translate", File("a", "a\nb"), "--report", "json", "--selection", "ratio:0.05"});
+  EXPECT_EQ(result.exit_status, 0);
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["text"], "A\nB");
+  EXPECT_EQ(json["target_tokens"], 3);
+  EXPECT_EQ(json["segments_in"], 2);
+  EXPECT_EQ(json["segments_out"], 2);
+  EXPECT_EQ(json["selection"]["policy"], "RATIO");
+  EXPECT_EQ(json["exit_histogram"][1], 3);
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(TranslateTest, WithAFileTheJsonHoldsNoText) {
+  const ProcessResult result = Salient({"translate", File("a", "a"), "--report", "json", "--out", folder_ / "b"});
+  EXPECT_FALSE(nlohmann::json::parse(result.out).contains("text"));
+  EXPECT_EQ(ReadFile(folder_ / "b"), "A");
+}
+
+TEST_F(TranslateTest, OneFailureLosesNoOtherDocument) {
+  const ProcessResult result =
+      Salient({"translate", File("a", "a"), folder_ / "none", File("bad", "\xFF"), File("b", "b"), "--report", "json"});
+  EXPECT_EQ(result.exit_status, 1);
+  std::istringstream lines(result.out);
+  std::vector<nlohmann::json> objects;
+  for (std::string line; std::getline(lines, line);) objects.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(objects.size(), 4);
+  EXPECT_EQ(objects[0]["text"], "A");
+  EXPECT_EQ(objects[1]["error"]["code"], "NOT_FOUND");
+  EXPECT_EQ(objects[2]["error"]["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ(objects[3]["text"], "B");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("none: cannot be read"), HasSubstr("bad: is not UTF-8 at byte 0")));
+}
+
+TEST_F(TranslateTest, TheServersErrorsAreShownAsTheyAre) {
+  const ProcessResult result = Salient({"translate", "--selection", "ratio:2"}, "text");
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, AllOf(StartsWith("salient: standard input: "), HasSubstr("selection.value")));
+  EXPECT_THAT(Salient({"translate", "--model", "none"}, "text").err, HasSubstr("this server has fake (en to de)"));
+}
+
+TEST_F(TranslateTest, Models) {
+  const ProcessResult table = Salient({"models"});
+  EXPECT_EQ(table.exit_status, 0);
+  EXPECT_THAT(table.out, AllOf(HasSubstr("fake"), HasSubstr("en > de"), HasSubstr("Writes in capitals.")));
+  const auto json = nlohmann::json::parse(Salient({"models", "--report", "json"}).out);
+  EXPECT_EQ(json["name"], "fake");
+  EXPECT_EQ(json["parameters"], 12345678);
+}
+
+TEST(ConnectionTest, NoServerIsSaidWithTheRemedy) {
+  const ProcessResult result =
+      RunProgram({SALIENT_PROGRAM, "translate", "--server", "localhost:1"}, "text");
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_EQ(result.err,
+            "salient: cannot reach a server at localhost:1: start one with `salient-server --model DIR`, or name another "
+            "with --server HOST:PORT\n");
+}
+
+// In this process, where the engine can be held.
+class HeldTranslateTest : public ::testing::Test {
+ protected:
+  int Run(TestServer& server, TranslateFlags flags) {
+    flags.connection.server = server.address();
+    flags.files = {input_};
+    WriteFile(input_, "one\ntwo");
+    return RunTranslate(flags, out_, err_, /*err_is_terminal=*/false);
+  }
+
+  TempFolder folder_;
+  const std::string input_ = folder_ / "input";
+  std::ostringstream out_, err_;
+};
+
+TEST_F(HeldTranslateTest, AReplyThatLacksSegmentsIsNoSuccess) {
+  TestServer server({.automatic = false});
+  server.Start();
+  int exit_status = 0;
+  std::thread run([&] { exit_status = Run(server, {}); });
+  server.engine().WaitForAdmitted(1);
+  server.engine().Segment(0, 0);
+  server.engine().Finish(0);  // without segment 1
+  run.join();
+  EXPECT_EQ(exit_status, 1);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_THAT(err_.str(), HasSubstr("incomplete"));
+}
+
+TEST_F(HeldTranslateTest, ATimeoutIsAnError) {
+  TestServer server({.automatic = false});
+  server.Start();
+  TranslateFlags flags;
+  flags.timeout_seconds = 0.2;
+  EXPECT_EQ(Run(server, flags), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("not finished within --timeout"));
+  server.engine().WaitForCancelled(1);
+}
+
+TEST_F(HeldTranslateTest, AFullQueueIsWaitedFor) {
+  TestServer server({.automatic = false, .capacity = 1});
+  server.Start();
+  grpc::ClientContext context;
+  auto other = server.stub().StreamTranslateDocument(&context, RequestFor("other"));
+  server.engine().WaitForAdmitted(1);
+  int exit_status = 1;
+  std::thread run([&] { exit_status = Run(server, {}); });
+  while (server.engine().refused() == 0) std::this_thread::yield();
+  server.engine().Finish(0);
+  server.engine().WaitForAdmitted(2);
+  server.engine().Segment(1, 0);
+  server.engine().Segment(1, 1);
+  server.engine().Finish(1);
+  run.join();
+  EXPECT_EQ(exit_status, 0) << err_.str();
+  EXPECT_EQ(out_.str(), "ONE\nTWO");
+  v1::StreamTranslateDocumentResponse event;
+  while (other->Read(&event)) {
+  }
+  EXPECT_TRUE(other->Finish().ok());
+}
+
+}  // namespace
+}  // namespace salient
