@@ -28,7 +28,7 @@ inline Floats Exp(Floats x) {
 
 // x P(x^2) / Q(x^2) on [-4, 4], outside of which erf is 1 in fp32: the minimax fit that Eigen and XLA use.
 inline Floats Erf(Floats x) {
-  constexpr float kP[] = {-2.72614225801306e-10f, 2.77068142495902e-08f, -2.10102402082508e-06f,
+  constexpr float kP[] = {-2.72614225801306e-10f, 2.77068142495902e-08f,  -2.10102402082508e-06f,
                           -5.69250639462346e-05f, -7.34990630326855e-04f, -2.95459980854025e-03f,
                           -1.60960333262415e-02f};
   constexpr float kQ[] = {-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f,

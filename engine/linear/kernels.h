@@ -31,13 +31,13 @@ inline constexpr int kChunkBytes = 64;
 
 struct PackedWeights {
   int32_t inputs = 0, outputs = 0;
-  int32_t padded_inputs = 0;       // what a panel has
-  int32_t panels = 0;              // even
+  int32_t padded_inputs = 0;  // what a panel has
+  int32_t panels = 0;         // even
   size_t panel_bytes = 0;
-  const uint8_t* data = nullptr;   // [panels, panel_bytes]
-  const float* bias = nullptr;     // [panels * 16]
-  const float* scale = nullptr;    // [panels * 16]: int8 weight n stands for value * scale[n]; else null
-  const int32_t* sum = nullptr;    // [panels * 16]: int8, over the values of an output; else null
+  const uint8_t* data = nullptr;  // [panels, panel_bytes]
+  const float* bias = nullptr;    // [panels * 16]
+  const float* scale = nullptr;   // [panels * 16]: int8 weight n stands for value * scale[n]; else null
+  const int32_t* sum = nullptr;   // [panels * 16]: int8, over the values of an output; else null
 };
 
 struct Preparation {

@@ -5,7 +5,8 @@
 // the weights' loads are what costs, and 1 block x 4 panels reads each once.
 //
 // A row of a tile product does not depend on the other rows of the tile, nor on how many the tile is configured for,
-// so bf16 is as independent of its neighbours as int8.
+// so bf16 is as independent of its neighbours as int8. A tile that waits in memory between two parts of K is the same
+// sum as one that stays in its register.
 
 #include "engine/linear/epilogue.h"
 #include "engine/linear/kernels.h"
@@ -64,6 +65,8 @@ void ConfigureTiles(int32_t height) {
   asm volatile("ldtilecfg %0" : : "m"(config));
 }
 
+constexpr int kTileBytes = 1024;
+
 inline const uint8_t* BlockAt(const Multiplication& job, int32_t row) {
   return job.blocks + static_cast<size_t>(row / kBlockRows) * job.chunks * kBlockRows * kChunkBytes;
 }
@@ -97,7 +100,7 @@ class LateFinish {
     for (int32_t block = 0; block < tiles.blocks; ++block) {
       const int32_t row = tiles.row + block * kBlockRows;
       const int32_t left = job_.last_row - row;
-      const Accumulators<Sum> sums = {tiles.sums[block * tiles.panels],          kPanelOutputs, kTileSums, row,
+      const Accumulators<Sum> sums = {tiles.sums[block * tiles.panels],      kPanelOutputs, kTileSums, row,
                                       left < kBlockRows ? left : kBlockRows, tiles.panel};
       if (tiles.panels == 4) {
         Finish<4, typename Product::Outputs>(job_, sums);
@@ -137,7 +140,7 @@ inline void MultiplyBlock(const Multiplication& job, int32_t row, int32_t panel,
   ZeroTile<3>();
   const size_t x_step = static_cast<size_t>(job.height) * kChunkBytes;
   for (int32_t chunk = 0; chunk < job.chunks; ++chunk) {
-    const size_t at = static_cast<size_t>(chunk) * 1024;
+    const size_t at = static_cast<size_t>(chunk) * kTileBytes;
     LoadTile<4>(x + chunk * x_step);
     LoadTile<6>(w0 + at);
     Product::template Add<0, 4, 6>();
@@ -153,20 +156,39 @@ inline void MultiplyBlock(const Multiplication& job, int32_t row, int32_t panel,
   finish.Take(1, row, panel, kPanels);
 }
 
+// Chunks [first, last) of K, and where the sums wait between such parts of K: as they are, without rounding.
+struct PartOfK {
+  int32_t first, last;
+  uint8_t* sums;  // four tiles
+};
+
+// 8 KB of each of two blocks, which stay in the first cache while the panels of a group pass: with all of K = 2048,
+// both inputs and weights would come from the second cache, faster than it can give them.
+constexpr int32_t kPartChunks = 8;
+constexpr int32_t kGroupPanels = 16;
+
 // Two blocks of rows by two panels.
 template <class Product>
-inline void MultiplyTwoBlocks(const Multiplication& job, int32_t row, int32_t panel, LateFinish<Product>& finish) {
+inline void MultiplyTwoBlocks(const Multiplication& job, int32_t row, int32_t panel, const PartOfK& part,
+                              LateFinish<Product>& finish) {
   const size_t panel_bytes = job.weights->panel_bytes;
   const uint8_t* x0 = BlockAt(job, row);
   const uint8_t* x1 = BlockAt(job, row + kBlockRows);
   const uint8_t* w0 = job.weights->data + panel * panel_bytes;
   const uint8_t* w1 = w0 + panel_bytes;
-  ZeroTile<0>();
-  ZeroTile<1>();
-  ZeroTile<2>();
-  ZeroTile<3>();
-  for (int32_t chunk = 0; chunk < job.chunks; ++chunk) {
-    const size_t at = static_cast<size_t>(chunk) * 1024;
+  if (part.first == 0) {
+    ZeroTile<0>();
+    ZeroTile<1>();
+    ZeroTile<2>();
+    ZeroTile<3>();
+  } else {
+    LoadTile<0>(part.sums);
+    LoadTile<1>(part.sums + kTileBytes);
+    LoadTile<2>(part.sums + 2 * kTileBytes);
+    LoadTile<3>(part.sums + 3 * kTileBytes);
+  }
+  for (int32_t chunk = part.first; chunk < part.last; ++chunk) {
+    const size_t at = static_cast<size_t>(chunk) * kTileBytes;
     LoadTile<6>(w0 + at);
     LoadTile<4>(x0 + at);
     Product::template Add<0, 4, 6>();
@@ -176,29 +198,42 @@ inline void MultiplyTwoBlocks(const Multiplication& job, int32_t row, int32_t pa
     Product::template Add<2, 5, 6>();
     Product::template Add<3, 5, 7>();
   }
-  finish.Take(2, row, panel, 2);
+  if (part.last == job.chunks) {
+    finish.Take(2, row, panel, 2);
+  } else {
+    StoreTile<0>(part.sums);
+    StoreTile<1>(part.sums + kTileBytes);
+    StoreTile<2>(part.sums + 2 * kTileBytes);
+    StoreTile<3>(part.sums + 3 * kTileBytes);
+  }
+}
+
+// Two blocks of rows by all panels of the job.
+template <class Product>
+void MultiplyTwoBlockRows(const Multiplication& job, int32_t row, LateFinish<Product>& finish) {
+  alignas(64) uint8_t sums[kGroupPanels / 2][4 * kTileBytes];
+  for (int32_t group = job.first_panel; group < job.last_panel; group += kGroupPanels) {
+    const int32_t end = job.last_panel - group < kGroupPanels ? job.last_panel : group + kGroupPanels;
+    for (int32_t chunk = 0; chunk < job.chunks; chunk += kPartChunks) {
+      const int32_t last = job.chunks - chunk < kPartChunks ? job.chunks : chunk + kPartChunks;
+      for (int32_t panel = group; panel < end; panel += 2) {
+        MultiplyTwoBlocks<Product>(job, row, panel, {chunk, last, sums[(panel - group) / 2]}, finish);
+      }
+    }
+  }
 }
 
 template <class Product>
 void MultiplyAmx(const Multiplication& job) {
   LateFinish<Product> finish(job);
   ConfigureTiles(job.height);
-  if (job.last_row - job.first_row <= kBlockRows) {
+  // Rows outside, so that outputs are written along their rows.
+  int32_t row = job.first_row;
+  for (; job.last_row - row > kBlockRows; row += 2 * kBlockRows) MultiplyTwoBlockRows<Product>(job, row, finish);
+  if (row < job.last_row) {
     int32_t panel = job.first_panel;
-    for (; panel + 4 <= job.last_panel; panel += 4) MultiplyBlock<Product, 4>(job, job.first_row, panel, finish);
-    for (; panel < job.last_panel; panel += 2) MultiplyBlock<Product, 2>(job, job.first_row, panel, finish);
-  } else {
-    // Rows outside, so that outputs are written along their rows.
-    for (int32_t row = job.first_row; row < job.last_row; row += 2 * kBlockRows) {
-      const bool two = job.last_row - row > kBlockRows;
-      for (int32_t panel = job.first_panel; panel < job.last_panel; panel += 2) {
-        if (two) {
-          MultiplyTwoBlocks<Product>(job, row, panel, finish);
-        } else {
-          MultiplyBlock<Product, 2>(job, row, panel, finish);
-        }
-      }
-    }
+    for (; panel + 4 <= job.last_panel; panel += 4) MultiplyBlock<Product, 4>(job, row, panel, finish);
+    for (; panel < job.last_panel; panel += 2) MultiplyBlock<Product, 2>(job, row, panel, finish);
   }
   asm volatile("tilerelease");
   finish.Flush();

@@ -113,7 +113,7 @@ Division Divide(const PackedWeights& weights, int32_t rows, size_t bytes, int th
 void Multiply(const Kernel& kernel, const Multiplication& all, ThreadPool& pool) {
   const PackedWeights& weights = *all.weights;
   const size_t bytes = weights.panels * weights.panel_bytes * CeilDiv(all.last_row, kPassRows);
-  if (pool.threads() == 1 || bytes <= kSerialBytes) {
+  if (bytes <= kSerialBytes) {
     kernel.multiply(all);
     return;
   }

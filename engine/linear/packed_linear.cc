@@ -114,7 +114,15 @@ void CpuLinear::PackInt8(const LinearWeights& weights, ThreadPool& pool) {
   view_.sum = sum_.data();
   ForEachOutput(weights, pool, [this](int32_t n, const float* w) {
     float largest = 0;
-    for (int32_t k = 0; k < inputs(); ++k) largest = std::max(largest, std::abs(w[k]));
+    bool finite = true;
+    for (int32_t k = 0; k < inputs(); ++k) {
+      largest = std::max(largest, std::abs(w[k]));
+      finite = finite && std::isfinite(w[k]);
+    }
+    if (!finite) {  // all that an output with such a weight can be is NaN
+      scale_[n] = std::nanf("");
+      return;
+    }
     const float inverse = largest > kTiny ? 127.0f / largest : 0.0f;
     scale_[n] = largest > kTiny ? largest / 127.0f : 0.0f;
     for (int32_t k = 0; k < inputs(); ++k) {

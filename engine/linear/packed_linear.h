@@ -32,7 +32,7 @@ class AlignedBytes {
 // Immutable once made.
 class CpuLinear final : public PackedLinear {
  public:
-  // `type` is one of the three that are computed, not kAuto; the kernels are for this type. Weights must be finite.
+  // `type` is one of the three that are computed, not kAuto; the kernels are for this type.
   CpuLinear(const LinearWeights& weights, ComputeType type, const Kernel& kernel, const Kernel& single_row_kernel,
             ThreadPool& pool);
 

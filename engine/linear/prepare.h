@@ -26,8 +26,8 @@ inline void ForEachChunk(const Preparation& job, int32_t row, const Body& body) 
   body(whole, padded);
 }
 
-// The nearest bf16, ties to even, as the upper half of an fp32. A NaN stays one: its quiet bit is set first, and
-// rounding cannot carry out of a quiet NaN's fraction because its low half is cleared.
+// The nearest bf16, ties to even, as the upper half of an fp32. A NaN is cut, not rounded, with its quiet bit set, so
+// that it stays one.
 inline Ints RoundToBf16(Floats x) {
   const Ints bits = AsInts(x);
   const Ints rounded = bits + 0x7fff + ((bits >> 16) & 1);
@@ -106,9 +106,8 @@ inline void PrepareInt8(const Preparation& job) {
     uint8_t* to = RowInBlocks(job, row);
     const size_t step = static_cast<size_t>(job.height) * kChunkBytes;
     if (finite) {
-      ForEachChunk<64>(job, row, [&](int32_t chunk, const float* x) {
-        QuantiseChunk<kFlip>(x, inverse, to + chunk * step);
-      });
+      ForEachChunk<64>(job, row,
+                       [&](int32_t chunk, const float* x) { QuantiseChunk<kFlip>(x, inverse, to + chunk * step); });
     } else {
       for (int32_t chunk = 0; chunk < job.chunks; ++chunk) __builtin_memset(to + chunk * step, 0, kChunkBytes);
     }

@@ -83,7 +83,8 @@ inline void MultiplyTile(const Multiplication& job, int32_t row, int32_t panel) 
   const PackedWeights& weights = *job.weights;
   const size_t panel_bytes = weights.panel_bytes;
   const uint8_t* x = job.blocks + (static_cast<size_t>(row / kBlockRows) * job.chunks * kBlockRows +
-                                   static_cast<size_t>(row % kBlockRows)) * kChunkBytes;
+                                   static_cast<size_t>(row % kBlockRows)) *
+                                      kChunkBytes;
   const uint8_t* w = weights.data + panel * panel_bytes;
   const size_t chunk_stride = static_cast<size_t>(job.height) * kChunkBytes;
 
@@ -94,8 +95,7 @@ inline void MultiplyTile(const Multiplication& job, int32_t row, int32_t panel) 
       for (int part = 0; part < Product::kWords; ++part) {
 #pragma GCC unroll 16
         for (int v = 0; v < kVectors; ++v) {
-          const Ints line =
-              Load<Ints>(w + v / kPanelVectors * panel_bytes + v % kPanelVectors * sizeof(Ints));
+          const Ints line = Load<Ints>(w + v / kPanelVectors * panel_bytes + v % kPanelVectors * sizeof(Ints));
 #pragma GCC unroll 16
           for (int r = 0; r < R; ++r) {
             sums[r][v] = Product::Add(sums[r][v], x + r * kChunkBytes + word + 4 * part, line, part);

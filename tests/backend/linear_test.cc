@@ -288,6 +288,23 @@ TEST_P(LinearTest, ANotANumberStaysInItsRow) {
   }
 }
 
+TEST_P(LinearTest, AWeightThatIsNotANumberStaysInItsOutput) {
+  for (float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    Layer layer(70, 20);
+    const auto input = RandomFloats(3 * 70, 16);
+    const auto clean = Compute(*Pack(layer), input, 3, pool_);
+    layer.weight[4 * 70 + 1] = bad;  // not the last one, which a maximum that forgets NaNs would keep
+    const auto result = Compute(*Pack(layer), input, 3, pool_);
+    for (int32_t i = 0; i < 3 * 20; ++i) {
+      if (i % 20 == 4) {
+        EXPECT_FALSE(std::isfinite(result[i]));
+      } else {
+        EXPECT_EQ(result[i], clean[i]);
+      }
+    }
+  }
+}
+
 TEST_P(LinearTest, RowsOfZerosAndOfTinyNumbersGiveTheBias) {
   const Layer layer(100, 30);
   std::vector<float> input(3 * 100, 0.0f);
