@@ -27,7 +27,6 @@ using Json = nlohmann::json;
 constexpr double kNearTie = 3e-4;
 // The tiny models' weights are sharp on purpose, which multiplies the last bits' differences layer by layer.
 constexpr double kStateTolerance = 5e-3;
-constexpr int64_t kNearTieScore = 254;  // what one component's rounding can move two scores apart
 
 std::string g_device, g_model, g_fixture;
 
@@ -125,13 +124,16 @@ class ParityTest : public ::testing::Test {
     }
   }
 
+  // What two scores can move apart when every component rounds to its neighbour in one implementation.
+  int64_t NearTieScore() const { return 127 * model_->config.selection.width; }
+
   // Whether a chosen set is the expected one; false, and no failure, where the two may rightly differ.
   bool SameSet(const KeyList& list, int32_t length, const Json& expected, const Json& gap, const std::string& where) {
     ++sets_;
     if (PositionsOf(list, length) == PositionsOf(expected)) return true;
     ++other_sets_;
     // How many keys a mass rule keeps depends on every score, not on the last one's alone.
-    EXPECT_TRUE(mass_ || (!gap.is_null() && gap.get<int64_t>() <= kNearTieScore)) << where << ": other keys, and no near tie";
+    EXPECT_TRUE(mass_ || (!gap.is_null() && gap.get<int64_t>() <= NearTieScore())) << where << ": other keys, and no near tie";
     return false;
   }
 
@@ -208,7 +210,9 @@ class ParityTest : public ::testing::Test {
       EXPECT_EQ(limited, translations[rank]["length_limited"].get<std::vector<int32_t>>()) << "rank " << rank;
       double expected_total = 0;
       for (const double log_probability : translations[rank]["log_probabilities"]) expected_total += log_probability;
-      EXPECT_NEAR(total, expected_total, 1e-3 * static_cast<double>(tokens.size())) << "rank " << rank;
+      // A beam's sets are not compared one by one, so that one that differs at a near tie shows here.
+      const double tolerance = results.size() > 1 && model_->config.has_selection ? 1e-2 : 1e-3;
+      EXPECT_NEAR(total, expected_total, tolerance * static_cast<double>(tokens.size())) << "rank " << rank;
     }
   }
 
