@@ -15,9 +15,9 @@ constexpr char kFormat[] = "salient-model/1";
 constexpr char kPrefix[] = "config.json: ";
 constexpr size_t kMaxBytes = 1 << 20;
 
-constexpr int32_t kMaxWidth = 8192;          // d_model
-constexpr int32_t kMaxFfnWidth = 1 << 18;    // one wide FFN of many layers
-constexpr int32_t kMaxHeadWidth = 256;       // what attention kernels keep in registers
+constexpr int32_t kMaxWidth = 8192;        // d_model
+constexpr int32_t kMaxFfnWidth = 1 << 18;  // one wide FFN of many layers
+constexpr int32_t kMaxHeadWidth = 256;     // what attention kernels keep in registers
 constexpr int32_t kMaxVocabulary = 1000000;
 constexpr int32_t kMaxSelectionWidth = 1024;
 constexpr int32_t kMaxKeys = 1 << 20;
@@ -66,11 +66,11 @@ int32_t Multiple(JsonObject& object, const std::string& field, int32_t of, int32
 
 FeedForwardKind ReadFeedForwardKind(JsonObject& ffn, bool decoder) {
   using Kind = FeedForwardKind;
-  if (!decoder) return ffn.Choice<Kind>("kind", {{"own", Kind::kOwn}, {"shared", Kind::kShared}, {"none", Kind::kNone}});
-  return ffn.Choice<Kind>("kind", {{"own", Kind::kOwn},
-                                   {"shared", Kind::kShared},
-                                   {"encoder", Kind::kEncoder},
-                                   {"none", Kind::kNone}});
+  if (!decoder) {
+    return ffn.Choice<Kind>("kind", {{"own", Kind::kOwn}, {"shared", Kind::kShared}, {"none", Kind::kNone}});
+  }
+  return ffn.Choice<Kind>(
+      "kind", {{"own", Kind::kOwn}, {"shared", Kind::kShared}, {"encoder", Kind::kEncoder}, {"none", Kind::kNone}});
 }
 
 // `encoder`: the encoder's stack when this is the decoder's, else null.
@@ -97,10 +97,10 @@ StackConfig ReadStack(JsonObject stack, const StackConfig* encoder) {
 }
 
 void ReadPositions(JsonObject positions, ModelConfig& config) {
-  config.embedding_position = positions.Choice<EmbeddingPosition>(
-      "embedding", {{"none", EmbeddingPosition::kNone},
-                    {"sinusoidal", EmbeddingPosition::kSinusoidal},
-                    {"segment_sinusoidal", EmbeddingPosition::kSegmentSinusoidal}});
+  config.embedding_position =
+      positions.Choice<EmbeddingPosition>("embedding", {{"none", EmbeddingPosition::kNone},
+                                                        {"sinusoidal", EmbeddingPosition::kSinusoidal},
+                                                        {"segment_sinusoidal", EmbeddingPosition::kSegmentSinusoidal}});
   config.self_rotary = positions.Choice<bool>("self_attention", {{"none", false}, {"rotary", true}});
   config.cross_position = positions.Choice<CrossPosition>(
       "cross_attention", {{"none", CrossPosition::kNone}, {"segment_rotary", CrossPosition::kSegmentRotary}});
@@ -130,8 +130,8 @@ void ReadSelection(JsonObject selection, ModelConfig& config) {
       fractions.Fail(ModuleName(module), "every share must be in (0, 1]");
     }
     if (static_cast<int32_t>(read.key_fraction[m].size()) != config.groups(module)) {
-      fractions.Fail(ModuleName(module), absl::StrCat("it must have one share a selection layer, ",
-                                                      config.groups(module), " in all"));
+      fractions.Fail(ModuleName(module),
+                     absl::StrCat("it must have one share a selection layer, ", config.groups(module), " in all"));
     }
   }
   fractions.Finish();
@@ -162,7 +162,8 @@ void ReadTokens(JsonObject tokens, ModelConfig& config) {
   for (int i = 0; i < 5; ++i) {
     *ids[i] = Integer(tokens, names[i], 0, config.vocab_size - 1);
     for (int j = 0; j < i; ++j) {
-      if (*ids[i] == *ids[j]) tokens.Fail(names[i], absl::StrCat("but so is tokens.", names[j], "; each needs its own"));
+      if (*ids[i] != *ids[j]) continue;
+      tokens.Fail(names[i], absl::StrCat("but so is tokens.", names[j], "; each needs its own"));
     }
   }
   tokens.Finish();
@@ -175,8 +176,8 @@ void ReadWidths(JsonObject& object, ModelConfig& config) {
   if (config.d_model % config.heads != 0) {
     object.Fail("heads", absl::StrCat("it must divide d_model, ", config.d_model));
   } else if (config.head_width() % 2 != 0 || config.head_width() > kMaxHeadWidth) {
-    object.Fail("heads", absl::StrCat("d_model / heads is then ", config.head_width(),
-                                      "; it must be even and at most ", kMaxHeadWidth));
+    object.Fail("heads", absl::StrCat("d_model / heads is then ", config.head_width(), "; it must be even and at most ",
+                                      kMaxHeadWidth));
   }
 }
 

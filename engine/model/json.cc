@@ -64,8 +64,7 @@ absl::StatusOr<Json> ParseJson(std::string_view text, const std::string& file, s
   }
   if (json.is_discarded()) return absl::InvalidArgumentError(absl::StrCat(file, " is not valid JSON"));
   if (!watch.repeated().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, " has the field ", watch.repeated(), " twice in one object"));
+    return absl::InvalidArgumentError(absl::StrCat(file, " has the field ", watch.repeated(), " twice in one object"));
   }
   return json;
 }
@@ -198,8 +197,8 @@ void JsonObject::Finish() {
     if (asked_.contains(name)) continue;
     if (status_.ok()) {
       const std::string shown = JsonExcerpt(Json(name));
-      status_ = absl::InvalidArgumentError(absl::StrCat(
-          prefix_, PathOf(shown.substr(1, shown.size() - 2)), " is not a field that this version knows; remove it"));
+      status_ = absl::InvalidArgumentError(absl::StrCat(prefix_, PathOf(shown.substr(1, shown.size() - 2)),
+                                                        " is not a field that this version knows; remove it"));
     }
     return;
   }

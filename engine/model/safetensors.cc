@@ -94,8 +94,8 @@ absl::StatusOr<Stored> ReadEntry(const std::string& file, const std::string& nam
   Stored stored;
   stored.file = file;
   if (!ReadType(entry["dtype"], stored.type)) {
-    return Bad(file, name, absl::StrCat("has the type ", JsonExcerpt(entry["dtype"]),
-                                        "; readable are F32, F16, BF16 and I8"));
+    return Bad(file, name,
+               absl::StrCat("has the type ", JsonExcerpt(entry["dtype"]), "; readable are F32, F16, BF16 and I8"));
   }
   const Json& shape = entry["shape"];
   bool valid = shape.is_array() && shape.size() <= kMaxDimensions;
@@ -107,20 +107,22 @@ absl::StatusOr<Stored> ReadEntry(const std::string& file, const std::string& nam
     stored.shape.push_back(size);
   }
   if (!valid) {
-    return Bad(file, name, absl::StrCat("has the shape ", JsonExcerpt(shape), "; it must be at most ", kMaxDimensions,
-                                        " sizes that fit the file"));
+    return Bad(file, name,
+               absl::StrCat("has the shape ", JsonExcerpt(shape), "; it must be at most ", kMaxDimensions,
+                            " sizes that fit the file"));
   }
   const Json& offsets = entry["data_offsets"];
   int64_t begin = 0, end = 0;
   if (!offsets.is_array() || offsets.size() != 2 || !ReadCount(offsets[0], kMaxFileBytes, begin) ||
       !ReadCount(offsets[1], kMaxFileBytes, end) || begin > end || end > static_cast<int64_t>(data.size())) {
-    return Bad(file, name, absl::StrCat("has data_offsets ", JsonExcerpt(offsets), "; the file has ", data.size(),
-                                        " bytes of data"));
+    return Bad(
+        file, name,
+        absl::StrCat("has data_offsets ", JsonExcerpt(offsets), "; the file has ", data.size(), " bytes of data"));
   }
   if (end - begin != stored.elements * BytesOf(stored.type)) {
-    return Bad(file, name, absl::StrCat("of shape ", ShapeText(stored.shape), " needs ",
-                                        stored.elements * BytesOf(stored.type), " bytes, not the ", end - begin,
-                                        " at data_offsets ", JsonExcerpt(offsets)));
+    return Bad(file, name,
+               absl::StrCat("of shape ", ShapeText(stored.shape), " needs ", stored.elements * BytesOf(stored.type),
+                            " bytes, not the ", end - begin, " at data_offsets ", JsonExcerpt(offsets)));
   }
   stored.bytes = data.substr(begin, end - begin);
   return stored;
@@ -160,8 +162,8 @@ absl::StatusOr<std::map<std::string, Stored>> ReadStored(std::string_view bytes,
     return absl::InvalidArgumentError(absl::StrCat(file, " says that its header has ", header_bytes,
                                                    " bytes, but only ", bytes.size(), " follow: it was cut off"));
   }
-  absl::StatusOr<Json> header = ParseJson(bytes.substr(0, header_bytes), absl::StrCat(file, ": the header"),
-                                          kMaxHeaderBytes);
+  absl::StatusOr<Json> header =
+      ParseJson(bytes.substr(0, header_bytes), absl::StrCat(file, ": the header"), kMaxHeaderBytes);
   if (!header.ok()) return header.status();
   if (!header->is_object()) return absl::InvalidArgumentError(absl::StrCat(file, ": the header is not an object"));
   const std::string_view data = bytes.substr(header_bytes);
@@ -201,12 +203,13 @@ absl::Status WidenRows(const std::string& name, const Stored& stored, const std:
                        std::vector<float>& values) {
   const auto scale = all.find(name + kScale);
   if (scale == all.end()) {
-    return Bad(stored.file, name, absl::StrCat("is I8 and needs the tensor ", Shown(name + kScale), ", which is missing"));
+    return Bad(stored.file, name,
+               absl::StrCat("is I8 and needs the tensor ", Shown(name + kScale), ", which is missing"));
   }
   const int64_t rows = stored.shape.empty() ? -1 : stored.shape[0];
   if (scale->second.type != Type::kF32 || scale->second.shape != std::vector<int64_t>{rows}) {
-    return Bad(scale->second.file, scale->first, absl::StrCat("must be F32, one value for each of the ", rows,
-                                                              " rows of ", Shown(name)));
+    return Bad(scale->second.file, scale->first,
+               absl::StrCat("must be F32, one value for each of the ", rows, " rows of ", Shown(name)));
   }
   const int64_t columns = rows <= 0 ? 0 : stored.elements / rows;
   for (int64_t row = 0; row < rows; ++row) {
@@ -303,8 +306,9 @@ absl::StatusOr<std::map<std::string, std::string>> ReadIndex(std::string_view te
   std::map<std::string, std::string> places;
   for (const auto& [name, file] : (*parsed)["weight_map"].items()) {
     if (!file.is_string() || !IsPlainFileName(file.get<std::string>())) {
-      return Bad(kIndex, name, absl::StrCat("is said to be in ", JsonExcerpt(file),
-                                            "; it must be the name of a file in the same folder"));
+      return Bad(
+          kIndex, name,
+          absl::StrCat("is said to be in ", JsonExcerpt(file), "; it must be the name of a file in the same folder"));
     }
     places.emplace(name, file.get<std::string>());
   }

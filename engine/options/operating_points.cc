@@ -115,8 +115,8 @@ absl::StatusOr<std::vector<OperatingPoint>> ParseOperatingPoints(std::string_vie
     if (FindOperatingPoint(points, point.name).ok()) {
       status = absl::InvalidArgumentError(absl::StrCat(prefix, path, ".name is ", point.name, ", as is another's"));
     } else if (const auto resolved = Resolve(point.options, config); !resolved.ok()) {
-      status = absl::InvalidArgumentError(
-          absl::StrCat(prefix, path, " (", point.name, "): ", resolved.status().message()));
+      status =
+          absl::InvalidArgumentError(absl::StrCat(prefix, path, " (", point.name, "): ", resolved.status().message()));
     }
     points.push_back(std::move(point));
   }

@@ -21,23 +21,34 @@ constexpr size_t kMaxPrefixBytes = 4096;
 
 const char* PolicyName(SelectionPolicy policy) {
   switch (policy) {
-    case SelectionPolicy::kDense: return "DENSE";
-    case SelectionPolicy::kLearned: return "LEARNED";
-    case SelectionPolicy::kRatio: return "RATIO";
-    case SelectionPolicy::kMass: return "MASS";
-    case SelectionPolicy::kWindow: return "WINDOW";
+    case SelectionPolicy::kDense:
+      return "DENSE";
+    case SelectionPolicy::kLearned:
+      return "LEARNED";
+    case SelectionPolicy::kRatio:
+      return "RATIO";
+    case SelectionPolicy::kMass:
+      return "MASS";
+    case SelectionPolicy::kWindow:
+      return "WINDOW";
   }
   return "unknown";
 }
 
 const char* PolicyName(DepthPolicy policy) {
   switch (policy) {
-    case DepthPolicy::kFull: return "FULL";
-    case DepthPolicy::kFixed: return "FIXED";
-    case DepthPolicy::kSequence: return "SEQUENCE";
-    case DepthPolicy::kMultinomial: return "MULTINOMIAL";
-    case DepthPolicy::kGeometric: return "GEOMETRIC";
-    case DepthPolicy::kConfidence: return "CONFIDENCE";
+    case DepthPolicy::kFull:
+      return "FULL";
+    case DepthPolicy::kFixed:
+      return "FIXED";
+    case DepthPolicy::kSequence:
+      return "SEQUENCE";
+    case DepthPolicy::kMultinomial:
+      return "MULTINOMIAL";
+    case DepthPolicy::kGeometric:
+      return "GEOMETRIC";
+    case DepthPolicy::kConfidence:
+      return "CONFIDENCE";
   }
   return "unknown";
 }
@@ -178,16 +189,16 @@ absl::Status CheckTrained(DepthPolicy policy, const ModelConfig& config) {
   }
   const bool has_head = (policy == DepthPolicy::kSequence && config.sequence_head) ||
                         (policy == DepthPolicy::kMultinomial && config.multinomial_head) ||
-                        (policy == DepthPolicy::kGeometric && config.geometric_head) ||
-                        policy == DepthPolicy::kFixed || policy == DepthPolicy::kConfidence;
+                        (policy == DepthPolicy::kGeometric && config.geometric_head) || policy == DepthPolicy::kFixed ||
+                        policy == DepthPolicy::kConfidence;
   if (has_head) return absl::OkStatus();
   std::vector<std::string> can = {"FULL", "FIXED", "CONFIDENCE"};
   if (config.sequence_head) can.push_back("SEQUENCE");
   if (config.multinomial_head) can.push_back("MULTINOMIAL");
   if (config.geometric_head) can.push_back("GEOMETRIC");
-  return Bad("depth.policy", PolicyName(policy),
-             absl::StrCat("the model ", config.name, " has no halting head for it; it can be ",
-                          absl::StrJoin(can, ", ")));
+  return Bad(
+      "depth.policy", PolicyName(policy),
+      absl::StrCat("the model ", config.name, " has no halting head for it; it can be ", absl::StrJoin(can, ", ")));
 }
 
 absl::Status ResolveThresholds(DepthOptions& used, DepthPolicy policy, int32_t layers, ExitRule& rule) {
@@ -199,7 +210,8 @@ absl::Status ResolveThresholds(DepthOptions& used, DepthPolicy policy, int32_t l
   }
   if (used.thresholds.size() != 1 && used.thresholds.size() != static_cast<size_t>(layers)) {
     return absl::InvalidArgumentError(absl::StrCat("depth.thresholds has ", used.thresholds.size(),
-                                                   " values; it must have one for all layers or one a layer, ", layers));
+                                                   " values; it must have one for all layers or one a layer, ",
+                                                   layers));
   }
   for (size_t i = 0; i < used.thresholds.size(); ++i) {
     if (!(used.thresholds[i] >= 0 && used.thresholds[i] <= 1)) {
@@ -232,12 +244,17 @@ absl::Status ResolveBounds(DepthOptions& used, DepthPolicy policy, int32_t layer
 
 ExitKind KindOf(DepthPolicy policy) {
   switch (policy) {
-    case DepthPolicy::kSequence: return ExitKind::kSequence;
-    case DepthPolicy::kMultinomial: return ExitKind::kMultinomial;
-    case DepthPolicy::kGeometric: return ExitKind::kGeometric;
-    case DepthPolicy::kConfidence: return ExitKind::kConfidence;
+    case DepthPolicy::kSequence:
+      return ExitKind::kSequence;
+    case DepthPolicy::kMultinomial:
+      return ExitKind::kMultinomial;
+    case DepthPolicy::kGeometric:
+      return ExitKind::kGeometric;
+    case DepthPolicy::kConfidence:
+      return ExitKind::kConfidence;
     case DepthPolicy::kFull:
-    case DepthPolicy::kFixed: break;
+    case DepthPolicy::kFixed:
+      break;
   }
   return ExitKind::kAt;
 }
@@ -280,21 +297,22 @@ absl::Status ResolveSearch(ResolvedOptions& resolved) {
   if (absl::Status status = CheckRange("search.beam", *used.beam, 1, kMaxBeam); !status.ok()) return status;
   // The conditions are written so that NaN fails them.
   if (!(*used.length_penalty >= 0 && *used.length_penalty <= kMaxLengthPenalty)) {
-    return Bad("search.length_penalty", *used.length_penalty, absl::StrCat("it must be in [0, ", kMaxLengthPenalty, "]"));
+    return Bad("search.length_penalty", *used.length_penalty,
+               absl::StrCat("it must be in [0, ", kMaxLengthPenalty, "]"));
   }
   if (!(*used.max_length_ratio > 0 && *used.max_length_ratio <= kMaxLengthRatio)) {
-    return Bad("search.max_length_ratio", *used.max_length_ratio, absl::StrCat("it must be in (0, ", kMaxLengthRatio, "]"));
+    return Bad("search.max_length_ratio", *used.max_length_ratio,
+               absl::StrCat("it must be in (0, ", kMaxLengthRatio, "]"));
   }
   if (*used.n_best < 1 || *used.n_best > *used.beam) {
     return Bad("search.n_best", *used.n_best, absl::StrCat("it must be from 1 to search.beam, ", *used.beam));
   }
   if (used.prefix.size() > kMaxPrefixBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("search.prefix has ", used.prefix.size(),
-                                                   " bytes; it must have at most ", kMaxPrefixBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("search.prefix has ", used.prefix.size(), " bytes; it must have at most ", kMaxPrefixBytes));
   }
   if (const std::optional<size_t> invalid = FirstInvalidText(used.prefix); invalid.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("search.prefix is not UTF-8 text without NUL at byte ", *invalid));
+    return absl::InvalidArgumentError(absl::StrCat("search.prefix is not UTF-8 text without NUL at byte ", *invalid));
   }
   resolved.beam = *used.beam;
   resolved.length_penalty = *used.length_penalty;

@@ -21,17 +21,19 @@ struct Abbreviations {
 
 const Abbreviations kAbbreviations[] = {
     {"en",
-     {"mr", "mrs", "ms", "messrs", "dr", "prof", "rev", "hon", "st", "mt", "gen", "col", "capt", "cmdr", "lt", "sgt",
-      "maj", "sen", "rep", "gov", "pres", "vs", "cf", "viz", "e.g", "i.e", "eg", "ie", "approx", "fig", "figs"},
+     {"mr",  "mrs",  "ms",   "messrs", "dr",  "prof", "rev",    "hon", "st",  "mt",   "gen",
+      "col", "capt", "cmdr", "lt",     "sgt", "maj",  "sen",    "rep", "gov", "pres", "vs",
+      "cf",  "viz",  "e.g",  "i.e",    "eg",  "ie",   "approx", "fig", "figs"},
      {"no", "nos", "vol", "vols", "pp", "ch", "sec", "art", "eq", "para"}},
     {"de",
-     {"hr", "fr", "dr", "prof", "dipl", "ing", "st", "z.b", "d.h", "u.a", "u.u", "i.d.r", "o.g", "s.g", "v.a", "sog",
-      "bzw", "ca", "vgl", "evtl", "ggf", "inkl", "exkl", "bspw", "insb", "zzgl", "abzgl", "mio", "mrd", "abb", "geb"},
+     {"hr",    "fr",   "dr",   "prof", "dipl",  "ing", "st",  "z.b", "d.h",  "u.a", "u.u",
+      "i.d.r", "o.g",  "s.g",  "v.a",  "sog",   "bzw", "ca",  "vgl", "evtl", "ggf", "inkl",
+      "exkl",  "bspw", "insb", "zzgl", "abzgl", "mio", "mrd", "abb", "geb"},
      {"nr", "abs", "art", "bd", "kap", "tab", "aufl", "str"}},
 };
 
-constexpr std::string_view kOrdinalLanguages[] = {"de", "da", "nb", "nn", "no", "fi", "et", "lv", "cs",
-                                                  "sk", "sl", "hr", "hu", "pl", "is", "tr"};
+constexpr std::string_view kOrdinalLanguages[] = {"de", "da", "nb", "nn", "no", "fi", "et", "lv",
+                                                  "cs", "sk", "sl", "hr", "hu", "pl", "is", "tr"};
 
 std::string_view PrimaryLanguage(std::string_view tag) { return tag.substr(0, tag.find('-')); }
 

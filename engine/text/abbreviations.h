@@ -12,7 +12,8 @@ namespace salient {
 //   - after a single letter ("J. S. Bach");
 //   - after one or two digits, in languages whose ordinal numbers end in a full stop ("am 3. Oktober");
 //   - after a closing quotation mark where a lower-case word follows ("'Really?' he asked").
-// `text` is valid UTF-8 of less than 2 GiB, `language` a BCP 47 tag. A word that ends a sentence now and then ("etc.") is left to the Unicode rules.
+// `text` is valid UTF-8 of less than 2 GiB, `language` a BCP 47 tag. A word that ends a sentence now and then ("etc.")
+// is left to the Unicode rules.
 bool IsFalseSentenceBoundary(std::string_view text, size_t at, std::string_view language);
 
 }  // namespace salient

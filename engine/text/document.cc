@@ -6,9 +6,10 @@
 //
 // Hard-wrapped paragraphs. A run of lines without an empty line or a list marker between them is taken for wrapped
 // text if, for every line but the last, the first word of the next line would not have fitted: with it the line would
-// come close to the longest line of the run. Those lines must be 45 to 100 characters long, and of a run of two the
-// second must begin in lower case; so verse, headings, addresses and tables keep their lines, and so do files that hold
-// one paragraph a line. The first line of a run may stay out, as a heading.
+// come close to the longest line of the run. Those lines must be 45 to 100 characters long. A run of two says little
+// about its margin: its second line must begin in lower case, or the first come close to the margin of the document's
+// longer paragraphs. So verse, headings, addresses and tables keep their lines, and so do files that hold one paragraph
+// a line. The first line of a run may stay out, as a heading.
 
 #include "engine/text/document.h"
 
@@ -30,7 +31,7 @@
 namespace salient {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 30;  // ICU counts in 32 bits
+constexpr size_t kMaxBytes = size_t{1} << 30;              // ICU counts in 32 bits
 constexpr int32_t kLeastWrapped = 45, kMostWrapped = 100;  // characters in a wrapped line
 constexpr int32_t kWrapSlack = 8;                          // how ragged the right margin may be
 
@@ -40,11 +41,12 @@ struct Span {
 };
 
 struct Line {
-  Span content;               // without white space and marker at its ends; empty if there is nothing else
-  bool has_marker = false;    // begins with a bullet, a number or the like
-  bool after_empty = false;   // an empty line or the document's beginning stands before it
-  int32_t width = 0;          // characters up to the content's end
-  int32_t first_word = 0;     // characters
+  Span content;              // without white space and marker at its ends; empty if there is nothing else
+  bool has_marker = false;   // begins with a bullet, a number or the like
+  bool after_empty = false;  // an empty line or the document's beginning stands before it
+  int32_t indent = 0;        // characters before marker and content
+  int32_t width = 0;         // characters up to the content's end
+  int32_t first_word = 0;    // characters
 };
 
 // Calls visit(character, begin, end) until it returns false. `text` is valid UTF-8.
@@ -122,7 +124,8 @@ int32_t CountCharacters(std::string_view text, Span span) {
 Line MakeLine(std::string_view text, Span span, bool look_for_marker) {
   Line line;
   line.content = Trim(text, span);
-  line.width = CountCharacters(text, {span.begin, line.content.end});
+  line.indent = CountCharacters(text, {span.begin, line.content.begin});
+  line.width = line.indent + CountCharacters(text, line.content);
   if (look_for_marker) {
     const size_t marker_end = MarkerEnd(text, line.content);
     line.has_marker = marker_end != line.content.begin;
@@ -175,32 +178,57 @@ bool StartsLowerCase(std::string_view text, Span content) {
   return lower;
 }
 
-// Whether lines [first, end) are one hard-wrapped paragraph.
-bool IsWrapped(std::string_view text, const std::vector<Line>& lines, size_t first, size_t end) {
-  int32_t margin = 0;
-  for (size_t i = first; i < end; ++i) margin = std::max(margin, lines[i].width);
-  if (margin > kMostWrapped) return false;
-  for (size_t i = first; i + 1 < end; ++i) {
-    if (lines[i].width < kLeastWrapped || EndsWithoutSpaces(text, lines[i].content)) return false;
-    if (lines[i].width + 1 + lines[i + 1].first_word + kWrapSlack <= margin) return false;
-  }
-  return end - first != 2 || StartsLowerCase(text, lines[first + 1].content);
-}
-
 struct Block {
   size_t first = 0, end = 0;  // lines
+  size_t size() const { return end - first; }
 };
+
+int32_t Margin(const std::vector<Line>& lines, const Block& block) {
+  int32_t margin = 0;
+  for (size_t i = block.first; i < block.end; ++i) margin = std::max(margin, lines[i].width);
+  return margin;
+}
+
+// Whether the lines are one hard-wrapped paragraph. `usual_margin`: that of the document's longer paragraphs, 0 if
+// there are none.
+bool IsWrapped(std::string_view text, const std::vector<Line>& lines, const Block& block, int32_t usual_margin) {
+  const int32_t margin = Margin(lines, block);
+  if (margin > kMostWrapped) return false;
+  const auto had_no_room = [&lines](size_t i, int32_t up_to) {
+    return lines[i].width + 1 + lines[i + 1].first_word + kWrapSlack > up_to;
+  };
+  for (size_t i = block.first; i + 1 < block.end; ++i) {
+    const bool is_long = lines[i].width - lines[i].indent >= kLeastWrapped;
+    if (!is_long || !had_no_room(i, margin) || EndsWithoutSpaces(text, lines[i].content)) return false;
+  }
+  if (block.size() != 2 || StartsLowerCase(text, lines[block.first + 1].content)) return true;
+  return usual_margin > 0 && had_no_room(block.first, usual_margin);
+}
+
+// Lines with no empty line between them, a marker only at the first.
+std::vector<Block> MakeRuns(const std::vector<Line>& lines) {
+  std::vector<Block> runs;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (runs.empty() || lines[i].after_empty || lines[i].has_marker) runs.push_back({i, i});
+    runs.back().end = i + 1;
+  }
+  return runs;
+}
 
 // Wrapped paragraphs, and every other line by itself. The first line of a run may be a heading of the rest.
 std::vector<Block> MakeBlocks(std::string_view text, const std::vector<Line>& lines) {
+  const std::vector<Block> runs = MakeRuns(lines);
+  int32_t usual_margin = 0;
+  for (const Block& run : runs) {
+    if (run.size() > 2 && IsWrapped(text, lines, run, 0)) usual_margin = std::max(usual_margin, Margin(lines, run));
+  }
   std::vector<Block> blocks;
-  for (size_t first = 0, end = 0; first < lines.size(); first = end) {
-    end = first + 1;
-    while (end < lines.size() && !lines[end].after_empty && !lines[end].has_marker) ++end;
-    size_t paragraph = first;  // where wrapped text begins
-    while (paragraph < end && !IsWrapped(text, lines, paragraph, end)) paragraph = paragraph == first ? first + 1 : end;
-    for (size_t line = first; line < paragraph; ++line) blocks.push_back({line, line + 1});
-    if (paragraph < end) blocks.push_back({paragraph, end});
+  for (const Block& run : runs) {
+    Block paragraph = run;
+    if (!IsWrapped(text, lines, paragraph, usual_margin)) ++paragraph.first;
+    if (paragraph.size() < 2 || !IsWrapped(text, lines, paragraph, usual_margin)) paragraph.first = run.end;
+    for (size_t i = run.first; i < paragraph.first; ++i) blocks.push_back({i, i + 1});
+    if (paragraph.size() > 0) blocks.push_back(paragraph);
   }
   return blocks;
 }
@@ -300,7 +328,7 @@ class Segmenter {
  private:
   const std::string_view text_;
   SegmentedDocument document_;
-  size_t done_ = 0;  // bytes that segments and their glue cover
+  size_t done_ = 0;                 // bytes that segments and their glue cover
   bool pending_paragraph_ = false;  // a paragraph began, with no segment in it yet
 };
 

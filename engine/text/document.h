@@ -16,8 +16,8 @@ enum class Segmentation { kSentences, kLines };
 // One unit of translation, with what stands before it in the document: white space, line breaks, and stretches without
 // a letter, which are copied and not translated.
 struct Segment {
-  std::string glue;  // verbatim text between the previous segment and this one
-  std::string text;  // not empty; no line break and no white space at either end
+  std::string glue;               // verbatim text between the previous segment and this one
+  std::string text;               // not empty; no line break and no white space at either end
   bool starts_paragraph = false;  // an empty line, or the document's beginning, stands before it
 };
 
@@ -29,9 +29,10 @@ struct SegmentedDocument {
 // Splits UTF-8 text. Joining every glue and text and the tail gives the document back, byte for byte.
 // INVALID_ARGUMENT with the byte offset where the text is not UTF-8 or holds a NUL.
 //
-// kSentences: ICU sentence boundaries for `language` within lines that belong together; a line break inside a
-// sentence becomes a space in `text` only if the paragraph is hard-wrapped, in which case it is the one thing that
-// is not restored. kLines: one segment a line.
+// kSentences: ICU sentence boundaries for `language`, less those after abbreviations, within lines that belong
+// together; a line break inside a sentence becomes a space in `text` only if the paragraph is hard-wrapped, in which
+// case it is the one thing that is not restored. Bullets, numbers and quotation marks such as "- ", "1. " and "> " at
+// the start of a line are glue. kLines: one segment a line, with all that stands in it.
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language);
 

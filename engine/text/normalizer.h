@@ -1,9 +1,9 @@
 // What SentencePiece does to a text before it looks for pieces: replaces characters by the model's map, such as NFKC,
 // drops superfluous spaces, puts one in front, and writes spaces as U+2581.
 //
-// The map ("precompiled charsmap") is a double-array trie (the format of Darts-clone: 32-bit units) over the byte strings
-// to be replaced, whose values are offsets into a block of NUL-terminated replacements. The longest match at each place
-// is taken. Every index is checked, so that a damaged map matches nothing instead of reading elsewhere.
+// The map ("precompiled charsmap") is a double-array trie (the format of Darts-clone: 32-bit units) over the byte
+// strings to be replaced, whose values are offsets into a block of NUL-terminated replacements. The longest match at
+// each place is taken. Every index is checked, so that a damaged map matches nothing instead of reading elsewhere.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // SentencePiece's unigram models (Kudo 2018), read and run as the reference implementation does, token for token.
 //
 // Ours, because Debian's libsentencepiece carries a protobuf of its own within it, which in a process that also uses
-// the system's protobuf, as a gRPC server does, meets the other's symbols and ends the program. And because a model file
-// is input: whatever its bytes are, it is refused with a reason or behaves.
+// the system's protobuf, as a gRPC server does, meets the other's symbols and ends the program. And because a model
+// file is input: whatever its bytes are, it is refused with a reason or behaves.
 //
 // Thread safety: immutable after Parse.
 

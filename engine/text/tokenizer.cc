@@ -26,7 +26,8 @@ class SentencePieceTokenizer : public Tokenizer {
   std::vector<int32_t> Encode(std::string_view text) const override {
     std::vector<int> tokens = model_->Encode(text);
     // Load made sure that text can spell no special token; a model that finds a way must still not forge one.
-    std::replace_if(tokens.begin(), tokens.end(), [this](int token) { return IsSpecial(token); }, special_.unknown);
+    std::replace_if(
+        tokens.begin(), tokens.end(), [this](int token) { return IsSpecial(token); }, special_.unknown);
     return tokens;
   }
 

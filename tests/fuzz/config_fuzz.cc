@@ -32,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(config->d_model > 0 && config->d_model <= 8192 && config->d_model % config->heads == 0, "widths are bounded");
   Require(config->encoder.layers >= 1 && config->encoder.layers <= 64, "encoder layers are bounded");
   Require(config->decoder.layers >= 1 && config->decoder.layers <= 64, "decoder layers are bounded");
-  Require(config->vocab_size <= 1000000 && config->tokens.separator < config->vocab_size, "tokens are in the vocabulary");
+  Require(config->vocab_size <= 1000000 && config->tokens.separator < config->vocab_size,
+          "tokens are in the vocabulary");
   for (const Module module : {Module::kEncoder, Module::kDecoder, Module::kCross}) {
     Require(config->groups(module) <= config->layers(module), "a group has a layer");
   }

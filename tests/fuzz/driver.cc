@@ -7,6 +7,8 @@
 //
 // Input I depends on I alone. When an input ends the process its number is printed.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -16,7 +18,6 @@
 #include <iterator>
 #include <random>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"
@@ -51,9 +52,34 @@ void OnSignal(int number) {
 }
 
 // What parsers trip over.
-const char* const kTokens[] = {"{", "}", "[", "]", "\"", ":", ",", "\\", "null", "true", "1e308", "-1", "0", "18446744073709551615",
-                               "9223372036854775807", "4294967296", "\xff", "\xc3", "\xed\xa0\x80", "\n", "\r\n", "\n\n", " ",
-                               ". ", "\xe2\x80\xa8", "\xef\xbb\xbf", "- ", "1. "};
+const char* const kTokens[] = {"{",
+                               "}",
+                               "[",
+                               "]",
+                               "\"",
+                               ":",
+                               ",",
+                               "\\",
+                               "null",
+                               "true",
+                               "1e308",
+                               "-1",
+                               "0",
+                               "18446744073709551615",
+                               "9223372036854775807",
+                               "4294967296",
+                               "\xff",
+                               "\xc3",
+                               "\xed\xa0\x80",
+                               "\n",
+                               "\r\n",
+                               "\n\n",
+                               " ",
+                               ". ",
+                               "\xe2\x80\xa8",
+                               "\xef\xbb\xbf",
+                               "- ",
+                               "1. "};
 
 class Mutator {
  public:

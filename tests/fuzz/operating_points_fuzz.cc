@@ -1,8 +1,7 @@
 // ParseOperatingPoints: any bytes. Every point that is taken suits the model and is found by its name.
 
-#include "engine/options/operating_points.h"
-
 #include "engine/model/config.h"
+#include "engine/options/operating_points.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/model/small_config.h"
 
@@ -10,8 +9,8 @@ namespace salient {
 
 std::vector<std::string> Seeds() {
   return {
-      R"({"points": [{"name": "best", "selection": {"policy": "dense"}, "depth": {"policy": "full"}, "search": {"beam": 4,
-          "length_penalty": 0.8, "max_length_ratio": 2.5, "n_best": 2, "prefix": "x"}, "bleu": 30.5,
+      R"({"points": [{"name": "best", "selection": {"policy": "dense"}, "depth": {"policy": "full"}, "search":
+          {"beam": 4, "length_penalty": 0.8, "max_length_ratio": 2.5, "n_best": 2, "prefix": "x"}, "bleu": 30.5,
           "attention_cost_ratio": 1.0, "mean_exit": 4.0, "seconds_per_1000_tokens": 8.0}]})",
       R"({"points": [{"name": "a", "selection": {"policy": "mass", "value": 0.95, "cross_value": 0.8, "min_keys": 5},
           "depth": {"policy": "confidence", "thresholds": [0.8, 0.7, 0.6, 1], "min_exit": 2, "max_exit": 3}, "bleu": 1,

@@ -7,8 +7,12 @@
 namespace salient {
 
 std::vector<std::string> Seeds() {
-  return {SmallSafetensors(), SafetensorsBytes("{}", ""), SafetensorsBuilder().AddF32("w", {0, 4}, {}).Build(),
-          SafetensorsBuilder().AddF32("a", {1}, {1}).AddF32("b", {2, 1}, {1, 2}).Build(), std::string(8, '\xff'), ""};
+  return {SmallSafetensors(),
+          SafetensorsBytes("{}", ""),
+          SafetensorsBuilder().AddF32("w", {0, 4}, {}).Build(),
+          SafetensorsBuilder().AddF32("a", {1}, {1}).AddF32("b", {2, 1}, {1, 2}).Build(),
+          std::string(8, '\xff'),
+          ""};
 }
 
 }  // namespace salient

@@ -1,7 +1,5 @@
 // SentencePiece::Parse: any bytes as a model. What is taken cuts and restores text without a token outside itself.
 
-#include "engine/text/sentencepiece.h"
-
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "engine/text/sentencepiece.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/text/tiny_tokenizer.h"
 
@@ -41,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = salient::SentencePiece::Parse({reinterpret_cast<const char*>(data), size}, error);
   Require((model == nullptr) == !error.empty(), "a model, or the reason why there is none");
   if (model == nullptr) return 0;
-  for (const std::string_view text : {"", "The old house stands at the river.", "  ｈｏｕｓｅ ﬁne  Größe 学校 😀 <sep> ▁ ", "\xff\xc3"}) {
+  for (const std::string_view text :
+       {"", "The old house stands at the river.", "  ｈｏｕｓｅ ﬁne  Größe 学校 😀 <sep> ▁ ", "\xff\xc3"}) {
     const std::vector<int> tokens = model->Encode(text);
     for (const int token : tokens) Require(token >= 0 && token < model->size(), "a token is one of the model's");
     model->Decode(tokens);

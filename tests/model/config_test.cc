@@ -68,7 +68,8 @@ TEST(ConfigTest, ReadsEveryField) {
   EXPECT_EQ(config.groups(Module::kEncoder), 2);
   EXPECT_EQ(config.groups(Module::kDecoder), 2);
   EXPECT_EQ(config.groups(Module::kCross), 2) << "the last group is smaller";
-  EXPECT_THAT(config.selection.key_fraction, ElementsAre(ElementsAre(0.1, 0.2), ElementsAre(0.02, 1), ElementsAre(0.05, 0.5)));
+  EXPECT_THAT(config.selection.key_fraction,
+              ElementsAre(ElementsAre(0.1, 0.2), ElementsAre(0.02, 1), ElementsAre(0.05, 0.5)));
   EXPECT_TRUE(config.has_exits);
   EXPECT_TRUE(config.tied_classifiers);
   EXPECT_TRUE(config.sequence_head && config.multinomial_head && config.geometric_head);
@@ -150,8 +151,8 @@ TEST(ConfigTest, EveryFieldIsNeeded) {
 TEST(ConfigTest, NoValueOfAnotherTypeIsTaken) {
   const json whole = SmallConfigJson(), leaves = whole.flatten();
   for (const auto& [pointer, value] : leaves.items()) {
-    for (const json& wrong : {json(nullptr), json("?"), json(true), json(-1), json(0.37), json::array(),
-                              json::object({{"a", 1}})}) {
+    for (const json& wrong :
+         {json(nullptr), json("?"), json(true), json(-1), json(0.37), json::array(), json::object({{"a", 1}})}) {
       if (wrong.type() == value.type()) continue;
       if (value.is_number_float() && wrong.is_number()) continue;
       if (pointer.find("key_fraction") != std::string::npos && wrong == json(0.37)) continue;
@@ -179,12 +180,14 @@ TEST(ConfigTest, SizesAreBounded) {
   EXPECT_TRUE(ParsesWith("/heads", 1));
   EXPECT_THAT(ErrorWith("/vocab_size", 1000001), HasSubstr("vocab_size"));
   EXPECT_THAT(ErrorWith("/vocab_size", 4), HasSubstr("vocab_size"));
-  EXPECT_THAT(ErrorWith("/encoder/layers", 65), HasSubstr("encoder.layers is 65; it must be a whole number from 1 to 64"));
+  EXPECT_THAT(ErrorWith("/encoder/layers", 65),
+              HasSubstr("encoder.layers is 65; it must be a whole number from 1 to 64"));
   EXPECT_THAT(ErrorWith("/decoder/layers", 0), HasSubstr("decoder.layers"));
   EXPECT_THAT(ErrorWith("/encoder/ffn/width", 0), HasSubstr("encoder.ffn.width"));
   EXPECT_THAT(ErrorWith("/selection/width", 20), HasSubstr("multiple of"));
   EXPECT_THAT(ErrorWith("/selection/min_keys", 0), HasSubstr("selection.min_keys"));
-  EXPECT_THAT(ErrorWith("/selection/group/decoder", 5), HasSubstr("selection.group.decoder is 5; it must be a whole number from 1 to 4"));
+  EXPECT_THAT(ErrorWith("/selection/group/decoder", 5),
+              HasSubstr("selection.group.decoder is 5; it must be a whole number from 1 to 4"));
   EXPECT_THAT(ErrorWith("/window", 15), HasSubstr("window"));
   EXPECT_THAT(ErrorWith("/window", 65537), HasSubstr("window"));
   EXPECT_THAT(ErrorWith("/window", json::parse("18446744073709551615")), HasSubstr("window"));
@@ -207,14 +210,16 @@ TEST(ConfigTest, OnlyASharedBlockCanBeBorrowed) {
   json config = SmallConfigJson();
   config["encoder"]["ffn"]["kind"] = "shared";
   config["decoder"]["ffn"]["kind"] = "encoder";
-  EXPECT_THAT(ErrorOf(config.dump()), HasSubstr("decoder.ffn.width is 512; it must be that of the encoder's block, 1024"));
+  EXPECT_THAT(ErrorOf(config.dump()),
+              HasSubstr("decoder.ffn.width is 512; it must be that of the encoder's block, 1024"));
 }
 
 TEST(ConfigTest, KeyFractionsAreSharesOneAGroup) {
   EXPECT_THAT(ErrorWith("/selection/key_fraction/encoder", {0.1}), HasSubstr("2 in all"));
   EXPECT_THAT(ErrorWith("/selection/key_fraction/encoder", {0.1, 0}), HasSubstr("(0, 1]"));
   EXPECT_THAT(ErrorWith("/selection/key_fraction/cross", {0.1, 1.01}), HasSubstr("selection.key_fraction.cross"));
-  EXPECT_THAT(ErrorWith("/selection/key_fraction", {{"encoder", {0.1, 0.2}}}), HasSubstr("selection.key_fraction.decoder is missing"));
+  EXPECT_THAT(ErrorWith("/selection/key_fraction", {{"encoder", {0.1, 0.2}}}),
+              HasSubstr("selection.key_fraction.decoder is missing"));
 }
 
 TEST(ConfigTest, HaltingHeadsAreKnownAndNamedOnce) {
@@ -238,7 +243,9 @@ TEST(ConfigTest, NamesAndLanguagesAreTame) {
   for (const char* bad : {"", "e", "en_US", "-en", "en-", "en--US", "abcdefghi", "en us"}) {
     EXPECT_THAT(ErrorWith("/source_language", bad), HasSubstr("source_language")) << bad;
   }
-  for (const char* good : {"en", "zh-Hans-CN", "de-AT", "yue"}) EXPECT_TRUE(ParsesWith("/target_language", good)) << good;
+  for (const char* good : {"en", "zh-Hans-CN", "de-AT", "yue"}) {
+    EXPECT_TRUE(ParsesWith("/target_language", good)) << good;
+  }
 }
 
 TEST(ConfigTest, TextThatIsNoConfiguration) {

@@ -51,18 +51,20 @@ TEST(SafetensorsTest, ReadsEveryType) {
 }
 
 TEST(SafetensorsTest, WidensHalfPrecisionExactly) {
-  const std::string bytes = SafetensorsBuilder()
-                                .Add("h", "F16", {9}, RawBytes<uint16_t>({0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff,
-                                                                          0x3555, 0x7c00, 0xfc00}))
-                                .Build();
+  const std::string bytes =
+      SafetensorsBuilder()
+          .Add("h", "F16", {9},
+               RawBytes<uint16_t>({0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff, 0x3555, 0x7c00, 0xfc00}))
+          .Build();
   const auto tensors = TensorFile::Parse(bytes, "x");
   ASSERT_TRUE(tensors.ok()) << tensors.status();
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float>& values = tensors->at("h").values;
-  EXPECT_THAT(values, ElementsAre(0.0f, -0.0f, 0x1p-24f, -1023 * 0x1p-24f, 0x1p-14f, 65504.0f, 1365 * 0x1p-12f, infinity,
-                                  -infinity));
+  EXPECT_THAT(values, ElementsAre(0.0f, -0.0f, 0x1p-24f, -1023 * 0x1p-24f, 0x1p-14f, 65504.0f, 1365 * 0x1p-12f,
+                                  infinity, -infinity));
   EXPECT_TRUE(std::signbit(values[1]));
-  const auto nan = TensorFile::Parse(SafetensorsBuilder().Add("h", "F16", {1}, RawBytes<uint16_t>({0x7e01})).Build(), "x");
+  const auto nan =
+      TensorFile::Parse(SafetensorsBuilder().Add("h", "F16", {1}, RawBytes<uint16_t>({0x7e01})).Build(), "x");
   ASSERT_TRUE(nan.ok());
   EXPECT_TRUE(std::isnan(nan->at("h").values[0]));
 }
@@ -127,7 +129,8 @@ TEST(SafetensorsTest, EveryByteBelongsToOneTensor) {
     const auto entry = [](int begin, int end) {
       return json{{"dtype", "I8"}, {"shape", {end - begin}}, {"data_offsets", {begin, end}}};
     };
-    return SafetensorsBytes(json{{"a", entry(a_begin, a_end)}, {"b", entry(b_begin, b_end)}}.dump(), std::string(8, '\0'));
+    return SafetensorsBytes(json{{"a", entry(a_begin, a_end)}, {"b", entry(b_begin, b_end)}}.dump(),
+                            std::string(8, '\0'));
   };
   EXPECT_THAT(ErrorOf(two(0, 5, 4, 8)), HasSubstr("tensor b overlaps"));
   EXPECT_THAT(ErrorOf(two(0, 8, 0, 8)), HasSubstr("overlaps"));
@@ -153,7 +156,8 @@ TEST(SafetensorsTest, IntegersNeedTheirScale) {
 
 TEST(SafetensorsTest, AScaleOfNothingIsATensor) {
   const auto tensors = TensorFile::Parse(
-      SafetensorsBuilder().AddF32("norm.scale", {1}, {3}).AddF32("w", {1}, {1}).AddF32("w.scale", {1}, {2}).Build(), "x");
+      SafetensorsBuilder().AddF32("norm.scale", {1}, {3}).AddF32("w", {1}, {1}).AddF32("w.scale", {1}, {2}).Build(),
+      "x");
   ASSERT_TRUE(tensors.ok()) << tensors.status();
   EXPECT_EQ(tensors->size(), 3u);
 }
@@ -228,16 +232,19 @@ TEST_F(SafetensorsFolderTest, GetNamesTensorAndShapes) {
   ASSERT_TRUE(file.ok()) << file.status();
   const auto missing = file->Get("z", {1});
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(missing.status().message(), "model.safetensors: tensor z is missing; config.json asks for it with shape [1]");
+  EXPECT_EQ(missing.status().message(),
+            "model.safetensors: tensor z is missing; config.json asks for it with shape [1]");
   const auto other = file->Get("a.weight", {3, 2});
   EXPECT_EQ(other.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(other.status().message(), "model.safetensors: tensor a.weight has shape [2, 3]; config.json asks for [3, 2]");
+  EXPECT_EQ(other.status().message(),
+            "model.safetensors: tensor a.weight has shape [2, 3]; config.json asks for [3, 2]");
 }
 
 TEST_F(SafetensorsFolderTest, LoadsShardsEvenWithAScaleInAnother) {
   Write("model-00001-of-00002.safetensors",
         SafetensorsBuilder().Add("w", "I8", {1, 2}, RawBytes<int8_t>({2, 3})).AddF32("stale", {1}, {1}).Build());
-  Write("model-00002-of-00002.safetensors", SafetensorsBuilder().AddF32("w.scale", {1}, {10}).AddF32("v", {1}, {5}).Build());
+  Write("model-00002-of-00002.safetensors",
+        SafetensorsBuilder().AddF32("w.scale", {1}, {10}).AddF32("v", {1}, {5}).Build());
   Write("model.safetensors", "an older file, which the index overrides");
   WriteIndex({{"w", "model-00001-of-00002.safetensors"},
               {"w.scale", "model-00002-of-00002.safetensors"},

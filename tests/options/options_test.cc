@@ -158,7 +158,8 @@ TEST(SelectionOptionsTest, MassAndWindow) {
 }
 
 TEST(SelectionOptionsTest, WindowAndDenseNeedNoSelectionLayers) {
-  const ResolvedOptions window = Resolved(Selection({.policy = SelectionPolicy::kWindow, .value = 7}), WithoutSelection());
+  const ResolvedOptions window =
+      Resolved(Selection({.policy = SelectionPolicy::kWindow, .value = 7}), WithoutSelection());
   EXPECT_THAT(window.selection, ElementsAre(SizeIs(1), SizeIs(1), SizeIs(1)));
   EXPECT_EQ(window.selection[kDecoder][0].kind, SelectionKind::kWindow);
   Resolved(Selection({.policy = SelectionPolicy::kDense}), WithoutSelection());
@@ -167,7 +168,8 @@ TEST(SelectionOptionsTest, WindowAndDenseNeedNoSelectionLayers) {
 TEST(SelectionOptionsTest, WhatWasNotTrainedIsRefused) {
   EXPECT_EQ(ErrorOf(Selection({.policy = SelectionPolicy::kRatio, .value = 0.5}), WithoutSelection()),
             "selection.policy is RATIO; the model en-de has no selection layers; it can be DENSE or WINDOW");
-  EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kMass, .value = 0.5}), WithoutSelection()), HasSubstr("MASS"));
+  EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kMass, .value = 0.5}), WithoutSelection()),
+              HasSubstr("MASS"));
   EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kLearned}), WithoutSelection()), HasSubstr("LEARNED"));
   EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kLearned}), WithoutFractions()),
               HasSubstr("learned no key fractions"));
@@ -212,7 +214,8 @@ TEST(SelectionOptionsTest, FieldsWithoutMeaningAreRefused) {
   EXPECT_THAT(ErrorOf(Selection({.value = 0.5})), HasSubstr("LEARNED")) << "which is the default";
   EXPECT_EQ(ErrorOf(Selection({.policy = SelectionPolicy::kDense, .min_keys = 4})),
             "selection.min_keys has no meaning with DENSE; leave it out");
-  EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kWindow, .value = 3, .min_keys = 4})), HasSubstr("min_keys"));
+  EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kWindow, .value = 3, .min_keys = 4})),
+              HasSubstr("min_keys"));
 }
 
 TEST(SelectionOptionsTest, AtLeastOneKey) {
@@ -239,7 +242,8 @@ TEST(DepthOptionsTest, FullAndFixed) {
 TEST(DepthOptionsTest, FixedExitIsALayer) {
   EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kFixed})), HasSubstr("depth.fixed_exit is missing"));
   for (const int32_t bad : {0, 5, -1}) {
-    EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kFixed, .fixed_exit = bad})), HasSubstr("it must be from 1 to 4"));
+    EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kFixed, .fixed_exit = bad})),
+                HasSubstr("it must be from 1 to 4"));
   }
 }
 
@@ -274,8 +278,7 @@ TEST(DepthOptionsTest, OneThresholdOrOneALayer) {
 }
 
 TEST(DepthOptionsTest, BoundsAreLayersInOrder) {
-  const ResolvedOptions resolved =
-      Resolved(Depth({.policy = DepthPolicy::kMultinomial, .min_exit = 2, .max_exit = 3}));
+  const ResolvedOptions resolved = Resolved(Depth({.policy = DepthPolicy::kMultinomial, .min_exit = 2, .max_exit = 3}));
   EXPECT_EQ(resolved.exit.least, 2);
   EXPECT_EQ(resolved.exit.greatest, 3);
   const ResolvedOptions open = Resolved(Depth({.policy = DepthPolicy::kMultinomial}));
@@ -292,7 +295,8 @@ TEST(DepthOptionsTest, FieldsWithoutMeaningAreRefused) {
   EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kSequence, .fixed_exit = 2})), HasSubstr("depth.fixed_exit"));
   EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kSequence, .thresholds = {0.5}})), HasSubstr("depth.thresholds"));
   EXPECT_THAT(ErrorOf(Depth({.thresholds = {0.5}})), HasSubstr("depth.thresholds"));
-  EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kFixed, .fixed_exit = 2, .min_exit = 1})), HasSubstr("depth.min_exit"));
+  EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kFixed, .fixed_exit = 2, .min_exit = 1})),
+              HasSubstr("depth.min_exit"));
   EXPECT_THAT(ErrorOf(Depth({.max_exit = 2})), HasSubstr("depth.max_exit"));
 }
 

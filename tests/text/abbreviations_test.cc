@@ -60,7 +60,9 @@ TEST(AbbreviationsTest, EdgesOfTheText) {
   EXPECT_FALSE(IsFalse(". |A", "en"));
   EXPECT_FALSE(IsFalse("|A", "en"));
   EXPECT_FALSE(IsFalse(std::string(1000, 'a') + ". |A", "en"));
-  EXPECT_TRUE(IsFalse("Dr.|", ""  "en"));
+  EXPECT_TRUE(IsFalse("Dr.|",
+                      ""
+                      "en"));
 }
 
 }  // namespace

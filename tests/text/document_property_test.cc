@@ -28,11 +28,43 @@ std::vector<UChar32> Characters(const std::string& text) {
 
 // Random text of the things that matter to cutting, with any character now and then.
 std::string RandomDocument(std::mt19937& random) {
-  static const char* const kParts[] = {"word",  "Word",  " ",    " ",   " ",  " ",     "\n",    "\n\n",  "\r\n",
-                                       "\r",    ". ",    ".",    "! ",  "? ", "\"",    "Dr. ",  "- ",    "1. ",
-                                       "> ",    "\t",    "42",   "z. ", "B.", "\xC2\xA0", "\xEF\xBB\xBF", "ä",
-                                       "学",    "。",    "\xE2\x80\xA8", "\v", "(", ")", "and so on and on with words ",
-                                       "\xC2\x85", "\xE2\x80\x9C", "\xE2\x80\x9D ", "\xF0\x9F\x98\x80"};
+  static const char* const kParts[] = {"word",
+                                       "Word",
+                                       " ",
+                                       " ",
+                                       " ",
+                                       " ",
+                                       "\n",
+                                       "\n\n",
+                                       "\r\n",
+                                       "\r",
+                                       ". ",
+                                       ".",
+                                       "! ",
+                                       "? ",
+                                       "\"",
+                                       "Dr. ",
+                                       "- ",
+                                       "1. ",
+                                       "> ",
+                                       "\t",
+                                       "42",
+                                       "z. ",
+                                       "B.",
+                                       "\xC2\xA0",
+                                       "\xEF\xBB\xBF",
+                                       "ä",
+                                       "学",
+                                       "。",
+                                       "\xE2\x80\xA8",
+                                       "\v",
+                                       "(",
+                                       ")",
+                                       "and so on and on with words ",
+                                       "\xC2\x85",
+                                       "\xE2\x80\x9C",
+                                       "\xE2\x80\x9D ",
+                                       "\xF0\x9F\x98\x80"};
   std::string text;
   const int parts = std::uniform_int_distribution(0, 80)(random);
   for (int i = 0; i < parts; ++i) {

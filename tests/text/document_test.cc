@@ -84,9 +84,10 @@ TEST(DocumentTest, NothingToTranslate) {
 }
 
 TEST(DocumentTest, MarkersAtLineStartsAreGlue) {
-  const std::string text = "# Title\n- first\n  * second one\n1. third\n12) fourth\n(3) fifth\n> quoted\n> > twice\n• dot\n";
-  EXPECT_THAT(SplitTexts(text), ElementsAre("Title", "first", "second one", "third", "fourth", "fifth", "quoted",
-                                            "twice", "dot"));
+  const std::string text =
+      "# Title\n- first\n  * second one\n1. third\n12) fourth\n(3) fifth\n> quoted\n> > twice\n• dot\n";
+  EXPECT_THAT(SplitTexts(text),
+              ElementsAre("Title", "first", "second one", "third", "fourth", "fifth", "quoted", "twice", "dot"));
   ExpectRoundTrip(text);
 }
 
@@ -143,11 +144,30 @@ TEST(DocumentTest, VerseAndHeadingsKeepTheirLines) {
               ElementsAre("Roses are red", "Violets are blue", "Sugar is sweet"));
   EXPECT_THAT(SplitTexts("Shall I compare thee to a summer's day?\nThou art more lovely and more temperate:\n"
                          "Rough winds do shake the darling buds of May,\nAnd summer's lease hath all too short a date"),
-              ElementsAre("Shall I compare thee to a summer's day?", "Thou art more lovely and more temperate:",
-                          "Rough winds do shake the darling buds of May,",
+              ElementsAre("Shall I compare thee to a summer's day?",
+                          "Thou art more lovely and more temperate:", "Rough winds do shake the darling buds of May,",
                           "And summer's lease hath all too short a date"));
   EXPECT_THAT(SplitTexts("A Long Heading of the Document, of Fifty Characters\nAnd a Subtitle"),
               ElementsAre("A Long Heading of the Document, of Fifty Characters", "And a Subtitle"));
+}
+
+TEST(DocumentTest, TwoLinesAreWrappedWhereLongerParagraphsAre) {
+  const std::string two = "A sentence of two lines that speaks about nothing else than about Mr.\nSmith.";
+  EXPECT_EQ(SplitTexts(two).size(), 2u) << "or a heading and a name";
+  const std::string longer =
+      "It was the best of times, it was the worst of times, it was the age of\n"
+      "wisdom, it was the age of foolishness, it was the epoch of all belief\n"
+      "and more.\n\n";
+  EXPECT_THAT(
+      SplitTexts(longer + two),
+      ElementsAre(::testing::_, "A sentence of two lines that speaks about nothing else than about Mr. Smith."));
+  EXPECT_EQ(SplitTexts(longer + "A Heading That Has Some Fifty Characters or So It Is\nSubtitle").size(), 3u);
+}
+
+TEST(DocumentTest, CentredLinesKeepTheirBreaks) {
+  const std::string indent(40, ' ');
+  EXPECT_THAT(SplitTexts(indent + "The Licence\n" + indent + "version two\n" + indent + "of that year"),
+              ElementsAre("The Licence", "version two", "of that year"));
 }
 
 TEST(DocumentTest, AHeadingMayStandOnAWrappedParagraph) {
@@ -176,8 +196,8 @@ TEST(DocumentTest, LinesModeTakesLinesAsTheyAre) {
   const SegmentedDocument document =
       Split("One. Two.\n\n- item\n 12 \nlast line that is long enough to be wrapped, surely\nand on", "en",
             Segmentation::kLines);
-  EXPECT_THAT(Texts(document), ElementsAre("One. Two.", "- item", "last line that is long enough to be wrapped, surely",
-                                           "and on"));
+  EXPECT_THAT(Texts(document),
+              ElementsAre("One. Two.", "- item", "last line that is long enough to be wrapped, surely", "and on"));
   EXPECT_TRUE(document.segments[1].starts_paragraph);
   EXPECT_FALSE(document.segments[3].starts_paragraph);
 }

@@ -73,17 +73,36 @@ TEST_P(AgainstReferenceTest, ThePieces) {
 }
 
 TEST_P(AgainstReferenceTest, ChosenTexts) {
-  for (const char* text :
-       {"", " ", "   ", "a", "The old house.", "  The   old\thouse \n", "<sep>", "a<sep>b", "<sep><sep> <s>", "<0x41>",
-        "▁", "a▁b", "ﬁne ｈｏｕｓｅ Ⅷ ㌔", "Größe né e\xCC\x81", "学校 😀👍🏽", "\xFF\xFE bad \xC3", "\xE3\x81", "a\xF0\x9F",
-        "\xEF\xBB\xBF bom", "zero\xE2\x80\x8Bwidth", "nbsp\xC2\xA0here", "tab\there\r\nline"}) {
+  for (const char* text : {"",
+                           " ",
+                           "   ",
+                           "a",
+                           "The old house.",
+                           "  The   old\thouse \n",
+                           "<sep>",
+                           "a<sep>b",
+                           "<sep><sep> <s>",
+                           "<0x41>",
+                           "▁",
+                           "a▁b",
+                           "ﬁne ｈｏｕｓｅ Ⅷ ㌔",
+                           "Größe né e\xCC\x81",
+                           "学校 😀👍🏽",
+                           "\xFF\xFE bad \xC3",
+                           "\xE3\x81",
+                           "a\xF0\x9F",
+                           "\xEF\xBB\xBF bom",
+                           "zero\xE2\x80\x8Bwidth",
+                           "nbsp\xC2\xA0here",
+                           "tab\there\r\nline"}) {
     Compare(text);
   }
 }
 
 TEST_P(AgainstReferenceTest, RandomTexts) {
-  const std::vector<std::string> parts = {"the", "old", "Haus", " ", " ", "  ", "ß", "é", "e\xCC\x81", "ﬁ", "ｈ", "学", "😀",
-                                          "<sep>", "▁", ".", ",", "\xC3", "\x80", "Fluss", "ing", "\t", "1", "½", "™"};
+  const std::vector<std::string> parts = {"the",  "old",   "Haus", " ",  " ",     "  ", "ß", "é", "e\xCC\x81",
+                                          "ﬁ",    "ｈ",    "学",   "😀",  "<sep>", "▁",  ".", ",", "\xC3",
+                                          "\x80", "Fluss", "ing",  "\t", "1",     "½",  "™"};
   std::mt19937 random(7);
   for (int i = 0; i < 3000; ++i) {
     std::string text;

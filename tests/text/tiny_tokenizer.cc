@@ -27,18 +27,30 @@ class Sentences : public sentencepiece::SentenceIterator {
 
 std::string TrainTinyTokenizer(const std::string& path, const TinyTokenizerOptions& options) {
   Sentences sentences({
-      "The old house stands at the river.",     "Das alte Haus steht am Fluss.",
-      "She opened the window and looked out.",  "Sie öffnete das Fenster und sah hinaus.",
-      "Three birds sat on the roof.",           "Drei Vögel saßen auf dem Dach.",
-      "The water was cold and clear.",          "Das Wasser war kalt und klar.",
-      "Nobody knew the answer to the question.", "Niemand wusste die Antwort auf die Frage.",
+      "The old house stands at the river.",
+      "Das alte Haus steht am Fluss.",
+      "She opened the window and looked out.",
+      "Sie öffnete das Fenster und sah hinaus.",
+      "Three birds sat on the roof.",
+      "Drei Vögel saßen auf dem Dach.",
+      "The water was cold and clear.",
+      "Das Wasser war kalt und klar.",
+      "Nobody knew the answer to the question.",
+      "Niemand wusste die Antwort auf die Frage.",
   });
   const std::string separator = options.separator_in_text ? "user_defined_symbols" : "control_symbols";
-  const std::unordered_map<std::string, std::string> settings = {
-      {"model_type", options.model_type}, {"vocab_size", std::to_string(options.vocab_size)},
-      {"byte_fallback", "true"}, {"normalization_rule_name", options.normalization}, {separator, "<sep>"},
-      {"pad_id", "0"}, {"unk_id", "1"}, {"bos_id", "2"}, {"eos_id", "3"}, {"minloglevel", "2"},
-      {"hard_vocab_limit", "true"}, {"num_threads", "1"}};
+  const std::unordered_map<std::string, std::string> settings = {{"model_type", options.model_type},
+                                                                 {"vocab_size", std::to_string(options.vocab_size)},
+                                                                 {"byte_fallback", "true"},
+                                                                 {"normalization_rule_name", options.normalization},
+                                                                 {separator, "<sep>"},
+                                                                 {"pad_id", "0"},
+                                                                 {"unk_id", "1"},
+                                                                 {"bos_id", "2"},
+                                                                 {"eos_id", "3"},
+                                                                 {"minloglevel", "2"},
+                                                                 {"hard_vocab_limit", "true"},
+                                                                 {"num_threads", "1"}};
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &sentences, &model);
   if (!status.ok()) return status.ToString();

@@ -7,7 +7,7 @@
 namespace salient {
 
 struct TinyTokenizerOptions {
-  int vocab_size = 320;           // 256 bytes, the special tokens and some letters and words
+  int vocab_size = 320;            // 256 bytes, the special tokens and some letters and words
   bool separator_in_text = false;  // "<sep>" as a symbol that text can spell, which is wrong
   std::string normalization = "identity";
   std::string model_type = "unigram";

@@ -48,7 +48,8 @@ bool IsSpecial(int32_t token) {
 }
 
 TEST_F(TokenizerTest, TextComesBack) {
-  for (const char* text : {"The old house stands at the river.", "Sie öffnete das Fenster", "x", "学校 emoji 😀", "Größe"}) {
+  for (const char* text :
+       {"The old house stands at the river.", "Sie öffnete das Fenster", "x", "学校 emoji 😀", "Größe"}) {
     const std::vector<int32_t> tokens = tokenizer_->Encode(text);
     EXPECT_FALSE(tokens.empty());
     EXPECT_EQ(tokenizer_->Decode(tokens), text);
@@ -134,7 +135,8 @@ TEST_F(TokenizerTest, SizeAndTokensMustBeTheConfigurations) {
     return std::string(loaded.status().message());
   };
   EXPECT_THAT(message(321, kSpecial), HasSubstr("has 320 pieces; config.json says vocab_size 321"));
-  EXPECT_THAT(message(kPieces, {.pad = 1, .unknown = 0}), HasSubstr("has the pad token at 0; config.json says tokens.pad 1"));
+  EXPECT_THAT(message(kPieces, {.pad = 1, .unknown = 0}),
+              HasSubstr("has the pad token at 0; config.json says tokens.pad 1"));
   EXPECT_THAT(message(kPieces, {.begin = 3, .end = 2}), HasSubstr("bos"));
   EXPECT_THAT(message(kPieces, {.separator = 5}), HasSubstr("has the separator token at 4"));
 }

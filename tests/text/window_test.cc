@@ -82,7 +82,8 @@ TEST(WindowTest, SeparatorsBetweenAndEndAfter) {
 
 TEST(WindowTest, FillsUpToTheLastToken) {
   EXPECT_THAT(Segments(Make(Document({"abc", "defg", "hij"}), 9)), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
-  EXPECT_THAT(Segments(Make(Document({"abc", "defg", "hij"}), 8)), ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2)));
+  EXPECT_THAT(Segments(Make(Document({"abc", "defg", "hij"}), 8)),
+              ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2)));
   EXPECT_THAT(Segments(Make(Document({"abc", "defg", "hij"}), 13)), ElementsAre(ElementsAre(0, 1, 2)));
 }
 
