@@ -1,0 +1,233 @@
+// Sequences without a model: the test plays the decoder and says which tokens are likely.
+
+#include "engine/decode/sequence.h"
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+constexpr int32_t kEnd = 3, kSeparator = 4;
+
+ModelConfig SmallConfig() {
+  ModelConfig config;
+  config.vocab_size = 20;
+  config.d_model = 8;
+  config.heads = 2;
+  config.encoder = {1, FeedForwardKind::kNone, 0};
+  config.decoder = {2, FeedForwardKind::kNone, 0};
+  config.window = 64;
+  return config;
+}
+
+class SequenceTest : public ::testing::Test {
+ protected:
+  SequenceTest()
+      : config_(SmallConfig()),
+        backend_(MakeReferenceBackend()),
+        rows_(*backend_, config_, 8, 4, 2 * kMaxBeam),
+        self_(backend_->memory(), {.layers = 2, .width = 8}, 16),
+        cross_(backend_->memory(), {.layers = 2, .width = 8}, 16) {
+    for (auto& rules : options_.selection) rules.resize(1);
+    options_.exit.at = options_.exit.greatest = 2;
+    options_.max_length_ratio = 1.0;
+  }
+
+  // Two segments of two tokens.
+  std::unique_ptr<Sequence> Make(std::vector<int32_t> prefix = {}) {
+    auto sequence = std::make_unique<Sequence>(window_, options_, std::move(prefix), config_, *backend_, self_, cross_);
+    std::vector<int32_t> seats;
+    for (int32_t row = 0; row < options_.beam; ++row) seats.push_back(row + 2);
+    sequence->Seat(seats);
+    return sequence;
+  }
+
+  std::vector<int32_t> Prepare(Sequence& sequence) {
+    std::vector<int32_t> taking_part;
+    sequence.Prepare(rows_, taking_part);
+    return taking_part;
+  }
+
+  // One step in which every row's best tokens are these, best first.
+  void Step(Sequence& sequence, const std::vector<std::vector<Candidate>>& best) {
+    const std::vector<int32_t> taking_part = Prepare(sequence);
+    ASSERT_THAT(taking_part, SizeIs(best.size()));
+    const int32_t width = sequence.candidates_wanted();
+    for (size_t i = 0; i < taking_part.size(); ++i) {
+      rows_.exit_at.data()[taking_part[i]] = 2;
+      for (int32_t c = 0; c < width; ++c) {
+        rows_.candidates.data()[taking_part[i] * width + c] =
+            c < static_cast<int32_t>(best[i].size()) ? best[i][c] : Candidate{-1, 0};
+      }
+    }
+    sequence.Advance(rows_, width);
+  }
+
+  const TokenConstraint& Constraint(int32_t row = 2) { return rows_.constraint.data()[row]; }
+
+  static std::vector<int32_t> Tokens(const DecodedPiece& piece) {
+    std::vector<int32_t> tokens;
+    for (const DecodedToken& token : piece.tokens) tokens.push_back(token.token);
+    return tokens;
+  }
+
+  const ModelConfig config_;
+  std::unique_ptr<Backend> backend_;
+  DecoderRows rows_;
+  KvStore self_, cross_;
+  ResolvedOptions options_;
+  Window window_{{10, 11, kSeparator, 12, 13, kEnd}, {{0, 2}, {1, 2}}};
+};
+
+TEST_F(SequenceTest, ProducesAsManySegmentsAsTheSource) {
+  const auto sequence = Make();
+  Prepare(*sequence);
+  EXPECT_TRUE(Constraint().allow_separator);
+  EXPECT_FALSE(Constraint().allow_end);
+  Step(*sequence, {{{7, -0.5f}}});
+  EXPECT_EQ(sequence->settled_pieces(), 0);
+  Step(*sequence, {{{kSeparator, -0.25f}}});
+  EXPECT_EQ(sequence->settled_pieces(), 1);
+  Prepare(*sequence);
+  EXPECT_FALSE(Constraint().allow_separator);
+  EXPECT_TRUE(Constraint().allow_end);
+  Step(*sequence, {{{8, -1.0f}}});
+  Step(*sequence, {{{kEnd, -2.0f}}});
+  ASSERT_TRUE(sequence->done());
+  const auto results = sequence->Results();
+  ASSERT_THAT(results, SizeIs(1));
+  ASSERT_THAT(results[0], SizeIs(2));
+  EXPECT_THAT(Tokens(results[0][0]), ElementsAre(7));
+  EXPECT_THAT(Tokens(results[0][1]), ElementsAre(8));
+  EXPECT_DOUBLE_EQ(results[0][0].score, -0.75);
+  EXPECT_DOUBLE_EQ(results[0][1].score, -3.0);
+}
+
+TEST_F(SequenceTest, TellsTheDecoderWhereItStands) {
+  const auto sequence = Make();
+  Prepare(*sequence);
+  EXPECT_EQ(rows_.token.data()[2], config_.tokens.begin);
+  EXPECT_EQ(rows_.self_view.data()[2].length, 1);
+  EXPECT_EQ(rows_.cross_view.data()[2].length, 6);
+  Step(*sequence, {{{7, 0}}});
+  Step(*sequence, {{{kSeparator, 0}}});
+  Step(*sequence, {{{8, 0}}});
+  Prepare(*sequence);
+  EXPECT_EQ(rows_.token.data()[2], 8);
+  EXPECT_EQ(rows_.step.data()[2], 3);
+  EXPECT_EQ(rows_.segment.data()[2], 1);
+  EXPECT_EQ(rows_.offset.data()[2], 1);              // the separator opened the segment at 0
+  EXPECT_EQ(rows_.self_view.data()[2].length, 4);
+  EXPECT_EQ(rows_.cross_view.data()[2].centre, 4);   // second token of the second source segment
+}
+
+TEST_F(SequenceTest, ClosesASegmentThatGrowsBeyondItsBound) {
+  const auto sequence = Make();
+  for (int32_t i = 0; i < 2 + kSegmentSlack; ++i) Step(*sequence, {{{7, -1.0f}}});
+  Prepare(*sequence);
+  EXPECT_EQ(Constraint().forced, kSeparator);
+  Step(*sequence, {{{kSeparator, -9.0f}}});
+  for (int32_t i = 0; i < 2 + kSegmentSlack; ++i) Step(*sequence, {{{8, -1.0f}}});
+  Prepare(*sequence);
+  EXPECT_EQ(Constraint().forced, kEnd);
+  Step(*sequence, {{{kEnd, -9.0f}}});
+  ASSERT_TRUE(sequence->done());
+  EXPECT_EQ(sequence->tokens_so_far(), Sequence::MaxSteps(window_, options_));
+  EXPECT_TRUE(sequence->Results()[0][0].length_limited);
+  EXPECT_TRUE(sequence->Results()[0][1].length_limited);
+}
+
+TEST_F(SequenceTest, ForcesThePrefixFirst) {
+  const auto sequence = Make({15, 16});
+  Prepare(*sequence);
+  EXPECT_EQ(Constraint().forced, 15);
+  Step(*sequence, {{{15, -1.0f}}});
+  Prepare(*sequence);
+  EXPECT_EQ(Constraint().forced, 16);
+  Step(*sequence, {{{16, -1.0f}}});
+  Prepare(*sequence);
+  EXPECT_EQ(Constraint().forced, -1);
+}
+
+TEST_F(SequenceTest, ABeamKeepsTheBestOfThePool) {
+  options_.beam = options_.n_best = 2;
+  const auto sequence = Make();
+  Step(*sequence, {{{5, -1.0f}, {6, -2.0f}, {7, -3.0f}, {8, -4.0f}}});
+  // From 5 (-1): 9 makes -4, 10 makes -6. From 6 (-2): 11 makes -2.5, 12 makes -5.
+  Step(*sequence, {{{9, -3.0f}, {10, -5.0f}}, {{11, -0.5f}, {12, -3.0f}}});
+  ASSERT_THAT(Prepare(*sequence), ElementsAre(2, 3));
+  EXPECT_EQ(rows_.token.data()[2], 11);
+  EXPECT_EQ(rows_.token.data()[3], 9);
+  // Keys never move: a hypothesis lists the positions of its own history (step * beam + hypothesis).
+  const KeyView& best = rows_.self_view.data()[2];
+  EXPECT_THAT(std::vector<int32_t>(best.candidates, best.candidates + best.length), ElementsAre(0, 3, 4));
+  const KeyView& second = rows_.self_view.data()[3];
+  EXPECT_THAT(std::vector<int32_t>(second.candidates, second.candidates + second.length), ElementsAre(0, 2, 5));
+}
+
+TEST_F(SequenceTest, ABeamFinishesOnlyWhatRanksWithinIt) {
+  options_.beam = options_.n_best = 2;
+  options_.length_penalty = 1.0;
+  window_ = {{10, 11, kEnd}, {{0, 2}}};
+  const auto sequence = Make();
+  Step(*sequence, {{{5, -1.0f}, {6, -1.5f}, {kEnd, -2.0f}}});  // the end ranks third: dropped
+  Step(*sequence, {{{kEnd, -0.5f}, {7, -1.0f}}, {{8, -3.0f}, {kEnd, -4.0f}}});
+  ASSERT_FALSE(sequence->done());
+  Step(*sequence, {{{kEnd, -1.0f}, {9, -2.0f}}, {{kEnd, -0.5f}}});
+  ASSERT_TRUE(sequence->done());
+  const auto results = sequence->Results();
+  ASSERT_THAT(results, SizeIs(2));
+  EXPECT_THAT(Tokens(results[0][0]), ElementsAre(5));     // -1.5 / 2 tokens
+  EXPECT_THAT(Tokens(results[1][0]), ElementsAre(5, 7));  // -3 / 3 tokens
+}
+
+TEST_F(SequenceTest, LengthPenaltyDecidesBetweenLengths) {
+  options_.beam = options_.n_best = 2;
+  options_.length_penalty = 0;
+  window_ = {{10, 11, kEnd}, {{0, 2}}};
+  const auto sequence = Make();
+  Step(*sequence, {{{kEnd, -1.0f}, {5, -1.1f}}});
+  Step(*sequence, {{{kEnd, -0.2f}, {6, -3.0f}}});
+  ASSERT_TRUE(sequence->done());
+  EXPECT_THAT(Tokens(sequence->Results()[0][0]), ElementsAre());  // -1 against -1.3 with no reward for length
+}
+
+TEST_F(SequenceTest, ReturnsItsPages) {
+  const int32_t free_self = self_.free_pages(), free_cross = cross_.free_pages();
+  {
+    const auto sequence = Make();
+    Step(*sequence, {{{7, 0}}});
+    EXPECT_LT(self_.free_pages(), free_self);
+    EXPECT_LT(cross_.free_pages(), free_cross);
+    EXPECT_GT(sequence->kv_bytes(), 0);
+  }
+  EXPECT_EQ(self_.free_pages(), free_self);
+  EXPECT_EQ(cross_.free_pages(), free_cross);
+}
+
+TEST_F(SequenceTest, NeverNeedsMoreThanItReserves) {
+  options_.beam = 3;
+  const auto sequence = Make();
+  const int32_t reserved = Sequence::SelfPages(window_, options_), before = self_.free_pages();
+  for (int step = 0; step < 1000 && !sequence->done(); ++step) {
+    const std::vector<int32_t> taking_part = Prepare(*sequence);
+    std::vector<std::vector<Candidate>> best;
+    for (const int32_t row : taking_part) {
+      const int32_t forced = Constraint(row).forced;
+      best.push_back(forced >= 0 ? std::vector<Candidate>{{forced, -1.0f}}
+                                 : std::vector<Candidate>{{7, -1.0f}, {8, -1.1f}, {9, -1.2f}});
+    }
+    Step(*sequence, best);
+    EXPECT_LE(before - self_.free_pages(), reserved);
+  }
+  EXPECT_TRUE(sequence->done());
+}
+
+}  // namespace
+}  // namespace salient
