@@ -2,7 +2,12 @@
 //
 // One operation serves encoder, decoder and cross attention, dense and sparse: a query names the keys that it sees and
 // the list that selection made. The result of a query depends on its own keys alone, summed in ascending order of
-// position in blocks fixed by its own length, never on the rows beside it. No score matrix is ever materialised.
+// position in blocks fixed by its own length, never on other documents' rows beside it. No score matrix is ever
+// materialised.
+//
+// Consecutive rows that share a page table and have no candidates are one document's. A backend may compute many of
+// them together in another way than one alone, to the bit: the rows of one document in a call, 32 and more, are to
+// follow from the document alone (an encoder's are all of its tokens; a beam's are fewer).
 
 #pragma once
 

@@ -199,11 +199,15 @@ void AttendHeads(const AttendTask& task) {
         heads.Score(keys + j, at_once, head, scale, scores[head] + j);
       }
     }
+    // Softmax of all heads before any of their values: its chains of dependent instructions then overlap.
+    float corrections[kMostHeadsInTask];
     for (int head = 0; head < task.heads; ++head) {
       std::fill(scores[head] + count, scores[head] + kKeyBlock, -std::numeric_limits<float>::infinity());
-      const float correction = SoftmaxBlock<S>(scores[head], largest[head], sums[head]);
+      corrections[head] = SoftmaxBlock<S>(scores[head], largest[head], sums[head]);
+    }
+    for (int head = 0; head < task.heads; ++head) {
       for (int j = 0; j < next_count; ++j) Prefetch(keys[kKeyBlock + j] + head * head_bytes, head_bytes);
-      heads.Add(keys, count, head, scores[head], correction);
+      heads.Add(keys, count, head, scores[head], corrections[head]);
     }
   }
   for (int head = 0; head < task.heads; ++head) heads.Finish(head, task.count == 0 ? 0.0f : 1.0f / sums[head]);

@@ -7,6 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace salient {
 namespace {
 
@@ -19,6 +23,14 @@ bool RequestAmxFromKernel() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
+// Asked of the processor itself, because not every compiler's __builtin_cpu_supports knows AMX.
+bool ProcessorHasAmx() {
+  constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25, kBF16 = 1u << 22;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  return (edx & kTile) != 0 && (edx & kInt8) != 0 && (edx & kBF16) != 0;
+}
+
 CpuIsa MachineIsa() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return CpuIsa::kScalar;
@@ -27,11 +39,7 @@ CpuIsa MachineIsa() {
       !__builtin_cpu_supports("avx512vnni")) {
     return CpuIsa::kAvx2;
   }
-  if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-int8") ||
-      !__builtin_cpu_supports("amx-bf16") || !RequestAmxFromKernel()) {
-    return CpuIsa::kAvx512;
-  }
-  return CpuIsa::kAmx;
+  return ProcessorHasAmx() && RequestAmxFromKernel() ? CpuIsa::kAmx : CpuIsa::kAvx512;
 }
 
 #else
