@@ -47,7 +47,7 @@ void ReadEnvironmentAndConfig(CLI::App& app, const std::string& prefix, UnknownK
   const char* file = std::getenv(VariableName(prefix, "config").c_str());
   const bool is_named = file != nullptr && *file != '\0';
   app.set_config("--config", is_named ? file : "",
-                 "A TOML or INI file of these options, its keys without the dashes: max-queue = 64", is_named)
+                 "A TOML or INI file of these options, each a line NAME = VALUE", is_named)
       ->type_name("FILE");
   app.allow_config_extras(unknown == UnknownKeys::kError ? CLI::config_extras_mode::error
                                                          : CLI::config_extras_mode::ignore_all);

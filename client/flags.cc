@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "CLI/CLI.hpp"
+#include "cli/help.h"
 #include "cli/sources.h"
 #include "client/controls.h"
 
@@ -46,8 +47,8 @@ struct Raw {
 };
 
 void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
-  app.add_option("--server", connection.server, "Where the server listens")
-      ->type_name("HOST:PORT")
+  app.add_option("--server", connection.server, "HOST:PORT where the server listens")
+      ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Server");
   app.add_option("--report", report, "How costs are reported: table or json")
@@ -179,7 +180,7 @@ ParsedClientFlags ParseTranslate(int argc, const char* const* argv) {
   Raw raw;
   CLI::App app(kTranslateDescription, "salient translate");
   app.footer(kTranslateFooter);
-  app.get_formatter()->column_width(34);
+  app.formatter(HelpFormatter());
   AddWhat(app, flags, raw);
   AddControls(app, raw);
   AddSearch(app, raw);
@@ -202,6 +203,7 @@ ParsedClientFlags ParseModels(int argc, const char* const* argv) {
   std::string report = "table";
   CLI::App app("Lists a server's models: languages, size, the controls they are trained for, measured settings.",
                "salient models");
+  app.formatter(HelpFormatter());
   AddCommon(app, flags.connection, report);
   ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
   try {

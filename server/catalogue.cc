@@ -74,8 +74,9 @@ absl::StatusOr<ServedModel*> Catalogue::Choose(const v1::TranslateDocumentReques
     return absl::NotFoundError(
         absl::StrCat("no model translates ", DescribeWish(request), "; this server has ", Names()));
   }
+  const bool has_wish = !request.source_language().empty() || !request.target_language().empty();
   return absl::InvalidArgumentError(absl::StrCat(
-      "model: several translate ", DescribeWish(request), "; name one of ",
+      "model: this server has several", has_wish ? " from " + DescribeWish(request) : "", "; name one of ",
       absl::StrJoin(candidates, ", ", [](std::string* out, const ServedModel* model) { *out += Describe(*model); })));
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "CLI/CLI.hpp"
+#include "cli/help.h"
 #include "cli/sources.h"
 
 namespace salient {
@@ -72,12 +73,12 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
 }
 
 void AddPortOptions(CLI::App& app, ServerFlags& flags) {
-  app.add_option("--listen", flags.server.listen, "Where gRPC listens; port 0 takes any free one")
-      ->type_name("HOST:PORT")
+  app.add_option("--listen", flags.server.listen, "HOST:PORT where gRPC listens; port 0 takes any free one")
+      ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Ports");
-  app.add_option("--http", flags.server.http, "Where HTTP listens; \"off\" for no HTTP")
-      ->type_name("HOST:PORT")
+  app.add_option("--http", flags.server.http, "HOST:PORT where HTTP listens; \"off\" for no HTTP")
+      ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Ports");
 }
@@ -166,7 +167,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   Raw raw;
   CLI::App app(kDescription, "salient-server");
   app.footer(kFooter);
-  app.get_formatter()->column_width(34);
+  app.formatter(HelpFormatter());
   AddModelOptions(app, raw);
   AddPortOptions(app, parsed.flags);
   AddLimits(app, raw);
