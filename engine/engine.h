@@ -33,10 +33,10 @@ struct EngineOptions {
   std::string model_folder;
   std::string device = "auto";  // auto, cpu, cuda, reference
   ComputeType compute = ComputeType::kAuto;
-  int threads = 0;                  // CPU threads; 0: one a core
-  int32_t max_rows = 64;            // hypotheses decoded in one step
-  int32_t encode_tokens = 2048;     // source tokens encoded between two decoding steps; one window at least
-  int64_t kv_bytes = 1LL << 30;     // memory for keys and values of all documents in flight
+  int threads = 0;               // CPU threads; 0: one a core
+  int32_t max_rows = 64;         // hypotheses decoded in one step
+  int32_t encode_tokens = 2048;  // source tokens encoded between two decoding steps; one window at least
+  int64_t kv_bytes = 1LL << 30;  // memory for keys and values of all documents in flight
   int32_t max_queued_documents = 256;
   int64_t max_document_bytes = 4 << 20;
 };
@@ -127,8 +127,8 @@ class Engine {
   // INVALID_ARGUMENT for options or text that cannot be, and for a document that could never fit into kv_bytes;
   // RESOURCE_EXHAUSTED only if the queue is full, so that trying again later is worth it. OnDone is called for every
   // successful Submit and for no other.
-  virtual absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(
-      TranslationRequest request, std::shared_ptr<TranslationListener> listener) = 0;
+  virtual absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
+                                                                    std::shared_ptr<TranslationListener> listener) = 0;
 
   virtual const ModelInfo& info() const = 0;
   virtual EngineStatus status() const = 0;

@@ -13,19 +13,24 @@ void Add(AttentionTally& to, const AttentionTally& from) {
   to.scored += from.scored;
 }
 
-AttentionTally& Of(std::array<AttentionTally, kModules>& tally, Module module) { return tally[static_cast<int>(module)]; }
+AttentionTally& Of(std::array<AttentionTally, kModules>& tally, Module module) {
+  return tally[static_cast<int>(module)];
+}
 
 // What the exit policy itself costs a token: sequence is paid once a window, the others as often as they look.
 double ExitPredictionFlops(const ModelConfig& config, const ExitRule& rule, int32_t exit_at) {
   const double d = config.d_model;
   const int32_t looked = std::min(exit_at, config.decoder.layers - 1);
   switch (rule.kind) {
-    case ExitKind::kMultinomial: return 2.0 * config.decoder.layers * d;
-    case ExitKind::kGeometric: return 2.0 * d * looked;
+    case ExitKind::kMultinomial:
+      return 2.0 * config.decoder.layers * d;
+    case ExitKind::kGeometric:
+      return 2.0 * d * looked;
     case ExitKind::kConfidence:
       return 2.0 * config.vocab_size * d * std::max(0, std::min(exit_at, rule.greatest - 1) - rule.least + 1);
     case ExitKind::kAt:
-    case ExitKind::kSequence: return 0;
+    case ExitKind::kSequence:
+      return 0;
   }
   return 0;
 }

@@ -98,7 +98,8 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part) {
     const int32_t row = seats_[i];
     taking_part.push_back(row);
     const int32_t position = step_ * options_.beam + static_cast<int32_t>(i);
-    if (options_.beam > 1 && static_cast<int32_t>(hypothesis.history.size()) == step_) hypothesis.history.push_back(position);
+    if (options_.beam > 1 && static_cast<int32_t>(hypothesis.history.size()) == step_)
+      hypothesis.history.push_back(position);
     // The input token opens a segment where it is BOS or a separator, at offset 0.
     const int32_t offset = static_cast<int32_t>(hypothesis.tokens.size()) - hypothesis.piece_start;
     rows.token.data()[row] = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;

@@ -14,11 +14,11 @@ namespace salient {
 inline constexpr int kMaxLayers = 64;
 
 enum class ExitKind : int32_t {
-  kAt,          // after layer `at`: full, fixed, and sequence and multinomial once decided
-  kSequence,    // eq. 8: decided once, from the mean of the encoder's output
-  kMultinomial, // eq. 11: decided a token, after layer 1
-  kGeometric,   // eq. 12, 13: at the first n with sigmoid(signal) > threshold[n - 1]
-  kConfidence,  // at the first n with signal > threshold[n - 1]
+  kAt,           // after layer `at`: full, fixed, and sequence and multinomial once decided
+  kSequence,     // eq. 8: decided once, from the mean of the encoder's output
+  kMultinomial,  // eq. 11: decided a token, after layer 1
+  kGeometric,    // eq. 12, 13: at the first n with sigmoid(signal) > threshold[n - 1]
+  kConfidence,   // at the first n with signal > threshold[n - 1]
 };
 
 // A request's depth, resolved; kernels read it by row.
@@ -32,11 +32,11 @@ struct ExitRule {
 // Splits the active rows after layer n. A row leaves if its rule says so, or at `greatest`.
 struct DecideExitsArgs {
   Rows active;
-  int32_t layer = 0;               // n
-  const ExitRule* rules = nullptr; // [.] by row number
-  const float* signal = nullptr;   // [.] by row number: halting logit, or top probability; unread by kAt
-  int32_t* exit_at = nullptr;      // [.] by row number; out: n where the row leaves
-  int32_t* staying = nullptr;      // [active.capacity] out: rows that go on, ascending; not the array of `active`
+  int32_t layer = 0;                // n
+  const ExitRule* rules = nullptr;  // [.] by row number
+  const float* signal = nullptr;    // [.] by row number: halting logit, or top probability; unread by kAt
+  int32_t* exit_at = nullptr;       // [.] by row number; out: n where the row leaves
+  int32_t* staying = nullptr;       // [active.capacity] out: rows that go on, ascending; not the array of `active`
   int32_t* staying_count = nullptr;
 };
 

@@ -30,18 +30,18 @@ struct FillLedger {
 // fewer than `capacity` are found, nothing is missing any more.
 struct CollectFillsArgs {
   Rows active;
-  int32_t layer = 0;  // from 1: positions that exited below it lack it
+  int32_t layer = 0;                     // from 1: positions that exited below it lack it
   FillLedger* const* ledgers = nullptr;  // [.] by row number; rows of one window share one
   const KeyView* views = nullptr;        // [.] by row number: the page tables
   KvPages store;
 
   int32_t first_row = 0, capacity = 0;
-  float* states = nullptr;         // [., width] by row number
-  KeyView* fill_views = nullptr;   // [.] by row number, written at first_row + i
+  float* states = nullptr;            // [., width] by row number
+  KeyView* fill_views = nullptr;      // [.] by row number, written at first_row + i
   int32_t* fill_positions = nullptr;  // storage position
   int32_t* fill_steps = nullptr;      // its step: the rotary position
-  int32_t* fills = nullptr;        // [.] by row number: added to at the active row that the fill was made for
-  int32_t* count = nullptr;        // [1] out
+  int32_t* fills = nullptr;           // [.] by row number: added to at the active row that the fill was made for
+  int32_t* count = nullptr;           // [1] out
 };
 
 // Keeps the states of rows that exited below the last layer, and notes every row's exit.

@@ -14,7 +14,8 @@ constexpr int32_t kProgressTokens = 32;  // how often a listener hears of tokens
 
 // A segment has no line break; a model that produces one all the same must not shift the document's lines.
 std::string OnOneLine(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return text;
 }
 
@@ -48,10 +49,10 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
   if (!job->windows_.empty() && prefix > Sequence::LengthLimit(job->windows_[0].pieces[0], job->options_)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "search.prefix has ", prefix, " tokens; the first segment may have at most ",
-        Sequence::LengthLimit(job->windows_[0].pieces[0], job->options_),
-        ": shorten it, or raise search.max_length_ratio"));
+    return absl::InvalidArgumentError(absl::StrCat("search.prefix has ", prefix,
+                                                   " tokens; the first segment may have at most ",
+                                                   Sequence::LengthLimit(job->windows_[0].pieces[0], job->options_),
+                                                   ": shorten it, or raise search.max_length_ratio"));
   }
   job->sequences_.resize(job->windows_.size());
   job->settled_.resize(job->windows_.size(), 0);

@@ -86,7 +86,8 @@ class DocumentJob {
     int32_t segment = 0, piece = 0;
   };
 
-  DocumentJob(const ModelConfig& config, const Tokenizer& tokenizer) : config_(config), tokenizer_(tokenizer), meter_(config) {}
+  DocumentJob(const ModelConfig& config, const Tokenizer& tokenizer)
+      : config_(config), tokenizer_(tokenizer), meter_(config) {}
 
   void PlacePieces();
   void Take(int32_t window);
@@ -109,8 +110,8 @@ class DocumentJob {
   std::vector<std::vector<Place>> places_;  // a window's pieces: which segment, which piece of it
   std::vector<SegmentState> segments_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
-  std::vector<int32_t> settled_;                                        // pieces taken of a window
-  std::vector<std::vector<std::vector<DecodedPiece>>> alternatives_;    // of a window, best first
+  std::vector<int32_t> settled_;                                      // pieces taken of a window
+  std::vector<std::vector<std::vector<DecodedPiece>>> alternatives_;  // of a window, best first
   int32_t windows_done_ = 0, emitted_ = 0, target_tokens_done_ = 0;
   TranslationProgress told_;
   int64_t peak_kv_bytes_ = 0;

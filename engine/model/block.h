@@ -137,10 +137,14 @@ class KeyListArena {
  private:
   static size_t Room(const KeyView& view, const SelectionRule& rule) {
     switch (rule.kind) {
-      case SelectionKind::kAll: return 0;
-      case SelectionKind::kFraction: return KeysToKeep(rule, view.length);
-      case SelectionKind::kWindow: return std::min(view.length, std::max(static_cast<int32_t>(rule.value), rule.min_keys));
-      case SelectionKind::kMass: return view.length;
+      case SelectionKind::kAll:
+        return 0;
+      case SelectionKind::kFraction:
+        return KeysToKeep(rule, view.length);
+      case SelectionKind::kWindow:
+        return std::min(view.length, std::max(static_cast<int32_t>(rule.value), rule.min_keys));
+      case SelectionKind::kMass:
+        return view.length;
     }
     return view.length;
   }
@@ -151,7 +155,8 @@ class KeyListArena {
 
 // Positions that a list's query really had scored: what the tally of a selection layer counts.
 inline int64_t KeysScored(const SelectionRule& rule, const KeyView& view, const KeyList& list) {
-  const bool scores = rule.kind == SelectionKind::kMass || (rule.kind == SelectionKind::kFraction && list.count != kEveryKey);
+  const bool scores =
+      rule.kind == SelectionKind::kMass || (rule.kind == SelectionKind::kFraction && list.count != kEveryKey);
   return scores ? view.length : 0;
 }
 

@@ -64,7 +64,7 @@ void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& sel
   backend_.Embed({.rows = all,
                   .table = model_.embedding.data(),
                   .tokens = at_.token.data(),
-                  .offsets = config_.embedding_position == EmbeddingPosition::kNone          ? nullptr
+                  .offsets = config_.embedding_position == EmbeddingPosition::kNone         ? nullptr
                              : config_.embedding_position == EmbeddingPosition::kSinusoidal ? at_.step.data()
                                                                                             : at_.offset.data(),
                   .width = config_.d_model,
@@ -200,7 +200,8 @@ void Decoder::Choose(Module module, int32_t index, Rows active, const float* inp
   KeyList* lists = (cross ? cross_lists_ : self_lists_).data();
   AttentionTally* tallies = (cross ? at_.cross_tally : at_.self_tally).data();
   (cross ? cross_arena_ : self_arena_).Lay(active, views, rules, lists);
-  SelectArgs select{.rows = active, .store = store.pages(), .group = group, .views = views, .rules = rules, .lists = lists};
+  SelectArgs select{
+      .rows = active, .store = store.pages(), .group = group, .views = views, .rules = rules, .lists = lists};
   if (selection != nullptr) {
     const bool turns = cross ? config_.cross_position == CrossPosition::kSegmentRotary : config_.self_rotary;
     const int32_t* positions = (cross ? at_.segment : at_.step).data();
@@ -258,7 +259,8 @@ void Decoder::Signal(int32_t n, Rows active) {
     int32_t count = 0;
     for (int32_t i = 0; i < size; ++i) {
       const ExitRule& rule = at_.exit_rule.data()[active[i]];
-      if (rule.kind == ExitKind::kConfidence && n >= rule.least && n < rule.greatest) confident_.data()[count++] = active[i];
+      if (rule.kind == ExitKind::kConfidence && n >= rule.least && n < rule.greatest)
+        confident_.data()[count++] = active[i];
     }
     const Rows rows{confident_.data(), nullptr, count};
     if (count == 0) return;
@@ -266,10 +268,8 @@ void Decoder::Signal(int32_t n, Rows active) {
                      .rows = rows,
                      .input = ExitStates(rows, exit_set_.data()),
                      .output = logits_.data()});
-    backend_.TopProbability({.rows = rows,
-                             .logits = logits_.data(),
-                             .vocabulary = config_.vocab_size,
-                             .probability = signal_.data()});
+    backend_.TopProbability(
+        {.rows = rows, .logits = logits_.data(), .vocabulary = config_.vocab_size, .probability = signal_.data()});
   }
 }
 

@@ -33,10 +33,10 @@ struct DecoderRows {
   DeviceArray<FillLedger*> ledger;
   DeviceArray<TokenConstraint> constraint;
 
-  DeviceArray<int32_t> exit_at;               // layers run, from 1
+  DeviceArray<int32_t> exit_at;                         // layers run, from 1
   DeviceArray<AttentionTally> self_tally, cross_tally;  // added to
-  DeviceArray<int32_t> fills;                 // positions filled for the row, added to
-  DeviceArray<Candidate> candidates;          // [rows, width]
+  DeviceArray<int32_t> fills;                           // positions filled for the row, added to
+  DeviceArray<Candidate> candidates;                    // [rows, width]
 };
 
 // Sees the states after a layer: tests compare them with another implementation.

@@ -61,7 +61,7 @@ void Encoder::Encode(std::span<EncoderInput> windows, KvStore& cross_store) {
   backend_.Embed({.rows = all,
                   .table = model_.embedding.data(),
                   .tokens = tokens_.data(),
-                  .offsets = config_.embedding_position == EmbeddingPosition::kNone          ? nullptr
+                  .offsets = config_.embedding_position == EmbeddingPosition::kNone         ? nullptr
                              : config_.embedding_position == EmbeddingPosition::kSinusoidal ? position_.data()
                                                                                             : offset_.data(),
                   .width = config_.d_model,
@@ -72,8 +72,8 @@ void Encoder::Encode(std::span<EncoderInput> windows, KvStore& cross_store) {
     block_.FeedForward(states_.data(), all, model_.encoder[layer]);
     if (probe_) probe_(layer, tokens_count_, states_.data());
   }
-  const float* normed = config_.pre_norm ? block_.Normed(states_.data(), all, model_.encoder_norm, nullptr)
-                                         : states_.data();
+  const float* normed =
+      config_.pre_norm ? block_.Normed(states_.data(), all, model_.encoder_norm, nullptr) : states_.data();
   backend_.GatherRows({all, normed, config_.d_model, output_.data()});
   WriteCross(windows, cross_store);
   DecideSequenceExits(windows);
@@ -146,7 +146,8 @@ void Encoder::ChooseKeys(int32_t index, const float* input) {
   const int32_t* turned = config_.self_rotary ? position_.data() : nullptr;
   const SelectionRule* rules = rules_[config_.key_group(Module::kEncoder, index)].data();
   arena_.Lay(all, views_.data(), rules, lists_.data());
-  SelectArgs select{.rows = all, .store = scratch_.pages(), .views = views_.data(), .rules = rules, .lists = lists_.data()};
+  SelectArgs select{
+      .rows = all, .store = scratch_.pages(), .views = views_.data(), .rules = rules, .lists = lists_.data()};
   if (const SelectionWeights* selection = model_.encoder[index].self_selection.get(); selection != nullptr) {
     backend_.AppendSelection({.rows = all,
                               .keys = block_.SelectionVectors(*selection->key, input, all, turned),
@@ -212,15 +213,16 @@ void Encoder::DecideSequenceExits(std::span<EncoderInput> windows) {
     first += length;
   }
   const Rows rows = Rows::First(static_cast<int32_t>(windows.size()));
-  backend_.Linear({.weight = model_.halting.sequence.get(), .rows = rows, .input = mean_.data(), .output = logits_.data()});
+  backend_.Linear(
+      {.weight = model_.halting.sequence.get(), .rows = rows, .input = mean_.data(), .output = logits_.data()});
   std::vector<ExitRule> rules;
   for (const EncoderInput& window : windows) rules.push_back(*window.exit);
   backend_.ResolveExits({.rows = rows,
-                .kind = ExitKind::kSequence,
-                .logits = logits_.data(),
-                .layers = config_.decoder.layers,
-                .rules = rules.data(),
-                .resolved = rules.data()});
+                         .kind = ExitKind::kSequence,
+                         .logits = logits_.data(),
+                         .layers = config_.decoder.layers,
+                         .rules = rules.data(),
+                         .resolved = rules.data()});
   for (size_t w = 0; w < windows.size(); ++w) *windows[w].exit = rules[w];
 }
 

@@ -23,8 +23,8 @@ struct EncoderInput {
   std::span<const int32_t> tokens;  // with separators and EOS
   std::span<const int32_t> cross_pages;
   const ResolvedOptions* options = nullptr;
-  ExitRule* exit = nullptr;          // in: the request's rule; out: kAt where the sequence policy has decided
-  AttentionTally* tally = nullptr;   // added to
+  ExitRule* exit = nullptr;         // in: the request's rule; out: kAt where the sequence policy has decided
+  AttentionTally* tally = nullptr;  // added to
 };
 
 // Positions of tokens: the ordinal of the segment that each belongs to, and the offset within it. A separator closes

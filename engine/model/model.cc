@@ -29,7 +29,8 @@ class Builder {
     for (const float value : (*tensor)->values) {
       if (!std::isfinite(value)) {
         if (status_.ok()) {
-          status_ = absl::InvalidArgumentError(absl::StrCat("model.safetensors: ", name, " holds a value that is not finite"));
+          status_ = absl::InvalidArgumentError(
+              absl::StrCat("model.safetensors: ", name, " holds a value that is not finite"));
         }
         return {};
       }
@@ -81,8 +82,8 @@ class Builder {
     if (step.empty()) return nullptr;
     made->key_inverse_step = step[0];
     if (step[0] <= 0) {
-      status_ = absl::InvalidArgumentError(
-          absl::StrCat("model.safetensors: ", name, ".selection.key_inverse_step is ", step[0], "; it must be above 0"));
+      status_ = absl::InvalidArgumentError(absl::StrCat("model.safetensors: ", name, ".selection.key_inverse_step is ",
+                                                        step[0], "; it must be above 0"));
     }
     return made;
   }
@@ -99,8 +100,7 @@ class Builder {
     LayerWeights made;
     made.self_norm = Norm(name + ".self_attention_norm");
     made.self = Attention(name + ".self_attention", false);
-    made.self_selection =
-        Selection(name + ".self_attention", is_decoder ? Module::kDecoder : Module::kEncoder, index);
+    made.self_selection = Selection(name + ".self_attention", is_decoder ? Module::kDecoder : Module::kEncoder, index);
     if (is_decoder) {
       made.cross_norm = Norm(name + ".cross_attention_norm");
       made.cross = Attention(name + ".cross_attention", true);
@@ -162,8 +162,9 @@ class Builder {
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return absl::NotFoundError(absl::StrCat(path, " cannot be opened: a model folder holds config.json, "
-                                                  "model.safetensors and tokenizer.model"));
+    return absl::NotFoundError(absl::StrCat(path,
+                                            " cannot be opened: a model folder holds config.json, "
+                                            "model.safetensors and tokenizer.model"));
   }
   return std::string(std::istreambuf_iterator<char>(file), {});
 }

@@ -44,8 +44,8 @@ struct LayerWeights {
 };
 
 struct HaltingWeights {
-  std::unique_ptr<PackedLinear> sequence, multinomial;     // d -> layers
-  std::vector<std::unique_ptr<PackedLinear>> geometric;    // [layers] d -> 1
+  std::unique_ptr<PackedLinear> sequence, multinomial;   // d -> layers
+  std::vector<std::unique_ptr<PackedLinear>> geometric;  // [layers] d -> 1
 };
 
 struct Model {

@@ -18,8 +18,8 @@ namespace salient {
 
 // What a window needs while it is in flight.
 struct Demand {
-  int32_t rows = 0;           // hypotheses
-  int32_t self_pages = 0;     // at most
+  int32_t rows = 0;        // hypotheses
+  int32_t self_pages = 0;  // at most
   int32_t cross_pages = 0;
   int32_t source_tokens = 0;  // to encode
 };

@@ -84,7 +84,8 @@ TEST(MeterTest, EarlyExitsCostWhatRan) {
   const CostReport report = meter.Report();
   EXPECT_THAT(report.mean_exit, DoubleEq(2.0));
   // One layer, 10 keys, one group's projections, 3 positions filled at 4 d^2, one look of the halting head.
-  EXPECT_THAT(report.decoder_flops, DoubleEq(kLayer + 4 * 8 * 10 + 4 * 8 * 4 + 2 * 8 * 4 + 3 * 4 * 64 + 2 * 8 + kOutput));
+  EXPECT_THAT(report.decoder_flops,
+              DoubleEq(kLayer + 4 * 8 * 10 + 4 * 8 * 4 + 2 * 8 * 4 + 3 * 4 * 64 + 2 * 8 + kOutput));
   EXPECT_THAT(report.attention_cost_ratio, DoubleNear(10.0 / 40, 1e-12));  // of dense attention at full depth
 }
 

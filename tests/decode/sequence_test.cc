@@ -122,9 +122,9 @@ TEST_F(SequenceTest, TellsTheDecoderWhereItStands) {
   EXPECT_EQ(rows_.token.data()[2], 8);
   EXPECT_EQ(rows_.step.data()[2], 3);
   EXPECT_EQ(rows_.segment.data()[2], 1);
-  EXPECT_EQ(rows_.offset.data()[2], 1);              // the separator opened the segment at 0
+  EXPECT_EQ(rows_.offset.data()[2], 1);  // the separator opened the segment at 0
   EXPECT_EQ(rows_.self_view.data()[2].length, 4);
-  EXPECT_EQ(rows_.cross_view.data()[2].centre, 4);   // second token of the second source segment
+  EXPECT_EQ(rows_.cross_view.data()[2].centre, 4);  // second token of the second source segment
 }
 
 TEST_F(SequenceTest, ClosesASegmentThatGrowsBeyondItsBound) {

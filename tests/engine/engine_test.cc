@@ -29,8 +29,13 @@ struct Setup {
 class EngineTest : public ::testing::TestWithParam<Setup> {
  protected:
   EngineOptions Options(const std::string& variant = "base") const {
-    return {.model_folder = TinyModel(variant), .device = GetParam().device, .compute = GetParam().compute,
-            .threads = 2, .max_rows = 24, .encode_tokens = 300, .kv_bytes = 64 << 20};
+    return {.model_folder = TinyModel(variant),
+            .device = GetParam().device,
+            .compute = GetParam().compute,
+            .threads = 2,
+            .max_rows = 24,
+            .encode_tokens = 300,
+            .kv_bytes = 64 << 20};
   }
   std::unique_ptr<Engine> Make(const EngineOptions& options) const {
     absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options);
@@ -62,8 +67,8 @@ TEST_P(EngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
   std::mt19937 random(5);
   std::vector<TranslationRequest> requests;
   for (int i = 0; i < 32; ++i) {
-    requests.push_back({.text = RandomDocument(random, 1 + static_cast<int>(random() % 9)),
-                        .options = EightSettings()[i % 8]});
+    requests.push_back(
+        {.text = RandomDocument(random, 1 + static_cast<int>(random() % 9)), .options = EightSettings()[i % 8]});
   }
   std::vector<std::string> alone;
   for (const TranslationRequest& request : requests) {
@@ -183,8 +188,8 @@ TEST_P(EngineTest, ADeadlineStopsTheWork) {
   const std::unique_ptr<Engine> engine = Make(Options());
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(9);
-  const absl::StatusOr<TranslationResult> result = engine->Translate(
-      {.text = RandomDocument(random, 3000), .deadline = absl::Now() + absl::Milliseconds(30)});
+  const absl::StatusOr<TranslationResult> result =
+      engine->Translate({.text = RandomDocument(random, 3000), .deadline = absl::Now() + absl::Milliseconds(30)});
   EXPECT_EQ(result.status().code(), absl::StatusCode::kDeadlineExceeded) << result.status();
 }
 
@@ -280,8 +285,8 @@ class BadModelTest : public ::testing::Test {
     Write(file, text.replace(at, from.size(), to));
   }
 
-  const std::string folder_ = ::testing::TempDir() + "salient_bad_model_" +
-                              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string folder_ =
+      ::testing::TempDir() + "salient_bad_model_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(BadModelTest, TheCopyItselfIsGood) { EXPECT_TRUE(Open().ok()) << Open(); }

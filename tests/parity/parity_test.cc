@@ -74,8 +74,8 @@ std::optional<std::vector<int32_t>> PositionsOf(const Json& positions) {
 class ParityTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    backend_ = g_device == "reference" ? MakeReferenceBackend()
-                                       : MakeCpuBackend({.threads = 2, .compute = ComputeType::kF32});
+    backend_ =
+        g_device == "reference" ? MakeReferenceBackend() : MakeCpuBackend({.threads = 2, .compute = ComputeType::kF32});
     absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(g_model, *backend_);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
@@ -133,7 +133,8 @@ class ParityTest : public ::testing::Test {
     if (PositionsOf(list, length) == PositionsOf(expected)) return true;
     ++other_sets_;
     // How many keys a mass rule keeps depends on every score, not on the last one's alone.
-    EXPECT_TRUE(mass_ || (!gap.is_null() && gap.get<int64_t>() <= NearTieScore())) << where << ": other keys, and no near tie";
+    EXPECT_TRUE(mass_ || (!gap.is_null() && gap.get<int64_t>() <= NearTieScore()))
+        << where << ": other keys, and no near tie";
     return false;
   }
 
@@ -149,7 +150,8 @@ class ParityTest : public ::testing::Test {
       if (!same) return;
       const Json& rows = expected["states"][layer];
       CompareStates(states, rows[0], "encoder layer " + std::to_string(layer) + ", first row");
-      CompareStates(states + static_cast<size_t>(tokens - 1) * d, rows[1], "encoder layer " + std::to_string(layer) + ", last row");
+      CompareStates(states + static_cast<size_t>(tokens - 1) * d, rows[1],
+                    "encoder layer " + std::to_string(layer) + ", last row");
     });
     Sequence* const joining[] = {&sequence};
     batch_->Join(joining);
@@ -188,7 +190,8 @@ class ParityTest : public ::testing::Test {
     const Json& margin = expected["exit_margins"][index];
     if (!same || (!gap.is_null() && gap.get<double>() <= kNearTie)) return false;
     if (!margin.is_null() && margin.get<double>() <= kNearTie) return false;
-    EXPECT_EQ(batch_->decoder().rows().exit_at.data()[row], expected["exits"][index].get<int32_t>()) << "step " << index;
+    EXPECT_EQ(batch_->decoder().rows().exit_at.data()[row], expected["exits"][index].get<int32_t>())
+        << "step " << index;
     return true;
   }
 
