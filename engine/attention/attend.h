@@ -5,9 +5,9 @@
 // position in blocks fixed by its own length, never on other documents' rows beside it. No score matrix is ever
 // materialised.
 //
-// Consecutive rows that share a page table and have no candidates are one document's. A backend may compute many of
-// them together in another way than one alone, to the bit: the rows of one document in a call, 32 and more, are to
-// follow from the document alone (an encoder's are all of its tokens; a beam's are fewer).
+// Consecutive rows that share a page table and have no candidates belong to one document. From 32 of them on a backend
+// may compute them together by another kernel, whose last bits differ; so a caller passes either all queries of a
+// document at once (an encoder) or fewer than 32 (a beam).
 
 #pragma once
 
