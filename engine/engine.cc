@@ -6,13 +6,13 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "engine/backend/backend.h"
 #include "engine/decode/batch.h"
@@ -362,17 +362,20 @@ void StepLoopEngine::Publish() {
 class Waiter : public TranslationListener {
  public:
   void OnDone(absl::StatusOr<TranslationResult> result) override {
+    std::lock_guard lock(mutex_);
     result_ = std::move(result);
-    done_.Notify();
+    done_.notify_one();
   }
   absl::StatusOr<TranslationResult> Wait() {
-    done_.WaitForNotification();
-    return std::move(result_);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return result_.has_value(); });
+    return *std::move(result_);
   }
 
  private:
-  absl::Notification done_;
-  absl::StatusOr<TranslationResult> result_;
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::optional<absl::StatusOr<TranslationResult>> result_;
 };
 
 }  // namespace

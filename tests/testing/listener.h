@@ -2,11 +2,11 @@
 
 #pragma once
 
+#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "engine/engine.h"
 
 namespace salient::testing {
@@ -22,23 +22,22 @@ class RecordingListener : public TranslationListener {
     progress_.push_back(progress);
   }
   void OnDone(absl::StatusOr<TranslationResult> result) override {
-    {
-      std::lock_guard lock(mutex_);
-      result_ = std::move(result);
-      ++times_done_;
-    }
-    if (!done_.HasBeenNotified()) done_.Notify();
+    std::lock_guard lock(mutex_);
+    result_ = std::move(result);
+    ++times_done_;
+    done_.notify_all();
   }
 
   const absl::StatusOr<TranslationResult>& Wait() {
-    done_.WaitForNotification();
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return times_done_ > 0; });
     return result_;
   }
-  bool done() const { return done_.HasBeenNotified(); }
   int times_done() {
     std::lock_guard lock(mutex_);
     return times_done_;
   }
+  bool done() { return times_done() > 0; }
   std::vector<TranslatedSegment> segments() {
     std::lock_guard lock(mutex_);
     return segments_;
@@ -54,7 +53,7 @@ class RecordingListener : public TranslationListener {
   std::vector<TranslationProgress> progress_;
   absl::StatusOr<TranslationResult> result_ = absl::UnknownError("not done");
   int times_done_ = 0;
-  absl::Notification done_;
+  std::condition_variable done_;
 };
 
 }  // namespace salient::testing
