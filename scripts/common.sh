@@ -11,7 +11,6 @@ build_packages=(
   g++ cmake ninja-build pkg-config ca-certificates
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc   # the API
   libabsl-dev                # status, time, strings
-  libdnnl-dev                # oneDNN: matrix products on the CPU
   libicu-dev                 # sentence boundaries, Unicode
   nlohmann-json3-dev         # model folders
   prometheus-cpp-dev         # metrics
