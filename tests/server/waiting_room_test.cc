@@ -36,10 +36,10 @@ class Log {
 };
 
 TEST(WaitingRoomTest, FirstComeFirstServed) {
-  WaitingRoom room;
   Log admitted;
   std::atomic<int> places = 0;
   const int queue = 0;
+  WaitingRoom room;  // last: its thread may still be within an attempt, which touches the others
   for (int i = 0; i < 3; ++i) {
     room.Wait(&queue, [&, i] {
       if (places == 0) return false;
@@ -57,9 +57,9 @@ TEST(WaitingRoomTest, FirstComeFirstServed) {
 }
 
 TEST(WaitingRoomTest, AFullEngineHoldsUpNobodyElses) {
-  WaitingRoom room;
   Log admitted;
   const int full = 0, free = 0;
+  WaitingRoom room;
   room.Wait(&full, [] { return false; });
   room.Wait(&free, [&admitted] {
     admitted.Add(7);
@@ -70,10 +70,10 @@ TEST(WaitingRoomTest, AFullEngineHoldsUpNobodyElses) {
 
 // A place may fall free without anybody's saying so.
 TEST(WaitingRoomTest, LooksByItself) {
-  WaitingRoom room;
   Log tries;
   const int queue = 0;
   std::atomic<int> count = 0;
+  WaitingRoom room;
   room.Wait(&queue, [&] {
     tries.Add(++count);
     return count == 3;
