@@ -84,7 +84,7 @@ def randomise(model: Transformer, generator: torch.Generator) -> None:
     """
     config, d = model.config, model.config.d_model
     pre = config.norm == "pre"
-    gain, peak = (2.5, 2.0) if pre else (0.8, 3.0)  # of every matrix; of those that make attention's queries and keys
+    gain, peak = (2.8, 2.4) if pre else (0.8, 3.0)  # of every matrix; of those that make attention's queries and keys
 
     def normal(tensor, deviation, mean=0.0):
         tensor.copy_(torch.randn(tensor.shape, generator=generator) * deviation + mean)
