@@ -39,6 +39,7 @@ struct Raw {
   uint64_t kv_memory = 1ULL << 30;
   uint64_t max_document_bytes = 4 << 20;
   double drain_seconds = 30;
+  double max_connection_age = 0;
 };
 
 const std::map<std::string, ComputeType>& ComputeTypes() {
@@ -118,6 +119,13 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str()
       ->group("Operation");
+  app.add_option("--max-connection-age", raw.max_connection_age,
+                 "Seconds after which a connection is closed once its calls are done, so that clients find servers that "
+                 "were added; 0: never")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str()
+      ->group("Operation");
   app.add_option("--ready-file", flags.ready_file,
                  "A file to write once documents are taken: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
       ->type_name("FILE")
@@ -133,6 +141,7 @@ void Fill(const Raw& raw, ServerFlags& flags) {
   if (flags.server.http == "off") flags.server.http.clear();
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
   flags.drain = absl::Seconds(raw.drain_seconds);
+  if (raw.max_connection_age > 0) flags.server.max_connection_age = absl::Seconds(raw.max_connection_age);
   for (const std::string& folder : raw.models) {
     EngineOptions options;
     options.model_folder = folder;

@@ -19,6 +19,8 @@ constexpr char kServiceName[] = "salient.v1.Translation";
 // How long a call may take to end once its documents are finished.
 constexpr std::chrono::seconds kClosing(2);
 
+constexpr std::chrono::milliseconds kProbeEvery = std::chrono::minutes(1);
+
 // gRPC refuses a larger message before anyone has read it, without a word about documents. So its limit lies well above
 // the document's, where the server can say what is wrong.
 int MaxMessageBytes(int64_t max_document_bytes) {
@@ -61,6 +63,12 @@ absl::Status Server::StartGrpc() {
   builder.SetMaxSendMessageSize(-1);
   // A second server on the same port is a mistake, not a way to share it.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // A client that is gone without a word is noticed, and its documents are cancelled.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(kProbeEvery.count()));
+  if (options_.max_connection_age != absl::InfiniteDuration()) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                               static_cast<int>(absl::ToInt64Milliseconds(options_.max_connection_age)));
+  }
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr || grpc_port_ == 0) {
     return absl::UnavailableError(absl::StrCat(

@@ -31,6 +31,9 @@ struct ServerOptions {
   std::string listen = "0.0.0.0:50051";  // gRPC
   std::string http = "0.0.0.0:8080";     // empty: no HTTP
   int64_t max_document_bytes = 4 << 20;
+  // A connection older than this is closed once its calls are done, so that clients spread over servers that have come
+  // since; infinite: never.
+  absl::Duration max_connection_age = absl::InfiniteDuration();
 };
 
 class Server {

@@ -52,6 +52,7 @@ TEST(ServerFlagsTest, Defaults) {
   EXPECT_EQ(flags.server.http, "0.0.0.0:8080");
   EXPECT_EQ(flags.server.max_document_bytes, 4 << 20);
   EXPECT_EQ(flags.drain, absl::Seconds(30));
+  EXPECT_EQ(flags.server.max_connection_age, absl::InfiniteDuration());
   ASSERT_EQ(flags.models.size(), 1);
   EXPECT_EQ(flags.models[0].model_folder, "m");
   EXPECT_EQ(flags.models[0].device, "auto");
@@ -64,7 +65,7 @@ TEST(ServerFlagsTest, EveryOption) {
   const ParsedServerFlags parsed = Parse(
       {"--model", "a", "--model", "b", "--listen", "h:1", "--http", "off", "--device", "cpu", "--compute", "int8",
        "--threads", "3", "--max-queue", "7", "--max-rows", "5", "--encode-tokens", "99", "--kv-memory", "2GiB",
-       "--max-document-bytes", "8MiB", "--drain-seconds", "1.5", "--ready-file", "r", "--log-level", "warn"});
+       "--max-document-bytes", "8MiB", "--drain-seconds", "1.5", "--max-connection-age", "60", "--ready-file", "r", "--log-level", "warn"});
   ASSERT_FALSE(parsed.exit_code.has_value());
   const ServerFlags& flags = parsed.flags;
   ASSERT_EQ(flags.models.size(), 2);
@@ -83,6 +84,7 @@ TEST(ServerFlagsTest, EveryOption) {
   EXPECT_EQ(flags.server.http, "");
   EXPECT_EQ(flags.server.max_document_bytes, 8 << 20);
   EXPECT_EQ(flags.drain, absl::Seconds(1.5));
+  EXPECT_EQ(flags.server.max_connection_age, absl::Minutes(1));
   EXPECT_EQ(flags.ready_file, "r");
   EXPECT_EQ(flags.log_level, "warn");
 }
