@@ -262,7 +262,7 @@ absl::Time StepLoopEngine::NextDeadline() const {
 
 void StepLoopEngine::Leave(DocumentJob& job, Sequence& sequence, int32_t window) {
   batch_->Leave(sequence);
-  scheduler_->Release(job.Demands()[window]);
+  scheduler_->Release(job.DemandOf(window));
 }
 
 void StepLoopEngine::DropCancelled() {

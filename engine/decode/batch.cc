@@ -40,9 +40,7 @@ int32_t EncoderTokens(const Model& model, const BatchOptions& options) {
 }  // namespace
 
 Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
-    : model_(model),
-      backend_(backend),
-      self_pages_(PagesIn(kSelfShare * static_cast<double>(options.kv_bytes), SelfLayout(model, backend))),
+    : self_pages_(PagesIn(kSelfShare * static_cast<double>(options.kv_bytes), SelfLayout(model, backend))),
       cross_pages_(PagesIn((1 - kSelfShare) * static_cast<double>(options.kv_bytes), CrossLayout(model, backend))),
       self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend), self_pages_)),
       cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend), cross_pages_)),

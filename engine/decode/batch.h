@@ -45,8 +45,6 @@ class Batch {
   Encoder& encoder() { return encoder_; }
 
  private:
-  const Model& model_;
-  Backend& backend_;
   int32_t self_pages_, cross_pages_;
   std::unique_ptr<KvStore> self_store_, cross_store_;
   Encoder encoder_;

@@ -75,12 +75,15 @@ void DocumentJob::PlacePieces() {
   }
 }
 
+Demand DocumentJob::DemandOf(int32_t window) const {
+  const Window& wanted = windows_[window];
+  return {options_.beam, Sequence::SelfPages(wanted, options_), Sequence::CrossPages(wanted),
+          static_cast<int32_t>(wanted.tokens.size())};
+}
+
 std::vector<Demand> DocumentJob::Demands() const {
   std::vector<Demand> demands;
-  for (const Window& window : windows_) {
-    demands.push_back({options_.beam, Sequence::SelfPages(window, options_), Sequence::CrossPages(window),
-                       static_cast<int32_t>(window.tokens.size())});
-  }
+  for (int32_t window = 0; window < windows(); ++window) demands.push_back(DemandOf(window));
   return demands;
 }
 

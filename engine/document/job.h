@@ -30,7 +30,8 @@ class DocumentJob {
                                                               const Tokenizer& tokenizer, int64_t max_document_bytes,
                                                               std::shared_ptr<TranslationListener> listener);
 
-  std::vector<Demand> Demands() const;
+  Demand DemandOf(int32_t window) const;
+  std::vector<Demand> Demands() const;  // of every window
   int32_t windows() const { return static_cast<int32_t>(windows_.size()); }
   absl::Time deadline() const { return deadline_; }
 

@@ -39,7 +39,6 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       backend_(backend),
       max_rows_(rows),
       max_fills_(fills),
-      max_candidates_(max_candidates),
       block_(model, backend, rows + fills, model.config.decoder.ffn_width),
       at_(backend, model.config, rows, fills, max_candidates),
       self_arena_(backend),

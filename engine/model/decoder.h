@@ -53,11 +53,9 @@ class Decoder {
   // rows(). Not thread safe.
   void Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
 
-  // The keys of the last step's selection layers, by row number: tests and traces.
-  const KeyList* self_lists() const { return self_lists_.data(); }
-  const KeyList* cross_lists() const { return cross_lists_.data(); }
+  // For tests: called after every layer.
   void set_probe(LayerProbe probe) { probe_ = std::move(probe); }
-  // Called after a selection layer has chosen, with its module and group.
+  // For tests and traces: called after a selection layer has chosen, with its module and group.
   using SelectionProbe = std::function<void(Module module, int32_t group, Rows active, const KeyList* lists)>;
   void set_selection_probe(SelectionProbe probe) { selection_probe_ = std::move(probe); }
 
@@ -77,7 +75,7 @@ class Decoder {
   const Model& model_;
   const ModelConfig& config_;
   Backend& backend_;
-  const int32_t max_rows_, max_fills_, max_candidates_;
+  const int32_t max_rows_, max_fills_;
   Block block_;
   DecoderRows at_;
   KeyListArena self_arena_, cross_arena_;
