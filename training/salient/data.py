@@ -1,23 +1,19 @@
-"""From parallel text to batches: cleaning, tokens, windows of documents, padded batches of like length.
+"""From parallel text to batches: tokens, windows of documents, padded batches of like length.
 
-`python -m salient.data prepare` reads `source|document<TAB>English<TAB>German` lines and writes a folder with the
-tokeniser and the tokenised corpus. Documents keep their order; a batch mixes whole documents, parts and sentences.
+Documents keep their order; a batch mixes whole documents, parts and sentences. What `salient.prepare` wrote is read
+here.
 """
 
 from __future__ import annotations
 
-import argparse
 import lzma
 import random
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator
 
 import numpy as np
 import torch
-
-from .config import Tokens
 
 PAD, UNK, BOS, EOS, SEPARATOR = 0, 1, 2, 3, 4
 
@@ -38,25 +34,17 @@ def read_documents(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield name, segments
 
 
-def clean(source: str, target: str) -> bool:
-    """Whether a pair can teach translation: similar lengths, not copied prose, not one endless line."""
-    s, t = len(source), len(target)
-    if not s or not t or max(s, t) > 800:
-        return False
-    if max(s, t) > 30 and not 0.4 < t / s < 2.6:
-        return False
-    return not (source == target and len(source.split()) > 4)
-
-
 @dataclass
 class Corpus:
-    """Token arrays of all segments, flat, with the bounds of segments and of documents."""
+    """Token arrays of all segments, flat, with the bounds of segments and of documents, and where documents are from."""
 
     source: np.ndarray  # uint16
     target: np.ndarray
     source_bounds: np.ndarray  # int64 [segments + 1]
     target_bounds: np.ndarray
     documents: np.ndarray  # int64 [documents + 1], in segments
+    origins: np.ndarray  # the names of the sources
+    origin: np.ndarray  # uint8 [documents], which of them
 
     @staticmethod
     def load(path: Path) -> "Corpus":
@@ -71,19 +59,22 @@ class Corpus:
         return self.source[s[index]:s[index + 1]], self.target[t[index]:t[index + 1]]
 
 
-def tokenise(documents: list[list[tuple[str, str]]], tokenizer) -> Corpus:
-    sides: list[list[np.ndarray]] = [[], []]
-    for side in (0, 1):
-        texts = [pair[side] for document in documents for pair in document]
-        sides[side] = [np.asarray(ids, np.uint16) for ids in tokenizer.encode(texts, num_threads=2)]
+def tokenise(documents: list[tuple[str, list[tuple[str, str]]]], tokenizer) -> Corpus:
+    """`source|document` names and their pairs -> token arrays."""
+    pairs = [pair for _, document in documents for pair in document]
 
     def flat(side):
-        bounds = np.concatenate([[0], np.cumsum([len(x) for x in side])]).astype(np.int64)
-        return np.concatenate(side), bounds
+        ids = [np.asarray(x, np.uint16) for x in tokenizer.encode([pair[side] for pair in pairs], num_threads=2)]
+        return np.concatenate(ids), np.concatenate([[0], np.cumsum([len(x) for x in ids])]).astype(np.int64)
 
-    (source, source_bounds), (target, target_bounds) = flat(sides[0]), flat(sides[1])
-    ends = np.concatenate([[0], np.cumsum([len(d) for d in documents])]).astype(np.int64)
-    return Corpus(source, target, source_bounds, target_bounds, ends)
+    (source, source_bounds), (target, target_bounds) = flat(0), flat(1)
+    ends = np.concatenate([[0], np.cumsum([len(d) for _, d in documents])]).astype(np.int64)
+    origins, origin = np.unique([origin_of(name) for name, _ in documents], return_inverse=True)
+    return Corpus(source, target, source_bounds, target_bounds, ends, origins, origin.astype(np.uint8))
+
+
+def origin_of(name: str) -> str:
+    return name.split("|")[0]
 
 
 def join(segments: list[np.ndarray], bos: bool) -> np.ndarray:
@@ -95,14 +86,24 @@ def join(segments: list[np.ndarray], bos: bool) -> np.ndarray:
 
 
 # Share of the tokens cut to windows of at most that many tokens; 0 stands for single segments.
-MIXTURE = {0: 0.30, 96: 0.15, 192: 0.20, 384: 0.20, 768: 0.15}
-LENGTHS = (24, 48, 96, 192, 384, 768, 1024)
+MIXTURE = {0: 0.28, 96: 0.14, 192: 0.18, 384: 0.18, 768: 0.14, 2048: 0.08}
+LENGTHS = (24, 48, 96, 192, 384, 768, 1152, 1536, 2048)
 
 
-def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass."""
-    order = list(range(len(corpus.documents) - 1))
+def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
+    """The documents of one pass in a random order; one of a source with weight 2.5 comes twice, and half the time thrice."""
+    order = []
+    for document, origin in enumerate(corpus.origin):
+        weight = weights.get(str(corpus.origins[origin]), 1.0)
+        order += [document] * (int(weight) + (rng.random() < weight % 1))
     rng.shuffle(order)
+    return order
+
+
+def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
+            source_weights: dict[str, float] = {}) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass."""
+    order = draw(corpus, rng, source_weights)
     sizes, weights = list(mixture), list(mixture.values())
     for document in order:
         at, end = int(corpus.documents[document]), int(corpus.documents[document + 1])
@@ -127,12 +128,12 @@ def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float]) -> It
 
 
 def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = MIXTURE,
-            endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+            source_weights: dict[str, float] = {}, endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Padded (source [B, S], target [B, T + 1]) of about `tokens` positions a side, each batch of one length class."""
     rng = random.Random(seed)
     waiting: dict[int, list] = {length: [] for length in LENGTHS}
     while True:
-        for source, target in windows(corpus, rng, mixture):
+        for source, target in windows(corpus, rng, mixture, source_weights):
             longest = max(len(source), len(target) - 1)
             bucket = next((x for x in LENGTHS if longest <= x), None)
             if bucket is None:
@@ -155,62 +156,3 @@ def padded(pairs: list[tuple[np.ndarray, np.ndarray]]) -> tuple[torch.Tensor, to
             out[row, :len(pair[side])] = torch.from_numpy(pair[side])
         sides.append(out)
     return sides[0], sides[1]
-
-
-def train_tokenizer(documents: list[list[tuple[str, str]]], vocab_size: int, out: Path) -> None:
-    import sentencepiece
-
-    def lines():
-        for document in documents:
-            for source, target in document:
-                yield source
-                yield target
-
-    assert Tokens() == Tokens(PAD, UNK, BOS, EOS, SEPARATOR)
-    with open(out, "wb") as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=lines(), model_writer=file, vocab_size=vocab_size, model_type="unigram",
-            character_coverage=0.9998, byte_fallback=True, normalization_rule_name="identity",
-            input_sentence_size=300_000, shuffle_input_sentence=True, num_threads=2, control_symbols=["<sep>"],
-            pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS, minloglevel=1)
-
-
-def prepare(arguments: argparse.Namespace) -> None:
-    import sentencepiece
-
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    seen, documents = set(), []
-    for name, segments in read_documents(arguments.train):
-        if arguments.sources and name.split("|")[0] not in arguments.sources:
-            continue
-        pairs = tuple(pair for pair in segments if clean(*pair))
-        if pairs and hash(pairs) not in seen:
-            seen.add(hash(pairs))
-            documents.append(list(pairs))
-    print(f"{len(documents)} documents, {sum(map(len, documents))} segments", file=sys.stderr)
-    tokenizer_path = arguments.out / "tokenizer.model"
-    if not tokenizer_path.exists():
-        train_tokenizer(documents, arguments.vocab_size, tokenizer_path)
-    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_path))
-    corpus = tokenise(documents, tokenizer)
-    corpus.save(arguments.out / "train.npz")
-    print(f"{len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)
-    if arguments.dev:
-        dev = [segments for name, segments in read_documents(arguments.dev)
-               if not arguments.sources or name.split("|")[0] in arguments.sources]
-        tokenise(dev, tokenizer).save(arguments.out / "dev.npz")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["prepare"])
-    parser.add_argument("--train", type=Path, required=True, help="TSV of training documents, .xz or plain")
-    parser.add_argument("--dev", type=Path, help="TSV of development documents")
-    parser.add_argument("--sources", nargs="*", default=[], help="keep these sources only; all when left out")
-    parser.add_argument("--vocab-size", type=int, default=8000)
-    parser.add_argument("--out", type=Path, required=True)
-    prepare(parser.parse_args())
-
-
-if __name__ == "__main__":
-    main()

@@ -17,9 +17,10 @@ from pathlib import Path
 import torch
 
 from .config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack
-from .data import BOS, EOS, SEPARATOR, train_tokenizer
+from .data import BOS, EOS, SEPARATOR
 from .export import DTYPES, calibrate, export
 from .model import Transformer
+from .prepare import train_tokenizer
 from .selection import SelectionRun
 
 SENTENCES = [

@@ -6,6 +6,7 @@
     halting      the halting heads on the frozen model, against their oracles
 
 A phase lasts `--minutes` of wall-clock time, its learning rate follows that time, and it resumes from its checkpoint.
+Over the last share of a phase the weights are averaged, and the mean is kept if it does better on development text.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import torch
 import torch.nn.functional as F
 
 from .config import ModelConfig, Selection
-from .data import BOS, Corpus, batches
+from .data import BOS, MIXTURE, Corpus, batches
 from .depth import geometric_loss, oracle
 from .loss import smoothed_cross_entropy
 from .model import Transformer
@@ -33,10 +34,15 @@ TRAINED = {"base": {"base"}, "supervision": {"selection"}, "selection": {"base",
 MEASURE_EVERY = 4  # steps between two measurements of k in the supervision phase, which needs no masks otherwise
 
 
+AVERAGE_EVERY = 10  # steps between two states that enter the average
+
+
 class Trainer:
     def __init__(self, model: Transformer, options: argparse.Namespace):
-        self.model, self.options, self.config = model, options, model.config
+        self.device = torch.device(options.device)
+        self.model, self.options, self.config = model.to(self.device), options, model.config
         self.step, self.elapsed = 0, 0.0
+        self.average, self.averaged = {}, 0  # sums of trained weights, and of how many states
         self.rng = random.Random(options.seed)
         for name, p in model.named_parameters():
             part = "halting" if name.startswith("halting.") else "selection" if ".selection." in name else "base"
@@ -106,7 +112,7 @@ class Trainer:
             a_sequence = oracle(score, real, o.penalty, a_sequence=True)
             source_real = source.ne(self.config.tokens.pad).unsqueeze(-1)
             mean = (memory * source_real).sum(1) / source_real.sum(1)
-        loss = torch.zeros(())
+        loss = torch.zeros((), device=self.device)
         if heads.sequence is not None:
             loss = loss + F.cross_entropy(heads.sequence(mean).float(), a_sequence)
         if heads.multinomial is not None:
@@ -117,9 +123,13 @@ class Trainer:
         self.mean_oracle_exit = 1 + float(a_token[real].float().mean())
         return loss
 
+    def precision(self):
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.options.bf16)
+
     def train_step(self, source, target) -> dict:
         o, notes = self.options, {}
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=o.bf16):
+        source, target = source.to(self.device, non_blocking=True), target.to(self.device, non_blocking=True)
+        with self.precision():
             if o.phase == "halting":
                 loss = self.halting_loss(source, target)
                 notes = {"loss": float(loss.detach()), "oracle_exit": self.mean_oracle_exit}
@@ -145,13 +155,41 @@ class Trainer:
         if o.phase in ("supervision", "selection"):
             self.adapt(run)
         self.step += 1
+        if self.elapsed > (1 - o.average) * o.minutes * 60 and self.step % AVERAGE_EVERY == 0:
+            self.add_to_average()
         return notes
+
+    @torch.no_grad()
+    def add_to_average(self) -> None:
+        for name, p in self.model.named_parameters():
+            if p.requires_grad:
+                self.average[name] = self.average[name] + p if name in self.average else p.detach().clone()
+        self.averaged += 1
+
+    @torch.no_grad()
+    def swap_average(self) -> None:
+        """Exchanges the weights with their average."""
+        for name, p in self.model.named_parameters():
+            if name in self.average:
+                mean = self.average[name] / self.averaged
+                self.average[name] = p.detach() * self.averaged
+                p.copy_(mean)
+
+    def keep_the_better(self, dev: Corpus) -> dict:
+        """At the end of a phase: the average of the last states, unless the very last is better on development text."""
+        last = self.dev_loss(dev, 20_000)
+        self.swap_average()
+        mean = self.dev_loss(dev, 20_000)
+        if sum(mean) > sum(last):
+            self.swap_average()
+        return {"dev_nll_last": last, "dev_nll_average": mean, "averaged": self.averaged}
 
     def dev_loss(self, corpus: Corpus, tokens: int) -> list[float]:
         """Mean negative log-likelihood a token at every exit, dense, on a fixed part of the development set."""
         totals, count = [0.0] * self.config.decoder.layers, 0
-        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.options.bf16):
+        with torch.no_grad(), self.precision():
             for source, target in batches(corpus, 4096, seed=1, mixture={384: 1.0}, endless=False):
+                source, target = source.to(self.device), target.to(self.device)
                 run, gold = SelectionRun(), target[:, 1:].flatten()
                 states = self.model.decode(target[:, :-1], source, self.model.encode(source, run), run)
                 for n, h in enumerate(states):
@@ -166,18 +204,19 @@ class Trainer:
     def save(self, path: Path) -> None:
         part = path.with_suffix(".part")
         torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
-                    "elapsed": self.elapsed, "optimisers": [o.state_dict() for o in self.optimisers]}, part)
+                    "elapsed": self.elapsed, "average": self.average, "averaged": self.averaged, "optimisers": [o.state_dict() for o in self.optimisers]}, part)
         part.replace(path)
 
     def resume(self, stored: dict) -> None:
         self.step, self.elapsed = stored["step"], stored["elapsed"]
+        self.average, self.averaged = stored["average"], stored["averaged"]
         for optimiser, state in zip(self.optimisers, stored["optimisers"]):
             optimiser.load_state_dict(state)
 
     def run(self, train: Corpus, dev: Corpus | None, out: Path) -> None:
         o, last, spent = self.options, time.monotonic(), {"save": time.monotonic(), "log": time.monotonic()}
         tokens = 0
-        for source, target in batches(train, o.batch_tokens, seed=o.seed + self.step):
+        for source, target in batches(train, o.batch_tokens, o.seed + self.step, o.mixture, o.source_weights):
             notes = self.train_step(source, target)
             now = time.monotonic()
             self.elapsed, last = self.elapsed + now - last, now
@@ -189,12 +228,19 @@ class Trainer:
                                   "tokens_per_second": round(rate), **notes}), flush=True)
                 spent["log"], tokens = now, 0
             if now - spent["save"] > o.save_seconds or done:
-                if dev is not None:
+                if done and self.averaged and dev is not None and o.phase in ("base", "selection"):
+                    print(json.dumps(self.keep_the_better(dev)), flush=True)
+                elif dev is not None:
                     print(json.dumps({"step": self.step, "dev_nll_by_exit": self.dev_loss(dev, 20_000)}), flush=True)
                 self.save(out)
                 spent["save"] = time.monotonic()
             if done:
                 return
+
+
+def table_of(number):
+    """Parses `key=value,key=value` into a dict whose keys are made by `number`."""
+    return lambda text: {number(key): float(value) for key, value in (item.split("=") for item in text.split(","))}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -206,10 +252,15 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--out", type=Path, required=True, help="checkpoint to write, and to resume from if it exists")
     p.add_argument("--minutes", type=float, required=True)
     p.add_argument("--batch-tokens", type=int, default=6144)
+    p.add_argument("--mixture", type=table_of(int), default=MIXTURE, metavar="TOKENS=SHARE,...",
+                   help="share of the tokens cut to windows of so many tokens; 0 for single segments")
+    p.add_argument("--source-weights", type=table_of(str), default={}, metavar="SOURCE=WEIGHT,...",
+                   help="how often a pass holds the documents of a source; 1 for those left out")
     p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
     p.add_argument("--matrix-lr", type=float, default=0.02, help="Muon: weight matrices of the layers")
     p.add_argument("--warmup", type=int, default=200)
     p.add_argument("--cooldown", type=float, default=0.5, help="share of the time over which the rate falls to zero")
+    p.add_argument("--average", type=float, default=0.1, help="share of the time over which weights are averaged")
     p.add_argument("--label-smoothing", type=float, default=0.1)
     p.add_argument("--alpha", type=float, default=0.01, help="weight of the supervision (eq. 6)")
     p.add_argument("--captured", type=float, default=0.95, help="t of eq. 7")
@@ -221,6 +272,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
     p.add_argument("--no-bf16", dest="bf16", action="store_false")
+    p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--threads", type=int, default=0)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--log-seconds", type=float, default=30)

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, batches, clean, join, padded, read_documents, tokenise,
-                          train_tokenizer, windows)
+from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, batches, draw, join, padded, read_documents, tokenise,
+                          windows)
 from salient.model import aligned, segment_of
+from salient.prepare import train_tokenizer
 from salient.tiny import SENTENCES
 
 
@@ -16,7 +17,9 @@ def corpus_of(documents):
     segments = [s for d in documents for s in d]
     bounds = np.concatenate([[0], np.cumsum([len(s) for s in segments])]).astype(np.int64)
     flat = np.asarray([t for s in segments for t in s], np.uint16)
-    return Corpus(flat, flat + 100, bounds, bounds, np.concatenate([[0], np.cumsum([len(d) for d in documents])]))
+    ends = np.concatenate([[0], np.cumsum([len(d) for d in documents])])
+    origin = np.arange(len(documents), dtype=np.uint8) % 2
+    return Corpus(flat, flat + 100, bounds, bounds, ends, np.asarray(["even", "odd"]), origin)
 
 
 def random_corpus(seed=1):
@@ -107,13 +110,12 @@ def test_documents_are_read_in_order(tmp_path, suffix):
     assert list(read_documents(path)) == [("a|1", [("one", "eins"), ("two", "zwei")]), ("a|2", [("three", "drei")])]
 
 
-def test_cleaning():
-    assert clean("A short text.", "Ein kurzer Text.")
-    assert not clean("", "Leer.")
-    assert not clean("x" * 100, "y" * 10)
-    assert not clean("The same prose on both sides.", "The same prose on both sides.")
-    assert clean("printf(3)", "printf(3)")
-    assert not clean("x" * 801, "y" * 700)
+def test_source_weights_say_how_often_a_document_comes():
+    corpus = corpus_of(random_corpus())
+    order = draw(corpus, random.Random(1), {"even": 2.0, "odd": 0.0})
+    assert sorted(order) == [0, 0, 2, 2, 4, 4, 6, 6]
+    often = [len(draw(corpus, random.Random(seed), {"even": 0.5})) for seed in range(200)]
+    assert 4.5 < np.mean(often) < 5.5  # three odd documents, and half of four
 
 
 def test_tokens_of_documents(tmp_path):
@@ -122,7 +124,8 @@ def test_tokens_of_documents(tmp_path):
     train_tokenizer([SENTENCES], 384, tmp_path / "tokenizer.model")
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "tokenizer.model"))
     assert tokenizer.piece_to_id("<sep>") == SEPARATOR
-    corpus = tokenise([SENTENCES[:3], SENTENCES[3:5]], tokenizer)
+    corpus = tokenise([("b|1", SENTENCES[:3]), ("a|2", SENTENCES[3:5])], tokenizer)
+    assert [corpus.origins[i] for i in corpus.origin] == ["b", "a"]
     assert corpus.documents.tolist() == [0, 3, 5]
     for index, (english, german) in enumerate(SENTENCES[:5]):
         source, target = corpus.pieces(index)

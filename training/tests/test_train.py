@@ -18,7 +18,8 @@ def copy_corpus(documents=60):
     segments = [[rng.randrange(5, 24) for _ in range(rng.randint(2, 6))] for _ in range(documents * 4)]
     flat = np.asarray([t for s in segments for t in s], np.uint16)
     bounds = np.concatenate([[0], np.cumsum([len(s) for s in segments])]).astype(np.int64)
-    return Corpus(flat, flat, bounds, bounds, np.arange(0, len(segments) + 1, 4, dtype=np.int64))
+    ends = np.arange(0, len(segments) + 1, 4, dtype=np.int64)
+    return Corpus(flat, flat, bounds, bounds, ends, np.asarray(["one"]), np.zeros(len(ends) - 1, np.uint8))
 
 
 def new_model():

@@ -1,0 +1,105 @@
+"""Turns parallel text into what training reads: a tokeniser, and documents as tokens.
+
+    python -m salient.prepare --train train.tsv.xz --dev dev.tsv --held-out dev.tsv test.tsv --out work/data
+
+Text is TSV, a segment a line, a document's lines together and in order: `source|document`, source text, target text.
+Writes tokenizer.model, train.npz and dev.npz to --out, and says how many pairs it left out and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Iterator
+
+from .cleaning import Duplicates, HeldOut, Pair, fault, language_check
+from .config import Tokens
+from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
+
+
+Document = tuple[str, list[Pair]]  # `source|document`, and its pairs in order
+
+
+def train_tokenizer(documents: list[list[Pair]], vocab_size: int, out: Path) -> None:
+    """A SentencePiece unigram model of both languages with byte fallback, and a piece for the separator."""
+    import sentencepiece
+
+    assert Tokens() == Tokens(PAD, UNK, BOS, EOS, SEPARATOR)
+    with open(out, "wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(text for pairs in documents for pair in pairs for text in pair), model_writer=file,
+            vocab_size=vocab_size, model_type="unigram", character_coverage=0.9998, byte_fallback=True,
+            normalization_rule_name="identity", input_sentence_size=300_000, shuffle_input_sentence=True, num_threads=2,
+            control_symbols=["<sep>"], pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS, minloglevel=1)
+
+
+def cleaned(documents: Iterator[Document], o: argparse.Namespace, dropped: Counter) -> Iterator[Document]:
+    held_out = HeldOut(s for path in o.held_out for _, pairs in read_documents(path) for s, _ in pairs)
+    wrong_language = language_check(o.source_language, o.target_language) if o.check_language else lambda s, t: None
+    duplicates = Duplicates()
+    for name, pairs in documents:
+        if o.sources and origin_of(name) not in o.sources:
+            continue
+        kept = []
+        for source, target in pairs:
+            why = fault(source, target) or held_out.fault(source) or wrong_language(source, target)
+            if why:
+                dropped[why] += 1
+            else:
+                kept.append((source, target))
+        fresh = duplicates.fresh(kept)
+        dropped["duplicate"] += len(kept) - len(fresh)
+        if fresh:
+            yield name, fresh
+
+
+def progress(documents: Iterator[Document]) -> Iterator[Document]:
+    for number, document in enumerate(documents, 1):
+        if number % 1000 == 0:
+            print(f"\r{number} documents read", end="", file=sys.stderr, flush=True)
+        yield document
+    print(file=sys.stderr)
+
+
+def prepare(o: argparse.Namespace) -> None:
+    import sentencepiece
+
+    o.out.mkdir(parents=True, exist_ok=True)
+    dropped: Counter = Counter()
+    documents = list(cleaned(progress(d for path in o.train for d in read_documents(path)), o, dropped))
+    print(f"{len(documents)} documents, {sum(len(pairs) for _, pairs in documents)} segments; left out: "
+          + ", ".join(f"{n} {why}" for why, n in dropped.most_common()), file=sys.stderr)
+    tokenizer_path = o.out / "tokenizer.model"
+    if not tokenizer_path.exists():
+        print("training the tokeniser", file=sys.stderr)
+        train_tokenizer([pairs for _, pairs in documents], o.vocab_size, tokenizer_path)
+    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_path))
+    corpus = tokenise(documents, tokenizer)
+    corpus.save(o.out / "train.npz")
+    print(f"{len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)
+    if o.dev:
+        tokenise([d for d in read_documents(o.dev) if not o.sources or origin_of(d[0]) in o.sources],
+                 tokenizer).save(o.out / "dev.npz")
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--train", type=Path, nargs="+", required=True, help="TSV of training documents, .xz or plain")
+    p.add_argument("--dev", type=Path, help="TSV of development documents")
+    p.add_argument("--held-out", type=Path, nargs="*", default=[],
+                   help="TSVs whose segments and near copies must not be trained on; name every test set here")
+    p.add_argument("--sources", nargs="*", default=[], help="keep these sources only; all when left out")
+    p.add_argument("--source-language", default="en")
+    p.add_argument("--target-language", default="de")
+    p.add_argument("--no-language-check", dest="check_language", action="store_false",
+                   help="do not identify languages (needs pycld2)")
+    p.add_argument("--vocab-size", type=int, default=8000,
+                   help="of a new tokeniser; a tokenizer.model in --out is used as it is")
+    p.add_argument("--out", type=Path, required=True)
+    return p
+
+
+if __name__ == "__main__":
+    prepare(parser().parse_args())
