@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FORMAT = "salient-model/1"
+HEADS = ("sequence", "multinomial", "geometric")
 
 
 @dataclass

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from .config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack
+from .config import HEADS, Exits, FeedForward, ModelConfig, Positions, Selection, Stack
 from .data import BOS, EOS, SEPARATOR
 from .export import DTYPES, calibrate, export
 from .model import Transformer
@@ -42,7 +42,6 @@ SENTENCES = [
     ("The answer came late.", "Die Antwort kam spät."),
 ]
 VOCABULARY = 384  # 256 byte pieces, 5 special tokens, letters, and a few words
-HEADS = ["sequence", "multinomial", "geometric"]
 ROTARY = Positions()
 SINUSOIDAL = Positions("sinusoidal", "none", "none")
 
@@ -54,12 +53,12 @@ def selection(encoder: int, decoder: int, cross: int, width: int = 16, min_keys:
 def variants() -> dict[str, ModelConfig]:
     def model(**changes) -> ModelConfig:
         base = dict(d_model=48, heads=3, encoder=Stack(4, FeedForward("own", 96)), window=256,
-                    decoder=Stack(3, FeedForward("own", 96)), selection=selection(3, 2, 2), exits=Exits("tied", HEADS))
+                    decoder=Stack(3, FeedForward("own", 96)), selection=selection(3, 2, 2), exits=Exits("tied", list(HEADS)))
         return ModelConfig(**{**base, **changes})
 
     return {
         "base": model(),
-        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", HEADS), d_model=64,
+        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", list(HEADS)), d_model=64,
                       heads=4, scale_embeddings=False),
         "wide": model(encoder=Stack(4, FeedForward("shared", 224)), decoder=Stack(4, FeedForward("none", 0)),
                       activation="gelu", selection=selection(2, 3, 3)),

@@ -3,6 +3,7 @@
     base         dense attention, aligned training of every exit (eq. 4 of arXiv 1910.10073)
     supervision  selection layers alone imitate the frozen model's attention (eq. 5), which stays dense; k adapts
     selection    all of it: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
+    exits        the norms and classifiers of early exits alone, towards the frozen last exit (for a model trained dense)
     halting      the halting heads on the frozen model, against their oracles
 
 A phase lasts `--minutes` of wall-clock time, its learning rate follows that time, and it resumes from its checkpoint.
@@ -22,15 +23,17 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from .config import ModelConfig, Selection
+from .config import HEADS, Exits, ModelConfig, Selection
 from .data import BOS, MIXTURE, Corpus, batches
 from .depth import geometric_loss, oracle
 from .loss import smoothed_cross_entropy
 from .model import Transformer
 from .optimiser import optimisers
 from .selection import MODULES, SelectionRun, adapt_fraction
+from .tensor_file import read_folder
 
-TRAINED = {"base": {"base"}, "supervision": {"selection"}, "selection": {"base", "selection"}, "halting": {"halting"}}
+TRAINED = {"base": {"base", "exit"}, "supervision": {"selection"}, "selection": {"base", "exit", "selection"},
+           "exits": {"exit"}, "halting": {"halting"}}
 MEASURE_EVERY = 4  # steps between two measurements of k in the supervision phase, which needs no masks otherwise
 
 
@@ -45,9 +48,16 @@ class Trainer:
         self.average, self.averaged = {}, 0  # sums of trained weights, and of how many states
         self.rng = random.Random(options.seed)
         for name, p in model.named_parameters():
-            part = "halting" if name.startswith("halting.") else "selection" if ".selection." in name else "base"
-            p.requires_grad = part in TRAINED[options.phase]
+            p.requires_grad = self.part_of(name) in TRAINED[options.phase]
         self.optimisers = optimisers(model, options.matrix_lr, options.lr)
+
+    def part_of(self, name: str) -> str:
+        if name.startswith("halting."):
+            return "halting"
+        if ".selection." in name:
+            return "selection"
+        last = f".{self.config.decoder.layers - 1}."  # the last exit is the model's own
+        return "exit" if name.startswith(("exit_norms.", "exit_classifiers.")) and last not in name else "base"
 
     def rate(self) -> float:
         """Warm-up by steps, then flat, then linear to zero over the last share of the time."""
@@ -55,7 +65,7 @@ class Trainer:
         return min(1.0, (self.step + 1) / self.options.warmup) * max(0.0, min(1.0, left / self.options.cooldown))
 
     def selection_run(self) -> SelectionRun:
-        if self.options.phase == "base" or self.config.selection is None:
+        if self.options.phase in ("base", "exits") or self.config.selection is None:
             return SelectionRun()
         chosen = self.config.selection
         # Halting heads see the states that they will meet: under selection and dense, batch by batch.
@@ -86,13 +96,31 @@ class Trainer:
                 self.last_exit_loss = float(total.detach()) / int(gold.ne(self.config.tokens.pad).sum())
         return loss, run
 
+    def exits_loss(self, source, target) -> torch.Tensor:
+        """Early exits learn the distribution of the frozen last one: mean over exits of KL(last exit, exit n)."""
+        model, n = self.model, self.config.decoder.layers
+        real = target[:, 1:].ne(self.config.tokens.pad)
+        with torch.no_grad():
+            run = SelectionRun()
+            states = [h[real] for h in model.decode(target[:, :-1], source, model.encode(source, run), run)]
+            teacher = model.logits(n - 1, states[-1]).float().log_softmax(-1)
+        losses = [F.kl_div(model.logits(i, states[i]).float().log_softmax(-1), teacher, reduction="sum", log_target=True)
+                  for i in range(n - 1)]
+        return sum(losses) / (len(losses) * len(teacher))
+
+    def most(self, module: str) -> float:
+        """The bound on k: from 1 down to --k-most, a straight line over the first --k-most-share of the phase."""
+        bound = self.options.k_most.get(module, 1.0)
+        done = min(1.0, self.elapsed / (self.options.minutes * 60 * self.options.k_most_share))
+        return 1 - (1 - bound) * done
+
     def adapt(self, run: SelectionRun) -> None:
         o = self.options
         for module in MODULES:
             for i, captured in enumerate(run.captured.get(module, ())):
                 k = self.config.selection.key_fraction[module][i]
-                self.config.selection.key_fraction[module][i] = adapt_fraction(
-                    k, captured, o.captured, o.k_step, growing=k < 0.5)
+                k = adapt_fraction(k, captured, o.captured, o.k_step, growing=k < 0.5)
+                self.config.selection.key_fraction[module][i] = min(k, self.most(module))
 
     def halting_loss(self, source, target) -> torch.Tensor:
         model, heads, o = self.model, self.model.halting, self.options
@@ -133,6 +161,9 @@ class Trainer:
             if o.phase == "halting":
                 loss = self.halting_loss(source, target)
                 notes = {"loss": float(loss.detach()), "oracle_exit": self.mean_oracle_exit}
+            elif o.phase == "exits":
+                loss = self.exits_loss(source, target)
+                notes = {"loss": float(loss.detach())}
             else:
                 if o.phase == "supervision":
                     run = self.selection_run()
@@ -265,9 +296,16 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--alpha", type=float, default=0.01, help="weight of the supervision (eq. 6)")
     p.add_argument("--captured", type=float, default=0.95, help="t of eq. 7")
     p.add_argument("--k-step", type=float, default=0.001, help="step of eq. 7")
+    p.add_argument("--k-most", type=table_of(str), default={}, metavar="MODULE=SHARE,...",
+                   help="bounds on k for encoder, decoder and cross: a budget, beside eq. 7; none when left out")
+    p.add_argument("--k-most-share", type=float, default=0.6, help="share of the phase over which the bounds come down")
+    p.add_argument("--selection-width", type=int, help="new selection layers of this width (ds) instead of the old")
+    p.add_argument("--selection-group", type=table_of(str), metavar="MODULE=LAYERS,...",
+                   help="new selection layers, shared by groups of so many layers (r)")
     p.add_argument("--supervision", choices=["own", "group"], default="group")
     p.add_argument("--no-straight-through", action="store_true")
     p.add_argument("--attention-window", type=int, help="ablation: a fixed window of that many keys instead of top-k")
+    p.add_argument("--untied-exits", action="store_true", help="phase exits: a classifier of its own for every exit")
     p.add_argument("--oracle", choices=["likelihood", "correctness"], default="correctness")
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
@@ -280,21 +318,59 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
+def load(path: Path) -> dict:
+    """A checkpoint, or a model folder as a checkpoint: so that a dense model made elsewhere can be adapted."""
+    if path.is_dir():
+        return {"config": (path / "config.json").read_text(), "model": read_folder(path)}
+    return torch.load(path, map_location="cpu")
+
+
+def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
+    """Adds to the configuration what the phase trains and the model lacks; whether selection layers start anew."""
+    if options.phase == "exits":
+        config.exits = config.exits or Exits()
+        config.exits.classifier = "untied" if options.untied_exits else config.exits.classifier
+    if options.phase == "halting":
+        config.exits = config.exits or Exits()
+        config.exits.heads = config.exits.heads or list(HEADS)
+    if options.phase not in ("supervision", "selection"):
+        return False
+    anew = config.selection is None or options.selection_width or options.selection_group
+    if anew:
+        config.selection = config.selection or Selection()
+        config.selection.width = options.selection_width or config.selection.width
+        config.selection.group.update({m: int(r) for m, r in (options.selection_group or {}).items()})
+        config.selection.key_fraction = {}
+    if not config.selection.key_fraction:
+        config.selection.key_fraction = {m: [1.0] * len(config.selection_layers(m)) for m in MODULES}
+    return bool(anew)
+
+
+def build(start: dict | None, options: argparse.Namespace, resumed: bool = False) -> Transformer:
+    """The model of a checkpoint, with parts that the phase needs and the checkpoint lacks freshly initialised."""
+    config = ModelConfig.from_json(start["config"] if start else options.config.read_text())
+    anew = not resumed and grow(config, options)
+    model = Transformer(config)
+    if start:
+        tensors = {n: t for n, t in start["model"].items() if not (anew and ".selection." in n)}
+        missing, unexpected = model.load_state_dict(tensors, strict=False)
+        grown = (".selection.", "halting.", "exit_classifiers.")
+        lost = [n for n in missing if not any(part in n for part in grown)] + unexpected
+        if lost:
+            raise ValueError(f"the checkpoint does not fit its configuration: {', '.join(sorted(lost)[:5])}")
+        if model.exit_classifiers is not None and any("exit_classifiers." in n for n in missing):
+            for classifier in model.exit_classifiers:  # a new classifier starts as the model's own
+                classifier.weight.data.copy_(model.embedding.weight)
+    return model
+
+
 def main() -> None:
     options = parser().parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    stored = None
-    if options.out.exists():
-        stored = torch.load(options.out, map_location="cpu")
-    start = stored or (torch.load(options.start, map_location="cpu") if options.start else None)
-    config = ModelConfig.from_json(start["config"]) if start else ModelConfig.from_json(options.config.read_text())
-    if options.phase in ("supervision", "selection") and not config.selection.key_fraction:
-        config.selection.key_fraction = {m: [1.0] * len(config.selection_layers(m)) for m in MODULES}
-    model = Transformer(config)
-    if start:
-        model.load_state_dict(start["model"])
+    stored = load(options.out) if options.out.exists() else None
+    model = build(stored or (load(options.start) if options.start else None), options, resumed=stored is not None)
     trainer = Trainer(model, options)
     if stored:
         trainer.resume(stored)

@@ -10,7 +10,7 @@ from salient.config import Exits, FeedForward, ModelConfig, Selection, Stack
 from salient.data import Corpus, batches
 from salient.model import Transformer
 from salient.selection import MODULES, adapt_fraction
-from salient.train import Trainer, parser
+from salient.train import Trainer, build, load, parser
 
 
 def copy_corpus(documents=60):
@@ -140,3 +140,83 @@ def test_a_run_resumes_where_it_stopped(tmp_path):
     trainer.train_step(*batch), again.train_step(*batch)
     for (name, a), (_, b) in zip(trainer.model.named_parameters(), again.model.named_parameters()):
         assert torch.equal(a, b), name
+
+
+def test_the_average_of_the_last_states_is_kept_only_if_it_is_better(copier):
+    trainer, corpus = Trainer(new_model(), options("base")), copy_corpus()
+    trainer.model.load_state_dict(copier[0].state_dict())
+    before = {n: p.detach().clone() for n, p in trainer.model.named_parameters() if p.requires_grad}
+    trainer.add_to_average()
+    with torch.no_grad():
+        for p in trainer.model.parameters():
+            p.add_(torch.randn_like(p) * 0.5)  # a last state that is much worse than the average
+    spoilt = trainer.dev_loss(corpus, 20_000)
+    found = trainer.keep_the_better(corpus)
+    assert found["dev_nll_last"] == spoilt and found["averaged"] == 1
+    for name, p in trainer.model.named_parameters():
+        if p.requires_grad:
+            assert torch.allclose(p, before[name]), name
+    trainer.keep_the_better(corpus)  # now it is the average that is worse
+    for name, p in trainer.model.named_parameters():
+        if p.requires_grad:
+            assert torch.allclose(p, before[name], atol=1e-6), name
+
+
+def test_the_bound_on_k_comes_down_in_a_straight_line():
+    model = new_model()
+    model.config.selection.key_fraction = {m: [1.0] for m in MODULES}
+    trainer = Trainer(model, options("selection", "--k-most", "encoder=0.2", "--k-most-share", "0.5"))
+    for elapsed, bound in ((0, 1.0), (900, 0.6), (1800, 0.2), (3500, 0.2)):
+        trainer.elapsed = elapsed
+        assert trainer.most("encoder") == pytest.approx(bound) and trainer.most("cross") == 1.0
+    train(trainer, 1)
+    assert model.config.selection.key_fraction["encoder"] == [pytest.approx(0.2)]
+    assert model.config.selection.key_fraction["cross"][0] > 0.9
+
+
+def dense_checkpoint(model):
+    """What a model trained elsewhere looks like: neither selection layers nor halting heads."""
+    config = ModelConfig.from_json(model.config.to_json())
+    config.selection, config.exits = None, Exits()
+    tensors = {n: t for n, t in model.state_dict().items() if ".selection." not in n and not n.startswith("halting.")}
+    return {"config": config.to_json(), "model": tensors}
+
+
+def test_a_dense_model_grows_selection_layers_and_exits(copier):
+    start = dense_checkpoint(copier[0])
+    grown = build(start, options("supervision", "--selection-width", "4", "--selection-group",
+                                 "encoder=1,decoder=2,cross=2"))
+    assert grown.config.selection.width == 4 and grown.config.selection.group["encoder"] == 1
+    assert all(k == [1.0] * len(k) for k in grown.config.selection.key_fraction.values())
+    assert len(grown.config.selection.key_fraction["encoder"]) == grown.config.encoder.layers
+    halting = build(start, options("halting"))
+    assert set(halting.config.exits.heads) == {"sequence", "multinomial", "geometric"}
+    for name, tensor in start["model"].items():
+        assert torch.equal(grown.state_dict()[name], tensor) and torch.equal(halting.state_dict()[name], tensor)
+
+
+def test_a_checkpoint_that_lacks_a_weight_is_refused(copier):
+    start = dense_checkpoint(copier[0])
+    del start["model"]["embedding.weight"]
+    with pytest.raises(ValueError, match="embedding.weight"):
+        build(start, options("supervision"))
+
+
+def test_early_exits_learn_from_the_frozen_last_one(copier):
+    model = build(dense_checkpoint(copier[0]), options("exits", "--untied-exits"))
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    notes = train(Trainer(model, options("exits", "--lr", "0.01")), 30)
+    assert mean(notes[-5:], "loss") < 0.8 * mean(notes[:3], "loss")
+    for name, p in model.named_parameters():
+        early = name.startswith(("exit_norms.0.", "exit_classifiers.0."))
+        assert torch.equal(p, before[name]) != early, name
+    assert torch.equal(model.classifier(1), model.embedding.weight)  # the last exit is what it was
+
+
+def test_a_model_folder_is_a_start_too(copier, tmp_path):
+    from salient.tensor_file import write_folder
+
+    (tmp_path / "config.json").write_text(dense_checkpoint(copier[0])["config"])
+    write_folder(tmp_path, dense_checkpoint(copier[0])["model"], 1 << 20)
+    model = build(load(tmp_path), options("supervision"))
+    assert torch.equal(model.embedding.weight, copier[0].embedding.weight)
