@@ -1,0 +1,274 @@
+// Times whole translations by the engine, for benchmarks/peers and benchmarks/scale, which start this program.
+//
+// Reads one JSON object a line from standard input and answers each with one on standard output. The first line sets up
+// the engine; every other is a run: documents that arrive at given times, and when each was done.
+//
+//   {"model": DIR, "threads": 2, "compute": "int8", "max_rows": 64, "encode_tokens": 2048, "kv_bytes": 4294967296}
+//     -> {"device": "cpu int8 (amx)", "rss": bytes, "load_seconds": s}
+//   {"documents": [{"text": "...", "length": 512, "at": 0.0}, ...],
+//    "selection": {"policy": "ratio", "value": 0.05}, "depth": {"policy": "geometric", "threshold": 0.5},
+//    "timeline": false, "trace": false}
+//     -> {"seconds": from the first arrival to the last end, "cpu_seconds": of all threads,
+//         "documents": [{"seconds": ..., ...}], "peak_rss": bytes}
+//
+// Every document gets exactly `length` target tokens, the end included: the model must be one that never ends by
+// itself (its output biases forbid it), and the engine's own bound on a segment's length then ends it. A document is one
+// line of text. "timeline" adds [tokens, seconds] pairs, one every 32 tokens, "trace" the tokens and their
+// log probabilities. `peak_rss` is that of the run, `rss` what the loaded model holds.
+
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/decode/sequence.h"
+#include "engine/engine.h"
+#include "nlohmann/json.hpp"
+
+namespace salient {
+namespace {
+
+using Json = nlohmann::json;
+
+// A figure of /proc/self/status, such as VmHWM, in bytes.
+int64_t ProcessMemory(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with(field + ":")) return std::stoll(line.substr(field.size() + 1)) * 1024;
+  }
+  return 0;
+}
+
+// Of all threads of this process so far: what a run costs on a machine that others use, too.
+double CpuSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Makes VmHWM start again from what is resident now.
+void ForgetPeakMemory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+// Notes when a document is done, and how far it was on the way.
+class Stopwatch : public TranslationListener {
+ public:
+  void OnProgress(const TranslationProgress& progress) override {
+    const absl::Time now = absl::Now();
+    std::lock_guard lock(mutex_);
+    timeline_.emplace_back(progress.target_tokens, now);
+  }
+  void OnDone(absl::StatusOr<TranslationResult> result) override {
+    const absl::Time now = absl::Now();
+    std::lock_guard lock(mutex_);
+    result_ = std::move(result);
+    ended_ = now;
+    done_.notify_all();
+  }
+
+  const absl::StatusOr<TranslationResult>& Wait() {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return result_.has_value(); });
+    return *result_;
+  }
+  // After Wait.
+  absl::Time ended() const { return ended_; }
+  const std::vector<std::pair<int32_t, absl::Time>>& timeline() const { return timeline_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::optional<absl::StatusOr<TranslationResult>> result_;
+  absl::Time ended_;
+  std::vector<std::pair<int32_t, absl::Time>> timeline_;
+};
+
+template <typename Value>
+absl::StatusOr<Value> Lookup(const std::map<std::string, Value>& values, const std::string& field,
+                             const std::string& name) {
+  const auto found = values.find(name);
+  if (found != values.end()) return found->second;
+  std::string known;
+  for (const auto& [each, value] : values) absl::StrAppend(&known, known.empty() ? "" : ", ", each);
+  return absl::InvalidArgumentError(absl::StrCat(field, " is \"", name, "\"; it must be one of ", known));
+}
+
+absl::StatusOr<EngineOptions> EngineOptionsOf(const Json& line) {
+  const absl::StatusOr<ComputeType> compute = Lookup<ComputeType>({{"auto", ComputeType::kAuto},
+                                                                   {"f32", ComputeType::kF32},
+                                                                   {"bf16", ComputeType::kBF16},
+                                                                   {"int8", ComputeType::kInt8}},
+                                                                  "compute", line.value("compute", "auto"));
+  if (!compute.ok()) return compute.status();
+  const EngineOptions defaults;
+  EngineOptions options;
+  options.model_folder = line.at("model").get<std::string>();
+  options.device = line.value("device", "cpu");
+  options.compute = *compute;
+  options.threads = line.value("threads", defaults.threads);
+  options.max_rows = line.value("max_rows", defaults.max_rows);
+  options.encode_tokens = line.value("encode_tokens", defaults.encode_tokens);
+  options.kv_bytes = line.value("kv_bytes", int64_t{4} << 30);
+  options.max_queued_documents = 1 << 20;
+  return options;
+}
+
+absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
+  const Json selection = line.value("selection", Json::object());
+  const Json depth = line.value("depth", Json::object());
+  const absl::StatusOr<SelectionPolicy> policy =
+      Lookup<SelectionPolicy>({{"dense", SelectionPolicy::kDense},
+                               {"learned", SelectionPolicy::kLearned},
+                               {"ratio", SelectionPolicy::kRatio},
+                               {"mass", SelectionPolicy::kMass},
+                               {"window", SelectionPolicy::kWindow}},
+                              "selection.policy", selection.value("policy", "dense"));
+  if (!policy.ok()) return policy.status();
+  const absl::StatusOr<DepthPolicy> exit = Lookup<DepthPolicy>({{"full", DepthPolicy::kFull},
+                                                                {"fixed", DepthPolicy::kFixed},
+                                                                {"geometric", DepthPolicy::kGeometric},
+                                                                {"confidence", DepthPolicy::kConfidence}},
+                                                               "depth.policy", depth.value("policy", "full"));
+  if (!exit.ok()) return exit.status();
+  TranslationOptions options;
+  options.selection.policy = *policy;
+  if (selection.contains("value")) options.selection.value = selection["value"].get<double>();
+  options.depth.policy = *exit;
+  if (depth.contains("layer")) options.depth.fixed_exit = depth["layer"].get<int32_t>();
+  if (depth.contains("threshold")) options.depth.thresholds = {depth["threshold"].get<double>()};
+  options.trace = line.value("trace", false);
+  return options;
+}
+
+int32_t Words(const std::string& text) {
+  return static_cast<int32_t>(std::count(text.begin(), text.end(), ' ')) + 1;  // one token each
+}
+
+// The bound that lets a segment of `words` tokens grow to `length` tokens with its end (Sequence::LengthLimit).
+absl::StatusOr<double> RatioFor(int32_t length, int32_t words) {
+  constexpr int32_t kFixed = kSegmentSlack + 1;  // what the bound adds, and the end
+  if (length > kFixed) return (length - kFixed + 0.5) / words;
+  return absl::InvalidArgumentError(absl::StrCat("length is ", length, "; it must be at least ", kFixed + 1));
+}
+
+absl::StatusOr<Json> Describe(const Json& document, Stopwatch& stopwatch, absl::Time start, const Json& line) {
+  const absl::StatusOr<TranslationResult>& result = stopwatch.Wait();
+  if (!result.ok()) return result.status();
+  const CostReport& report = result->report;
+  const int32_t wanted = document.at("length").get<int32_t>();
+  const int32_t words = Words(document.at("text").get_ref<const std::string&>());
+  if (report.source_tokens != words || report.windows != 1 || report.target_tokens != wanted) {
+    return absl::InternalError(absl::StrCat("a document of ", words, " words got ", report.source_tokens,
+                                            " source tokens in ", report.windows, " windows and ", report.target_tokens,
+                                            " target tokens where ", wanted,
+                                            " were asked for: the model must come from harness.models"));
+  }
+  const absl::Time arrived = start + absl::Seconds(document.value("at", 0.0));
+  Json told = {{"seconds", absl::ToDoubleSeconds(stopwatch.ended() - arrived)},
+               {"encode_seconds", report.encode_seconds},
+               {"decode_seconds", report.decode_seconds},
+               {"mean_exit", report.mean_exit},
+               {"keys_selected_ratio", report.keys_selected_ratio},
+               {"attention_cost_ratio", report.attention_cost_ratio},
+               {"peak_kv_bytes", report.peak_kv_bytes},
+               {"mean_documents_per_step", report.mean_documents_per_step}};
+  if (line.value("timeline", false)) {
+    for (const auto& [tokens, at] : stopwatch.timeline()) {
+      told["timeline"].push_back({tokens, absl::ToDoubleSeconds(at - start)});
+    }
+  }
+  if (line.value("trace", false)) {
+    for (const TranslatedSegment& segment : result->segments) {
+      for (const TokenTrace& token : segment.trace) {
+        told["pieces"].push_back(token.piece);
+        told["log_probabilities"].push_back(std::log(token.probability));
+      }
+    }
+  }
+  return told;
+}
+
+absl::StatusOr<Json> Run(Engine& engine, const Json& line) {
+  const absl::StatusOr<TranslationOptions> options = TranslationOptionsOf(line);
+  if (!options.ok()) return options.status();
+  const Json& documents = line.at("documents");
+  std::vector<std::shared_ptr<Stopwatch>> stopwatches;
+  ForgetPeakMemory();
+  const double cpu_before = CpuSeconds();
+  const absl::Time start = absl::Now();
+  for (const Json& document : documents) {
+    const std::string& text = document.at("text").get_ref<const std::string&>();
+    const absl::StatusOr<double> ratio = RatioFor(document.at("length").get<int32_t>(), Words(text));
+    if (!ratio.ok()) return ratio.status();
+    TranslationRequest request{.text = text, .segmentation = Segmentation::kLines, .options = *options};
+    request.options.search.max_length_ratio = *ratio;
+    absl::SleepFor(start + absl::Seconds(document.value("at", 0.0)) - absl::Now());
+    stopwatches.push_back(std::make_shared<Stopwatch>());
+    const auto ticket = engine.Submit(std::move(request), stopwatches.back());
+    if (!ticket.ok()) return ticket.status();
+  }
+  Json answer = {{"documents", Json::array()}};
+  absl::Time end = start;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    absl::StatusOr<Json> told = Describe(documents[i], *stopwatches[i], start, line);
+    if (!told.ok()) return told.status();
+    end = std::max(end, stopwatches[i]->ended());
+    answer["documents"].push_back(*std::move(told));
+  }
+  answer["cpu_seconds"] = CpuSeconds() - cpu_before;
+  answer["seconds"] = absl::ToDoubleSeconds(end - start);
+  answer["peak_rss"] = ProcessMemory("VmHWM");
+  return answer;
+}
+
+absl::StatusOr<Json> SetUp(const Json& line, std::unique_ptr<Engine>& engine) {
+  const absl::StatusOr<EngineOptions> options = EngineOptionsOf(line);
+  if (!options.ok()) return options.status();
+  const absl::Time start = absl::Now();
+  absl::StatusOr<std::unique_ptr<Engine>> created = Engine::Create(*options);
+  if (!created.ok()) return created.status();
+  engine = *std::move(created);
+  return Json{{"device", engine->info().device},
+              {"parameters", engine->info().parameters},
+              {"rss", ProcessMemory("VmRSS")},
+              {"load_seconds", absl::ToDoubleSeconds(absl::Now() - start)}};
+}
+
+// Answers one line; a request that cannot be met is answered with {"error": why}.
+Json Answer(const std::string& text, std::unique_ptr<Engine>& engine) {
+  try {
+    const Json line = Json::parse(text);
+    absl::StatusOr<Json> answer = engine == nullptr ? SetUp(line, engine) : Run(*engine, line);
+    if (answer.ok()) return *std::move(answer);
+    return {{"error", answer.status().ToString()}};
+  } catch (const Json::exception& error) {
+    return {{"error", error.what()}};
+  }
+}
+
+}  // namespace
+}  // namespace salient
+
+int main() {
+  std::unique_ptr<salient::Engine> engine;
+  for (std::string line; std::getline(std::cin, line);) {
+    const salient::Json answer = salient::Answer(line, engine);
+    std::cout << answer.dump() << std::endl;
+    if (engine == nullptr) return 1;
+  }
+  return 0;
+}
