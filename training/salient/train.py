@@ -6,7 +6,8 @@
     exits        the norms and classifiers of early exits alone, towards the frozen last exit (for a model trained dense)
     halting      the halting heads on the frozen model, against their oracles
 
-A phase lasts `--minutes` of wall-clock time, its learning rate follows that time, and it resumes from its checkpoint.
+A phase lasts `--minutes` of wall-clock time or a number of `--steps`; its learning rate follows its progress, and it
+resumes from its checkpoint.
 Over the last share of a phase the weights are averaged, and the mean is kept if it does better on development text.
 """
 
@@ -59,9 +60,14 @@ class Trainer:
         last = f".{self.config.decoder.layers - 1}."  # the last exit is the model's own
         return "exit" if name.startswith(("exit_norms.", "exit_classifiers.")) and last not in name else "base"
 
+    def progress(self) -> float:
+        """The share of the phase that is done: of its steps if it has a number of them, of its time otherwise."""
+        o = self.options
+        return self.step / o.steps if o.steps else self.elapsed / (o.minutes * 60)
+
     def rate(self) -> float:
-        """Warm-up by steps, then flat, then linear to zero over the last share of the time."""
-        left = 1 - self.elapsed / (self.options.minutes * 60)
+        """Warm-up by steps, then flat, then linear to zero over the last share of the phase."""
+        left = 1 - self.progress()
         return min(1.0, (self.step + 1) / self.options.warmup) * max(0.0, min(1.0, left / self.options.cooldown))
 
     def selection_run(self) -> SelectionRun:
@@ -111,7 +117,7 @@ class Trainer:
     def most(self, module: str) -> float:
         """The bound on k: from 1 down to --k-most, a straight line over the first --k-most-share of the phase."""
         bound = self.options.k_most.get(module, 1.0)
-        done = min(1.0, self.elapsed / (self.options.minutes * 60 * self.options.k_most_share))
+        done = min(1.0, self.progress() / self.options.k_most_share)
         return 1 - (1 - bound) * done
 
     def adapt(self, run: SelectionRun) -> None:
@@ -186,7 +192,7 @@ class Trainer:
         if o.phase in ("supervision", "selection"):
             self.adapt(run)
         self.step += 1
-        if self.elapsed > (1 - o.average) * o.minutes * 60 and self.step % AVERAGE_EVERY == 0:
+        if self.progress() > 1 - o.average and self.step % AVERAGE_EVERY == 0:
             self.add_to_average()
         return notes
 
@@ -252,7 +258,7 @@ class Trainer:
             now = time.monotonic()
             self.elapsed, last = self.elapsed + now - last, now
             tokens += int(target.ne(BOS).sum() - target.eq(self.config.tokens.pad).sum())
-            done = self.elapsed >= o.minutes * 60
+            done = self.progress() >= 1
             if now - spent["log"] > o.log_seconds or done:
                 rate = tokens / (now - spent["log"])
                 print(json.dumps({"phase": o.phase, "step": self.step, "minutes": round(self.elapsed / 60, 1),
@@ -281,7 +287,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--config", type=Path, help="config.json of a new model (phase base)")
     p.add_argument("--start", type=Path, help="checkpoint of the phase before")
     p.add_argument("--out", type=Path, required=True, help="checkpoint to write, and to resume from if it exists")
-    p.add_argument("--minutes", type=float, required=True)
+    p.add_argument("--minutes", type=float, default=10, help="wall-clock time of the phase")
+    p.add_argument("--steps", type=int, help="batches of the phase, instead of --minutes")
     p.add_argument("--batch-tokens", type=int, default=6144)
     p.add_argument("--mixture", type=table_of(int), default=MIXTURE, metavar="TOKENS=SHARE,...",
                    help="share of the tokens cut to windows of so many tokens; 0 for single segments")
@@ -290,8 +297,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
     p.add_argument("--matrix-lr", type=float, default=0.02, help="Muon: weight matrices of the layers")
     p.add_argument("--warmup", type=int, default=200)
-    p.add_argument("--cooldown", type=float, default=0.5, help="share of the time over which the rate falls to zero")
-    p.add_argument("--average", type=float, default=0.1, help="share of the time over which weights are averaged")
+    p.add_argument("--cooldown", type=float, default=0.5, help="share of the phase over which the rate falls to zero")
+    p.add_argument("--average", type=float, default=0.1, help="share of the phase over which weights are averaged")
     p.add_argument("--label-smoothing", type=float, default=0.1)
     p.add_argument("--alpha", type=float, default=0.01, help="weight of the supervision (eq. 6)")
     p.add_argument("--captured", type=float, default=0.95, help="t of eq. 7")

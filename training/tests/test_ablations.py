@@ -1,0 +1,72 @@
+import json
+import math
+
+import pytest
+import torch
+
+from salient import ablations
+from salient.config import ModelConfig, Selection, Stack, FeedForward
+from salient.data import Corpus
+from salient.model import Transformer
+from salient.train import main as train_main
+
+from test_train import copy_corpus, new_model
+
+
+def base_config():
+    return ModelConfig(vocab_size=24, d_model=32, heads=2, encoder=Stack(3, FeedForward("own", 40)),
+                       decoder=Stack(2, FeedForward("own", 40)))
+
+
+def test_every_configuration_of_feed_forward_blocks_is_a_model_of_the_expected_size():
+    def size(name):
+        return sum(p.numel() for n, p in Transformer(found[name]).named_parameters() if "ffn" in n and "norm" not in n)
+
+    found = ablations.ffn_configurations(base_config())
+    block = 2 * 32 * 40 + 40 + 32
+    expected = {"Transformer": 5, "SharedEnc": 3, "SharedDec": 4, "SharedEncSharedDec": 2, "SharedEncDec": 1, "NoEnc": 2,
+                "NoDec": 3, "NoEncNoDec": 0, "SharedEncNoDec": 1}
+    assert {name: size(name) for name in expected} == {name: n * block for name, n in expected.items()}
+    assert size("One Wide FFN") == 2 * 32 * 200 + 200 + 32  # one block as wide as all five
+
+
+def test_attention_cost_is_that_of_the_paper():
+    config = ModelConfig(d_model=512, encoder=Stack(6), decoder=Stack(6), selection=Selection(64))
+    keys = {"encoder": 0.05, "decoder": 0.05, "cross": 0.05}
+    # eq. 10 over eq. 9: ds / (2 r d) + k, the same for every module here
+    assert ablations.attention_cost(config, keys, True) == pytest.approx(64 / (2 * 3 * 512) + 0.05)
+    assert ablations.attention_cost(config, keys, False) == pytest.approx(0.05)
+    uneven = ablations.attention_cost(config, {"encoder": 1.0, "decoder": 0.0, "cross": 0.0}, False)
+    assert uneven == pytest.approx(6 / (6 + 3 + 6))
+
+
+def test_a_suite_trains_measures_and_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    data, start = tmp_path / "data", tmp_path / "base.pt"
+    data.mkdir()
+    copy_corpus().save(data / "train.npz")
+    copy_corpus(20).save(data / "dev.npz")
+    model = new_model()
+    torch.save({"config": model.config.to_json(), "model": model.state_dict()}, start)
+    calls = []
+
+    def run(command, check, stdout):  # in this process: starting Python for every phase takes seconds
+        calls.append(command)
+        monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
+        train_main()
+
+    monkeypatch.setattr(ablations.subprocess, "run", run)
+    monkeypatch.setattr(ablations, "SELECTION_RUNS",
+                        {n: ablations.SELECTION_RUNS[n] for n in ("ds 16", "window of 20", "no straight-through")})
+    o = ablations.parser().parse_args(["selection", "--data", str(data), "--start", str(start), "--out", str(tmp_path),
+                                       "--steps", "3", "--batch-tokens", "128", "--tokens", "200", "--threads", "1"])
+    found = ablations.selection_suite(o, tmp_path, Corpus.load(data / "dev.npz"))
+    assert [m.name for m in found] == ["ds 16", "window of 20", "no straight-through"] and len(calls) == 5
+    assert "--no-straight-through" in calls[-1] and "--no-straight-through" not in calls[-2]
+    for m in found:
+        assert math.isfinite(m.nll) and m.nll != m.dense_nll and 0 < m.keys["cross"] < 1
+    stored = torch.load(tmp_path / "ds-16" / "selection.pt", map_location="cpu")
+    chosen = json.loads(stored["config"])["selection"]
+    assert chosen["width"] == 16 and chosen["key_fraction"]["encoder"] == [pytest.approx(0.1)]
+    assert "window of 20" in ablations.table(found)
+    ablations.selection_suite(o, tmp_path, Corpus.load(data / "dev.npz"))
+    assert len(calls) == 5
