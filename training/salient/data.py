@@ -7,7 +7,9 @@ here.
 from __future__ import annotations
 
 import lzma
+import queue
 import random
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator
@@ -145,6 +147,20 @@ def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = 
         if not endless:
             yield from (padded(rest) for rest in waiting.values() if rest)
             return
+
+
+def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
+          depth: int = 4) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """The same batches, made by a thread while the one before is trained on; in page-locked memory for a GPU."""
+    made: queue.Queue = queue.Queue(depth)
+
+    def make():
+        for pair in stream:
+            made.put([x.pin_memory() for x in pair] if pinned else pair)
+
+    threading.Thread(target=make, daemon=True).start()
+    while True:
+        yield made.get()
 
 
 def padded(pairs: list[tuple[np.ndarray, np.ndarray]]) -> tuple[torch.Tensor, torch.Tensor]:

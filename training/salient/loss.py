@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-CHUNK = 512  # rows whose logits stay in the cache
+CHUNK = {"cpu": 512, "cuda": 16384}  # rows whose logits are held at once: in a processor's cache, or to fill a GPU
 
 
 class SmoothedCrossEntropy(torch.autograd.Function):
@@ -22,10 +22,11 @@ class SmoothedCrossEntropy(torch.autograd.Function):
         dtype = states.dtype  # bf16 states make bf16 products; sums stay in fp32
         h, w = states.detach(), weight.detach().to(dtype)
         d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight)
-        d_bias, total, vocabulary = torch.zeros_like(bias), 0.0, weight.shape[0]
-        for start in range(0, h.shape[0], CHUNK):
-            rows = h[start:start + CHUNK]
-            gold = targets[start:start + CHUNK].unsqueeze(1)
+        d_bias, vocabulary, chunk = torch.zeros_like(bias), weight.shape[0], CHUNK[h.device.type]
+        total = torch.zeros((), device=h.device)
+        for start in range(0, h.shape[0], chunk):
+            rows = h[start:start + chunk]
+            gold = targets[start:start + chunk].unsqueeze(1)
             logits = torch.mm(rows, w.t()).float().add_(bias)
             mean = logits.mean(1)
             at_gold = logits.gather(1, gold).squeeze(1)
@@ -34,16 +35,16 @@ class SmoothedCrossEntropy(torch.autograd.Function):
             norm = p.sum(1, keepdim=True)
             log_norm = (norm.log() + top).squeeze(1)
             real = gold.ne(ignored).float()
-            total += float(((log_norm - (1 - smoothing) * at_gold - smoothing * mean) * real.squeeze(1)).sum())
+            total += ((log_norm - (1 - smoothing) * at_gold - smoothing * mean) * real.squeeze(1)).sum()
             p.div_(norm).sub_(smoothing / vocabulary)
             p.scatter_add_(1, gold, torch.full_like(gold, smoothing - 1, dtype=p.dtype))
             p.mul_(real)
             d_bias += p.sum(0)
             g = p.to(dtype)
-            d_states[start:start + CHUNK] = torch.mm(g, w)
+            d_states[start:start + chunk] = torch.mm(g, w)
             d_weight += torch.mm(g.t(), rows)
         ctx.save_for_backward(d_states, d_weight, d_bias)
-        return states.new_tensor(total, dtype=torch.float32)
+        return total
 
     @staticmethod
     def backward(ctx, upstream):

@@ -253,6 +253,14 @@ class Transformer(nn.Module):
             if layer.ffn is not None:
                 layer.ffn.down.weight.data.mul_(depth ** -0.5)
 
+    def compile_blocks(self) -> None:
+        """Lets PyTorch fuse what lies between matrix products; lengths vary from batch to batch, so shapes are dynamic."""
+        for block in self.modules():
+            if isinstance(block, (FeedForwardBlock, nn.LayerNorm)):
+                block.compile(dynamic=True)
+            elif isinstance(block, Attention):
+                block.project = torch.compile(block.project, dynamic=True)
+
     def embed(self, tokens: Tensor, offsets: Tensor) -> Tensor:
         x = self.embedding(tokens)
         if self.config.scale_embeddings:

@@ -25,7 +25,7 @@ import torch
 import torch.nn.functional as F
 
 from .config import HEADS, Exits, ModelConfig, Selection
-from .data import BOS, MIXTURE, Corpus, batches
+from .data import BOS, MIXTURE, Corpus, ahead, batches
 from .depth import geometric_loss, oracle
 from .loss import smoothed_cross_entropy
 from .model import Transformer
@@ -253,7 +253,8 @@ class Trainer:
     def run(self, train: Corpus, dev: Corpus | None, out: Path) -> None:
         o, last, spent = self.options, time.monotonic(), {"save": time.monotonic(), "log": time.monotonic()}
         tokens = 0
-        for source, target in batches(train, o.batch_tokens, o.seed + self.step, o.mixture, o.source_weights):
+        stream = batches(train, o.batch_tokens, o.seed + self.step, o.mixture, o.source_weights)
+        for source, target in ahead(stream, pinned=self.device.type == "cuda"):
             notes = self.train_step(source, target)
             now = time.monotonic()
             self.elapsed, last = self.elapsed + now - last, now
@@ -318,6 +319,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
     p.add_argument("--no-bf16", dest="bf16", action="store_false")
     p.add_argument("--device", default="cpu", help="cpu or cuda")
+    p.add_argument("--compile", action="store_true", help="compile the layers' element-wise parts (torch.compile)")
     p.add_argument("--threads", type=int, default=0)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--log-seconds", type=float, default=30)
@@ -379,6 +381,8 @@ def main() -> None:
     stored = load(options.out) if options.out.exists() else None
     model = build(stored or (load(options.start) if options.start else None), options, resumed=stored is not None)
     trainer = Trainer(model, options)
+    if options.compile:
+        model.compile_blocks()
     if stored:
         trainer.resume(stored)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters", file=sys.stderr)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, batches, draw, join, padded, read_documents, tokenise,
+from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, ahead, batches, draw, join, padded, read_documents, tokenise,
                           windows)
 from salient.model import aligned, segment_of
 from salient.prepare import train_tokenizer
@@ -132,3 +132,11 @@ def test_tokens_of_documents(tmp_path):
         assert tokenizer.decode(source.tolist()) == english and tokenizer.decode(target.tolist()) == german
     corpus.save(tmp_path / "corpus.npz")
     assert Corpus.load(tmp_path / "corpus.npz").target.tolist() == corpus.target.tolist()
+
+
+def test_batches_made_ahead_are_the_same_batches():
+    def stream():
+        return batches(corpus_of(random_corpus()), 64, seed=5)
+
+    for (a, b), (c, d), _ in zip(stream(), ahead(stream(), pinned=False), range(20)):
+        assert torch.equal(a, c) and torch.equal(b, d)

@@ -1,0 +1,168 @@
+"""Translations by the engine: a server of our own, documents through gRPC by `salient translate`, results kept.
+
+A result is stored under the hash of the model, the programs, the setting and the set, so that a run that was interrupted
+goes on where it stopped, and another table with the same setting costs nothing. The server starts when something is
+first to be translated. Not thread safe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .sets import Document, TestSet
+from .settings import Setting
+
+MODEL_FILES = ("config.json", "tokenizer.model", "*.safetensors", "*.safetensors.index.json")
+START_SECONDS = 60
+
+
+@dataclass
+class Translated:
+    document: Document
+    lines: list[str]
+    report: dict  # the fields of CostReport; `trace` with (piece, exit, probability) a token, a segment, if asked for
+
+
+@dataclass
+class Result:
+    """What one setting made of one set."""
+
+    translated: list[Translated]
+    seconds: float  # of the whole call, documents translated together
+
+    def part(self, indices: list[int]) -> "Result":
+        return Result([self.translated[i] for i in indices], self.seconds)
+
+    @property
+    def documents(self) -> list[Document]:
+        return [t.document for t in self.translated]
+
+
+def say(text: str) -> None:
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def file_hash(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def model_hash(model: Path) -> str:
+    """Of what a translation depends on: not of the card, nor of the operating points."""
+    return file_hash([path for pattern in MODEL_FILES for path in model.glob(pattern)])
+
+
+def read_translation(path: Path, document: Document) -> list[str]:
+    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    if len(lines) != len(document.lines):
+        raise ValueError(f"{path}: {len(lines)} lines for {len(document.lines)} segments; segments were lost")
+    return lines
+
+
+def slim(report: dict) -> dict:
+    """Traces without the selected positions, which are most of their size and in no figure."""
+    if "trace" in report:
+        report["trace"] = [[[t["piece"], t["exit_layer"], t["probability"]] for t in segment["trace"]]
+                           for segment in report["trace"]]
+    return report
+
+
+class Engine:
+    """The programs in `bin` with one model; a context manager, which stops the server at its end."""
+
+    def __init__(self, programs: Path, model: Path, work: Path, parallel: int = 32):
+        self.programs, self.model, self.work, self.parallel = programs, model, work, parallel
+        for name in ("salient", "salient-server"):
+            if not (programs / name).exists():
+                raise ValueError(f"--bin: {programs / name} does not exist; build salient and salient-server first")
+        if not (model / "config.json").exists():
+            raise ValueError(f"{model}: no config.json; name the folder of an exported model")
+        self.model_hash = model_hash(model)
+        self.program_hash = file_hash([programs / "salient-server"])
+        self.process: subprocess.Popen | None = None
+        self.address = ""
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait()
+            self.process = None
+
+    def start(self) -> str:
+        """The address of the server, started if need be on a free port."""
+        if self.process is not None:
+            return self.address
+        with tempfile.TemporaryDirectory() as folder:
+            ready = Path(folder) / "ready"
+            self.process = subprocess.Popen(
+                [str(self.programs / "salient-server"), "--model", str(self.model), "--listen", "127.0.0.1:0", "--http",
+                 "off", "--max-queue", "4096", "--ready-file", str(ready)], stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + START_SECONDS
+            while not (ready.exists() and ready.read_text()):
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"{self.programs / 'salient-server'} did not start with {self.model}; "
+                                       "run it by hand to see why")
+                time.sleep(0.05)
+            self.address = json.loads(ready.read_text())["grpc"]
+        return self.address
+
+    def store(self, test_set: TestSet, flags: str, parallel: int, take: int) -> Path:
+        lines = json.dumps([d.lines for d in test_set.documents]).encode()
+        key = "|".join([self.model_hash, self.program_hash, flags, str(parallel), str(take)]).encode() + lines
+        return self.work / "translations" / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
+
+    def translate(self, test_set: TestSet, setting: Setting | str, *, trace: bool = False, parallel: int = 0,
+                  take: int = 0) -> Result:
+        """All documents under one setting, or its flags. `take` numbers repetitions, of which times are wanted."""
+        flags = setting if isinstance(setting, str) else setting.flags
+        flags += " --trace" if trace else ""
+        parallel = parallel or self.parallel
+        path = self.store(test_set, flags, parallel, take)
+        if not path.exists():
+            stored = self.run(test_set, flags, parallel)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = path.with_suffix(".part")
+            unfinished.write_text(json.dumps(stored), encoding="utf-8")
+            unfinished.replace(path)
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Result([Translated(document, entry["lines"], entry["report"])
+                       for document, entry in zip(test_set.documents, stored["documents"])], stored["seconds"])
+
+    def run(self, test_set: TestSet, flags: str, parallel: int) -> dict:
+        """One call of `salient translate`; reports come in the order of the command line."""
+        address, started = self.start(), time.monotonic()
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            sources = [folder / f"{index:05d}.txt" for index in range(len(test_set.documents))]
+            for path, document in zip(sources, test_set.documents):
+                path.write_text("\n".join(document.lines) + "\n", encoding="utf-8")
+            out = folder / "translated"
+            command = [str(self.programs / "salient"), "translate", *map(str, sources), "--server", address, "--lines",
+                       "--quiet", "--report", "json", "--parallel", str(parallel), "--out", f"{out}/",
+                       *shlex.split(flags)]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)
+            seconds = time.monotonic() - started
+            reports = [json.loads(line) for line in done.stdout.splitlines()]
+            failed = [r for r in reports if "error" in r]
+            if done.returncode or failed or len(reports) != len(sources):
+                reason = failed[0]["error"]["message"] if failed else (
+                    f"exit status {done.returncode}, {len(reports)} reports")
+                raise RuntimeError(f"salient translate {flags}, {test_set.name}: {reason}")
+            documents = [{"lines": read_translation(out / path.name, document), "report": slim(report)}
+                         for path, document, report in zip(sources, test_set.documents, reports)]
+        say(f"{test_set.name}, {flags}: {len(documents)} documents in {seconds:.1f} s")
+        return {"flags": flags, "seconds": seconds, "documents": documents}

@@ -1,0 +1,128 @@
+"""How often the model keeps a document's segments apart by itself.
+
+The engine lets a decoder close exactly as many segments as the source has, so that its counts are always equal. Here the
+PyTorch model decodes greedily with nothing forbidden, whole documents in batches, and the separators it makes are
+counted. Dense attention, full depth. Shapes: B documents, S source positions, h heads, w a head's width.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..decode import SLACK
+from ..model import Attention, Transformer, segment_of
+from ..selection import NEGATIVE, SelectionRun
+
+MAX_RATIO = 3.0  # target tokens a source token, as in the engine
+
+
+def padded(sources: list[list[int]], pad: int) -> Tensor:
+    width = max(len(s) for s in sources)
+    return torch.tensor([s + [pad] * (width - len(s)) for s in sources])
+
+
+class Batch:
+    """Documents that are decoded together, a token at a time; finished ones leave the tensors."""
+
+    def __init__(self, model: Transformer, sources: list[list[int]]):
+        self.model, tokens = model, model.config.tokens
+        source = padded(sources, tokens.pad)
+        memory = model.encode(source, SelectionRun())
+        self.ids = torch.arange(len(sources))
+        self.outputs: list[list[int]] = [[] for _ in sources]
+        self.limits = torch.tensor([int(MAX_RATIO * len(s)) + SLACK for s in sources])
+        self.hidden = ~source.ne(tokens.pad)[:, None, None, :]  # [B, 1, 1, S]
+        ordinal, _ = segment_of(source, tokens.separator, inclusive=False)
+        self.cross = [self.heads_of_memory(layer.cross_attention, memory, ordinal) for layer in model.decoder_layers]
+        self.keys: list[Tensor | None] = [None] * len(model.decoder_layers)  # [B, h, t, w] a layer
+        self.values: list[Tensor | None] = [None] * len(model.decoder_layers)
+        self.token = torch.full((len(sources),), tokens.bos)
+        self.segment = torch.zeros(len(sources), dtype=torch.long)
+        self.offset = torch.zeros(len(sources), dtype=torch.long)
+        self.position = 0
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.model.config.heads, -1)).transpose(-2, -3)
+
+    def heads_of_memory(self, attention: Attention, memory: Tensor, ordinal: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = attention.key_value(memory).chunk(2, -1)
+        return attention.turn(self.split(k), ordinal.unsqueeze(-2)), self.split(v)
+
+    @staticmethod
+    def attend(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None) -> Tensor:
+        scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+        if hidden is not None:
+            scores = scores.masked_fill(hidden, NEGATIVE)
+        return Attention.merge(F.softmax(scores, -1) @ v)
+
+    def self_attention(self, n: int, x: Tensor) -> Tensor:
+        attention = self.model.decoder_layers[n].self_attention
+        at = torch.full((len(x), 1, 1), self.position)
+        q, k, v = map(self.split, attention.query_key_value(x).chunk(3, -1))
+        k = attention.turn(k, at)
+        self.keys[n] = k if self.keys[n] is None else torch.cat((self.keys[n], k), 2)
+        self.values[n] = v if self.values[n] is None else torch.cat((self.values[n], v), 2)
+        return attention.output(self.attend(attention.turn(q, at), self.keys[n], self.values[n], None))
+
+    def cross_attention(self, n: int, x: Tensor) -> Tensor:
+        attention = self.model.decoder_layers[n].cross_attention
+        q = attention.turn(self.split(attention.query(x)), self.segment[:, None, None])
+        return attention.output(self.attend(q, *self.cross[n], self.hidden))
+
+    def embed(self) -> Tensor:
+        """[B, 1, d]: the model's own embedding, whose positions count from 0 in what it is given."""
+        config = self.model.config
+        if config.positions.embedding == "sinusoidal":
+            row = torch.full((len(self.token), self.position + 1), config.tokens.pad)
+            row[:, -1] = self.token
+            return self.model.embed(row, row)[:, -1:]
+        return self.model.embed(self.token[:, None], self.offset[:, None])
+
+    def step(self) -> None:
+        x = self.embed()
+        for n, layer in enumerate(self.model.decoder_layers):
+            x = layer.residual(x, layer.self_attention_norm, lambda y, n=n: self.self_attention(n, y))
+            x = layer.residual(x, layer.cross_attention_norm, lambda y, n=n: self.cross_attention(n, y))
+            x = self.model.feed_forward(layer, x, True)
+        self.take(self.model.logits(len(self.model.decoder_layers) - 1, x)[:, 0].argmax(-1))
+
+    def take(self, chosen: Tensor) -> None:
+        for index, token in zip(self.ids.tolist(), chosen.tolist()):
+            self.outputs[index].append(token)
+        tokens = self.model.config.tokens
+        closes = chosen.eq(tokens.separator)
+        self.segment = self.segment + closes.long()
+        self.offset = torch.where(closes, torch.zeros_like(self.offset), self.offset + 1)
+        self.token, self.position = chosen, self.position + 1
+        self.keep(chosen.ne(tokens.eos) & (self.position < self.limits))
+
+    def keep(self, going: Tensor) -> None:
+        if bool(going.all()):
+            return
+        for name in ("ids", "limits", "hidden", "token", "segment", "offset"):
+            setattr(self, name, getattr(self, name)[going])
+        self.cross = [(k[going], v[going]) for k, v in self.cross]
+        self.keys = [k[going] for k in self.keys]
+        self.values = [v[going] for v in self.values]
+
+
+@torch.no_grad()
+def decode_freely(model: Transformer, sources: list[list[int]], rows: int = 24) -> list[list[int]]:
+    """Greedy translations with no constraint but a length limit; sources with separators and EOS, in any order."""
+    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+    found: list[list[int]] = [[] for _ in sources]
+    for start in range(0, len(order), rows):
+        chosen = order[start:start + rows]
+        batch = Batch(model, [sources[i] for i in chosen])
+        while len(batch.ids):
+            batch.step()
+        for index, output in zip(chosen, batch.outputs):
+            found[index] = output
+    return found
+
+
+def closed_segments(tokens: list[int], separator: int, eos: int) -> int:
+    """Segments of a translation; 0 if it never ended."""
+    return tokens.count(separator) + 1 if tokens and tokens[-1] == eos else 0

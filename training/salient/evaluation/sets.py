@@ -1,0 +1,107 @@
+"""The held-out documents: readers of every test set, with their sources, document bounds and references.
+
+A file has a segment a line, `key<TAB>source<TAB>reference[<TAB>further references]`; neighbouring lines of one key are a
+document. Keys of the development sets are `source|document`, those of `eval/` are the document's name alone. Nothing is
+copied: documents live in memory while they are scored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SENTENCE_SETS = ("eurlex-dev",)  # unrelated sentences under one key: each is a document of its own
+LONG_WORDS = 1100  # source words that surely make the 1,500 tokens of a long document
+
+
+@dataclass
+class Document:
+    source: str  # which corpus it is from
+    lines: list[str]
+    references: list[list[str]]  # a list of lines a reference
+
+
+@dataclass
+class TestSet:
+    name: str
+    documents: list[Document] = field(default_factory=list)
+
+    @property
+    def segments(self) -> int:
+        return sum(len(d.lines) for d in self.documents)
+
+    @property
+    def reference_count(self) -> int:
+        return len(self.documents[0].references)
+
+    def first_reference(self) -> "TestSet":
+        return TestSet(self.name, [Document(d.source, d.lines, d.references[:1]) for d in self.documents])
+
+
+def set_name(path: Path) -> str:
+    return path.name.split(".")[0]
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    """[key, source, references...] a line; lines end at \\n alone, since text may hold other line breaks."""
+    rows = []
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\n").split("\t")
+            if len(cells) < 3:
+                raise ValueError(f"{path}:{number}: {len(cells)} columns; key, source and reference are needed")
+            if rows and len(cells) != len(rows[0]):
+                raise ValueError(f"{path}:{number}: {len(cells) - 2} references, the lines above have {len(rows[0]) - 2}")
+            if all(cell.strip() for cell in cells[1:]):
+                rows.append(cells)
+    return rows
+
+
+def read_set(path: Path) -> TestSet:
+    """Lines whose source or reference is empty are left out, for they cannot be scored."""
+    name, documents, last = set_name(path), [], None
+    alone = name in SENTENCE_SETS
+    for key, source, *references in read_rows(path):
+        if alone or key != last:
+            documents.append(Document(key.split("|")[0] if "|" in key else name, [], [[] for _ in references]))
+            last = key
+        documents[-1].lines.append(source)
+        for column, reference in zip(documents[-1].references, references):
+            column.append(reference)
+    if not documents:
+        raise ValueError(f"{path}: no documents")
+    return TestSet(name, documents)
+
+
+def find_sets(folder: Path) -> dict[str, Path]:
+    """Every test set below a data folder by name: dev and dev-long beside the training data, the rest in eval/."""
+    found = {set_name(p): p for p in [*sorted(folder.glob("dev*.tsv")), *sorted(folder.glob("eval/*.tsv"))]}
+    if "dev" not in found:
+        raise ValueError(f"{folder}: no dev*.tsv; name the folder that holds the development set and eval/")
+    return found
+
+
+def sample(whole: TestSet, segments: int) -> TestSet:
+    """About `segments` segments in whole documents, evenly from every source; all of them for 0."""
+    if not segments or whole.segments <= segments:
+        return whole
+    ordered = sorted(whole.documents, key=lambda d: d.source)  # stable: in file order within a source
+    stride = -(-whole.segments // segments)
+    return TestSet(whole.name, ordered[::stride])
+
+
+def long_documents(whole: TestSet, count: int) -> TestSet:
+    """The first `count` documents of LONG_WORDS words and more; all of them for 0."""
+    found = [d for d in whole.documents if sum(len(line.split()) for line in d.lines) >= LONG_WORDS]
+    return TestSet(f"{whole.name}, long", found[:count] if count else found)
+
+
+def halves(documents: list[Document]) -> tuple[list[int], list[int]]:
+    """Indices of a tuning and a reporting half: within every source, documents go to them in turn."""
+    seen: dict[str, int] = {}
+    parts: tuple[list[int], list[int]] = ([], [])
+    for index, document in enumerate(documents):
+        turn = seen.get(document.source, 0)
+        parts[turn % 2].append(index)
+        seen[document.source] = turn + 1
+    return parts

@@ -1,0 +1,84 @@
+"""How alike the layers' representations are: linear CKA, as arXiv 2309.01826 draws it.
+
+    CKA(A, B) = |A^T B|_F^2 / (|A^T A|_F |B^T B|_F)         A, B [n, d], centred
+
+with a row a segment: the mean of its tokens' states after a module (self-attention, cross-attention, feed-forward, each
+with its residual). A few thousand rows fit in memory, so that this is the value itself and no estimate from batches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator
+
+import torch
+from torch import Tensor
+
+from ..model import Transformer, segment_of
+from ..selection import SelectionRun
+from .tokens import Window
+
+
+def linear_cka(a: Tensor, b: Tensor) -> float:
+    a, b = (x.double() - x.double().mean(0) for x in (a, b))
+    own = (a.T @ a).norm() * (b.T @ b).norm()
+    return float((a.T @ b).norm() ** 2 / own.clamp_min(1e-30))
+
+
+def module_names(model: Transformer) -> tuple[list[str], list[str]]:
+    """Of the encoder's and the decoder's blocks, in the order in which they run: layer and kind."""
+
+    def stack(layers, kinds):
+        return [f"{n} {kind}" for n, layer in enumerate(layers, 1) for kind in kinds
+                if kind != "ffn" or layer.ffn_norm is not None]
+
+    return stack(model.encoder_layers, ("self", "ffn")), stack(model.decoder_layers, ("self", "cross", "ffn"))
+
+
+@contextlib.contextmanager
+def recorded(layers) -> Iterator[list[Tensor]]:
+    """The states after every block of the layers, in order, while the context lasts."""
+    states: list[Tensor] = []
+
+    def recorder(run):
+        def residual(*arguments):
+            states.append(run(*arguments))
+            return states[-1]
+        return residual
+
+    for layer in layers:
+        layer.residual = recorder(layer.residual)
+    try:
+        yield states
+    finally:
+        for layer in layers:
+            del layer.residual
+
+
+def segment_means(states: Tensor, ordinal: Tensor) -> Tensor:
+    """[L, d] and the segment of each position [L] -> [segments, d]."""
+    count = int(ordinal.max()) + 1
+    sums = torch.zeros(count, states.shape[-1]).index_add_(0, ordinal, states.float())
+    return sums / torch.bincount(ordinal, minlength=count).unsqueeze(-1)
+
+
+@torch.no_grad()
+def representations(model: Transformer, windows: list[Window]) -> tuple[list[Tensor], list[Tensor]]:
+    """A matrix [segments, d] a block, of the encoder and of the decoder."""
+    separator = model.config.tokens.separator
+    parts: tuple[list, list] = ([], [])
+    for window in windows:
+        inputs = window.target[:, :-1]
+        with recorded(model.encoder_layers) as encoder:
+            memory = model.encode(window.source, SelectionRun())
+        with recorded(model.decoder_layers) as decoder:
+            model.decode(inputs, window.source, memory, SelectionRun())
+        source_segments = segment_of(window.source, separator, inclusive=False)[0][0]
+        target_segments = segment_of(inputs, separator, inclusive=True)[0][0]
+        for part, states, ordinal in ((parts[0], encoder, source_segments), (parts[1], decoder, target_segments)):
+            part.append([segment_means(state[0], ordinal) for state in states])
+    return tuple([torch.cat(blocks) for blocks in zip(*part)] for part in parts)
+
+
+def similarities(blocks: list[Tensor]) -> list[list[float]]:
+    return [[linear_cka(a, b) for b in blocks] for a in blocks]

@@ -1,0 +1,117 @@
+"""What every exit would have said at every token of the references: likelihoods, oracles and policies on equal terms.
+
+The engine decodes freely and cannot follow an oracle, which looks at the reference. Here the PyTorch model reads the
+references (dense attention, every layer run, states never copied upward), and a rule then says which layer's
+prediction counts at each token. A rule's quality is the mean negative log-likelihood of the references and the share of
+tokens predicted right; its cost is the mean exit. N is the number of decoder layers, T a window's tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..depth import oracle
+from ..model import Transformer
+from ..selection import SelectionRun
+from .tokens import Window
+
+PENALTIES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)
+THRESHOLDS = tuple(0.05 * n for n in range(2, 20))
+
+
+@dataclass
+class Forced:
+    """One window, all from exit n of 0..N-1."""
+
+    likelihood: Tensor  # [T, N] log p(reference)
+    correct: Tensor  # [T, N] 1 where the reference is the best token
+    confidence: Tensor  # [T, N] the best token's probability
+    halting: Tensor | None  # [T, N] sigmoid of the geometric head
+    multinomial: Tensor | None  # [T] exits that the head names
+    sequence: int | None  # the window's exit that the head names
+
+
+@dataclass
+class Point:
+    mean_exit: float  # from 1
+    nll: float
+    accuracy: float
+
+
+@torch.no_grad()
+def force(model: Transformer, window: Window) -> Forced:
+    run, halting = SelectionRun(), model.halting
+    memory = model.encode(window.source, run)
+    states = model.decode(window.target[:, :-1], window.source, memory, run)
+    gold = window.target[0, 1:]
+    columns: dict[str, list[Tensor]] = {"likelihood": [], "correct": [], "confidence": [], "halting": []}
+    for n, state in enumerate(states):
+        log_p = F.log_softmax(model.logits(n, state)[0].float(), -1)
+        best, at = log_p.max(-1)
+        columns["likelihood"].append(log_p.gather(-1, gold[:, None])[:, 0])
+        columns["correct"].append((at == gold).float())
+        columns["confidence"].append(best.exp())
+        if halting is not None and halting.geometric is not None:
+            columns["halting"].append(torch.sigmoid(halting.geometric_logit(n, model.exit_norms[n](state)[0])))
+    stacked = {name: torch.stack(values, -1) if values else None for name, values in columns.items()}
+    named = {"multinomial": None, "sequence": None}
+    if halting is not None and halting.multinomial is not None:
+        named["multinomial"] = halting.multinomial(model.exit_norms[0](states[0])[0]).argmax(-1)
+    if halting is not None and halting.sequence is not None:
+        named["sequence"] = int(halting.sequence(memory[0].mean(0)).argmax())
+    return Forced(**stacked, **named)
+
+
+def first_above(signal: Tensor, threshold: float) -> Tensor:
+    """The first exit whose signal exceeds the threshold, else the last: signal [T, N] -> [T]."""
+    over = signal > threshold
+    over[:, -1] = True
+    return over.int().argmax(-1)
+
+
+def measure(windows: list[Forced], exits: list[Tensor]) -> Point:
+    """exits: a window's [T], from 0."""
+    totals, count = [0.0, 0.0, 0.0], 0
+    for window, at in zip(windows, exits):
+        column = at[:, None]
+        totals[0] += float((at + 1).sum())
+        totals[1] -= float(window.likelihood.gather(-1, column).sum())
+        totals[2] += float(window.correct.gather(-1, column).sum())
+        count += len(at)
+    return Point(*(total / count for total in totals))
+
+
+def oracle_exits(window: Forced, kind: str, penalty: float, sigma: float = 0.0) -> Tensor:
+    """Token exits by eq. 15 (likelihood) or 17 (correctness) of arXiv 1910.10073."""
+    score = getattr(window, "likelihood" if kind == "likelihood" else "correct")[None]
+    return oracle(score, torch.ones(score.shape[:2], dtype=torch.bool), penalty, sigma=sigma)[0]
+
+
+def fixed_exits(windows: list[Forced]) -> list[Point]:
+    """Exit 1, 2, ... at every token."""
+    layers = windows[0].likelihood.shape[-1]
+    return [measure(windows, [torch.full((len(w.likelihood),), n) for w in windows]) for n in range(layers)]
+
+
+def curves(windows: list[Forced]) -> dict[str, list[Point]]:
+    """Every rule's points in the order of its parameter."""
+    first = windows[0]
+
+    def over(rule) -> Point:
+        return measure(windows, [rule(w) for w in windows])
+
+    found = {"fixed": fixed_exits(windows)}
+    for kind in ("likelihood", "correctness"):
+        found[f"oracle, {kind}"] = [over(lambda w, p=p, k=kind: oracle_exits(w, k, p)) for p in PENALTIES]
+    found["confidence"] = [over(lambda w, t=t: first_above(w.confidence, t)) for t in THRESHOLDS]
+    if first.halting is not None:
+        found["geometric"] = [over(lambda w, t=t: first_above(w.halting, t)) for t in THRESHOLDS]
+    if first.multinomial is not None:
+        found["multinomial"] = [over(lambda w: w.multinomial)]
+    if first.sequence is not None:
+        found["sequence"] = [over(lambda w: torch.full((len(w.likelihood),), w.sequence))]
+    return found

@@ -1,0 +1,53 @@
+"""Documents as windows of token ids, for what only the PyTorch model can be asked.
+
+Segments are packed into windows of the model's size in order, as the engine does with documents that exceed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..data import join
+from .sets import Document
+
+
+@dataclass
+class Window:
+    source: Tensor  # [1, S], separators and EOS included
+    target: Tensor  # [1, T + 1], BOS first: the reference
+    segments: int
+
+
+class Tokenizer:
+    def __init__(self, model: Path):
+        import sentencepiece
+
+        self.pieces = sentencepiece.SentencePieceProcessor(model_file=str(model / "tokenizer.model"))
+
+    def encode(self, lines: list[str]) -> list[list[int]]:
+        return [self.pieces.encode(line) for line in lines]
+
+
+def packed(lengths: list[int], limit: int) -> list[tuple[int, int]]:
+    """[first, last) of the windows: as many neighbours as fit in `limit` tokens, a separator each; at least one."""
+    bounds, first, used = [], 0, 0
+    for index, length in enumerate(lengths):
+        if index > first and used + length + 1 > limit:
+            bounds.append((first, index))
+            first, used = index, 0
+        used += length + 1
+    return [*bounds, (first, len(lengths))] if lengths else []
+
+
+def windows(documents: list[Document], tokenizer: Tokenizer, limit: int) -> list[Window]:
+    found = []
+    for document in documents:
+        sources, targets = tokenizer.encode(document.lines), tokenizer.encode(document.references[0])
+        for first, last in packed([len(s) for s in sources], limit):
+            found.append(Window(torch.from_numpy(join(sources[first:last], False))[None],
+                                torch.from_numpy(join(targets[first:last], True))[None], last - first))
+    return found
