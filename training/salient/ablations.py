@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from .export import load_checkpoint
 from .loss import smoothed_cross_entropy
 from .model import Transformer
 from .selection import MODULES, SelectionRun
+from .train import run_phase
 
 WINDOW = 768  # tokens of the development windows that selection is measured on: long ones, where it matters
 BUDGET = "encoder=0.10,decoder=0.03,cross=0.05"  # the paper's shares of keys
@@ -89,13 +89,9 @@ def slug(name: str) -> str:
     return name.lower().replace(",", "").replace(" ", "-")
 
 
-def run_phase(folder: Path, o: argparse.Namespace, phase: str, steps: int, out: Path, *flags: str) -> None:
-    if out.exists() and torch.load(out, map_location="cpu")["step"] >= steps:
-        return
-    command = [sys.executable, "-m", "salient.train", "--phase", phase, "--data", str(o.data), "--out", str(out),
-               "--steps", str(steps), "--batch-tokens", str(o.batch_tokens), "--threads", str(o.threads), *flags]
-    with open(folder / "log.jsonl", "a", encoding="utf-8") as log:
-        subprocess.run(command, check=True, stdout=log)
+def train(o: argparse.Namespace, phase: str, out: Path, *flags: str) -> None:
+    run_phase(phase, o.data, out, "--steps", str(o.steps), "--batch-tokens", str(o.batch_tokens),
+              "--threads", str(o.threads), "--device", o.device, *flags)
 
 
 def nll(model: Transformer, dev: Corpus, run: SelectionRun | None, tokens: int) -> tuple[float, dict]:
@@ -152,13 +148,12 @@ def selection_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Me
         place.mkdir(parents=True, exist_ok=True)
         new = [f for f in flags if f != "--no-straight-through"]
         if "--alpha" not in flags and "--attention-window" not in flags:
-            run_phase(place, o, "supervision", o.steps, place / "supervision.pt", "--start", str(start), "--alpha", "1",
-                      "--matrix-lr", "0.02", "--warmup", "5", "--k-step", "0", *new)
+            train(o, "supervision", place / "supervision.pt", "--start", str(start), "--alpha", "1",
+                  "--matrix-lr", "0.02", "--warmup", "5", "--k-step", "0", *new)
             start = place / "supervision.pt"
             flags = [f for f in flags if f == "--no-straight-through"]
-        run_phase(place, o, "selection", o.steps, place / "selection.pt", "--start", str(start), "--lr", "0.0005",
-                  "--matrix-lr", "0.004", "--warmup", "5", "--alpha", "0.1", "--k-step", "0",
-                  "--k-most", BUDGET, *flags)
+        train(o, "selection", place / "selection.pt", "--start", str(start), "--lr", "0.0005", "--matrix-lr", "0.004",
+              "--warmup", "5", "--alpha", "0.1", "--k-step", "0", "--k-most", BUDGET, *flags)
         found.append(measure(name, place / "selection.pt", dev, 20 if "--attention-window" in flags else None, o.tokens))
     return found
 
@@ -170,7 +165,7 @@ def ffn_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Measured
         place = folder / slug(name)
         place.mkdir(parents=True, exist_ok=True)
         (place / "config.json").write_text(config.to_json())
-        run_phase(place, o, "base", o.steps, place / "base.pt", "--config", str(place / "config.json"), "--warmup", "30")
+        train(o, "base", place / "base.pt", "--config", str(place / "config.json"), "--warmup", "30")
         found.append(measure(name, place / "base.pt", dev, None, o.tokens))
     return found
 
@@ -196,6 +191,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--batch-tokens", type=int, default=3072)
     p.add_argument("--tokens", type=int, default=15_000, help="development tokens to measure on")
     p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--device", default="cpu", help="cpu or cuda, to train on; measured on the CPU")
     return p
 
 

@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import random
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -251,6 +252,8 @@ class Trainer:
             optimiser.load_state_dict(state)
 
     def run(self, train: Corpus, dev: Corpus | None, out: Path) -> None:
+        if self.progress() >= 1:
+            return
         o, last, spent = self.options, time.monotonic(), {"save": time.monotonic(), "log": time.monotonic()}
         tokens = 0
         stream = batches(train, o.batch_tokens, o.seed + self.step, o.mixture, o.source_weights)
@@ -371,6 +374,13 @@ def build(start: dict | None, options: argparse.Namespace, resumed: bool = False
             for classifier in model.exit_classifiers:  # a new classifier starts as the model's own
                 classifier.weight.data.copy_(model.embedding.weight)
     return model
+
+
+def run_phase(phase: str, data: Path, out: Path, *flags: str) -> None:
+    """Another process that trains one phase; it logs beside its checkpoint and returns at once if the phase is over."""
+    command = [sys.executable, "-m", "salient.train", "--phase", phase, "--data", str(data), "--out", str(out), *flags]
+    with open(out.with_suffix(".jsonl"), "a", encoding="utf-8") as log:
+        subprocess.run(command, check=True, stdout=log, cwd=Path(__file__).resolve().parents[1])
 
 
 def main() -> None:

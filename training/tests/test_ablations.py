@@ -1,5 +1,6 @@
 import json
 import math
+import subprocess
 
 import pytest
 import torch
@@ -49,18 +50,19 @@ def test_a_suite_trains_measures_and_goes_on_where_it_stopped(tmp_path, monkeypa
     torch.save({"config": model.config.to_json(), "model": model.state_dict()}, start)
     calls = []
 
-    def run(command, check, stdout):  # in this process: starting Python for every phase takes seconds
+    def run(command, check, stdout, cwd):  # in this process: starting Python for every phase takes seconds
         calls.append(command)
         monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
         train_main()
 
-    monkeypatch.setattr(ablations.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(ablations, "SELECTION_RUNS",
                         {n: ablations.SELECTION_RUNS[n] for n in ("ds 16", "window of 20", "no straight-through")})
     o = ablations.parser().parse_args(["selection", "--data", str(data), "--start", str(start), "--out", str(tmp_path),
                                        "--steps", "3", "--batch-tokens", "128", "--tokens", "200", "--threads", "1"])
     found = ablations.selection_suite(o, tmp_path, Corpus.load(data / "dev.npz"))
     assert [m.name for m in found] == ["ds 16", "window of 20", "no straight-through"] and len(calls) == 5
+    trained = torch.load(tmp_path / "ds-16" / "selection.pt", map_location="cpu")["model"]
     assert "--no-straight-through" in calls[-1] and "--no-straight-through" not in calls[-2]
     for m in found:
         assert math.isfinite(m.nll) and m.nll != m.dense_nll and 0 < m.keys["cross"] < 1
@@ -68,5 +70,6 @@ def test_a_suite_trains_measures_and_goes_on_where_it_stopped(tmp_path, monkeypa
     chosen = json.loads(stored["config"])["selection"]
     assert chosen["width"] == 16 and chosen["key_fraction"]["encoder"] == [pytest.approx(0.1)]
     assert "window of 20" in ablations.table(found)
-    ablations.selection_suite(o, tmp_path, Corpus.load(data / "dev.npz"))
-    assert len(calls) == 5
+    assert ablations.selection_suite(o, tmp_path, Corpus.load(data / "dev.npz")) == found
+    again = torch.load(tmp_path / "ds-16" / "selection.pt", map_location="cpu")["model"]
+    assert all(torch.equal(trained[name], again[name]) for name in trained)

@@ -220,3 +220,10 @@ def test_a_model_folder_is_a_start_too(copier, tmp_path):
     write_folder(tmp_path, dense_checkpoint(copier[0])["model"], 1 << 20)
     model = build(load(tmp_path), options("supervision"))
     assert torch.equal(model.embedding.weight, copier[0].embedding.weight)
+
+
+def test_a_phase_that_is_over_is_not_run_again(tmp_path):
+    trainer = Trainer(new_model(), options("base", "--steps", "5"))
+    trainer.step = 5
+    trainer.run(copy_corpus(), None, tmp_path / "x.pt")
+    assert trainer.step == 5 and not (tmp_path / "x.pt").exists()

@@ -1,0 +1,88 @@
+"""Gives an existing dense model selection layers and early exits, without touching a weight that it has.
+
+    python -m salient.retrofit --model my-model --data work/data --out my-model-salient --minutes 20
+
+Three phases on the frozen model, then an export: selection layers learn to imitate its attention (KL, eq. 5 of
+arXiv 2309.14174) while the share of keys that they need is found (eq. 7); every early exit gets a classifier that learns the
+distribution of the last one; halting heads learn from an oracle when to leave (arXiv 1910.10073). With dense attention
+and full depth the result translates exactly as the model did. `--adapt` adds a phase in which everything
+learns under selection: better at few keys, but then no longer the same model.
+
+The model folder must be one that the engine reads; `--data` is a folder that `salient.prepare` made with the model's own
+tokenizer.model in it. Stopped runs go on where they stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from .export import calibrate, calibration_windows, export, load_checkpoint
+from .train import run_phase
+
+SHARES = {"supervision": 0.35, "selection": 0.3, "exits": 0.25, "halting": 0.1}  # of --minutes; less without --adapt
+
+
+def phases(o: argparse.Namespace) -> list[tuple[str, list[str]]]:
+    """The phases in order, each with its flags; each starts from the checkpoint of the one before."""
+    found = [("supervision", ["--lr", "0.002", "--matrix-lr", "0.02", "--alpha", "1", "--k-step", "0.016", "--warmup", "5",
+                              "--captured", str(o.captured), "--selection-width", str(o.selection_width)])]
+    if o.adapt:
+        found.append(("selection", ["--lr", "0.0005", "--matrix-lr", "0.004", "--alpha", "0.1", "--k-step", "0.004",
+                                    "--warmup", "10", "--k-most", o.k_most, "--cooldown", "0.7"]))
+    found.append(("exits", ["--lr", "0.001", "--warmup", "20"] + (["--untied-exits"] if o.untied_exits else [])))
+    found.append(("halting", ["--lr", "0.01", "--warmup", "10", "--oracle", "likelihood", "--penalty", "0.05",
+                              "--sigma", "0.5"]))
+    return found
+
+
+def retrofit(o: argparse.Namespace) -> None:
+    work = o.out / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    ours, theirs = o.data / "tokenizer.model", o.model / "tokenizer.model"
+    if ours.read_bytes() != theirs.read_bytes():
+        raise ValueError(f"{ours} is not the model's tokeniser: copy {theirs} there before `salient.prepare`")
+    start = o.model
+    planned = phases(o)
+    total = sum(SHARES[phase] for phase, _ in planned)
+    for phase, flags in planned:
+        minutes = o.minutes * SHARES[phase] / total
+        print(f"{phase}: {minutes:.1f} minutes, log in {work / phase}.jsonl", file=sys.stderr)
+        run_phase(phase, o.data.resolve(), (work / f"{phase}.pt").resolve(), "--start", str(start.resolve()), "--minutes",
+                  str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device, *flags)
+        start = work / f"{phase}.pt"
+    model = load_checkpoint(start)
+    calibrate(model, calibration_windows(o.data, 64, min(768, model.config.window)))
+    readme = o.model / "README.md"
+    export(model, theirs, o.out, dtype=o.dtype, readme=readme if readme.exists() else None)
+    if not o.keep_work:
+        shutil.rmtree(work)
+    print(f"wrote {o.out}; measure it with training/evaluate", file=sys.stderr)
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--model", type=Path, required=True, help="folder of the dense model")
+    p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
+    p.add_argument("--out", type=Path, required=True, help="folder of the new model")
+    p.add_argument("--minutes", type=float, default=20, help="all phases together")
+    p.add_argument("--adapt", action="store_true", help="let the whole model learn under selection")
+    p.add_argument("--captured", type=float, default=0.95, help="share of the attention that the kept keys must hold")
+    p.add_argument("--k-most", default="encoder=0.1,decoder=0.03,cross=0.05", help="with --adapt: the budget of keys")
+    p.add_argument("--selection-width", type=int, default=64)
+    p.add_argument("--tied-exits", dest="untied_exits", action="store_false",
+                   help="early exits share the model's classifier and learn their norms alone: smaller, but worse")
+    p.add_argument("--batch-tokens", type=int, default=4096)
+    p.add_argument("--device", default="cpu", help="cpu or cuda")
+    p.add_argument("--dtype", choices=["f32", "bf16", "int8"], default="f32", help="type of the stored matrices")
+    p.add_argument("--keep-work", action="store_true", help="keep checkpoints and logs in OUT/work")
+    return p
+
+
+if __name__ == "__main__":
+    try:
+        retrofit(parser().parse_args())
+    except ValueError as error:
+        sys.exit(f"retrofit: {error}")
