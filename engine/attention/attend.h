@@ -28,14 +28,6 @@ struct AppendKeyValueArgs {
   const int32_t* positions = nullptr;  // [.] by row number
 };
 
-// What attention and selection read for a query, added up over the layers that ran.
-struct AttentionTally {
-  int64_t visible = 0;   // keys the query could see, a layer
-  int64_t attended = 0;  // keys it read, a layer
-  int64_t executed = 0;  // keys the kernel worked on, masked and padded ones included, a layer
-  int64_t scored = 0;    // keys that a selection layer scored
-};
-
 struct AttendArgs {
   Rows rows;
   const float* queries = nullptr;  // [rows.capacity, width], positions applied; row i belongs to rows[i]
@@ -46,6 +38,7 @@ struct AttendArgs {
   const KeyList* lists = nullptr;     // [.] by row number; null: every query reads all it sees
   float* output = nullptr;            // [rows.capacity, width]
   AttentionTally* tallies = nullptr;  // [.] by row number, added to; null: not counted
+  bool few_a_document = false;        // the caller knows that no document has 32 rows here; a hint, never needed
 };
 
 void AppendKeyValueReference(const AppendKeyValueArgs& args);

@@ -35,4 +35,12 @@ struct KeyList {
   int32_t count = kEveryKey;
 };
 
+// What attention and selection read for a query, added up over the layers that ran.
+struct AttentionTally {
+  int64_t visible = 0;   // keys the query could see, a layer
+  int64_t attended = 0;  // keys it read, a layer
+  int64_t executed = 0;  // keys the kernel worked on, masked and padded ones included, a layer
+  int64_t scored = 0;    // keys that a selection layer scored
+};
+
 }  // namespace salient

@@ -36,6 +36,7 @@ struct SelectArgs {
   const KeyView* views = nullptr;        // [.] by row number
   const SelectionRule* rules = nullptr;  // [.] by row number
   KeyList* lists = nullptr;              // [.] by row number; out: count, and positions unless every key is kept
+  AttentionTally* tallies = nullptr;     // [.] by row number: `scored` is added to; null: not counted
 };
 
 // How many of `length` keys a rule keeps, never more than there are. For kMass, whose count depends on the scores, the

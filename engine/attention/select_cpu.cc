@@ -169,10 +169,11 @@ void SelectCpu(const SelectArgs& args, ThreadPool& pool) {
       const KeyView& view = args.views[row];
       if (!NeedsScores(args.rules[row], view.length)) {
         SelectWithoutScores(args.rules[row], view, args.lists[row]);
-        continue;
+      } else {
+        const float* query = args.queries + i * args.store.layout.selection_width;
+        RowSelection(args, kernels, query, view).Run(args.rules[row], args.lists[row]);
       }
-      const float* query = args.queries + i * args.store.layout.selection_width;
-      RowSelection(args, kernels, query, view).Run(args.rules[row], args.lists[row]);
+      CountScored(args, row);
     }
   });
 }

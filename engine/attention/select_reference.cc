@@ -109,6 +109,7 @@ void SelectReference(const SelectArgs& args) {
     const int32_t row = args.rows[i];
     SelectRow(args, args.queries + static_cast<size_t>(i) * args.store.layout.selection_width, args.views[row],
               args.rules[row], args.lists[row]);
+    CountScored(args, row);
   }
 }
 

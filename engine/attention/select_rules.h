@@ -41,4 +41,13 @@ inline void SelectWithoutScores(const SelectionRule& rule, const KeyView& view, 
   list.count = keep;
 }
 
+// Counts the keys that were scored for a query. A fraction that keeps every key scores none.
+inline void CountScored(const SelectArgs& args, int32_t row) {
+  if (args.tallies == nullptr) return;
+  const SelectionKind kind = args.rules[row].kind;
+  const bool scored =
+      kind == SelectionKind::kMass || (kind == SelectionKind::kFraction && args.lists[row].count != kEveryKey);
+  if (scored) args.tallies[row].scored += args.views[row].length;
+}
+
 }  // namespace salient

@@ -7,9 +7,12 @@
 
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "engine/attention/attend.h"
 #include "engine/attention/select.h"
 #include "engine/backend/memory.h"
@@ -46,10 +49,21 @@ class Backend {
   virtual void Attend(const AttendArgs& args) = 0;
   virtual void DecideExits(const DecideExitsArgs& args) { salient::DecideExits(args); }
   virtual void ResolveExits(const ResolveExitsArgs& args) { salient::ResolveExits(args); }
+  virtual void PickRows(const PickRowsArgs& args) { salient::PickRows(args); }
   virtual void CollectFills(const CollectFillsArgs& args) { salient::CollectFills(args); }
   virtual void KeepExitStates(const KeepExitStatesArgs& args) { salient::KeepExitStates(args); }
   virtual void TopProbability(const TopProbabilityArgs& args) = 0;
   virtual void Candidates(const CandidatesArgs& args) = 0;
+
+  // Runs `body`, which calls operations and does nothing else; or does again what they did when it last ran under the
+  // same key. Whoever calls it answers for it that body, under one key, always calls the same with the same arguments:
+  // what differs from run to run is in device memory.
+  virtual void Replay(uint64_t key, const std::function<void()>& body) {
+    (void)key;
+    body();
+  }
+  // Not OK once the device has failed: what was computed since is worth nothing, and nothing works any more.
+  virtual absl::Status status() const { return absl::OkStatus(); }
 
   template <typename T>
   DeviceArray<T> Array(size_t size) {
@@ -65,5 +79,14 @@ struct CpuOptions {
   ComputeType compute = ComputeType::kAuto;
 };
 std::unique_ptr<Backend> MakeCpuBackend(const CpuOptions& options);
+
+struct CudaOptions {
+  ComputeType compute = ComputeType::kAuto;  // kAuto: bf16; kF32 for comparing. kInt8 is not there.
+  // For tests of operations: what the backend allocates the host may read and write, and an operation is done when it
+  // returns.
+  bool host_visible = false;
+};
+// UNAVAILABLE where there is no usable GPU, and in a build without CUDA; says which.
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions& options);
 
 }  // namespace salient

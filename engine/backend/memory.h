@@ -19,8 +19,14 @@ class DeviceMemory {
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* pointer, size_t bytes) = 0;
 
+  // Ordered among the operations of the backend. CopyToHost waits for those before it.
   virtual void CopyToDevice(void* device, const void* host, size_t bytes) = 0;
   virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;
+
+  // Host memory for copies to and from the device, zeroed. What CopyToDevice reads of it must stay as it is until an
+  // operation after the copy is known to be done; a CopyToHost tells.
+  virtual void* AllocateHost(size_t bytes) { return Allocate(bytes); }
+  virtual void FreeHost(void* pointer, size_t bytes) { Free(pointer, bytes); }
 };
 
 // A fixed number of Ts in device memory. Movable, not copyable. On a device with host-addressable memory (every CPU

@@ -7,6 +7,13 @@ namespace {
 
 // Positions whose missing keys are made together with a step's own rows; more are made in further products.
 constexpr int32_t kFillRows = 256;
+// Where the host does not see how many are missing, there is room for all that can be: a window's keys wait for so many
+// steps at most (fill.h).
+constexpr int32_t kPatientSteps = 8;
+
+int32_t FillRows(const Backend& backend, const BatchOptions& options) {
+  return backend.host_addressable() ? kFillRows : (kPatientSteps + 1) * options.max_rows;
+}
 
 // Of the memory for keys, the part that the translations' own keys get: they reserve for up to three times as many
 // tokens as the source has.
@@ -45,7 +52,7 @@ Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
       self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend), self_pages_)),
       cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend), cross_pages_)),
       encoder_(model, backend, EncoderTokens(model, options), options.encode_windows),
-      decoder_(model, backend, options.max_rows, kFillRows, 2 * kMaxBeam) {
+      decoder_(model, backend, options.max_rows, FillRows(backend, options), 2 * kMaxBeam) {
   for (int32_t row = options.max_rows; row-- > 0;) free_rows_.push_back(row);
 }
 

@@ -32,18 +32,23 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
       self_store_(self_store),
       cross_store_(cross_store),
       exit_rule_(options.exit),
-      self_pages_(backend.Array<int32_t>(SelfPages(window, options))),
-      cross_pages_(backend.Array<int32_t>(CrossPages(window))),
-      exit_of_(backend.Array<uint8_t>(static_cast<size_t>(SelfPages(window, options)) * kPagePositions)),
-      filled_to_(backend.Array<int32_t>(config.decoder.layers)),
-      ledger_{exit_of_.data(), filled_to_.data(), 0, options.beam},
+      staging_(backend),
+      self_pages_(staging_, SelfPages(window, options)),
+      cross_pages_(staging_, CrossPages(window)),
+      histories_(staging_, options.beam > 1 ? options.beam * MaxSteps(window, options) : 0),
+      exit_of_(staging_, static_cast<size_t>(SelfPages(window, options)) * kPagePositions),
+      filled_to_(staging_, config.decoder.layers),
+      ledger_(staging_, 1),
       live_(1),
       meter_(config) {
+  staging_.Allocate();
   std::fill_n(exit_of_.data(), exit_of_.size(), kNoExit);
+  *ledger_.data() = {exit_of_.device(), filled_to_.device(), options.beam};
   for (int32_t page = 0; page < CrossPages(window); ++page) {
     taken_cross_.push_back(cross_store_.Take());
     cross_pages_.data()[page] = taken_cross_.back();
   }
+  staging_.Upload();
   int32_t start = 0;
   for (const Piece& piece : window.pieces) {
     source_segment_start_.push_back(start);
@@ -58,10 +63,13 @@ Sequence::~Sequence() {
 }
 
 EncoderInput Sequence::ForEncoder() {
-  return {window_.tokens, {cross_pages_.data(), cross_pages_.size()}, &options_, &exit_rule_, &encoder_tally_};
+  return {window_.tokens, {cross_pages_.device(), cross_pages_.size()}, &options_, &exit_rule_, &encoder_tally_};
 }
 
 void Sequence::NoteEncoded() {
+  const bool fixed = exit_rule_.kind == ExitKind::kAt;
+  ledger_.data()->deepest = fixed ? std::min(exit_rule_.at, exit_rule_.greatest) : exit_rule_.greatest;
+  ledger_.Upload(0, 1);
   meter_.AddEncoding(static_cast<int32_t>(window_.tokens.size()), options_.exit.greatest, encoder_tally_);
 }
 
@@ -74,9 +82,20 @@ int64_t Sequence::kv_bytes() const {
 void Sequence::TakePages() {
   const int64_t positions = (static_cast<int64_t>(step_) + 1) * options_.beam;
   while (static_cast<int32_t>(taken_self_.size()) < KvStore::PagesFor(positions)) {
-    self_pages_.data()[taken_self_.size()] = self_store_.Take();
-    taken_self_.push_back(self_pages_.data()[taken_self_.size()]);
+    const size_t index = taken_self_.size();
+    taken_self_.push_back(self_store_.Take());
+    self_pages_.data()[index] = taken_self_.back();
+    self_pages_.Upload(index, 1);
   }
+}
+
+// A hypothesis's positions where kernels find them.
+const int32_t* Sequence::StageHistory(int32_t index, const std::vector<int32_t>& history) {
+  if (options_.beam == 1) return nullptr;
+  const size_t first = index * (histories_.size() / options_.beam);
+  std::copy(history.begin(), history.end(), histories_.data() + first);
+  histories_.Upload(first, history.size());
+  return histories_.device() + first;
 }
 
 TokenConstraint Sequence::ConstraintOf(const Hypothesis& hypothesis) const {
@@ -91,7 +110,6 @@ TokenConstraint Sequence::ConstraintOf(const Hypothesis& hypothesis) const {
 
 void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part) {
   TakePages();
-  ledger_.end = step_ * options_.beam;
   selected_.assign(live_.size(), {});
   for (size_t i = 0; i < live_.size(); ++i) {
     Hypothesis& hypothesis = live_[i];
@@ -107,10 +125,10 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part) {
     rows.offset.data()[row] = offset;
     rows.segment.data()[row] = hypothesis.piece;
     rows.position.data()[row] = position;
-    rows.self_view.data()[row] = {self_pages_.data(), options_.beam > 1 ? hypothesis.history.data() : nullptr,
-                                  step_ + 1, step_};
+    rows.self_view.data()[row] = {
+        self_pages_.device(), StageHistory(static_cast<int32_t>(i), hypothesis.history), step_ + 1, step_};
     rows.cross_view.data()[row] = {
-        cross_pages_.data(), nullptr, static_cast<int32_t>(window_.tokens.size()),
+        cross_pages_.device(), nullptr, static_cast<int32_t>(window_.tokens.size()),
         source_segment_start_[hypothesis.piece] + std::min(offset, source_segment_length_[hypothesis.piece] - 1)};
     for (size_t g = 0; g < rows.self_rule.size(); ++g) {
       rows.self_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kDecoder)][g];
@@ -119,7 +137,7 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part) {
       rows.cross_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kCross)][g];
     }
     rows.exit_rule.data()[row] = exit_rule_;
-    rows.ledger.data()[row] = &ledger_;
+    rows.ledger.data()[row] = ledger_.device();
     rows.constraint.data()[row] = ConstraintOf(hypothesis);
     rows.self_tally.data()[row] = {};
     rows.cross_tally.data()[row] = {};

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/attention/kv_store.h"
+#include "engine/backend/staging.h"
 #include "engine/cost/meter.h"
 #include "engine/depth/fill.h"
 #include "engine/model/decoder.h"
@@ -112,6 +113,7 @@ class Sequence {
   TokenConstraint ConstraintOf(const Hypothesis& hypothesis) const;
   int32_t LengthLimit(int32_t piece) const { return LengthLimit(window_.pieces[piece], options_); }
   void TakePages();
+  const int32_t* StageHistory(int32_t index, const std::vector<int32_t>& history);
   Hypothesis Extend(const Hypothesis& parent, const Choice& choice, int32_t exit_at) const;
   std::vector<DecodedPiece> PiecesOf(const Hypothesis& hypothesis) const;
 
@@ -126,10 +128,13 @@ class Sequence {
   AttentionTally encoder_tally_;
   std::vector<int32_t> source_segment_start_, source_segment_length_;  // a piece; the length with its separator
   std::vector<int32_t> taken_self_, taken_cross_;
-  DeviceArray<int32_t> self_pages_, cross_pages_;  // page tables
-  DeviceArray<uint8_t> exit_of_;
-  DeviceArray<int32_t> filled_to_;
-  FillLedger ledger_;
+  // What kernels read of a window beside its rows.
+  Staging staging_;
+  StagedArray<int32_t> self_pages_, cross_pages_;  // page tables
+  StagedArray<int32_t> histories_;                 // [beam, steps] of the live hypotheses; empty for a beam of one
+  StagedArray<uint8_t> exit_of_;
+  StagedArray<int32_t> filled_to_;
+  StagedArray<FillLedger> ledger_;
 
   std::vector<int32_t> seats_;
   std::vector<Hypothesis> live_;

@@ -54,4 +54,20 @@ void ResolveExits(const ResolveExitsArgs& args) {
   }
 }
 
+void PickRows(const PickRowsArgs& args) {
+  int32_t picked = 0;
+  for (int32_t i = 0; i < args.rows.size(); ++i) {
+    const int32_t row = args.rows[i];
+    bool wanted;
+    if (args.exit_at != nullptr) {
+      wanted = args.exit_at[row] == args.layer;
+    } else {
+      const ExitRule& rule = args.rules[row];
+      wanted = rule.kind == ExitKind::kConfidence && args.layer >= rule.least && args.layer < rule.greatest;
+    }
+    if (wanted) args.picked[picked++] = row;
+  }
+  *args.count = picked;
+}
+
 }  // namespace salient

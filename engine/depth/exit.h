@@ -51,7 +51,19 @@ struct ResolveExitsArgs {
   ExitRule* resolved = nullptr;     // [.] by row number, may be `rules`
 };
 
+// Lists some of the rows, in their order: with `exit_at` those that left after layer n, else those whose rule compares
+// the confidence after layer n.
+struct PickRowsArgs {
+  Rows rows;
+  int32_t layer = 0;                 // n
+  const int32_t* exit_at = nullptr;  // [.] by row number
+  const ExitRule* rules = nullptr;   // [.] by row number; read without `exit_at`
+  int32_t* picked = nullptr;         // [rows.capacity] out
+  int32_t* count = nullptr;          // [1] out
+};
+
 void DecideExits(const DecideExitsArgs& args);
 void ResolveExits(const ResolveExitsArgs& args);
+void PickRows(const PickRowsArgs& args);
 
 }  // namespace salient

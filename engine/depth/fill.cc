@@ -1,16 +1,48 @@
 #include "engine/depth/fill.h"
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 namespace salient {
 
+namespace {
+
+bool Contains(const Rows& rows, int32_t row) {
+  for (int32_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] == row) return true;
+  }
+  return false;
+}
+
+// The rows whose windows are to be filled, one row a window, in ascending order.
+std::vector<int32_t> RowsToFill(const CollectFillsArgs& args) {
+  std::vector<int32_t> chosen;
+  std::set<const FillLedger*> seen;
+  for (int32_t i = 0; i < args.active.size(); ++i) {
+    if (seen.insert(args.ledgers[args.active[i]]).second) chosen.push_back(args.active[i]);
+  }
+  if (args.patience == 0) return chosen;
+  for (int32_t i = 0; i < args.all.size(); ++i) {
+    const int32_t row = args.all[i];
+    const FillLedger& ledger = *args.ledgers[row];
+    if (args.layer > ledger.deepest || Contains(args.active, row) || !seen.insert(&ledger).second) continue;
+    const int32_t open = args.steps[row] * ledger.beam - ledger.filled_to[args.layer - 1];
+    if (open >= args.patience * ledger.beam) chosen.push_back(row);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+}  // namespace
+
 void CollectFills(const CollectFillsArgs& args) {
   int32_t found = 0;
-  for (int32_t i = 0; i < args.active.size() && found < args.capacity; ++i) {
-    const int32_t row = args.active[i];
+  for (const int32_t row : RowsToFill(args)) {
     FillLedger& ledger = *args.ledgers[row];
+    const int32_t end = args.steps[row] * ledger.beam;
     int32_t& position = ledger.filled_to[args.layer - 1];
-    for (; position < ledger.end && found < args.capacity; ++position) {
+    for (; position < end && found < args.capacity; ++position) {
       if (ledger.exit_of[position] >= args.layer) continue;  // ran the layer itself, or was never decoded
       const int32_t fill = args.first_row + found++;
       std::copy_n(args.store.ExitState(args.views[row].pages, position), args.store.layout.width,
@@ -22,6 +54,11 @@ void CollectFills(const CollectFillsArgs& args) {
     }
   }
   *args.count = found;
+  if (args.extended == nullptr) return;
+  const int32_t active = args.active.size();
+  for (int32_t i = 0; i < active; ++i) args.extended[i] = args.active[i];
+  for (int32_t i = 0; i < found; ++i) args.extended[active + i] = args.first_row + i;
+  *args.extended_count = active + found;
 }
 
 void KeepExitStates(const KeepExitStatesArgs& args) {

@@ -12,6 +12,7 @@
 #include "engine/attention/keys.h"
 #include "engine/attention/kv_store.h"
 #include "engine/backend/rows.h"
+#include "engine/depth/exit.h"
 
 namespace salient {
 
@@ -21,17 +22,24 @@ inline constexpr uint8_t kNoExit = 255;  // nothing was decoded at this position
 struct FillLedger {
   uint8_t* exit_of = nullptr;    // [positions] layers a position ran, counted from 1; kNoExit
   int32_t* filled_to = nullptr;  // [decoder layers] no position below it is missing in the layer
-  int32_t end = 0;               // positions before the current step
   int32_t beam = 1;              // positions a step
+  int32_t deepest = kMaxLayers;  // no token of the window runs a layer above it
 };
 
 // Finds up to `capacity` positions that layer `layer` lacks and the active rows' windows need, copies their exit states
 // into rows first_row, first_row + 1, ... of `states`, and says whose they are. Advances filled_to past them; when
 // fewer than `capacity` are found, nothing is missing any more.
+//
+// A host that cannot wait for the count must know beforehand how many there can be. With `patience` also those windows
+// of `all` are filled that no active row belongs to but that have gone `patience` steps without: then a window never
+// lacks more than patience + 1 steps, and (patience + 1) positions a row are always enough.
 struct CollectFillsArgs {
   Rows active;
+  Rows all;                              // rows of the step, the active ones among them; read where patience > 0
+  int32_t patience = 0;                  // steps; 0: without end
   int32_t layer = 0;                     // from 1: positions that exited below it lack it
   FillLedger* const* ledgers = nullptr;  // [.] by row number; rows of one window share one
+  const int32_t* steps = nullptr;        // [.] by row number: steps before this one
   const KeyView* views = nullptr;        // [.] by row number: the page tables
   KvPages store;
 
@@ -40,8 +48,12 @@ struct CollectFillsArgs {
   KeyView* fill_views = nullptr;      // [.] by row number, written at first_row + i
   int32_t* fill_positions = nullptr;  // storage position
   int32_t* fill_steps = nullptr;      // its step: the rotary position
-  int32_t* fills = nullptr;           // [.] by row number: added to at the active row that the fill was made for
+  int32_t* fills = nullptr;           // [.] by row number: added to at the window's first active row, else its first
   int32_t* count = nullptr;           // [1] out
+
+  // Out: the active rows, then the rows of the fills; null where nobody asks.
+  int32_t* extended = nullptr;  // [active.capacity + capacity]
+  int32_t* extended_count = nullptr;
 };
 
 // Keeps the states of rows that exited below the last layer, and notes every row's exit.

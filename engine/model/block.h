@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "engine/backend/backend.h"
+#include "engine/backend/staging.h"
 #include "engine/model/model.h"
 
 namespace salient {
@@ -116,25 +118,35 @@ class Block {
   DeviceArray<float> normed_, query_, key_value_, attended_, hidden_, selection_;
 };
 
-// Room for the lists of a step's queries, laid out anew for every selection layer. Grows, and is never given back.
+// The lists of a step's or a pass's queries, by row number, with room for what any selection layer may choose for them.
+// Grows, and is never given back.
 class KeyListArena {
  public:
-  explicit KeyListArena(Backend& backend) : backend_(backend) {}
+  // The lists become part of `staging`.
+  KeyListArena(Backend& backend, Staging& staging, int32_t rows) : backend_(backend), lists_(staging, rows) {}
 
-  // lists[r] gets room for what `rules[r]` can choose among views[r], for every r of `rows`.
-  void Lay(Rows rows, const KeyView* views, const SelectionRule* rules, KeyList* lists) {
+  // Gives every row's list room for what `rules` [groups][.] can choose among views[row]. All of them are read on the
+  // host; the lists go to the device with their staging.
+  void Lay(Rows rows, const KeyView* views, std::span<const StagedArray<SelectionRule>> rules) {
     size_t needed = 0;
-    for (int32_t i = 0; i < rows.size(); ++i) needed += Room(views[rows[i]], rules[rows[i]]);
+    for (int32_t i = 0; i < rows.size(); ++i) needed += Room(views[rows[i]], rules, rows[i]);
     if (needed > positions_.size()) positions_ = backend_.Array<int32_t>(needed + needed / 2);
     int32_t* next = positions_.data();
     for (int32_t i = 0; i < rows.size(); ++i) {
       const int32_t row = rows[i];
-      lists[row] = KeyList{next, kEveryKey};
-      next += Room(views[row], rules[row]);
+      lists_.data()[row] = KeyList{next, kEveryKey};
+      next += Room(views[row], rules, row);
     }
   }
 
+  KeyList* lists() { return lists_.device(); }
+
  private:
+  static size_t Room(const KeyView& view, std::span<const StagedArray<SelectionRule>> rules, int32_t row) {
+    size_t most = 0;
+    for (const StagedArray<SelectionRule>& group : rules) most = std::max(most, Room(view, group.data()[row]));
+    return most;
+  }
   static size_t Room(const KeyView& view, const SelectionRule& rule) {
     switch (rule.kind) {
       case SelectionKind::kAll:
@@ -150,14 +162,8 @@ class KeyListArena {
   }
 
   Backend& backend_;
+  StagedArray<KeyList> lists_;
   DeviceArray<int32_t> positions_;
 };
-
-// Positions that a list's query really had scored: what the tally of a selection layer counts.
-inline int64_t KeysScored(const SelectionRule& rule, const KeyView& view, const KeyList& list) {
-  const bool scores =
-      rule.kind == SelectionKind::kMass || (rule.kind == SelectionKind::kFraction && list.count != kEveryKey);
-  return scores ? view.length : 0;
-}
 
 }  // namespace salient

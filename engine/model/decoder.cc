@@ -1,37 +1,58 @@
 #include "engine/model/decoder.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace salient {
 namespace {
 
-std::vector<DeviceArray<SelectionRule>> RuleArrays(Backend& backend, int32_t groups, int32_t rows) {
-  std::vector<DeviceArray<SelectionRule>> made;
-  for (int32_t g = 0; g < groups; ++g) made.push_back(backend.Array<SelectionRule>(rows));
+std::vector<StagedArray<SelectionRule>> RuleArrays(Staging& staging, int32_t groups, int32_t rows) {
+  std::vector<StagedArray<SelectionRule>> made;
+  for (int32_t g = 0; g < groups; ++g) made.emplace_back(staging, rows);
   return made;
+}
+
+uint64_t NextId() {
+  static std::atomic<uint64_t> next{0};
+  return next++;
+}
+
+// Steps of nearly as many rows are the same to a device: powers of two, and steps of an eighth between them.
+int32_t RoundedUp(int32_t rows, int32_t most) {
+  int32_t unit = 1;
+  while (unit * 8 < rows) unit *= 2;
+  return std::min((rows + unit - 1) / unit * unit, most);
 }
 
 }  // namespace
 
 DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t rows, int32_t extra, int32_t width)
-    : token(backend.Array<int32_t>(rows)),
-      step(backend.Array<int32_t>(rows + extra)),
-      offset(backend.Array<int32_t>(rows)),
-      segment(backend.Array<int32_t>(rows)),
-      position(backend.Array<int32_t>(rows + extra)),
-      source_offset(backend.Array<int32_t>(rows)),
-      self_view(backend.Array<KeyView>(rows + extra)),
-      cross_view(backend.Array<KeyView>(rows)),
-      self_rule(RuleArrays(backend, config.key_groups(Module::kDecoder), rows)),
-      cross_rule(RuleArrays(backend, config.key_groups(Module::kCross), rows)),
-      exit_rule(backend.Array<ExitRule>(rows)),
-      ledger(backend.Array<FillLedger*>(rows)),
-      constraint(backend.Array<TokenConstraint>(rows)),
-      exit_at(backend.Array<int32_t>(rows)),
-      self_tally(backend.Array<AttentionTally>(rows)),
-      cross_tally(backend.Array<AttentionTally>(rows)),
-      fills(backend.Array<int32_t>(rows)),
-      candidates(backend.Array<Candidate>(static_cast<size_t>(rows) * width)) {}
+    : in(backend),
+      out(backend),
+      token(in, rows),
+      step(in, rows + extra),
+      offset(in, rows),
+      segment(in, rows),
+      position(in, rows + extra),
+      self_view(in, rows + extra),
+      cross_view(in, rows),
+      self_rule(RuleArrays(in, config.key_groups(Module::kDecoder), rows)),
+      cross_rule(RuleArrays(in, config.key_groups(Module::kCross), rows)),
+      exit_rule(in, rows),
+      ledger(in, rows),
+      constraint(in, rows),
+      taking_part(in, rows),
+      taking_part_count(in, 1),
+      self_arena(backend, in, rows),
+      cross_arena(backend, in, rows),
+      exit_at(out, rows),
+      self_tally(out, rows),
+      cross_tally(out, rows),
+      fills(out, rows),
+      candidates(out, static_cast<size_t>(rows) * width) {
+  in.Allocate();
+  out.Allocate();
+}
 
 Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fills, int32_t max_candidates)
     : model_(model),
@@ -39,52 +60,86 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       backend_(backend),
       max_rows_(rows),
       max_fills_(fills),
+      patience_(backend.host_addressable() ? 0 : fills / rows - 1),
+      id_(NextId()),
       block_(model, backend, rows + fills, model.config.decoder.ffn_width),
       at_(backend, model.config, rows, fills, max_candidates),
-      self_arena_(backend),
-      cross_arena_(backend),
-      self_lists_(backend.Array<KeyList>(rows)),
-      cross_lists_(backend.Array<KeyList>(rows)),
       states_(backend.Array<float>(static_cast<size_t>(rows + fills) * model.config.d_model)),
       logits_(backend.Array<float>(static_cast<size_t>(rows) * model.config.vocab_size)),
       signal_(backend.Array<float>(rows)),
       heads_(backend.Array<float>(static_cast<size_t>(rows) * model.config.decoder.layers)),
-      exit_set_(backend.Array<int32_t>(rows)),
-      step_rows_(backend.Array<int32_t>(rows)),
+      exit_number_(backend.Array<int32_t>(static_cast<size_t>(model.config.decoder.layers + 1) * rows)),
       active_{backend.Array<int32_t>(rows), backend.Array<int32_t>(rows)},
-      counts_(backend.Array<int32_t>(3)),
       extended_(backend.Array<int32_t>(rows + fills)),
-      confident_(backend.Array<int32_t>(rows)) {}
+      picked_(backend.Array<int32_t>(rows)),
+      counts_(backend.Array<int32_t>(kCounts)),
+      copies_(backend) {
+  std::vector<int32_t> numbers;
+  for (int32_t n = 0; n <= config_.decoder.layers; ++n) numbers.insert(numbers.end(), rows, n);
+  backend.memory().CopyToDevice(exit_number_.data(), numbers.data(), numbers.size() * sizeof(int32_t));
+}
 
 void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
-  backend_.memory().CopyToDevice(step_rows_.data(), rows.data(), rows.size() * sizeof(int32_t));
+  const Rows all = TakingPart(rows);
   NoteWishes(rows);
-  const Rows all{step_rows_.data(), nullptr, static_cast<int32_t>(rows.size())};
+  const Rows on_host{rows.data(), nullptr, static_cast<int32_t>(rows.size())};
+  at_.self_arena.Lay(on_host, at_.self_view.data(), at_.self_rule);
+  at_.cross_arena.Lay(on_host, at_.cross_view.data(), at_.cross_rule);
+  at_.in.Upload();
+  at_.out.Upload();
+  const auto run = [&] { Run(all, width, self_store, cross_store); };
+  if (probe_ || selection_probe_) {
+    run();
+  } else {
+    backend_.Replay(ReplayKey(all.capacity, width), run);
+  }
+  at_.out.Download();
+}
+
+// The step's rows on the device. What is launched for them is launched for a few more, so that few graphs serve all
+// numbers of rows; how many there are is read on the device.
+Rows Decoder::TakingPart(const std::vector<int32_t>& rows) {
+  std::copy(rows.begin(), rows.end(), at_.taking_part.data());
+  const auto count = static_cast<int32_t>(rows.size());
+  *at_.taking_part_count.data() = count;
+  if (backend_.host_addressable()) return {at_.taking_part.device(), nullptr, count};
+  return {at_.taking_part.device(), at_.taking_part_count.device(), RoundedUp(count, max_rows_)};
+}
+
+uint64_t Decoder::ReplayKey(int32_t capacity, int32_t width) const {
+  const uint64_t wishes = geometric_ + 2 * multinomial_ + 4 * confidence_;
+  return ((id_ << 20 | static_cast<uint64_t>(capacity)) << 8 | static_cast<uint64_t>(width)) << 3 | wishes;
+}
+
+void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store) {
   backend_.Embed({.rows = all,
                   .table = model_.embedding.data(),
-                  .tokens = at_.token.data(),
+                  .tokens = at_.token.device(),
                   .offsets = config_.embedding_position == EmbeddingPosition::kNone         ? nullptr
-                             : config_.embedding_position == EmbeddingPosition::kSinusoidal ? at_.step.data()
-                                                                                            : at_.offset.data(),
+                             : config_.embedding_position == EmbeddingPosition::kSinusoidal ? at_.step.device()
+                                                                                            : at_.offset.device(),
                   .width = config_.d_model,
                   .scale = EmbeddingScale(config_),
                   .output = states_.data()});
   Rows active = all;
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
-    SelfAttention(layer, active, self_store);
+    SelfAttention(layer, active, all, self_store);
     CrossAttention(layer, active, cross_store);
     block_.FeedForward(states_.data(), active, model_.decoder[layer]);
-    if (probe_) probe_(layer, active, states_.data());
+    if (probe_) {
+      const size_t size = static_cast<size_t>(max_rows_) * config_.d_model;
+      probe_(layer, copies_.OnHost(active), copies_.OnHost(states_.data(), size));
+    }
     active = Exits(layer, active);
-    if (backend_.host_addressable() && active.size() == 0) break;
+    if (KnownEmpty(active)) break;
   }
   backend_.KeepExitStates({.rows = all,
                            .states = states_.data(),
-                           .exit_at = at_.exit_at.data(),
+                           .exit_at = at_.exit_at.device(),
                            .layers = config_.decoder.layers,
-                           .ledgers = at_.ledger.data(),
-                           .views = at_.self_view.data(),
-                           .positions = at_.position.data(),
+                           .ledgers = at_.ledger.device(),
+                           .views = at_.self_view.device(),
+                           .positions = at_.position.device(),
                            .store = self_store.pages()});
   Classify(all, width);
 }
@@ -100,74 +155,77 @@ void Decoder::NoteWishes(const std::vector<int32_t>& rows) {
   }
 }
 
-void Decoder::SelfAttention(int32_t index, Rows active, KvStore& store) {
+void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
-  const Rows extended = FillMissing(index, active, store);
+  const Rows extended = FillMissing(index, active, all, store);
   const float* input = block_.Input(states_.data(), extended, layer.self_norm);  // active rows come first
   AppendKeys(index, extended, input, store);
   if (config_.chooses_keys(Module::kDecoder, index)) {
     Choose(Module::kDecoder, index, active, input, layer.self_selection.get(), store);
   }
-  const int32_t* turned = config_.self_rotary ? at_.step.data() : nullptr;
+  const int32_t* turned = config_.self_rotary ? at_.step.device() : nullptr;
   backend_.Attend({.rows = active,
                    .queries = block_.Queries(*layer.self.query, input, active, turned),
                    .heads = config_.heads,
                    .store = store.pages(),
                    .layer = index,
-                   .views = at_.self_view.data(),
-                   .lists = self_lists_.data(),
+                   .views = at_.self_view.device(),
+                   .lists = at_.self_arena.lists(),
                    .output = block_.attended(),
-                   .tallies = at_.self_tally.data()});
+                   .tallies = at_.self_tally.device(),
+                   .few_a_document = true});
   block_.AddTo(states_.data(), active, *layer.self.output, block_.attended(), layer.self_norm);
 }
 
 // The active rows, followed by the rows that hold what this layer still lacks of their windows. Where more is missing
-// than one product takes, the rest is made first, by itself.
-Rows Decoder::FillMissing(int32_t index, Rows active, KvStore& store) {
-  if (index == 0) return active;  // no token exits before the first layer
+// than one product takes, the rest is made first, by itself; patience sees to it that on a device that never happens.
+Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) {
+  if (index == 0 || !config_.has_exits) return active;  // no token exits before the first layer
+  const Rows extended{extended_.data(), counts_.data() + kExtended, active.capacity + max_fills_};
   while (true) {
     backend_.CollectFills({.active = active,
+                           .all = all,
+                           .patience = patience_,
                            .layer = index + 1,
-                           .ledgers = at_.ledger.data(),
-                           .views = at_.self_view.data(),
+                           .ledgers = at_.ledger.device(),
+                           .steps = at_.step.device(),
+                           .views = at_.self_view.device(),
                            .store = store.pages(),
                            .first_row = max_rows_,
                            .capacity = max_fills_,
                            .states = states_.data(),
-                           .fill_views = at_.self_view.data(),
-                           .fill_positions = at_.position.data(),
-                           .fill_steps = at_.step.data(),
-                           .fills = at_.fills.data(),
-                           .count = counts_.data() + 2});
-    const int32_t found = counts_.data()[2];
-    if (found == 0) return active;
-    int32_t* members = extended_.data();
-    const int32_t leading = found < max_fills_ ? active.size() : 0;
-    for (int32_t i = 0; i < leading; ++i) members[i] = active[i];
-    for (int32_t i = 0; i < found; ++i) members[leading + i] = max_rows_ + i;
-    const Rows extended{members, nullptr, leading + found};
-    if (leading > 0) return extended;
-    AppendKeys(index, extended, block_.Input(states_.data(), extended, model_.decoder[index].self_norm), store);
+                           .fill_views = at_.self_view.device(),
+                           .fill_positions = at_.position.device(),
+                           .fill_steps = at_.step.device(),
+                           .fills = at_.fills.device(),
+                           .count = counts_.data() + kFills,
+                           .extended = extended_.data(),
+                           .extended_count = counts_.data() + kExtended});
+    if (!backend_.host_addressable()) return extended;
+    const int32_t found = counts_.data()[kFills];
+    if (found < max_fills_) return extended;
+    const Rows fills{extended_.data() + active.size(), nullptr, found};
+    AppendKeys(index, fills, block_.Input(states_.data(), fills, model_.decoder[index].self_norm), store);
   }
 }
 
 void Decoder::AppendKeys(int32_t index, Rows rows, const float* input, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
-  const int32_t* turned = config_.self_rotary ? at_.step.data() : nullptr;
+  const int32_t* turned = config_.self_rotary ? at_.step.device() : nullptr;
   backend_.AppendKeyValue({.rows = rows,
                            .key_value = block_.KeysAndValues(*layer.self.key_value, input, rows, turned),
                            .store = store.pages(),
                            .layer = index,
-                           .views = at_.self_view.data(),
-                           .positions = at_.position.data()});
+                           .views = at_.self_view.device(),
+                           .positions = at_.position.device()});
   if (layer.self_selection == nullptr) return;
   backend_.AppendSelection({.rows = rows,
                             .keys = block_.SelectionVectors(*layer.self_selection->key, input, rows, turned),
                             .key_inverse_step = layer.self_selection->key_inverse_step,
                             .store = store.pages(),
                             .group = config_.key_group(Module::kDecoder, index),
-                            .views = at_.self_view.data(),
-                            .positions = at_.position.data()});
+                            .views = at_.self_view.device(),
+                            .positions = at_.position.device()});
 }
 
 void Decoder::CrossAttention(int32_t index, Rows active, KvStore& store) {
@@ -176,16 +234,17 @@ void Decoder::CrossAttention(int32_t index, Rows active, KvStore& store) {
   if (config_.chooses_keys(Module::kCross, index)) {
     Choose(Module::kCross, index, active, input, layer.cross_selection.get(), store);
   }
-  const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? at_.segment.data() : nullptr;
+  const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? at_.segment.device() : nullptr;
   backend_.Attend({.rows = active,
                    .queries = block_.Queries(*layer.cross.query, input, active, turned),
                    .heads = config_.heads,
                    .store = store.pages(),
                    .layer = index,
-                   .views = at_.cross_view.data(),
-                   .lists = cross_lists_.data(),
+                   .views = at_.cross_view.device(),
+                   .lists = at_.cross_arena.lists(),
                    .output = block_.attended(),
-                   .tallies = at_.cross_tally.data()});
+                   .tallies = at_.cross_tally.device(),
+                   .few_a_document = true});
   block_.AddTo(states_.data(), active, *layer.cross.output, block_.attended(), layer.cross_norm);
 }
 
@@ -194,25 +253,26 @@ void Decoder::Choose(Module module, int32_t index, Rows active, const float* inp
                      KvStore& store) {
   const bool cross = module == Module::kCross;
   const int32_t group = config_.key_group(module, index);
-  const KeyView* views = (cross ? at_.cross_view : at_.self_view).data();
-  const SelectionRule* rules = (cross ? at_.cross_rule : at_.self_rule)[group].data();
-  KeyList* lists = (cross ? cross_lists_ : self_lists_).data();
-  AttentionTally* tallies = (cross ? at_.cross_tally : at_.self_tally).data();
-  (cross ? cross_arena_ : self_arena_).Lay(active, views, rules, lists);
-  SelectArgs select{
-      .rows = active, .store = store.pages(), .group = group, .views = views, .rules = rules, .lists = lists};
+  const KeyView* views = (cross ? at_.cross_view : at_.self_view).device();
+  const SelectionRule* rules = (cross ? at_.cross_rule : at_.self_rule)[group].device();
+  KeyList* lists = (cross ? at_.cross_arena : at_.self_arena).lists();
+  SelectArgs select{.rows = active,
+                    .store = store.pages(),
+                    .group = group,
+                    .views = views,
+                    .rules = rules,
+                    .lists = lists,
+                    .tallies = (cross ? at_.cross_tally : at_.self_tally).device()};
   if (selection != nullptr) {
     const bool turns = cross ? config_.cross_position == CrossPosition::kSegmentRotary : config_.self_rotary;
-    const int32_t* positions = (cross ? at_.segment : at_.step).data();
+    const int32_t* positions = (cross ? at_.segment : at_.step).device();
     select.queries = block_.SelectionVectors(*selection->query, input, active, turns ? positions : nullptr);
     select.key_inverse_step = selection->key_inverse_step;
   }
   backend_.Select(select);
-  for (int32_t i = 0; i < active.size(); ++i) {
-    const int32_t row = active[i];
-    tallies[row].scored += KeysScored(rules[row], views[row], lists[row]);
-  }
-  if (selection_probe_) selection_probe_(module, group, active, lists);
+  if (!selection_probe_) return;
+  const Rows on_host = copies_.OnHost(active);
+  selection_probe_(module, group, on_host, copies_.OnHost(lists, max_rows_, on_host));
 }
 
 // Lets rows leave after this layer; returns those that go on.
@@ -222,9 +282,9 @@ Rows Decoder::Exits(int32_t index, Rows active) {
   const int side = index % 2;
   backend_.DecideExits({.active = active,
                         .layer = n,
-                        .rules = at_.exit_rule.data(),
+                        .rules = at_.exit_rule.device(),
                         .signal = signal_.data(),
-                        .exit_at = at_.exit_at.data(),
+                        .exit_at = at_.exit_at.device(),
                         .staying = active_[side].data(),
                         .staying_count = counts_.data() + side});
   return Rows{active_[side].data(), counts_.data() + side, active.capacity};
@@ -232,40 +292,38 @@ Rows Decoder::Exits(int32_t index, Rows active) {
 
 // What the policies of this step's rows look at after layer n.
 void Decoder::Signal(int32_t n, Rows active) {
-  const int32_t size = active.size();
-  if (size == 0 || !(geometric_ || (multinomial_ && n == 1) || confidence_)) return;
-  std::fill_n(exit_set_.data(), max_rows_, n - 1);
+  if (KnownEmpty(active)) return;
+  const int32_t* exit_number = exit_number_.data() + static_cast<size_t>(n) * max_rows_;
   if (geometric_) {
     backend_.Linear({.weight = model_.halting.geometric[n - 1].get(),
                      .rows = active,
-                     .input = ExitStates(active, exit_set_.data()),
+                     .input = ExitStates(active, exit_number),
                      .output = signal_.data(),
                      .scatter = true});
   }
   if (multinomial_ && n == 1) {
     backend_.Linear({.weight = model_.halting.multinomial.get(),
                      .rows = active,
-                     .input = ExitStates(active, exit_set_.data()),
+                     .input = ExitStates(active, exit_number),
                      .output = heads_.data()});
     backend_.ResolveExits({.rows = active,
                            .kind = ExitKind::kMultinomial,
                            .logits = heads_.data(),
                            .layers = config_.decoder.layers,
-                           .rules = at_.exit_rule.data(),
-                           .resolved = at_.exit_rule.data()});
+                           .rules = at_.exit_rule.device(),
+                           .resolved = at_.exit_rule.device()});
   }
   if (confidence_) {
-    int32_t count = 0;
-    for (int32_t i = 0; i < size; ++i) {
-      const ExitRule& rule = at_.exit_rule.data()[active[i]];
-      if (rule.kind == ExitKind::kConfidence && n >= rule.least && n < rule.greatest)
-        confident_.data()[count++] = active[i];
-    }
-    const Rows rows{confident_.data(), nullptr, count};
-    if (count == 0) return;
+    const Rows rows = Picked(active);
+    backend_.PickRows({.rows = active,
+                       .layer = n,
+                       .rules = at_.exit_rule.device(),
+                       .picked = picked_.data(),
+                       .count = counts_.data() + kPicked});
+    if (KnownEmpty(rows)) return;
     backend_.Linear({.weight = &model_.classifier(n),
                      .rows = rows,
-                     .input = ExitStates(rows, exit_set_.data()),
+                     .input = ExitStates(rows, exit_number),
                      .output = logits_.data()});
     backend_.TopProbability(
         {.rows = rows, .logits = logits_.data(), .vocabulary = config_.vocab_size, .probability = signal_.data()});
@@ -279,27 +337,31 @@ const float* Decoder::ExitStates(Rows rows, const int32_t* set) {
   return block_.attended();
 }
 
+// The next tokens of all rows, each by the classifier of its exit.
 void Decoder::Classify(Rows rows, int32_t width) {
-  for (int32_t i = 0; i < rows.size(); ++i) exit_set_.data()[rows[i]] = at_.exit_at.data()[rows[i]] - 1;
   const bool tied = model_.classifiers.size() == 1;
   for (int32_t n = 1; n <= (tied ? 1 : config_.decoder.layers); ++n) {
-    int32_t count = 0;
-    for (int32_t i = 0; i < rows.size(); ++i) {
-      if (tied || at_.exit_at.data()[rows[i]] == n) confident_.data()[count++] = rows[i];
+    Rows leaving = rows;
+    if (!tied) {
+      leaving = Picked(rows);
+      backend_.PickRows({.rows = rows,
+                         .layer = n,
+                         .exit_at = at_.exit_at.device(),
+                         .picked = picked_.data(),
+                         .count = counts_.data() + kPicked});
+      if (KnownEmpty(leaving)) continue;
     }
-    if (count == 0) continue;
-    const Rows leaving{confident_.data(), nullptr, count};
     backend_.Linear({.weight = &model_.classifier(n),
                      .rows = leaving,
-                     .input = ExitStates(leaving, exit_set_.data()),
+                     .input = ExitStates(leaving, at_.exit_at.device()),
                      .output = logits_.data()});
     backend_.Candidates({.rows = leaving,
                          .logits = logits_.data(),
                          .vocabulary = config_.vocab_size,
                          .special = config_.tokens,
-                         .constraints = at_.constraint.data(),
+                         .constraints = at_.constraint.device(),
                          .width = width,
-                         .candidates = at_.candidates.data()});
+                         .candidates = at_.candidates.device()});
   }
 }
 

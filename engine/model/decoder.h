@@ -14,29 +14,36 @@
 
 #include "engine/attention/kv_store.h"
 #include "engine/backend/backend.h"
+#include "engine/backend/staging.h"
 #include "engine/model/block.h"
 #include "engine/model/model.h"
+#include "engine/model/probe.h"
 
 namespace salient {
 
-// What a step reads and writes of each row, by row number, in device memory. The caller fills the first part for the
-// rows that take part; the decoder fills the second.
+// What a step reads and writes of each row, by row number. The caller fills the first part, on the host's side, for the
+// rows that take part; after the step it finds the second there. Some rows more than there are hypotheses stand for
+// positions that are filled (fill.h).
 struct DecoderRows {
   DecoderRows(Backend& backend, const ModelConfig& config, int32_t rows, int32_t extra, int32_t width);
 
-  DeviceArray<int32_t> token, step, offset, segment;  // input token; rotary position; offset and ordinal of its segment
-  DeviceArray<int32_t> position;                      // where its keys go: step * beam + hypothesis
-  DeviceArray<int32_t> source_offset;                 // 0, 1, ... of the source token that a cross window is centred on
-  DeviceArray<KeyView> self_view, cross_view;
-  std::vector<DeviceArray<SelectionRule>> self_rule, cross_rule;  // by group
-  DeviceArray<ExitRule> exit_rule;
-  DeviceArray<FillLedger*> ledger;
-  DeviceArray<TokenConstraint> constraint;
+  Staging in, out;
 
-  DeviceArray<int32_t> exit_at;                         // layers run, from 1
-  DeviceArray<AttentionTally> self_tally, cross_tally;  // added to
-  DeviceArray<int32_t> fills;                           // positions filled for the row, added to
-  DeviceArray<Candidate> candidates;                    // [rows, width]
+  StagedArray<int32_t> token, step, offset, segment;  // input token; rotary position; offset and ordinal of its segment
+  StagedArray<int32_t> position;                      // where its keys go: step * beam + hypothesis
+  StagedArray<KeyView> self_view, cross_view;
+  std::vector<StagedArray<SelectionRule>> self_rule, cross_rule;  // by group
+  StagedArray<ExitRule> exit_rule;
+  StagedArray<FillLedger*> ledger;
+  StagedArray<TokenConstraint> constraint;
+  // Written by the decoder: which rows take part, and their lists' places.
+  StagedArray<int32_t> taking_part, taking_part_count;
+  KeyListArena self_arena, cross_arena;
+
+  StagedArray<int32_t> exit_at;                         // layers run, from 1
+  StagedArray<AttentionTally> self_tally, cross_tally;  // added to
+  StagedArray<int32_t> fills;                           // positions filled for the row, added to
+  StagedArray<Candidate> candidates;                    // [rows, width]
 };
 
 // Sees the states after a layer: tests compare them with another implementation.
@@ -44,25 +51,30 @@ using LayerProbe = std::function<void(int32_t layer, Rows active, const float* s
 
 class Decoder {
  public:
-  // Up to `rows` rows a step, and up to `fills` missing positions made in one go.
+  // Up to `rows` rows a step, and up to `fills` missing positions made in one go. Where the host cannot look at the
+  // device's counts, `fills` must be a multiple of `rows`, at least twice as many: windows that lack keys wait for
+  // fills / rows - 1 steps at most (fill.h).
   Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fills, int32_t max_candidates);
 
   DecoderRows& rows() { return at_; }
 
   // Decodes one token for each of `rows` (row numbers, ascending): exits and the `width` best next tokens are left in
-  // rows(). Not thread safe.
+  // rows(). The stores are the same in every call. Not thread safe.
   void Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
 
   // For tests: called after every layer.
   void set_probe(LayerProbe probe) { probe_ = std::move(probe); }
-  // For tests and traces: called after a selection layer has chosen, with its module and group.
+  // For tests and traces: called after a selection layer has chosen, with its module and group; all of it on the host.
   using SelectionProbe = std::function<void(Module module, int32_t group, Rows active, const KeyList* lists)>;
   void set_selection_probe(SelectionProbe probe) { selection_probe_ = std::move(probe); }
 
  private:
+  Rows TakingPart(const std::vector<int32_t>& rows);
   void NoteWishes(const std::vector<int32_t>& rows);
-  void SelfAttention(int32_t layer, Rows active, KvStore& store);
-  Rows FillMissing(int32_t layer, Rows active, KvStore& store);
+  uint64_t ReplayKey(int32_t capacity, int32_t width) const;
+  void Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
+  void SelfAttention(int32_t layer, Rows active, Rows all, KvStore& store);
+  Rows FillMissing(int32_t layer, Rows active, Rows all, KvStore& store);
   void AppendKeys(int32_t layer, Rows rows, const float* input, KvStore& store);
   void CrossAttention(int32_t layer, Rows active, KvStore& store);
   void Choose(Module module, int32_t layer, Rows active, const float* input, const SelectionWeights* selection,
@@ -71,23 +83,28 @@ class Decoder {
   void Signal(int32_t exit_layer, Rows active);
   const float* ExitStates(Rows rows, const int32_t* set);
   void Classify(Rows rows, int32_t width);
+  // The host looks at a count only where that does not mean waiting for the device.
+  bool KnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
+  Rows Picked(Rows among) { return {picked_.data(), counts_.data() + kPicked, among.capacity}; }
+
+  // Places in counts_.
+  enum Count { kActive0, kActive1, kFills, kExtended, kPicked, kCounts };
 
   const Model& model_;
   const ModelConfig& config_;
   Backend& backend_;
-  const int32_t max_rows_, max_fills_;
+  const int32_t max_rows_, max_fills_, patience_;
+  const uint64_t id_;  // among the process's decoders
   Block block_;
   DecoderRows at_;
-  KeyListArena self_arena_, cross_arena_;
-  DeviceArray<KeyList> self_lists_, cross_lists_;
 
   DeviceArray<float> states_;  // [rows + fills, d] by row number
   DeviceArray<float> logits_;  // [rows, vocabulary]
   DeviceArray<float> signal_, heads_;
-  DeviceArray<int32_t> exit_set_;                        // exit_at - 1, by row number
-  DeviceArray<int32_t> step_rows_, active_[2], counts_;  // counts_: of active_[0], active_[1], fills
-  DeviceArray<int32_t> extended_, confident_;            // active rows and fills; rows of the confidence policy
+  DeviceArray<int32_t> exit_number_;  // [decoder layers + 1, rows] n, n, ...: whose norm all rows are seen through
+  DeviceArray<int32_t> active_[2], extended_, picked_, counts_;
   bool geometric_ = false, multinomial_ = false, confidence_ = false;  // which policies this step's rows have
+  ProbeCopies copies_;
   LayerProbe probe_;
   SelectionProbe selection_probe_;
 };

@@ -12,8 +12,10 @@
 
 #include "engine/attention/kv_store.h"
 #include "engine/backend/backend.h"
+#include "engine/backend/staging.h"
 #include "engine/model/block.h"
 #include "engine/model/model.h"
+#include "engine/model/probe.h"
 #include "engine/options/options.h"
 
 namespace salient {
@@ -42,7 +44,8 @@ class Encoder {
   // Fills the windows' cross pages. Not thread safe.
   void Encode(std::span<EncoderInput> windows, KvStore& cross_store);
 
-  // After Encode: the states of the last pass, [tokens, d] in the order of its windows. For tests and alignment.
+  // After Encode: the states of the last pass, [tokens, d] in the order of its windows, on the device. For tests and
+  // alignment.
   const float* output() const { return output_.data(); }
 
   // Sees the states after every layer, [tokens, d], and the keys that a selection layer chose, by token.
@@ -55,6 +58,7 @@ class Encoder {
   void Place(std::span<EncoderInput> windows);
   void SelfAttention(int32_t layer);
   void ChooseKeys(int32_t layer, const float* input);
+  bool ChooseNeeding(std::span<EncoderInput> windows, int32_t layer);
   void WriteCross(std::span<EncoderInput> windows, KvStore& cross_store);
   void DecideSequenceExits(std::span<EncoderInput> windows);
 
@@ -63,18 +67,22 @@ class Encoder {
   Backend& backend_;
   Block block_;
   KvStore scratch_;  // keys of the layer that runs: one layer, one group
-  KeyListArena arena_;
-  std::vector<std::vector<int32_t>> scratch_pages_;
   int32_t tokens_count_ = 0;
 
   // By token of the pass.
-  DeviceArray<int32_t> tokens_, offset_, segment_, position_;
-  DeviceArray<KeyView> views_, cross_views_;
-  std::vector<DeviceArray<SelectionRule>> rules_;  // by group
-  DeviceArray<KeyList> lists_;
-  DeviceArray<AttentionTally> tallies_;
-  DeviceArray<int32_t> chosen_;  // rows of the windows that need a layer
+  Staging in_, out_;
+  StagedArray<int32_t> tokens_, offset_, segment_, position_;
+  StagedArray<int32_t> scratch_pages_;  // the windows' page tables, one after the other
+  StagedArray<KeyView> views_, cross_views_;
+  std::vector<StagedArray<SelectionRule>> rules_;  // by group
+  KeyListArena arena_;
+  StagedArray<AttentionTally> tallies_;
+  std::vector<int32_t> taken_, needing_;  // pages of scratch_; rows of the windows that need a layer
+  DeviceArray<int32_t> chosen_;           // needing_ on the device
+  Staging exits_;
+  StagedArray<ExitRule> exit_rules_;  // by window
   DeviceArray<float> states_, output_, mean_, logits_;
+  ProbeCopies copies_;
   Probe probe_;
   SelectionProbe selection_probe_;
 };

@@ -114,9 +114,10 @@ class Builder {
     return made;
   }
 
-  // The norms of all exits, one set a layer, so that rows of different exits are normed in one operation.
+  // The norms of all exits, one set a layer, so that rows of different exits are normed in one operation. Exits count
+  // from 1: set 0 is never read.
   NormWeights ExitNorms() {
-    std::vector<float> weight, bias;
+    std::vector<float> weight(d(), 0.0f), bias(d(), 0.0f);
     for (int32_t n = 0; n < config_.decoder.layers; ++n) {
       const std::span<const float> w = Get(absl::StrCat("exit_norms.", n, ".weight"), {d()});
       const std::span<const float> b = Get(absl::StrCat("exit_norms.", n, ".bias"), {d()});

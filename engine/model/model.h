@@ -56,7 +56,7 @@ struct Model {
   std::vector<LayerWeights> encoder, decoder;
   std::unique_ptr<FeedForwardWeights> shared_encoder_ffn, shared_decoder_ffn;
   NormWeights encoder_norm;  // empty with post-norm
-  NormWeights exit_norms;    // [decoder layers, d]; empty with post-norm
+  NormWeights exit_norms;    // [1 + decoder layers, d] by exit, which count from 1; empty with post-norm
   // One for all exits where they are tied, else one an exit.
   std::vector<std::unique_ptr<PackedLinear>> classifiers;
   HaltingWeights halting;

@@ -161,9 +161,7 @@ class AttendOpsTest : public BackendTest {
   }
 
   float ToleranceOf() const {
-    return GetParam().isa == CpuIsa::kAmx && GetParam().compute != ComputeType::kF32 && !GetParam().reference
-               ? kTileTolerance
-               : kTolerance;
+    return GetParam().bf16_tiles() ? kTileTolerance : kTolerance;
   }
 };
 SALIENT_TEST_ALL_BACKENDS(AttendOpsTest);
@@ -260,7 +258,7 @@ TEST_P(AttendOpsTest, DenseQueriesOfADocumentShareTilesAndFewDoNot) {
     AttendCall call = RandomCall(documents, rows, kWidth, true);
     backend().Attend(Args(call, store, 2, false));
     const int64_t whole_pages = 2 * kPagePositions;
-    const bool tiles = !GetParam().reference && rows == 100;
+    const bool tiles = GetParam().tiles() && rows == 100;
     EXPECT_EQ(call.tallies[call.rows[0]].executed, tiles ? whole_pages : kLength) << rows << " rows";
   }
 }

@@ -6,25 +6,10 @@
 
 namespace salient {
 
-std::vector<BackendCase> BackendCases() {
-  std::vector<BackendCase> cases = {{.name = "reference", .reference = true}};
-  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx}) {
-    if (isa > DetectCpuIsa()) break;
-    for (const auto& [name, compute] : {std::pair{"f32", ComputeType::kF32}, std::pair{"bf16", ComputeType::kBF16},
-                                        std::pair{"int8", ComputeType::kInt8}}) {
-      cases.push_back({.name = std::string(name) + "_" + CpuIsaName(isa), .compute = compute, .isa = isa});
-    }
-  }
-  return cases;
-}
-
 ScopedIsa::ScopedIsa(CpuIsa isa) { setenv("SALIENT_CPU_ISA", CpuIsaName(isa), 1); }
 ScopedIsa::~ScopedIsa() { unsetenv("SALIENT_CPU_ISA"); }
 
-BackendTest::BackendTest()
-    : isa_(GetParam().isa),
-      backend_(GetParam().reference ? MakeReferenceBackend()
-                                    : MakeCpuBackend({.threads = 3, .compute = GetParam().compute})) {}
+BackendTest::BackendTest() : isa_(GetParam().isa), backend_(MakeBackend(GetParam())) {}
 
 std::vector<float> BackendTest::Normal(size_t n, float deviation) {
   std::normal_distribution<float> normal(0.0f, deviation);

@@ -1,5 +1,5 @@
-// One test, every backend: the reference and the CPU backend with each number format on each instruction set that this
-// machine has. Operations are compared with their plain references, called on the same host memory.
+// One test, every backend: the reference, the CPU backend with each number format on each instruction set that this
+// machine has, and the CUDA backend, emulated or on a GPU, in a program of its own. Operations are compared with their plain references, called on the same host memory.
 
 #pragma once
 
@@ -22,12 +22,22 @@ struct BackendCase {
   bool reference = false;
   ComputeType compute = ComputeType::kAuto;
   CpuIsa isa = CpuIsa::kScalar;
+  bool cuda = false;
+
+  // Whether many queries of a document are computed in tiles.
+  bool tiles() const { return cuda ? compute == ComputeType::kBF16 : !reference; }
+  // Whether tiles multiply bf16 by bf16.
+  bool bf16_tiles() const {
+    return cuda ? compute == ComputeType::kBF16 : !reference && isa == CpuIsa::kAmx && compute != ComputeType::kF32;
+  }
 };
 
 inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }
 
-// "reference", "f32_scalar", ..., "int8_amx", as far as this machine goes.
+// The backends of the program that the tests are linked into: "reference", "f32_scalar", ..., "int8_amx", as far as this
+// machine goes (host_cases.cc), or those of a GPU (tests/cuda/cuda_cases.cc).
 std::vector<BackendCase> BackendCases();
+std::unique_ptr<Backend> MakeBackend(const BackendCase& backend);
 
 // Sets SALIENT_CPU_ISA while it lives.
 class ScopedIsa {

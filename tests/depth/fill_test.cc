@@ -29,9 +29,12 @@ class FillTest : public ::testing::Test {
         steps_(kFirstFill + kCapacity) {
     pages_ = {store_.Take()};
     views_[0] = views_[1] = {.pages = pages_.data()};
-    ledger_ = {exit_of_.data(), filled_to_.data(), 0, 1};
+    ledger_ = {exit_of_.data(), filled_to_.data()};
     ledgers_ = {&ledger_, &ledger_};
   }
+
+  // Positions before this one belong to earlier steps.
+  void DecodeFrom(int32_t position) { step_of_[0] = step_of_[1] = position / ledger_.beam; }
 
   // The token of a position leaves after `exit` layers with a state that says so.
   void Decode(int32_t position, int32_t exit) {
@@ -54,6 +57,7 @@ class FillTest : public ::testing::Test {
     CollectFills({.active = Rows::First(rows),
                   .layer = layer,
                   .ledgers = ledgers_.data(),
+                  .steps = step_of_,
                   .views = views_.data(),
                   .store = store_.pages(),
                   .first_row = kFirstFill,
@@ -77,7 +81,7 @@ class FillTest : public ::testing::Test {
   std::vector<float> states_;
   std::vector<KeyView> views_;
   std::vector<int32_t> positions_, steps_;
-  int32_t exit_at_[2] = {}, fills_[2] = {};
+  int32_t exit_at_[2] = {}, fills_[2] = {}, step_of_[2] = {};
 };
 
 TEST_F(FillTest, ALayerLacksThePositionsThatLeftBelowIt) {
@@ -85,7 +89,7 @@ TEST_F(FillTest, ALayerLacksThePositionsThatLeftBelowIt) {
   Decode(1, 1);
   Decode(2, 2);
   Decode(3, 1);
-  ledger_.end = 4;
+  DecodeFrom(4);
   EXPECT_THAT(Collect(2), ElementsAre(1, 3));
   EXPECT_EQ(fills_[0], 2);
   EXPECT_THAT(std::vector<float>(states_.begin() + kFirstFill * kWidth, states_.begin() + (kFirstFill + 1) * kWidth),
@@ -95,24 +99,24 @@ TEST_F(FillTest, ALayerLacksThePositionsThatLeftBelowIt) {
 
 TEST_F(FillTest, WhatIsFilledIsNotFilledAgain) {
   Decode(0, 1);
-  ledger_.end = 1;
+  DecodeFrom(1);
   EXPECT_THAT(Collect(2), ElementsAre(0));
   EXPECT_THAT(Collect(2), ElementsAre());
   Decode(1, 1);
-  ledger_.end = 2;
+  DecodeFrom(2);
   EXPECT_THAT(Collect(2), ElementsAre(1));
   EXPECT_THAT(Collect(3), ElementsAre(0, 1));  // a layer of its own
 }
 
 TEST_F(FillTest, ThePresentStepIsNotMissing) {
   Decode(0, 1);
-  ledger_.end = 0;
+  DecodeFrom(0);
   EXPECT_THAT(Collect(2), ElementsAre());
 }
 
 TEST_F(FillTest, MoreThanFitsIsLeftForTheNextTime) {
   for (int32_t position = 0; position < 5; ++position) Decode(position, 1);
-  ledger_.end = 5;
+  DecodeFrom(5);
   EXPECT_THAT(Collect(2, 1, 2), ElementsAre(0, 1));
   EXPECT_THAT(Collect(2, 1, 2), ElementsAre(2, 3));
   EXPECT_THAT(Collect(2, 1, 2), ElementsAre(4));
@@ -124,7 +128,7 @@ TEST_F(FillTest, RowsOfOneWindowShareItsFillsAndPlacesNeverDecodedAreLeftOut) {
   Decode(0, 1);  // step 0 has one hypothesis: position 1 stays empty
   Decode(2, 1);
   Decode(3, 2);
-  ledger_.end = 4;
+  DecodeFrom(4);
   EXPECT_THAT(Collect(2, 2), ElementsAre(0, 2));
   EXPECT_THAT(std::vector<int32_t>(steps_.begin() + kFirstFill, steps_.begin() + kFirstFill + 2), ElementsAre(0, 1));
   EXPECT_EQ(fills_[0], 2);

@@ -1,0 +1,57 @@
+// Writing keys and values, and selection keys, into the store's pages.
+
+#include "engine/attention/cuda/kernels.h"
+#include "engine/attention/cuda/pages.h"
+#include "engine/attention/cuda/quantise.h"
+#include "engine/backend/cuda/language.h"
+
+namespace salient::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+
+__device__ void Store(float value, float* to) { *to = value; }
+__device__ void Store(float value, uint16_t* to) { *to = BF16OfFloat(value); }
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) AppendKeyValueKernel(AppendKeyValueArgs args, PagesView pages) {
+  WaitForPrevious();
+  const auto i = static_cast<int32_t>(blockIdx.x);
+  if (i >= RowCount(args.rows)) return;
+  const int32_t row = RowAt(args.rows, i), elements = 2 * pages.width;
+  const float* from = args.key_value + static_cast<size_t>(i) * elements;
+  T* to = pages.Key<T>(args.views[row].pages, args.positions[row]);
+  for (auto c = static_cast<int32_t>(threadIdx.x); c < elements; c += kThreads) Store(from[c], to + c);
+}
+
+// A thread quantises four components and stores their word.
+__global__ void __launch_bounds__(kThreads) AppendSelectionKernel(AppendSelectionArgs args, PagesView pages) {
+  WaitForPrevious();
+  const auto i = static_cast<int32_t>(blockIdx.x);
+  if (i >= RowCount(args.rows)) return;
+  const int32_t row = RowAt(args.rows, i), width = pages.selection_width;
+  const float* key = args.keys + static_cast<size_t>(i) * width;
+  int32_t* stored = pages.SelectionKey(args.views[row].pages, args.positions[row]);
+  for (auto word = static_cast<int32_t>(threadIdx.x); word < width / 4; word += kThreads) {
+    stored[word * kSelectionBlock] = QuantiseWord(key + 4 * word, args.key_inverse_step);
+  }
+}
+
+}  // namespace
+
+void AppendKeyValue(Device& device, const AppendKeyValueArgs& args) {
+  const LaunchShape shape = {.grid_x = static_cast<unsigned>(args.rows.capacity), .threads = kThreads};
+  const PagesView pages(args.store, args.layer);
+  if (args.store.layout.type == ElementType::kBF16) {
+    Launch(device, shape, AppendKeyValueKernel<uint16_t>, args, pages);
+  } else {
+    Launch(device, shape, AppendKeyValueKernel<float>, args, pages);
+  }
+}
+
+void AppendSelection(Device& device, const AppendSelectionArgs& args) {
+  Launch(device, {.grid_x = static_cast<unsigned>(args.rows.capacity), .threads = kThreads}, AppendSelectionKernel,
+         args, PagesView(args.store, 0, args.group));
+}
+
+}  // namespace salient::cuda

@@ -1,0 +1,296 @@
+// Attention of documents' queries on tensor cores, for encoders: 64 queries of one head by the 64 keys of a page.
+//
+//   S = Q K^T (bf16 products, fp32 sums), masked; P = exp2(S - running maximum); O = O * shrink + P V; O / sum at the end
+//
+// (FlashAttention-2, arXiv 2307.08691). Four warps take 16 queries each; S, P and O stay in registers, in the fragments of
+// tensor_core.h: P's accumulators are the next product's first operand as they are. K and V of the next page are on
+// their way to shared memory while this page is worked on.
+//
+// Sparse queries share the tiles: which keys a query reads of a page is a mask of 64 bits, made from its list, and a page
+// that none of the tile's queries reads is skipped. Each query's sums are its own row of every product, and a page that it
+// does not read changes nothing in them, so its result depends on its own keys alone.
+
+#include "engine/attention/cuda/kernels.h"
+#include "engine/attention/cuda/pages.h"
+#include "engine/attention/cuda/tile_plan.h"
+#include "engine/backend/cuda/tensor_core.h"
+
+namespace salient::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kStages = 2;
+constexpr int kNoPage = 0x7fffffff;
+constexpr float kNothing = -INFINITY;
+
+// Rows of K and V in shared memory are 16 bytes longer than they are wide, so that the eight rows of a matrix that
+// ldmatrix reads lie in different banks.
+template <int kWidth>
+struct Stage {
+  static constexpr int kStride = kWidth + 8;
+  uint16_t key[kPagePositions][kStride];
+  uint16_t value[kPagePositions][kStride];
+  unsigned long long mask[kTileRows];
+};
+
+// The pages that a tile's queries read, in ascending order. Thread q < 64 follows query q.
+struct Cursor {
+  const int32_t* listed = nullptr;
+  int32_t count = 0;  // keys read
+  int32_t next = 0;   // of the list
+  int32_t length = 0;
+
+  // The first page from `page` on that the query reads of.
+  __device__ int32_t PageFrom(int32_t page) const {
+    if (listed == nullptr) return page * kPagePositions < length ? page : kNoPage;
+    return next < count ? listed[next] / kPagePositions : kNoPage;
+  }
+  // Which keys of the page it reads; goes past them.
+  __device__ unsigned long long Take(int32_t page) {
+    const int32_t first = page * kPagePositions;
+    if (listed == nullptr) {
+      const int32_t visible = max(0, min(length - first, kPagePositions));
+      return visible == kPagePositions ? ~0ull : (1ull << visible) - 1;
+    }
+    unsigned long long mask = 0;
+    for (; next < count && listed[next] < first + kPagePositions; ++next) mask |= 1ull << (listed[next] - first);
+    return mask;
+  }
+};
+
+__device__ Cursor CursorOf(const AttendArgs& args, const Tile& tile, int32_t q) {
+  Cursor cursor;
+  if (q >= tile.count) return cursor;
+  const int32_t row = RowAt(args.rows, tile.first + q);
+  cursor.length = cursor.count = args.views[row].length;
+  if (args.lists != nullptr && args.lists[row].count != kEveryKey) {
+    cursor.listed = args.lists[row].positions;
+    cursor.count = args.lists[row].count;
+  }
+  return cursor;
+}
+
+// The smallest of the threads' values, to all of them. `scratch` may be used again after the next barrier.
+__device__ int32_t BlockMin(int32_t value, int32_t* scratch) {
+  for (int step = kWarp / 2; step > 0; step /= 2) value = min(value, __shfl_xor_sync(kAllLanes, value, step));
+  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  value = scratch[0];
+  for (int warp = 1; warp < kThreads / kWarp; ++warp) value = min(value, scratch[warp]);
+  __syncthreads();
+  return value;
+}
+
+// Starts the copies of a page's keys and values of one head; positions from `length` on become zeros.
+template <int kWidth>
+__device__ void LoadPage(const PagesView& pages, const int32_t* table, int32_t page, int32_t length, int32_t head,
+                         Stage<kWidth>& stage) {
+  constexpr int kWords = kWidth / 8;
+  const int32_t first = page * kPagePositions;
+  const uint16_t* keys = pages.Key<uint16_t>(table, first) + head * kWidth;
+  const uint32_t stride = pages.row_bytes / sizeof(uint16_t);
+  for (auto at = static_cast<int32_t>(threadIdx.x); at < kPagePositions * kWords; at += kThreads) {
+    const int32_t j = at / kWords, c = at % kWords * 8;
+    const uint16_t* key = keys + j * stride + c;
+    const bool valid = first + j < length;
+    CopyAsync16(&stage.key[j][c], key, valid);
+    CopyAsync16(&stage.value[j][c], key + pages.width, valid);
+  }
+}
+
+// 16 queries as first operands, a lane's share; rows beyond `count` are zeros.
+template <int kWidth>
+__device__ void LoadQueries(const float* queries, int32_t stride, int32_t count, float scale,
+                            uint32_t (&fragments)[kWidth / 16][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, g = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int k = 0; k < kWidth / 16; ++k) {
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int row = g + r % 2 * 8, column = k * 16 + r / 2 * 8 + 2 * t;
+      const float* from = queries + static_cast<size_t>(row) * stride + column;
+      fragments[k][r] = row < count ? PackBF16(from[0] * scale, from[1] * scale) : 0;
+    }
+  }
+}
+
+// What a warp knows of its 16 queries: a lane holds two of their rows, g and g + 8.
+template <int kWidth>
+struct Sums {
+  float largest[2] = {kNothing, kNothing};
+  float sum[2] = {0, 0};
+  float values[kWidth / 8][4] = {};
+};
+
+// One page for 16 queries, of which this warp's first is row `row` of the tile.
+template <int kWidth>
+__device__ void AttendPage(const Stage<kWidth>& stage, int row, const uint32_t (&queries)[kWidth / 16][4],
+                           Sums<kWidth>& sums) {
+  constexpr int kKeyTiles = kPagePositions / 8;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, g = lane / 4, t = lane % 4;
+  float scores[kKeyTiles][4] = {};
+#pragma unroll
+  for (int n = 0; n < kKeyTiles; n += 2) {
+#pragma unroll
+    for (int k = 0; k < kWidth / 16; ++k) {
+      uint32_t keys[4];
+      LoadMatrices(keys, &stage.key[n * 8 + lane / 16 * 8 + lane % 8][k * 16 + lane / 8 % 2 * 8]);
+      MultiplyAdd(scores[n], queries[k], {keys[0], keys[1]});
+      MultiplyAdd(scores[n + 1], queries[k], {keys[2], keys[3]});
+    }
+  }
+  float shrink[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const unsigned long long mask = stage.mask[row + g + half * 8];
+    float largest = sums.largest[half];
+#pragma unroll
+    for (int n = 0; n < kKeyTiles; ++n) {
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        float& score = scores[n][2 * half + c];
+        if ((mask >> (n * 8 + 2 * t + c) & 1) == 0) score = kNothing;
+        largest = fmaxf(largest, score);
+      }
+    }
+    largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 1));
+    largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 2));
+    const float base = largest == kNothing ? 0.0f : largest;  // nothing read so far: every weight is zero
+    shrink[half] = exp2f(sums.largest[half] - base);
+    sums.largest[half] = largest;
+    float sum = 0;
+#pragma unroll
+    for (int n = 0; n < kKeyTiles; ++n) {
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        float& score = scores[n][2 * half + c];
+        score = exp2f(score - base);
+        sum += score;
+      }
+    }
+    sums.sum[half] = sums.sum[half] * shrink[half] + sum;
+  }
+#pragma unroll
+  for (int d = 0; d < kWidth / 8; ++d) {
+#pragma unroll
+    for (int r = 0; r < 4; ++r) sums.values[d][r] *= shrink[r / 2];
+  }
+#pragma unroll
+  for (int k = 0; k < kPagePositions / 16; ++k) {
+    const uint32_t weights[4] = {
+        PackBF16(scores[2 * k][0], scores[2 * k][1]), PackBF16(scores[2 * k][2], scores[2 * k][3]),
+        PackBF16(scores[2 * k + 1][0], scores[2 * k + 1][1]), PackBF16(scores[2 * k + 1][2], scores[2 * k + 1][3])};
+#pragma unroll
+    for (int d = 0; d < kWidth / 8; d += 2) {
+      uint32_t values[4];
+      LoadTransposed(values, &stage.value[k * 16 + lane / 8 % 2 * 8 + lane % 8][d * 8 + lane / 16 * 8]);
+      MultiplyAdd(sums.values[d], weights, {values[0], values[1]});
+      MultiplyAdd(sums.values[d + 1], weights, {values[2], values[3]});
+    }
+  }
+}
+
+// 16 queries' results: `output` is the first one's, of this head.
+template <int kWidth>
+__device__ void StoreOutput(Sums<kWidth>& sums, int32_t count, int32_t stride, float* output) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, g = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float sum = sums.sum[half];
+    sum += __shfl_xor_sync(kAllLanes, sum, 1);
+    sum += __shfl_xor_sync(kAllLanes, sum, 2);
+    const float inverse = sum == 0 ? 0.0f : 1.0f / sum;
+    const int row = g + half * 8;
+    if (row >= count) continue;
+    float* to = output + static_cast<size_t>(row) * stride + 2 * t;
+#pragma unroll
+    for (int d = 0; d < kWidth / 8; ++d) {
+      to[d * 8] = sums.values[d][2 * half] * inverse;
+      to[d * 8 + 1] = sums.values[d][2 * half + 1] * inverse;
+    }
+  }
+}
+
+// Block (b, h) computes tile b of the plan for head h.
+template <int kWidth>
+__global__ void __launch_bounds__(kThreads) AttendTilesKernel(AttendArgs args, PagesView pages, TilePlan* plan) {
+  WaitForPrevious();
+  __shared__ int32_t scratch[kThreads / kWarp];
+  if (static_cast<int32_t>(blockIdx.x) >= plan->tiles) return;
+  auto* stages = reinterpret_cast<Stage<kWidth>*>(DynamicShared());
+  const Tile tile = plan->list()[blockIdx.x];
+  const auto head = static_cast<int32_t>(blockIdx.y), thread = static_cast<int32_t>(threadIdx.x);
+  const int row = thread / kWarp * 16;  // this warp's first query of the tile
+  const int32_t* table = args.views[RowAt(args.rows, tile.first)].pages;
+  Cursor cursor = CursorOf(args, tile, thread);
+  const int32_t length = -BlockMin(-cursor.length, scratch);
+
+  const float scale = 1.44269504f / sqrtf(static_cast<float>(kWidth));  // to powers of two
+  const size_t at = static_cast<size_t>(tile.first + row) * pages.width + static_cast<size_t>(head) * kWidth;
+  uint32_t queries[kWidth / 16][4];
+  LoadQueries<kWidth>(args.queries + at, pages.width, tile.count - row, scale, queries);
+  Sums<kWidth> sums;
+
+  // Finds the next page that is read, and starts its copies.
+  const auto prepare = [&](int32_t from, int slot) {
+    const int32_t page = BlockMin(thread < kTileRows ? cursor.PageFrom(from) : kNoPage, scratch);
+    if (page == kNoPage) return page;
+    if (thread < kTileRows) stages[slot].mask[thread] = thread < tile.count ? cursor.Take(page) : 0;
+    LoadPage(pages, table, page, length, head, stages[slot]);
+    return page;
+  };
+  int32_t worked = 0;
+  int slot = 0;
+  int32_t page = prepare(0, slot);
+  CommitCopies();
+  while (page != kNoPage) {
+    const int32_t next = prepare(page + 1, 1 - slot);
+    CommitCopies();
+    WaitForCopies<1>();
+    __syncthreads();
+    AttendPage(stages[slot], row, queries, sums);
+    ++worked;
+    __syncthreads();  // before the slot is filled anew
+    page = next;
+    slot = 1 - slot;
+  }
+  StoreOutput(sums, tile.count - row, pages.width, args.output + at);
+  if (head != 0 || args.tallies == nullptr || thread >= tile.count) return;
+  AttentionTally& tally = args.tallies[RowAt(args.rows, tile.first + thread)];
+  tally.visible += cursor.length;
+  tally.attended += cursor.count;
+  tally.executed += static_cast<int64_t>(worked) * kPagePositions;
+}
+
+template <int kWidth>
+void LaunchTiles(Device& device, const AttendArgs& args, const AttendSpace& space) {
+  Launch(device,
+         {.grid_x = static_cast<unsigned>(TilePlan::MostTiles(args.rows.capacity)),
+          .grid_y = static_cast<unsigned>(args.heads),
+          .threads = kThreads,
+          .shared_bytes = kStages * sizeof(Stage<kWidth>)},
+         AttendTilesKernel<kWidth>, args, PagesView(args.store, args.layer), space.plan);
+}
+
+}  // namespace
+
+bool TilesTake(const KvLayout& layout, int32_t heads) {
+  const int32_t width = layout.width / heads;
+  return layout.type == ElementType::kBF16 && layout.width % 8 == 0 &&
+         (width == 32 || width == 48 || width == 64 || width == 128);
+}
+
+void AttendTiles(Device& device, const AttendArgs& args, const AttendSpace& space) {
+  switch (args.store.layout.width / args.heads) {
+    case 32:
+      return LaunchTiles<32>(device, args, space);
+    case 48:
+      return LaunchTiles<48>(device, args, space);
+    case 64:
+      return LaunchTiles<64>(device, args, space);
+    default:
+      return LaunchTiles<128>(device, args, space);
+  }
+}
+
+}  // namespace salient::cuda

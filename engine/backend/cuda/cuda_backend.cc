@@ -1,0 +1,196 @@
+#include "engine/backend/cuda/cuda_backend.h"
+
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/attention/cuda/kernels.h"
+#include "engine/attention/mass.h"
+#include "engine/backend/cuda/cuda_memory.h"
+#include "engine/depth/cuda/kernels.h"
+#include "engine/linear/cuda/packed.h"
+#include "engine/norm/cuda/kernels.h"
+#include "engine/search/cuda/kernels.h"
+
+namespace salient::cuda {
+namespace {
+
+// Rows whose split results there is room for; larger calls, of encoders, are cut.
+constexpr int32_t kPartialRows = 512;
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(std::unique_ptr<Device> device, ComputeType compute, bool host_visible)
+      : device_(std::move(device)),
+        compute_(compute),
+        host_visible_(host_visible),
+        memory_(*device_, host_visible),
+        mass_table_(memory_, kMassSteps) {
+    memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t));
+  }
+
+  std::string Name() const override {
+    return absl::StrCat("cuda ", compute_ == ComputeType::kF32 ? "fp32" : "bf16", " (", device_->Name(), ")");
+  }
+  DeviceMemory& memory() override { return memory_; }
+  bool host_addressable() const override { return false; }
+  ElementType kv_type() const override {
+    return compute_ == ComputeType::kF32 ? ElementType::kF32 : ElementType::kBF16;
+  }
+  absl::Status status() const override { return device_->status(); }
+
+  std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) override {
+    return std::make_unique<CudaLinear>(weights, compute_, memory_);
+  }
+
+  void Embed(const EmbedArgs& args) override {
+    const double* turns = args.offsets == nullptr ? nullptr : Turns(args.width / 2, 10000.0f);
+    cuda::Embed(*device_, args, turns);
+    Done();
+  }
+  void LayerNorm(const LayerNormArgs& args) override {
+    cuda::LayerNorm(*device_, args);
+    Done();
+  }
+  void GatherRows(const GatherRowsArgs& args) override {
+    cuda::GatherRows(*device_, args);
+    Done();
+  }
+  void MeanRows(const MeanRowsArgs& args) override {
+    cuda::MeanRows(*device_, args);
+    Done();
+  }
+  void Linear(const LinearArgs& args) override {
+    static_cast<const CudaLinear&>(*args.weight).Run(*device_, args);
+    Done();
+  }
+  void Rotate(const RotateArgs& args) override {
+    cuda::Rotate(*device_, args, Turns(args.head_width / 2, args.base));
+    Done();
+  }
+  void AppendKeyValue(const AppendKeyValueArgs& args) override {
+    cuda::AppendKeyValue(*device_, args);
+    Done();
+  }
+  void AppendSelection(const AppendSelectionArgs& args) override {
+    cuda::AppendSelection(*device_, args);
+    Done();
+  }
+  void Select(const SelectArgs& args) override {
+    cuda::Select(*device_, args, mass_table_.data());
+    Done();
+  }
+  void Attend(const AttendArgs& args) override {
+    const bool tiles = !args.few_a_document && args.rows.capacity >= 32 && TilesTake(args.store.layout, args.heads);
+    const AttendSpace space = SpaceFor(args, tiles);
+    if (tiles) {
+      PlanTiles(*device_, args, space);
+      AttendTiles(*device_, args, space);
+    }
+    AttendRows(*device_, args, space);
+    Done();
+  }
+  void DecideExits(const DecideExitsArgs& args) override {
+    cuda::DecideExits(*device_, args);
+    Done();
+  }
+  void ResolveExits(const ResolveExitsArgs& args) override {
+    cuda::ResolveExits(*device_, args);
+    Done();
+  }
+  void PickRows(const PickRowsArgs& args) override {
+    cuda::PickRows(*device_, args);
+    Done();
+  }
+  void CollectFills(const CollectFillsArgs& args) override {
+    cuda::CollectFills(*device_, args);
+    Done();
+  }
+  void KeepExitStates(const KeepExitStatesArgs& args) override {
+    cuda::KeepExitStates(*device_, args);
+    Done();
+  }
+  void TopProbability(const TopProbabilityArgs& args) override {
+    cuda::TopProbability(*device_, args);
+    Done();
+  }
+  void Candidates(const CandidatesArgs& args) override {
+    cuda::Candidates(*device_, args);
+    Done();
+  }
+
+  // The first run under a key is a plain one, in which whatever has to be allocated is; the second is captured.
+  void Replay(uint64_t key, const std::function<void()>& body) override {
+    if (host_visible_) return body();
+    const auto [at, first] = graphs_.try_emplace(key);
+    if (first) return body();
+    if (at->second == nullptr) {
+      device_->BeginCapture();
+      body();
+      at->second = device_->EndCapture();
+    }
+    if (at->second != nullptr) device_->Replay(*at->second);
+  }
+
+ private:
+  void Done() {
+    if (host_visible_) device_->Synchronize();
+  }
+
+  // How far one position turns each of `half` components, in turns of the circle.
+  const double* Turns(int32_t half, float base) {
+    DeviceArray<double>& made = turns_[{half, base}];
+    if (made.empty()) {
+      std::vector<double> turns(half);
+      for (int32_t c = 0; c < half; ++c) {
+        turns[c] = std::pow(static_cast<double>(base), -static_cast<double>(c) / half) / (2 * M_PI);
+      }
+      made = DeviceArray<double>(memory_, half);
+      memory_.CopyToDevice(made.data(), turns.data(), half * sizeof(double));
+    }
+    return made.data();
+  }
+
+  // An array of at least `bytes`. One that has become too small stays, because captured graphs know it.
+  std::byte* Space(std::vector<DeviceArray<std::byte>>& spaces, size_t bytes) {
+    if (spaces.empty() || spaces.back().size() < bytes) spaces.emplace_back(memory_, bytes);
+    return spaces.back().data();
+  }
+
+  AttendSpace SpaceFor(const AttendArgs& args, bool tiles) {
+    AttendSpace space;
+    space.rows = kPartialRows;
+    const int32_t width = args.store.layout.width;
+    space.partial = reinterpret_cast<float*>(Space(partial_, PartialBytes(kPartialRows, width)));
+    space.done = reinterpret_cast<int32_t*>(Space(done_, kPartialRows * sizeof(int32_t)));
+    if (!tiles) return space;
+    space.plan_rows = args.rows.capacity;
+    space.plan = reinterpret_cast<TilePlan*>(Space(plan_, PlanBytes(args.rows.capacity)));
+    return space;
+  }
+
+  const std::unique_ptr<Device> device_;
+  const ComputeType compute_;
+  const bool host_visible_;
+  CudaMemory memory_;
+  DeviceArray<uint32_t> mass_table_;
+  std::map<std::pair<int32_t, float>, DeviceArray<double>> turns_;
+  std::vector<DeviceArray<std::byte>> partial_, done_, plan_;
+  std::map<uint64_t, std::unique_ptr<Graph>> graphs_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackendOn(std::unique_ptr<Device> device, const CudaOptions& options) {
+  ComputeType compute = options.compute;
+  if (compute == ComputeType::kAuto) compute = ComputeType::kBF16;
+  if (compute == ComputeType::kInt8) {
+    return absl::InvalidArgumentError("compute is int8, which the CUDA backend does not have; use bf16 or f32");
+  }
+  return std::make_unique<CudaBackend>(std::move(device), compute, options.host_visible);
+}
+
+}  // namespace salient::cuda

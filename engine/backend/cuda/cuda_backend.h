@@ -1,0 +1,15 @@
+// The CUDA backend on a given device: what MakeCudaBackend makes of the machine's GPU, and tests of an emulated one.
+
+#pragma once
+
+#include <memory>
+
+#include "engine/backend/backend.h"
+#include "engine/backend/cuda/device.h"
+
+namespace salient::cuda {
+
+// INVALID_ARGUMENT for a compute type that there is no kernel for.
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackendOn(std::unique_ptr<Device> device, const CudaOptions& options);
+
+}  // namespace salient::cuda

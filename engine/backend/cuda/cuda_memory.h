@@ -1,0 +1,43 @@
+// A CUDA device's memory as the engine takes it: large blocks from the device, small ones from slabs.
+//
+// Windows come and go with every document, and each brings a few small arrays: cudaMalloc and cudaFree would wait for the
+// device each time. A freed block is kept and given to the next who asks for its size. Everything happens on the device's
+// one stream, so that a block may be given away while what was launched before still uses it. Not thread safe.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "engine/backend/cuda/device.h"
+#include "engine/backend/memory.h"
+
+namespace salient::cuda {
+
+class CudaMemory final : public DeviceMemory {
+ public:
+  // `pinned`: allocate host memory that the device reads and writes (CudaOptions::host_visible).
+  CudaMemory(Device& device, bool pinned) : device_(device), pinned_(pinned) {}
+  ~CudaMemory() override;
+
+  void* Allocate(size_t bytes) override;
+  void Free(void* pointer, size_t bytes) override;
+  void CopyToDevice(void* device, const void* host, size_t bytes) override;
+  void CopyToHost(void* host, const void* device, size_t bytes) override;
+  void* AllocateHost(size_t bytes) override;
+  void FreeHost(void* pointer, size_t bytes) override;
+
+ private:
+  void* FromDevice(size_t bytes);
+
+  Device& device_;
+  const bool pinned_;
+  std::map<size_t, std::vector<void*>> free_;  // by rounded size
+  std::vector<void*> slabs_;
+  std::byte* slab_ = nullptr;
+  size_t slab_left_ = 0;
+};
+
+}  // namespace salient::cuda

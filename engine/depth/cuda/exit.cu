@@ -1,0 +1,111 @@
+// Which rows leave after a layer: one block lists them in their order, by ballots.
+
+#include "engine/backend/cuda/language.h"
+#include "engine/depth/cuda/kernels.h"
+
+namespace salient::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / kWarp;
+
+// Lists the rows that `keep(row)` holds for, and their number; by all threads of a block.
+template <typename Keep>
+__device__ void ListRows(const Rows& rows, int32_t* listed, int32_t* count, const Keep& keep) {
+  __shared__ int32_t kept_of[kWarps];
+  const int size = RowCount(rows);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
+  int32_t total = 0;
+  for (int first = 0; first < size; first += kThreads) {
+    const int i = first + static_cast<int>(threadIdx.x);
+    const int32_t row = i < size ? RowAt(rows, i) : -1;
+    const bool kept = row >= 0 && keep(row);
+    const unsigned ballot = __ballot_sync(kAllLanes, kept);
+    if (lane == 0) kept_of[warp] = __popc(ballot);
+    __syncthreads();
+    int32_t before = total;
+    for (int w = 0; w < kWarps; ++w) {
+      if (w < warp) before += kept_of[w];
+      total += kept_of[w];
+    }
+    if (kept) listed[before + __popc(ballot & ((1u << lane) - 1))] = row;
+    __syncthreads();  // before the next round writes kept_of
+  }
+  if (threadIdx.x == 0) *count = total;
+}
+
+__device__ bool Leaves(const DecideExitsArgs& args, int32_t row) {
+  const ExitRule& rule = args.rules[row];
+  if (args.layer >= rule.greatest) return true;
+  if (args.layer < rule.least) return false;
+  switch (rule.kind) {
+    case ExitKind::kAt:
+      return args.layer >= rule.at;
+    case ExitKind::kSequence:
+    case ExitKind::kMultinomial:
+      return false;
+    case ExitKind::kGeometric:
+      return 1 / (1 + expf(-args.signal[row])) > rule.threshold[args.layer - 1];
+    case ExitKind::kConfidence:
+      return args.signal[row] > rule.threshold[args.layer - 1];
+  }
+  return true;
+}
+
+__global__ void __launch_bounds__(kThreads) DecideExitsKernel(DecideExitsArgs args) {
+  WaitForPrevious();
+  ListRows(args.active, args.staying, args.staying_count, [&](int32_t row) {
+    const bool leaves = Leaves(args, row);
+    if (leaves) args.exit_at[row] = args.layer;
+    return !leaves;
+  });
+}
+
+__global__ void __launch_bounds__(kThreads) PickRowsKernel(PickRowsArgs args) {
+  WaitForPrevious();
+  ListRows(args.rows, args.picked, args.count, [&](int32_t row) {
+    if (args.exit_at != nullptr) return args.exit_at[row] == args.layer;
+    const ExitRule& rule = args.rules[row];
+    return rule.kind == ExitKind::kConfidence && args.layer >= rule.least && args.layer < rule.greatest;
+  });
+}
+
+__global__ void __launch_bounds__(kThreads) ResolveExitsKernel(ResolveExitsArgs args) {
+  WaitForPrevious();
+  const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+  if (i >= RowCount(args.rows)) return;
+  const int32_t row = RowAt(args.rows, i);
+  const ExitRule& rule = args.rules[row];
+  if (rule.kind != args.kind) return;
+  const float* logits = args.logits + static_cast<size_t>(i) * args.layers;
+  int32_t best = 0;
+  for (int32_t n = 1; n < args.layers; ++n) {
+    if (logits[n] > logits[best]) best = n;
+  }
+  ExitRule& resolved = args.resolved[row];
+  const int32_t at = max(rule.least, min(best + 1, rule.greatest));
+  if (&resolved != &rule) {
+    resolved.least = rule.least;
+    resolved.greatest = rule.greatest;
+    for (int n = 0; n < kMaxLayers; ++n) resolved.threshold[n] = rule.threshold[n];
+  }
+  resolved.kind = ExitKind::kAt;
+  resolved.at = at;
+}
+
+}  // namespace
+
+void DecideExits(Device& device, const DecideExitsArgs& args) {
+  Launch(device, {.threads = kThreads}, DecideExitsKernel, args);
+}
+
+void PickRows(Device& device, const PickRowsArgs& args) {
+  Launch(device, {.threads = kThreads}, PickRowsKernel, args);
+}
+
+void ResolveExits(Device& device, const ResolveExitsArgs& args) {
+  const auto blocks = static_cast<unsigned>(CeilDiv(args.rows.capacity, kThreads));
+  Launch(device, {.grid_x = blocks, .threads = kThreads}, ResolveExitsKernel, args);
+}
+
+}  // namespace salient::cuda

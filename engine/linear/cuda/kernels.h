@@ -1,0 +1,29 @@
+// Linear layers on a CUDA device; contract in engine/linear/linear.h. All pointers are the device's.
+
+#pragma once
+
+#include "engine/backend/cuda/language.h"
+#include "engine/linear/linear.h"
+
+namespace salient::cuda {
+
+// fp32: weight[k][n], one thread an output.
+struct WeightsF32 {
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  int32_t inputs = 0, outputs = 0;
+};
+void LinearF32(Device& device, const WeightsF32& weights, const LinearArgs& args);
+
+// bf16 for tensor cores, in the order in which lanes read it: for outputs 8 n .. and inputs 32 k .., lane l has the 16
+// bytes at [n][k][l]: second operands (tensor_core.h) of inputs 32 k .. + 15, then of + 16 .. + 31. Padded with zeros.
+inline constexpr int kFragmentOutputs = 8;
+inline constexpr int kFragmentInputs = 32;
+struct WeightsBF16 {
+  const uint4* fragments = nullptr;
+  const float* bias = nullptr;  // [outputs, padded]
+  int32_t inputs = 0, outputs = 0;
+};
+void LinearBF16(Device& device, const WeightsBF16& weights, const LinearArgs& args);
+
+}  // namespace salient::cuda

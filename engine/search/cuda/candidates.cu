@@ -1,0 +1,146 @@
+// The best next tokens of a row of logits: one block a row.
+//
+// Thread t owns the tokens t, t + 256, ... and remembers its best allowed one that is not taken yet. A round takes the
+// best of all threads' (larger logit, then lower token) and only its owner looks through its own tokens again. The sum of
+// exponentials is taken in an order that the vocabulary alone fixes.
+
+#include "engine/backend/cuda/language.h"
+#include "engine/search/cuda/kernels.h"
+
+namespace salient::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / kWarp;
+constexpr int kNoToken = 0x7fffffff;
+
+// A token and its logit, in the order in which candidates are taken: a larger logit first, then a lower token.
+struct Best {
+  float logit;
+  int32_t token;
+};
+
+// Comes after every token.
+__device__ Best NoBest() { return {-INFINITY, kNoToken}; }
+
+__device__ bool Before(const Best& a, const Best& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+}
+
+__device__ Best WarpBest(Best best) {
+  for (int step = kWarp / 2; step > 0; step /= 2) {
+    const Best other = {__shfl_xor_sync(kAllLanes, best.logit, step), __shfl_xor_sync(kAllLanes, best.token, step)};
+    if (Before(other, best)) best = other;
+  }
+  return best;
+}
+
+// Every thread gets the block's best. `scratch` [kWarps] may be used again after the next barrier.
+__device__ Best BlockBest(Best best, Best* scratch) {
+  best = WarpBest(best);
+  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = best;
+  __syncthreads();
+  best = scratch[0];
+  for (int warp = 1; warp < kWarps; ++warp) {
+    if (Before(scratch[warp], best)) best = scratch[warp];
+  }
+  __syncthreads();
+  return best;
+}
+
+__device__ float BlockSum(float value, float* scratch) {
+  value = WarpSum(value);
+  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  float sum = scratch[0];
+  for (int warp = 1; warp < kWarps; ++warp) sum += scratch[warp];
+  __syncthreads();
+  return sum;
+}
+
+// IsAllowed of engine/search/constraint.h.
+__device__ bool Allowed(const TokenConstraint& constraint, const SpecialTokens& special, int32_t token) {
+  if (constraint.forced >= 0) return token == constraint.forced;
+  if (token == special.pad || token == special.unknown || token == special.begin) return false;
+  if (token == special.separator) return constraint.allow_separator;
+  if (token == special.end) return constraint.allow_end;
+  return true;
+}
+
+// The best of this thread's allowed tokens after `taken` in the order of Best.
+__device__ Best OwnBest(const CandidatesArgs& args, const float* logits, const TokenConstraint& constraint,
+                        const Best& taken) {
+  Best best = NoBest();
+  for (int32_t token = static_cast<int32_t>(threadIdx.x); token < args.vocabulary; token += kThreads) {
+    const Best one = {logits[token], token};
+    if (Before(one, best) && Before(taken, one) && Allowed(constraint, args.special, token)) best = one;
+  }
+  return best;
+}
+
+// What the exponentials are taken relative to, and their sum. Every thread gets both.
+struct Softmax {
+  float largest, sum;
+};
+
+__device__ Softmax BlockSoftmax(const float* logits, int32_t vocabulary, Best* best_scratch, float* scratch) {
+  Best best = NoBest();
+  for (int32_t token = static_cast<int32_t>(threadIdx.x); token < vocabulary; token += kThreads) {
+    const Best one = {logits[token], token};
+    if (Before(one, best)) best = one;
+  }
+  const float largest = BlockBest(best, best_scratch).logit;
+  float sum = 0;
+  for (int32_t token = static_cast<int32_t>(threadIdx.x); token < vocabulary; token += kThreads) {
+    sum += expf(logits[token] - largest);
+  }
+  return {largest, BlockSum(sum, scratch)};
+}
+
+__global__ void __launch_bounds__(kThreads) CandidatesKernel(CandidatesArgs args) {
+  WaitForPrevious();
+  __shared__ Best best_scratch[kWarps];
+  __shared__ float scratch[kWarps];
+  const int i = static_cast<int>(blockIdx.x);
+  if (i >= RowCount(args.rows)) return;
+  const int row = RowAt(args.rows, i);
+  const float* logits = args.logits + static_cast<size_t>(i) * args.vocabulary;
+  const TokenConstraint constraint = args.constraints[row];
+  const Softmax softmax = BlockSoftmax(logits, args.vocabulary, best_scratch, scratch);
+  const float total = softmax.largest + logf(softmax.sum);
+
+  Best own = OwnBest(args, logits, constraint, {INFINITY, -1});
+  for (int32_t k = 0; k < args.width; ++k) {
+    const Best best = BlockBest(own, best_scratch);
+    const bool none = best.token == kNoToken;
+    if (threadIdx.x == 0) {
+      args.candidates[static_cast<size_t>(row) * args.width + k] =
+          none ? Candidate{-1, -INFINITY} : Candidate{best.token, best.logit - total};
+    }
+    if (!none && best.token % kThreads == static_cast<int>(threadIdx.x)) own = OwnBest(args, logits, constraint, best);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) TopProbabilityKernel(TopProbabilityArgs args) {
+  WaitForPrevious();
+  __shared__ Best best_scratch[kWarps];
+  __shared__ float scratch[kWarps];
+  const int i = static_cast<int>(blockIdx.x);
+  if (i >= RowCount(args.rows)) return;
+  const float* logits = args.logits + static_cast<size_t>(i) * args.vocabulary;
+  const Softmax softmax = BlockSoftmax(logits, args.vocabulary, best_scratch, scratch);
+  if (threadIdx.x == 0) args.probability[RowAt(args.rows, i)] = 1.0f / softmax.sum;
+}
+
+}  // namespace
+
+void Candidates(Device& device, const CandidatesArgs& args) {
+  Launch(device, {.grid_x = static_cast<unsigned>(args.rows.capacity), .threads = kThreads}, CandidatesKernel, args);
+}
+
+void TopProbability(Device& device, const TopProbabilityArgs& args) {
+  Launch(device, {.grid_x = static_cast<unsigned>(args.rows.capacity), .threads = kThreads}, TopProbabilityKernel,
+         args);
+}
+
+}  // namespace salient::cuda

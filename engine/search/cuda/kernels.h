@@ -1,0 +1,13 @@
+// From logits to next tokens on a CUDA device; contracts in engine/search/candidates.h. All pointers are the device's.
+
+#pragma once
+
+#include "engine/backend/cuda/device.h"
+#include "engine/search/candidates.h"
+
+namespace salient::cuda {
+
+void Candidates(Device& device, const CandidatesArgs& args);
+void TopProbability(Device& device, const TopProbabilityArgs& args);
+
+}  // namespace salient::cuda

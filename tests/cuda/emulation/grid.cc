@@ -1,0 +1,182 @@
+#include "tests/cuda/emulation/grid.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+#include "tests/cuda/emulation/fiber.h"
+
+namespace salient::emulation {
+
+ThreadIndices g_indices;
+
+namespace {
+
+constexpr size_t kStackBytes = 256 << 10;
+constexpr unsigned kMostThreads = 1024;
+constexpr unsigned char kPoison = 0xa5;  // what shared memory holds before a block writes it
+
+[[noreturn]] void Forbidden(const char* what) {
+  std::fprintf(stderr, "emulated kernel, block (%u, %u), thread %u: %s\n", g_indices.block.x, g_indices.block.y,
+               g_indices.thread.x, what);
+  std::abort();
+}
+
+struct Warp {
+  int lanes = 0, arrived = 0;
+  unsigned generation = 0;
+  const char* operation = nullptr;
+  Exchanged exchanged[2];  // operations take turns: a lane may enter the next while others still read this one
+};
+
+class Grid {
+ public:
+  void Seed(uint64_t seed) { random_ = seed * 2 + 1; }
+
+  void Run(const GridShape& shape, const std::function<void()>& thread) {
+    if (shape.threads == 0 || shape.threads % kWarpLanes != 0 || shape.threads > kMostThreads) {
+      Forbidden("a block's threads must be a multiple of 32, at most 1024");
+    }
+    while (fibers_.size() < shape.threads) fibers_.push_back(std::make_unique<Fiber>(kStackBytes));
+    thread_ = &thread;
+    g_indices.block_size = {shape.threads, 1, 1};
+    g_indices.grid_size = shape.grid;
+    std::vector<unsigned> blocks(shape.grid.x * shape.grid.y);
+    std::iota(blocks.begin(), blocks.end(), 0);
+    for (size_t i = blocks.size(); i > 1; --i) std::swap(blocks[i - 1], blocks[Random(i)]);
+    for (const unsigned block : blocks) {
+      g_indices.block = {block % shape.grid.x, block / shape.grid.x, 0};
+      RunBlock(shape);
+    }
+  }
+
+  unsigned char* shared() { return shared_.data(); }
+
+  void Barrier() {
+    if (++at_barrier_ == alive_) {
+      Release();
+      return;
+    }
+    waiting_.push_back(current_);
+    Yield();
+  }
+
+  const Exchanged& Exchange(const char* operation, unsigned mask, const void* value, size_t bytes) {
+    if (mask != 0xffffffffu) Forbidden("a warp-wide operation without all lanes in its mask");
+    const unsigned index = current_ / kWarpLanes;
+    Warp& warp = warps_[index];
+    Exchanged& exchanged = warp.exchanged[warp.generation % 2];
+    std::memcpy(exchanged.bytes[current_ % kWarpLanes], value, bytes);
+    if (warp.arrived == 0) warp.operation = operation;
+    if (std::strcmp(warp.operation, operation) != 0) Forbidden("lanes of a warp in different warp-wide operations");
+    if (++warp.arrived < kWarpLanes) {
+      if (warp.lanes < kWarpLanes) Forbidden("a warp-wide operation after lanes of the warp have ended");
+      Yield();
+      return exchanged;
+    }
+    warp.arrived = 0;
+    ++warp.generation;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      const unsigned other = index * kWarpLanes + lane;
+      if (other != current_) ready_.push_back(other);
+    }
+    return exchanged;
+  }
+
+  [[noreturn]] void End() {
+    --alive_;
+    --warps_[current_ / kWarpLanes].lanes;
+    if (warps_[current_ / kWarpLanes].arrived > 0) Forbidden("a thread ended while its warp waits for it");
+    if (at_barrier_ > 0) Forbidden("a thread ended while others wait for it at a barrier");
+    Yield();
+    std::abort();  // an ended thread is never made ready
+  }
+
+  void CallThread() { (*thread_)(); }
+
+ private:
+  static void Entry();
+
+  void RunBlock(const GridShape& shape) {
+    shared_.assign(shape.shared_bytes, kPoison);
+    alive_ = shape.threads;
+    at_barrier_ = 0;
+    waiting_.clear();
+    warps_.resize(shape.threads / kWarpLanes);
+    for (Warp& warp : warps_) {
+      warp.lanes = kWarpLanes;
+      warp.arrived = 0;
+    }
+    ready_.resize(shape.threads);
+    std::iota(ready_.begin(), ready_.end(), 0);
+    for (unsigned i = 0; i < shape.threads; ++i) fibers_[i]->Start(Entry);
+    while (!ready_.empty()) {
+      std::swap(ready_[Random(ready_.size())], ready_.back());
+      current_ = ready_.back();
+      ready_.pop_back();
+      g_indices.thread = {current_, 0, 0};
+      Fiber::Switch(host_, *fibers_[current_]);
+    }
+    if (alive_ > 0) Forbidden("threads wait for others that never come");
+  }
+
+  void Yield() { Fiber::Switch(*fibers_[current_], host_); }
+
+  void Release() {
+    ready_.insert(ready_.end(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+    at_barrier_ = 0;
+  }
+
+  size_t Random(size_t below) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    return (random_ >> 33) % below;
+  }
+
+  uint64_t random_ = 1;
+  const std::function<void()>* thread_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  Fiber host_;
+  std::vector<unsigned> ready_, waiting_;
+  std::vector<Warp> warps_;
+  std::vector<unsigned char> shared_;
+  unsigned current_ = 0, alive_ = 0, at_barrier_ = 0;
+};
+
+Grid& TheGrid() {
+  static Grid grid;
+  return grid;
+}
+
+void Grid::Entry() {
+  TheGrid().CallThread();
+  TheGrid().End();
+}
+
+std::mutex g_mutex;
+
+}  // namespace
+
+void SeedOrder(uint64_t seed) {
+  std::lock_guard lock(g_mutex);
+  TheGrid().Seed(seed);
+}
+
+void RunGrid(const GridShape& shape, const std::function<void()>& thread) {
+  std::lock_guard lock(g_mutex);
+  TheGrid().Run(shape, thread);
+}
+
+unsigned char* SharedMemory() { return TheGrid().shared(); }
+void BlockBarrier() { TheGrid().Barrier(); }
+
+const Exchanged& WarpExchange(const char* operation, unsigned mask, const void* value, size_t bytes) {
+  return TheGrid().Exchange(operation, mask, value, bytes);
+}
+
+}  // namespace salient::emulation

@@ -1,0 +1,51 @@
+// Runs a grid of thread blocks on the host: block after block, every thread of a block a fiber.
+//
+// A thread runs until it waits for others, at a barrier or in a warp-wide operation, or ends; which one goes on then is
+// drawn at random. So what a kernel leaves to chance happens in another order at every launch, and a barrier that is
+// missing shows as a wrong result. What CUDA forbids ends the process with the reason: threads of a warp in different
+// operations, threads that end while others wait for them, barriers that some never reach.
+//
+// One grid runs at a time; a second host thread waits.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace salient::emulation {
+
+struct Index3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+struct GridShape {
+  Index3 grid{1, 1, 1};
+  unsigned threads = 0;  // of a block, a multiple of the warp
+  size_t shared_bytes = 0;
+};
+
+inline constexpr int kWarpLanes = 32;
+
+// Seeds the order of threads and blocks from here on.
+void SeedOrder(uint64_t seed);
+
+void RunGrid(const GridShape& shape, const std::function<void()>& thread);
+
+// For threads of a running grid.
+struct ThreadIndices {
+  Index3 thread, block, block_size, grid_size;
+};
+extern ThreadIndices g_indices;  // of the thread that runs
+unsigned char* SharedMemory();
+void BlockBarrier();
+
+// What each lane of the warp contributes, `bytes` of it, to an operation of all of them; valid until the lane's next
+// operation but one. `operation` names it, so that lanes in different ones are found out.
+constexpr size_t kMostExchanged = 32;
+struct Exchanged {
+  alignas(16) unsigned char bytes[kWarpLanes][kMostExchanged];
+};
+const Exchanged& WarpExchange(const char* operation, unsigned mask, const void* value, size_t bytes);
+
+}  // namespace salient::emulation
