@@ -1,197 +1,137 @@
-"""Translation quality against cost, over several settings, with the engine as the decoder.
+"""Measures a model: quality against cost on held-out documents, with the engine as the decoder.
 
-    python -m salient.evaluate --bin build/release/bin --model models/en-de --data dev.en-de.tsv
-    python -m salient.evaluate --bin build/release/bin --server localhost:50051 --data dev.en-de.tsv \
+    training/evaluate --bin build/release/bin --model models/en-de --data DATA --out docs --work build/evaluation
+    training/evaluate --bin build/release/bin --model models/en-de --data DATA --out /tmp/look --quick
+    training/evaluate --bin build/release/bin --model models/en-de --data dev.tsv \
         --setting 'sparse=--selection learned' --setting 'early=--selection learned --exit geometric:0.4'
 
-Reads documents as `salient.data` does, one segment a line, has `salient translate` translate them, and prints a table
-in Markdown: BLEU and chrF over segments, document BLEU (a document's segments joined), the mean attention cost ratio of
-the documents, the mean exit over tokens, tokens a second. With --by-source each source has its rows too. The signatures
-that make the scores comparable are printed below.
+DATA is a folder with dev*.tsv and eval/*.tsv (a segment a line: `source|document`, source, reference, tab-separated), or
+one such file. A folder gives the whole report: OUT/quality.md with its tables, OUT/figures/*.svg, and
+OUT/operating_points.json, which belongs into the model's folder. A file, or --setting, gives one table on standard output.
+
+Everything translated is kept in WORK, so that a run that is interrupted goes on where it stopped. --quick takes samples and
+some minutes on two cores; without it, count on about an hour. Needs sacrebleu and matplotlib (training/requirements.txt),
+and salient and salient-server in BIN (see the README).
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
+import os
 import shlex
-import subprocess
 import sys
-import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
+from typing import Callable
 
-from .data import read_documents
+from .evaluation import cost, inside, report, sections
+from .evaluation.engine import Engine, Result, say
+from .evaluation.run import Run, Section
+from .evaluation.score import Scorer
+from .evaluation.settings import Setting
+from .evaluation.tables import percent, table
 
-SETTINGS = {
-    "dense": "--selection dense --exit full",
-    "sparse": "--selection learned --exit full",
-    "sparse, window": "--selection window:20 --exit full",
-    "sparse, sequence exit": "--selection learned --exit sequence",
-    "sparse, multinomial exit": "--selection learned --exit multinomial",
-    "sparse, geometric exit": "--selection learned --exit geometric:0.5",
-    "sparse, confidence exit": "--selection learned --exit confidence:0.9",
+SETTINGS = [Setting(), Setting("learned"), Setting("window:20"), Setting("learned", "sequence"),
+            Setting("learned", "multinomial"), Setting("learned", "geometric:0.5"), Setting("learned", "confidence:0.9")]
+
+SECTIONS: dict[str, Callable[[Run], Section]] = {
+    "sources": sections.by_source,
+    "selection": sections.selection,
+    "depth": sections.depth_section,
+    "exits": sections.exits,
+    "points": sections.points,
+    "sets": sections.test_sets,
+    "counts": inside.segment_counts,
+    "similarity": inside.likeness,
+    "oracles": inside.oracles,
 }
 
 
-@dataclass
-class Document:
-    source: str  # which corpus it is from
-    lines: list[str]
-    references: list[str]
+def row(setting: str, source: str, result: Result, timed: bool) -> list[str]:
+    scores = Scorer(result.documents).scores(result)
+    return [setting, source, str(len(result.translated)), str(sum(len(d.lines) for d in result.documents)),
+            f"{scores.bleu:.1f}", f"{scores.chrf:.1f}", f"{scores.document_bleu:.1f}", percent(cost.attention_cost(result)),
+            f"{cost.mean_exit(result):.2f}", f"{cost.tokens_per_second(result):.0f}" if timed else ""]
 
 
-@dataclass
-class Translated:
-    document: Document
-    lines: list[str]
-    report: dict  # the fields of CostReport
+def settings_table(run: Run, settings: dict[str, str], split_sources: bool) -> str:
+    rows = [["setting", "source", "documents", "segments", "BLEU", "chrF", "document BLEU", "attention cost", "mean exit",
+             "tokens/s"]]
+    for name in run.paths if "dev" not in run.paths else ["dev"]:
+        test_set = run.read(name, run.sizes.dev_segments)
+        for setting, flags in settings.items():
+            result = run.engine.translate(test_set, flags)
+            rows.append(row(setting, "all", result, True))
+            for source in sorted({d.source for d in result.documents}) if split_sources else []:
+                part = [i for i, d in enumerate(result.documents) if d.source == source]
+                rows.append(row(setting, source, result.part(part), False))
+    return table(rows, text_columns=2)
 
 
-@dataclass
-class Scores:
-    bleu: float
-    chrf: float
-    document_bleu: float
-    signatures: list[str]
+def write_report(run: Run, o: argparse.Namespace, command: str) -> None:
+    wanted = dict(SECTIONS if not o.only else {name: SECTIONS[name] for name in o.only})
+    for folder, title in ((o.ffn, "Feed-forward configurations"), (o.ablations, "Ablations of selection")):
+        if folder is not None:
+            wanted[title] = lambda r, f=folder, t=title: inside.compare(r, f, t)
+    done, started = [], time.monotonic()
+    for number, (name, make) in enumerate(wanted.items(), 1):
+        say(f"section {number} of {len(wanted)}: {name}")
+        done.append(make(run))
+        (run.out / "quality.md").write_text(report.page(run, command, done), encoding="utf-8")
+    say(f"{run.out / 'quality.md'} is complete, after {time.monotonic() - started:.0f} s")
 
 
-def load_documents(path: Path, sources: list[str], limit: int) -> list[Document]:
-    found: list[Document] = []
-    for name, segments in read_documents(path):
-        source = name.split("|")[0] if "|" in name else path.name.split(".")[0]
-        if not sources or source in sources:
-            found.append(Document(source, [s for s, _ in segments], [t for _, t in segments]))
-    if not found:
-        raise ValueError(f"{path}: no documents of {', '.join(sources) or 'any source'}")
-    return found[:limit] if limit else found
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(prog="training/evaluate", description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--bin", type=Path, required=True, help="folder of the salient and salient-server programs")
+    p.add_argument("--model", type=Path, required=True, help="model folder; a server is started for it and stopped again")
+    p.add_argument("--data", type=Path, required=True, help="folder of test sets, or one TSV file")
+    p.add_argument("--out", type=Path, help="where the report goes; needed with a folder of data")
+    p.add_argument("--work", type=Path, help="where translations are kept; OUT/work when left out, and for a file "
+                   "build/evaluation")
+    p.add_argument("--quick", action="store_true", help="samples of the sets, fewer settings")
+    p.add_argument("--only", nargs="+", choices=list(SECTIONS), help="these sections alone")
+    p.add_argument("--ffn", type=Path, metavar="DIR", help="also a table of the exported models in this folder")
+    p.add_argument("--ablations", type=Path, metavar="DIR", help="the same for ablations of selection")
+    p.add_argument("--setting", action="append", default=[], metavar="NAME=FLAGS",
+                   help="flags of `salient translate`; several when repeated")
+    p.add_argument("--by-source", action="store_true", help="with a file or --setting: a row a source too")
+    p.add_argument("--parallel", type=int, default=32, help="documents sent at once (default: 32)")
+    p.add_argument("--threads", type=int, default=0, help="of the PyTorch model; 0: as PyTorch likes")
+    return p
 
 
-def read_translation(path: Path, document: Document) -> list[str]:
-    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    if len(lines) != len(document.lines):
-        raise ValueError(f"{path}: {len(lines)} lines for {len(document.lines)} segments; segments were lost")
-    return lines
+def evaluate(o: argparse.Namespace, command: str) -> None:
+    whole = o.data.is_dir() and not o.setting
+    if whole and o.out is None:
+        raise ValueError("--out is needed: the folder that the report goes to")
+    work = o.work or (o.out / "work" if o.out else Path("build/evaluation"))
+    if o.threads:
+        import torch
+
+        torch.set_num_threads(o.threads)
+    with Engine(o.bin, o.model, work, o.parallel) as engine:
+        run = Run(engine, o.model, o.data, o.out or work, o.quick)
+        run.out.mkdir(parents=True, exist_ok=True)
+        if whole:
+            return write_report(run, o, command)
+        usual = [s for s in SETTINGS if run.config.selection is not None or s.selection != "learned"]
+        print(settings_table(run, dict(s.split("=", 1) for s in o.setting) or {s.name: s.flags for s in usual},
+                             o.by_source))
 
 
-def translate(program: Path, server: str, flags: str, documents: list[Document], folder: Path) -> list[Translated]:
-    """One call of `salient translate` for all documents; reports come in the order of the command line."""
-    folder.mkdir(parents=True)
-    sources = [folder / f"{index:05d}.txt" for index in range(len(documents))]
-    for path, document in zip(sources, documents):
-        path.write_text("\n".join(document.lines) + "\n", encoding="utf-8")
-    out = folder / "translated"
-    command = [str(program), "translate", *map(str, sources), "--server", server, "--lines", "--quiet", "--report",
-               "json", "--out", f"{out}/", *shlex.split(flags)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)
-    reports = [json.loads(line) for line in done.stdout.splitlines()]
-    failed = [r for r in reports if "error" in r]
-    if done.returncode or failed or len(reports) != len(documents):
-        reason = failed[0]["error"]["message"] if failed else f"exit status {done.returncode}, {len(reports)} reports"
-        raise RuntimeError(f"{' '.join(command[:2])} {flags}: {reason}")
-    return [Translated(document, read_translation(out / path.name, document), report)
-            for path, document, report in zip(sources, documents, reports)]
-
-
-def score(translated: list[Translated]) -> Scores:
-    from sacrebleu.metrics import BLEU, CHRF
-
-    hypotheses = [line for t in translated for line in t.lines]
-    references = [line for t in translated for line in t.document.references]
-    bleu, chrf, whole = BLEU(), CHRF(), BLEU()
-    return Scores(
-        bleu.corpus_score(hypotheses, [references]).score, chrf.corpus_score(hypotheses, [references]).score,
-        whole.corpus_score([" ".join(t.lines) for t in translated],
-                           [[" ".join(t.document.references) for t in translated]]).score,
-        [f"BLEU|{bleu.get_signature()}", f"chrF|{chrf.get_signature()}",
-         f"document BLEU|{whole.get_signature()}|one line a document"])
-
-
-def mean_attention_cost(translated: list[Translated]) -> float:
-    return sum(t.report["attention_cost_ratio"] for t in translated) / len(translated)
-
-
-def mean_exit(translated: list[Translated]) -> float:
-    """Over tokens, so that a long document counts for as much as its length."""
-    counts = [count for t in translated for count in enumerate(t.report["exit_histogram"], 1)]
-    tokens = sum(int(count) for _, count in counts)
-    return sum(layer * int(count) for layer, count in counts) / max(1, tokens)
-
-
-COLUMNS = ("setting", "source", "documents", "segments", "BLEU", "chrF", "document BLEU", "attention cost",
-           "mean exit", "tokens/s")
-
-
-def row(setting: str, source: str, translated: list[Translated], scores: Scores, seconds: float | None) -> list[str]:
-    tokens = sum(int(t.report["target_tokens"]) for t in translated)
-    return [setting, source, str(len(translated)), str(sum(len(t.lines) for t in translated)), f"{scores.bleu:.1f}",
-            f"{scores.chrf:.1f}", f"{scores.document_bleu:.1f}", f"{100 * mean_attention_cost(translated):.1f} %",
-            f"{mean_exit(translated):.2f}", f"{tokens / seconds:.0f}" if seconds else ""]
-
-
-def table(rows: list[list[str]]) -> str:
-    """Markdown, padded so that it reads in a terminal too."""
-    widths = [max(len(r[c]) for r in [list(COLUMNS), *rows]) for c in range(len(COLUMNS))]
-    aligned = [[cell.ljust(w) if c < 2 else cell.rjust(w) for c, (cell, w) in enumerate(zip(r, widths))]
-               for r in [list(COLUMNS), *rows]]
-    rule = ["-" * w if c < 2 else "-" * (w - 1) + ":" for c, w in enumerate(widths)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [aligned[0], rule, *aligned[1:]])
-
-
-@contextlib.contextmanager
-def running_server(program: Path, model: Path, folder: Path) -> Iterator[str]:
-    """A server of our own on a free port, stopped afterwards."""
-    ready = folder / "ready"
-    process = subprocess.Popen([str(program), "--model", str(model), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
-                                "--ready-file", str(ready)], stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 60
-        while not ready.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{program} did not start; run it by hand to see why")
-            time.sleep(0.1)
-        yield json.loads(ready.read_text())["grpc"]
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def evaluate(o: argparse.Namespace, server: str, work: Path) -> None:
-    documents = load_documents(o.data, o.sources, o.documents)
-    rows, scores, settings = [], None, dict(s.split("=", 1) for s in o.setting) or SETTINGS
-    for number, (name, flags) in enumerate(settings.items()):
-        print(f"{name}: translating {len(documents)} documents with {flags}", file=sys.stderr)
-        started = time.monotonic()
-        translated = translate(o.bin / "salient", server, flags, documents, work / str(number))
-        seconds = time.monotonic() - started
-        scores = score(translated)
-        rows.append(row(name, "all", translated, scores, seconds))
-        for source in sorted({d.source for d in documents}) if o.by_source else []:
-            part = [t for t in translated if t.document.source == source]
-            rows.append(row(name, source, part, score(part), None))
-    print(table(rows))
-    print("\n" + "\n".join(scores.signatures if scores else []))
+def shown(arguments: list[str]) -> str:
+    """The command without this machine's folders."""
+    return shlex.join(["training/evaluate", *(os.path.basename(a.rstrip("/")) if os.path.isabs(a) else a
+                                              for a in arguments)])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=Path, required=True, help="folder of the salient and salient-server programs")
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--model", type=Path, help="model folder; a server is started for it and stopped again")
-    where.add_argument("--server", help="HOST:PORT of a running server")
-    parser.add_argument("--data", type=Path, required=True, help="TSV of documents, .xz or plain")
-    parser.add_argument("--sources", nargs="*", default=[], help="keep these sources only; all when left out")
-    parser.add_argument("--documents", type=int, default=0, help="only the first so many; 0 for all")
-    parser.add_argument("--setting", action="append", default=[], metavar="NAME=FLAGS",
-                        help="flags of `salient translate`; several when repeated; a standard set when left out")
-    parser.add_argument("--by-source", action="store_true")
-    o = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        server = o.server or stack.enter_context(running_server(o.bin / "salient-server", o.model, Path(folder)))
-        evaluate(o, server, Path(folder) / "work")
+    try:
+        evaluate(parser().parse_args(), shown(sys.argv[1:]))
+    except (ValueError, RuntimeError, OSError) as error:
+        sys.exit(f"training/evaluate: {error}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+"""The sections that look into the PyTorch model, and those that compare several models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from . import cost, figures, segments, similarity, variants
+from .engine import Engine
+from .run import Run, Section
+from .settings import Setting
+from .tables import percent, table
+from .tokens import Tokenizer, windows
+
+
+def oracles(run: Run) -> Section:
+    from .teacher_forcing import curves
+
+    rows = [["rule", "mean exit", "nats a token", "tokens right"]]
+    for name, points in curves(run.forced).items():
+        rows += [[name, f"{p.mean_exit:.2f}", f"{p.nll:.3f}", percent(p.accuracy)] for p in points]
+    return Section("Oracles", "References read by the PyTorch model, dense attention; rows follow the layer, the oracle's "
+                   f"penalty a layer, or the threshold.\n\n{table(rows)}")
+
+
+def likeness(run: Run) -> Section:
+    model, found = run.inside
+    names, blocks = similarity.module_names(model), similarity.representations(model, found)
+    both = [(n, similarity.similarities(b)) for n, b in zip(names, blocks)]
+    path = figures.similarity(*both, run.figure("cka"))
+    return Section("Similarity of the layers", "Linear CKA of the states after every block, a row a segment (the mean of its "
+                   f"tokens), {sum(w.segments for w in found)} segments.\n\n{run.link(path, 'Linear CKA')}")
+
+
+def segment_counts(run: Run) -> Section:
+    model, found = run.inside
+    tokens, whole = run.config.tokens, [w for w in found if w.segments > 1]
+    outputs = segments.decode_freely(model, [w.source[0].tolist() for w in whole])
+    equal = sum(segments.closed_segments(o, tokens.separator, tokens.eos) == w.segments for o, w in zip(outputs, whole))
+    return Section("Segment counts", "Greedy decoding by the PyTorch model, dense attention, nothing forbidden: "
+                   f"{equal} of {len(whole)} windows of several segments ({percent(equal / max(1, len(whole)))}) have as many "
+                   "segments as their source. The engine's decoder closes exactly as many as it is given: 100 %.")
+
+
+def compare(run: Run, folder: Path, title: str) -> Section:
+    """One row a model of the folder; losses on the same development windows, BLEU on the same documents."""
+    from ..export import load_model
+    from .teacher_forcing import fixed_exits, force
+
+    part = run.read("dev", run.sizes.inside_segments)
+    rows = [["model", "FFN: encoder / decoder", "parameters", "dev nats a token", "in training", "BLEU, dense",
+             "tokens/s", "BLEU, learned", "attention cost", "k: encoder", "decoder", "cross"]]
+    for variant in variants.find_variants(folder):
+        model, config = load_model(variant.folder)
+        loss = fixed_exits([force(model, w) for w in windows(part.documents, Tokenizer(variant.folder), config.window)])[-1]
+        row = [variant.name, variants.ffn_text(config), f"{variant.parameters / 1e6:.1f} M", f"{loss.nll:.3f}",
+               f"{variant.logged_nll:.3f}" if variant.logged_nll is not None else ""]
+        with Engine(run.engine.programs, variant.folder, run.engine.work) as engine:
+            dense = engine.translate(run.dev, Setting())
+            row += [f"{run.scorer.bleu(dense):.1f}", f"{cost.tokens_per_second(dense):.0f}"]
+            learned = engine.translate(run.dev, Setting("learned")) if config.selection is not None else None
+        row += [""] * 5 if learned is None else [
+            f"{run.scorer.bleu(learned):.1f}", percent(cost.attention_cost(learned)),
+            *[percent(cost.keys_ratio(learned, m)) for m in cost.MODULES]]
+        rows.append(row)
+    return Section(title, table(rows, text_columns=2))

@@ -1,0 +1,97 @@
+"""What the sections of a report share: the engine, the sets, the sizes of a quick or a full run, where things go."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..config import ModelConfig
+from . import sets
+from .engine import Engine
+from .score import Scorer
+from .sets import TestSet
+from .settings import Setting
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything is translated; 0 is all."""
+
+    dev_segments: int = 0
+    test_segments: int = 0
+    long_documents: int = 0
+    traced_segments: int = 1200
+    inside_segments: int = 1500  # for the PyTorch model
+    alone_documents: int = 12  # for times
+    takes: int = 3
+
+
+QUICK = Sizes(1800, 250, 6, 400, 300, 5, 1)
+
+
+@dataclass
+class Section:
+    title: str
+    body: str
+
+
+class Run:
+    def __init__(self, engine: Engine, model: Path, data: Path, out: Path, quick: bool):
+        self.engine, self.model, self.out, self.quick = engine, model, out, quick
+        self.sizes = QUICK if quick else Sizes()
+        self.config = ModelConfig.load(model)
+        self.paths = sets.find_sets(data) if data.is_dir() else {sets.set_name(data): data}
+        self.signatures: list[str] = []
+
+    @property
+    def heads(self) -> list[str]:
+        return self.config.exits.heads if self.config.exits is not None else []
+
+    @property
+    def layers(self) -> int:
+        return self.config.decoder.layers
+
+    @property
+    def sparse(self) -> str:
+        """The selection that the model is meant to be used with."""
+        return "learned" if self.config.selection is not None else "dense"
+
+    @property
+    def usual(self) -> Setting:
+        return Setting(self.sparse, "geometric:0.5" if "geometric" in self.heads else "full")
+
+    def read(self, name: str, segments: int) -> TestSet:
+        return sets.sample(sets.read_set(self.paths[name]), segments)
+
+    @functools.cached_property
+    def dev(self) -> TestSet:
+        return self.read("dev", self.sizes.dev_segments)
+
+    @functools.cached_property
+    def scorer(self) -> Scorer:
+        """Of the development set."""
+        return Scorer(self.dev.documents)
+
+    @functools.cached_property
+    def inside(self):
+        """(PyTorch model, windows of development documents)."""
+        from ..export import load_model
+        from .tokens import Tokenizer, windows
+
+        part = self.read("dev", self.sizes.inside_segments)
+        model, config = load_model(self.model)
+        return model, windows(part.documents, Tokenizer(self.model), config.window)
+
+    @functools.cached_property
+    def forced(self):
+        from . import teacher_forcing
+
+        model, windows = self.inside
+        return [teacher_forcing.force(model, w) for w in windows]
+
+    def figure(self, name: str) -> Path:
+        return self.out / "figures" / f"{name}.svg"
+
+    def link(self, path: Path, title: str) -> str:
+        return f"![{title}]({path.relative_to(self.out)})"
