@@ -25,14 +25,19 @@ namespace salient {
 namespace {
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& options) {
+  const auto cpu = [&] { return MakeCpuBackend({.threads = options.threads, .compute = options.compute}); };
   if (options.device == "reference") return MakeReferenceBackend();
-  if (options.device == "cpu" || options.device == "auto") {
-    return MakeCpuBackend({.threads = options.threads, .compute = options.compute});
+  if (options.device == "cpu") return cpu();
+  if (options.device != "auto" && options.device != "cuda") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device is \"", options.device, "\"; it must be auto, cpu or cuda"));
   }
-  if (options.device == "cuda") {
-    return absl::UnimplementedError("device is cuda; this build has no CUDA backend: use auto or cpu");
-  }
-  return absl::InvalidArgumentError(absl::StrCat("device is \"", options.device, "\"; it must be auto, cpu or cuda"));
+  absl::StatusOr<std::unique_ptr<Backend>> cuda = MakeCudaBackend({.compute = options.compute});
+  if (cuda.ok()) return cuda;
+  // int8 is the CPU's: whoever asks for it without asking for a GPU gets it.
+  if (options.device == "auto") return cpu();
+  return absl::Status(cuda.status().code(),
+                      absl::StrCat("device is cuda: ", cuda.status().message(), "; use auto or cpu"));
 }
 
 // A file's text; empty where there is none.
@@ -119,6 +124,8 @@ class StepLoopEngine : public Engine {
   void Step();
   void Collect();
   void Publish();
+  absl::Status OpenDevice();
+  void Recover(const absl::Status& failure);
   absl::Time NextDeadline() const;
   void Leave(DocumentJob& job, Sequence& sequence, int32_t window);
 
@@ -128,7 +135,9 @@ class StepLoopEngine : public Engine {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Tokenizer> tokenizer_;
   ModelInfo info_;
-  std::unique_ptr<Batch> batch_;
+  BatchOptions batch_options_;
+  std::unique_ptr<Batch> batch_;  // null once a failed device could not be opened again
+  int32_t self_pages_ = 0;
   std::unique_ptr<Scheduler> scheduler_;
 
   // The step loop's own.
@@ -141,18 +150,29 @@ class StepLoopEngine : public Engine {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<DocumentJob>> inbox_;
   EngineStatus status_;
+  absl::Status broken_;  // why nothing is translated any more
   bool stopping_ = false;
   std::thread thread_;
 };
 
+// The backend, the model on it and the memory for keys: at the start, and anew when a device has failed.
+absl::Status StepLoopEngine::OpenDevice() {
+  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(options_);
+  if (!backend.ok()) return backend.status();
+  backend_ = *std::move(backend);
+  absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(options_.model_folder, *backend_);
+  if (!model.ok()) return model.status();
+  model_ = *std::move(model);
+  batch_options_ = {.max_rows = std::max(options_.max_rows, 1),
+                    .encode_tokens = std::max(options_.encode_tokens, model_->config.window),
+                    .kv_bytes = options_.kv_bytes};
+  batch_ = std::make_unique<Batch>(*model_, *backend_, batch_options_);
+  return backend_->status();
+}
+
 absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions& options, EngineObserver* observer) {
   std::unique_ptr<StepLoopEngine> engine(new StepLoopEngine(options, observer));
-  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(options);
-  if (!backend.ok()) return backend.status();
-  engine->backend_ = *std::move(backend);
-  absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(options.model_folder, *engine->backend_);
-  if (!model.ok()) return model.status();
-  engine->model_ = *std::move(model);
+  if (const absl::Status opened = engine->OpenDevice(); !opened.ok()) return opened;
   const ModelConfig& config = engine->model_->config;
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
       Tokenizer::Load(options.model_folder + "/tokenizer.model", config.vocab_size, config.tokens);
@@ -170,10 +190,8 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
     info.operating_points = *std::move(parsed);
   }
 
-  const BatchOptions batch{.max_rows = std::max(options.max_rows, 1),
-                           .encode_tokens = std::max(options.encode_tokens, config.window),
-                           .kv_bytes = options.kv_bytes};
-  engine->batch_ = std::make_unique<Batch>(*engine->model_, *engine->backend_, batch);
+  const BatchOptions& batch = engine->batch_options_;
+  engine->self_pages_ = engine->batch_->self_pages();
   engine->scheduler_ = std::make_unique<Scheduler>(Scheduler::Limits{.rows = batch.max_rows,
                                                                      .self_pages = engine->batch_->self_pages(),
                                                                      .cross_pages = engine->batch_->cross_pages(),
@@ -202,8 +220,12 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
     if (scheduler_->CouldFit(demand)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "the document needs ", demand.rows, " rows and ", demand.self_pages, " pages of keys at once; the engine has ",
-        options_.max_rows, " and ", batch_->self_pages(),
+        options_.max_rows, " and ", self_pages_,
         ": ask for a smaller search.beam or search.max_length_ratio, or start the server with more --kv-memory"));
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (!broken_.ok()) return broken_;
   }
   auto ticket = std::make_shared<Ticket>((*job)->cancelled, [bell = bell_] { bell->Ring(); });
   {
@@ -230,15 +252,53 @@ void StepLoopEngine::Loop() {
     DropCancelled();
     Admit();
     Step();
+    if (const absl::Status status = backend_->status(); !status.ok()) Recover(status);
+    if (batch_ == nullptr) break;
     Collect();
     if (jobs_.empty()) bell_->WaitUntil(NextDeadline());
   }
   TakeInbox();
+  absl::Status reason = absl::CancelledError("the engine is shutting down");
+  {
+    std::lock_guard lock(mutex_);
+    if (!broken_.ok()) reason = broken_;
+  }
   for (auto& [document, job] : jobs_) {
     job->Abandon([&](Sequence& sequence, int32_t window) { Leave(*job, sequence, window); });
-    job->Fail(absl::CancelledError("the engine is shutting down"));
+    job->Fail(reason);
   }
   jobs_.clear();
+}
+
+// The device has failed: what was on it is lost, and with it every translation under way. Those still waiting lose
+// nothing and go on waiting for the device to be opened anew.
+void StepLoopEngine::Recover(const absl::Status& failure) {
+  std::vector<std::unique_ptr<DocumentJob>> lost;
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    DocumentJob& job = *at->second;
+    if (!job.started()) {
+      ++at;
+      continue;
+    }
+    scheduler_->Cancel(at->first);
+    job.Abandon([&](Sequence& sequence, int32_t window) { Leave(job, sequence, window); });
+    lost.push_back(std::move(at->second));
+    at = jobs_.erase(at);
+  }
+  batch_.reset();
+  model_.reset();
+  backend_.reset();
+  const absl::Status opened = OpenDevice();
+  if (opened.ok()) {
+    Publish();
+  } else {
+    batch_.reset();
+    std::lock_guard lock(mutex_);
+    broken_ = absl::UnavailableError(
+        absl::StrCat(failure.message(), "; it could not be started again: ", opened.message(), "; restart the server"));
+    status_ = {};
+  }
+  for (const std::unique_ptr<DocumentJob>& job : lost) job->Fail(failure);
 }
 
 void StepLoopEngine::TakeInbox() {

@@ -47,7 +47,8 @@ int32_t EncoderTokens(const Model& model, const BatchOptions& options) {
 }  // namespace
 
 Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
-    : self_pages_(PagesIn(kSelfShare * static_cast<double>(options.kv_bytes), SelfLayout(model, backend))),
+    : backend_(backend),
+      self_pages_(PagesIn(kSelfShare * static_cast<double>(options.kv_bytes), SelfLayout(model, backend))),
       cross_pages_(PagesIn((1 - kSelfShare) * static_cast<double>(options.kv_bytes), CrossLayout(model, backend))),
       self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend), self_pages_)),
       cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend), cross_pages_)),
@@ -101,7 +102,7 @@ int32_t Batch::Step() {
   decoder_.Step(rows, width, *self_store_, *cross_store_);
   if (traces) decoder_.set_selection_probe(nullptr);
   for (Sequence* sequence : seated_) {
-    if (!sequence->done()) sequence->Advance(decoder_.rows(), width);
+    if (!sequence->done() && backend_.status().ok()) sequence->Advance(decoder_.rows(), width);
   }
   return static_cast<int32_t>(rows.size());
 }

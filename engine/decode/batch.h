@@ -38,13 +38,15 @@ class Batch {
   void Join(std::span<Sequence* const> sequences);
   void Leave(Sequence& sequence);
 
-  // One token for every live hypothesis of every sequence that is not done. Returns how many rows that were.
+  // One token for every live hypothesis of every sequence that is not done. Returns how many rows that were. Where the
+  // backend has failed the sequences stay as they were, not to be stepped again.
   int32_t Step();
 
   Decoder& decoder() { return decoder_; }
   Encoder& encoder() { return encoder_; }
 
  private:
+  Backend& backend_;
   int32_t self_pages_, cross_pages_;
   std::unique_ptr<KvStore> self_store_, cross_store_;
   Encoder encoder_;

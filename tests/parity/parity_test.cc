@@ -74,12 +74,19 @@ std::optional<std::vector<int32_t>> PositionsOf(const Json& positions) {
 class ParityTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    backend_ =
-        g_device == "reference" ? MakeReferenceBackend() : MakeCpuBackend({.threads = 2, .compute = ComputeType::kF32});
+    if (g_device == "cuda") {
+      absl::StatusOr<std::unique_ptr<Backend>> backend = MakeCudaBackend({.compute = ComputeType::kF32});
+      ASSERT_TRUE(backend.ok()) << backend.status();
+      backend_ = *std::move(backend);
+    } else if (g_device == "reference") {
+      backend_ = MakeReferenceBackend();
+    } else {
+      backend_ = MakeCpuBackend({.threads = 2, .compute = ComputeType::kF32});
+    }
     absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(g_model, *backend_);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
-    batch_ = std::make_unique<Batch>(*model_, *backend_, BatchOptions{.max_rows = 8, .kv_bytes = 64 << 20});
+    batch_ = std::make_unique<Batch>(*model_, *backend_, BatchOptions{.max_rows = 8, .kv_bytes = 8 << 20});
     std::ifstream file(g_fixture);
     fixture_ = Json::parse(file);
     for (const Json& document : fixture_["documents"]) documents_[document["id"]] = document;
@@ -157,7 +164,9 @@ class ParityTest : public ::testing::Test {
     batch_->Join(joining);
     batch_->encoder().set_probe(nullptr);
     batch_->encoder().set_selection_probe(nullptr);
-    if (same) CompareStates(batch_->encoder().output(), expected["memory"][0], "encoder output");
+    std::vector<float> output(d);
+    backend_->memory().CopyToHost(output.data(), batch_->encoder().output(), output.size() * sizeof(float));
+    if (same) CompareStates(output.data(), expected["memory"][0], "encoder output");
     return same;
   }
 
@@ -261,7 +270,7 @@ TEST_F(ParityTest, EngineAndOracleAgree) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (argc != 4) {
-    std::cerr << "usage: parity_test reference|cpu MODEL_FOLDER FIXTURE.json\n";
+    std::cerr << "usage: parity_test reference|cpu|cuda MODEL_FOLDER FIXTURE.json\n";
     return 2;
   }
   salient::g_device = argv[1];

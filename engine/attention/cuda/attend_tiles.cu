@@ -36,19 +36,20 @@ struct Stage {
 // The pages that a tile's queries read, in ascending order. Thread q < 64 follows query q.
 struct Cursor {
   const int32_t* listed = nullptr;
-  int32_t count = 0;  // keys read
-  int32_t next = 0;   // of the list
+  bool sparse = false;  // reads what is listed, which may be nothing
+  int32_t count = 0;    // keys read
+  int32_t next = 0;     // of the list
   int32_t length = 0;
 
   // The first page from `page` on that the query reads of.
   __device__ int32_t PageFrom(int32_t page) const {
-    if (listed == nullptr) return page * kPagePositions < length ? page : kNoPage;
+    if (!sparse) return page * kPagePositions < length ? page : kNoPage;
     return next < count ? listed[next] / kPagePositions : kNoPage;
   }
   // Which keys of the page it reads; goes past them.
   __device__ unsigned long long Take(int32_t page) {
     const int32_t first = page * kPagePositions;
-    if (listed == nullptr) {
+    if (!sparse) {
       const int32_t visible = max(0, min(length - first, kPagePositions));
       return visible == kPagePositions ? ~0ull : (1ull << visible) - 1;
     }
@@ -64,6 +65,7 @@ __device__ Cursor CursorOf(const AttendArgs& args, const Tile& tile, int32_t q) 
   const int32_t row = RowAt(args.rows, tile.first + q);
   cursor.length = cursor.count = args.views[row].length;
   if (args.lists != nullptr && args.lists[row].count != kEveryKey) {
+    cursor.sparse = true;
     cursor.listed = args.lists[row].positions;
     cursor.count = args.lists[row].count;
   }

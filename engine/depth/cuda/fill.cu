@@ -15,7 +15,7 @@ constexpr int kThreads = 256;
 // What the block knows of a row of the step.
 struct RowState {
   FillLedger* ledger;
-  int32_t missing;  // then: missing of the rows before it
+  int32_t missing;  // then: missing of the rows before it; -1 where the window is not filled for this row
   int32_t active;
 };
 
@@ -47,16 +47,15 @@ __device__ int32_t End(const CollectFillsArgs& args, int32_t row, const FillLedg
   return args.steps[row] * ledger.beam;
 }
 
+// -1 where the window is not filled for this row.
 __device__ int32_t CountMissing(const CollectFillsArgs& args, const RowState* rows, int32_t size, int32_t i,
                                 int32_t row) {
   const FillLedger& ledger = *rows[i].ledger;
   const int32_t from = ledger.filled_to[args.layer - 1], end = End(args, row, ledger);
-  if (!rows[i].active && (args.layer > ledger.deepest || end - from < args.patience * ledger.beam)) return 0;
-  if (from >= end || !Leads(rows, size, i)) return 0;
+  if (!rows[i].active && (args.layer > ledger.deepest || end - from < args.patience * ledger.beam)) return -1;
+  if (!Leads(rows, size, i)) return -1;
   int32_t missing = 0;
   for (int32_t position = from; position < end; ++position) missing += ledger.exit_of[position] < args.layer;
-  // A window without gaps is noted as filled up to here.
-  if (missing == 0) ledger.filled_to[args.layer - 1] = end;
   return missing;
 }
 
@@ -72,7 +71,7 @@ __device__ void Place(const CollectFillsArgs& args, FillLedger& ledger, int32_t 
     args.fill_steps[fill] = position / ledger.beam;
   }
   ledger.filled_to[args.layer - 1] = position;
-  args.fills[row] += place - first;
+  args.fills[row] += max(0, place - first);
 }
 
 // Replaces each row's number by the sum of those before it; returns the sum of all, to every thread.
@@ -82,7 +81,8 @@ __device__ int32_t SumBefore(RowState* rows, int32_t size) {
     int32_t sum = 0;
     for (int32_t i = 0; i < size; ++i) {
       const int32_t missing = rows[i].missing;
-      rows[i].missing = missing == 0 ? -1 : sum;
+      if (missing < 0) continue;
+      rows[i].missing = sum;
       sum += missing;
     }
     total = sum;
@@ -107,9 +107,7 @@ __global__ void __launch_bounds__(kThreads) CollectFillsKernel(CollectFillsArgs 
   __syncthreads();
   const int32_t found = min(SumBefore(rows, size), args.capacity);
   for (int32_t i = thread; i < size; i += kThreads) {
-    if (rows[i].missing >= 0 && rows[i].missing < args.capacity) {
-      Place(args, *rows[i].ledger, RowAt(all, i), rows[i].missing);
-    }
+    if (rows[i].missing >= 0) Place(args, *rows[i].ledger, RowAt(all, i), rows[i].missing);
   }
   if (thread == 0) *args.count = found;
   if (args.extended == nullptr) return;

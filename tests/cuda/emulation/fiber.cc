@@ -73,7 +73,7 @@ Fiber::~Fiber() {
 void Fiber::Start(void (*function)()) {
 #ifdef __x86_64__
   // As if the function had been called: six registers, its address, and the address that a call leaves behind.
-  auto* top = reinterpret_cast<void**>(context_->stack + context_->bytes) - 2;
+  auto* top = reinterpret_cast<void**>(context_->stack + context_->bytes) - 1;
   *top = nullptr;
   *--top = reinterpret_cast<void*>(function);
   for (int saved = 0; saved < 6; ++saved) *--top = nullptr;

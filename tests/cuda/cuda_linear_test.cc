@@ -1,0 +1,106 @@
+// Linear layers of the CUDA backend against the reference, in both number formats.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/backend/backend_fixture.h"
+
+namespace salient {
+namespace {
+
+class CudaLinearTest : public BackendTest {
+ protected:
+  // Relative to the sum of the products' magnitudes.
+  double Tolerance() const { return GetParam().compute == ComputeType::kF32 ? 1e-5 : 1e-2; }
+
+  std::vector<float> Compute(const PackedLinear& packed, const std::vector<float>& input, int32_t rows,
+                             Activation activation = Activation::kNone) {
+    std::vector<float> output(static_cast<size_t>(rows) * packed.outputs(), std::nanf(""));
+    backend().Linear({.weight = &packed,
+                      .rows = Rows::First(rows),
+                      .input = input.data(),
+                      .activation = activation,
+                      .output = output.data()});
+    return output;
+  }
+};
+SALIENT_TEST_ALL_BACKENDS(CudaLinearTest);
+
+struct Shape {
+  int32_t inputs, outputs, rows;
+};
+
+TEST_P(CudaLinearTest, AgreesWithTheReference) {
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{33, 9, 17}, Shape{48, 96, 5}, Shape{64, 200, 70}, Shape{600, 17, 33},
+                             Shape{40, 4500, 3}}) {
+    const std::vector<float> weight = Normal(static_cast<size_t>(shape.inputs) * shape.outputs);
+    const std::vector<float> bias = Normal(shape.outputs);
+    const std::vector<float> input = Normal(static_cast<size_t>(shape.rows) * shape.inputs);
+    const LinearWeights weights = {weight.data(), bias.data(), shape.inputs, shape.outputs};
+    const auto packed = backend().Pack(weights), reference = PackLinearReference(weights);
+    for (Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kSwish}) {
+      const std::vector<float> got = Compute(*packed, input, shape.rows, activation);
+      std::vector<float> expected(got.size());
+      LinearReference({.weight = reference.get(),
+                       .rows = Rows::First(shape.rows),
+                       .input = input.data(),
+                       .activation = activation,
+                       .output = expected.data()});
+      const double allowed = Tolerance() * 4 * std::sqrt(static_cast<double>(shape.inputs) + 1);
+      EXPECT_LE(LargestDifference(got.data(), expected.data(), got.size()), allowed)
+          << shape.rows << " rows of " << shape.inputs << " to " << shape.outputs;
+    }
+  }
+}
+
+TEST_P(CudaLinearTest, ScattersAccumulatesAndStopsAtTheCount) {
+  constexpr int32_t kInputs = 48, kOutputs = 21;
+  const std::vector<float> weight = Normal(kInputs * kOutputs), bias = Normal(kOutputs), input = Normal(60 * kInputs);
+  const auto packed = backend().Pack({weight.data(), bias.data(), kInputs, kOutputs});
+  const std::vector<float> plain = Compute(*packed, input, 40, Activation::kRelu);
+  for (const bool scatter : {false, true}) {
+    for (const bool accumulate : {false, true}) {
+      for (const int32_t count : {0, 1, 17, 38}) {
+        const SparseRows rows(count);
+        const std::vector<float> before = Normal(static_cast<size_t>(rows.end() + 60) * kOutputs);
+        std::vector<float> output = before, expected = before;
+        backend().Linear({.weight = packed.get(),
+                          .rows = rows.rows(),
+                          .input = input.data(),
+                          .activation = Activation::kRelu,
+                          .output = output.data(),
+                          .scatter = scatter,
+                          .accumulate = accumulate});
+        for (int32_t i = 0; i < count; ++i) {
+          float* row = expected.data() + static_cast<size_t>(scatter ? rows[i] : i) * kOutputs;
+          for (int32_t n = 0; n < kOutputs; ++n) row[n] = (accumulate ? row[n] : 0.0f) + plain[i * kOutputs + n];
+        }
+        ASSERT_LE(LargestDifference(output.data(), expected.data(), output.size()), 0.0f)
+            << scatter << accumulate << count;
+      }
+    }
+  }
+}
+
+// On which a translation's independence of its neighbours stands.
+TEST_P(CudaLinearTest, ARowIsTheSameBitsAmongAnyRows) {
+  for (const auto& [inputs, outputs] : {std::pair(96, 40), std::pair(520, 16), std::pair(64, 4200)}) {
+    constexpr int32_t kRows = 70;
+    const std::vector<float> weight = Normal(static_cast<size_t>(inputs) * outputs);
+    const std::vector<float> input = Normal(static_cast<size_t>(kRows) * inputs);
+    const auto packed = backend().Pack({weight.data(), nullptr, inputs, outputs});
+    const std::vector<float> all = Compute(*packed, input, kRows);
+    for (const int32_t rows : {1, 16, 17, 33}) {
+      const int32_t first = kRows - rows;
+      const std::vector<float> some(input.begin() + static_cast<size_t>(first) * inputs, input.end());
+      const std::vector<float> got = Compute(*packed, some, rows);
+      ASSERT_TRUE(SameBits(got.data(), all.data() + static_cast<size_t>(first) * outputs, got.size()))
+          << rows << " rows of " << inputs << " to " << outputs;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,114 @@
+// The whole engine on the CUDA backend's emulation: what a GPU adds to the engine's host side.
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "engine/engine.h"
+#include "gmock/gmock.h"
+#include "tests/cuda/emulation/emulated_device.h"
+#include "tests/testing/documents.h"
+#include "tests/testing/listener.h"
+
+namespace salient {
+namespace {
+
+using ::salient::emulation::FailNextDeviceAfter;
+using ::salient::testing::EightSettings;
+using ::salient::testing::RandomDocument;
+using ::salient::testing::RecordingListener;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+EngineOptions Options(ComputeType compute) {
+  return {.model_folder = absl::StrCat(SALIENT_TINY_MODELS, "/base"),
+          .device = "cuda",
+          .compute = compute,
+          .max_rows = 16,
+          .encode_tokens = 300,
+          .kv_bytes = 8 << 20};
+}
+
+std::unique_ptr<Engine> Make(const EngineOptions& options) {
+  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options);
+  EXPECT_TRUE(engine.ok()) << engine.status();
+  return engine.ok() ? *std::move(engine) : nullptr;
+}
+
+std::string Fingerprint(const TranslationResult& result) {
+  std::string print = result.text;
+  char number[64];
+  for (const TranslatedSegment& segment : result.segments) {
+    std::snprintf(number, sizeof(number), "|%a", segment.score);
+    print += number;
+  }
+  for (const int64_t count : result.report.exit_histogram) absl::StrAppend(&print, " ", count);
+  for (const double value : {result.report.decoder_flops, result.report.keys_selected_ratio[0],
+                             result.report.keys_selected_ratio[1], result.report.keys_selected_ratio[2]}) {
+    std::snprintf(number, sizeof(number), " %a", value);
+    print += number;
+  }
+  return print;
+}
+
+// Every policy of depth and selection, a beam among them: text, scores, exits, keys and costs.
+TEST(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
+  ASSERT_NE(engine, nullptr);
+  EXPECT_THAT(engine->info().device, StartsWith("cuda"));
+  std::mt19937 random(5);
+  std::vector<TranslationRequest> requests;
+  std::vector<std::string> alone;
+  for (int i = 0; i < 8; ++i) {
+    requests.push_back({.text = RandomDocument(random, 1 + i % 2), .options = EightSettings()[i]});
+    const absl::StatusOr<TranslationResult> result = engine->Translate(requests.back());
+    ASSERT_TRUE(result.ok()) << result.status();
+    alone.push_back(Fingerprint(*result));
+  }
+  std::vector<std::shared_ptr<RecordingListener>> listeners;
+  for (const TranslationRequest& request : requests) {
+    listeners.push_back(std::make_shared<RecordingListener>());
+    ASSERT_TRUE(engine->Submit(request, listeners.back()).ok());
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const absl::StatusOr<TranslationResult>& result = listeners[i]->Wait();
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(Fingerprint(*result), alone[i]) << "setting " << i;
+  }
+}
+
+TEST(EmulatedEngineTest, Bf16Translates) {
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kBF16));
+  ASSERT_NE(engine, nullptr);
+  const absl::StatusOr<TranslationResult> result =
+      engine->Translate({.text = "We walked along the river. In winter the lake freezes."});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->segments.size(), 2u);
+  EXPECT_GT(result->report.target_tokens, 0);
+}
+
+TEST(EmulatedEngineTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
+  FailNextDeviceAfter(800);  // some way into the first document
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(7);
+  const absl::StatusOr<TranslationResult> failed = engine->Translate({.text = RandomDocument(random, 5)});
+  EXPECT_EQ(failed.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(failed.status().message(), HasSubstr("illegal memory access"));
+  const absl::StatusOr<TranslationResult> next = engine->Translate({.text = "The answer came late."});
+  EXPECT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(engine->status().kv_bytes_used, 0);
+}
+
+TEST(EmulatedEngineTest, Int8IsRefusedForTheGpuAndLeftToTheCpuByAuto) {
+  EngineOptions options = Options(ComputeType::kInt8);
+  EXPECT_THAT(Engine::Create(options).status().message(), HasSubstr("int8"));
+  options.device = "auto";
+  const std::unique_ptr<Engine> engine = Make(options);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_THAT(engine->info().device, StartsWith("cpu"));
+}
+
+}  // namespace
+}  // namespace salient
