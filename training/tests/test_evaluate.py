@@ -1,21 +1,34 @@
-"""With a program in the place of `salient` that gives back the references, or worse."""
+"""The command, with programs in the place of `salient` and its server that give back the references, or worse."""
 
-import argparse
+import json
 import stat
 import sys
 
 import pytest
 
 from salient import evaluate
-from salient.evaluate import Document, Scores, Translated
+from salient.evaluation import cost, engine, sets
+from salient.evaluation.engine import Engine
+from salient.evaluation.settings import Setting
+from salient.evaluation.sets import Document, DocumentSet
 
-FAKE = """#!{python}
+SERVER = """#!{python}
+import json, pathlib, sys, time
+arguments = sys.argv[1:]
+ready = pathlib.Path(arguments[arguments.index("--ready-file") + 1])
+ready.write_text(json.dumps({{"grpc": "host:1"}}))
+while True:
+    time.sleep(1)
+"""
+CLIENT = """#!{python}
 import json, pathlib, sys
 arguments = sys.argv[2:]
 files = [a for a in arguments if a.endswith(".txt")]
 out = pathlib.Path(arguments[arguments.index("--out") + 1])
 out.mkdir(parents=True)
 assert "--lines" in arguments and arguments[arguments.index("--server") + 1] == "host:1"
+with open(pathlib.Path(__file__).parent / "calls", "a") as calls:
+    calls.write("call\\n")
 for file in map(pathlib.Path, files):
     lines = file.read_text().splitlines()
     if "--drop" in arguments:
@@ -24,65 +37,138 @@ for file in map(pathlib.Path, files):
         print(json.dumps({{"file": str(file), "error": {{"code": "UNAVAILABLE", "message": "gone"}}}}))
         continue
     (out / file.name).write_text("".join(line.upper() + "\\n" for line in lines))
-    print(json.dumps({{"file": str(file), "attention_cost_ratio": 0.5, "exit_histogram": [len(lines), 0, 1],
-                      "target_tokens": 4}}))
+    report = {{"file": str(file), "attention_cost_ratio": 0.5, "exit_histogram": [len(lines), 0, 1], "target_tokens": 4,
+              "source_tokens": 1000 * len(lines), "windows": 1, "total_seconds": 2.0,
+              "keys_selected_ratio": {{"encoder": 0.1, "decoder": 0.2, "cross": 0.3}}}}
+    if "--trace" in arguments:
+        report["trace"] = [{{"trace": [{{"piece": "a", "exit_layer": 2, "probability": 0.5, "selected": [1, 2]}}]}}]
+    print(json.dumps(report))
 """
-
-DOCUMENTS = [Document("a", ["one", "two", "three"], ["ONE", "TWO", "THREE"]), Document("b", ["four"], ["FOUR"])]
+DOCUMENTS = DocumentSet("dev", [Document("a", ["one", "two", "three"], [["ONE", "TWO", "THREE"]]),
+                            Document("b", ["four"], [["FOUR"]])])
 
 
 @pytest.fixture
-def program(tmp_path):
-    path = tmp_path / "salient"
-    path.write_text(FAKE.format(python=sys.executable))
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
+def programs(tmp_path):
+    for name, text in (("salient", CLIENT), ("salient-server", SERVER)):
+        path = tmp_path / name
+        path.write_text(text.format(python=sys.executable))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return tmp_path
 
 
-def test_documents_go_through_the_program(program, tmp_path):
-    translated = evaluate.translate(program, "host:1", "--selection dense", DOCUMENTS, tmp_path / "work")
-    assert [t.lines for t in translated] == [["ONE", "TWO", "THREE"], ["FOUR"]]
-    assert evaluate.mean_attention_cost(translated) == 0.5
-    assert evaluate.mean_exit(translated) == pytest.approx((3 * 1 + 3 + 1 * 1 + 3) / 6)
+@pytest.fixture
+def run_engine(programs, tiny_models):
+    with Engine(programs, tiny_models / "base", programs / "work") as made:
+        yield made
 
 
-def test_lost_segments_are_noticed(program, tmp_path):
+def calls(programs) -> int:
+    return len((programs / "calls").read_text().splitlines())
+
+
+def test_documents_go_through_the_programs(run_engine):
+    result = run_engine.translate(DOCUMENTS, Setting())
+    assert [t.lines for t in result.translated] == [["ONE", "TWO", "THREE"], ["FOUR"]]
+    assert cost.attention_cost(result) == 0.5
+    assert cost.mean_exit(result) == pytest.approx((3 * 1 + 3 + 1 * 1 + 3) / 6)
+    assert cost.exit_counts(result) == [4, 0, 2]
+    assert cost.keys_ratio(result, "cross") == pytest.approx(0.3)
+    assert cost.keys_read(result, "encoder") == pytest.approx(0.1 * 2000)
+    assert cost.keys_read(result, "decoder") == pytest.approx(0.2 * 2.5)
+    assert cost.seconds_per_1000([result]) == pytest.approx(1.0)
+    assert len(cost.at_least(result, 1500).translated) == 1
+
+
+def test_what_is_translated_is_kept(run_engine, programs):
+    first = run_engine.translate(DOCUMENTS, Setting())
+    again = run_engine.translate(DOCUMENTS, Setting())
+    assert calls(programs) == 1
+    assert again.seconds == first.seconds and [t.lines for t in again.translated] == [t.lines for t in first.translated]
+    run_engine.translate(DOCUMENTS, Setting("window:20"))
+    run_engine.translate(DocumentSet("dev", DOCUMENTS.documents[:1]), Setting())
+    run_engine.translate(DOCUMENTS, Setting(), take=1)
+    assert calls(programs) == 4
+
+
+def test_the_card_and_the_points_do_not_change_a_models_hash(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    before = engine.model_hash(tmp_path)
+    (tmp_path / "README.md").write_text("card")
+    (tmp_path / "operating_points.json").write_text("{}")
+    assert engine.model_hash(tmp_path) == before
+    (tmp_path / "config.json").write_text("{ }")
+    assert engine.model_hash(tmp_path) != before
+
+
+def test_traces_keep_what_is_drawn(run_engine):
+    result = run_engine.translate(DOCUMENTS, Setting(), trace=True)
+    assert result.translated[0].report["trace"] == [[["a", 2, 0.5]]]
+
+
+def test_lost_segments_are_noticed(run_engine):
     with pytest.raises(ValueError, match="2 lines for 3 segments"):
-        evaluate.translate(program, "host:1", "--drop", DOCUMENTS, tmp_path / "work")
+        run_engine.translate(DOCUMENTS, "--drop")
 
 
-def test_failures_are_told(program, tmp_path):
-    with pytest.raises(RuntimeError, match="--fail: gone"):
-        evaluate.translate(program, "host:1", "--fail", DOCUMENTS, tmp_path / "work")
+def test_failures_are_told(run_engine):
+    with pytest.raises(RuntimeError, match="--fail, dev: gone"):
+        run_engine.translate(DOCUMENTS, "--fail")
 
 
-def test_documents_are_named_by_their_source(tmp_path):
-    path = tmp_path / "news-test.en-de.tsv"
-    path.write_text("mdn|x\tone\teins\nmdn|x\ttwo\tzwei\nnews-001\tthree\tdrei\n")
-    assert [d.source for d in evaluate.load_documents(path, [], 0)] == ["mdn", "news-test"]
-    assert evaluate.load_documents(path, ["mdn"], 0)[0].references == ["eins", "zwei"]
-    assert len(evaluate.load_documents(path, [], 1)) == 1
-    with pytest.raises(ValueError, match="no documents of other"):
-        evaluate.load_documents(path, ["other"], 0)
+def test_programs_and_models_must_be_there(programs, tmp_path, tiny_models):
+    with pytest.raises(ValueError, match="build salient"):
+        Engine(tmp_path / "none", tiny_models / "base", tmp_path)
+    with pytest.raises(ValueError, match="no config.json"):
+        Engine(programs, tmp_path / "none", tmp_path)
 
 
-def test_the_table_has_a_row_a_setting_and_source(program, tmp_path, monkeypatch, capsys):
-    data = tmp_path / "dev.tsv"
+class Agreement:
+    """In the place of BLEU: the share of the segments that are the reference."""
+
+    def __init__(self, documents):
+        self.references = [line for d in documents for line in d.references[0]]
+
+    def scores(self, result):
+        lines = [line for t in result.translated for line in t.lines]
+        share = 100 * sum(a == b for a, b in zip(lines, self.references)) / len(lines)
+        return type("Scores", (), {"bleu": share, "chrf": share, "document_bleu": share})
+
+
+def test_the_table_has_a_row_a_setting_and_source(programs, tiny_models, monkeypatch, capsys):
+    data = programs / "dev.tsv"
     data.write_text("a|1\tone\tONE\na|1\ttwo\tTWO\nb|1\tfour\tFOUR\n")
-
-    def agreement(translated: list[Translated]) -> Scores:
-        pairs = [pair for t in translated for pair in zip(t.lines, t.document.references)]
-        share = 100 * sum(a == b for a, b in pairs) / len(pairs)
-        return Scores(share, share, share, ["agreement"])
-
-    monkeypatch.setattr(evaluate, "score", agreement)
-    o = argparse.Namespace(data=data, sources=[], documents=0, by_source=True, bin=program.parent,
-                           setting=["dense=--selection dense", "sparse=--selection ratio:0.1"])
-    evaluate.evaluate(o, "host:1", tmp_path / "work")
-    printed = capsys.readouterr().out.splitlines()
-    cells = [[c.strip() for c in line.strip("|").split("|")] for line in printed if line.startswith("|")]
-    assert cells[0] == list(evaluate.COLUMNS)
+    monkeypatch.setattr(evaluate, "Scorer", Agreement)
+    arguments = ["--bin", str(programs), "--model", str(tiny_models / "base"), "--data", str(data), "--work",
+                 str(programs / "kept"), "--by-source", "--setting", "dense=--selection dense", "--setting",
+                 "sparse=--selection ratio:0.1"]
+    evaluate.evaluate(evaluate.parser().parse_args(arguments), "command")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in lines]
     assert [c[:7] for c in cells[2:5]] == [["dense", "all", "2", "3", "100.0", "100.0", "100.0"],
                                            ["dense", "a", "1", "2", "100.0", "100.0", "100.0"],
                                            ["dense", "b", "1", "1", "100.0", "100.0", "100.0"]]
-    assert cells[5][0] == "sparse" and printed[-1] == "agreement"
+    assert cells[5][0] == "sparse"
+
+
+def test_a_folder_of_data_needs_a_place_for_the_report(programs, tiny_models):
+    arguments = ["--bin", str(programs), "--model", str(tiny_models / "base"), "--data", str(programs)]
+    with pytest.raises(ValueError, match="--out is needed"):
+        evaluate.evaluate(evaluate.parser().parse_args(arguments), "command")
+
+
+def test_the_command_is_shown_without_the_machines_folders():
+    assert evaluate.shown(["--bin", "build/bin", "--data", "/secret/place/data/"]) == (
+        "training/evaluate --bin build/bin --data data")
+
+
+def test_sets_are_found_by_name(tmp_path):
+    (tmp_path / "eval").mkdir()
+    for name in ("dev.en-de.tsv", "dev-long.en-de.tsv", "eval/wmt21.en-de.tsv", "train.tsv"):
+        (tmp_path / name).write_text("k\ta\tb\n")
+    assert list(sets.find_sets(tmp_path)) == ["dev-long", "dev", "wmt21"]
+    with pytest.raises(ValueError, match=r"no dev\*.tsv"):
+        sets.find_sets(tmp_path / "eval")
+    assert json.dumps(Setting("window:20", "fixed:2", beam=2).controls()) == json.dumps(
+        {"selection": {"policy": "window", "value": 20.0}, "depth": {"policy": "fixed", "fixed_exit": 2},
+         "search": {"beam": 2}})

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .sets import Document, TestSet
+from .sets import Document, DocumentSet
 from .settings import Setting
 
 MODEL_FILES = ("config.json", "tokenizer.model", "*.safetensors", "*.safetensors.index.json")
@@ -120,12 +120,12 @@ class Engine:
             self.address = json.loads(ready.read_text())["grpc"]
         return self.address
 
-    def store(self, test_set: TestSet, flags: str, parallel: int, take: int) -> Path:
+    def store(self, test_set: DocumentSet, flags: str, parallel: int, take: int) -> Path:
         lines = json.dumps([d.lines for d in test_set.documents]).encode()
         key = "|".join([self.model_hash, self.program_hash, flags, str(parallel), str(take)]).encode() + lines
         return self.work / "translations" / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
 
-    def translate(self, test_set: TestSet, setting: Setting | str, *, trace: bool = False, parallel: int = 0,
+    def translate(self, test_set: DocumentSet, setting: Setting | str, *, trace: bool = False, parallel: int = 0,
                   take: int = 0) -> Result:
         """All documents under one setting, or its flags. `take` numbers repetitions, of which times are wanted."""
         flags = setting if isinstance(setting, str) else setting.flags
@@ -142,7 +142,7 @@ class Engine:
         return Result([Translated(document, entry["lines"], entry["report"])
                        for document, entry in zip(test_set.documents, stored["documents"])], stored["seconds"])
 
-    def run(self, test_set: TestSet, flags: str, parallel: int) -> dict:
+    def run(self, test_set: DocumentSet, flags: str, parallel: int) -> dict:
         """One call of `salient translate`; reports come in the order of the command line."""
         address, started = self.start(), time.monotonic()
         with tempfile.TemporaryDirectory() as name:

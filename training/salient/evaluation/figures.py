@@ -132,5 +132,5 @@ def pareto(candidates: list[Candidate], front: list[Candidate], named: dict[str,
         axes.annotate(f"{', '.join(labels[id(c)])}\n{c.setting.name}", (c.seconds, c.bleu), xytext=(8, -18),
                       textcoords="offset points", fontsize=7)
     axes.set(title="Quality against cost", xlabel="seconds per 1,000 source tokens, one document at a time",
-             ylabel="BLEU", xscale="log")
+             ylabel="BLEU")
     return save(figure, path)

@@ -10,7 +10,7 @@ from ..config import ModelConfig
 from . import sets
 from .engine import Engine
 from .score import Scorer
-from .sets import TestSet
+from .sets import DocumentSet
 from .settings import Setting
 
 
@@ -61,11 +61,11 @@ class Run:
     def usual(self) -> Setting:
         return Setting(self.sparse, "geometric:0.5" if "geometric" in self.heads else "full")
 
-    def read(self, name: str, segments: int) -> TestSet:
+    def read(self, name: str, segments: int) -> DocumentSet:
         return sets.sample(sets.read_set(self.paths[name]), segments)
 
     @functools.cached_property
-    def dev(self) -> TestSet:
+    def dev(self) -> DocumentSet:
         return self.read("dev", self.sizes.dev_segments)
 
     @functools.cached_property

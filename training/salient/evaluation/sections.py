@@ -8,7 +8,7 @@ from .engine import Result
 from .run import Run, Section
 from .score import Scorer
 from .settings import Setting, depth_settings, pareto_settings, selection_settings
-from .sets import TestSet, halves
+from .sets import DocumentSet, halves
 from .tables import percent, probability, signed, table
 
 LONG_TOKENS = 1500
@@ -19,7 +19,7 @@ def quality(scorer: Scorer, result: Result) -> list[str]:
     return [f"{found.bleu:.1f}", f"{found.chrf:.1f}", f"{found.document_bleu:.1f}"]
 
 
-def compared(run: Run, name: str, test_set: TestSet, results: list[Result]) -> list[str]:
+def compared(run: Run, name: str, test_set: DocumentSet, results: list[Result]) -> list[str]:
     scorer = Scorer(test_set.documents)
     scores = [quality(scorer, r) for r in results]
     run.signatures = scorer.signatures() if test_set.reference_count == 1 else run.signatures
@@ -37,7 +37,7 @@ def by_source(run: Run) -> Section:
     rows = [["source", *HEAD], compared(run, "all", whole, results)]
     for source in sorted({d.source for d in whole.documents}):
         indices = [i for i, d in enumerate(whole.documents) if d.source == source]
-        part = TestSet(source, [whole.documents[i] for i in indices])
+        part = DocumentSet(source, [whole.documents[i] for i in indices])
         rows.append(compared(run, source, part, [r.part(indices) for r in results]))
     return Section("Held-out documents by source", f"Sparse and early: `{run.usual.flags}`.\n\n{table(rows)}")
 
@@ -146,7 +146,7 @@ def exits(run: Run) -> Section:
 
 
 def candidates(run: Run) -> list[pareto.Candidate]:
-    alone = TestSet("dev, alone", run.dev.documents[:: max(1, len(run.dev.documents) // run.sizes.alone_documents)])
+    alone = DocumentSet("dev, alone", run.dev.documents[:: max(1, len(run.dev.documents) // run.sizes.alone_documents)])
     settings = pareto_settings(run.config.selection is not None, run.layers, run.heads, run.quick)
     # Takes are interleaved, so that a slow minute of the machine is shared by all settings.
     takes = [[run.engine.translate(alone, s, parallel=1, take=n) for s in settings] for n in range(run.sizes.takes)]

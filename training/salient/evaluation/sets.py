@@ -22,7 +22,7 @@ class Document:
 
 
 @dataclass
-class TestSet:
+class DocumentSet:
     name: str
     documents: list[Document] = field(default_factory=list)
 
@@ -34,8 +34,8 @@ class TestSet:
     def reference_count(self) -> int:
         return len(self.documents[0].references)
 
-    def first_reference(self) -> "TestSet":
-        return TestSet(self.name, [Document(d.source, d.lines, d.references[:1]) for d in self.documents])
+    def first_reference(self) -> "DocumentSet":
+        return DocumentSet(self.name, [Document(d.source, d.lines, d.references[:1]) for d in self.documents])
 
 
 def set_name(path: Path) -> str:
@@ -57,7 +57,7 @@ def read_rows(path: Path) -> list[list[str]]:
     return rows
 
 
-def read_set(path: Path) -> TestSet:
+def read_set(path: Path) -> DocumentSet:
     """Lines whose source or reference is empty are left out, for they cannot be scored."""
     name, documents, last = set_name(path), [], None
     alone = name in SENTENCE_SETS
@@ -70,7 +70,7 @@ def read_set(path: Path) -> TestSet:
             column.append(reference)
     if not documents:
         raise ValueError(f"{path}: no documents")
-    return TestSet(name, documents)
+    return DocumentSet(name, documents)
 
 
 def find_sets(folder: Path) -> dict[str, Path]:
@@ -81,27 +81,22 @@ def find_sets(folder: Path) -> dict[str, Path]:
     return found
 
 
-def sample(whole: TestSet, segments: int) -> TestSet:
+def sample(whole: DocumentSet, segments: int) -> DocumentSet:
     """About `segments` segments in whole documents, evenly from every source; all of them for 0."""
     if not segments or whole.segments <= segments:
         return whole
     ordered = sorted(whole.documents, key=lambda d: d.source)  # stable: in file order within a source
     stride = -(-whole.segments // segments)
-    return TestSet(whole.name, ordered[::stride])
+    return DocumentSet(whole.name, ordered[::stride])
 
 
-def long_documents(whole: TestSet, count: int) -> TestSet:
+def long_documents(whole: DocumentSet, count: int) -> DocumentSet:
     """The first `count` documents of LONG_WORDS words and more; all of them for 0."""
     found = [d for d in whole.documents if sum(len(line.split()) for line in d.lines) >= LONG_WORDS]
-    return TestSet(f"{whole.name}, long", found[:count] if count else found)
+    return DocumentSet(f"{whole.name}, long", found[:count] if count else found)
 
 
 def halves(documents: list[Document]) -> tuple[list[int], list[int]]:
-    """Indices of a tuning and a reporting half: within every source, documents go to them in turn."""
-    seen: dict[str, int] = {}
-    parts: tuple[list[int], list[int]] = ([], [])
-    for index, document in enumerate(documents):
-        turn = seen.get(document.source, 0)
-        parts[turn % 2].append(index)
-        seen[document.source] = turn + 1
-    return parts
+    """Indices of a tuning and a reporting half: source after source, documents go to them in turn."""
+    order = sorted(range(len(documents)), key=lambda i: documents[i].source)
+    return sorted(order[::2]), sorted(order[1::2])

@@ -1,0 +1,126 @@
+"""What is asked of the PyTorch model: likelihoods of references, similarity, decoding with nothing forbidden."""
+
+import pytest
+import torch
+
+from salient.evaluation import segments, similarity, teacher_forcing, tokens
+from salient.evaluation.teacher_forcing import Forced
+from salient.evaluation.tokens import Window
+from salient.export import load_model
+from salient.selection import SelectionRun
+
+TARGET = [2, 31, 47, 300, 4, 88, 340, 4, 17, 6, 3]
+
+
+def as_window(source: list[int]) -> Window:
+    return Window(torch.tensor([source]), torch.tensor([TARGET]), 3)
+
+
+def test_windows_hold_what_fits():
+    assert tokens.packed([3, 3, 3, 9, 1], 8) == [(0, 2), (2, 3), (3, 4), (4, 5)]
+    assert tokens.packed([2], 8) == [(0, 1)] and tokens.packed([], 8) == []
+
+
+# Teacher forcing: a window of two tokens and three exits.
+
+HAND = Forced(likelihood=torch.tensor([[-2.0, -1.5, -0.5], [-1.0, -0.9, -0.95]]),
+              correct=torch.tensor([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), confidence=torch.tensor([[0.2, 0.6, 0.7], [0.9, 0.9, 0.9]]),
+              halting=torch.tensor([[0.1, 0.6, 0.2], [0.6, 0.1, 0.1]]), multinomial=torch.tensor([2, 0]), sequence=1)
+
+
+def test_oracles_by_hand():
+    assert teacher_forcing.oracle_exits(HAND, "likelihood", 0.0).tolist() == [2, 1]
+    assert teacher_forcing.oracle_exits(HAND, "likelihood", 0.2).tolist() == [2, 0]
+    assert teacher_forcing.oracle_exits(HAND, "correctness", 0.1).tolist() == [2, 0]
+    assert teacher_forcing.oracle_exits(HAND, "correctness", 0.6).tolist() == [0, 0]
+
+
+def test_a_rule_is_measured_by_what_its_exits_say():
+    point = teacher_forcing.measure([HAND], [torch.tensor([2, 0])])
+    assert (point.mean_exit, point.nll, point.accuracy) == (2.0, 0.75, 1.0)
+    assert teacher_forcing.first_above(HAND.halting.clone(), 0.5).tolist() == [1, 0]
+    assert teacher_forcing.first_above(HAND.confidence.clone(), 0.8).tolist() == [2, 0]
+
+
+def test_thresholds_leave_what_was_measured_alone():
+    before = HAND.confidence.clone()
+    teacher_forcing.first_above(HAND.confidence, 0.95)
+    assert torch.equal(HAND.confidence, before)
+
+
+def test_every_rule_has_its_curve(tiny_models, window):
+    model, config = load_model(tiny_models / "base")
+    forced = [teacher_forcing.force(model, as_window(window))]
+    found = teacher_forcing.curves(forced)
+    assert set(found) == {"fixed", "oracle, likelihood", "oracle, correctness", "confidence", "geometric", "multinomial",
+                          "sequence"}
+    assert [p.mean_exit for p in found["fixed"]] == [1, 2, 3]
+    assert found["oracle, likelihood"][0].nll <= min(p.nll for p in found["fixed"]) + 1e-6
+    assert found["oracle, correctness"][0].accuracy >= max(p.accuracy for p in found["fixed"])
+    exits = [p.mean_exit for p in found["oracle, likelihood"]]
+    assert exits == sorted(exits, reverse=True)
+
+
+def test_models_without_exits_have_fewer_curves(tiny_models, window):
+    model, _ = load_model(tiny_models / "no-exits")
+    found = teacher_forcing.curves([teacher_forcing.force(model, as_window(window))])
+    assert "geometric" not in found and "sequence" not in found and "confidence" in found
+
+
+# Similarity.
+
+
+def test_cka_ignores_rotation_and_scale_and_notices_noise():
+    torch.manual_seed(1)
+    a = torch.randn(400, 8)
+    turn = torch.linalg.qr(torch.randn(8, 8))[0]
+    assert similarity.linear_cka(a, a) == pytest.approx(1)
+    assert similarity.linear_cka(a, 3 * a @ turn + 5) == pytest.approx(1, abs=1e-5)
+    assert similarity.linear_cka(a, torch.randn(400, 8)) < 0.1
+
+
+def test_segment_means():
+    states = torch.tensor([[1.0], [3.0], [10.0]])
+    assert similarity.segment_means(states, torch.tensor([0, 0, 1])).tolist() == [[2.0], [10.0]]
+
+
+@pytest.mark.parametrize("variant", ["base", "wide", "post"])
+def test_every_block_is_recorded_and_nothing_stays_behind(tiny_models, window, variant):
+    model, config = load_model(tiny_models / variant)
+    encoder, decoder = similarity.representations(model, [as_window(window)])
+    names = similarity.module_names(model)
+    assert [len(encoder), len(decoder)] == [len(n) for n in names]
+    assert all(b.shape == (3, config.d_model) for b in [*encoder, *decoder])
+    with torch.no_grad():  # the last block's states are the stack's output, before its norm
+        memory = model.encode(torch.tensor([window]), SelectionRun())[0]
+    spans = torch.tensor([sum(t == config.tokens.separator for t in window[:i]) for i in range(len(window))])
+    if variant == "post":
+        assert torch.allclose(encoder[-1], similarity.segment_means(memory, spans), atol=1e-5)
+    assert "residual" not in vars(model.encoder_layers[0])
+    matrix = similarity.similarities(encoder)
+    assert matrix[0][0] == pytest.approx(1) and matrix[0][-1] == pytest.approx(matrix[-1][0])
+
+
+# Decoding with nothing forbidden.
+
+
+@pytest.mark.parametrize("variant", ["base", "post", "wide", "borrowed", "no-exits"])
+def test_free_decoding_follows_the_best_token(tiny_models, window, variant):
+    """Every token is the best one by the model that reads the translation as a target, in a batch of two lengths."""
+    model, config = load_model(tiny_models / variant)
+    sources = [window, window[12:]]
+    for source, output in zip(sources, segments.decode_freely(model, sources)):
+        tokens_in = torch.tensor([[config.tokens.bos, *output[:-1]]])
+        with torch.no_grad():
+            run = SelectionRun()
+            source = torch.tensor([source])
+            state = model.decode(tokens_in, source, model.encode(source, run), run)[-1]
+            logits = model.logits(config.decoder.layers - 1, state)[0]
+        chosen = logits.gather(-1, torch.tensor(output)[:, None])[:, 0]
+        assert float((logits.max(-1).values - chosen).max()) < 1e-3
+        assert output[-1] == config.tokens.eos or len(output) == int(3 * source.shape[1]) + 16
+
+
+def test_segments_are_counted_of_translations_that_end():
+    assert segments.closed_segments([7, 4, 8, 4, 9, 3], 4, 3) == 3
+    assert segments.closed_segments([7, 4, 8], 4, 3) == 0 and segments.closed_segments([], 4, 3) == 0
