@@ -1,17 +1,18 @@
 """Measures a model: quality against cost on held-out documents, with the engine as the decoder.
 
     training/evaluate --bin build/release/bin --model models/en-de --data DATA --out docs --work build/evaluation
-    training/evaluate --bin build/release/bin --model models/en-de --data DATA --out /tmp/look --quick
+    training/evaluate --bin build/release/bin --model models/en-de --data DATA --out build/look --quick
     training/evaluate --bin build/release/bin --model models/en-de --data dev.tsv \
         --setting 'sparse=--selection learned' --setting 'early=--selection learned --exit geometric:0.4'
 
-DATA is a folder with dev*.tsv and eval/*.tsv (a segment a line: `source|document`, source, reference, tab-separated), or
-one such file. A folder gives the whole report: OUT/quality.md with its tables, OUT/figures/*.svg, and
-OUT/operating_points.json, which belongs into the model's folder. A file, or --setting, gives one table on standard output.
+DATA is a folder with dev*.tsv and eval/*.tsv, or one such file: a segment a line, `source|document`, source and
+reference, tab-separated. A folder gives the whole report: OUT/quality.md with its tables, OUT/figures/*.svg, and
+OUT/operating_points.json, which belongs into the model's folder. A file, or --setting, gives one table on standard
+output.
 
-Everything translated is kept in WORK, so that a run that is interrupted goes on where it stopped. --quick takes samples and
-some minutes on two cores; without it, count on about an hour. Needs sacrebleu and matplotlib (training/requirements.txt),
-and salient and salient-server in BIN (see the README).
+Everything translated is kept in WORK, so that a run that is interrupted goes on where it stopped. --quick takes samples
+and about six minutes on two idle cores; without it, count on an hour. Needs sacrebleu and matplotlib
+(training/requirements.txt), and salient and salient-server in BIN (see the README).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from .evaluation.settings import Setting
 from .evaluation.tables import percent, table
 
 SETTINGS = [Setting(), Setting("learned"), Setting("window:20"), Setting("learned", "sequence"),
-            Setting("learned", "multinomial"), Setting("learned", "geometric:0.5"), Setting("learned", "confidence:0.9")]
+            Setting("learned", "multinomial"), Setting("learned", "geometric:0.5"),
+            Setting("learned", "confidence:0.9")]
 
 SECTIONS: dict[str, Callable[[Run], Section]] = {
     "sources": sections.by_source,
@@ -50,13 +52,14 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
 def row(setting: str, source: str, result: Result, timed: bool) -> list[str]:
     scores = Scorer(result.documents).scores(result)
     return [setting, source, str(len(result.translated)), str(sum(len(d.lines) for d in result.documents)),
-            f"{scores.bleu:.1f}", f"{scores.chrf:.1f}", f"{scores.document_bleu:.1f}", percent(cost.attention_cost(result)),
-            f"{cost.mean_exit(result):.2f}", f"{cost.tokens_per_second(result):.0f}" if timed else ""]
+            f"{scores.bleu:.1f}", f"{scores.chrf:.1f}", f"{scores.document_bleu:.1f}",
+            percent(cost.attention_cost(result)), f"{cost.mean_exit(result):.2f}",
+            f"{cost.tokens_per_second(result):.0f}" if timed else ""]
 
 
 def settings_table(run: Run, settings: dict[str, str], split_sources: bool) -> str:
-    rows = [["setting", "source", "documents", "segments", "BLEU", "chrF", "document BLEU", "attention cost", "mean exit",
-             "tokens/s"]]
+    rows = [["setting", "source", "documents", "segments", "BLEU", "chrF", "document BLEU", "attention cost",
+             "mean exit", "tokens/s"]]
     for name in run.paths if "dev" not in run.paths else ["dev"]:
         test_set = run.read(name, run.sizes.dev_segments)
         for setting, flags in settings.items():
@@ -85,7 +88,7 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog="training/evaluate", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--bin", type=Path, required=True, help="folder of the salient and salient-server programs")
-    p.add_argument("--model", type=Path, required=True, help="model folder; a server is started for it and stopped again")
+    p.add_argument("--model", type=Path, required=True, help="model folder; a server of its own is started")
     p.add_argument("--data", type=Path, required=True, help="folder of test sets, or one TSV file")
     p.add_argument("--out", type=Path, help="where the report goes; needed with a folder of data")
     p.add_argument("--work", type=Path, help="where translations are kept; OUT/work when left out, and for a file "

@@ -80,7 +80,8 @@ def measured(name: str, mean_exit: float, bleu: float, reported: float = 0.0) ->
 
 def test_the_earliest_exit_within_the_loss_is_chosen():
     full = measured("full", 4, 30.0)
-    found = [measured("geometric:0.3", 1.5, 29.0), measured("geometric:0.5", 2.0, 29.6), measured("geometric:0.7", 3.0, 29.9)]
+    found = [measured("geometric:0.3", 1.5, 29.0), measured("geometric:0.5", 2.0, 29.6),
+             measured("geometric:0.7", 3.0, 29.9)]
     assert depth.tuned(found, full, 0.5).setting.exit == "geometric:0.5"
     assert depth.tuned(found, full, 0.2).setting.exit == "geometric:0.7"
     assert depth.tuned(found[:2], full, 0.2) is None
@@ -113,9 +114,11 @@ def test_the_example_uses_many_exits():
 # Operating points.
 
 DENSE = Candidate(Setting(), 30.0, 1.0, 1.0, 4.0)
-CANDIDATES = [DENSE, Candidate(Setting("learned"), 29.8, 0.5, 0.1, 4.0), Candidate(Setting("window:20"), 29.9, 0.6, 0.1, 4.0),
+CANDIDATES = [DENSE, Candidate(Setting("learned"), 29.8, 0.5, 0.1, 4.0),
+              Candidate(Setting("window:20"), 29.9, 0.6, 0.1, 4.0),
               Candidate(Setting("learned", "geometric:0.5"), 29.1, 0.2, 0.08, 2.0),
-              Candidate(Setting("learned", "fixed:1"), 27.0, 0.1, 0.08, 1.0), Candidate(Setting(beam=4), 31.0, 3.0, 1.0, 4.0),
+              Candidate(Setting("learned", "fixed:1"), 27.0, 0.1, 0.08, 1.0),
+              Candidate(Setting(beam=4), 31.0, 3.0, 1.0, 4.0),
               Candidate(Setting("learned", beam=2), 29.5, 0.7, 0.1, 4.0)]
 
 

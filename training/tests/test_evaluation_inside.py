@@ -24,7 +24,8 @@ def test_windows_hold_what_fits():
 # Teacher forcing: a window of two tokens and three exits.
 
 HAND = Forced(likelihood=torch.tensor([[-2.0, -1.5, -0.5], [-1.0, -0.9, -0.95]]),
-              correct=torch.tensor([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), confidence=torch.tensor([[0.2, 0.6, 0.7], [0.9, 0.9, 0.9]]),
+              correct=torch.tensor([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]),
+              confidence=torch.tensor([[0.2, 0.6, 0.7], [0.9, 0.9, 0.9]]),
               halting=torch.tensor([[0.1, 0.6, 0.2], [0.6, 0.1, 0.1]]), multinomial=torch.tensor([2, 0]), sequence=1)
 
 
@@ -52,8 +53,8 @@ def test_every_rule_has_its_curve(tiny_models, window):
     model, config = load_model(tiny_models / "base")
     forced = [teacher_forcing.force(model, as_window(window))]
     found = teacher_forcing.curves(forced)
-    assert set(found) == {"fixed", "oracle, likelihood", "oracle, correctness", "confidence", "geometric", "multinomial",
-                          "sequence"}
+    assert set(found) == {"fixed", "oracle, likelihood", "oracle, correctness", "confidence", "geometric",
+                          "multinomial", "sequence"}
     assert [p.mean_exit for p in found["fixed"]] == [1, 2, 3]
     assert found["oracle, likelihood"][0].nll <= min(p.nll for p in found["fixed"]) + 1e-6
     assert found["oracle, correctness"][0].accuracy >= max(p.accuracy for p in found["fixed"])

@@ -1,6 +1,6 @@
 """Translations by the engine: a server of our own, documents through gRPC by `salient translate`, results kept.
 
-A result is stored under the hash of the model, the programs, the setting and the set, so that a run that was interrupted
+A result is stored under the hash of the model, the server, the setting and the set, so that an interrupted run
 goes on where it stopped, and another table with the same setting costs nothing. The server starts when something is
 first to be translated. Not thread safe.
 """

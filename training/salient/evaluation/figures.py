@@ -53,8 +53,8 @@ def depth_curve(engine: dict[str, list[Measured]], forced: dict[str, list[Point]
     right.invert_yaxis()
     for axes in (left, right):
         axes.legend(fontsize=7)
-    figure.text(0.5, -0.06, "Oracles look at the reference, which free decoding has not: they are drawn on the right alone, "
-                "where every rule reads the same references.", ha="center", fontsize=8)
+    figure.text(0.5, -0.06, "Oracles look at the reference, which free decoding has not: they are drawn on the right "
+                "alone, where every rule reads the same references.", ha="center", fontsize=8)
     return save(figure, path)
 
 
@@ -88,7 +88,8 @@ def confidence(joint: list[list[float]], path: Path) -> Path:
     figure, axes = pyplot().subplots(figsize=(5, 3.4))
     image = heat(axes, [[joint[p][n] for p in range(parts)] for n in range(layers)], 0, None)
     axes.set(title="Exit against probability", xlabel="probability of the token chosen", ylabel="exit layer",
-             xticks=[p - 0.5 for p in range(0, parts + 1, 2)], xticklabels=[f"{p / parts:.1f}" for p in range(0, parts + 1, 2)],
+             xticks=[p - 0.5 for p in range(0, parts + 1, 2)],
+             xticklabels=[f"{p / parts:.1f}" for p in range(0, parts + 1, 2)],
              yticks=range(layers), yticklabels=range(1, layers + 1))
     figure.colorbar(image, label="share of tokens")
     return save(figure, path)

@@ -20,8 +20,8 @@ def oracles(run: Run) -> Section:
         distinct = {(p.mean_exit, p.nll): p for p in points}  # correctness knows few different exits
         rows += [[name, f"{p.mean_exit:.2f}", f"{p.nll:.3f}", percent(p.accuracy)]
                  for p in list(distinct.values())[::3 if name in ("confidence", "geometric") else 1]]
-    return Section("Oracles", "References read by the PyTorch model, dense attention; rows follow the layer, the oracle's "
-                   f"penalty a layer, or the threshold. The figure under Depth has all of them.\n\n{table(rows)}")
+    return Section("Oracles", "References read by the PyTorch model, dense attention; rows follow the layer, the "
+                   f"oracle's penalty a layer, or the threshold. The figure under Depth has all.\n\n{table(rows)}")
 
 
 def likeness(run: Run) -> Section:
@@ -29,8 +29,8 @@ def likeness(run: Run) -> Section:
     names, blocks = similarity.module_names(model), similarity.representations(model, found)
     both = [(n, similarity.similarities(b)) for n, b in zip(names, blocks)]
     path = figures.similarity(*both, run.figure("cka"))
-    return Section("Similarity of the layers", "Linear CKA of the states after every block, a row a segment (the mean of its "
-                   f"tokens), {sum(w.segments for w in found)} segments.\n\n{run.link(path, 'Linear CKA')}")
+    return Section("Similarity of the layers", "Linear CKA of the states after every block, a row a segment (the mean "
+                   f"of its tokens), {sum(w.segments for w in found)} segments.\n\n{run.link(path, 'Linear CKA')}")
 
 
 def segment_counts(run: Run) -> Section:
@@ -39,8 +39,8 @@ def segment_counts(run: Run) -> Section:
     outputs = segments.decode_freely(model, [w.source[0].tolist() for w in whole])
     equal = sum(segments.closed_segments(o, tokens.separator, tokens.eos) == w.segments for o, w in zip(outputs, whole))
     return Section("Segment counts", "Greedy decoding by the PyTorch model, dense attention, nothing forbidden: "
-                   f"{equal} of {len(whole)} windows of several segments ({percent(equal / max(1, len(whole)))}) have as many "
-                   "segments as their source. The engine's decoder closes exactly as many as it is given: 100 %.")
+                   f"{equal} of {len(whole)} windows of several segments ({percent(equal / max(1, len(whole)))}) have "
+                   "as many segments as their source. The engine's decoder closes exactly as many as it is given: 100 %.")
 
 
 def compare(run: Run, folder: Path, title: str) -> Section:
@@ -53,7 +53,8 @@ def compare(run: Run, folder: Path, title: str) -> Section:
              "tokens/s", "BLEU, learned", "attention cost", "k: encoder", "decoder", "cross"]]
     for variant in variants.find_variants(folder):
         model, config = load_model(variant.folder)
-        loss = fixed_exits([force(model, w) for w in windows(part.documents, Tokenizer(variant.folder), config.window)])[-1]
+        read = windows(part.documents, Tokenizer(variant.folder), config.window)
+        loss = fixed_exits([force(model, w) for w in read])[-1]
         row = [variant.name, variants.ffn_text(config), f"{variant.parameters / 1e6:.1f} M", f"{loss.nll:.3f}",
                f"{variant.logged_nll:.3f}" if variant.logged_nll is not None else ""]
         with Engine(run.engine.programs, variant.folder, run.engine.work) as engine:

@@ -24,14 +24,14 @@ def conditions(run: Run, command: str) -> str:
         f"- command: `{command}`; {size}",
         f"- model: `{run.config.name}`, hash `{run.engine.model_hash}`; window {run.config.window:,} tokens",
         f"- engine: `salient-server` of hash `{run.engine.program_hash}`, default arithmetic of the processor",
-        f"- {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores of {processor()}, load {os.getloadavg()[1]:.1f} in the last "
-        "five minutes: times are comparable within a table",
+        f"- {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores of {processor()}, load {os.getloadavg()[1]:.1f} in "
+        "the last five minutes: times are comparable within a table",
     ])
 
 
 def page(run: Run, command: str, sections: list[Section]) -> str:
-    parts = ["# Quality", "Written by `training/evaluate`; do not edit. Translations are the engine's, over gRPC, greedy "
-             "where no beam is named.", conditions(run, command)]
+    parts = ["# Quality", "Written by `training/evaluate`; do not edit. Translations are the engine's, over gRPC, "
+             "greedy where no beam is named.", conditions(run, command)]
     parts += [f"## {s.title}\n\n{s.body}" for s in sections]
     if run.signatures:
         parts.append("## Signatures\n\n" + "\n".join(f"- {s}" for s in run.signatures))

@@ -1,7 +1,7 @@
 """BLEU, chrF and document BLEU, by sacrebleu; paired bootstrap tests.
 
-BLEU and chrF are over segments, cased, 13a tokens, against one reference or several. This is how arXiv 2309.01826 scores
-WMT22 (`case:mixed|tok:13a`); arXiv 1910.10073 prints BLEU of tokenised text, which is not comparable across vocabularies.
+BLEU and chrF are over segments, cased, 13a tokens, against one reference or several. This is how arXiv 2309.01826
+scores WMT22 (`case:mixed|tok:13a`); arXiv 1910.10073 prints BLEU of tokenised text, which depends on the tokeniser.
 Document BLEU is what arXiv 2309.14174 prints: case-insensitive sacreBLEU on whole documents, a document's segments
 joined to one line, so that n-grams cross the bounds of segments and their order counts.
 

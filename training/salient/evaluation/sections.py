@@ -75,15 +75,15 @@ def selection(run: Run) -> Section:
     settings = selection_settings(run.config.selection is not None)
     results = [run.engine.translate(run.dev, s) for s in settings]
     parts = [f"k is the share of the visible keys that are read, `keys` their mean number a query; attention cost is "
-             f"counted multiply-adds, selection included, over dense attention's. p: paired bootstrap against dense.\n\n"
-             f"The development set:\n\n{table(selection_rows(run.scorer, settings, results))}"]
+             f"counted multiply-adds, selection included, over dense attention's. p: paired bootstrap against dense."
+             f"\n\nThe development set:\n\n{table(selection_rows(run.scorer, settings, results))}"]
     if "dev-long" in run.paths:
         whole = sets.long_documents(sets.read_set(run.paths["dev-long"]), run.sizes.long_documents)
         dense, *others = [cost.at_least(r, LONG_TOKENS) for r in (run.engine.translate(whole, s) for s in settings)]
         if dense.translated:
             rows = selection_rows(Scorer(dense.documents), settings, [dense, *others])
-            parts.append(f"{len(dense.translated)} documents of {LONG_TOKENS:,} source tokens and more, in windows of at most "
-                         f"{run.config.window:,}:\n\n{table(rows)}")
+            parts.append(f"{len(dense.translated)} documents of {LONG_TOKENS:,} source tokens and more, in windows of "
+                         f"at most {run.config.window:,}:\n\n{table(rows)}")
     return Section("Selection", "\n\n".join(parts))
 
 
@@ -126,10 +126,11 @@ def depth_section(run: Run) -> Section:
     drawn = {name: depth.front(found) for name, found in sweeps.items()}
     path = figures.depth_curve(drawn, teacher_forcing.curves(run.forced), run.layers, run.figure("depth"))
     rows = table(tuned_rows(sweeps, full, run.layers), text_columns=3)
-    return Section("Depth", f"With {run.sparse} selection. Each policy's parameter is the one of the earliest mean exit that "
-                   "loses at most so much BLEU on one half of the development documents; the other half reports. Policies "
-                   "without a threshold are swept by their least exit. Full depth: "
-                   f"{full.tuning[1]:.1f} and {full.report[1]:.1f} BLEU.\n\n{rows}\n\n{run.link(path, 'BLEU against mean exit')}")
+    return Section("Depth", f"With {run.sparse} selection. Each policy's parameter is the one of the earliest mean "
+                   "exit that loses at most so much BLEU on one half of the development documents; the other half reports. "
+                   "Policies without a threshold are swept by their least exit. Full depth: "
+                   f"{full.tuning[1]:.1f} and {full.report[1]:.1f} BLEU.\n\n{rows}\n\n"
+                   f"{run.link(path, 'BLEU against mean exit')}")
 
 
 def exits(run: Run) -> Section:
@@ -142,7 +143,8 @@ def exits(run: Run) -> Section:
              figures.sentence(depth.example(segments), run.layers, run.figure("exits-of-a-segment"))]
     titles = ("Exits by position", "Exit against probability", "Exits of one segment")
     links = "\n\n".join(run.link(path, title) for path, title in zip(paths, titles))
-    return Section("Exits", f"`{run.usual.flags}`, {len(segments)} segments, mean exit {cost.mean_exit(traced):.2f}.\n\n{links}")
+    return Section("Exits", f"`{run.usual.flags}`, {len(segments)} segments, mean exit "
+                   f"{cost.mean_exit(traced):.2f}.\n\n{links}")
 
 
 def candidates(run: Run) -> list[pareto.Candidate]:

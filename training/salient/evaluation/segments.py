@@ -1,7 +1,7 @@
 """How often the model keeps a document's segments apart by itself.
 
-The engine lets a decoder close exactly as many segments as the source has, so that its counts are always equal. Here the
-PyTorch model decodes greedily with nothing forbidden, whole documents in batches, and the separators it makes are
+The engine lets a decoder close exactly as many segments as the source has, so that its counts are always equal. Here
+the PyTorch model decodes greedily with nothing forbidden, whole documents in batches, and the separators it makes are
 counted. Dense attention, full depth. Shapes: B documents, S source positions, h heads, w a head's width.
 """
 

@@ -1,8 +1,8 @@
 """The held-out documents: readers of every test set, with their sources, document bounds and references.
 
-A file has a segment a line, `key<TAB>source<TAB>reference[<TAB>further references]`; neighbouring lines of one key are a
-document. Keys of the development sets are `source|document`, those of `eval/` are the document's name alone. Nothing is
-copied: documents live in memory while they are scored.
+A file has a segment a line, `key<TAB>source<TAB>reference[<TAB>further references]`; neighbouring lines of one key are
+a document. Keys of the development sets are `source|document`, those of `eval/` are the document's name alone. Nothing
+is copied: documents live in memory while they are scored.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_rows(path: Path) -> list[list[str]]:
             if len(cells) < 3:
                 raise ValueError(f"{path}:{number}: {len(cells)} columns; key, source and reference are needed")
             if rows and len(cells) != len(rows[0]):
-                raise ValueError(f"{path}:{number}: {len(cells) - 2} references, the lines above have {len(rows[0]) - 2}")
+                raise ValueError(f"{path}:{number}: {len(cells) - 2} references, lines above have {len(rows[0]) - 2}")
             if all(cell.strip() for cell in cells[1:]):
                 rows.append(cells)
     return rows

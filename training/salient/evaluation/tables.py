@@ -8,8 +8,8 @@ def table(rows: list[list[str]], text_columns: int = 1) -> str:
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
     lines = ["| " + " | ".join(cell.ljust(w) if c < text_columns else cell.rjust(w)
                                for c, (cell, w) in enumerate(zip(row, widths))) + " |" for row in rows]
-    rule = "|" + "|".join("-" * (w + 2) if c < text_columns else "-" * (w + 1) + ":" for c, w in enumerate(widths)) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]])
+    rule = "|".join("-" * (w + 2) if c < text_columns else "-" * (w + 1) + ":" for c, w in enumerate(widths))
+    return "\n".join([lines[0], f"|{rule}|", *lines[1:]])
 
 
 def percent(ratio: float, digits: int = 1) -> str:
