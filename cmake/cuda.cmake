@@ -10,3 +10,23 @@ set(SALIENT_CUDA_HOST
     engine/backend/cuda/open.cc)
 list(TRANSFORM SALIENT_CUDA_KERNELS PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM SALIENT_CUDA_HOST PREPEND ${PROJECT_SOURCE_DIR}/)
+
+# salient_cuda_library(): the CUDA backend for devices, as salient_cuda: machine code for Ampere, Ada and Hopper, and PTX for
+# what comes after. SALIENT_CUDA_REPORT prints registers, shared memory and spills of every kernel.
+function(salient_cuda_library)
+  set(device_source ${PROJECT_SOURCE_DIR}/engine/backend/cuda/device_nvcc.cu)
+  add_library(salient_cuda STATIC ${SALIENT_CUDA_KERNELS} ${SALIENT_CUDA_HOST} ${device_source})
+  target_include_directories(salient_cuda PUBLIC ${PROJECT_SOURCE_DIR})
+  set_source_files_properties(${SALIENT_CUDA_KERNELS} ${device_source} ${SALIENT_CUDA_HOST} PROPERTIES LANGUAGE CUDA)
+  set_target_properties(salient_cuda PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_ARCHITECTURES OFF)
+  target_compile_options(salient_cuda PRIVATE
+    --expt-relaxed-constexpr -Werror=all-warnings
+    -diag-suppress=2810  # nvcc takes the assignment of an absl::Status for one that is ignored
+    -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_89,code=sm_89 -gencode=arch=compute_90a,code=sm_90a
+    -gencode=arch=compute_90,code=compute_90
+    "-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers"
+    $<$<BOOL:${SALIENT_CUDA_REPORT}>:-Xptxas=-v>)
+  # Counts of keys are computed as the CPU computes them, product and sum rounded apart.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/engine/attention/cuda/select.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
+  target_link_libraries(salient_cuda PUBLIC CUDA::cudart_static absl::status absl::statusor absl::strings)
+endfunction()

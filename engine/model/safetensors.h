@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,10 @@ struct Tensor {
 // Tensors by name.
 class TensorFile {
  public:
+  TensorFile() = default;
+  // Tensors made elsewhere: random ones, for benchmarks.
+  explicit TensorFile(std::map<std::string, Tensor> tensors) : tensors_(std::move(tensors)) {}
+
   // `folder` holds model.safetensors or an index of shards. Types F32, F16, BF16, and I8 with a companion tensor
   // "<name>.scale" (one F32 value a row) are widened to fp32.
   static absl::StatusOr<TensorFile> Load(const std::string& folder);

@@ -1,0 +1,373 @@
+// How fast a device attends and decodes, as Markdown tables.
+//
+//   device_bench [cuda|cpu] [small]        `small`: shapes for rehearsing on a machine without a GPU
+//
+// Attention: one decoding step's calls for one layer, in bytes that must be read over time, beside the device's own
+// copying speed. Decoding: random weights in the shape that the targets are given for (d 512, 8 heads, 6 + 6 layers, feed-
+// forward 2,048, vocabulary 32,000), random sources, dense, with selection, and with selection and early exits. Each
+// setting is measured in turn, over and over, and the median is told.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backend/backend.h"
+#include "engine/decode/batch.h"
+#include "engine/decode/sequence.h"
+#include "engine/model/model.h"
+
+namespace salient {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Seconds(Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); }
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+std::vector<float> Normal(size_t size, float deviation) {
+  static std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, deviation);
+  std::vector<float> values(size);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+template <typename T>
+DeviceArray<T> Upload(Backend& backend, const std::vector<T>& values) {
+  DeviceArray<T> array = backend.Array<T>(values.size());
+  backend.memory().CopyToDevice(array.data(), values.data(), values.size() * sizeof(T));
+  return array;
+}
+
+// Waits until the device has done everything.
+void Finish(Backend& backend, const DeviceArray<float>& any) {
+  float value;
+  backend.memory().CopyToHost(&value, any.data(), sizeof(value));
+}
+
+struct AttentionCase {
+  const char* name;
+  int32_t rows, length, listed;  // listed: keys each row reads; 0: all
+};
+
+// Rows of a document each, of which every layer's keys are read in turn, so that none is left in a cache.
+class AttentionBench {
+ public:
+  AttentionBench(Backend& backend, const AttentionCase& attention) : backend_(backend), case_(attention) {
+    const int32_t pages = KvStore::PagesFor(attention.length);
+    store_ = std::make_unique<KvStore>(
+        backend.memory(), KvLayout{.layers = kLayers, .width = kWidth, .type = backend.kv_type()}, pages * case_.rows);
+    std::vector<int32_t> table;
+    for (int32_t page = 0; page < pages * case_.rows; ++page) table.push_back(store_->Take());
+    table_ = Upload(backend, table);
+    std::vector<int32_t> positions;
+    std::mt19937 random(2);
+    for (int32_t row = 0; row < case_.rows && case_.listed > 0; ++row) {
+      std::vector<int32_t> all(case_.length), chosen;
+      for (int32_t i = 0; i < case_.length; ++i) all[i] = i;
+      std::sample(all.begin(), all.end(), std::back_inserter(chosen), case_.listed, random);
+      positions.insert(positions.end(), chosen.begin(), chosen.end());
+    }
+    positions_ = Upload(backend, positions);
+    std::vector<KeyView> views;
+    std::vector<KeyList> lists;
+    for (int32_t row = 0; row < case_.rows; ++row) {
+      views.push_back({.pages = table_.data() + row * pages, .length = case_.length});
+      lists.push_back({positions_.data() + static_cast<size_t>(row) * case_.listed,
+                       case_.listed > 0 ? case_.listed : kEveryKey});
+    }
+    views_ = Upload(backend, views);
+    lists_ = Upload(backend, lists);
+    queries_ = Upload(backend, Normal(static_cast<size_t>(case_.rows) * kWidth, 1));
+    output_ = backend.Array<float>(static_cast<size_t>(case_.rows) * kWidth);
+    FillKeys();
+  }
+
+  // Seconds of one call.
+  double Measure() {
+    std::vector<double> times;
+    for (int round = 0; round < kRounds; ++round) {
+      const Clock::time_point start = Clock::now();
+      for (int32_t layer = 0; layer < kLayers; ++layer) Attend(layer);
+      Finish(backend_, output_);
+      if (round > 1) times.push_back(Seconds(start) / kLayers);
+    }
+    return Median(times);
+  }
+  double bytes() const {
+    const int32_t read = case_.listed > 0 ? case_.listed : case_.length;
+    return static_cast<double>(case_.rows) * read * static_cast<double>(store_->layout().row_bytes());
+  }
+
+ private:
+  static constexpr int32_t kWidth = 512, kHeads = 8, kLayers = 8;
+  static constexpr int kRounds = 12;
+
+  // Numbers as keys and values have them: what a memory of zeros gives is no measurement.
+  void FillKeys() {
+    const DeviceArray<float> values = Upload(backend_, Normal(static_cast<size_t>(case_.length) * 2 * kWidth, 1));
+    std::vector<int32_t> positions(case_.length);
+    for (int32_t i = 0; i < case_.length; ++i) positions[i] = i;
+    const DeviceArray<int32_t> on_device = Upload(backend_, positions);
+    for (int32_t row = 0; row < case_.rows; ++row) {
+      const std::vector<KeyView> views(case_.length,
+                                       {.pages = table_.data() + row * KvStore::PagesFor(case_.length)});
+      const DeviceArray<KeyView> views_on_device = Upload(backend_, views);
+      for (int32_t layer = 0; layer < kLayers; ++layer) {
+        backend_.AppendKeyValue({.rows = Rows::First(case_.length),
+                                 .key_value = values.data(),
+                                 .store = store_->pages(),
+                                 .layer = layer,
+                                 .views = views_on_device.data(),
+                                 .positions = on_device.data()});
+      }
+      Finish(backend_, values);
+    }
+  }
+
+  void Attend(int32_t layer) {
+    backend_.Attend({.rows = Rows::First(case_.rows),
+                     .queries = queries_.data(),
+                     .heads = kHeads,
+                     .store = store_->pages(),
+                     .layer = layer,
+                     .views = views_.data(),
+                     .lists = lists_.data(),
+                     .output = output_.data(),
+                     .few_a_document = true});
+  }
+
+  Backend& backend_;
+  const AttentionCase case_;
+  std::unique_ptr<KvStore> store_;
+  DeviceArray<int32_t> table_, positions_;
+  DeviceArray<KeyView> views_;
+  DeviceArray<KeyList> lists_;
+  DeviceArray<float> queries_, output_;
+};
+
+// Bytes a second, read and written, of the plainest kernel there is: rows copied as they are.
+double CopySpeed(Backend& backend, bool small) {
+  const int32_t rows = small ? 2000 : 400000;
+  constexpr int32_t kWidth = 512;
+  const DeviceArray<float> from = backend.Array<float>(static_cast<size_t>(rows) * kWidth);
+  DeviceArray<float> to = backend.Array<float>(static_cast<size_t>(rows) * kWidth);
+  std::vector<double> times;
+  for (int round = 0; round < 7; ++round) {
+    const Clock::time_point start = Clock::now();
+    backend.GatherRows({Rows::First(rows), from.data(), kWidth, to.data()});
+    Finish(backend, to);
+    times.push_back(Seconds(start));
+  }
+  return 2.0 * rows * kWidth * sizeof(float) / Median(times);
+}
+
+void BenchAttention(Backend& backend, bool small) {
+  const double ceiling = CopySpeed(backend, small);
+  std::printf("\n## Attention of a decoding step\n\nOne layer, width 512, 8 heads. Copying rows: %.0f GB/s.\n\n",
+              ceiling / 1e9);
+  std::printf("| case | us a call | GB/s | of copying |\n|---|---|---|---|\n");
+  std::vector<AttentionCase> cases = {{"1 x 2,048 dense", 1, 2048, 0},     {"1 x 2,048, 5 %", 1, 2048, 102},
+                                      {"64 x 2,048 dense", 64, 2048, 0},   {"64 x 2,048, 5 %", 64, 2048, 102},
+                                      {"64 x 8,192 dense", 64, 8192, 0},   {"64 x 8,192, 5 %", 64, 8192, 410}};
+  if (small) cases = {{"1 x 300 dense", 1, 300, 0}, {"4 x 300, 5 %", 4, 300, 15}};
+  for (const AttentionCase& one : cases) {
+    AttentionBench bench(backend, one);
+    const double seconds = bench.Measure();
+    std::printf("| %s | %.1f | %.0f | %.0f %% |\n", one.name, seconds * 1e6, bench.bytes() / seconds / 1e9,
+                100 * bench.bytes() / seconds / ceiling);
+    std::fflush(stdout);
+  }
+}
+
+// Makes up the tensors of a model as they are asked for by name.
+class RandomWeights {
+ public:
+  void Linear(const std::string& name, int64_t inputs, int64_t outputs, bool bias = true) {
+    Add(name + ".weight", {outputs, inputs}, 1 / std::sqrt(static_cast<float>(inputs)));
+    if (bias) Add(name + ".bias", {outputs}, 0.1f);
+  }
+  void Norm(const std::string& name, int64_t d) {
+    tensors_[name + ".weight"] = {{d}, std::vector<float>(d, 1.0f)};
+    tensors_[name + ".bias"] = {{d}, std::vector<float>(d, 0.0f)};
+  }
+  void Attention(const std::string& name, const ModelConfig& config, bool cross, bool selects) {
+    const int64_t d = config.d_model;
+    if (cross) {
+      Linear(name + ".query", d, d);
+      Linear(name + ".key_value", d, 2 * d);
+    } else {
+      Linear(name + ".query_key_value", d, 3 * d);
+    }
+    Linear(name + ".output", d, d);
+    Norm(name + "_norm", d);
+    if (!selects) return;
+    Linear(name + ".selection.query", d, config.selection.width, false);
+    Linear(name + ".selection.key", d, config.selection.width, false);
+    tensors_[name + ".selection.key_inverse_step"] = {{}, {40.0f}};
+  }
+  void Layer(const std::string& name, const ModelConfig& config, bool decoder, int32_t index) {
+    const auto selects = [&](Module module) { return index % config.group_size(module) == 0; };
+    Attention(name + ".self_attention", config, false, selects(decoder ? Module::kDecoder : Module::kEncoder));
+    if (decoder) Attention(name + ".cross_attention", config, true, selects(Module::kCross));
+    const int64_t width = decoder ? config.decoder.ffn_width : config.encoder.ffn_width;
+    Norm(name + ".ffn_norm", config.d_model);
+    Linear(name + ".ffn.up", config.d_model, width);
+    Linear(name + ".ffn.down", width, config.d_model);
+  }
+  void Add(const std::string& name, const std::vector<int64_t>& shape, float deviation) {
+    int64_t size = 1;
+    for (const int64_t extent : shape) size *= extent;
+    tensors_[name] = {shape, Normal(size, deviation)};
+  }
+  void Forbid(const std::string& bias, int32_t token) { tensors_[bias].values[token] = -1e4f; }
+  TensorFile Take() { return TensorFile(std::move(tensors_)); }
+
+ private:
+  std::map<std::string, Tensor> tensors_;
+};
+
+ModelConfig Config(bool small) {
+  ModelConfig config;
+  config.vocab_size = small ? 500 : 32000;
+  config.d_model = small ? 64 : 512;
+  config.heads = small ? 2 : 8;
+  config.encoder = config.decoder = {small ? 2 : 6, FeedForwardKind::kOwn, small ? 128 : 2048};
+  config.self_rotary = true;
+  config.has_selection = true;
+  config.selection.width = 64;
+  config.selection.group = {3, 3, 3};
+  for (int m = 0; m < kModules; ++m) {
+    config.selection.key_fraction[m].assign(config.groups(static_cast<Module>(m)), 0.05);
+  }
+  config.has_exits = config.geometric_head = true;
+  config.window = small ? 256 : 8192;
+  return config;
+}
+
+TensorFile Weights(const ModelConfig& config) {
+  RandomWeights weights;
+  weights.Add("embedding.weight", {config.vocab_size, config.d_model}, 0.05f);
+  weights.Add("output_bias", {config.vocab_size}, 0.1f);
+  weights.Forbid("output_bias", config.tokens.end);  // or random weights would soon say that they are done
+  for (int32_t i = 0; i < config.encoder.layers; ++i) {
+    weights.Layer(absl::StrCat("encoder_layers.", i), config, false, i);
+  }
+  for (int32_t i = 0; i < config.decoder.layers; ++i) {
+    weights.Layer(absl::StrCat("decoder_layers.", i), config, true, i);
+    weights.Norm(absl::StrCat("exit_norms.", i), config.d_model);
+  }
+  weights.Norm("encoder_norm", config.d_model);
+  weights.Linear("halting.geometric", config.d_model, config.decoder.layers);
+  return weights.Take();
+}
+
+struct DecodeCase {
+  int32_t documents, length;
+};
+
+// Decodes `steps` tokens of each document after the first few; returns seconds a step.
+double Decode(const Model& model, Backend& backend, Batch& batch, const DecodeCase& decode,
+              const ResolvedOptions& options, int32_t steps) {
+  std::mt19937 random(3);
+  std::vector<std::unique_ptr<Window>> windows;
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  for (int32_t i = 0; i < decode.documents; ++i) {
+    windows.push_back(std::make_unique<Window>());
+    for (int32_t t = 0; t + 1 < decode.length; ++t) {
+      windows.back()->tokens.push_back(5 + static_cast<int32_t>(random() % (model.config.vocab_size - 5)));
+    }
+    windows.back()->tokens.push_back(model.config.tokens.end);
+    windows.back()->pieces.push_back({0, decode.length - 1});
+    sequences.push_back(std::make_unique<Sequence>(*windows.back(), options, std::vector<int32_t>(), model.config,
+                                                   backend, batch.self_store(), batch.cross_store()));
+    Sequence* const joining[] = {sequences.back().get()};
+    batch.Join(joining);
+  }
+  for (int warm = 0; warm < 4; ++warm) batch.Step();
+  const Clock::time_point start = Clock::now();
+  for (int32_t step = 0; step < steps; ++step) batch.Step();
+  const double seconds = Seconds(start) / steps;
+  for (const auto& sequence : sequences) batch.Leave(*sequence);
+  return seconds;
+}
+
+bool BenchDecoding(Backend& backend, bool small) {
+  const ModelConfig config = Config(small);
+  absl::StatusOr<std::unique_ptr<Model>> model = Model::Build(config, Weights(config), backend);
+  if (!model.ok()) {
+    std::fprintf(stderr, "%s\n", model.status().ToString().c_str());
+    return false;
+  }
+  TranslationOptions dense, sparse, shallow;
+  dense.selection.policy = SelectionPolicy::kDense;
+  sparse.selection = {.policy = SelectionPolicy::kRatio, .value = 0.05};
+  shallow.selection = sparse.selection;
+  shallow.depth = {.policy = DepthPolicy::kGeometric, .thresholds = {0.5}};
+  std::printf("\n## Decoding\n\nMicroseconds a step, and tokens a second; median of interleaved runs.\n\n"
+              "| case | dense | selection of 5 %% | and geometric exits |\n|---|---|---|---|\n");
+  std::vector<DecodeCase> cases = {{1, 2048}, {64, 2048}, {64, 8192}};
+  if (small) cases = {{1, 100}, {4, 100}};
+  for (const DecodeCase& one : cases) {
+    const int64_t kv_bytes = small ? 64LL << 20 : one.length > 2048 ? 60LL << 30 : 20LL << 30;
+    Batch batch(**model, backend, {.max_rows = 64, .encode_tokens = one.length, .encode_windows = 1,
+                                   .kv_bytes = kv_bytes});
+    std::vector<double> times[3];
+    for (int round = 0; round < 3; ++round) {
+      int column = 0;
+      for (const TranslationOptions* options : {&dense, &sparse, &shallow}) {
+        absl::StatusOr<ResolvedOptions> resolved = Resolve(*options, config);
+        if (!resolved.ok()) {
+          std::fprintf(stderr, "%s\n", resolved.status().ToString().c_str());
+          return false;
+        }
+        times[column++].push_back(Decode(**model, backend, batch, one, *resolved, small ? 4 : 60));
+      }
+    }
+    std::printf("| %d x %d |", one.documents, one.length);
+    for (const std::vector<double>& column : times) {
+      std::printf(" %.0f us, %.0f tokens/s |", Median(column) * 1e6, one.documents / Median(column));
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+  return true;
+}
+
+int Main(const std::string& device, bool small) {
+  absl::StatusOr<std::unique_ptr<Backend>> backend =
+      device == "cuda" ? MakeCudaBackend({}) : MakeCpuBackend({.threads = 0, .compute = ComputeType::kBF16});
+  if (!backend.ok()) {
+    std::fprintf(stderr, "%s\n", backend.status().ToString().c_str());
+    return 1;
+  }
+  std::printf("# %s\n", (*backend)->Name().c_str());
+  BenchAttention(**backend, small);
+  if (!BenchDecoding(**backend, small)) return 1;
+  if (const absl::Status status = (*backend)->status(); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace salient
+
+int main(int argc, char** argv) {
+  const bool small = argc > 2 && std::strcmp(argv[2], "small") == 0;
+  return salient::Main(argc > 1 ? argv[1] : "cuda", small);
+}
