@@ -94,7 +94,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--work", type=Path, help="where translations are kept; OUT/work when left out, and for a file "
                    "build/evaluation")
     p.add_argument("--quick", action="store_true", help="samples of the sets, fewer settings")
-    p.add_argument("--only", nargs="+", choices=list(SECTIONS), help="these sections alone")
+    p.add_argument("--only", nargs="+", choices=list(SECTIONS), 
+                   help="these sections alone; the page has no others then")
     p.add_argument("--ffn", type=Path, metavar="DIR", help="also a table of the exported models in this folder")
     p.add_argument("--ablations", type=Path, metavar="DIR", help="the same for ablations of selection")
     p.add_argument("--setting", action="append", default=[], metavar="NAME=FLAGS",

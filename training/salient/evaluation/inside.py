@@ -25,7 +25,7 @@ def oracles(run: Run) -> Section:
 
 
 def likeness(run: Run) -> Section:
-    model, found = run.inside
+    model, found = run.pytorch, run.windows(run.sizes.inside_segments)
     names, blocks = similarity.module_names(model), similarity.representations(model, found)
     both = [(n, similarity.similarities(b)) for n, b in zip(names, blocks)]
     path = figures.similarity(*both, run.figure("cka"))
@@ -34,13 +34,13 @@ def likeness(run: Run) -> Section:
 
 
 def segment_counts(run: Run) -> Section:
-    model, found = run.inside
-    tokens, whole = run.config.tokens, [w for w in found if w.segments > 1]
-    outputs = segments.decode_freely(model, [w.source[0].tolist() for w in whole])
+    tokens = run.config.tokens
+    whole = [w for w in run.windows(run.sizes.free_segments) if w.segments > 1]
+    outputs = segments.decode_freely(run.pytorch, [w.source[0].tolist() for w in whole])
     equal = sum(segments.closed_segments(o, tokens.separator, tokens.eos) == w.segments for o, w in zip(outputs, whole))
     return Section("Segment counts", "Greedy decoding by the PyTorch model, dense attention, nothing forbidden: "
                    f"{equal} of {len(whole)} windows of several segments ({percent(equal / max(1, len(whole)))}) have "
-                   "as many segments as their source. The engine's decoder closes exactly as many as it is given: 100 %.")
+                   "as many segments as their source. The engine's decoder closes as many as it is given: 100 %.")
 
 
 def compare(run: Run, folder: Path, title: str) -> Section:

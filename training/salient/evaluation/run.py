@@ -23,11 +23,12 @@ class Sizes:
     long_documents: int = 0
     traced_segments: int = 1200
     inside_segments: int = 1500  # for the PyTorch model
+    free_segments: int = 0  # decoded with nothing forbidden
     alone_documents: int = 12  # for times
     takes: int = 3
 
 
-QUICK = Sizes(1800, 250, 6, 400, 300, 5, 1)
+QUICK = Sizes(1800, 250, 6, 400, 300, 700, 5, 1)
 
 
 @dataclass
@@ -74,21 +75,22 @@ class Run:
         return Scorer(self.dev.documents)
 
     @functools.cached_property
-    def inside(self):
-        """(PyTorch model, windows of development documents)."""
+    def pytorch(self):
         from ..export import load_model
+
+        return load_model(self.model)[0]
+
+    def windows(self, segments: int):
+        """Of development documents, for the PyTorch model."""
         from .tokens import Tokenizer, windows
 
-        part = self.read("dev", self.sizes.inside_segments)
-        model, config = load_model(self.model)
-        return model, windows(part.documents, Tokenizer(self.model), config.window)
+        return windows(self.read("dev", segments).documents, Tokenizer(self.model), self.config.window)
 
     @functools.cached_property
     def forced(self):
         from . import teacher_forcing
 
-        model, windows = self.inside
-        return [teacher_forcing.force(model, w) for w in windows]
+        return [teacher_forcing.force(self.pytorch, w) for w in self.windows(self.sizes.inside_segments)]
 
     def figure(self, name: str) -> Path:
         return self.out / "figures" / f"{name}.svg"

@@ -127,7 +127,7 @@ def depth_section(run: Run) -> Section:
     path = figures.depth_curve(drawn, teacher_forcing.curves(run.forced), run.layers, run.figure("depth"))
     rows = table(tuned_rows(sweeps, full, run.layers), text_columns=3)
     return Section("Depth", f"With {run.sparse} selection. Each policy's parameter is the one of the earliest mean "
-                   "exit that loses at most so much BLEU on one half of the development documents; the other half reports. "
+                   "exit that loses at most so much BLEU on one half of the development documents; the other reports. "
                    "Policies without a threshold are swept by their least exit. Full depth: "
                    f"{full.tuning[1]:.1f} and {full.report[1]:.1f} BLEU.\n\n{rows}\n\n"
                    f"{run.link(path, 'BLEU against mean exit')}")
