@@ -56,7 +56,7 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->group("Models");
-  app.add_option("--device", raw.device, "auto or cpu; cuda is for builds that have that backend, which this one has not")
+  app.add_option("--device", raw.device, "auto, cpu or cuda; auto takes a GPU if there is one, else the CPU")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
       ->capture_default_str()

@@ -215,7 +215,7 @@ __device__ void StoreOutput(Sums<kWidth>& sums, int32_t count, int32_t stride, f
 
 // Block (b, h) computes tile b of the plan for head h.
 template <int kWidth>
-__global__ void __launch_bounds__(kThreads) AttendTilesKernel(AttendArgs args, PagesView pages, TilePlan* plan) {
+__global__ void __launch_bounds__(kThreads, 2) AttendTilesKernel(AttendArgs args, PagesView pages, TilePlan* plan) {
   WaitForPrevious();
   __shared__ int32_t scratch[kThreads / kWarp];
   if (static_cast<int32_t>(blockIdx.x) >= plan->tiles) return;

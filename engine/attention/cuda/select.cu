@@ -273,7 +273,7 @@ __device__ void SelectWithoutScores(const SelectionRule& rule, const KeyView& vi
   }
 }
 
-__global__ void __launch_bounds__(kThreads) SelectKernel(SelectArgs args, PagesView pages, const uint32_t* mass_table) {
+__global__ void __launch_bounds__(kThreads, 4) SelectKernel(SelectArgs args, PagesView pages, const uint32_t* mass_table) {
   WaitForPrevious();
   __shared__ Shared shared;
   const auto i = static_cast<int32_t>(blockIdx.x);

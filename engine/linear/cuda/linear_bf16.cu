@@ -105,7 +105,7 @@ __device__ void AddSlices(float* scratch, int32_t slice, float (&sums)[Divided::
 }
 
 template <typename Divided, int kRowTiles>
-__global__ void __launch_bounds__(kThreads) LinearBF16Kernel(WeightsBF16 weights, LinearArgs args) {
+__global__ void __launch_bounds__(kThreads, 2) LinearBF16Kernel(WeightsBF16 weights, LinearArgs args) {
   WaitForPrevious();
   const int32_t rows = RowCount(args.rows), first_row = static_cast<int32_t>(blockIdx.y) * kRowTiles * 16;
   if (first_row >= rows) return;
