@@ -1,0 +1,85 @@
+"""What is translated: documents of tokens, the lengths that their translations are forced to, and when they arrive."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+
+from .models import FIRST_WORD, ModelConfig, piece, text_of
+
+
+@dataclass
+class Case:
+    name: str
+    about: str
+    lengths: list[int]  # source tokens of each document, its end included
+    cap: int = 2048  # the most target tokens; below it a translation is as long as its source
+    spacing: float = 0  # documents arrive one after another, this part of the time that one takes alone
+    seed: int = 1
+    arrivals: list[float] = field(default_factory=list)  # seconds, once it is known what one document takes
+
+    def outputs(self, most: int | None = None) -> list[int]:
+        cap = min(self.cap, most or self.cap)
+        return [max(SHORTEST, min(length, cap)) for length in self.lengths]
+
+
+SHORTEST = 20  # target tokens; the driver can force no fewer
+
+
+def zipf(rng: random.Random, vocabulary: int) -> int:
+    """A word by Zipf's law, so that a document's words repeat as a text's do: a vocabulary map depends on it."""
+    words = vocabulary - FIRST_WORD
+    return FIRST_WORD + min(words - 1, int(math.exp(rng.random() * math.log(words + 1))) - 1)
+
+
+def document(rng: random.Random, length: int, vocabulary: int, end: int) -> list[int]:
+    return [zipf(rng, vocabulary) for _ in range(length - 1)] + [end]
+
+
+def documents(case: Case, config: ModelConfig, most: int | None = None) -> list[dict]:
+    """The case's documents as every worker reads them: as ids, as pieces and as text. `most` cuts translations."""
+    rng = random.Random(case.seed)
+    made = []
+    for i, (length, output) in enumerate(zip(case.lengths, case.outputs(most))):
+        ids = document(rng, length, config.vocab_size, config.tokens.eos)
+        made.append({"ids": ids, "tokens": [piece(token, config) for token in ids], "text": text_of(ids[:-1]),
+                     "length": output, "at": case.arrivals[i] if case.arrivals else 0.0})
+    return made
+
+
+def spread(count: int, least: int, most: int) -> list[int]:
+    """`count` lengths from least to most in equal steps, shuffled the same way every time."""
+    lengths = [round(least + (most - least) * i / (count - 1)) for i in range(count)]
+    random.Random(5).shuffle(lengths)
+    return lengths
+
+
+def sentences(count: int) -> list[int]:
+    """Sentence lengths as news text has them: mostly 10 to 45 tokens."""
+    rng = random.Random(7)
+    return [max(5, min(90, round(rng.lognormvariate(3.2, 0.5)))) for _ in range(count)]
+
+
+def full_cases() -> list[Case]:
+    cases = [Case(f"one-{n}", f"one document of {n:,} tokens", [n]) for n in (128, 512, 1024, 2048, 4096, 8192)]
+    return cases + [
+        Case("sixteen", "16 documents of 512 to 2,048 tokens", spread(16, 512, 2048)),
+        Case("mixed", "one of 4,096 with seven of 64, arriving together", [4096] + [64] * 7, cap=256),
+        Case("mixed-long-part", "that one of 4,096 alone", [4096], cap=256),
+        Case("mixed-short-part", "those seven of 64 alone", [64] * 7, cap=256),
+        Case("sentences", "256 sentences", sentences(256)),
+        Case("arrivals", "24 documents of 128 to 512 tokens arriving one by one, twice as fast as one takes alone",
+             spread(24, 128, 512), spacing=0.5),
+    ]
+
+
+def quick_cases() -> list[Case]:
+    return [
+        Case("one-128", "one document of 128 tokens", [128]),
+        Case("mixed", "one of 512 with three of 32, arriving together", [512] + [32] * 3, cap=48),
+        Case("mixed-long-part", "that one of 512 alone", [512], cap=48),
+        Case("mixed-short-part", "those three of 32 alone", [32] * 3, cap=48),
+        Case("sentences", "16 sentences", sentences(16)),
+        Case("arrivals", "4 documents of 32 to 64 tokens arriving one by one", spread(4, 32, 64), spacing=0.5),
+    ]

@@ -1,0 +1,131 @@
+"""A model folder as a CTranslate2 model: the same weights, in CTranslate2's own specification.
+
+    python3 -m harness.convert --model DIR --out DIR [--words-a-token 64]
+
+CTranslate2 can express what harness.models makes: pre-norm, ReLU, sinusoids added to scaled embeddings, one matrix for
+both embeddings and the classifier. Exits, selection and halting heads stay behind: it computes everything, always. The
+vocabulary map lets every source token stand for some target tokens; which ones means nothing here, but with how many
+rows the output layer is left does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from ctranslate2.specs import TransformerSpec, common_spec
+
+from .models import FIRST_WORD, LONGEST, ModelConfig, piece
+from salient.model import sinusoid
+from salient.tensor_file import read_folder
+
+import torch  # noqa: E402
+
+
+class Weights:
+    """Tensors of the folder by name, as numpy arrays, each put where CTranslate2 wants it."""
+
+    def __init__(self, folder: Path):
+        self.tensors = {name: tensor.numpy() for name, tensor in read_folder(folder).items()}
+
+    def linear(self, spec, name: str) -> None:
+        spec.weight, spec.bias = self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
+
+    def norm(self, spec, name: str) -> None:
+        spec.gamma, spec.beta = self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
+
+    def feed_forward(self, spec, name: str) -> None:
+        self.norm(spec.layer_norm, f"{name}.ffn_norm")
+        self.linear(spec.linear_0, f"{name}.ffn.up")
+        self.linear(spec.linear_1, f"{name}.ffn.down")
+
+    def self_attention(self, spec, name: str) -> None:
+        self.norm(spec.layer_norm, f"{name}.self_attention_norm")
+        self.linear(spec.linear[0], f"{name}.self_attention.query_key_value")
+        self.linear(spec.linear[1], f"{name}.self_attention.output")
+
+    def cross_attention(self, spec, name: str) -> None:
+        self.norm(spec.layer_norm, f"{name}.cross_attention_norm")
+        self.linear(spec.linear[0], f"{name}.cross_attention.query")
+        self.linear(spec.linear[1], f"{name}.cross_attention.key_value")
+        self.linear(spec.linear[2], f"{name}.cross_attention.output")
+
+
+def check(config: ModelConfig) -> None:
+    positions = config.positions
+    if config.norm != "pre" or config.activation != "relu" or not config.scale_embeddings:
+        raise ValueError(f"{config.name}: only pre-norm models with ReLU and scaled embeddings are converted")
+    if (positions.embedding, positions.self_attention, positions.cross_attention) != ("sinusoidal", "none", "none"):
+        raise ValueError(f"{config.name}: positions are {positions}; CTranslate2 takes sinusoids alone")
+    if {config.encoder.ffn.kind, config.decoder.ffn.kind} != {"own"}:
+        raise ValueError(f"{config.name}: every layer must have its own feed-forward block")
+
+
+def specification(config: ModelConfig, weights: Weights) -> TransformerSpec:
+    check(config)
+    spec = TransformerSpec.from_config((config.encoder.layers, config.decoder.layers), config.heads, pre_norm=True,
+                                       activation=common_spec.Activation.RELU)
+    table = sinusoid(torch.arange(LONGEST), config.d_model).numpy()
+    for side in (spec.encoder, spec.decoder):
+        embedding = side.embeddings[0] if side is spec.encoder else side.embeddings
+        embedding.weight = weights.tensors["embedding.weight"]
+        side.scale_embeddings = True
+        side.position_encodings.encodings = table
+    for i, layer in enumerate(spec.encoder.layer):
+        weights.self_attention(layer.self_attention, f"encoder_layers.{i}")
+        weights.feed_forward(layer.ffn, f"encoder_layers.{i}")
+    for i, layer in enumerate(spec.decoder.layer):
+        weights.self_attention(layer.self_attention, f"decoder_layers.{i}")
+        weights.cross_attention(layer.attention, f"decoder_layers.{i}")
+        weights.feed_forward(layer.ffn, f"decoder_layers.{i}")
+    weights.norm(spec.encoder.layer_norm, "encoder_norm")
+    weights.norm(spec.decoder.layer_norm, f"exit_norms.{config.decoder.layers - 1}")
+    spec.decoder.projection.weight = weights.tensors["embedding.weight"]
+    spec.decoder.projection.bias = weights.tensors["output_bias"]
+    return spec
+
+
+def vocabulary_map(config: ModelConfig, words_a_token: int, seed: int = 1) -> str:
+    """Lines "source<tab>targets"; an empty source is what every batch gets."""
+    rng = random.Random(seed)
+    words = range(FIRST_WORD, config.vocab_size)
+    lines = ["\t" + " ".join(piece(token, config) for token in rng.sample(words, words_a_token))]
+    lines += [f"{piece(token, config)}\t" + " ".join(piece(t, config) for t in rng.sample(words, words_a_token))
+              for token in words]
+    return "\n".join(lines) + "\n"
+
+
+def convert(model: Path, out: Path, words_a_token: int) -> None:
+    config = ModelConfig.load(model)
+    spec = specification(config, Weights(model))
+    pieces = [piece(token, config) for token in range(config.vocab_size)]
+    spec.register_source_vocabulary(pieces)
+    spec.register_target_vocabulary(pieces)
+    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = "<s>", "</s>", "<unk>"
+    spec.config.decoder_start_token = "<s>"
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "vmap.txt"
+        path.write_text(vocabulary_map(config, words_a_token))
+        spec.register_vocabulary_mapping(str(path))
+        spec.validate()
+        spec.optimize(quantization=None)
+        out.mkdir(parents=True, exist_ok=True)
+        spec.save(str(out))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--words-a-token", type=int, default=20, help="target tokens that a source token stands for")
+    o = parser.parse_args()
+    convert(o.model, o.out, o.words_a_token)
+    print(f"wrote {o.out}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

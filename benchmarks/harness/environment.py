@@ -1,0 +1,86 @@
+"""What a benchmark command needs before it can run: a Python with the peers in it, the built programs, the models."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "benchmarks"
+PACKAGES = ["ctranslate2", "matplotlib", "numpy<2"]  # Debian's PyTorch was built for NumPy 1
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def die(text: str) -> None:
+    say(f"Failed: {text}")
+    raise SystemExit(1)
+
+
+def has_torch(python: str) -> bool:
+    return subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
+
+
+def enter(module: str, folder: Path = BUILD / "venv") -> None:
+    """Runs `module` with this command's arguments in a virtual environment that has PACKAGES; never returns."""
+    python = folder / "bin" / "python"
+    ready = folder / "ready"
+    if not ready.exists():
+        base = next((p for p in (sys.executable, "/usr/bin/python3") if Path(p).exists() and has_torch(p)), None)
+        if base is None:
+            die("no Python here has PyTorch, which makes the models: apt-get install python3-torch")
+        say(f"Making a virtual environment in {folder} ({', '.join(PACKAGES)} from PyPI)")
+        shutil.rmtree(folder, ignore_errors=True)
+        for command in ([base, "-m", "venv", "--system-site-packages", str(folder)],
+                        [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES]):
+            if subprocess.run(command).returncode != 0:
+                die(f"{' '.join(command)} (Debian's venv is the package python3-venv)")
+        ready.touch()
+    path = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH")]))
+    os.execve(python, [str(python), "-m", module, *sys.argv[1:]], {**os.environ, "PYTHONPATH": path})
+
+
+def build(targets: list[str], folder: Path = BUILD / "release") -> Path:
+    """Builds programs of the benchmarks and returns the folder that they are in."""
+    say(f"Building {', '.join(targets)}")
+    configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                 "-DSALIENT_SERVICE=OFF", "-DSALIENT_TESTS=OFF", "-DSALIENT_BENCHMARKS=ON"]
+    for command in (configure, ["cmake", "--build", str(folder), "--target", *targets]):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            say(done.stdout[-3000:])
+            die(f"{' '.join(command[:3])}: see above. The benchmarks need what scripts/test installs, and "
+                "apt-get install libbenchmark-dev libdnnl-dev")
+    return folder / "bin"
+
+
+def models(shape: str, converted: bool, folder: Path = BUILD / "models") -> tuple[Path, Path]:
+    """The model folder of a shape and what CTranslate2 reads, made once."""
+    model, other = folder / shape, folder / f"{shape}-ctranslate2"
+    modules = [(model / "ready", ["harness.models", "--out", str(folder), "--shape", shape])]
+    if converted:
+        modules.append((other / "ready", ["harness.convert", "--model", str(model), "--out", str(other)]))
+    for ready, module in modules:
+        newest = max(path.stat().st_mtime for path in (ROOT / "benchmarks" / "harness").glob("[mc]o[dn]*.py"))
+        if ready.exists() and ready.stat().st_mtime > newest:
+            continue
+        if subprocess.run([sys.executable, "-m", *module]).returncode != 0:
+            die(f"{' '.join(module)}")
+        ready.touch()
+    return model, other
+
+
+def machine() -> dict:
+    """What the times were taken on, and how busy it was."""
+    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+                if line.startswith("model name")), "unknown")
+    flags = next((line.split() for line in Path("/proc/cpuinfo").read_text().splitlines()
+                  if line.startswith("flags")), [])
+    return {"cpu": cpu, "cores": len(os.sched_getaffinity(0)),
+            "features": [flag for flag in ("avx2", "avx512f", "avx512_vnni", "amx_int8", "amx_bf16") if flag in flags],
+            "load": os.getloadavg()[0]}

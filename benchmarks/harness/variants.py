@@ -1,0 +1,107 @@
+"""Who is timed: settings of CTranslate2, of Salient, and PyTorch.
+
+An engine setting is a process; a variant is a process together with what a run asks of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .protocol import Peer
+
+SALIENT, CTRANSLATE2, PYTORCH = "Salient", "CTranslate2", "PyTorch"
+
+
+@dataclass
+class Engine:
+    """A program with one configuration. `start` gives the process that a case's variants share."""
+
+    name: str
+    command: list[str]
+    setup: dict
+    environment: dict[str, str] = field(default_factory=dict)
+    peer: Peer | None = None
+
+    def start(self) -> Peer:
+        if self.peer is None:
+            self.peer = Peer(self.command, self.setup, self.environment)
+        return self.peer
+
+    def stop(self) -> None:
+        if self.peer is not None:
+            self.peer.close()
+        self.peer = None
+
+
+@dataclass
+class Variant:
+    name: str
+    family: str  # SALIENT, CTRANSLATE2 or PYTORCH
+    engine: Engine
+    run: dict = field(default_factory=dict)
+    exact: bool = True  # gives what the model says; a vocabulary map may not
+
+    def ask(self, documents: list[dict]) -> dict:
+        keep = {"text", "length", "at"} if self.family == SALIENT else {"ids", "tokens", "length", "at"}
+        return self.engine.start().ask(
+            {"documents": [{k: v for k, v in d.items() if k in keep} for d in documents], **self.run})
+
+
+def salient_variants(driver: Path, model: Path, threads: int) -> list[Variant]:
+    engine = Engine(SALIENT, [str(driver)], {"model": str(model), "threads": threads, "compute": "int8"})
+    sparse = {"policy": "ratio", "value": 0.05}
+    return [
+        Variant("dense", SALIENT, engine, {"selection": {"policy": "dense"}, "depth": {"policy": "full"}}),
+        Variant("selection", SALIENT, engine, {"selection": sparse, "depth": {"policy": "full"}}),
+        Variant("selection and exits", SALIENT, engine,
+                {"selection": sparse, "depth": {"policy": "geometric", "threshold": 0.5}}),
+    ]
+
+
+def ctranslate2_engines(model: Path, threads: int, few: bool) -> list[Engine]:
+    def engine(name: str, compute: str, inter: int = 1, **environment: str) -> Engine:
+        setup = {"model": str(model), "compute": compute, "inter": inter, "intra": max(1, threads // inter)}
+        return Engine(name, [sys.executable, "-m", "harness.ctranslate2_worker"], setup, environment)
+
+    engines = [engine("int8 MKL", "int8"), engine("float32 MKL", "float32")]
+    if few:
+        return engines
+    engines += [
+        engine("int8 oneDNN", "int8", CT2_USE_MKL="0"),
+        engine("int8 MKL packed", "int8", CT2_USE_EXPERIMENTAL_PACKED_GEMM="1"),
+        engine("int8 MKL AVX2", "int8", CT2_FORCE_CPU_ISA="AVX2"),
+        engine("int8_float32 MKL", "int8_float32"),
+        engine("int16 MKL", "int16"),
+        engine("float32 oneDNN", "float32", CT2_USE_MKL="0"),
+    ]
+    if threads > 1:
+        engines.append(engine(f"int8 MKL, {threads} workers", "int8", inter=threads))
+    return engines
+
+
+def batchings(sizes: list[int], arriving: bool) -> dict[str, dict]:
+    """Ways to hand CTranslate2 several documents."""
+    if arriving:
+        return {"each by itself": {"arrivals": "each"}, "gathered": {"arrivals": "gather"}}
+    if len(sizes) == 1:
+        return {"": {}}
+    whole = {"one batch": {"max_batch_size": 0}}
+    by_tokens = {f"batches of {n} tokens": {"max_batch_size": n, "batch_type": "tokens"}
+                 for n in (1024, 4096) if n < len(sizes) * max(sizes)}
+    return {**whole, **by_tokens}
+
+
+def ctranslate2_variants(engines: list[Engine], sizes: list[int], arriving: bool) -> list[Variant]:
+    return [Variant(", ".join(filter(None, [engine.name, name])), CTRANSLATE2, engine, run)
+            for engine in engines for name, run in batchings(sizes, arriving).items()]
+
+
+def with_vocabulary_map(variant: Variant) -> Variant:
+    return Variant(f"{variant.name}, vocabulary map", CTRANSLATE2, variant.engine, {**variant.run, "vmap": True}, False)
+
+
+def pytorch_variants(model: Path, threads: int) -> list[Variant]:
+    engine = Engine(PYTORCH, [sys.executable, "-m", "harness.pytorch_worker"], {"model": str(model), "threads": threads})
+    return [Variant("float32", PYTORCH, engine)]
