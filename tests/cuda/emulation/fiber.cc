@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <pthread.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -52,7 +53,28 @@ struct Fiber::Context {
   ucontext_t context;
 #endif
   void* sanitizer_stack = nullptr;
+  void (*function)() = nullptr;
 };
+
+namespace {
+
+Fiber* g_entering = nullptr;  // the fiber that is switched to, for its first moments
+
+#if defined(__SANITIZE_ADDRESS__)
+// The stack that the host thread runs on, which the sanitizer must know to come back to it.
+struct HostStack {
+  HostStack() {
+    pthread_attr_t attributes;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &bottom, &bytes);
+    pthread_attr_destroy(&attributes);
+  }
+  void* bottom = nullptr;
+  size_t bytes = 0;
+};
+#endif
+
+}  // namespace
 
 Fiber::Fiber() : context_(std::make_unique<Context>()) {}
 
@@ -70,12 +92,21 @@ Fiber::~Fiber() {
   if (context_->stack != nullptr) munmap(context_->stack, context_->bytes);
 }
 
+void Fiber::Enter() {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+  g_entering->context_->function();
+}
+
 void Fiber::Start(void (*function)()) {
+  context_->function = function;
+  context_->sanitizer_stack = nullptr;
 #ifdef __x86_64__
   // As if the function had been called: six registers, its address, and the address that a call leaves behind.
   auto* top = reinterpret_cast<void**>(context_->stack + context_->bytes) - 1;
   *top = nullptr;
-  *--top = reinterpret_cast<void*>(function);
+  *--top = reinterpret_cast<void*>(&Fiber::Enter);
   for (int saved = 0; saved < 6; ++saved) *--top = nullptr;
   context_->pointer = top;
 #else
@@ -83,13 +114,17 @@ void Fiber::Start(void (*function)()) {
   context_->context.uc_stack.ss_sp = context_->stack;
   context_->context.uc_stack.ss_size = context_->bytes;
   context_->context.uc_link = nullptr;
-  makecontext(&context_->context, function, 0);
+  makecontext(&context_->context, &Fiber::Enter, 0);
 #endif
 }
 
 void Fiber::Switch(Fiber& from, Fiber& to) {
+  g_entering = &to;
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&from.context_->sanitizer_stack, to.context_->stack, to.context_->bytes);
+  static thread_local const HostStack host;
+  const bool to_host = to.context_->stack == nullptr;
+  __sanitizer_start_switch_fiber(&from.context_->sanitizer_stack, to_host ? host.bottom : to.context_->stack,
+                                 to_host ? host.bytes : to.context_->bytes);
 #endif
 #ifdef __x86_64__
   salient_switch_stacks(&from.context_->pointer, to.context_->pointer);

@@ -23,6 +23,8 @@ class Fiber {
   static void Switch(Fiber& from, Fiber& to);
 
  private:
+  static void Enter();
+
   struct Context;
   std::unique_ptr<Context> context_;
 };
