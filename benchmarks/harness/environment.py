@@ -66,7 +66,8 @@ def models(shape: str, converted: bool, folder: Path = BUILD / "models") -> tupl
     if converted:
         modules.append((other / "ready", ["harness.convert", "--model", str(model), "--out", str(other)]))
     for ready, module in modules:
-        newest = max(path.stat().st_mtime for path in (ROOT / "benchmarks" / "harness").glob("[mc]o[dn]*.py"))
+        sources = [ROOT / "benchmarks" / "harness" / name for name in ("models.py", "convert.py")]
+        newest = max(path.stat().st_mtime for path in sources)
         if ready.exists() and ready.stat().st_mtime > newest:
             continue
         if subprocess.run([sys.executable, "-m", *module]).returncode != 0:
