@@ -20,6 +20,7 @@
 #include "engine/depth/fill.h"
 #include "engine/linear/linear.h"
 #include "engine/norm/norm.h"
+#include "engine/search/advance.h"
 #include "engine/search/candidates.h"
 
 namespace salient {
@@ -54,6 +55,9 @@ class Backend {
   virtual void KeepExitStates(const KeepExitStatesArgs& args) { salient::KeepExitStates(args); }
   virtual void TopProbability(const TopProbabilityArgs& args) = 0;
   virtual void Candidates(const CandidatesArgs& args) = 0;
+  // Only where goes_ahead(): the device makes a greedy translation's next step by itself.
+  virtual bool goes_ahead() const { return false; }
+  virtual void Advance(const AdvanceArgs&) {}
 
   // Runs `body`, which calls operations and does nothing else; or does again what they did when it last ran under the
   // same key. Whoever calls it answers for it that body, under one key, always calls the same with the same arguments:

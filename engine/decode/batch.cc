@@ -78,18 +78,35 @@ void Batch::Leave(Sequence& sequence) {
   std::sort(free_rows_.rbegin(), free_rows_.rend());
 }
 
+// How many steps the device may make before the host looks: more than one where nobody's choice is the host's.
+int32_t Batch::StepsAhead() const {
+  if (!backend_.goes_ahead() || decoder_.has_probes()) return 1;
+  const bool all = std::all_of(seated_.begin(), seated_.end(),
+                               [](const Sequence* sequence) { return sequence->done() || sequence->goes_ahead(); });
+  return all ? Decoder::kMostAhead : 1;
+}
+
 int32_t Batch::Step() {
+  const int32_t steps = StepsAhead();
   std::vector<int32_t> rows;
   int32_t width = 1;
   bool traces = false;
   for (Sequence* sequence : seated_) {
     if (sequence->done()) continue;
-    sequence->Prepare(decoder_.rows(), rows);
+    sequence->Prepare(decoder_.rows(), rows, steps);
     width = std::max(width, sequence->candidates_wanted());
     traces |= sequence->wants_trace();
   }
   if (rows.empty()) return 0;
   std::sort(rows.begin(), rows.end());
+  if (steps > 1) {
+    decoder_.StepAhead(rows, steps, *self_store_, *cross_store_);
+    for (int32_t step = 0; step < steps; ++step) {
+      decoder_.Recall(rows, step);
+      Advance(width);
+    }
+    return static_cast<int32_t>(rows.size());
+  }
   if (traces) {
     decoder_.set_selection_probe([this](Module module, int32_t group, Rows active, const KeyList* lists) {
       if (module != Module::kCross || group != 0) return;
@@ -101,10 +118,16 @@ int32_t Batch::Step() {
   }
   decoder_.Step(rows, width, *self_store_, *cross_store_);
   if (traces) decoder_.set_selection_probe(nullptr);
-  for (Sequence* sequence : seated_) {
-    if (!sequence->done() && backend_.status().ok()) sequence->Advance(decoder_.rows(), width);
-  }
+  Advance(width);
   return static_cast<int32_t>(rows.size());
+}
+
+// Tells the sequences what was decoded for them.
+void Batch::Advance(int32_t width) {
+  if (!backend_.status().ok()) return;
+  for (Sequence* sequence : seated_) {
+    if (!sequence->done()) sequence->Advance(decoder_.rows(), width);
+  }
 }
 
 }  // namespace salient

@@ -38,7 +38,8 @@ class Batch {
   void Join(std::span<Sequence* const> sequences);
   void Leave(Sequence& sequence);
 
-  // One token for every live hypothesis of every sequence that is not done. Returns how many rows that were. Where the
+  // One token for every live hypothesis of every sequence that is not done, or a few, where the device can go on by
+  // itself (Decoder::StepAhead). Returns how many rows that were. Where the
   // backend has failed the sequences stay as they were, not to be stepped again.
   int32_t Step();
 
@@ -46,6 +47,9 @@ class Batch {
   Encoder& encoder() { return encoder_; }
 
  private:
+  int32_t StepsAhead() const;
+  void Advance(int32_t width);
+
   Backend& backend_;
   int32_t self_pages_, cross_pages_;
   std::unique_ptr<KvStore> self_store_, cross_store_;

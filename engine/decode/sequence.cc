@@ -39,6 +39,9 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
       exit_of_(staging_, static_cast<size_t>(SelfPages(window, options)) * kPagePositions),
       filled_to_(staging_, config.decoder.layers),
       ledger_(staging_, 1),
+      pieces_(staging_, window.pieces.size()),
+      forced_(staging_, prefix_.size()),
+      script_(staging_, 1),
       live_(1),
       meter_(config) {
   staging_.Allocate();
@@ -48,13 +51,19 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
     taken_cross_.push_back(cross_store_.Take());
     cross_pages_.data()[page] = taken_cross_.back();
   }
-  staging_.Upload();
   int32_t start = 0;
   for (const Piece& piece : window.pieces) {
     source_segment_start_.push_back(start);
     source_segment_length_.push_back(piece.tokens + 1);
     start += piece.tokens + 1;
   }
+  for (size_t p = 0; p < window.pieces.size(); ++p) {
+    pieces_.data()[p] = {LengthLimit(static_cast<int32_t>(p)), source_segment_start_[p], source_segment_length_[p]};
+  }
+  std::copy(prefix_.begin(), prefix_.end(), forced_.data());
+  *script_.data() = {pieces_.device(), forced_.device(), static_cast<int32_t>(pieces_.size()),
+                     static_cast<int32_t>(prefix_.size())};
+  staging_.Upload();
 }
 
 Sequence::~Sequence() {
@@ -79,8 +88,8 @@ int64_t Sequence::kv_bytes() const {
 }
 
 // The pages of this step's positions: a document grows into them, nothing that is written ever moves.
-void Sequence::TakePages() {
-  const int64_t positions = (static_cast<int64_t>(step_) + 1) * options_.beam;
+void Sequence::TakePages(int32_t steps) {
+  const int64_t positions = std::min<int64_t>(step_ + steps, MaxSteps(window_, options_)) * options_.beam;
   while (static_cast<int32_t>(taken_self_.size()) < KvStore::PagesFor(positions)) {
     const size_t index = taken_self_.size();
     taken_self_.push_back(self_store_.Take());
@@ -108,8 +117,8 @@ TokenConstraint Sequence::ConstraintOf(const Hypothesis& hypothesis) const {
   return {.allow_separator = !last, .allow_end = last};
 }
 
-void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part) {
-  TakePages();
+void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part, int32_t steps) {
+  TakePages(steps);
   selected_.assign(live_.size(), {});
   for (size_t i = 0; i < live_.size(); ++i) {
     Hypothesis& hypothesis = live_[i];
@@ -137,6 +146,7 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part) {
       rows.cross_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kCross)][g];
     }
     rows.exit_rule.data()[row] = exit_rule_;
+    rows.script.data()[row] = script_.device();
     rows.ledger.data()[row] = ledger_.device();
     rows.constraint.data()[row] = ConstraintOf(hypothesis);
     rows.self_tally.data()[row] = {};

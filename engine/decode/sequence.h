@@ -69,8 +69,9 @@ class Sequence {
   void Seat(std::vector<int32_t> rows) { seats_ = std::move(rows); }
   const std::vector<int32_t>& seats() const { return seats_; }
 
-  // Writes the live hypotheses into rows and appends their row numbers, then takes what was decoded there.
-  void Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part);
+  // Writes the live hypotheses into rows and appends their row numbers, then takes what was decoded there. `steps` are
+  // made before the sequence is prepared again; more than one only where goes_ahead().
+  void Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part, int32_t steps = 1);
   void Advance(const DecoderRows& rows, int32_t width);
 
   // With trace: what row `row` chose to read of the source in this step.
@@ -78,6 +79,8 @@ class Sequence {
 
   int32_t beam() const { return options_.beam; }
   int32_t candidates_wanted() const { return options_.beam == 1 ? 1 : 2 * options_.beam; }
+  // Whether a device may make its steps by itself: nothing is chosen by the host.
+  bool goes_ahead() const { return options_.beam == 1 && !options_.trace; }
   bool wants_trace() const { return options_.trace; }
   bool done() const { return live_.empty(); }
   // Pieces whose translation is settled while the rest is still decoded; greedy search only, else none until the end.
@@ -112,7 +115,7 @@ class Sequence {
 
   TokenConstraint ConstraintOf(const Hypothesis& hypothesis) const;
   int32_t LengthLimit(int32_t piece) const { return LengthLimit(window_.pieces[piece], options_); }
-  void TakePages();
+  void TakePages(int32_t steps);
   const int32_t* StageHistory(int32_t index, const std::vector<int32_t>& history);
   Hypothesis Extend(const Hypothesis& parent, const Choice& choice, int32_t exit_at) const;
   std::vector<DecodedPiece> PiecesOf(const Hypothesis& hypothesis) const;
@@ -135,6 +138,9 @@ class Sequence {
   StagedArray<uint8_t> exit_of_;
   StagedArray<int32_t> filled_to_;
   StagedArray<FillLedger> ledger_;
+  StagedArray<AdvancePiece> pieces_;
+  StagedArray<int32_t> forced_;  // the prefix
+  StagedArray<AdvanceScript> script_;
 
   std::vector<int32_t> seats_;
   std::vector<Hypothesis> live_;

@@ -125,23 +125,27 @@ class KeyListArena {
   // The lists become part of `staging`.
   KeyListArena(Backend& backend, Staging& staging, int32_t rows) : backend_(backend), lists_(staging, rows) {}
 
-  // Gives every row's list room for what `rules` [groups][.] can choose among views[row]. All of them are read on the
-  // host; the lists go to the device with their staging.
-  void Lay(Rows rows, const KeyView* views, std::span<const StagedArray<SelectionRule>> rules) {
+  // Gives every row's list room for what `rules` [groups][.] can choose among views[row], also when the view has grown by
+  // `growth`. All of them are read on the host; the lists go to the device with their staging.
+  void Lay(Rows rows, const KeyView* views, std::span<const StagedArray<SelectionRule>> rules, int32_t growth = 0) {
     size_t needed = 0;
-    for (int32_t i = 0; i < rows.size(); ++i) needed += Room(views[rows[i]], rules, rows[i]);
+    for (int32_t i = 0; i < rows.size(); ++i) needed += Room(Grown(views[rows[i]], growth), rules, rows[i]);
     if (needed > positions_.size()) positions_ = backend_.Array<int32_t>(needed + needed / 2);
     int32_t* next = positions_.data();
     for (int32_t i = 0; i < rows.size(); ++i) {
       const int32_t row = rows[i];
       lists_.data()[row] = KeyList{next, kEveryKey};
-      next += Room(views[row], rules, row);
+      next += Room(Grown(views[row], growth), rules, row);
     }
   }
 
   KeyList* lists() { return lists_.device(); }
 
  private:
+  static KeyView Grown(KeyView view, int32_t growth) {
+    view.length += growth;
+    return view;
+  }
   static size_t Room(const KeyView& view, std::span<const StagedArray<SelectionRule>> rules, int32_t row) {
     size_t most = 0;
     for (const StagedArray<SelectionRule>& group : rules) most = std::max(most, Room(view, group.data()[row]));

@@ -29,6 +29,7 @@ int32_t RoundedUp(int32_t rows, int32_t most) {
 DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t rows, int32_t extra, int32_t width)
     : in(backend),
       out(backend),
+      ahead(backend),
       token(in, rows),
       step(in, rows + extra),
       offset(in, rows),
@@ -39,19 +40,24 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       self_rule(RuleArrays(in, config.key_groups(Module::kDecoder), rows)),
       cross_rule(RuleArrays(in, config.key_groups(Module::kCross), rows)),
       exit_rule(in, rows),
+      asked_exit_rule(in, rows),
+      script(in, rows),
       ledger(in, rows),
       constraint(in, rows),
       taking_part(in, rows),
       taking_part_count(in, 1),
+      record_step(in, 1),
       self_arena(backend, in, rows),
       cross_arena(backend, in, rows),
       exit_at(out, rows),
       self_tally(out, rows),
       cross_tally(out, rows),
       fills(out, rows),
-      candidates(out, static_cast<size_t>(rows) * width) {
+      candidates(out, static_cast<size_t>(rows) * width),
+      records(ahead, backend.goes_ahead() ? static_cast<size_t>(Decoder::kMostAhead) * rows : 1) {
   in.Allocate();
   out.Allocate();
+  ahead.Allocate();
 }
 
 Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fills, int32_t max_candidates)
@@ -81,19 +87,75 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
 
 void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
   const Rows all = TakingPart(rows);
+  Prepare(rows, 0);
+  const auto run = [&] { Run(all, width, self_store, cross_store); };
+  if (has_probes()) {
+    run();
+  } else {
+    backend_.Replay(ReplayKey(all.capacity, width, false), run);
+  }
+  at_.out.Download();
+}
+
+void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t steps, KvStore& self_store, KvStore& cross_store) {
+  const Rows all = TakingPart(rows);
+  *at_.record_step.data() = 0;
+  for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
+  Prepare(rows, steps);
+  for (int32_t step = 0; step < steps; ++step) {
+    backend_.Replay(ReplayKey(all.capacity, 1, true), [&] {
+      Run(all, 1, self_store, cross_store);
+      Advance(all.capacity);
+    });
+  }
+  at_.ahead.Download();
+}
+
+void Decoder::Recall(const std::vector<int32_t>& rows, int32_t step) {
+  const StepRecord* records = at_.records.data() + static_cast<size_t>(step) * max_rows_;
+  for (const int32_t row : rows) {
+    at_.candidates.data()[row] = records[row].candidate;
+    at_.exit_at.data()[row] = records[row].exit_at;
+    at_.fills.data()[row] = records[row].fills;
+    at_.self_tally.data()[row] = records[row].self;
+    at_.cross_tally.data()[row] = records[row].cross;
+  }
+}
+
+// What the device needs to begin, for views that may grow by `growth` before the host looks again.
+void Decoder::Prepare(const std::vector<int32_t>& rows, int32_t growth) {
   NoteWishes(rows);
   const Rows on_host{rows.data(), nullptr, static_cast<int32_t>(rows.size())};
-  at_.self_arena.Lay(on_host, at_.self_view.data(), at_.self_rule);
+  at_.self_arena.Lay(on_host, at_.self_view.data(), at_.self_rule, growth);
   at_.cross_arena.Lay(on_host, at_.cross_view.data(), at_.cross_rule);
   at_.in.Upload();
   at_.out.Upload();
-  const auto run = [&] { Run(all, width, self_store, cross_store); };
-  if (probe_ || selection_probe_) {
-    run();
-  } else {
-    backend_.Replay(ReplayKey(all.capacity, width), run);
-  }
-  at_.out.Download();
+}
+
+void Decoder::Advance(int32_t capacity) {
+  backend_.Advance({.rows = at_.taking_part.device(),
+                    .count = at_.taking_part_count.device(),
+                    .capacity = capacity,
+                    .scripts = at_.script.device(),
+                    .special = config_.tokens,
+                    .candidates = at_.candidates.device(),
+                    .exit_at = at_.exit_at.device(),
+                    .asked = at_.asked_exit_rule.device(),
+                    .token = at_.token.device(),
+                    .step = at_.step.device(),
+                    .offset = at_.offset.device(),
+                    .segment = at_.segment.device(),
+                    .position = at_.position.device(),
+                    .self_view = at_.self_view.device(),
+                    .cross_view = at_.cross_view.device(),
+                    .exit_rule = at_.exit_rule.device(),
+                    .constraint = at_.constraint.device(),
+                    .self_tally = at_.self_tally.device(),
+                    .cross_tally = at_.cross_tally.device(),
+                    .fills = at_.fills.device(),
+                    .records = at_.records.device(),
+                    .record_rows = max_rows_,
+                    .record_step = at_.record_step.device()});
 }
 
 // The step's rows on the device. What is launched for them is launched for a few more, so that few graphs serve all
@@ -106,9 +168,9 @@ Rows Decoder::TakingPart(const std::vector<int32_t>& rows) {
   return {at_.taking_part.device(), at_.taking_part_count.device(), RoundedUp(count, max_rows_)};
 }
 
-uint64_t Decoder::ReplayKey(int32_t capacity, int32_t width) const {
-  const uint64_t wishes = geometric_ + 2 * multinomial_ + 4 * confidence_;
-  return ((id_ << 20 | static_cast<uint64_t>(capacity)) << 8 | static_cast<uint64_t>(width)) << 3 | wishes;
+uint64_t Decoder::ReplayKey(int32_t capacity, int32_t width, bool ahead) const {
+  const uint64_t wishes = geometric_ + 2 * multinomial_ + 4 * confidence_ + 8 * ahead;
+  return ((id_ << 20 | static_cast<uint64_t>(capacity)) << 8 | static_cast<uint64_t>(width)) << 4 | wishes;
 }
 
 void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store) {

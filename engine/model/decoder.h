@@ -27,23 +27,26 @@ namespace salient {
 struct DecoderRows {
   DecoderRows(Backend& backend, const ModelConfig& config, int32_t rows, int32_t extra, int32_t width);
 
-  Staging in, out;
+  Staging in, out, ahead;
 
   StagedArray<int32_t> token, step, offset, segment;  // input token; rotary position; offset and ordinal of its segment
   StagedArray<int32_t> position;                      // where its keys go: step * beam + hypothesis
   StagedArray<KeyView> self_view, cross_view;
   std::vector<StagedArray<SelectionRule>> self_rule, cross_rule;  // by group
   StagedArray<ExitRule> exit_rule;
+  StagedArray<ExitRule> asked_exit_rule;  // the same, never resolved
+  StagedArray<const AdvanceScript*> script;
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
   // Written by the decoder: which rows take part, and their lists' places.
-  StagedArray<int32_t> taking_part, taking_part_count;
+  StagedArray<int32_t> taking_part, taking_part_count, record_step;
   KeyListArena self_arena, cross_arena;
 
   StagedArray<int32_t> exit_at;                         // layers run, from 1
   StagedArray<AttentionTally> self_tally, cross_tally;  // added to
   StagedArray<int32_t> fills;                           // positions filled for the row, added to
   StagedArray<Candidate> candidates;                    // [rows, width]
+  StagedArray<StepRecord> records;                      // [kMostAhead, rows] of steps made ahead
 };
 
 // Sees the states after a layer: tests compare them with another implementation.
@@ -62,6 +65,13 @@ class Decoder {
   // rows(). The stores are the same in every call. Not thread safe.
   void Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
 
+  // The same for up to kMostAhead steps in a row, of greedy translations only, which the device makes by itself
+  // (Backend::goes_ahead). Records are left in rows().records; Recall puts one step's of them where Step would have.
+  static constexpr int32_t kMostAhead = 4;
+  void StepAhead(const std::vector<int32_t>& rows, int32_t steps, KvStore& self_store, KvStore& cross_store);
+  void Recall(const std::vector<int32_t>& rows, int32_t step);
+  bool has_probes() const { return probe_ != nullptr || selection_probe_ != nullptr; }
+
   // For tests: called after every layer.
   void set_probe(LayerProbe probe) { probe_ = std::move(probe); }
   // For tests and traces: called after a selection layer has chosen, with its module and group; all of it on the host.
@@ -69,9 +79,11 @@ class Decoder {
   void set_selection_probe(SelectionProbe probe) { selection_probe_ = std::move(probe); }
 
  private:
+  void Prepare(const std::vector<int32_t>& rows, int32_t growth);
+  void Advance(int32_t capacity);
   Rows TakingPart(const std::vector<int32_t>& rows);
   void NoteWishes(const std::vector<int32_t>& rows);
-  uint64_t ReplayKey(int32_t capacity, int32_t width) const;
+  uint64_t ReplayKey(int32_t capacity, int32_t width, bool ahead) const;
   void Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
   void SelfAttention(int32_t layer, Rows active, Rows all, KvStore& store);
   Rows FillMissing(int32_t layer, Rows active, Rows all, KvStore& store);

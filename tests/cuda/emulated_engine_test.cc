@@ -78,6 +78,23 @@ TEST(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
   }
 }
 
+// With a trace the host looks at every step; without one the device makes several by itself.
+TEST(EmulatedEngineTest, StepsThatTheDeviceMakesByItselfAreTheSame) {
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(9);
+  for (size_t i = 0; i < 7; ++i) {
+    TranslationRequest request{.text = RandomDocument(random, 2), .options = EightSettings()[i]};
+    request.options.search = {.prefix = i % 2 == 0 ? "Das alte Haus" : ""};
+    const absl::StatusOr<TranslationResult> ahead = engine->Translate(request);
+    request.options.trace = true;
+    const absl::StatusOr<TranslationResult> traced = engine->Translate(request);
+    ASSERT_TRUE(ahead.ok()) << ahead.status();
+    ASSERT_TRUE(traced.ok()) << traced.status();
+    EXPECT_EQ(Fingerprint(*ahead), Fingerprint(*traced)) << "setting " << i;
+  }
+}
+
 TEST(EmulatedEngineTest, Bf16Translates) {
   const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kBF16));
   ASSERT_NE(engine, nullptr);

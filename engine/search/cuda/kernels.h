@@ -3,11 +3,13 @@
 #pragma once
 
 #include "engine/backend/cuda/device.h"
+#include "engine/search/advance.h"
 #include "engine/search/candidates.h"
 
 namespace salient::cuda {
 
 void Candidates(Device& device, const CandidatesArgs& args);
 void TopProbability(Device& device, const TopProbabilityArgs& args);
+void Advance(Device& device, const AdvanceArgs& args);
 
 }  // namespace salient::cuda
