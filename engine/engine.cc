@@ -29,8 +29,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& option
   if (options.device == "reference") return MakeReferenceBackend();
   if (options.device == "cpu") return cpu();
   if (options.device != "auto" && options.device != "cuda") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("device is \"", options.device, "\"; it must be auto, cpu or cuda"));
+    return absl::InvalidArgumentError(absl::StrCat("device is \"", options.device, "\"; it must be auto, cpu or cuda"));
   }
   absl::StatusOr<std::unique_ptr<Backend>> cuda = MakeCudaBackend({.compute = options.compute});
   if (cuda.ok()) return cuda;

@@ -10,8 +10,8 @@
 //   staging.Upload();
 //   kernel(token.device());     // the device's side
 //
-// Not thread safe. Neither copies nor moves. Upload takes the host's side as it is at the call or later, so that it must
-// not change until a Download, which waits, has followed.
+// Not thread safe. Neither copies nor moves. Upload takes the host's side as it is at the call or later, so that it
+// must not change until a Download, which waits, has followed.
 
 #pragma once
 

@@ -134,8 +134,8 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part, int
     rows.offset.data()[row] = offset;
     rows.segment.data()[row] = hypothesis.piece;
     rows.position.data()[row] = position;
-    rows.self_view.data()[row] = {
-        self_pages_.device(), StageHistory(static_cast<int32_t>(i), hypothesis.history), step_ + 1, step_};
+    rows.self_view.data()[row] = {self_pages_.device(), StageHistory(static_cast<int32_t>(i), hypothesis.history),
+                                  step_ + 1, step_};
     rows.cross_view.data()[row] = {
         cross_pages_.device(), nullptr, static_cast<int32_t>(window_.tokens.size()),
         source_segment_start_[hypothesis.piece] + std::min(offset, source_segment_length_[hypothesis.piece] - 1)};

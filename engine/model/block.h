@@ -125,8 +125,8 @@ class KeyListArena {
   // The lists become part of `staging`.
   KeyListArena(Backend& backend, Staging& staging, int32_t rows) : backend_(backend), lists_(staging, rows) {}
 
-  // Gives every row's list room for what `rules` [groups][.] can choose among views[row], also when the view has grown by
-  // `growth`. All of them are read on the host; the lists go to the device with their staging.
+  // Gives every row's list room for what `rules` [groups][.] can choose among views[row], also when the view has grown
+  // by `growth`. All of them are read on the host; the lists go to the device with their staging.
   void Lay(Rows rows, const KeyView* views, std::span<const StagedArray<SelectionRule>> rules, int32_t growth = 0) {
     size_t needed = 0;
     for (int32_t i = 0; i < rows.size(); ++i) needed += Room(Grown(views[rows[i]], growth), rules, rows[i]);

@@ -1,5 +1,5 @@
-// What a greedy translation's next step is after the token that was chosen: Sequence's rules (engine/decode/sequence.h) as
-// an operation, so that a device goes on by itself and the host reads what it did every few steps.
+// What a greedy translation's next step is after the token that was chosen: Sequence's rules (engine/decode/sequence.h)
+// as an operation, so that a device goes on by itself and the host reads what it did every few steps.
 
 #pragma once
 

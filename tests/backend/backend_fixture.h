@@ -1,5 +1,6 @@
 // One test, every backend: the reference, the CPU backend with each number format on each instruction set that this
-// machine has, and the CUDA backend, emulated or on a GPU, in a program of its own. Operations are compared with their plain references, called on the same host memory.
+// machine has, and the CUDA backend, emulated or on a GPU, in a program of its own. Operations are compared with their
+// plain references, called on the same host memory.
 
 #pragma once
 
@@ -34,8 +35,8 @@ struct BackendCase {
 
 inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }
 
-// The backends of the program that the tests are linked into: "reference", "f32_scalar", ..., "int8_amx", as far as this
-// machine goes (host_cases.cc), or those of a GPU (tests/cuda/cuda_cases.cc).
+// The backends of the program that the tests are linked into: "reference", "f32_scalar", ..., "int8_amx", as far as
+// this machine goes (host_cases.cc), or those of a GPU (tests/cuda/cuda_cases.cc).
 std::vector<BackendCase> BackendCases();
 std::unique_ptr<Backend> MakeBackend(const BackendCase& backend);
 

@@ -27,8 +27,7 @@ TEST_P(CudaDepthTest, ExitsAreDecidedLikeThePlainOnes) {
     }
     const std::vector<float> signal = Normal(end), logits = Normal(static_cast<size_t>(rows.capacity()) * kLayers);
     std::vector<ExitRule> resolved = rules, expected_resolved = rules;
-    ResolveExitsArgs resolve = {
-        .rows = rows.rows(), .logits = logits.data(), .layers = kLayers, .rules = rules.data()};
+    ResolveExitsArgs resolve = {.rows = rows.rows(), .logits = logits.data(), .layers = kLayers, .rules = rules.data()};
     resolve.resolved = expected_resolved.data();
     ResolveExits(resolve);
     resolve.resolved = resolved.data();
@@ -37,7 +36,7 @@ TEST_P(CudaDepthTest, ExitsAreDecidedLikeThePlainOnes) {
 
     for (int32_t layer = 1; layer <= kLayers; ++layer) {
       std::vector<int32_t> exit_at(end, 0), staying(rows.capacity(), -1), expected_exit_at = exit_at,
-                                                                           expected_staying = staying;
+                                                                          expected_staying = staying;
       int32_t count = -1, expected_count = -1;
       DecideExitsArgs args = {.active = rows.rows(), .layer = layer, .rules = rules.data(), .signal = signal.data()};
       args.exit_at = expected_exit_at.data();
@@ -123,7 +122,7 @@ TEST_P(CudaDepthTest, FillsAreCollectedLikeThePlainOnes) {
       for (size_t w = 0; w < made.ledgers.size(); ++w) made.ledgers[w].filled_to = filled_to[w].data();
       std::vector<KeyView> fill_views = views;
       std::vector<int32_t> fill_positions(rows + kFills, -1), fill_steps = steps, fills(rows, 0), count(1, -1),
-          extended(rows + kFills, -1), extended_count(1, -1);
+                                                              extended(rows + kFills, -1), extended_count(1, -1);
       std::vector<float> states((rows + kFills) * kWidth, -1.0f);
       collect(CollectFillsArgs{.active = {active.data(), nullptr, static_cast<int32_t>(active.size())},
                                .all = Rows::First(rows),

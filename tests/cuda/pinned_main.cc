@@ -1,8 +1,9 @@
 // A main for tests of operations on a GPU: all memory that a test takes is memory that kernels can read and write.
 //
 // The tests hand vectors, and addresses of local variables, to operations, as host backends allow it. Here operator new
-// takes from one block of pinned host memory, which has the same address on the GPU, and the tests run in a thread whose
-// stack is part of it. So the same tests run on a GPU as they are; that every access crosses the bus is no matter.
+// takes from one block of pinned host memory, which has the same address on the GPU, and the tests run in a thread
+// whose stack is part of it. So the same tests run on a GPU as they are; that every access crosses the bus is no
+// matter.
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Attention of each query by itself, over all or some of the keys it sees: what a decoding step needs.
 //
-// The fast kernel: a position's K and V are one row of memory, and a warp reads it as a whole, 16 bytes a lane at a time,
-// for all heads at once. Lane l holds kEach consecutive components of the query, of K, of V and of the output; the
-// kEach-wide products of the lanes that share a head are added by shuffles, so each head's score reaches its own lanes,
-// which keep its softmax. A warp works on kAtOnce keys at a time, to have their loads in flight together.
+// The fast kernel: a position's K and V are one row of memory, and a warp reads it as a whole, 16 bytes a lane at a
+// time, for all heads at once. Lane l holds kEach consecutive components of the query, of K, of V and of the output;
+// the kEach-wide products of the lanes that share a head are added by shuffles, so each head's score reaches its own
+// lanes, which keep its softmax. A warp works on kAtOnce keys at a time, to have their loads in flight together.
 //
 // Many keys are split among blocks: how, depends on their number alone. Each block leaves its maximum, sum and weighted
 // values behind; the last of a row's blocks adds them up, in the order of the keys.
@@ -350,8 +350,7 @@ template <typename T, int kEach>
 void LaunchRows(Device& device, const AttendArgs& args, const AttendSpace& space) {
   for (int32_t first = 0; first < args.rows.capacity; first += space.rows) {
     const auto rows = static_cast<unsigned>(std::min(space.rows, args.rows.capacity - first));
-    Launch(device,
-           {.grid_x = rows, .grid_y = kMostSplits, .threads = kThreads, .shared_bytes = sizeof(Part<kEach>)},
+    Launch(device, {.grid_x = rows, .grid_y = kMostSplits, .threads = kThreads, .shared_bytes = sizeof(Part<kEach>)},
            AttendRowsKernel<T, kEach>, args, PagesView(args.store, args.layer), space, first);
   }
 }

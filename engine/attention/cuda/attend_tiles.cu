@@ -1,14 +1,15 @@
 // Attention of documents' queries on tensor cores, for encoders: 64 queries of one head by the 64 keys of a page.
 //
-//   S = Q K^T (bf16 products, fp32 sums), masked; P = exp2(S - running maximum); O = O * shrink + P V; O / sum at the end
+//   S = Q K^T (bf16 products, fp32 sums), masked; P = exp2(S - running maximum); O = O * shrink + P V; O / sum at the
+//   end
 //
-// (FlashAttention-2, arXiv 2307.08691). Four warps take 16 queries each; S, P and O stay in registers, in the fragments of
-// tensor_core.h: P's accumulators are the next product's first operand as they are. K and V of the next page are on
+// (FlashAttention-2, arXiv 2307.08691). Four warps take 16 queries each; S, P and O stay in registers, in the fragments
+// of tensor_core.h: P's accumulators are the next product's first operand as they are. K and V of the next page are on
 // their way to shared memory while this page is worked on.
 //
-// Sparse queries share the tiles: which keys a query reads of a page is a mask of 64 bits, made from its list, and a page
-// that none of the tile's queries reads is skipped. Each query's sums are its own row of every product, and a page that it
-// does not read changes nothing in them, so its result depends on its own keys alone.
+// Sparse queries share the tiles: which keys a query reads of a page is a mask of 64 bits, made from its list, and a
+// page that none of the tile's queries reads is skipped. Each query's sums are its own row of every product, and a page
+// that it does not read changes nothing in them, so its result depends on its own keys alone.
 
 #include "engine/attention/cuda/kernels.h"
 #include "engine/attention/cuda/pages.h"

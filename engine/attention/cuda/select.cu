@@ -175,12 +175,14 @@ __device__ Threshold FindThreshold(const Search& search, double wanted, int32_t 
     if (threadIdx.x < kWarp) {
       if (kMasses) {
         const unsigned long long before = found.mass_above;
-        FindBin(shared.masses, [=](unsigned long long sum) { return static_cast<double>(before + sum) >= wanted; },
-                &shared.bin, &shared.mass_above);
+        FindBin(
+            shared.masses, [=](unsigned long long sum) { return static_cast<double>(before + sum) >= wanted; },
+            &shared.bin, &shared.mass_above);
       } else {
         const uint32_t before = found.count_above;
-        FindBin(shared.counts, [=](uint32_t sum) { return before + sum >= static_cast<uint32_t>(wanted); },
-                &shared.bin, &shared.count_above);
+        FindBin(
+            shared.counts, [=](uint32_t sum) { return before + sum >= static_cast<uint32_t>(wanted); }, &shared.bin,
+            &shared.count_above);
       }
     }
     __syncthreads();
@@ -273,7 +275,8 @@ __device__ void SelectWithoutScores(const SelectionRule& rule, const KeyView& vi
   }
 }
 
-__global__ void __launch_bounds__(kThreads, 4) SelectKernel(SelectArgs args, PagesView pages, const uint32_t* mass_table) {
+__global__ void __launch_bounds__(kThreads, 4)
+    SelectKernel(SelectArgs args, PagesView pages, const uint32_t* mass_table) {
   WaitForPrevious();
   __shared__ Shared shared;
   const auto i = static_cast<int32_t>(blockIdx.x);

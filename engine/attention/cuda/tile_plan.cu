@@ -1,7 +1,8 @@
 // Finds a call's documents: one block, a few passes over the rows.
 //
-// A document is a run of rows that share a page table and have no candidates of their own. Runs of 32 rows and more whose
-// queries read enough of what they see are cut into tiles. Which rows go together follows from a document's own rows.
+// A document is a run of rows that share a page table and have no candidates of their own. Runs of 32 rows and more
+// whose queries read enough of what they see are cut into tiles. Which rows go together follows from a document's own
+// rows.
 
 #include "engine/attention/cuda/kernels.h"
 #include "engine/attention/cuda/tile_plan.h"

@@ -1,8 +1,8 @@
 // A CUDA device's memory as the engine takes it: large blocks from the device, small ones from slabs.
 //
-// Windows come and go with every document, and each brings a few small arrays: cudaMalloc and cudaFree would wait for the
-// device each time. A freed block is kept and given to the next who asks for its size. Everything happens on the device's
-// one stream, so that a block may be given away while what was launched before still uses it. Not thread safe.
+// Windows come and go with every document, and each brings a few small arrays: cudaMalloc and cudaFree would wait for
+// the device each time. A freed block is kept and given to the next who asks for its size. Everything happens on the
+// device's one stream, so that a block may be given away while what was launched before still uses it. Not thread safe.
 
 #pragma once
 

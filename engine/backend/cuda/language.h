@@ -1,8 +1,8 @@
 // The language that kernels are written in: CUDA C++, and the few words that plain C++ needs to stand in for it.
 //
-// nvcc compiles a kernel's file for the devices. Any C++ compiler compiles the same file against cuda_emulation.h, which
-// the tests put on the include path: there a block's threads are fibers on the host (tests/cuda/emulation). This file is
-// the only place that knows of both. Beyond CUDA's own words kernels use
+// nvcc compiles a kernel's file for the devices. Any C++ compiler compiles the same file against cuda_emulation.h,
+// which the tests put on the include path: there a block's threads are fibers on the host (tests/cuda/emulation). This
+// file is the only place that knows of both. Beyond CUDA's own words kernels use
 //
 //   Launch(device, shape, kernel, arguments...)  instead of kernel<<<...>>>, one place for errors and attributes
 //   DynamicShared()                              the block's dynamic shared memory, aligned to 16

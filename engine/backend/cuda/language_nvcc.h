@@ -27,9 +27,9 @@ template <typename... Parameters, typename... Arguments>
 void Launch(Device& device, const LaunchShape& shape, void (*kernel)(Parameters...), Arguments&&... arguments) {
   if (shape.grid_x == 0 || shape.grid_y == 0 || !device.ok()) return;
   if (shape.shared_bytes > 48 * 1024) {
-    device.Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(shape.shared_bytes)),
-                 "cudaFuncSetAttribute");
+    device.Check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
+        "cudaFuncSetAttribute");
   }
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;

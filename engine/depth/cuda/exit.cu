@@ -99,9 +99,7 @@ void DecideExits(Device& device, const DecideExitsArgs& args) {
   Launch(device, {.threads = kThreads}, DecideExitsKernel, args);
 }
 
-void PickRows(Device& device, const PickRowsArgs& args) {
-  Launch(device, {.threads = kThreads}, PickRowsKernel, args);
-}
+void PickRows(Device& device, const PickRowsArgs& args) { Launch(device, {.threads = kThreads}, PickRowsKernel, args); }
 
 void ResolveExits(Device& device, const ResolveExitsArgs& args) {
   const auto blocks = static_cast<unsigned>(CeilDiv(args.rows.capacity, kThreads));

@@ -1,7 +1,7 @@
 // Lazy filling: one block finds what is missing, another kernel copies the states.
 //
-// The first kernel settles for every row of the step whether its window is filled for it (one row a window), counts what
-// the window lacks, and gives each its places in the order of the rows, as the plain CollectFills does.
+// The first kernel settles for every row of the step whether its window is filled for it (one row a window), counts
+// what the window lacks, and gives each its places in the order of the rows, as the plain CollectFills does.
 
 #include "engine/attention/cuda/pages.h"
 #include "engine/backend/cuda/language.h"

@@ -1,11 +1,13 @@
-// Linear layers on tensor cores for a step's few rows: bf16 products, fp32 sums, every weight read once a block of rows.
+// Linear layers on tensor cores for a step's few rows: bf16 products, fp32 sums, every weight read once a block of
+// rows.
 //
 // Weights lie in memory as the lanes want them (kernels.h), so that a warp streams them in whole words of 512 bytes
-// straight into registers. The rows are rounded to bf16 and put into shared memory in the same way, 512 inputs at a time.
+// straight into registers. The rows are rounded to bf16 and put into shared memory in the same way, 512 inputs at a
+// time.
 //
 // A block has 8 warps. Where a layer has few outputs, four warps divide the inputs among them (every fourth 32) so that
-// more blocks, and more loads, are under way; their sums are added in a fixed order. How a layer is divided follows from
-// its own size, and a row's sums are its own row of the products: so its bits do not depend on the rows beside it.
+// more blocks, and more loads, are under way; their sums are added in a fixed order. How a layer is divided follows
+// from its own size, and a row's sums are its own row of the products: so its bits do not depend on the rows beside it.
 
 #include "engine/backend/cuda/tensor_core.h"
 #include "engine/linear/cuda/epilogue.h"
@@ -112,7 +114,8 @@ __global__ void __launch_bounds__(kThreads, 2) LinearBF16Kernel(WeightsBF16 weig
   auto* held = reinterpret_cast<uint4*>(DynamicShared());
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   const int32_t slice = warp % Divided::kSlices;
-  const int32_t tile = static_cast<int32_t>(blockIdx.x) * Divided::kBlockTiles + warp / Divided::kSlices * Divided::kTiles;
+  const int32_t tile =
+      static_cast<int32_t>(blockIdx.x) * Divided::kBlockTiles + warp / Divided::kSlices * Divided::kTiles;
   const int32_t chunks = CeilDiv(weights.inputs, kFragmentInputs);
   float sums[Divided::kTiles][kRowTiles][4] = {};
   for (int32_t from = 0; from < weights.inputs; from += kHeldInputs) {

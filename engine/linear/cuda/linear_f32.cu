@@ -1,5 +1,5 @@
-// Linear layers in fp32: the plain kernel, for comparing and for layers of a few outputs. A thread has one output of four
-// rows and sums over the inputs in their order, whatever rows there are.
+// Linear layers in fp32: the plain kernel, for comparing and for layers of a few outputs. A thread has one output of
+// four rows and sums over the inputs in their order, whatever rows there are.
 
 #include "engine/linear/cuda/epilogue.h"
 #include "engine/linear/cuda/kernels.h"

@@ -1,9 +1,8 @@
-#include "engine/linear/cuda/packed.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "engine/attention/bf16.h"
+#include "engine/linear/cuda/packed.h"
 
 namespace salient::cuda {
 namespace {
@@ -30,7 +29,8 @@ void CudaLinear::PackF32(const LinearWeights& weights, DeviceMemory& memory) {
   std::vector<float> turned(static_cast<size_t>(weights.inputs) * weights.outputs);
   for (int32_t n = 0; n < weights.outputs; ++n) {
     for (int32_t k = 0; k < weights.inputs; ++k) {
-      turned[static_cast<size_t>(k) * weights.outputs + n] = weights.weight[static_cast<size_t>(n) * weights.inputs + k];
+      turned[static_cast<size_t>(k) * weights.outputs + n] =
+          weights.weight[static_cast<size_t>(n) * weights.inputs + k];
     }
   }
   f32_ = DeviceArray<float>(memory, turned.size());
@@ -44,8 +44,8 @@ void CudaLinear::PackBF16(const LinearWeights& weights, DeviceMemory& memory) {
     const auto lane = static_cast<int32_t>(at % kWarp), chunk = static_cast<int32_t>(at / kWarp % chunks);
     const auto n = static_cast<int32_t>(at / kWarp / chunks) * kFragmentOutputs + lane / 4;
     const int32_t k = chunk * kFragmentInputs + lane % 4 * 2;
-    fragments[at] = make_uint4(Pair(weights, n, k), Pair(weights, n, k + 8), Pair(weights, n, k + 16),
-                               Pair(weights, n, k + 24));
+    fragments[at] =
+        make_uint4(Pair(weights, n, k), Pair(weights, n, k + 8), Pair(weights, n, k + 16), Pair(weights, n, k + 24));
   }
   bf16_ = DeviceArray<uint4>(memory, fragments.size());
   memory.CopyToDevice(bf16_.data(), fragments.data(), fragments.size() * sizeof(uint4));

@@ -124,7 +124,9 @@ __global__ void __launch_bounds__(kThreads) MeanRowsKernel(MeanRowsArgs args) {
   args.output[c] = static_cast<float>(sum / args.rows);
 }
 
-LaunchShape RowBlocks(const Rows& rows) { return {.grid_x = static_cast<unsigned>(rows.capacity), .threads = kThreads}; }
+LaunchShape RowBlocks(const Rows& rows) {
+  return {.grid_x = static_cast<unsigned>(rows.capacity), .threads = kThreads};
+}
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // The best next tokens of a row of logits: one block a row.
 //
 // Thread t owns the tokens t, t + 256, ... and remembers its best allowed one that is not taken yet. A round takes the
-// best of all threads' (larger logit, then lower token) and only its owner looks through its own tokens again. The sum of
-// exponentials is taken in an order that the vocabulary alone fixes.
+// best of all threads' (larger logit, then lower token) and only its owner looks through its own tokens again. The sum
+// of exponentials is taken in an order that the vocabulary alone fixes.
 
 #include "engine/backend/cuda/language.h"
 #include "engine/search/cuda/kernels.h"

@@ -8,6 +8,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -102,6 +103,9 @@ void Fiber::Enter() {
 void Fiber::Start(void (*function)()) {
   context_->function = function;
   context_->sanitizer_stack = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(context_->stack, context_->bytes);  // of what ended here before
+#endif
 #ifdef __x86_64__
   // As if the function had been called: six registers, its address, and the address that a call leaves behind.
   auto* top = reinterpret_cast<void**>(context_->stack + context_->bytes) - 1;

@@ -11,7 +11,7 @@ namespace salient::emulation {
 // One stack, used over and over. Its function must end by switching away for good, never by returning.
 class Fiber {
  public:
-  Fiber();   // the thread that it is made in, until it starts a function
+  Fiber();  // the thread that it is made in, until it starts a function
   explicit Fiber(size_t stack_bytes);
   ~Fiber();
   Fiber(const Fiber&) = delete;
