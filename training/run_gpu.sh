@@ -82,8 +82,9 @@ stages() {
   batch=$((few < full ? few : full))  # all scores of a batch are in memory then
   train supervision 6 supervision --start "$OUT/work/base.pt" --lr 0.002 --matrix-lr 0.02 --alpha 1 --k-step 0 --warmup 5 \
     --cooldown 0.6
-  train selection 20 selection --start "$OUT/work/supervision.pt" --lr 0.0005 --matrix-lr 0.004 --alpha 0.1 \
-    --k-step 0.004 --k-most encoder=0.05,decoder=0.02,cross=0.03 --k-most-share 0.5 --warmup 10 --cooldown 0.7 \
+  train selection 20 selection --start "$OUT/work/supervision.pt" --lr 0.0003 --matrix-lr 0.004 --alpha 1 \
+    --no-straight-through --k-step 0.01 --k-most encoder=0.05,decoder=0.02,cross=0.03 --k-most-share 0.4 --warmup 10 \
+    --cooldown 0.8 \
     --mixture 0=0.1,96=0.1,192=0.2,384=0.25,768=0.25,1536=0.1
   train halting 5 halting --start "$OUT/work/selection.pt" --lr 0.01 --warmup 10 --oracle likelihood --penalty 0.05 --sigma 0.5
   say "exporting"

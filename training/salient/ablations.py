@@ -152,8 +152,8 @@ def selection_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Me
                   "--matrix-lr", "0.02", "--warmup", "5", "--k-step", "0", *new)
             start = place / "supervision.pt"
             flags = [f for f in flags if f == "--no-straight-through"]
-        train(o, "selection", place / "selection.pt", "--start", str(start), "--lr", "0.0005", "--matrix-lr", "0.004",
-              "--warmup", "5", "--alpha", "0.1", "--k-step", "0", "--k-most", BUDGET, *flags)
+        train(o, "selection", place / "selection.pt", "--start", str(start), "--lr", "0.0003", "--matrix-lr", "0.004",
+              "--warmup", "5", "--alpha", "1", "--k-step", "0", "--k-most", BUDGET, *flags)
         found.append(measure(name, place / "selection.pt", dev, 20 if "--attention-window" in flags else None, o.tokens))
     return found
 

@@ -115,8 +115,9 @@ class Attention(nn.Module):
         attention = F.softmax(scores.masked_fill(~allowed.unsqueeze(1), NEGATIVE).float(), -1)
         if self.selection is not None:
             self.finish_group(run, shared)
-            qs = self.turn(self.selection.query(queries_from), q_at)
-            ks = self.turn(self.selection.key(keys_from), k_at)
+            # What selection learns by stays in its own layers: let into the states, it spoilt translation (measured).
+            qs = self.turn(self.selection.query(queries_from.detach()), q_at)
+            ks = self.turn(self.selection.key(keys_from.detach()), k_at)
             shared.clear()
             shared.update(module=self.module, scores=self.selection(qs, ks), allowed=allowed, attention=[])
             if run.mode == "select" or run.measure:
