@@ -3,9 +3,9 @@
 //   device_bench [cuda|cpu] [small]        `small`: shapes for rehearsing on a machine without a GPU
 //
 // Attention: one decoding step's calls for one layer, in bytes that must be read over time, beside the device's own
-// copying speed. Decoding: random weights in the shape that the targets are given for (d 512, 8 heads, 6 + 6 layers, feed-
-// forward 2,048, vocabulary 32,000), random sources, dense, with selection, and with selection and early exits. Each
-// setting is measured in turn, over and over, and the median is told.
+// copying speed. Decoding: random weights in the shape that the targets are given for (d 512, 8 heads, 6 + 6 layers,
+// feed- forward 2,048, vocabulary 32,000), random sources, dense, with selection, and with selection and early exits.
+// Each setting is measured in turn, over and over, and the median is told.
 
 #include <algorithm>
 #include <chrono>
@@ -86,8 +86,8 @@ class AttentionBench {
     std::vector<KeyList> lists;
     for (int32_t row = 0; row < case_.rows; ++row) {
       views.push_back({.pages = table_.data() + row * pages, .length = case_.length});
-      lists.push_back({positions_.data() + static_cast<size_t>(row) * case_.listed,
-                       case_.listed > 0 ? case_.listed : kEveryKey});
+      lists.push_back(
+          {positions_.data() + static_cast<size_t>(row) * case_.listed, case_.listed > 0 ? case_.listed : kEveryKey});
     }
     views_ = Upload(backend, views);
     lists_ = Upload(backend, lists);
@@ -123,8 +123,7 @@ class AttentionBench {
     for (int32_t i = 0; i < case_.length; ++i) positions[i] = i;
     const DeviceArray<int32_t> on_device = Upload(backend_, positions);
     for (int32_t row = 0; row < case_.rows; ++row) {
-      const std::vector<KeyView> views(case_.length,
-                                       {.pages = table_.data() + row * KvStore::PagesFor(case_.length)});
+      const std::vector<KeyView> views(case_.length, {.pages = table_.data() + row * KvStore::PagesFor(case_.length)});
       const DeviceArray<KeyView> views_on_device = Upload(backend_, views);
       for (int32_t layer = 0; layer < kLayers; ++layer) {
         backend_.AppendKeyValue({.rows = Rows::First(case_.length),
@@ -180,9 +179,9 @@ void BenchAttention(Backend& backend, bool small) {
   std::printf("\n## Attention of a decoding step\n\nOne layer, width 512, 8 heads. Copying rows: %.0f GB/s.\n\n",
               ceiling / 1e9);
   std::printf("| case | us a call | GB/s | of copying |\n|---|---|---|---|\n");
-  std::vector<AttentionCase> cases = {{"1 x 2,048 dense", 1, 2048, 0},     {"1 x 2,048, 5 %", 1, 2048, 102},
-                                      {"64 x 2,048 dense", 64, 2048, 0},   {"64 x 2,048, 5 %", 64, 2048, 102},
-                                      {"64 x 8,192 dense", 64, 8192, 0},   {"64 x 8,192, 5 %", 64, 8192, 410}};
+  std::vector<AttentionCase> cases = {{"1 x 2,048 dense", 1, 2048, 0},   {"1 x 2,048, 5 %", 1, 2048, 102},
+                                      {"64 x 2,048 dense", 64, 2048, 0}, {"64 x 2,048, 5 %", 64, 2048, 102},
+                                      {"64 x 8,192 dense", 64, 8192, 0}, {"64 x 8,192, 5 %", 64, 8192, 410}};
   if (small) cases = {{"1 x 300 dense", 1, 300, 0}, {"4 x 300, 5 %", 4, 300, 15}};
   for (const AttentionCase& one : cases) {
     AttentionBench bench(backend, one);
@@ -317,14 +316,15 @@ bool BenchDecoding(Backend& backend, bool small) {
   sparse.selection = {.policy = SelectionPolicy::kRatio, .value = 0.05};
   shallow.selection = sparse.selection;
   shallow.depth = {.policy = DepthPolicy::kGeometric, .thresholds = {0.5}};
-  std::printf("\n## Decoding\n\nMicroseconds a step, and tokens a second; median of interleaved runs.\n\n"
-              "| case | dense | selection of 5 %% | and geometric exits |\n|---|---|---|---|\n");
+  std::printf(
+      "\n## Decoding\n\nMicroseconds a step, and tokens a second; median of interleaved runs.\n\n"
+      "| case | dense | selection of 5 %% | and geometric exits |\n|---|---|---|---|\n");
   std::vector<DecodeCase> cases = {{1, 2048}, {64, 2048}, {64, 8192}};
   if (small) cases = {{1, 100}, {4, 100}};
   for (const DecodeCase& one : cases) {
     const int64_t kv_bytes = small ? 64LL << 20 : one.length > 2048 ? 60LL << 30 : 20LL << 30;
-    Batch batch(**model, backend, {.max_rows = 64, .encode_tokens = one.length, .encode_windows = 1,
-                                   .kv_bytes = kv_bytes});
+    Batch batch(**model, backend,
+                {.max_rows = 64, .encode_tokens = one.length, .encode_windows = 1, .kv_bytes = kv_bytes});
     std::vector<double> times[3];
     for (int round = 0; round < 3; ++round) {
       int column = 0;
