@@ -32,9 +32,6 @@ struct LinearWeights {
   const float* weight = nullptr;  // [outputs, inputs]
   const float* bias = nullptr;    // [outputs], null for none
   int32_t inputs = 0, outputs = 0;
-  // Mostly for whole documents (hundreds of rows), as in an encoder, rather than for a step's rows: a backend may choose
-  // its kernel by it, once for all calls.
-  bool many_rows = false;
 };
 
 struct LinearArgs {
