@@ -32,7 +32,7 @@ train() {
   shift 3
   say "$name: $(share "$percent") minutes"
   $PYTHON -m salient.train --phase "$phase" --data "$PACK" --device "$DEVICE" --minutes "$(share "$percent")" \
-    --out "$OUT/work/$name.pt" --save-seconds 60 --log-seconds 10 --batch-tokens "$batch" ${compile:-} "$@" \
+    --out "$OUT/checkpoints/$name.pt" --save-seconds 60 --log-seconds 10 --batch-tokens "$batch" ${compile:-} "$@" \
     | tee -a "$OUT/$name.jsonl" | sed "s/^/  /"
 }
 
@@ -51,8 +51,8 @@ choose() {
     [ "$name" = compiled ] && compile=--compile
     say "trial: $name"
     $PYTHON -m salient.train --phase base --config "configs/$MODEL.json" --data "$PACK" --device "$DEVICE" --steps 24 \
-      --warmup 8 --log-seconds 0 --out "$OUT/work/trial-$name.pt" --batch-tokens "$batch" $compile >"$OUT/trial-$name.jsonl"
-    rm -f "$OUT/work/trial-$name.pt"
+      --warmup 8 --log-seconds 0 --out "$OUT/checkpoints/trial-$name.pt" --batch-tokens "$batch" $compile >"$OUT/trial-$name.jsonl"
+    rm -f "$OUT/checkpoints/trial-$name.pt"
     say "trial: $name: $(tokens_a_second "$OUT/trial-$name.jsonl") target tokens a second"
     if [ "$(tokens_a_second "$OUT/trial-$name.jsonl")" -gt "$speed" ]; then
       speed=$(tokens_a_second "$OUT/trial-$name.jsonl")
@@ -70,7 +70,7 @@ choose() {
 }
 
 stages() {
-  mkdir -p "$OUT/work"
+  mkdir -p "$OUT/checkpoints"
   batch=${BATCH_TOKENS:-$([ "$DEVICE" = cuda ] && echo 49152 || echo 2048)}
   local full=$batch few=${SELECTION_BATCH_TOKENS:-4096}
   choose
@@ -80,18 +80,18 @@ stages() {
   train base 52 base --config "configs/$config.json" --cooldown 0.6
   compile=  # under selection the attention changes from batch to batch, and compiling it again costs more than it saves
   batch=$((few < full ? few : full))  # all scores of a batch are in memory then
-  train supervision 6 supervision --start "$OUT/work/base.pt" --lr 0.002 --matrix-lr 0.02 --alpha 1 --k-step 0 --warmup 5 \
+  train supervision 6 supervision --start "$OUT/checkpoints/base.pt" --lr 0.002 --matrix-lr 0.02 --alpha 1 --k-step 0 --warmup 5 \
     --cooldown 0.6
-  train selection 20 selection --start "$OUT/work/supervision.pt" --lr 0.0003 --matrix-lr 0.004 --alpha 1 \
+  train selection 20 selection --start "$OUT/checkpoints/supervision.pt" --lr 0.0003 --matrix-lr 0.004 --alpha 1 \
     --no-straight-through --k-step 0.01 --k-most encoder=0.05,decoder=0.02,cross=0.03 --k-most-share 0.4 --warmup 10 \
     --cooldown 0.8 \
     --mixture 0=0.1,96=0.1,192=0.2,384=0.25,768=0.25,1536=0.1
-  train halting 5 halting --start "$OUT/work/selection.pt" --lr 0.01 --warmup 10 --oracle likelihood --penalty 0.05 --sigma 0.5
+  train halting 5 halting --start "$OUT/checkpoints/selection.pt" --lr 0.01 --warmup 10 --oracle likelihood --penalty 0.05 --sigma 0.5
   say "exporting"
-  $PYTHON -m salient.export --checkpoint "$OUT/work/halting.pt" --tokenizer "$PACK/tokenizer.model" --calibrate "$PACK" \
+  $PYTHON -m salient.export --checkpoint "$OUT/checkpoints/halting.pt" --tokenizer "$PACK/tokenizer.model" --calibrate "$PACK" \
     --dtype int8 --shard-mb 15 --window 2048 --out "$OUT/model"
   say "ablations"
-  $PYTHON -m salient.ablations selection --data "$PACK" --start "$OUT/work/base.pt" --out "$OUT/ablations" \
+  $PYTHON -m salient.ablations selection --data "$PACK" --start "$OUT/checkpoints/base.pt" --out "$OUT/ablations" \
     --device "$DEVICE" --steps "${ABLATION_STEPS:-60}" --batch-tokens "$batch" | tee "$OUT/ablations.md"
   say "done"
 }
