@@ -115,7 +115,7 @@ class Attention(nn.Module):
         attention = F.softmax(scores.masked_fill(~allowed.unsqueeze(1), NEGATIVE).float(), -1)
         if self.selection is not None:
             self.finish_group(run, shared)
-            # What selection learns by stays in its own layers: let into the states, it spoilt translation (measured).
+            # What selection learns by stays in its own layers: states serve translation alone.
             qs = self.turn(self.selection.query(queries_from.detach()), q_at)
             ks = self.turn(self.selection.key(keys_from.detach()), k_at)
             shared.clear()
