@@ -15,14 +15,13 @@ bool Contains(const Rows& rows, int32_t row) {
   return false;
 }
 
-// The rows whose windows are to be filled, one row a window, in ascending order.
-std::vector<int32_t> RowsToFill(const CollectFillsArgs& args) {
+// With patience: the rows whose windows are to be filled, one row a window, in ascending order.
+std::vector<int32_t> PatientRows(const CollectFillsArgs& args) {
   std::vector<int32_t> chosen;
   std::set<const FillLedger*> seen;
   for (int32_t i = 0; i < args.active.size(); ++i) {
     if (seen.insert(args.ledgers[args.active[i]]).second) chosen.push_back(args.active[i]);
   }
-  if (args.patience == 0) return chosen;
   for (int32_t i = 0; i < args.all.size(); ++i) {
     const int32_t row = args.all[i];
     const FillLedger& ledger = *args.ledgers[row];
@@ -34,24 +33,33 @@ std::vector<int32_t> RowsToFill(const CollectFillsArgs& args) {
   return chosen;
 }
 
+// Fills a row's window as far as there is room, behind the `found` fills that there are; returns how many there are then.
+int32_t FillWindow(const CollectFillsArgs& args, int32_t row, int32_t found) {
+  FillLedger& ledger = *args.ledgers[row];
+  const int32_t end = args.steps[row] * ledger.beam;
+  int32_t& position = ledger.filled_to[args.layer - 1];
+  for (; position < end && found < args.capacity; ++position) {
+    if (ledger.exit_of[position] >= args.layer) continue;  // ran the layer itself, or was never decoded
+    const int32_t fill = args.first_row + found++;
+    std::copy_n(args.store.ExitState(args.views[row].pages, position), args.store.layout.width,
+                args.states + static_cast<size_t>(fill) * args.store.layout.width);
+    args.fill_views[fill] = args.views[row];
+    args.fill_positions[fill] = position;
+    args.fill_steps[fill] = position / ledger.beam;
+    ++args.fills[row];
+  }
+  return found;
+}
+
 }  // namespace
 
 void CollectFills(const CollectFillsArgs& args) {
   int32_t found = 0;
-  for (const int32_t row : RowsToFill(args)) {
-    FillLedger& ledger = *args.ledgers[row];
-    const int32_t end = args.steps[row] * ledger.beam;
-    int32_t& position = ledger.filled_to[args.layer - 1];
-    for (; position < end && found < args.capacity; ++position) {
-      if (ledger.exit_of[position] >= args.layer) continue;  // ran the layer itself, or was never decoded
-      const int32_t fill = args.first_row + found++;
-      std::copy_n(args.store.ExitState(args.views[row].pages, position), args.store.layout.width,
-                  args.states + static_cast<size_t>(fill) * args.store.layout.width);
-      args.fill_views[fill] = args.views[row];
-      args.fill_positions[fill] = position;
-      args.fill_steps[fill] = position / ledger.beam;
-      ++args.fills[row];
-    }
+  if (args.patience > 0) {
+    for (const int32_t row : PatientRows(args)) found = FillWindow(args, row, found);
+  } else {
+    // The first active row of a window leaves nothing for its others.
+    for (int32_t i = 0; i < args.active.size(); ++i) found = FillWindow(args, args.active[i], found);
   }
   *args.count = found;
   if (args.extended == nullptr) return;

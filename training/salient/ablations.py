@@ -19,6 +19,7 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Callable
 
 import torch
 
@@ -94,19 +95,18 @@ def train(o: argparse.Namespace, phase: str, out: Path, *flags: str) -> None:
               "--threads", str(o.threads), "--device", o.device, *flags)
 
 
-def nll(model: Transformer, dev: Corpus, run: SelectionRun | None, tokens: int) -> tuple[float, dict]:
+def nll(model: Transformer, dev: Corpus, new_run: Callable[[], SelectionRun], tokens: int) -> tuple[float, dict]:
     """Mean negative log-likelihood a token at the last exit, and the share of keys kept a module."""
     total, count, kept = 0.0, 0, {m: [] for m in MODULES}
     with torch.no_grad():
         for source, target in batches(dev, 2 * WINDOW, seed=1, mixture={WINDOW: 1.0}, endless=False):
-            one = SelectionRun(**run.__dict__) if run else SelectionRun()
-            one.kept, one.captured, one.centre = {}, {}, {}
-            state = model.decode(target[:, :-1], source, model.encode(source, one), one)[-1]
+            run = new_run()
+            state = model.decode(target[:, :-1], source, model.encode(source, run), run)[-1]
             gold = target[:, 1:].flatten()
             total += float(smoothed_cross_entropy(model.exit_norms[-1](state).flatten(0, 1), model.classifier(-1),
                                                   model.output_bias, gold, 0.0, model.config.tokens.pad))
             count += int(gold.ne(model.config.tokens.pad).sum())
-            for module, shares in one.kept.items():
+            for module, shares in run.kept.items():
                 kept[module].append(sum(shares) / len(shares))
             if count > tokens:
                 break
@@ -130,12 +130,13 @@ def attention_cost(config: ModelConfig, keys: dict[str, float], selects: bool) -
 def measure(name: str, checkpoint: Path, dev: Corpus, window: int | None, tokens: int) -> Measured:
     model = load_checkpoint(checkpoint)
     config = model.config
-    dense, _ = nll(model, dev, None, tokens)
+    dense, _ = nll(model, dev, SelectionRun, tokens)
     found = Measured(name, sum(p.numel() for p in model.parameters()), dense, dense, {}, 1.0)
     if config.selection is not None:
-        run = SelectionRun(mode="select", fraction=config.selection.key_fraction, min_keys=config.selection.min_keys,
-                           straight_through=False, window=window)
-        found.nll, found.keys = nll(model, dev, run, tokens)
+        found.nll, found.keys = nll(
+            model, dev, lambda: SelectionRun(mode="select", fraction=config.selection.key_fraction,
+                                             min_keys=config.selection.min_keys, straight_through=False,
+                                             window=window), tokens)
         found.attention_cost = attention_cost(config, found.keys, selects=window is None)
     return found
 
