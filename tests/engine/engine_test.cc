@@ -15,6 +15,7 @@ namespace salient {
 namespace {
 
 using ::salient::testing::EightSettings;
+using ::salient::testing::HoldingListener;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
 using ::testing::HasSubstr;
@@ -196,19 +197,23 @@ TEST_P(EngineTest, ADeadlineStopsTheWork) {
 TEST_P(EngineTest, AFullQueueSaysSo) {
   EngineOptions options = Options();
   options.max_queued_documents = 2;
-  options.max_rows = 1;
   const std::unique_ptr<Engine> engine = Make(options);
   ASSERT_NE(engine, nullptr);
-  std::mt19937 random(10);
-  std::vector<std::shared_ptr<TranslationTicket>> tickets;
-  absl::Status refused;
-  for (int i = 0; i < 10 && refused.ok(); ++i) {
-    auto ticket = engine->Submit({.text = RandomDocument(random, 2000)}, std::make_shared<RecordingListener>());
-    ticket.ok() ? tickets.push_back(*ticket) : void(refused = ticket.status());
+  const auto holding = std::make_shared<HoldingListener>();
+  ASSERT_TRUE(engine->Submit({.text = "The train leaves at seven."}, holding).ok());
+  holding->WaitUntilHeld();
+  const TranslationRequest request{.text = "The lake freezes in winter."};
+  std::vector<std::shared_ptr<RecordingListener>> queued;
+  for (int i = 0; i < 2; ++i) {
+    queued.push_back(std::make_shared<RecordingListener>());
+    ASSERT_TRUE(engine->Submit(request, queued.back()).ok());
   }
+  const absl::Status refused = engine->Submit(request, std::make_shared<RecordingListener>()).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(refused.message(), HasSubstr("queue is full"));
-  for (const auto& ticket : tickets) ticket->Cancel();
+  holding->LetGo();
+  for (const auto& listener : queued) EXPECT_TRUE(listener->Wait().ok()) << listener->Wait().status();
+  EXPECT_TRUE(engine->Submit(request, std::make_shared<RecordingListener>()).ok());
 }
 
 TEST_P(EngineTest, WhatCannotFitIsRefusedAtTheDoor) {

@@ -56,4 +56,29 @@ class RecordingListener : public TranslationListener {
   std::condition_variable done_;
 };
 
+// Keeps the engine's thread inside its first OnProgress until it is let go, so that a test decides what happens meanwhile.
+class HoldingListener : public RecordingListener {
+ public:
+  void OnProgress(const TranslationProgress&) override {
+    std::unique_lock lock(holding_);
+    held_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return let_go_; });
+  }
+  void WaitUntilHeld() {
+    std::unique_lock lock(holding_);
+    changed_.wait(lock, [this] { return held_; });
+  }
+  void LetGo() {
+    std::lock_guard lock(holding_);
+    let_go_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex holding_;
+  std::condition_variable changed_;
+  bool held_ = false, let_go_ = false;
+};
+
 }  // namespace salient::testing
