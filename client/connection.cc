@@ -1,31 +1,103 @@
 #include "client/connection.h"
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
+#include "grpcpp/support/client_interceptor.h"
 
 namespace salient {
 namespace {
 
 constexpr std::chrono::seconds kConnectWithin(5);
 
-}  // namespace
+absl::Status ReadPem(const char* flag, const std::string& path, std::string* pem) {
+  if (path.empty()) return absl::OkStatus();
+  std::ifstream file(path, std::ios::binary);
+  pem->assign(std::istreambuf_iterator<char>(file), {});
+  if (file && !pem->empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": cannot read ", path));
+}
 
-absl::StatusOr<std::unique_ptr<v1::Translation::Stub>> Connect(const std::string& server) {
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(const ConnectionFlags& flags) {
+  const bool wants_files = !flags.tls_ca.empty() || !flags.tls_certificate.empty() || !flags.tls_key.empty();
+  if (!flags.tls && !wants_files) return grpc::InsecureChannelCredentials();
+  if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key need each other");
+  }
+  grpc::SslCredentialsOptions options;
+  for (const auto& [flag, path, pem] : {std::tuple("--tls-ca", flags.tls_ca, &options.pem_root_certs),
+                                        std::tuple("--tls-cert", flags.tls_certificate, &options.pem_cert_chain),
+                                        std::tuple("--tls-key", flags.tls_key, &options.pem_private_key)}) {
+    if (absl::Status status = ReadPem(flag, path, pem); !status.ok()) return status;
+  }
+  return grpc::SslCredentials(options);
+}
+
+// Adds the API key to every call. gRPC's own call credentials would refuse to send it without TLS, where a proxy beside
+// the client may well add that.
+class KeyInterceptor final : public grpc::experimental::Interceptor {
+ public:
+  explicit KeyInterceptor(const std::string& key) : value_("Bearer " + key) {}
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    using grpc::experimental::InterceptionHookPoints;
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->emplace("authorization", value_);
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const std::string value_;
+};
+
+class KeyInterceptors final : public grpc::experimental::ClientInterceptorFactoryInterface {
+ public:
+  explicit KeyInterceptors(std::string key) : key_(std::move(key)) {}
+  grpc::experimental::Interceptor* CreateClientInterceptor(grpc::experimental::ClientRpcInfo*) override {
+    return new KeyInterceptor(key_);
+  }
+
+ private:
+  const std::string key_;
+};
+
+std::shared_ptr<grpc::Channel> MakeChannel(const ConnectionFlags& flags,
+                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  auto channel = grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+  std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
+  if (!flags.api_key.empty()) interceptors.push_back(std::make_unique<KeyInterceptors>(flags.api_key));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(flags.server, credentials, arguments,
+                                                                 std::move(interceptors));
+}
+
+absl::Status Unreachable(const ConnectionFlags& flags) {
+  return absl::UnavailableError(absl::StrCat(
+      "cannot reach a server at ", flags.server, flags.tls ? " over TLS" : "",
+      ": start one with `salient-server --model DIR`, or name another with --server HOST:PORT; a server with "
+      "--tls-cert needs --tls, and one with a certificate of its own making --tls-ca FILE"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<v1::Translation::Stub>> Connect(const ConnectionFlags& flags) {
+  auto credentials = Credentials(flags);
+  if (!credentials.ok()) return credentials.status();
+  const std::shared_ptr<grpc::Channel> channel = MakeChannel(flags, *credentials);
   // Until the channel fails for the first time, since a server that is not there refuses at once.
   const auto deadline = std::chrono::system_clock::now() + kConnectWithin;
   grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
   while (state != GRPC_CHANNEL_READY) {
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || !channel->WaitForStateChange(state, deadline)) {
-      return absl::UnavailableError(absl::StrCat("cannot reach a server at ", server,
-                                                 ": start one with `salient-server --model DIR`, or name another with "
-                                                 "--server HOST:PORT"));
+      return Unreachable(flags);
     }
     state = channel->GetState(true);
   }
@@ -41,6 +113,8 @@ absl::Status Explain(const grpc::Status& status, const std::string& server) {
       return absl::Status(code, "not finished within --timeout; allow more, or ask for less with --latency SECONDS");
     case grpc::StatusCode::UNIMPLEMENTED:
       return absl::Status(code, absl::StrCat("what listens at ", server, " is not a salient-server of this version"));
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return absl::Status(code, absl::StrCat(status.error_message(), "; set SALIENT_API_KEY"));
     case grpc::StatusCode::UNAVAILABLE:
       return absl::Status(code, absl::StrCat("the server at ", server, " went away: ", status.error_message()));
     default:

@@ -7,12 +7,14 @@
 
 #include "absl/status/statusor.h"
 #include "grpcpp/support/status.h"
+#include "client/flags.h"
 #include "salient/v1/translation.grpc.pb.h"
 
 namespace salient {
 
-// Waits a few seconds for the server to answer. UNAVAILABLE says how to start one.
-absl::StatusOr<std::unique_ptr<v1::Translation::Stub>> Connect(const std::string& server);
+// Waits a few seconds for the server to answer. UNAVAILABLE says how to start one; INVALID_ARGUMENT names a file that
+// cannot be read. Every call over the connection shows the API key.
+absl::StatusOr<std::unique_ptr<v1::Translation::Stub>> Connect(const ConnectionFlags& flags);
 
 // The failure of a call to `server` in words for the person at the terminal.
 absl::Status Explain(const grpc::Status& status, const std::string& server);

@@ -51,6 +51,21 @@ void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) 
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Server");
+  app.add_flag("--tls", connection.tls, "Talk to the server over TLS")->group("Server");
+  app.add_option("--tls-ca", connection.tls_ca,
+                 "PEM file of who signs the server's certificate, where that is not an authority this machine trusts")
+      ->type_name("FILE")
+      ->group("Server");
+  app.add_option("--tls-cert", connection.tls_certificate, "PEM file of a client certificate, where the server asks for one")
+      ->type_name("FILE")
+      ->group("Server");
+  app.add_option("--tls-key", connection.tls_key, "PEM file of that certificate's private key")
+      ->type_name("FILE")
+      ->group("Server");
+  app.add_option("--api-key", connection.api_key,
+                 "The key to show the server; better as SALIENT_API_KEY, since others see command lines")
+      ->type_name("KEY")
+      ->group("Server");
   app.add_option("--report", report, "How costs are reported: table or json")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "json"}))

@@ -15,6 +15,10 @@ enum class ReportFormat { kTable, kJson };
 
 struct ConnectionFlags {
   std::string server = "localhost:50051";
+  bool tls = false;
+  std::string tls_ca;                // PEM file; empty: the authorities that this machine trusts
+  std::string tls_certificate, tls_key;  // PEM files of the client's own, where the server asks for one
+  std::string api_key;
 };
 
 struct TranslateFlags {

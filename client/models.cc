@@ -72,7 +72,7 @@ int RunModels(const ModelsFlags& flags, std::ostream& out, std::ostream& err) {
     err << "salient: " << std::string(status.message()) << "\n";
     return 1;
   };
-  auto stub = Connect(flags.connection.server);
+  auto stub = Connect(flags.connection);
   if (!stub.ok()) return fail(stub.status());
   grpc::ClientContext context;
   v1::ListModelsResponse models;

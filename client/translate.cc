@@ -126,7 +126,7 @@ int RunTranslate(const TranslateFlags& flags, std::ostream& out, std::ostream& e
   }
   auto paths = PlanOutputs(flags.files, flags.out);
   if (!paths.ok()) return fail(paths.status());
-  auto stub = Connect(flags.connection.server);
+  auto stub = Connect(flags.connection);
   if (!stub.ok()) return fail(stub.status());
 
   Progress progress(ShownNames(flags.files), err, err_is_terminal, flags.quiet);

@@ -84,6 +84,25 @@ void AddPortOptions(CLI::App& app, ServerFlags& flags) {
       ->group("Ports");
 }
 
+void AddAccess(CLI::App& app, AccessOptions& access) {
+  app.add_option("--tls-cert", access.tls_certificate,
+                 "PEM file of the server's certificate, those that vouch for it after it: both ports speak TLS")
+      ->type_name("FILE")
+      ->group("Access");
+  app.add_option("--tls-key", access.tls_key, "PEM file of the certificate's private key")
+      ->type_name("FILE")
+      ->group("Access");
+  app.add_option("--tls-client-ca", access.tls_client_ca,
+                 "PEM file of who signs clients' certificates; a client without one is turned away")
+      ->type_name("FILE")
+      ->group("Access");
+  app.add_option("--api-keys", access.api_keys,
+                 "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a key a line. These four "
+                 "files are read again when they change")
+      ->type_name("FILE")
+      ->group("Access");
+}
+
 void AddLimits(CLI::App& app, Raw& raw) {
   app.add_option("--max-queue", raw.max_queue,
                  "Documents that may wait, a model; more get RESOURCE_EXHAUSTED and a time to retry after")
@@ -179,6 +198,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   app.formatter(HelpFormatter());
   AddModelOptions(app, raw);
   AddPortOptions(app, parsed.flags);
+  AddAccess(app, parsed.flags.access);
   AddLimits(app, raw);
   AddOperation(app, raw, parsed.flags);
   ReadEnvironmentAndConfig(app, "SALIENT_SERVER_", UnknownKeys::kError);

@@ -13,7 +13,8 @@
 namespace salient {
 
 struct ServerFlags {
-  ServerOptions server;
+  ServerOptions server;  // but for `access`, which is opened from the files that follow
+  AccessOptions access;
   std::vector<EngineOptions> models;  // one engine each, in the order given
   absl::Duration drain = absl::Seconds(30);
   std::string ready_file;

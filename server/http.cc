@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "httplib.h"
 #include "nlohmann/json.hpp"
+#include "openssl/ssl.h"
 #include "server/http_page.h"
 #include "server/service.h"
 #include "server/status.h"
@@ -82,17 +84,29 @@ absl::StatusOr<std::pair<std::string, int>> SplitAddress(const std::string& addr
   return std::make_pair(host.empty() ? std::string("0.0.0.0") : host, port);
 }
 
+std::unique_ptr<httplib::Server> MakeServer(const Access& access) {
+  if (!access.encrypted()) return std::make_unique<httplib::Server>();
+  return std::make_unique<httplib::SSLServer>([&access](SSL_CTX& context) { return access.SetUp(context); });
+}
+
+bool BroughtCertificate(const httplib::Request& request) {
+  X509* const certificate = SSL_get1_peer_certificate(request.ssl);
+  X509_free(certificate);
+  return certificate != nullptr;  // the handshake fails where it is not a good one
+}
+
 }  // namespace
 
 class HttpPort::Impl {
  public:
-  Impl(Translator& translator, const Metrics& metrics, const std::atomic<Readiness>& readiness,
+  Impl(Translator& translator, const Metrics& metrics, const Access& access, const std::atomic<Readiness>& readiness,
        int64_t max_document_bytes)
-      : translator_(translator), metrics_(metrics), readiness_(readiness) {
-    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    server_.set_payload_max_length(max_document_bytes * kJsonExpansion + (1 << 20));
-    server_.set_keep_alive_timeout(2);  // an idle connection occupies a thread
-    server_.set_socket_options([](socket_t socket) { OwnPort(socket); });
+      : translator_(translator), metrics_(metrics), access_(access), readiness_(readiness),
+        server_(MakeServer(access)) {
+    server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server_->set_payload_max_length(max_document_bytes * kJsonExpansion + (1 << 20));
+    server_->set_keep_alive_timeout(2);  // an idle connection occupies a thread
+    server_->set_socket_options([](socket_t socket) { OwnPort(socket); });
     AddRoutes();
   }
 
@@ -101,62 +115,63 @@ class HttpPort::Impl {
     if (!split.ok()) return split.status();
     auto [host, port] = *split;
     if (port == 0) {
-      port = server_.bind_to_any_port(host);
-    } else if (!server_.bind_to_port(host, port)) {
+      port = server_->bind_to_any_port(host);
+    } else if (!server_->bind_to_port(host, port)) {
       port = -1;
     }
     if (port <= 0) {
       return absl::UnavailableError(absl::StrCat(
           "--http: cannot listen on ", address, "; is the port taken, or the address not this machine's?"));
     }
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    while (!server_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    thread_ = std::thread([this] { server_->listen_after_bind(); });
+    while (!server_->is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return port;
   }
 
   void Stop() {
     if (!thread_.joinable()) return;
-    server_.stop();
+    server_->stop();
     thread_.join();
   }
 
  private:
   void AddRoutes() {
-    server_.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
+    server_->Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
       response.set_content("ok\n", "text/plain");
     });
-    server_.Get("/readyz", WhenReady([](const httplib::Request&, httplib::Response& response) {
+    server_->Get("/readyz", WhenReady([](const httplib::Request&, httplib::Response& response) {
       response.set_content("ready\n", "text/plain");
     }));
-    server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
+    server_->Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
       if (readiness_ != Readiness::kLoading) translator_.catalogue().UpdateGauges();
       response.set_content(metrics_.Text(), "text/plain; version=0.0.4");
     });
     // Through a content reader, because httplib otherwise takes what curl -d sends for a form, of 8 KiB at most.
-    server_.Post("/v1/translate", [this](const httplib::Request& request, httplib::Response& response,
+    server_->Post("/v1/translate", [this](const httplib::Request& request, httplib::Response& response,
                                          const httplib::ContentReader& read) {
-      const Readiness readiness = readiness_;
-      if (readiness != Readiness::kServing) return ReplyError(NotReady(readiness), response);
       std::string body;
       const bool whole = read([&body](const char* data, size_t length) {
         body.append(data, length);
         return true;
       });
-      if (whole) Translate(request, body, response);  // else httplib has set the status
+      if (!whole) return;  // httplib has set the status
+      WhenAllowed([this, &body](const httplib::Request& asked, httplib::Response& reply) {
+        Translate(asked, body, reply);
+      })(request, response);
     });
-    server_.Get("/v1/models", WhenReady([this](const httplib::Request&, httplib::Response& response) {
+    server_->Get("/v1/models", WhenAllowed([this](const httplib::Request&, httplib::Response& response) {
       ReplyMessage(ListModels(translator_.catalogue()), response);
     }));
-    server_.Get("/v1/models/(.+)", WhenReady([this](const httplib::Request& request, httplib::Response& response) {
+    server_->Get("/v1/models/(.+)", WhenAllowed([this](const httplib::Request& request, httplib::Response& response) {
       auto model = GetModel(translator_.catalogue(), request.matches[1]);
       if (!model.ok()) return ReplyError(model.status(), response);
       ReplyMessage(*model, response);
     }));
-    server_.Get("/", WhenReady([this](const httplib::Request&, httplib::Response& response) {
+    server_->Get("/", WhenAllowed([this](const httplib::Request&, httplib::Response& response) {
       response.set_content(FrontPage(ListModels(translator_.catalogue())), "text/html; charset=utf-8");
     }));
     // For what httplib refuses by itself; our own errors have a body already.
-    server_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
+    server_->set_error_handler([](const httplib::Request& request, httplib::Response& response) {
       if (!response.body.empty()) return;
       const int status = response.status;
       if (status == 404) {
@@ -181,6 +196,26 @@ class HttpPort::Impl {
       if (readiness != Readiness::kServing) return ReplyError(NotReady(readiness), response);
       handler(request, response);
     };
+  }
+
+  // WhenReady, for those who may.
+  httplib::Server::Handler WhenAllowed(httplib::Server::Handler handler) {
+    return WhenReady([this, handler = std::move(handler)](const httplib::Request& request,
+                                                         httplib::Response& response) {
+      if (const absl::Status status = Check(request); !status.ok()) {
+        translator_.CountRefused(status.code());
+        if (absl::IsUnauthenticated(status)) response.set_header("WWW-Authenticate", "Bearer");
+        return ReplyError(status, response);
+      }
+      handler(request, response);
+    });
+  }
+
+  absl::Status Check(const httplib::Request& request) const {
+    if (access_.asks_for_certificate() && !BroughtCertificate(request)) {
+      return absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
+    }
+    return access_.CheckKey(request.get_header_value("Authorization"), request.get_header_value("X-API-Key"));
   }
 
   void Translate(const httplib::Request& request, const std::string& body, httplib::Response& response) {
@@ -213,15 +248,16 @@ class HttpPort::Impl {
 
   Translator& translator_;
   const Metrics& metrics_;
+  const Access& access_;
   const std::atomic<Readiness>& readiness_;
   std::atomic<int> translations_ = 0;
-  httplib::Server server_;
+  const std::unique_ptr<httplib::Server> server_;
   std::thread thread_;
 };
 
-HttpPort::HttpPort(Translator& translator, const Metrics& metrics, const std::atomic<Readiness>& readiness,
-                   int64_t max_document_bytes)
-    : impl_(std::make_unique<Impl>(translator, metrics, readiness, max_document_bytes)) {}
+HttpPort::HttpPort(Translator& translator, const Metrics& metrics, const Access& access,
+                   const std::atomic<Readiness>& readiness, int64_t max_document_bytes)
+    : impl_(std::make_unique<Impl>(translator, metrics, access, readiness, max_document_bytes)) {}
 
 HttpPort::~HttpPort() { Stop(); }
 

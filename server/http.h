@@ -9,6 +9,9 @@
 // Field names are those of the .proto. An error is {"error": {"code", "status", "message"}} under the HTTP status that
 // google.rpc.Code documents for it; 429 carries Retry-After.
 //
+// With a certificate (server/access.h) the port speaks HTTPS. The probes and metrics are open to everybody; all else asks
+// for what the server asks for: an API key (401), a client's certificate (403).
+//
 // A translation occupies a thread until it is done; so that probes are always answered, only some of the threads may be
 // occupied so, and more translations get 429. Who has many documents should use gRPC.
 
@@ -19,6 +22,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/access.h"
 #include "server/metrics.h"
 #include "server/translator.h"
 
@@ -28,9 +32,9 @@ enum class Readiness { kLoading, kServing, kDraining };
 
 class HttpPort {
  public:
-  // All three outlive the port. Until `readiness` is kServing, the catalogue is not looked at.
-  HttpPort(Translator& translator, const Metrics& metrics, const std::atomic<Readiness>& readiness,
-           int64_t max_document_bytes);
+  // All four outlive the port. Until `readiness` is kServing, the catalogue is not looked at.
+  HttpPort(Translator& translator, const Metrics& metrics, const Access& access,
+           const std::atomic<Readiness>& readiness, int64_t max_document_bytes);
   ~HttpPort();  // stops
 
   // Serves "host:port", any free port for 0, from threads of its own. Returns the port.

@@ -103,7 +103,17 @@ std::shared_ptr<Signals> ListenForSignals() {
 
 int Run(const ServerFlags& flags) {
   const std::shared_ptr<Signals> signals = ListenForSignals();
-  Server server(flags.server);
+  ServerOptions options = flags.server;
+  auto access = Access::Open(flags.access);
+  if (!access.ok()) {
+    spdlog::error("{}", std::string(access.status().message()));
+    return 2;
+  }
+  options.access = *std::move(access);
+  if (options.access->asks_for_key() && !options.access->encrypted()) {
+    spdlog::warn("API keys are asked for, but travel in the clear without --tls-cert and --tls-key");
+  }
+  Server server(options);
   if (const absl::Status status = StartAll(flags, server); !status.ok()) {
     spdlog::error("{}", std::string(status.message()));
     spdlog::shutdown();

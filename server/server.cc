@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 
 namespace salient {
@@ -35,8 +34,8 @@ Server::Server(const ServerOptions& options)
     : options_(options),
       catalogue_(metrics_),
       translator_(catalogue_, metrics_, options.max_document_bytes),
-      service_(translator_),
-      http_(translator_, metrics_, readiness_, options.max_document_bytes) {}
+      service_(translator_, *options_.access),
+      http_(translator_, metrics_, *options_.access, readiness_, options.max_document_bytes) {}
 
 Server::~Server() { Drain(absl::ZeroDuration()); }
 
@@ -57,7 +56,7 @@ absl::Status Server::StartGrpc() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &grpc_port_);
+  builder.AddListeningPort(options_.listen, options_.access->GrpcCredentials(), &grpc_port_);
   builder.RegisterService(&service_);
   builder.SetMaxReceiveMessageSize(MaxMessageBytes(options_.max_document_bytes));
   builder.SetMaxSendMessageSize(-1);

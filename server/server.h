@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "engine/engine.h"
 #include "grpcpp/server.h"
+#include "server/access.h"
 #include "server/catalogue.h"
 #include "server/http.h"
 #include "server/metrics.h"
@@ -30,6 +31,7 @@ namespace salient {
 struct ServerOptions {
   std::string listen = "0.0.0.0:50051";  // gRPC
   std::string http = "0.0.0.0:8080";     // empty: no HTTP
+  std::shared_ptr<const Access> access = std::make_shared<Access>();
   int64_t max_document_bytes = 4 << 20;
   // A connection older than this is closed once its calls are done, so that clients spread over servers that have come
   // since; infinite: never.

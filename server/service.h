@@ -3,6 +3,7 @@
 #pragma once
 
 #include "salient/v1/translation.grpc.pb.h"
+#include "server/access.h"
 #include "server/translator.h"
 
 namespace salient {
@@ -15,7 +16,8 @@ using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateD
 
 class TranslationService final : public TranslationServiceBase {
  public:
-  explicit TranslationService(Translator& translator) : translator_(translator) {}
+  // Both outlive the service. Every call is held against `access` before anything of it is read.
+  TranslationService(Translator& translator, const Access& access) : translator_(translator), access_(access) {}
 
   grpc::ServerUnaryReactor* TranslateDocument(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* reply) override;
@@ -29,7 +31,10 @@ class TranslationService final : public TranslationServiceBase {
                                      v1::Model* reply) override;
 
  private:
+  absl::Status CheckKey(const grpc::CallbackServerContext& context) const;
+
   Translator& translator_;
+  const Access& access_;
 };
 
 // As the two RPCs reply; the HTTP port gives the same.

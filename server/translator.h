@@ -54,6 +54,9 @@ class Translator {
   // Whether the engine that would take the request has room in its queue now. True where the request is wrong anyway.
   bool HasRoom(const v1::TranslateDocumentRequest& request) const;
 
+  // A request that was turned away before it was looked at.
+  void CountRefused(absl::StatusCode outcome) { metrics_.CountRefused(outcome); }
+
   const Catalogue& catalogue() const { return catalogue_; }
   InFlight& in_flight() { return in_flight_; }
   WaitingRoom& waiting_room() { return waiting_room_; }

@@ -1,0 +1,231 @@
+// Who gets in: over both ports, with and without keys and certificates, and when the files change.
+
+#include "server/access.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "client/connection.h"
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "httplib.h"
+#include "server/key_ring.h"
+#include "tests/server/certificates.h"
+#include "tests/server/test_server.h"
+
+namespace salient {
+namespace {
+
+using ::salient::testing::Authority;
+using ::salient::testing::CertificateFiles;
+using ::testing::HasSubstr;
+
+constexpr char kKey[] = "0123456789abcdef0123456789abcdef";
+constexpr char kOtherKey[] = "fedcba9876543210fedcba9876543210";
+
+class AccessTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "salient_access_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name) << text;
+    return folder_ + "/" + name;
+  }
+
+  static std::shared_ptr<const Access> Open(const AccessOptions& options) {
+    auto access = Access::Open(options);
+    EXPECT_TRUE(access.ok()) << access.status();
+    return access.ok() ? *access : std::make_shared<Access>();
+  }
+  static std::string Refusal(const AccessOptions& options) {
+    const auto access = Access::Open(options);
+    EXPECT_TRUE(absl::IsInvalidArgument(access.status())) << access.status();
+    return std::string(access.status().message());
+  }
+
+  // What a client with these flags gets for its first call.
+  static absl::Status Call(const TestServer& server, ConnectionFlags flags) {
+    flags.server = server.address();
+    auto stub = Connect(flags);
+    if (!stub.ok()) return stub.status();
+    grpc::ClientContext context;
+    v1::TranslateDocumentResponse reply;
+    return Explain((*stub)->TranslateDocument(&context, RequestFor("text"), &reply), flags.server);
+  }
+
+  std::string folder_;
+};
+
+TEST_F(AccessTest, FlagsThatDoNotFitTogether) {
+  EXPECT_THAT(Refusal({.tls_certificate = "a.crt"}), HasSubstr("needs --tls-key"));
+  EXPECT_THAT(Refusal({.tls_key = "a.key"}), HasSubstr("needs --tls-cert"));
+  EXPECT_THAT(Refusal({.tls_client_ca = "ca.pem"}), HasSubstr("--tls-client-ca needs --tls-cert"));
+}
+
+TEST_F(AccessTest, FilesThatDoNotFit) {
+  Authority authority(folder_, "ca");
+  const CertificateFiles one = authority.Issue("one"), other = authority.Issue("other");
+  const std::string nothing = Write("nothing.pem", "no certificate");
+  EXPECT_THAT(Refusal({.tls_certificate = "missing.crt", .tls_key = one.key}), HasSubstr("--tls-cert: missing.crt"));
+  EXPECT_THAT(Refusal({.tls_certificate = nothing, .tls_key = one.key}), HasSubstr("--tls-cert: " + nothing));
+  EXPECT_THAT(Refusal({.tls_certificate = one.certificate, .tls_key = other.key}), HasSubstr("--tls-key: " + other.key));
+  EXPECT_THAT(Refusal({.tls_certificate = one.certificate, .tls_key = one.key, .tls_client_ca = nothing}),
+              HasSubstr("--tls-client-ca: " + nothing));
+}
+
+TEST_F(AccessTest, KeyFilesThatAreWrong) {
+  EXPECT_THAT(Refusal({.api_keys = folder_ + "/missing"}), HasSubstr("--api-keys: cannot read"));
+  EXPECT_THAT(Refusal({.api_keys = Write("empty", "# none\n\n")}), HasSubstr("holds no key"));
+  EXPECT_THAT(Refusal({.api_keys = Write("short", std::string(kKey) + "\nsecret\n")}),
+              ::testing::AllOf(HasSubstr("line 2"), HasSubstr("openssl rand")));
+}
+
+TEST_F(AccessTest, GrpcCallsNeedAKey) {
+  TestServer server({}, 4 << 20, Open({.api_keys = Write("keys", std::string("# ours\n ") + kKey + " \n")}));
+  server.Start();
+  const absl::Status without = Call(server, {});
+  EXPECT_TRUE(absl::IsUnauthenticated(without)) << without;
+  EXPECT_THAT(without.message(), HasSubstr("SALIENT_API_KEY"));
+  EXPECT_TRUE(absl::IsUnauthenticated(Call(server, {.api_key = kOtherKey})));
+  EXPECT_TRUE(absl::IsUnauthenticated(Call(server, {.api_key = std::string(kKey) + "0"})));
+  EXPECT_TRUE(Call(server, {.api_key = kKey}).ok());
+}
+
+TEST_F(AccessTest, EveryMethodAsksForTheKey) {
+  TestServer server({}, 4 << 20, Open({.api_keys = Write("keys", kKey)}));
+  server.Start();
+  const auto code = [](const grpc::Status& status) { return status.error_code(); };
+  {
+    grpc::ClientContext context;
+    v1::ListModelsResponse reply;
+    EXPECT_EQ(code(server.stub().ListModels(&context, {}, &reply)), grpc::StatusCode::UNAUTHENTICATED);
+  }
+  {
+    grpc::ClientContext context;
+    v1::Model reply;
+    EXPECT_EQ(code(server.stub().GetModel(&context, {}, &reply)), grpc::StatusCode::UNAUTHENTICATED);
+  }
+  {
+    grpc::ClientContext context;
+    v1::StreamTranslateDocumentResponse event;
+    auto reader = server.stub().StreamTranslateDocument(&context, RequestFor("text"));
+    EXPECT_FALSE(reader->Read(&event));
+    EXPECT_EQ(code(reader->Finish()), grpc::StatusCode::UNAUTHENTICATED);
+  }
+  {
+    grpc::ClientContext context;
+    v1::TranslateDocumentsResponse event;
+    auto stream = server.stub().TranslateDocuments(&context);
+    EXPECT_FALSE(stream->Read(&event));
+    EXPECT_EQ(code(stream->Finish()), grpc::StatusCode::UNAUTHENTICATED);
+  }
+}
+
+TEST_F(AccessTest, HttpCallsNeedAKeyAndProbesDoNot) {
+  TestServer server({}, 4 << 20, Open({.api_keys = Write("keys", kKey)}));
+  server.Start();
+  httplib::Client client("127.0.0.1", server.http_port());
+  for (const char* path : {"/healthz", "/readyz", "/metrics"}) EXPECT_EQ(client.Get(path)->status, 200) << path;
+  const std::string body = R"({"document": {"text": "text"}})";
+  const auto refused = client.Post("/v1/translate", body, "application/json");
+  EXPECT_EQ(refused->status, 401);
+  EXPECT_EQ(refused->get_header_value("WWW-Authenticate"), "Bearer");
+  for (const char* path : {"/", "/v1/models", "/v1/models/x"}) EXPECT_EQ(client.Get(path)->status, 401) << path;
+  const auto with = [](const std::string& name, const std::string& value) { return httplib::Headers{{name, value}}; };
+  EXPECT_EQ(client.Post("/v1/translate", with("Authorization", std::string("Bearer ") + kKey), body,
+                        "application/json")->status, 200);
+  EXPECT_EQ(client.Get("/v1/models", with("X-API-Key", kKey))->status, 200);
+  EXPECT_EQ(client.Get("/v1/models", with("X-API-Key", kOtherKey))->status, 401);
+  EXPECT_THAT(client.Get("/metrics")->body, HasSubstr("outcome=\"unauthenticated\""));
+}
+
+TEST_F(AccessTest, KeysAreReadAgainWhenTheFileChanges) {
+  const std::string path = Write("keys", kKey);
+  const auto ring = KeyRing::Open(path);
+  ASSERT_TRUE(ring.ok()) << ring.status();
+  // The file is looked at once a second; this is the first look.
+  Write("keys", kOtherKey);
+  std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(10));
+  EXPECT_FALSE((*ring)->Holds(kKey));
+  EXPECT_TRUE((*ring)->Holds(kOtherKey));
+}
+
+TEST_F(AccessTest, KeysStayWhenTheFileTurnsBad) {
+  const std::string path = Write("keys", kKey);
+  const auto ring = KeyRing::Open(path);
+  ASSERT_TRUE(ring.ok()) << ring.status();
+  std::filesystem::remove(path);
+  EXPECT_TRUE((*ring)->Holds(kKey));
+}
+
+TEST_F(AccessTest, TlsOnBothPorts) {
+  Authority authority(folder_, "ca");
+  const CertificateFiles own = authority.Issue("server");
+  TestServer server({}, 4 << 20, Open({.tls_certificate = own.certificate, .tls_key = own.key}));
+  server.Start();
+  EXPECT_TRUE(Call(server, {.tls_ca = authority.path()}).ok());
+  EXPECT_TRUE(absl::IsUnavailable(Call(server, {})));
+  Authority stranger(folder_, "stranger");
+  EXPECT_TRUE(absl::IsUnavailable(Call(server, {.tls_ca = stranger.path()})));
+
+  httplib::SSLClient client("127.0.0.1", server.http_port());
+  client.set_ca_cert_path(authority.path().c_str());
+  client.enable_server_certificate_verification(true);
+  const auto ready = client.Get("/readyz");
+  ASSERT_TRUE(ready) << ready.error();
+  EXPECT_EQ(ready->status, 200);
+  EXPECT_FALSE(httplib::Client("127.0.0.1", server.http_port()).Get("/readyz"));
+}
+
+TEST_F(AccessTest, ClientsNeedACertificate) {
+  Authority authority(folder_, "ca"), stranger(folder_, "stranger");
+  const CertificateFiles own = authority.Issue("server"), client = authority.Issue("client"),
+                         forged = stranger.Issue("forged");
+  TestServer server({}, 4 << 20,
+                    Open({.tls_certificate = own.certificate, .tls_key = own.key, .tls_client_ca = authority.path()}));
+  server.Start();
+  const auto call = [&](const CertificateFiles& files) {
+    return Call(server,
+                {.tls_ca = authority.path(), .tls_certificate = files.certificate, .tls_key = files.key});
+  };
+  EXPECT_TRUE(call(client).ok()) << call(client);
+  EXPECT_FALSE(call({}).ok());
+  EXPECT_FALSE(call(forged).ok());
+
+  httplib::SSLClient without("127.0.0.1", server.http_port());
+  without.enable_server_certificate_verification(false);
+  EXPECT_EQ(without.Get("/readyz")->status, 200);
+  EXPECT_EQ(without.Get("/v1/models")->status, 403);
+  httplib::SSLClient with("127.0.0.1", server.http_port(), client.certificate, client.key);
+  with.enable_server_certificate_verification(false);
+  EXPECT_EQ(with.Get("/v1/models")->status, 200);
+  httplib::SSLClient with_forged("127.0.0.1", server.http_port(), forged.certificate, forged.key);
+  with_forged.enable_server_certificate_verification(false);
+  EXPECT_FALSE(with_forged.Get("/v1/models"));
+}
+
+TEST_F(AccessTest, HttpsTakesUpARenewedCertificate) {
+  Authority old_authority(folder_, "ca"), new_authority(folder_, "new-ca");
+  const CertificateFiles own = old_authority.Issue("server");
+  TestServer server({}, 4 << 20, Open({.tls_certificate = own.certificate, .tls_key = own.key}));
+  server.Start();
+  const auto get = [&](const Authority& authority) {
+    httplib::SSLClient client("127.0.0.1", server.http_port());
+    client.set_ca_cert_path(authority.path().c_str());
+    client.enable_server_certificate_verification(true);
+    return static_cast<bool>(client.Get("/healthz"));
+  };
+  EXPECT_TRUE(get(old_authority));
+  new_authority.Issue("server");
+  EXPECT_FALSE(get(old_authority));
+  EXPECT_TRUE(get(new_authority));
+}
+
+}  // namespace
+}  // namespace salient
