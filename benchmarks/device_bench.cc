@@ -295,6 +295,7 @@ double Decode(const Model& model, Backend& backend, Batch& batch, const DecodeCa
                                                    backend, batch.self_store(), batch.cross_store()));
     Sequence* const joining[] = {sequences.back().get()};
     batch.Join(joining);
+    batch.Encode(absl::InfiniteDuration());
   }
   for (int warm = 0; warm < 4; ++warm) batch.Step();
   const Clock::time_point start = Clock::now();

@@ -39,6 +39,9 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& option
                       absl::StrCat("device is cuda: ", cuda.status().message(), "; use auto or cpu"));
 }
 
+// While nobody waits for an encoding, it is looked up from only to see cancellations and deadlines.
+constexpr absl::Duration kUnhurriedSlice = absl::Milliseconds(100);
+
 // A file's text; empty where there is none.
 std::string TextOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -120,6 +123,7 @@ class StepLoopEngine : public Engine {
   void TakeInbox();
   void DropCancelled();
   void Admit();
+  void Encode();
   void Step();
   void Collect();
   void Publish();
@@ -250,6 +254,7 @@ void StepLoopEngine::Loop() {
     TakeInbox();
     DropCancelled();
     Admit();
+    Encode();
     Step();
     if (const absl::Status status = backend_->status(); !status.ok()) Recover(status);
     if (batch_ == nullptr) break;
@@ -350,30 +355,40 @@ void StepLoopEngine::DropCancelled() {
 }
 
 void StepLoopEngine::Admit() {
-  scheduler_->BeginStep();
+  if (batch_->encoding()) return;
+  scheduler_->BeginPass();
   std::vector<Sequence*> joining;
-  std::vector<DocumentJob*> owners;
-  const absl::Time start = absl::Now();
+  const absl::Time now = absl::Now();
   while (const std::optional<Admission> admission = scheduler_->Admit()) {
     DocumentJob& job = *jobs_.at(admission->document);
-    joining.push_back(&job.Start(admission->window, *backend_, batch_->self_store(), batch_->cross_store(), start));
-    owners.push_back(&job);
+    joining.push_back(&job.Start(admission->window, *backend_, batch_->self_store(), batch_->cross_store(), now));
   }
-  if (joining.empty()) return;
   batch_->Join(joining);
+}
+
+// A slice of the encoding under way, short while others wait for their next step.
+void StepLoopEngine::Encode() {
+  if (!batch_->encoding()) return;
+  const bool others_wait = batch_->decoding();
+  std::vector<DocumentJob*> owners;
+  for (auto& [document, job] : jobs_) {
+    if (job->encoding()) owners.push_back(job.get());
+  }
+  const absl::Time start = absl::Now();
+  batch_->Encode(others_wait ? options_.encode_slice : kUnhurriedSlice);
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  std::sort(owners.begin(), owners.end());
-  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
   for (DocumentJob* job : owners) job->AddEncodeTime(seconds);
+  if (others_wait && observer_ != nullptr) observer_->OnStall(seconds);
 }
 
 void StepLoopEngine::Step() {
   int32_t documents = 0;
-  for (auto& [document, job] : jobs_) documents += job->running();
+  for (auto& [document, job] : jobs_) documents += job->decoding();
   for (auto& [document, job] : jobs_) {
     bool first = true;
     job->ForEachSequence([&](Sequence& sequence) {
-      if (first) sequence.meter().AddStep(documents);
+      if (!first || !sequence.encoded()) return;
+      sequence.meter().AddStep(documents);
       first = false;
     });
   }

@@ -35,7 +35,10 @@ struct EngineOptions {
   ComputeType compute = ComputeType::kAuto;
   int threads = 0;               // CPU threads; 0: one a core
   int32_t max_rows = 64;         // hypotheses decoded in one step
-  int32_t encode_tokens = 2048;  // source tokens encoded between two decoding steps; one window at least
+  int32_t encode_tokens = 2048;  // source tokens encoded together; one window at least
+  // How long the translations under way wait, between two of their steps, for others to be encoded. An encoding that
+  // takes longer goes on after the step; a slice is exceeded by a few rows at most. On a GPU encodings are not sliced.
+  absl::Duration encode_slice = absl::Milliseconds(10);
   int64_t kv_bytes = 1LL << 30;  // memory for keys and values of all documents in flight
   int32_t max_queued_documents = 256;
   int64_t max_document_bytes = 4 << 20;
@@ -102,11 +105,13 @@ struct EngineStatus {
   int64_t kv_bytes_used = 0, kv_bytes_total = 0;
 };
 
-// Told of every step; for histograms. Called from the engine's thread.
+// Told of what the engine does; for histograms. Called from the engine's thread.
 class EngineObserver {
  public:
   virtual ~EngineObserver() = default;
   virtual void OnStep(int32_t rows, double seconds) = 0;
+  // Translations under way have waited so long for others to be encoded.
+  virtual void OnStall(double seconds) = 0;
 };
 
 struct ModelInfo {

@@ -16,12 +16,15 @@
 
 namespace salient {
 
-// Passes an engine's steps on to the model's metrics, which are there only once the engine has told the model's name.
+// Passes what an engine does on to the model's metrics, which are there only once the engine has told the model's name.
 class StepObserver : public EngineObserver {
  public:
   void Attach(ModelMetrics* metrics) { metrics_.store(metrics, std::memory_order_release); }
   void OnStep(int32_t rows, double seconds) override {
     if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->ObserveStep(rows, seconds);
+  }
+  void OnStall(double seconds) override {
+    if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->ObserveStall(seconds);
   }
 
  private:

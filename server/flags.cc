@@ -36,6 +36,7 @@ struct Raw {
   int32_t max_queue = 256;
   int32_t max_rows = 64;
   int32_t encode_tokens = 2048;
+  int32_t encode_slice_ms = 10;
   uint64_t kv_memory = 1ULL << 30;
   uint64_t max_document_bytes = 4 << 20;
   double drain_seconds = 30;
@@ -115,9 +116,16 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--encode-tokens", raw.encode_tokens,
-                 "Source tokens encoded between two decoding steps: less keeps running documents steadier, more starts "
-                 "new ones sooner")
+                 "Source tokens encoded together: more is faster for many short documents, and takes more memory")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group("Limits");
+  app.add_option(
+         "--encode-slice", raw.encode_slice_ms,
+         "How long running documents wait between two steps for others to be encoded: less keeps them steadier, "
+         "more starts new ones sooner; not on a GPU")
+      ->type_name("MILLISECONDS")
+      ->check(CLI::Range(0, 60000))
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--kv-memory", raw.kv_memory, "Memory for the keys and values of all documents in flight, a model")
@@ -169,6 +177,7 @@ void Fill(const Raw& raw, ServerFlags& flags) {
     options.threads = raw.threads;
     options.max_rows = raw.max_rows;
     options.encode_tokens = raw.encode_tokens;
+    options.encode_slice = absl::Milliseconds(raw.encode_slice_ms);
     options.kv_bytes = static_cast<int64_t>(raw.kv_memory);
     options.max_queued_documents = raw.max_queue;
     options.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);

@@ -69,17 +69,18 @@ class MetricFamilies {
         target_length_tokens(Histogram(registry, "target_length_tokens", "Length of translations")),
         batch_rows(Histogram(registry, "batch_rows", "Rows that shared a step")),
         step_seconds(Histogram(registry, "step_seconds", "One step of the engine")),
+        stall_seconds(Histogram(registry, "stall_seconds", "What a step waited for others' encoding")),
         keys_selected_ratio(
             Histogram(registry, "keys_selected_ratio", "Keys kept over keys visible, a document and a module")),
         exit_layer(Histogram(registry, "exit_layer", "Decoder layer after which a token was predicted")),
-        attention_cost_ratio(
-            Histogram(registry, "attention_cost_ratio", "Attention multiply-adds over dense attention's, a document")) {
-  }
+        attention_cost_ratio(Histogram(registry, "attention_cost_ratio",
+                                       "Attention multiply-adds over dense attention's, a document")) {}
 
   GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio;
   CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total;
   HistogramFamily &queue_seconds, &encode_seconds, &first_segment_seconds, &time_per_output_token_seconds;
-  HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds;
+  HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds,
+      &stall_seconds;
   HistogramFamily &keys_selected_ratio, &exit_layer, &attention_cost_ratio;
 
  private:
@@ -112,6 +113,7 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
       target_length_(families.target_length_tokens.Add({{"model", model}}, Lengths())),
       batch_rows_(families.batch_rows.Add({{"model", model}}, RowCounts())),
       step_seconds_(families.step_seconds.Add({{"model", model}}, OneTwoFive(1e-4, 10))),
+      stall_seconds_(families.stall_seconds.Add({{"model", model}}, OneTwoFive(1e-4, 10))),
       exit_layer_(families.exit_layer.Add({{"model", model}}, Layers(decoder_layers))),
       attention_cost_(families.attention_cost_ratio.Add({{"model", model}}, Ratios())) {
   for (const Stage stage : {Stage::kQueue, Stage::kEncode, Stage::kDecode}) {
@@ -161,6 +163,8 @@ void ModelMetrics::ObserveStep(int32_t rows, double seconds) {
   batch_rows_.Observe(rows);
   step_seconds_.Observe(seconds);
 }
+
+void ModelMetrics::ObserveStall(double seconds) { stall_seconds_.Observe(seconds); }
 
 void ModelMetrics::SetStatus(const EngineStatus& status) {
   running_.Set(status.documents_running);

@@ -32,6 +32,7 @@ class ModelMetrics {
   void ObserveFirstSegment(double seconds);
   void ObserveResult(const CostReport& report, double end_to_end_seconds);
   void ObserveStep(int32_t rows, double seconds);
+  void ObserveStall(double seconds);
   void SetStatus(const EngineStatus& status);
 
  private:
@@ -42,7 +43,7 @@ class ModelMetrics {
   prometheus::Counter &source_tokens_, &target_tokens_;
   std::array<prometheus::Counter*, 3> deadline_missed_;  // by Stage
   prometheus::Histogram &queue_, &encode_, &first_segment_, &output_token_, &end_to_end_;
-  prometheus::Histogram &source_length_, &target_length_, &batch_rows_, &step_seconds_;
+  prometheus::Histogram &source_length_, &target_length_, &batch_rows_, &step_seconds_, &stall_seconds_;
   prometheus::Histogram &exit_layer_, &attention_cost_;
   std::array<prometheus::Histogram*, kModules> keys_selected_;  // by Module
 };

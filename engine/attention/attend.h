@@ -7,7 +7,8 @@
 //
 // Consecutive rows that share a page table and have no candidates belong to one document. From 32 of them on a backend
 // may compute them together by another kernel, whose last bits differ; so a caller passes either all queries of a
-// document at once (an encoder) or fewer than 32 (a beam).
+// document (an encoder) or fewer than 32 (a beam). All queries may come in several calls, cut at multiples of
+// kQueryPart from the document's first, the last part being no smaller: which calls they come in changes no bit.
 
 #pragma once
 
@@ -18,6 +19,8 @@
 namespace salient {
 
 class ThreadPool;
+
+inline constexpr int32_t kQueryPart = 64;
 
 struct AppendKeyValueArgs {
   Rows rows;

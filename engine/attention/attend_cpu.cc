@@ -1,14 +1,16 @@
 // Attention on the CPU. Queries of decoding steps, and sparse ones, fetch their own rows of K and V; where a document
 // brings many queries that read much of it, as in an encoder, they share tiles (attend_tiles.h). Which way is taken
-// follows from a document's own rows.
+// follows from a document's own rows, group by group.
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/attention/attend.h"
 #include "engine/attention/attend_tiles.h"
 #include "engine/attention/kernels.h"
+#include "engine/attention/tiles.h"
 #include "engine/base/parallel.h"
 
 namespace salient {
@@ -81,9 +83,9 @@ class RowAttention {
   int32_t head_width_;
 };
 
-void CountKeys(const AttendArgs& args, const RowRange& rows) {
+void CountKeys(const AttendArgs& args, std::span<const int32_t> rows) {
   if (args.tallies == nullptr) return;
-  for (int32_t i = rows.first; i < rows.last; ++i) {
+  for (const int32_t i : rows) {
     const int32_t row = args.rows[i];
     const int32_t read = KeysRead(args, row);
     args.tallies[row].visible += args.views[row].length;
@@ -92,20 +94,20 @@ void CountKeys(const AttendArgs& args, const RowRange& rows) {
   }
 }
 
-// Query by query, each fetching its own keys.
-void AttendRows(const AttendArgs& args, const RowRange& rows, ThreadPool& pool) {
-  if (rows.size() == 0) return;
+// Query by query, each fetching its own keys. `rows` are indices into the call's.
+void AttendRows(const AttendArgs& args, std::span<const int32_t> rows, ThreadPool& pool) {
+  if (rows.empty()) return;
   const RowAttention attention(args, AttentionKernelsFor(DetectCpuIsa()).attend);
   int64_t work = 0;
-  for (int32_t i = rows.first; i < rows.last; ++i) {
+  for (const int32_t i : rows) {
     work += int64_t{4} * KeysRead(args, args.rows[i]) * args.store.layout.width;
   }
-  const HeadSplit split = SplitHeads(args, rows.size(), work, pool.threads());
-  const int64_t tasks = int64_t{rows.size()} * split.tasks_a_row;
+  const HeadSplit split = SplitHeads(args, static_cast<int32_t>(rows.size()), work, pool.threads());
+  const int64_t tasks = static_cast<int64_t>(rows.size()) * split.tasks_a_row;
   ParallelRanges(pool, tasks, work / tasks, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int32_t first = static_cast<int32_t>(task % split.tasks_a_row) * split.heads_a_task;
-      attention.Run(rows.first + task / split.tasks_a_row, first, std::min(split.heads_a_task, args.heads - first));
+      attention.Run(rows[task / split.tasks_a_row], first, std::min(split.heads_a_task, args.heads - first));
     }
   });
   CountKeys(args, rows);
@@ -131,17 +133,22 @@ void AppendKeyValueCpu(const AppendKeyValueArgs& args, ThreadPool& pool) {
 }
 
 void AttendCpu(const AttendArgs& args, ThreadPool& pool) {
-  RowRange one_by_one;  // rows since the last document that took tiles
-  for (int32_t i = 0; i < args.rows.size();) {
-    const RowRange document = DocumentRows(args, i);
-    i = document.last;
-    if (!WorthTiles(args, document)) {
-      one_by_one.last = i;
-      continue;
+  thread_local std::vector<int32_t> one_by_one, groups;
+  one_by_one.clear();
+  for (int32_t first = 0; first < args.rows.size();) {
+    const RowRange document = DocumentRows(args, first);
+    const bool tiles = TilesTake(args, document);
+    groups.clear();
+    while (first < document.last) {
+      const RowRange group = {first, std::min(first + kTileQueries, document.last)};
+      first = group.last;
+      if (tiles && WorthTiles(args, group)) {
+        groups.push_back(group.first);
+      } else {
+        for (int32_t i = group.first; i < group.last; ++i) one_by_one.push_back(i);
+      }
     }
-    AttendRows(args, one_by_one, pool);
-    AttendTiles(args, document, pool);
-    one_by_one = {i, i};
+    if (!groups.empty()) AttendTiles(args, document, groups, pool);
   }
   AttendRows(args, one_by_one, pool);
 }

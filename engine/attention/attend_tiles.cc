@@ -36,8 +36,9 @@ const TileKernels& KernelsOf(const AttendArgs& args) {
 
 class TileRun {
  public:
-  TileRun(const AttendArgs& args, const RowRange& rows, ThreadPool& pool, Scratch& scratch)
-      : args_(args), rows_(rows), pool_(pool), scratch_(scratch), kernels_(KernelsOf(args)) {
+  TileRun(const AttendArgs& args, const RowRange& rows, std::span<const int32_t> firsts, ThreadPool& pool,
+          Scratch& scratch)
+      : args_(args), rows_(rows), firsts_(firsts), pool_(pool), scratch_(scratch), kernels_(KernelsOf(args)) {
     for (int32_t i = rows.first; i < rows.last; ++i) length_ = std::max(length_, ViewAt(args, i).length);
     pages_ = KvStore::PagesFor(length_);
     head_width_ = args.store.layout.width / args.heads;
@@ -56,11 +57,11 @@ class TileRun {
       for (int64_t i = begin; i < end; ++i) Pack(static_cast<int32_t>(i / pages_), static_cast<int32_t>(i % pages_));
     });
     // Head by head: a head's packed keys fit into the second-level cache, all heads' do not.
-    const int32_t tiles = (rows_.size() + kTileQueries - 1) / kTileQueries;
+    const int32_t tiles = static_cast<int32_t>(firsts_.size());
     ParallelRanges(pool_, int64_t{args_.heads} * tiles, page_work * kTileQueries * pages_ / 4,
                    [this, tiles](int64_t begin, int64_t end) {
                      for (int64_t i = begin; i < end; ++i) {
-                       Attend(static_cast<int32_t>(i / tiles), static_cast<int32_t>(i % tiles));
+                       Attend(static_cast<int32_t>(i / tiles), firsts_[i % tiles] - rows_.first);
                      }
                    });
   }
@@ -100,9 +101,9 @@ class TileRun {
     (layout.type == ElementType::kBF16 ? kernels_.pack_bf16 : kernels_.pack_f32)(task);
   }
 
-  void Attend(int32_t head, int32_t tile) {
+  // A head of the group whose first query is the document's q-th.
+  void Attend(int32_t head, int32_t q) {
     const size_t width = args_.store.layout.width;
-    const int32_t q = tile * kTileQueries;
     const size_t at = static_cast<size_t>(rows_.first + q) * width + static_cast<size_t>(head) * head_width_;
     TileTask task;
     task.queries = args_.queries + at;
@@ -128,6 +129,7 @@ class TileRun {
 
   const AttendArgs& args_;
   const RowRange rows_;
+  const std::span<const int32_t> firsts_;
   ThreadPool& pool_;
   Scratch& scratch_;
   const TileKernels& kernels_;
@@ -148,22 +150,23 @@ RowRange DocumentRows(const AttendArgs& args, int32_t first) {
   return rows;
 }
 
-bool WorthTiles(const AttendArgs& args, const RowRange& rows) {
-  const TileKernels& kernels = KernelsOf(args);
-  if (rows.size() < kLeastRows || !kernels.takes(args.store.layout.width / args.heads, args.store.layout.type)) {
-    return false;
-  }
+bool TilesTake(const AttendArgs& args, const RowRange& document) {
+  return document.size() >= kLeastRows &&
+         KernelsOf(args).takes(args.store.layout.width / args.heads, args.store.layout.type);
+}
+
+bool WorthTiles(const AttendArgs& args, const RowRange& group) {
   int64_t visible = 0, read = 0;
-  for (int32_t i = rows.first; i < rows.last; ++i) {
+  for (int32_t i = group.first; i < group.last; ++i) {
     visible += ViewAt(args, i).length;
     read += KeysRead(args, i);
   }
-  return static_cast<double>(read) >= kernels.least_density * static_cast<double>(visible);
+  return static_cast<double>(read) >= KernelsOf(args).least_density * static_cast<double>(visible);
 }
 
-void AttendTiles(const AttendArgs& args, const RowRange& rows, ThreadPool& pool) {
+void AttendTiles(const AttendArgs& args, const RowRange& document, std::span<const int32_t> firsts, ThreadPool& pool) {
   thread_local Scratch scratch;
-  TileRun(args, rows, pool, scratch).Run();
+  TileRun(args, document, firsts, pool, scratch).Run();
 }
 
 }  // namespace salient

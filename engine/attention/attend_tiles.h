@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "engine/attention/attend.h"
 
@@ -17,10 +18,13 @@ struct RowRange {
 // Rows from `first` on that share a page table and have no candidates of their own; one row at least.
 RowRange DocumentRows(const AttendArgs& args, int32_t first);
 
-// Whether tiles are the better way for these rows of a document. Follows from what the document's own queries read.
-bool WorthTiles(const AttendArgs& args, const RowRange& rows);
+// Whether the kernels take these rows of a document: enough of them, of a shape that there are tiles for.
+bool TilesTake(const AttendArgs& args, const RowRange& document);
 
-// Attends for these rows and counts their keys.
-void AttendTiles(const AttendArgs& args, const RowRange& rows, ThreadPool& pool);
+// Whether tiles are the better way for a group of kTileQueries rows. Follows from what the group's own queries read.
+bool WorthTiles(const AttendArgs& args, const RowRange& group);
+
+// Attends for the groups of the document that begin at `firsts`, and counts their keys.
+void AttendTiles(const AttendArgs& args, const RowRange& document, std::span<const int32_t> firsts, ThreadPool& pool);
 
 }  // namespace salient

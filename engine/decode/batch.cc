@@ -68,11 +68,27 @@ void Batch::Join(std::span<Sequence* const> sequences) {
     sequence->Seat(std::move(rows));
     seated_.push_back(sequence);
   }
-  encoder_.Encode(inputs, *cross_store_);
-  for (Sequence* sequence : sequences) sequence->NoteEncoded();
+  joining_.assign(sequences.begin(), sequences.end());
+  encoder_.Begin(inputs, *cross_store_);
+}
+
+void Batch::Encode(absl::Duration time) {
+  if (!encoder_.busy() || !encoder_.Advance(time)) return;
+  for (Sequence* sequence : joining_) {
+    if (sequence != nullptr) sequence->NoteEncoded();
+  }
+}
+
+bool Batch::decoding() const {
+  return std::any_of(seated_.begin(), seated_.end(), [](const Sequence* sequence) { return TakesPart(*sequence); });
 }
 
 void Batch::Leave(Sequence& sequence) {
+  if (!sequence.encoded()) {
+    const auto place = std::find(joining_.begin(), joining_.end(), &sequence);
+    *place = nullptr;
+    encoder_.Drop(static_cast<size_t>(place - joining_.begin()));
+  }
   std::erase(seated_, &sequence);
   free_rows_.insert(free_rows_.end(), sequence.seats().begin(), sequence.seats().end());
   std::sort(free_rows_.rbegin(), free_rows_.rend());
@@ -81,8 +97,9 @@ void Batch::Leave(Sequence& sequence) {
 // How many steps the device may make before the host looks: more than one where nobody's choice is the host's.
 int32_t Batch::StepsAhead() const {
   if (!backend_.goes_ahead() || decoder_.has_probes()) return 1;
-  const bool all = std::all_of(seated_.begin(), seated_.end(),
-                               [](const Sequence* sequence) { return sequence->done() || sequence->goes_ahead(); });
+  const bool all = std::all_of(seated_.begin(), seated_.end(), [](const Sequence* sequence) {
+    return !TakesPart(*sequence) || sequence->goes_ahead();
+  });
   return all ? Decoder::kMostAhead : 1;
 }
 
@@ -92,7 +109,7 @@ int32_t Batch::Step() {
   int32_t width = 1;
   bool traces = false;
   for (Sequence* sequence : seated_) {
-    if (sequence->done()) continue;
+    if (!TakesPart(*sequence)) continue;
     sequence->Prepare(decoder_.rows(), rows, steps);
     width = std::max(width, sequence->candidates_wanted());
     traces |= sequence->wants_trace();
@@ -111,7 +128,7 @@ int32_t Batch::Step() {
     decoder_.set_selection_probe([this](Module module, int32_t group, Rows active, const KeyList* lists) {
       if (module != Module::kCross || group != 0) return;
       for (Sequence* sequence : seated_) {
-        if (!sequence->wants_trace() || sequence->done()) continue;
+        if (!sequence->wants_trace() || !TakesPart(*sequence)) continue;
         for (int32_t i = 0; i < active.size(); ++i) sequence->NoteSelected(active[i], lists[active[i]]);
       }
     });
@@ -126,7 +143,7 @@ int32_t Batch::Step() {
 void Batch::Advance(int32_t width) {
   if (!backend_.status().ok()) return;
   for (Sequence* sequence : seated_) {
-    if (!sequence->done()) sequence->Advance(decoder_.rows(), width);
+    if (TakesPart(*sequence)) sequence->Advance(decoder_.rows(), width);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "engine/backend/backend.h"
 #include "engine/decode/sequence.h"
 #include "engine/model/decoder.h"
@@ -33,20 +34,28 @@ class Batch {
   int32_t self_pages() const { return self_pages_; }
   int32_t cross_pages() const { return cross_pages_; }
 
-  // Encodes new windows in one pass and seats them for the steps that follow. Their rows must be free, and their
-  // tokens within the encoding budget unless there is only one.
+  // Seats new windows, to be encoded in one pass; none may be under way. Their rows must be free, and their tokens
+  // within the encoding budget unless there is only one.
   void Join(std::span<Sequence* const> sequences);
+  // Goes on encoding for about `time` (Encoder::Advance). Windows whose pass is done take part in the steps that
+  // follow.
+  void Encode(absl::Duration time);
+  bool encoding() const { return encoder_.busy(); }
+  // Whether a step would decode anything.
+  bool decoding() const;
+  // Whenever it is wanted, even while it is encoded.
   void Leave(Sequence& sequence);
 
-  // One token for every live hypothesis of every sequence that is not done, or a few, where the device can go on by
-  // itself (Decoder::StepAhead). Returns how many rows that were. Where the
-  // backend has failed the sequences stay as they were, not to be stepped again.
+  // One token for every live hypothesis of every sequence that is encoded and not done, or a few, where the device can
+  // go on by itself (Decoder::StepAhead). Returns how many rows that were. Where the backend has failed the sequences
+  // stay as they were, not to be stepped again.
   int32_t Step();
 
   Decoder& decoder() { return decoder_; }
   Encoder& encoder() { return encoder_; }
 
  private:
+  static bool TakesPart(const Sequence& sequence) { return sequence.encoded() && !sequence.done(); }
   int32_t StepsAhead() const;
   void Advance(int32_t width);
 
@@ -57,6 +66,7 @@ class Batch {
   Decoder decoder_;
   std::vector<int32_t> free_rows_;  // largest first: the lowest free row is taken
   std::vector<Sequence*> seated_;
+  std::vector<Sequence*> joining_;  // of the pass under way, in its order; null for those that have left
 };
 
 }  // namespace salient

@@ -79,6 +79,7 @@ void Sequence::NoteEncoded() {
   const bool fixed = exit_rule_.kind == ExitKind::kAt;
   ledger_.data()->deepest = fixed ? std::min(exit_rule_.at, exit_rule_.greatest) : exit_rule_.greatest;
   ledger_.Upload(0, 1);
+  encoded_ = true;
   meter_.AddEncoding(static_cast<int32_t>(window_.tokens.size()), options_.exit.greatest, encoder_tally_);
 }
 

@@ -64,6 +64,7 @@ class Sequence {
 
   EncoderInput ForEncoder();
   void NoteEncoded();  // after the encoder has run on ForEncoder()
+  bool encoded() const { return encoded_; }
 
   // Decoder rows this sequence may use: as many as its beam.
   void Seat(std::vector<int32_t> rows) { seats_ = std::move(rows); }
@@ -129,6 +130,7 @@ class Sequence {
 
   ExitRule exit_rule_;
   AttentionTally encoder_tally_;
+  bool encoded_ = false;
   std::vector<int32_t> source_segment_start_, source_segment_length_;  // a piece; the length with its separator
   std::vector<int32_t> taken_self_, taken_cross_;
   // What kernels read of a window beside its rows.

@@ -97,8 +97,14 @@ Sequence& DocumentJob::Start(int32_t window, Backend& backend, KvStore& self_sto
   return *sequences_[window];
 }
 
-bool DocumentJob::running() const {
-  return std::any_of(sequences_.begin(), sequences_.end(), [](const auto& sequence) { return sequence != nullptr; });
+bool DocumentJob::encoding() const {
+  return std::any_of(sequences_.begin(), sequences_.end(),
+                     [](const auto& sequence) { return sequence != nullptr && !sequence->encoded(); });
+}
+
+bool DocumentJob::decoding() const {
+  return std::any_of(sequences_.begin(), sequences_.end(),
+                     [](const auto& sequence) { return sequence != nullptr && sequence->encoded(); });
 }
 
 // Pieces that a window has settled, moved to their segments. Greedy search settles them one by one.

@@ -61,7 +61,8 @@ class DocumentJob {
   }
 
   bool started() const { return started_at_ != absl::InfiniteFuture(); }
-  bool running() const;  // has a window in flight
+  bool encoding() const;  // has a window that is being encoded
+  bool decoding() const;  // has one that is decoded
   bool done() const { return windows_done_ == windows(); }
 
   // Ends the translation, one or the other, once.

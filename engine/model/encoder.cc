@@ -1,6 +1,9 @@
 #include "engine/model/encoder.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "absl/time/clock.h"
 
 namespace salient {
 namespace {
@@ -19,6 +22,9 @@ std::vector<StagedArray<SelectionRule>> RuleArrays(Staging& staging, int32_t gro
   for (int32_t g = 0; g < groups; ++g) made.emplace_back(staging, tokens);
   return made;
 }
+
+// A slice ends when less than this share of it is left.
+constexpr double kWorthGoingOn = 0.125;
 
 }  // namespace
 
@@ -54,7 +60,8 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
       rules_(RuleArrays(in_, model.config.key_groups(Module::kEncoder), max_tokens)),
       arena_(backend, in_, max_tokens),
       tallies_(out_, max_tokens),
-      chosen_(backend.Array<int32_t>(max_tokens)),
+      every_row_(backend.Array<int32_t>(max_tokens)),
+      needing_rows_(backend.Array<int32_t>(max_tokens)),
       exits_(backend),
       exit_rules_(exits_, max_windows),
       states_(backend.Array<float>(static_cast<size_t>(max_tokens) * model.config.d_model)),
@@ -65,14 +72,23 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
   in_.Allocate();
   out_.Allocate();
   exits_.Allocate();
+  std::vector<int32_t> numbers(max_tokens);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  backend.memory().CopyToDevice(every_row_.data(), numbers.data(), numbers.size() * sizeof(int32_t));
 }
 
-void Encoder::Encode(std::span<EncoderInput> windows, KvStore& cross_store) {
-  Place(windows);
+void Encoder::Begin(std::span<const EncoderInput> windows, KvStore& cross_store) {
+  windows_.clear();
+  tokens_count_ = 0;
+  for (const EncoderInput& window : windows) {
+    windows_.push_back({window, tokens_count_, false});
+    tokens_count_ += static_cast<int32_t>(window.tokens.size());
+  }
+  cross_store_ = &cross_store;
+  Place();
   in_.Upload();
   out_.Upload();
-  const Rows all = Rows::First(tokens_count_);
-  backend_.Embed({.rows = all,
+  backend_.Embed({.rows = Rows::First(tokens_count_),
                   .table = model_.embedding.data(),
                   .tokens = tokens_.device(),
                   .offsets = config_.embedding_position == EmbeddingPosition::kNone         ? nullptr
@@ -81,45 +97,45 @@ void Encoder::Encode(std::span<EncoderInput> windows, KvStore& cross_store) {
                   .width = config_.d_model,
                   .scale = EmbeddingScale(config_),
                   .output = states_.data()});
-  for (int32_t layer = 0; layer < config_.encoder.layers; ++layer) {
-    SelfAttention(layer);
-    block_.FeedForward(states_.data(), all, model_.encoder[layer]);
-    if (probe_) {
-      const size_t size = static_cast<size_t>(tokens_count_) * config_.d_model;
-      probe_(layer, tokens_count_, copies_.OnHost(states_.data(), size));
-    }
-  }
-  const float* normed =
-      config_.pre_norm ? block_.Normed(states_.data(), all, model_.encoder_norm, nullptr) : states_.data();
-  backend_.GatherRows({all, normed, config_.d_model, output_.data()});
-  WriteCross(windows, cross_store);
-  DecideSequenceExits(windows);
+  seconds_a_row_ = {};
+  layer_ = row_ = 0;
+  stage_ = Stage::kKeys;
+}
 
-  out_.Download();
-  int32_t row = 0;
-  for (EncoderInput& window : windows) {
-    for (size_t i = 0; i < window.tokens.size(); ++i, ++row) {
-      const AttentionTally& tally = tallies_.data()[row];
-      window.tally->visible += tally.visible;
-      window.tally->attended += tally.attended;
-      window.tally->executed += tally.executed;
-      window.tally->scored += tally.scored;
-    }
+bool Encoder::Advance(absl::Duration time) {
+  if (!backend_.host_addressable()) time = absl::InfiniteDuration();
+  const absl::Time start = absl::Now();
+  absl::Duration left = time;
+  while (stage_ != Stage::kDone) {
+    const absl::Time before = absl::Now();
+    const Range range{row_, EndAfter(row_, RowsWithin(left))};
+    const auto stage = static_cast<size_t>(stage_);
+    Run(range);
+    const absl::Time now = absl::Now();
+    seconds_a_row_[stage] = absl::ToDoubleSeconds(now - before) / std::max(range.size(), 1);
+    left = time - (now - start);
+    if (left < time * kWorthGoingOn) break;
   }
-  scratch_.Return(taken_);
+  return stage_ == Stage::kDone;
+}
+
+void Encoder::Drop(size_t window) {
+  windows_[window].dropped = true;
+  const bool all = std::all_of(windows_.begin(), windows_.end(), [](const PassWindow& w) { return w.dropped; });
+  if (all && busy()) Finish();
 }
 
 // Lays the windows' tokens one after another and says where each stands and what it may see.
-void Encoder::Place(std::span<EncoderInput> windows) {
+void Encoder::Place() {
   taken_.clear();
-  int32_t row = 0;
-  for (const EncoderInput& window : windows) {
+  for (const auto& [window, first, dropped] : windows_) {
     const int32_t length = static_cast<int32_t>(window.tokens.size());
     const size_t first_page = taken_.size();
     for (int32_t page = 0; page < KvStore::PagesFor(length); ++page) taken_.push_back(scratch_.Take());
     const int32_t* pages = scratch_pages_.device() + first_page;
     const SourcePositions positions = PositionsOf(window.tokens, config_.tokens.separator);
-    for (int32_t i = 0; i < length; ++i, ++row) {
+    for (int32_t i = 0; i < length; ++i) {
+      const int32_t row = first + i;
       tokens_.data()[row] = window.tokens[i];
       offset_.data()[row] = positions.offset[i];
       segment_.data()[row] = positions.segment[i];
@@ -133,24 +149,104 @@ void Encoder::Place(std::span<EncoderInput> windows) {
     }
   }
   std::copy(taken_.begin(), taken_.end(), scratch_pages_.data());
-  tokens_count_ = row;
-  arena_.Lay(Rows::First(row), views_.data(), rules_);
+  arena_.Lay(Rows::First(tokens_count_), views_.data(), rules_);
 }
 
-void Encoder::SelfAttention(int32_t index) {
-  const LayerWeights& layer = model_.encoder[index];
-  const Rows all = Rows::First(tokens_count_);
+Rows Encoder::RowsOf(Range range) const {
+  if (range.first == 0) return Rows::First(range.last);
+  return {every_row_.data() + range.first, nullptr, range.size()};
+}
+
+// Where a range of about so many rows ends: as attention allows a document's queries to be cut (attend.h).
+int32_t Encoder::EndAfter(int32_t first, int32_t rows) const {
+  if (rows >= tokens_count_ - first) return tokens_count_;
+  const int32_t end = first + rows;
+  const auto next = std::upper_bound(windows_.begin(), windows_.end(), end,
+                                     [](int32_t row, const PassWindow& window) { return row < window.first; });
+  const PassWindow& cut = *std::prev(next);
+  const int32_t length = static_cast<int32_t>(cut.input.tokens.size());
+  const int32_t part = (end - cut.first) / kQueryPart * kQueryPart;
+  return cut.first + (length - part < kQueryPart ? length : part);
+}
+
+// How many rows the next range may have. The first of a stage tells how long a row takes.
+int32_t Encoder::RowsWithin(absl::Duration time) const {
+  if (time == absl::InfiniteDuration()) return tokens_count_;
+  const double each = seconds_a_row_[static_cast<size_t>(stage_)];
+  if (each <= 0) return kQueryPart;
+  return static_cast<int32_t>(std::clamp<double>(absl::ToDoubleSeconds(time) / each, kQueryPart, tokens_count_));
+}
+
+void Encoder::Run(Range range) {
+  switch (stage_) {
+    case Stage::kKeys:
+      WriteKeys(range);
+      break;
+    case Stage::kReading:
+      ReadKeys(range);
+      break;
+    case Stage::kCross:
+      WriteCross(range);
+      break;
+    case Stage::kDone:
+      return;
+  }
+  row_ = range.last;
+  if (row_ == tokens_count_) NextStage();
+}
+
+void Encoder::NextStage() {
+  row_ = 0;
+  if (stage_ == Stage::kKeys) {
+    stage_ = Stage::kReading;
+    return;
+  }
+  if (stage_ == Stage::kReading) TellProbes();
+  ++layer_;
+  if (stage_ == Stage::kReading) {
+    stage_ = Stage::kKeys;
+    if (layer_ < config_.encoder.layers) return;
+    stage_ = Stage::kCross;
+    layer_ = 0;
+    return;
+  }
+  if (layer_ < config_.decoder.layers) return;
+  DecideSequenceExits();
+  Finish();
+}
+
+// What a layer's rows offer to all queries of their windows.
+void Encoder::WriteKeys(Range range) {
+  const LayerWeights& layer = model_.encoder[layer_];
+  const Rows rows = RowsOf(range);
   const int32_t* turned = config_.self_rotary ? position_.device() : nullptr;
-  const float* input = block_.Input(states_.data(), all, layer.self_norm);
-  backend_.AppendKeyValue({.rows = all,
-                           .key_value = block_.KeysAndValues(*layer.self.key_value, input, all, turned),
+  const float* input = block_.Input(states_.data(), rows, layer.self_norm);
+  backend_.AppendKeyValue({.rows = rows,
+                           .key_value = block_.KeysAndValues(*layer.self.key_value, input, rows, turned),
                            .store = scratch_.pages(),
                            .layer = 0,
                            .views = views_.device(),
                            .positions = position_.device()});
-  if (config_.chooses_keys(Module::kEncoder, index)) ChooseKeys(index, input);
-  backend_.Attend({.rows = all,
-                   .queries = block_.Queries(*layer.self.query, input, all, turned),
+  if (layer.self_selection == nullptr || !config_.chooses_keys(Module::kEncoder, layer_)) return;
+  const SelectionWeights& selection = *layer.self_selection;
+  backend_.AppendSelection({.rows = rows,
+                            .keys = block_.SelectionVectors(*selection.key, input, rows, turned),
+                            .key_inverse_step = selection.key_inverse_step,
+                            .store = scratch_.pages(),
+                            .group = 0,
+                            .views = views_.device(),
+                            .positions = position_.device()});
+}
+
+// The rest of a layer; after the last one the states as the decoder reads them.
+void Encoder::ReadKeys(Range range) {
+  const LayerWeights& layer = model_.encoder[layer_];
+  const Rows rows = RowsOf(range);
+  const int32_t* turned = config_.self_rotary ? position_.device() : nullptr;
+  const float* input = block_.Input(states_.data(), rows, layer.self_norm);
+  if (config_.chooses_keys(Module::kEncoder, layer_)) ChooseKeys(input, range);
+  backend_.Attend({.rows = rows,
+                   .queries = block_.Queries(*layer.self.query, input, rows, turned),
                    .heads = config_.heads,
                    .store = scratch_.pages(),
                    .layer = 0,
@@ -158,97 +254,107 @@ void Encoder::SelfAttention(int32_t index) {
                    .lists = arena_.lists(),
                    .output = block_.attended(),
                    .tallies = tallies_.device()});
-  block_.AddTo(states_.data(), all, *layer.self.output, block_.attended(), layer.self_norm);
+  block_.AddTo(states_.data(), rows, *layer.self.output, block_.attended(), layer.self_norm);
+  block_.FeedForward(states_.data(), rows, layer);
+  if (layer_ + 1 == config_.encoder.layers) KeepOutput(range);
+}
+
+void Encoder::KeepOutput(Range range) {
+  const Rows rows = RowsOf(range);
+  float* output = output_.data() + static_cast<size_t>(range.first) * config_.d_model;
+  if (config_.pre_norm) {
+    const float* normed = block_.Normed(states_.data(), rows, model_.encoder_norm, nullptr);
+    backend_.GatherRows({Rows::First(range.size()), normed, config_.d_model, output});
+  } else {
+    backend_.GatherRows({rows, states_.data(), config_.d_model, output});
+  }
 }
 
 // The keys that this layer and those above it in its group read.
-void Encoder::ChooseKeys(int32_t index, const float* input) {
-  const Rows all = Rows::First(tokens_count_);
+void Encoder::ChooseKeys(const float* input, Range range) {
+  const Rows rows = RowsOf(range);
   const int32_t* turned = config_.self_rotary ? position_.device() : nullptr;
-  const SelectionRule* rules = rules_[config_.key_group(Module::kEncoder, index)].device();
-  SelectArgs select{.rows = all,
+  SelectArgs select{.rows = rows,
                     .store = scratch_.pages(),
                     .views = views_.device(),
-                    .rules = rules,
+                    .rules = rules_[config_.key_group(Module::kEncoder, layer_)].device(),
                     .lists = arena_.lists(),
                     .tallies = tallies_.device()};
-  if (const SelectionWeights* selection = model_.encoder[index].self_selection.get(); selection != nullptr) {
-    backend_.AppendSelection({.rows = all,
-                              .keys = block_.SelectionVectors(*selection->key, input, all, turned),
-                              .key_inverse_step = selection->key_inverse_step,
-                              .store = scratch_.pages(),
-                              .group = 0,
-                              .views = views_.device(),
-                              .positions = position_.device()});
-    select.queries = block_.SelectionVectors(*selection->query, input, all, turned);
+  if (const SelectionWeights* selection = model_.encoder[layer_].self_selection.get(); selection != nullptr) {
+    select.queries = block_.SelectionVectors(*selection->query, input, rows, turned);
     select.key_inverse_step = selection->key_inverse_step;
   }
   backend_.Select(select);
-  if (!selection_probe_) return;
-  selection_probe_(config_.key_group(Module::kEncoder, index), tokens_count_,
-                   copies_.OnHost(arena_.lists(), tokens_count_, all));
 }
 
-// Lists the rows of windows that a decoder layer will read, on the device. Returns whether there are any.
-bool Encoder::ChooseNeeding(std::span<EncoderInput> windows, int32_t layer) {
+void Encoder::TellProbes() {
+  if (selection_probe_ && config_.chooses_keys(Module::kEncoder, layer_)) {
+    selection_probe_(config_.key_group(Module::kEncoder, layer_), tokens_count_,
+                     copies_.OnHost(arena_.lists(), tokens_count_, Rows::First(tokens_count_)));
+  }
+  if (!probe_) return;
+  const size_t size = static_cast<size_t>(tokens_count_) * config_.d_model;
+  probe_(layer_, tokens_count_, copies_.OnHost(states_.data(), size));
+}
+
+// Those of the range's rows that this decoder layer will read, on the device. Layers above a window's greatest exit are
+// never read and so never made.
+Rows Encoder::Needing(Range range) {
   std::vector<int32_t> needing;
-  int32_t row = 0;
-  for (const EncoderInput& window : windows) {
-    for (size_t i = 0; i < window.tokens.size(); ++i, ++row) {
-      if (layer < window.exit->greatest) needing.push_back(row);
+  for (const PassWindow& window : windows_) {
+    if (window.dropped || layer_ >= window.input.exit->greatest) continue;
+    const int32_t end = window.first + static_cast<int32_t>(window.input.tokens.size());
+    for (int32_t row = std::max(range.first, window.first); row < std::min(range.last, end); ++row) {
+      needing.push_back(row);
     }
   }
-  if (layer == 0 || needing.size() != needing_.size()) {
-    backend_.memory().CopyToDevice(chosen_.data(), needing.data(), needing.size() * sizeof(int32_t));
+  if (needing != needing_) {
+    needing_ = std::move(needing);
+    backend_.memory().CopyToDevice(needing_rows_.data(), needing_.data(), needing_.size() * sizeof(int32_t));
   }
-  needing_ = std::move(needing);
-  return !needing_.empty();
+  return {needing_rows_.data(), nullptr, static_cast<int32_t>(needing_.size())};
 }
 
-// Every decoder layer's cross-attention keys and values of the source, once (the first-call term of the FLOP count).
-// Layers above a window's greatest exit are never read and so never made.
-void Encoder::WriteCross(std::span<EncoderInput> windows, KvStore& cross_store) {
+// A decoder layer's cross-attention keys and values of the source (the first-call term of the FLOP count).
+void Encoder::WriteCross(Range range) {
+  const Rows rows = Needing(range);
+  if (rows.capacity == 0) return;
   const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? segment_.device() : nullptr;
-  for (int32_t index = 0; index < config_.decoder.layers; ++index) {
-    if (!ChooseNeeding(windows, index)) return;
-    const Rows rows{chosen_.data(), nullptr, static_cast<int32_t>(needing_.size())};
-    backend_.GatherRows({rows, output_.data(), config_.d_model, states_.data()});
-    const LayerWeights& layer = model_.decoder[index];
-    backend_.AppendKeyValue({.rows = rows,
-                             .key_value = block_.KeysAndValues(*layer.cross.key_value, states_.data(), rows, turned),
-                             .store = cross_store.pages(),
-                             .layer = index,
-                             .views = cross_views_.device(),
-                             .positions = position_.device()});
-    if (layer.cross_selection == nullptr) continue;
-    const SelectionWeights& selection = *layer.cross_selection;
-    backend_.AppendSelection({.rows = rows,
-                              .keys = block_.SelectionVectors(*selection.key, states_.data(), rows, turned),
-                              .key_inverse_step = selection.key_inverse_step,
-                              .store = cross_store.pages(),
-                              .group = index / config_.group_size(Module::kCross),
-                              .views = cross_views_.device(),
-                              .positions = position_.device()});
-  }
+  const LayerWeights& layer = model_.decoder[layer_];
+  backend_.GatherRows({rows, output_.data(), config_.d_model, states_.data()});
+  backend_.AppendKeyValue({.rows = rows,
+                           .key_value = block_.KeysAndValues(*layer.cross.key_value, states_.data(), rows, turned),
+                           .store = cross_store_->pages(),
+                           .layer = layer_,
+                           .views = cross_views_.device(),
+                           .positions = position_.device()});
+  if (layer.cross_selection == nullptr) return;
+  const SelectionWeights& selection = *layer.cross_selection;
+  backend_.AppendSelection({.rows = rows,
+                            .keys = block_.SelectionVectors(*selection.key, states_.data(), rows, turned),
+                            .key_inverse_step = selection.key_inverse_step,
+                            .store = cross_store_->pages(),
+                            .group = layer_ / config_.group_size(Module::kCross),
+                            .views = cross_views_.device(),
+                            .positions = position_.device()});
 }
 
 // q(n|x) = softmax(W_h mean(encoder output) + b_h) (eq. 8): the sequence policy knows its exit before the first token.
-void Encoder::DecideSequenceExits(std::span<EncoderInput> windows) {
+void Encoder::DecideSequenceExits() {
   if (model_.halting.sequence == nullptr) return;
-  const bool wanted = std::any_of(windows.begin(), windows.end(),
-                                  [](const EncoderInput& w) { return w.exit->kind == ExitKind::kSequence; });
-  if (!wanted) return;
-  int32_t first = 0;
-  for (size_t w = 0; w < windows.size(); ++w) {
-    const int32_t length = static_cast<int32_t>(windows[w].tokens.size());
-    backend_.MeanRows({output_.data() + static_cast<size_t>(first) * config_.d_model, length, config_.d_model,
+  const auto asks = [](const PassWindow& w) { return !w.dropped && w.input.exit->kind == ExitKind::kSequence; };
+  if (std::none_of(windows_.begin(), windows_.end(), asks)) return;
+  for (size_t w = 0; w < windows_.size(); ++w) {
+    backend_.MeanRows({output_.data() + static_cast<size_t>(windows_[w].first) * config_.d_model,
+                       static_cast<int32_t>(windows_[w].input.tokens.size()), config_.d_model,
                        mean_.data() + w * config_.d_model});
-    first += length;
   }
-  const Rows rows = Rows::First(static_cast<int32_t>(windows.size()));
+  const Rows rows = Rows::First(static_cast<int32_t>(windows_.size()));
   backend_.Linear(
       {.weight = model_.halting.sequence.get(), .rows = rows, .input = mean_.data(), .output = logits_.data()});
-  for (size_t w = 0; w < windows.size(); ++w) exit_rules_.data()[w] = *windows[w].exit;
+  for (size_t w = 0; w < windows_.size(); ++w) {
+    exit_rules_.data()[w] = windows_[w].dropped ? ExitRule{} : *windows_[w].input.exit;
+  }
   exits_.Upload();
   backend_.ResolveExits({.rows = rows,
                          .kind = ExitKind::kSequence,
@@ -257,7 +363,24 @@ void Encoder::DecideSequenceExits(std::span<EncoderInput> windows) {
                          .rules = exit_rules_.device(),
                          .resolved = exit_rules_.device()});
   exits_.Download();
-  for (size_t w = 0; w < windows.size(); ++w) *windows[w].exit = exit_rules_.data()[w];
+  for (size_t w = 0; w < windows_.size(); ++w) {
+    if (!windows_[w].dropped) *windows_[w].input.exit = exit_rules_.data()[w];
+  }
+}
+
+void Encoder::Finish() {
+  out_.Download();
+  for (const auto& [window, first, dropped] : windows_) {
+    for (size_t i = 0; i < window.tokens.size() && !dropped; ++i) {
+      const AttentionTally& tally = tallies_.data()[first + i];
+      window.tally->visible += tally.visible;
+      window.tally->attended += tally.attended;
+      window.tally->executed += tally.executed;
+      window.tally->scored += tally.scored;
+    }
+  }
+  scratch_.Return(taken_);
+  stage_ = Stage::kDone;
 }
 
 }  // namespace salient

@@ -3,13 +3,18 @@
 // Several windows are encoded in one pass, their tokens packed one after another without padding; attention stays
 // within a window. What is left of a pass is, for every decoder layer, the window's cross-attention keys and values in
 // its pages of the cross store, and its cross selection keys.
+//
+// A pass is resumable, so that translations under way need not wait for the whole of it: layer by layer the keys of all
+// rows, then what the rows read of them, each by ranges of rows. A row's bits do not depend on how the rows are cut.
 
 #pragma once
 
+#include <array>
 #include <functional>
 #include <span>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "engine/attention/kv_store.h"
 #include "engine/backend/backend.h"
 #include "engine/backend/staging.h"
@@ -20,7 +25,7 @@
 
 namespace salient {
 
-// One window to encode.
+// One window to encode. What it points to must stay until the pass is done or the window is dropped.
 struct EncoderInput {
   std::span<const int32_t> tokens;  // with separators and EOS
   std::span<const int32_t> cross_pages;
@@ -41,11 +46,16 @@ class Encoder {
   // `max_tokens` in one pass, over all of its windows; `max_windows` in one pass.
   Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32_t max_windows);
 
-  // Fills the windows' cross pages. Not thread safe.
-  void Encode(std::span<EncoderInput> windows, KvStore& cross_store);
+  // Takes the windows on; none may be under way. Not thread safe, nor are the others.
+  void Begin(std::span<const EncoderInput> windows, KvStore& cross_store);
+  // Goes on for about `time`, by one range of rows at least; on a device that the host does not compute for, to the
+  // end. Returns whether the pass is done: cross pages, exits and tallies are filled.
+  bool Advance(absl::Duration time);
+  bool busy() const { return stage_ != Stage::kDone; }
+  // The window, by its place in Begin, is given up: nothing of it is read, written or told any more.
+  void Drop(size_t window);
 
-  // After Encode: the states of the last pass, [tokens, d] in the order of its windows, on the device. For tests and
-  // alignment.
+  // After a pass: its states, [tokens, d] in the order of its windows, on the device. For tests and alignment.
   const float* output() const { return output_.data(); }
 
   // Sees the states after every layer, [tokens, d], and the keys that a selection layer chose, by token.
@@ -55,19 +65,47 @@ class Encoder {
   void set_selection_probe(SelectionProbe probe) { selection_probe_ = std::move(probe); }
 
  private:
-  void Place(std::span<EncoderInput> windows);
-  void SelfAttention(int32_t layer);
-  void ChooseKeys(int32_t layer, const float* input);
-  bool ChooseNeeding(std::span<EncoderInput> windows, int32_t layer);
-  void WriteCross(std::span<EncoderInput> windows, KvStore& cross_store);
-  void DecideSequenceExits(std::span<EncoderInput> windows);
+  enum class Stage { kKeys, kReading, kCross, kDone };
+  // Rows first .. last - 1 of the pass.
+  struct Range {
+    int32_t first = 0, last = 0;
+    int32_t size() const { return last - first; }
+  };
+
+  void Place();
+  Rows RowsOf(Range range) const;
+  int32_t EndAfter(int32_t first, int32_t rows) const;
+  int32_t RowsWithin(absl::Duration time) const;
+  void Run(Range range);
+  void NextStage();
+  void WriteKeys(Range range);
+  void ReadKeys(Range range);
+  void ChooseKeys(const float* input, Range range);
+  void KeepOutput(Range range);
+  void TellProbes();
+  Rows Needing(Range range);
+  void WriteCross(Range range);
+  void DecideSequenceExits();
+  void Finish();
 
   const Model& model_;
   const ModelConfig& config_;
   Backend& backend_;
   Block block_;
   KvStore scratch_;  // keys of the layer that runs: one layer, one group
+
+  // The pass under way, and what comes next of it.
+  struct PassWindow {
+    EncoderInput input;
+    int32_t first = 0;  // its rows
+    bool dropped = false;
+  };
+  std::vector<PassWindow> windows_;
+  KvStore* cross_store_ = nullptr;
   int32_t tokens_count_ = 0;
+  Stage stage_ = Stage::kDone;
+  int32_t layer_ = 0, row_ = 0;
+  std::array<double, 3> seconds_a_row_ = {};  // by stage, as last measured in this pass
 
   // By token of the pass.
   Staging in_, out_;
@@ -77,8 +115,8 @@ class Encoder {
   std::vector<StagedArray<SelectionRule>> rules_;  // by group
   KeyListArena arena_;
   StagedArray<AttentionTally> tallies_;
-  std::vector<int32_t> taken_, needing_;  // pages of scratch_; rows of the windows that need a layer
-  DeviceArray<int32_t> chosen_;           // needing_ on the device
+  std::vector<int32_t> taken_, needing_;           // pages of scratch_; rows whose cross keys a layer needs
+  DeviceArray<int32_t> every_row_, needing_rows_;  // 0, 1, 2, ...; needing_ on the device
   Staging exits_;
   StagedArray<ExitRule> exit_rules_;  // by window
   DeviceArray<float> states_, output_, mean_, logits_;

@@ -13,13 +13,13 @@ void Scheduler::Cancel(int64_t document) {
   std::erase_if(waiting_, [&](const Entry& entry) { return entry.document == document; });
 }
 
-void Scheduler::BeginStep() {
+void Scheduler::BeginPass() {
   reserved_.source_tokens = 0;
-  step_windows_ = 0;
+  pass_windows_ = 0;
 }
 
 bool Scheduler::FitsNow(const Demand& demand) const {
-  const bool encodes = step_windows_ == 0 || (step_windows_ < limits_.encode_windows &&
+  const bool encodes = pass_windows_ == 0 || (pass_windows_ < limits_.encode_windows &&
                                               reserved_.source_tokens + demand.source_tokens <= limits_.encode_tokens);
   return encodes && reserved_.rows + demand.rows <= limits_.rows &&
          reserved_.self_pages + demand.self_pages <= limits_.self_pages &&
@@ -35,7 +35,7 @@ std::optional<Admission> Scheduler::Admit() {
   reserved_.self_pages += demand.self_pages;
   reserved_.cross_pages += demand.cross_pages;
   reserved_.source_tokens += demand.source_tokens;
-  ++step_windows_;
+  ++pass_windows_;
   const Admission admission{entry.document, entry.next++};
   if (entry.next < static_cast<int32_t>(entry.windows.size())) waiting_.push_back(std::move(entry));
   return admission;

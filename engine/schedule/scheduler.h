@@ -1,7 +1,7 @@
-// Which windows join the next step.
+// Which windows join, pass by pass of the encoder.
 //
 // Documents wait in the order in which they came; each is a queue of windows. A window joins when its rows and its
-// pages, reserved for the longest translation it may get, are free and the step's encoding budget has room for it; so
+// pages, reserved for the longest translation it may get, are free and the pass has room for it; so
 // memory never runs out under way. Documents take turns window by window, so that a book does not hold up a letter;
 // but the one whose turn it is waits at the front until it fits, so that none starves.
 //
@@ -33,8 +33,8 @@ class Scheduler {
  public:
   struct Limits {
     int32_t rows = 0, self_pages = 0, cross_pages = 0;
-    int32_t encode_tokens = 0;   // a step
-    int32_t encode_windows = 0;  // a step
+    int32_t encode_tokens = 0;   // a pass
+    int32_t encode_windows = 0;  // a pass
   };
 
   explicit Scheduler(const Limits& limits) : limits_(limits) {}
@@ -50,10 +50,10 @@ class Scheduler {
   // Forgets windows of the document that have not been admitted.
   void Cancel(int64_t document);
 
-  // Starts a step: its encoding budget is whole again.
-  void BeginStep();
+  // The encoder is free for another pass.
+  void BeginPass();
   // The next window to join, its demand reserved; none if nothing waits or what is next does not fit. A window larger
-  // than the encoding budget joins as the only one of its step.
+  // than a pass joins as the only one of its pass.
   std::optional<Admission> Admit();
   // A window has left; returns what it had reserved.
   void Release(const Demand& demand);
@@ -73,8 +73,8 @@ class Scheduler {
 
   const Limits limits_;
   std::deque<Entry> waiting_;
-  Demand reserved_;  // rows and pages in flight; source_tokens and step_windows_ of this step
-  int32_t step_windows_ = 0;
+  Demand reserved_;  // rows and pages in flight; source_tokens and pass_windows_ of this pass
+  int32_t pass_windows_ = 0;
 };
 
 }  // namespace salient

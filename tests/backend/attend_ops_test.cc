@@ -290,6 +290,37 @@ TEST_P(AttendOpsTest, ADocumentsQueriesDoNotDependOnOtherDocuments) {
   }
 }
 
+// As an encoder passes them when its work is sliced.
+TEST_P(AttendOpsTest, ADocumentsQueriesMayComeInParts) {
+  constexpr int32_t kWidth = 64, kHeads = 2, kLength = 5 * kQueryPart + 40;
+  TestStore store(backend(), Layout(kWidth), TestStore::PagesWithGaps(kLength, 1));
+  const std::vector<TestDocument> documents = {store.Add(kLength)};
+  Fill(store, documents[0], kWidth);
+  for (bool few : {false, true}) {
+    AttendCall call = RandomCall(documents, kLength, kWidth, true);
+    if (few) LeaveOutFew(call);
+    backend().Attend(Args(call, store, kHeads, true));
+    const std::vector<float> whole = call.output;
+    const std::vector<AttentionTally> tallies = call.tallies;
+    std::fill(call.output.begin(), call.output.end(), 0.0f);
+    std::fill(call.tallies.begin(), call.tallies.end(), AttentionTally());
+    for (int32_t first = 0; first < kLength;) {
+      const int32_t last = first < 2 * kQueryPart ? first + kQueryPart : first + 2 * kQueryPart;
+      const int32_t size = (last + kQueryPart > kLength ? kLength : last) - first;
+      std::vector<int32_t> part;
+      for (int32_t i = 0; i < size; ++i) part.push_back(call.rows[first + i]);
+      AttendArgs args = Args(call, store, kHeads, true);
+      args.rows = {part.data(), nullptr, size};
+      args.queries += static_cast<size_t>(first) * kWidth;
+      args.output += static_cast<size_t>(first) * kWidth;
+      backend().Attend(args);
+      first += size;
+    }
+    EXPECT_TRUE(SameBits(call.output.data(), whole.data(), static_cast<size_t>(kLength) * kWidth));
+    for (size_t row = 0; row < tallies.size(); ++row) EXPECT_EQ(call.tallies[row].executed, tallies[row].executed);
+  }
+}
+
 TEST(BF16Test, RoundsToNearestEven) {
   EXPECT_EQ(BF16ToFloat(FloatToBF16(1.0f)), 1.0f);
   EXPECT_EQ(BF16ToFloat(FloatToBF16(1.00390625f)), 1.0f);        // a tie goes down to the even one

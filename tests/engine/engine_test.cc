@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -95,6 +96,84 @@ TEST_P(EngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
     }
     EXPECT_TRUE(shared) << "no two documents ever shared a step";
   }
+}
+
+class StallCounter : public EngineObserver {
+ public:
+  void OnStep(int32_t, double) override {}
+  void OnStall(double) override { ++stalls; }
+  std::atomic<int> stalls = 0;
+};
+
+// With slices of no time at all one range of rows is encoded after each step of those under way.
+TEST_P(EngineTest, HowEncodingIsSlicedChangesNothing) {
+  std::mt19937 random(15);
+  const std::string first = RandomDocument(random, 30);
+  std::vector<TranslationRequest> requests;
+  for (int i = 0; i < 12; ++i) {
+    requests.push_back({.text = RandomDocument(random, 4 + 8 * (i % 3)), .options = EightSettings()[i % 8]});
+  }
+  std::vector<std::string> expected;
+  std::vector<int> stalls;
+  for (const absl::Duration slice : {absl::InfiniteDuration(), absl::Microseconds(200), absl::ZeroDuration()}) {
+    EngineOptions options = Options();
+    options.encode_slice = slice;
+    StallCounter counter;
+    absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    const auto holding = std::make_shared<HoldingListener>();
+    ASSERT_TRUE((*engine)->Submit({.text = first}, holding).ok());
+    holding->WaitUntilHeld();  // so that the others are encoded while this one is decoded
+    std::vector<std::shared_ptr<RecordingListener>> listeners;
+    for (const TranslationRequest& request : requests) {
+      listeners.push_back(std::make_shared<RecordingListener>());
+      ASSERT_TRUE((*engine)->Submit(request, listeners.back()).ok());
+    }
+    holding->LetGo();
+    std::vector<std::string> prints;
+    for (const auto& listener : listeners) {
+      ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
+      prints.push_back(Fingerprint(*listener->Wait()));
+    }
+    if (expected.empty()) expected = prints;
+    EXPECT_EQ(prints, expected) << slice;
+    stalls.push_back(counter.stalls);
+  }
+  EXPECT_GT(stalls[0], 0);
+  EXPECT_GT(stalls[2], 2 * stalls[0]);
+}
+
+// Cancels as soon as it hears that its document is no longer waiting: while it is encoded.
+class CancellingListener : public RecordingListener {
+ public:
+  void OnProgress(const TranslationProgress& progress) override {
+    if (!progress.queued && ticket != nullptr) ticket->Cancel();
+  }
+  std::shared_ptr<TranslationTicket> ticket;
+};
+
+TEST_P(EngineTest, ADocumentCancelledWhileItIsEncodedLeavesTheOthersOfItsPassAlone) {
+  EngineOptions options = Options();
+  options.encode_slice = absl::ZeroDuration();
+  const std::unique_ptr<Engine> engine = Make(options);
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(16);
+  const TranslationRequest kept{.text = RandomDocument(random, 5)}, cancelled{.text = RandomDocument(random, 5)};
+  const absl::StatusOr<TranslationResult> expected = engine->Translate(kept);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto holding = std::make_shared<HoldingListener>();
+  ASSERT_TRUE(engine->Submit({.text = RandomDocument(random, 30)}, holding).ok());
+  holding->WaitUntilHeld();
+  const auto listener = std::make_shared<RecordingListener>();
+  const auto cancelling = std::make_shared<CancellingListener>();
+  auto ticket = engine->Submit(cancelled, cancelling);
+  ASSERT_TRUE(ticket.ok());
+  cancelling->ticket = *ticket;
+  ASSERT_TRUE(engine->Submit(kept, listener).ok());
+  holding->LetGo();
+  EXPECT_EQ(cancelling->Wait().status().code(), absl::StatusCode::kCancelled);
+  ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
+  EXPECT_EQ(Fingerprint(*listener->Wait()), Fingerprint(*expected));
 }
 
 TEST_P(EngineTest, EverySegmentComesBackOnceAndInOrder) {

@@ -15,7 +15,7 @@ Demand Window(int32_t tokens, int32_t rows = 1) { return {rows, 10, 4, tokens}; 
 
 std::vector<int64_t> AdmitAll(Scheduler& scheduler) {
   std::vector<int64_t> documents;
-  scheduler.BeginStep();
+  scheduler.BeginPass();
   while (const auto admission = scheduler.Admit()) documents.push_back(admission->document);
   return documents;
 }
@@ -35,7 +35,7 @@ TEST(SchedulerTest, DocumentsTakeTurnsWindowByWindow) {
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1, 2, 1, 1));
 }
 
-TEST(SchedulerTest, EncodingBudgetIsAStepsOwn) {
+TEST(SchedulerTest, EncodingBudgetIsAPassesOwn) {
   Scheduler scheduler(kLimits);
   for (int64_t document = 0; document < 3; ++document) scheduler.Enqueue(document, {Window(600)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(0));
@@ -116,7 +116,7 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
       scheduler.Enqueue(static_cast<int64_t>(documents.size()), demands);
       documents.push_back(demands);
     }
-    scheduler.BeginStep();
+    scheduler.BeginPass();
     int32_t encoded = 0, joined = 0;
     while (const auto admission = scheduler.Admit()) {
       const Demand& demand = documents[admission->document][admission->window];

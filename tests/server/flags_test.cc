@@ -62,10 +62,40 @@ TEST(ServerFlagsTest, Defaults) {
 }
 
 TEST(ServerFlagsTest, EveryOption) {
-  const ParsedServerFlags parsed = Parse(
-      {"--model", "a", "--model", "b", "--listen", "h:1", "--http", "off", "--device", "cpu", "--compute", "int8",
-       "--threads", "3", "--max-queue", "7", "--max-rows", "5", "--encode-tokens", "99", "--kv-memory", "2GiB",
-       "--max-document-bytes", "8MiB", "--drain-seconds", "1.5", "--max-connection-age", "60", "--ready-file", "r", "--log-level", "warn"});
+  const ParsedServerFlags parsed = Parse({"--model",
+                                          "a",
+                                          "--model",
+                                          "b",
+                                          "--listen",
+                                          "h:1",
+                                          "--http",
+                                          "off",
+                                          "--device",
+                                          "cpu",
+                                          "--compute",
+                                          "int8",
+                                          "--threads",
+                                          "3",
+                                          "--max-queue",
+                                          "7",
+                                          "--max-rows",
+                                          "5",
+                                          "--encode-tokens",
+                                          "99",
+                                          "--encode-slice",
+                                          "4",
+                                          "--kv-memory",
+                                          "2GiB",
+                                          "--max-document-bytes",
+                                          "8MiB",
+                                          "--drain-seconds",
+                                          "1.5",
+                                          "--max-connection-age",
+                                          "60",
+                                          "--ready-file",
+                                          "r",
+                                          "--log-level",
+                                          "warn"});
   ASSERT_FALSE(parsed.exit_code.has_value());
   const ServerFlags& flags = parsed.flags;
   ASSERT_EQ(flags.models.size(), 2);
@@ -77,6 +107,7 @@ TEST(ServerFlagsTest, EveryOption) {
     EXPECT_EQ(options.max_queued_documents, 7);
     EXPECT_EQ(options.max_rows, 5);
     EXPECT_EQ(options.encode_tokens, 99);
+    EXPECT_EQ(options.encode_slice, absl::Milliseconds(4));
     EXPECT_EQ(options.kv_bytes, 2LL << 30);
     EXPECT_EQ(options.max_document_bytes, 8 << 20);
   }
@@ -147,9 +178,9 @@ TEST(ServerFlagsTest, HelpNamesEveryOption) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
   const std::string help = ::testing::internal::GetCapturedStdout();
-  for (const char* option :
-       {"--model", "--listen", "--http", "--device", "--compute", "--threads", "--max-queue", "--max-rows",
-        "--encode-tokens", "--kv-memory", "--max-document-bytes", "--drain-seconds", "--config", "--log-level"}) {
+  for (const char* option : {"--model", "--listen", "--http", "--device", "--compute", "--threads", "--max-queue",
+                             "--max-rows", "--encode-tokens", "--encode-slice", "--kv-memory", "--max-document-bytes",
+                             "--drain-seconds", "--config", "--log-level"}) {
     EXPECT_THAT(help, HasSubstr(option));
   }
 }
