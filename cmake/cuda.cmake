@@ -4,21 +4,22 @@ set(SALIENT_CUDA_KERNELS
     engine/attention/cuda/append.cu engine/attention/cuda/attend_rows.cu engine/attention/cuda/attend_tiles.cu
     engine/attention/cuda/select.cu engine/attention/cuda/tile_plan.cu engine/depth/cuda/exit.cu
     engine/depth/cuda/fill.cu engine/linear/cuda/linear_bf16.cu engine/linear/cuda/linear_f32.cu
-    engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu engine/search/cuda/advance.cu
+    engine/linear/cuda/linear_many.cu engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu engine/search/cuda/advance.cu
     engine/search/cuda/candidates.cu)
 set(SALIENT_CUDA_HOST
     engine/backend/cuda/cuda_backend.cc engine/backend/cuda/cuda_memory.cc engine/backend/cuda/device.cc
-    engine/backend/cuda/open.cc)
+    engine/backend/cuda/open.cc engine/linear/cuda/gemm_choice.cc)
+set(SALIENT_CUDA_ONLY engine/backend/cuda/device_nvcc.cu engine/linear/cuda/gemm_cublaslt.cc)  # the emulation has its own
 list(TRANSFORM SALIENT_CUDA_KERNELS PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM SALIENT_CUDA_HOST PREPEND ${PROJECT_SOURCE_DIR}/)
+list(TRANSFORM SALIENT_CUDA_ONLY PREPEND ${PROJECT_SOURCE_DIR}/)
 
 # salient_cuda_library(): the CUDA backend for devices, as salient_cuda: machine code for Ampere, Ada and Hopper, and PTX for
 # what comes after. SALIENT_CUDA_REPORT prints registers, shared memory and spills of every kernel.
 function(salient_cuda_library)
-  set(device_source ${PROJECT_SOURCE_DIR}/engine/backend/cuda/device_nvcc.cu)
-  add_library(salient_cuda STATIC ${SALIENT_CUDA_KERNELS} ${SALIENT_CUDA_HOST} ${device_source})
+  add_library(salient_cuda STATIC ${SALIENT_CUDA_KERNELS} ${SALIENT_CUDA_HOST} ${SALIENT_CUDA_ONLY})
   target_include_directories(salient_cuda PUBLIC ${PROJECT_SOURCE_DIR})
-  set_source_files_properties(${SALIENT_CUDA_KERNELS} ${device_source} ${SALIENT_CUDA_HOST} PROPERTIES LANGUAGE CUDA)
+  set_source_files_properties(${SALIENT_CUDA_KERNELS} ${SALIENT_CUDA_HOST} ${SALIENT_CUDA_ONLY} PROPERTIES LANGUAGE CUDA)
   set_target_properties(salient_cuda PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_ARCHITECTURES OFF)
   target_compile_options(salient_cuda PRIVATE
     --expt-relaxed-constexpr -Werror=all-warnings
@@ -29,5 +30,5 @@ function(salient_cuda_library)
     $<$<BOOL:${SALIENT_CUDA_REPORT}>:-Xptxas=-v>)
   # Counts of keys are computed as the CPU computes them, product and sum rounded apart.
   set_source_files_properties(${PROJECT_SOURCE_DIR}/engine/attention/cuda/select.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
-  target_link_libraries(salient_cuda PUBLIC CUDA::cudart_static absl::status absl::statusor absl::strings)
+  target_link_libraries(salient_cuda PUBLIC CUDA::cudart_static CUDA::cublasLt absl::status absl::statusor absl::strings)
 endfunction()

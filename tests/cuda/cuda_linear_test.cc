@@ -15,11 +15,13 @@ class CudaLinearTest : public BackendTest {
   // Relative to the sum of the products' magnitudes.
   double Tolerance() const { return GetParam().compute == ComputeType::kF32 ? 1e-5 : 1e-2; }
 
+  // With the rows counted on the device, as in decoding, or known to the host, as in encoding.
   std::vector<float> Compute(const PackedLinear& packed, const std::vector<float>& input, int32_t rows,
-                             Activation activation = Activation::kNone) {
+                             Activation activation = Activation::kNone, bool counted = true) {
     std::vector<float> output(static_cast<size_t>(rows) * packed.outputs(), std::nanf(""));
+    const std::vector<int32_t> count(1, rows);  // on the heap, where a GPU sees it
     backend().Linear({.weight = &packed,
-                      .rows = Rows::First(rows),
+                      .rows = {nullptr, counted ? count.data() : nullptr, rows},
                       .input = input.data(),
                       .activation = activation,
                       .output = output.data()});
@@ -34,23 +36,25 @@ struct Shape {
 
 TEST_P(CudaLinearTest, AgreesWithTheReference) {
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{33, 9, 17}, Shape{48, 96, 5}, Shape{64, 200, 70}, Shape{600, 17, 33},
-                             Shape{40, 4500, 3}}) {
+                             Shape{40, 4500, 3}, Shape{128, 72, 300}}) {
     const std::vector<float> weight = Normal(static_cast<size_t>(shape.inputs) * shape.outputs);
     const std::vector<float> bias = Normal(shape.outputs);
     const std::vector<float> input = Normal(static_cast<size_t>(shape.rows) * shape.inputs);
     const LinearWeights weights = {weight.data(), bias.data(), shape.inputs, shape.outputs};
     const auto packed = backend().Pack(weights), reference = PackLinearReference(weights);
     for (Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kSwish}) {
-      const std::vector<float> got = Compute(*packed, input, shape.rows, activation);
-      std::vector<float> expected(got.size());
+      std::vector<float> expected(static_cast<size_t>(shape.rows) * shape.outputs);
       LinearReference({.weight = reference.get(),
                        .rows = Rows::First(shape.rows),
                        .input = input.data(),
                        .activation = activation,
                        .output = expected.data()});
       const double allowed = Tolerance() * 4 * std::sqrt(static_cast<double>(shape.inputs) + 1);
-      EXPECT_LE(LargestDifference(got.data(), expected.data(), got.size()), allowed)
-          << shape.rows << " rows of " << shape.inputs << " to " << shape.outputs;
+      for (const bool counted : {true, false}) {
+        const std::vector<float> got = Compute(*packed, input, shape.rows, activation, counted);
+        EXPECT_LE(LargestDifference(got.data(), expected.data(), got.size()), allowed)
+            << shape.rows << " rows of " << shape.inputs << " to " << shape.outputs << ", counted " << counted;
+      }
     }
   }
 }
@@ -84,6 +88,25 @@ TEST_P(CudaLinearTest, ScattersAccumulatesAndStopsAtTheCount) {
   }
 }
 
+TEST_P(CudaLinearTest, AddsToTheResidualOfRowsThatTheHostKnows) {
+  constexpr int32_t kInputs = 64, kOutputs = 40, kRows = 37;
+  const std::vector<float> weight = Normal(kInputs * kOutputs), bias = Normal(kOutputs), input = Normal(kRows * kInputs);
+  const auto packed = backend().Pack({weight.data(), bias.data(), kInputs, kOutputs});
+  for (const Activation activation : {Activation::kNone, Activation::kSwish}) {
+    const std::vector<float> plain = Compute(*packed, input, kRows, activation, false);
+    const std::vector<float> before = Normal(plain.size());
+    std::vector<float> output = before;
+    backend().Linear({.weight = packed.get(),
+                      .rows = Rows::First(kRows),
+                      .input = input.data(),
+                      .activation = activation,
+                      .output = output.data(),
+                      .scatter = true,
+                      .accumulate = true});
+    for (size_t i = 0; i < output.size(); ++i) ASSERT_NEAR(output[i], before[i] + plain[i], 1e-2) << i;
+  }
+}
+
 // On which a translation's independence of its neighbours stands.
 TEST_P(CudaLinearTest, ARowIsTheSameBitsAmongAnyRows) {
   for (const auto& [inputs, outputs] : {std::pair(96, 40), std::pair(520, 16), std::pair(64, 4200)}) {
@@ -91,13 +114,15 @@ TEST_P(CudaLinearTest, ARowIsTheSameBitsAmongAnyRows) {
     const std::vector<float> weight = Normal(static_cast<size_t>(inputs) * outputs);
     const std::vector<float> input = Normal(static_cast<size_t>(kRows) * inputs);
     const auto packed = backend().Pack({weight.data(), nullptr, inputs, outputs});
-    const std::vector<float> all = Compute(*packed, input, kRows);
-    for (const int32_t rows : {1, 16, 17, 33}) {
-      const int32_t first = kRows - rows;
-      const std::vector<float> some(input.begin() + static_cast<size_t>(first) * inputs, input.end());
-      const std::vector<float> got = Compute(*packed, some, rows);
-      ASSERT_TRUE(SameBits(got.data(), all.data() + static_cast<size_t>(first) * outputs, got.size()))
-          << rows << " rows of " << inputs << " to " << outputs;
+    for (const bool counted : {true, false}) {
+      const std::vector<float> all = Compute(*packed, input, kRows, Activation::kNone, counted);
+      for (const int32_t rows : {1, 16, 17, 33}) {
+        const int32_t first = kRows - rows;
+        const std::vector<float> some(input.begin() + static_cast<size_t>(first) * inputs, input.end());
+        const std::vector<float> got = Compute(*packed, some, rows, Activation::kNone, counted);
+        ASSERT_TRUE(SameBits(got.data(), all.data() + static_cast<size_t>(first) * outputs, got.size()))
+            << rows << " rows of " << inputs << " to " << outputs << ", counted " << counted;
+      }
     }
   }
 }

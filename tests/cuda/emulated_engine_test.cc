@@ -53,8 +53,11 @@ std::string Fingerprint(const TranslationResult& result) {
 }
 
 // Every policy of depth and selection, a beam among them: text, scores, exits, keys and costs.
-TEST(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
-  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
+class EmulatedEngineTest : public ::testing::TestWithParam<ComputeType> {};
+INSTANTIATE_TEST_SUITE_P(All, EmulatedEngineTest, ::testing::Values(ComputeType::kF32, ComputeType::kBF16));
+
+TEST_P(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
+  const std::unique_ptr<Engine> engine = Make(Options(GetParam()));
   ASSERT_NE(engine, nullptr);
   EXPECT_THAT(engine->info().device, StartsWith("cuda"));
   std::mt19937 random(5);
@@ -79,7 +82,7 @@ TEST(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
 }
 
 // With a trace the host looks at every step; without one the device makes several by itself.
-TEST(EmulatedEngineTest, StepsThatTheDeviceMakesByItselfAreTheSame) {
+TEST(EmulatedDeviceTest, StepsThatTheDeviceMakesByItselfAreTheSame) {
   const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(9);
@@ -95,17 +98,7 @@ TEST(EmulatedEngineTest, StepsThatTheDeviceMakesByItselfAreTheSame) {
   }
 }
 
-TEST(EmulatedEngineTest, Bf16Translates) {
-  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kBF16));
-  ASSERT_NE(engine, nullptr);
-  const absl::StatusOr<TranslationResult> result =
-      engine->Translate({.text = "We walked along the river. In winter the lake freezes."});
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->segments.size(), 2u);
-  EXPECT_GT(result->report.target_tokens, 0);
-}
-
-TEST(EmulatedEngineTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
+TEST(EmulatedDeviceTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
   FailNextDeviceAfter(800);  // some way into the first document
   const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
   ASSERT_NE(engine, nullptr);
@@ -118,7 +111,7 @@ TEST(EmulatedEngineTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
   EXPECT_EQ(engine->status().kv_bytes_used, 0);
 }
 
-TEST(EmulatedEngineTest, Int8IsRefusedForTheGpuAndLeftToTheCpuByAuto) {
+TEST(EmulatedDeviceTest, Int8IsRefusedForTheGpuAndLeftToTheCpuByAuto) {
   EngineOptions options = Options(ComputeType::kInt8);
   EXPECT_THAT(Engine::Create(options).status().message(), HasSubstr("int8"));
   options.device = "auto";

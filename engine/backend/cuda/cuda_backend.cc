@@ -1,5 +1,6 @@
 #include "engine/backend/cuda/cuda_backend.h"
 
+#include <bit>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -28,6 +29,7 @@ class CudaBackend final : public Backend {
         compute_(compute),
         host_visible_(host_visible),
         memory_(*device_, host_visible),
+        gemms_(*device_, memory_),
         mass_table_(memory_, kMassSteps) {
     memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t));
   }
@@ -43,7 +45,7 @@ class CudaBackend final : public Backend {
   absl::Status status() const override { return device_->status(); }
 
   std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) override {
-    return std::make_unique<CudaLinear>(weights, compute_, memory_);
+    return std::make_unique<CudaLinear>(weights, compute_, memory_, gemms_);
   }
 
   void Embed(const EmbedArgs& args) override {
@@ -64,7 +66,9 @@ class CudaBackend final : public Backend {
     Done();
   }
   void Linear(const LinearArgs& args) override {
-    static_cast<const CudaLinear&>(*args.weight).Run(*device_, args);
+    const auto& layer = static_cast<const CudaLinear&>(*args.weight);
+    const size_t bytes = layer.SpaceBytes(args);
+    layer.Run(*device_, args, bytes > 0 ? Space(linear_, bytes) : nullptr);
     Done();
   }
   void Rotate(const RotateArgs& args) override {
@@ -160,9 +164,10 @@ class CudaBackend final : public Backend {
     return made.data();
   }
 
-  // An array of at least `bytes`. One that has become too small stays, because captured graphs know it.
+  // An array of at least `bytes`. One that has become too small stays, because captured graphs know it; each is at least
+  // twice as large as the one before.
   std::byte* Space(std::vector<DeviceArray<std::byte>>& spaces, size_t bytes) {
-    if (spaces.empty() || spaces.back().size() < bytes) spaces.emplace_back(memory_, bytes);
+    if (spaces.empty() || spaces.back().size() < bytes) spaces.emplace_back(memory_, std::bit_ceil(bytes));
     return spaces.back().data();
   }
 
@@ -182,9 +187,10 @@ class CudaBackend final : public Backend {
   const ComputeType compute_;
   const bool host_visible_;
   CudaMemory memory_;
+  GemmChoices gemms_;
   DeviceArray<uint32_t> mass_table_;
   std::map<std::pair<int32_t, float>, DeviceArray<double>> turns_;
-  std::vector<DeviceArray<std::byte>> partial_, done_, plan_;
+  std::vector<DeviceArray<std::byte>> partial_, done_, plan_, linear_;
   std::map<uint64_t, std::unique_ptr<Graph>> graphs_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/backend/cuda/language.h"
+#include "engine/linear/cuda/gemm.h"
 #include "engine/linear/linear.h"
 
 namespace salient::cuda {
@@ -25,5 +26,16 @@ struct WeightsBF16 {
   int32_t inputs = 0, outputs = 0;
 };
 void LinearBF16(Device& device, const WeightsBF16& weights, const LinearArgs& args);
+
+// bf16 by a library. Inputs and outputs are multiples of kGemmMultiple; every row of args.rows has a result, and its
+// place in the output is its own. `rounded`: room for the rows in bf16.
+inline constexpr int kGemmMultiple = 8;
+struct WeightsInRows {
+  const uint16_t* weight = nullptr;  // [outputs, inputs]
+  const float* bias = nullptr;
+  int32_t inputs = 0, outputs = 0;
+};
+void LinearMany(Device& device, GemmAlgorithm& gemm, const WeightsInRows& weights, const LinearArgs& args,
+                uint16_t* rounded);
 
 }  // namespace salient::cuda

@@ -7,6 +7,16 @@
 namespace salient::cuda {
 namespace {
 
+// Layers of fewer inputs or outputs are heads of a few numbers, and larger ones are output layers: no encoder has either.
+constexpr int32_t kLeastForLibrary = 32;
+constexpr int32_t kMostForLibrary = 16384;
+
+bool IsForLibrary(const LinearWeights& weights) {
+  return weights.inputs >= kLeastForLibrary && weights.outputs >= kLeastForLibrary &&
+         weights.outputs <= kMostForLibrary && weights.inputs % kGemmMultiple == 0 &&
+         weights.outputs % kGemmMultiple == 0;
+}
+
 // A weight in bf16, zero outside the matrix.
 uint32_t Rounded(const LinearWeights& weights, int32_t n, int32_t k) {
   if (n >= weights.outputs || k >= weights.inputs) return 0;
@@ -19,10 +29,15 @@ uint32_t Pair(const LinearWeights& weights, int32_t n, int32_t k) {
 
 }  // namespace
 
-CudaLinear::CudaLinear(const LinearWeights& weights, ComputeType type, DeviceMemory& memory)
+CudaLinear::CudaLinear(const LinearWeights& weights, ComputeType type, DeviceMemory& memory, GemmChoices& choices)
     : PackedLinear(weights.inputs, weights.outputs), type_(type), bias_(memory, weights.outputs) {
   if (weights.bias != nullptr) memory.CopyToDevice(bias_.data(), weights.bias, weights.outputs * sizeof(float));
-  type == ComputeType::kF32 ? PackF32(weights, memory) : PackBF16(weights, memory);
+  if (type == ComputeType::kF32) {
+    PackF32(weights, memory);
+  } else {
+    PackBF16(weights, memory);
+    if (IsForLibrary(weights)) PackInRows(weights, memory, choices);
+  }
 }
 
 void CudaLinear::PackF32(const LinearWeights& weights, DeviceMemory& memory) {
@@ -51,7 +66,34 @@ void CudaLinear::PackBF16(const LinearWeights& weights, DeviceMemory& memory) {
   memory.CopyToDevice(bf16_.data(), fragments.data(), fragments.size() * sizeof(uint4));
 }
 
-void CudaLinear::Run(Device& device, const LinearArgs& args) const {
+void CudaLinear::PackInRows(const LinearWeights& weights, DeviceMemory& memory, GemmChoices& choices) {
+  plain_ = choices.For({inputs(), outputs(), false});
+  relu_ = choices.For({inputs(), outputs(), true});
+  if (plain_ == nullptr || relu_ == nullptr) return;
+  std::vector<uint16_t> rounded(static_cast<size_t>(inputs()) * outputs());
+  std::transform(weights.weight, weights.weight + rounded.size(), rounded.begin(), FloatToBF16);
+  in_rows_ = DeviceArray<uint16_t>(memory, rounded.size());
+  memory.CopyToDevice(in_rows_.data(), rounded.data(), rounded.size() * sizeof(uint16_t));
+}
+
+GemmAlgorithm* CudaLinear::GemmFor(const LinearArgs& args) const {
+  const bool counted_on_device = args.rows.count != nullptr, scattered = args.scatter && args.rows.index != nullptr;
+  const bool activated_before_adding = args.accumulate && args.activation != Activation::kNone;
+  if (in_rows_.empty() || counted_on_device || scattered || activated_before_adding) return nullptr;
+  return (args.activation == Activation::kRelu ? relu_ : plain_).get();
+}
+
+size_t CudaLinear::SpaceBytes(const LinearArgs& args) const {
+  if (GemmFor(args) == nullptr) return 0;
+  return static_cast<size_t>(args.rows.capacity) * inputs() * sizeof(uint16_t);
+}
+
+void CudaLinear::Run(Device& device, const LinearArgs& args, std::byte* space) const {
+  if (args.rows.capacity == 0) return;
+  if (GemmAlgorithm* gemm = GemmFor(args); gemm != nullptr) {
+    return LinearMany(device, *gemm, {in_rows_.data(), bias_.data(), inputs(), outputs()}, args,
+                      reinterpret_cast<uint16_t*>(space));
+  }
   if (type_ == ComputeType::kF32) {
     LinearF32(device, {f32_.data(), bias_.data(), inputs(), outputs()}, args);
   } else {

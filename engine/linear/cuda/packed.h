@@ -6,27 +6,38 @@
 #include <memory>
 
 #include "engine/backend/memory.h"
+#include "engine/linear/cuda/gemm_choice.h"
 #include "engine/linear/cuda/kernels.h"
 #include "engine/linear/linear.h"
 
 namespace salient::cuda {
 
+// Two kernels share a layer's calls in bf16. Which of them computes a call follows from what the call is, never from how
+// many rows there are: encoding knows its rows on the host and goes to the library, a decoding step's are counted on the
+// device. So a row gets the same bits whatever is computed with it.
+//
 // Immutable once made.
 class CudaLinear final : public PackedLinear {
  public:
   // `type` is kF32 or kBF16.
-  CudaLinear(const LinearWeights& weights, ComputeType type, DeviceMemory& memory);
+  CudaLinear(const LinearWeights& weights, ComputeType type, DeviceMemory& memory, GemmChoices& choices);
 
-  void Run(Device& device, const LinearArgs& args) const;
+  // Bytes on the device that Run works in.
+  size_t SpaceBytes(const LinearArgs& args) const;
+  void Run(Device& device, const LinearArgs& args, std::byte* space) const;
 
  private:
   void PackF32(const LinearWeights& weights, DeviceMemory& memory);
   void PackBF16(const LinearWeights& weights, DeviceMemory& memory);
+  void PackInRows(const LinearWeights& weights, DeviceMemory& memory, GemmChoices& choices);
+  GemmAlgorithm* GemmFor(const LinearArgs& args) const;
 
   const ComputeType type_;
   DeviceArray<float> bias_;
   DeviceArray<float> f32_;
   DeviceArray<uint4> bf16_;
+  DeviceArray<uint16_t> in_rows_;  // empty where the library does not take the layer
+  std::shared_ptr<GemmAlgorithm> plain_, relu_;
 };
 
 }  // namespace salient::cuda

@@ -1,0 +1,42 @@
+// The choice among a library's algorithms, with the emulation's library.
+
+#include "engine/linear/cuda/gemm_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "engine/backend/cuda/cuda_memory.h"
+#include "tests/cuda/emulation/emulated_device.h"
+#include "tests/cuda/emulation/emulated_gemm.h"
+
+namespace salient::cuda {
+namespace {
+
+class GemmChoiceTest : public testing::Test {
+ protected:
+  ~GemmChoiceTest() override { emulation::SetSteadyGemm(true); }
+
+  emulation::EmulatedDevice device_;
+  CudaMemory memory_{device_, false};
+};
+
+TEST_F(GemmChoiceTest, PassesOverWhatDividesSumsByTheNumberOfRows) {
+  GemmChoices choices(device_, memory_);
+  const GemmShape shape = {64, 40, false};
+  const std::shared_ptr<GemmAlgorithm> chosen = choices.For(shape);
+  ASSERT_NE(chosen, nullptr);
+  const std::vector<std::shared_ptr<GemmAlgorithm>> all = OpenGemmLibrary(device_)->Algorithms(shape, 1);
+  ASSERT_GE(all.size(), 2u);
+  EXPECT_EQ(choices.For(shape), chosen) << "a shape has one algorithm";
+  EXPECT_NE(choices.For({64, 40, true}), chosen);
+}
+
+TEST_F(GemmChoiceTest, TakesNothingWhereNothingKeepsTheRows) {
+  emulation::SetSteadyGemm(false);
+  GemmChoices choices(device_, memory_);
+  EXPECT_EQ(choices.For({64, 40, false}), nullptr);
+}
+
+}  // namespace
+}  // namespace salient::cuda
