@@ -3,7 +3,7 @@
 set(SALIENT_CUDA_KERNELS
     engine/attention/cuda/append.cu engine/attention/cuda/attend_rows.cu engine/attention/cuda/attend_tiles.cu
     engine/attention/cuda/select.cu engine/attention/cuda/tile_plan.cu engine/depth/cuda/exit.cu
-    engine/depth/cuda/fill.cu engine/linear/cuda/linear_bf16.cu engine/linear/cuda/linear_f32.cu
+    engine/depth/cuda/fill.cu engine/linear/cuda/linear_few.cu engine/linear/cuda/linear_f32.cu
     engine/linear/cuda/linear_many.cu engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu engine/search/cuda/advance.cu
     engine/search/cuda/candidates.cu)
 set(SALIENT_CUDA_HOST

@@ -33,7 +33,6 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& option
   }
   absl::StatusOr<std::unique_ptr<Backend>> cuda = MakeCudaBackend({.compute = options.compute});
   if (cuda.ok()) return cuda;
-  // int8 is the CPU's: whoever asks for it without asking for a GPU gets it.
   if (options.device == "auto") return cpu();
   return absl::Status(cuda.status().code(),
                       absl::StrCat("device is cuda: ", cuda.status().message(), "; use auto or cpu"));

@@ -85,7 +85,7 @@ struct CpuOptions {
 std::unique_ptr<Backend> MakeCpuBackend(const CpuOptions& options);
 
 struct CudaOptions {
-  ComputeType compute = ComputeType::kAuto;  // kAuto: bf16; kF32 for comparing. kInt8 is not there.
+  ComputeType compute = ComputeType::kAuto;  // kAuto: bf16; kInt8 reads half the bytes; kF32 for comparing
   // For tests of operations: what the backend allocates the host may read and write, and an operation is done when it
   // returns.
   bool host_visible = false;

@@ -26,10 +26,10 @@ struct BackendCase {
   bool cuda = false;
 
   // Whether many queries of a document are computed in tiles.
-  bool tiles() const { return cuda ? compute == ComputeType::kBF16 : !reference; }
+  bool tiles() const { return cuda ? compute != ComputeType::kF32 : !reference; }
   // Whether tiles multiply bf16 by bf16.
   bool bf16_tiles() const {
-    return cuda ? compute == ComputeType::kBF16 : !reference && isa == CpuIsa::kAmx && compute != ComputeType::kF32;
+    return cuda ? compute != ComputeType::kF32 : !reference && isa == CpuIsa::kAmx && compute != ComputeType::kF32;
   }
 };
 

@@ -1,4 +1,4 @@
-// The CUDA backend in its two number formats, on the device that the program is linked with: a GPU, or the emulation.
+// The CUDA backend in its three number formats, on the device that the program is linked with: a GPU, or the emulation.
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,8 @@ namespace salient {
 
 std::vector<BackendCase> BackendCases() {
   return {{.name = "cuda_f32", .compute = ComputeType::kF32, .cuda = true},
-          {.name = "cuda_bf16", .compute = ComputeType::kBF16, .cuda = true}};
+          {.name = "cuda_bf16", .compute = ComputeType::kBF16, .cuda = true},
+          {.name = "cuda_int8", .compute = ComputeType::kInt8, .cuda = true}};
 }
 
 std::unique_ptr<Backend> MakeBackend(const BackendCase& backend) {

@@ -1,4 +1,4 @@
-// Linear layers of the CUDA backend against the reference, in both number formats.
+// Linear layers of the CUDA backend against the reference, in every number format.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,10 @@ namespace {
 class CudaLinearTest : public BackendTest {
  protected:
   // Relative to the sum of the products' magnitudes.
-  double Tolerance() const { return GetParam().compute == ComputeType::kF32 ? 1e-5 : 1e-2; }
+  double Tolerance() const {
+    const ComputeType compute = GetParam().compute;
+    return compute == ComputeType::kF32 ? 1e-5 : compute == ComputeType::kBF16 ? 1e-2 : 2e-2;
+  }
 
   // With the rows counted on the device, as in decoding, or known to the host, as in encoding.
   std::vector<float> Compute(const PackedLinear& packed, const std::vector<float>& input, int32_t rows,
@@ -83,6 +86,38 @@ TEST_P(CudaLinearTest, ScattersAccumulatesAndStopsAtTheCount) {
         }
         ASSERT_LE(LargestDifference(output.data(), expected.data(), output.size()), 0.0f)
             << scatter << accumulate << count;
+      }
+    }
+  }
+}
+
+// int8 is made of integers, and of the same few roundings on every device.
+TEST_P(CudaLinearTest, Int8IsTheCpusToTheBit) {
+  if (GetParam().compute != ComputeType::kInt8) return;
+  const std::unique_ptr<Backend> cpu = MakeCpuBackend({.threads = 1, .compute = ComputeType::kInt8});
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{33, 9, 17}, Shape{512, 64, 40}, Shape{1100, 24, 70}, Shape{64, 4200, 3}}) {
+    const std::vector<float> bias = Normal(shape.outputs);
+    std::vector<float> weight = Normal(static_cast<size_t>(shape.inputs) * shape.outputs);
+    std::vector<float> input = Normal(static_cast<size_t>(shape.rows) * shape.inputs);
+    // Outputs and rows that have no scale: all zero, next to nothing, not finite.
+    std::fill_n(weight.begin(), shape.inputs, 0.0f);
+    if (shape.outputs > 2) weight[shape.inputs * 2] = INFINITY;
+    if (shape.rows > 2) {
+      std::fill_n(input.begin(), shape.inputs, 1e-38f);
+      input[shape.inputs] = std::nanf("");
+    }
+    const LinearWeights weights = {weight.data(), bias.data(), shape.inputs, shape.outputs};
+    const auto packed = backend().Pack(weights), cpus = cpu->Pack(weights);
+    for (const Activation activation : {Activation::kNone, Activation::kRelu}) {
+      std::vector<float> got = Compute(*packed, input, shape.rows, activation), expected(got.size());
+      cpu->Linear({.weight = cpus.get(),
+                   .rows = Rows::First(shape.rows),
+                   .input = input.data(),
+                   .activation = activation,
+                   .output = expected.data()});
+      for (size_t i = 0; i < got.size(); ++i) {
+        ASSERT_TRUE(SameBits(&got[i], &expected[i], 1) || (std::isnan(got[i]) && std::isnan(expected[i])))
+            << got[i] << " and " << expected[i] << " at " << i << " of " << shape.inputs << " to " << shape.outputs;
       }
     }
   }

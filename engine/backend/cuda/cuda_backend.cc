@@ -22,6 +22,10 @@ namespace {
 // Rows whose split results there is room for; larger calls, of encoders, are cut.
 constexpr int32_t kPartialRows = 512;
 
+const char* ComputeName(ComputeType compute) {
+  return compute == ComputeType::kF32 ? "fp32" : compute == ComputeType::kInt8 ? "int8" : "bf16";
+}
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::unique_ptr<Device> device, ComputeType compute, bool host_visible)
@@ -35,7 +39,7 @@ class CudaBackend final : public Backend {
   }
 
   std::string Name() const override {
-    return absl::StrCat("cuda ", compute_ == ComputeType::kF32 ? "fp32" : "bf16", " (", device_->Name(), ")");
+    return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), ")");
   }
   DeviceMemory& memory() override { return memory_; }
   bool host_addressable() const override { return false; }
@@ -197,11 +201,7 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackendOn(std::unique_ptr<Device> device, const CudaOptions& options) {
-  ComputeType compute = options.compute;
-  if (compute == ComputeType::kAuto) compute = ComputeType::kBF16;
-  if (compute == ComputeType::kInt8) {
-    return absl::InvalidArgumentError("compute is int8, which the CUDA backend does not have; use bf16 or f32");
-  }
+  const ComputeType compute = options.compute == ComputeType::kAuto ? ComputeType::kBF16 : options.compute;
   return std::make_unique<CudaBackend>(std::move(device), compute, options.host_visible);
 }
 

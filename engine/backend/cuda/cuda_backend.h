@@ -9,7 +9,6 @@
 
 namespace salient::cuda {
 
-// INVALID_ARGUMENT for a compute type that there is no kernel for.
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackendOn(std::unique_ptr<Device> device, const CudaOptions& options);
 
 }  // namespace salient::cuda

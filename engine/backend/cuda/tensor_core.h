@@ -6,6 +6,8 @@
 //   b[0]: B[2t, 2t+1][g]   b[1]: B[2t+8, 2t+9][g]                                                        bf16 pairs
 //   d[0], d[1]: D[g][2t], D[g][2t+1]   d[2], d[3]: D[g+8][2t], D[g+8][2t+1]                              fp32
 //
+// mma.m16n8k32 of int8 is the same with words of four values in place of pairs: A [16][32], B [32][8], D in int32.
+//
 // The emulation has the same functions in cuda_emulation.h. sm_80 and later.
 
 #pragma once
@@ -20,6 +22,13 @@ __device__ inline void MultiplyAdd(float (&d)[4], const uint32_t (&a)[4], const 
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ inline void MultiplyAdd(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 

@@ -16,16 +16,21 @@ struct WeightsF32 {
 };
 void LinearF32(Device& device, const WeightsF32& weights, const LinearArgs& args);
 
-// bf16 for tensor cores, in the order in which lanes read it: for outputs 8 n .. and inputs 32 k .., lane l has the 16
-// bytes at [n][k][l]: second operands (tensor_core.h) of inputs 32 k .. + 15, then of + 16 .. + 31. Padded with zeros.
+// For tensor cores, in the order in which lanes read it. A word is two weights in bf16 or four in int8; for outputs 8 n ..
+// and input words 16 k .., lane l has the 16 bytes at [n][k][l]: second operands (tensor_core.h) of words 16 k .. + 7,
+// then of + 8 .. + 15. Padded with zeros.
 inline constexpr int kFragmentOutputs = 8;
-inline constexpr int kFragmentInputs = 32;
-struct WeightsBF16 {
+inline constexpr int kFragmentWords = 16;
+struct WeightsInFragments {
   const uint4* fragments = nullptr;
-  const float* bias = nullptr;  // [outputs, padded]
+  const float* bias = nullptr;
+  const float* scale = nullptr;  // [outputs]: int8 weight v of output n stands for v * scale[n]; null for bf16
   int32_t inputs = 0, outputs = 0;
 };
-void LinearBF16(Device& device, const WeightsBF16& weights, const LinearArgs& args);
+void LinearFewBF16(Device& device, const WeightsInFragments& weights, const LinearArgs& args);
+// The CPU's int8 (engine/linear/prepare.h) to the bit, but for gelu and swish: rows quantised by their largest value,
+// sums of integers.
+void LinearFewInt8(Device& device, const WeightsInFragments& weights, const LinearArgs& args);
 
 // bf16 by a library. Inputs and outputs are multiples of kGemmMultiple; every row of args.rows has a result, and its
 // place in the output is its own. `rounded`: room for the rows in bf16.

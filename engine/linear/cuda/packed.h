@@ -19,7 +19,7 @@ namespace salient::cuda {
 // Immutable once made.
 class CudaLinear final : public PackedLinear {
  public:
-  // `type` is kF32 or kBF16.
+  // `type` is not kAuto.
   CudaLinear(const LinearWeights& weights, ComputeType type, DeviceMemory& memory, GemmChoices& choices);
 
   // Bytes on the device that Run works in.
@@ -29,13 +29,15 @@ class CudaLinear final : public PackedLinear {
  private:
   void PackF32(const LinearWeights& weights, DeviceMemory& memory);
   void PackBF16(const LinearWeights& weights, DeviceMemory& memory);
+  void PackInt8(const LinearWeights& weights, DeviceMemory& memory);
   void PackInRows(const LinearWeights& weights, DeviceMemory& memory, GemmChoices& choices);
   GemmAlgorithm* GemmFor(const LinearArgs& args) const;
 
   const ComputeType type_;
   DeviceArray<float> bias_;
-  DeviceArray<float> f32_;
-  DeviceArray<uint4> bf16_;
+  DeviceArray<float> f32_;        // kF32
+  DeviceArray<uint4> fragments_;  // kBF16 and kInt8
+  DeviceArray<float> scale_;      // kInt8, an output
   DeviceArray<uint16_t> in_rows_;  // empty where the library does not take the layer
   std::shared_ptr<GemmAlgorithm> plain_, relu_;
 };

@@ -50,6 +50,8 @@ inline int max(int a, int b) { return std::max(a, b); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 inline int __float2int_rn(float value) { return static_cast<int>(std::nearbyint(value)); }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
 inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __clz(int bits) { return std::countl_zero(static_cast<unsigned>(bits)); }
 inline int __popcll(unsigned long long bits) { return std::popcount(bits); }
@@ -169,6 +171,21 @@ inline void MultiplyAdd(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&
       sum += BF16Half(of_a[row_half + 2 * (k / 8)], k % 2) * BF16Half(of_b[4 + k / 8], k % 2);
     }
     d[i] += sum;
+  }
+}
+
+inline void MultiplyAdd(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  const uint32_t own[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+  const emulation::Exchanged& lanes = emulation::WarpExchange("mma", 0xffffffffu, own, sizeof(own));
+  const int g = emulation::Lane() / 4, t = emulation::Lane() % 4;
+  for (int i = 0; i < 4; ++i) {
+    const int row_half = i / 2, column = 2 * t + i % 2;
+    for (int word = 0; word < 8; ++word) {  // of four values of A's row and of B's column
+      uint32_t of_a[6], of_b[6];
+      std::memcpy(of_a, lanes.bytes[4 * g + word % 4], sizeof(of_a));
+      std::memcpy(of_b, lanes.bytes[4 * column + word % 4], sizeof(of_b));
+      d[i] = __dp4a(static_cast<int>(of_a[row_half + 2 * (word / 4)]), static_cast<int>(of_b[4 + word / 4]), d[i]);
+    }
   }
 }
 
