@@ -129,13 +129,20 @@ class Attention(nn.Module):
 
     @staticmethod
     def sparse(scores: Tensor, attention: Tensor, shared: dict, run: SelectionRun) -> Tensor:
-        """Attention over the chosen set alone (eq. 2), with the straight-through term (eq. 3) if the run wants it."""
+        """Attention over the chosen set alone (eq. 2), with the straight-through term (eq. 3) if the run wants it.
+
+        With p the attention over the set and A the dense one, attention weighted by a mask m has the derivative
+        dp_j / dm_i = A_i ([i = j] - p_j) / (sum over the set of A). The sum is left out: a key left behind would else
+        have a gradient without a bound where the set holds little. So a query's gradient points where eq. 3 says, with
+        the weight of the attention that its set holds.
+        """
         chosen = shared["mask"].unsqueeze(1)
+        p = F.softmax(scores.masked_fill(~chosen, NEGATIVE).float(), -1)
         if not run.straight_through:
-            return F.softmax(scores.masked_fill(~chosen, NEGATIVE).float(), -1)
+            return p
         soft = shared["soft"].unsqueeze(1)
-        weights = attention * (chosen.to(soft.dtype) + soft - soft.detach())
-        return weights / weights.sum(-1, keepdim=True).clamp_min(1e-9)
+        change = attention.detach() * (soft - soft.detach())  # zero, but for its gradient
+        return p + change - p.detach() * change.sum(-1, keepdim=True)
 
     @staticmethod
     def merge(x: Tensor) -> Tensor:

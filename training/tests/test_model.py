@@ -96,19 +96,28 @@ def test_gradients_reach_selection_through_equation_3_or_5(straight_through, alp
 
 
 def test_equation_3_is_the_derivative_by_a_variable_mask():
-    """The gradient by As under mask + As - stop(As) is that of attention weighted by a mask that could vary."""
+    """The gradient by As is that of attention weighted by a mask that could vary, times what the mask holds."""
     torch.manual_seed(1)
-    scores, values = torch.randn(1, 2, 3, 6), torch.randn(6)
+    scores, values = torch.randn(1, 1, 3, 6, requires_grad=True), torch.randn(6)
     mask, soft = torch.rand(1, 3, 6) > 0.4, torch.randn(1, 3, 6).softmax(-1).requires_grad_()
     attention = scores.softmax(-1)
     weights = Attention.sparse(scores, attention, {"mask": mask, "soft": soft}, SelectionRun())
-    (weights @ values).sum().backward()
+    by_scores, by_soft = torch.autograd.grad((weights @ values).sum(), [scores, soft])
     variable = mask.float().requires_grad_()
-    plain = attention * variable.unsqueeze(1)
-    plain = plain / plain.sum(-1, keepdim=True)
-    (plain @ values).sum().backward()
-    assert torch.allclose(weights, plain, atol=1e-6)
-    assert torch.allclose(soft.grad, variable.grad, atol=1e-4)
+    weighted = attention * variable.unsqueeze(1)
+    held = weighted.sum(-1, keepdim=True)
+    expected = torch.autograd.grad((weighted / held @ values).sum(), [scores, variable])
+    assert torch.allclose(weights, weighted / held, atol=1e-6)
+    assert torch.allclose(by_scores, expected[0], atol=1e-6)
+    assert torch.allclose(by_soft, expected[1] * held.squeeze(1), atol=1e-6)
+
+
+def test_equation_3_has_a_bound_where_the_set_holds_nothing():
+    scores = torch.tensor([[[[60.0, 0.0, 0.5]]]])
+    mask, soft = torch.tensor([[[False, True, True]]]), torch.full((1, 1, 3), 1 / 3, requires_grad=True)
+    weights = Attention.sparse(scores, scores.softmax(-1), {"mask": mask, "soft": soft}, SelectionRun())
+    (weights @ torch.tensor([1.0, -1.0, 0.0])).sum().backward()
+    assert soft.grad.abs().max() <= 2  # A_j |v_j - output|
 
 
 def test_attention_over_a_set_sums_to_one_however_little_it_held():
