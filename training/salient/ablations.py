@@ -1,15 +1,18 @@
-"""The papers' ablations, by short runs of equal length; prints a table and writes a checkpoint and a line a run.
+"""The papers' ablations, by short runs of equal length; prints a table and writes a page of all suites in --out.
 
     python -m salient.ablations selection --data work/data --start work/base.pt --out work/ablations
     python -m salient.ablations ffn       --data work/data --config work/config.json --out work/ablations
+    python -m salient.ablations plain     --data work/data --config work/config.json --out work/ablations --minutes 10
 
 **selection** adapts one trained dense model again and again: selection layers from scratch, a supervision phase and a
 selection phase of a few dozen steps each, all with the same budget of keys. What changes is the width of the selection
 layers (ds), how many layers share one (r), the supervision, the straight-through term, or a fixed window in place of
 the best keys (table 4 and figures 4 to 6 of arXiv 2309.14174).
 
-**ffn** trains every configuration of arXiv 2309.01826 from scratch for as many steps. Steps rather than minutes, so that other
-work on the machine changes nothing; a run that is there already is not run again.
+**ffn** trains every configuration of arXiv 2309.01826 from scratch. **plain** sets the model against a Transformer as Vaswani
+et al. have it: sinusoidal positions, one output, nothing else. Steps rather than minutes, so that other work on the machine
+changes nothing, or --minutes where the time is what must be equal; a run that is there already is not run again. Each
+run of these two leaves an exported model too, which `training/evaluate --ffn` decodes with.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ from typing import Callable
 
 import torch
 
-from .config import FeedForward, ModelConfig
+from .config import FeedForward, ModelConfig, Positions
 from .data import Corpus, batches
-from .export import load_checkpoint
+from .export import export, load_checkpoint
 from .loss import smoothed_cross_entropy
 from .model import Transformer
 from .selection import MODULES, SelectionRun
@@ -76,6 +79,13 @@ def ffn_configurations(base: ModelConfig) -> dict[str, ModelConfig]:
     return found
 
 
+def plain_configurations(base: ModelConfig) -> dict[str, ModelConfig]:
+    plain = ModelConfig.from_json(base.to_json())
+    plain.positions = Positions("sinusoidal", "none", "none")
+    plain.selection = plain.exits = None
+    return {"plain Transformer": plain, "Salient": base}
+
+
 @dataclass
 class Measured:
     name: str
@@ -91,7 +101,8 @@ def slug(name: str) -> str:
 
 
 def train(o: argparse.Namespace, phase: str, out: Path, *flags: str) -> None:
-    run_phase(phase, o.data, out, "--steps", str(o.steps), "--batch-tokens", str(o.batch_tokens),
+    length = ["--minutes", str(o.minutes)] if o.minutes else ["--steps", str(o.steps)]
+    run_phase(phase, o.data, out, *length, "--batch-tokens", str(o.batch_tokens),
               "--threads", str(o.threads), "--device", o.device, *flags)
 
 
@@ -127,8 +138,7 @@ def attention_cost(config: ModelConfig, keys: dict[str, float], selects: bool) -
     return cost / sum(weights.values())
 
 
-def measure(name: str, checkpoint: Path, dev: Corpus, window: int | None, tokens: int) -> Measured:
-    model = load_checkpoint(checkpoint)
+def measure(name: str, model: Transformer, dev: Corpus, window: int | None, tokens: int) -> Measured:
     config = model.config
     dense, _ = nll(model, dev, SelectionRun, tokens)
     found = Measured(name, sum(p.numel() for p in model.parameters()), dense, dense, {}, 1.0)
@@ -155,40 +165,74 @@ def selection_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Me
             flags = [f for f in flags if f == "--no-straight-through"]
         train(o, "selection", place / "selection.pt", "--start", str(start), "--lr", "0.0003", "--matrix-lr", "0.004",
               "--warmup", "5", "--alpha", "1", "--k-step", "0", "--k-most", BUDGET, *flags)
-        found.append(measure(name, place / "selection.pt", dev, 20 if "--attention-window" in flags else None, o.tokens))
+        found.append(measure(name, load_checkpoint(place / "selection.pt"), dev, 20 if "--attention-window" in flags else None, o.tokens))
     return found
 
 
-def ffn_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Measured]:
-    found = []
-    for name, config in ffn_configurations(ModelConfig.from_json(o.config.read_text())).items():
-        print(f"ffn: {name}", file=sys.stderr)
+def scratch_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Measured]:
+    make, found = ffn_configurations if o.suite == "ffn" else plain_configurations, []
+    for name, config in make(ModelConfig.from_json(o.config.read_text())).items():
+        print(f"{o.suite}: {name}", file=sys.stderr)
         place = folder / slug(name)
         place.mkdir(parents=True, exist_ok=True)
         (place / "config.json").write_text(config.to_json())
         train(o, "base", place / "base.pt", "--config", str(place / "config.json"), "--warmup", "30")
-        found.append(measure(name, place / "base.pt", dev, None, o.tokens))
+        model = load_checkpoint(place / "base.pt")
+        export(model, o.data / "tokenizer.model", place)
+        found.append(measure(name, model, dev, None, o.tokens))
     return found
 
 
 def table(found: list[Measured]) -> str:
+    """A row a run; what only selection has is left out where no run has it."""
     rows = [["run", "parameters", "dense NLL", "selected NLL", "keys: encoder", "decoder", "cross", "attention cost"]]
     for m in found:
         keys = [f"{100 * m.keys[x]:.1f} %" if m.keys else "" for x in MODULES]
         sparse = [f"{m.nll:.3f}", *keys, f"{100 * m.attention_cost:.1f} %"] if m.keys else [""] * 5
         rows.append([m.name, f"{m.parameters / 1e6:.2f} M", f"{m.dense_nll:.3f}", *sparse])
+    if not any(m.keys for m in found):
+        rows = [row[:3] for row in rows]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---|" + "---:|" * (len(rows[0]) - 1), *lines[1:]])
 
 
+TITLES = {"plain": "Against a plain Transformer", "ffn": "Feed-forward configurations", "selection": "Selection"}
+
+
+def conditions(o: argparse.Namespace) -> str:
+    """What every run of a suite had, in words."""
+    length = f"{o.minutes:g} minutes" if o.minutes else f"{o.steps} steps"
+    where = f"{o.threads} thread{'s' if o.threads > 1 else ''} of a processor" if o.device == "cpu" else o.device
+    if o.suite == "selection":
+        return (f"From one trained dense model: {length} of supervision, then {length} of selection, batches of "
+                f"{o.batch_tokens:,} tokens, {where}; the budget of keys is {BUDGET}.")
+    config = ModelConfig.from_json(o.config.read_text())
+    return (f"From scratch: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder and "
+            f"{config.decoder.layers} decoder layers, width {config.d_model}, feed-forward {config.encoder.ffn.width}.")
+
+
+def page(folder: Path) -> str:
+    """All suites that were run into the folder."""
+    parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit on "
+             f"development windows of {WINDOW} tokens, dense and under the model's own selection. The runs are short: "
+             "they say which way a change goes, not where it would end."]
+    for suite, title in TITLES.items():
+        stored = folder / f"{suite}.json"
+        if stored.exists():
+            run = json.loads(stored.read_text())
+            parts += [f"## {title}", run["conditions"], table([Measured(**row) for row in run["runs"]])]
+    return "\n\n".join(parts) + "\n"
+
+
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("suite", choices=["selection", "ffn"])
+    p.add_argument("suite", choices=list(TITLES))
     p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
     p.add_argument("--start", type=Path, help="selection: the checkpoint of a dense model")
-    p.add_argument("--config", type=Path, help="ffn: the configuration whose feed-forward blocks are varied")
+    p.add_argument("--config", type=Path, help="ffn, plain: the configuration that is varied")
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--steps", type=int, default=40, help="of every phase of every run")
+    p.add_argument("--minutes", type=float, help="of every phase of every run, instead of --steps")
     p.add_argument("--batch-tokens", type=int, default=3072)
     p.add_argument("--tokens", type=int, default=15_000, help="development tokens to measure on")
     p.add_argument("--threads", type=int, default=2)
@@ -198,12 +242,14 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     o = parser().parse_args()
-    if (o.suite == "selection") != (o.start is not None) or (o.suite == "ffn") != (o.config is not None):
-        sys.exit("selection needs --start and ffn needs --config")
+    if (o.suite == "selection") != (o.start is not None) or (o.suite == "selection") != (o.config is None):
+        sys.exit("selection needs --start, ffn and plain need --config")
     torch.set_num_threads(o.threads)
     dev = Corpus.load(o.data / "dev.npz")
-    found = (selection_suite if o.suite == "selection" else ffn_suite)(o, o.out / o.suite, dev)
-    (o.out / f"{o.suite}.json").write_text(json.dumps([asdict(m) for m in found], indent=2) + "\n")
+    found = (selection_suite if o.suite == "selection" else scratch_suite)(o, o.out / o.suite, dev)
+    stored = {"conditions": conditions(o), "runs": [asdict(m) for m in found]}
+    (o.out / f"{o.suite}.json").write_text(json.dumps(stored, indent=2) + "\n")
+    (o.out / "ablations.md").write_text(page(o.out))
     print(table(found))
 
 

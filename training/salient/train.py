@@ -4,6 +4,7 @@
     supervision  selection layers alone imitate the frozen model's attention (eq. 5), which stays dense; k adapts
     selection    all of it: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
     exits        the norms and classifiers of early exits alone, towards the frozen last exit (for a model trained dense)
+    depth        all of it once more, halting heads with it (eq. 6 of 1910.10073), early exits learning from the last
     halting      the halting heads on the frozen model, against their oracles
 
 A phase lasts `--minutes` of wall-clock time or a number of `--steps`; its learning rate follows its progress, and it
@@ -35,7 +36,7 @@ from .selection import MODULES, SelectionRun, adapt_fraction
 from .tensor_file import read_folder
 
 TRAINED = {"base": {"base", "exit"}, "supervision": {"selection"}, "selection": {"base", "exit", "selection"},
-           "exits": {"exit"}, "halting": {"halting"}}
+           "exits": {"exit"}, "depth": {"base", "exit", "selection", "halting"}, "halting": {"halting"}}
 MEASURE_EVERY = 4  # steps between two measurements of k in the supervision phase, which needs no masks otherwise
 
 
@@ -76,7 +77,7 @@ class Trainer:
             return SelectionRun()
         chosen = self.config.selection
         # Halting heads see the states that they will meet: under selection and dense, batch by batch.
-        mode = "dense" if self.options.phase == "halting" and self.step % 2 else "select"
+        mode = "dense" if self.options.phase in ("depth", "halting") and self.step % 2 else "select"
         if self.options.phase == "supervision":
             mode = "supervise"
         return SelectionRun(mode=mode, measure=mode == "select" or self.step % MEASURE_EVERY == 0,
@@ -84,24 +85,28 @@ class Trainer:
                             straight_through=not self.options.no_straight_through,
                             supervision=self.options.supervision, window=self.options.attention_window)
 
-    def translation_loss(self, source, target) -> tuple[torch.Tensor, SelectionRun]:
-        """Aligned training: the mean over exits of their losses, estimated by the last exit and one other."""
+    def translation_loss(self, states, target) -> torch.Tensor:
+        """Aligned training: the mean over exits of their losses, estimated by the last exit and one other.
+
+        A model without exits learns at its last layer alone.
+        """
         model, n = self.model, self.config.decoder.layers
-        run = self.selection_run()
-        states = model.decode(target[:, :-1], source, model.encode(source, run), run)
-        gold = target[:, 1:].flatten()
-        exits = [(n - 1, 1 / n)] + ([(self.rng.randrange(n - 1), (n - 1) / n)] if n > 1 else [])
+        aligned = n > 1 and self.config.exits is not None
+        gold, last = target[:, 1:].flatten(), None
+        exits = [(n - 1, 1 / n), (self.rng.randrange(n - 1), (n - 1) / n)] if aligned else [(n - 1, 1.0)]
         loss = 0.0
         for exit_layer, weight in exits:
             rows = model.exit_norms[exit_layer](states[exit_layer]).flatten(0, 1)
             if self.options.bf16:
                 rows = rows.to(torch.bfloat16)
             total = smoothed_cross_entropy(rows, model.classifier(exit_layer), model.output_bias, gold,
-                                           self.options.label_smoothing, self.config.tokens.pad)
+                                           self.options.label_smoothing, self.config.tokens.pad, last,
+                                           self.options.distil)
             loss = loss + weight * total / gold.ne(self.config.tokens.pad).sum()
             if exit_layer == n - 1:
+                last = rows.detach()
                 self.last_exit_loss = float(total.detach()) / int(gold.ne(self.config.tokens.pad).sum())
-        return loss, run
+        return loss
 
     def exits_loss(self, source, target) -> torch.Tensor:
         """Early exits learn the distribution of the frozen last one: mean over exits of KL(last exit, exit n)."""
@@ -129,61 +134,79 @@ class Trainer:
                 k = adapt_fraction(k, captured, o.captured, o.k_step, growing=k < 0.5)
                 self.config.selection.key_fraction[module][i] = min(k, self.most(module))
 
-    def halting_loss(self, source, target) -> torch.Tensor:
+    @torch.no_grad()
+    def exit_scores(self, normed, gold) -> torch.Tensor:
+        """What the oracle compares: [B, T, N] of the exits' normed states [B, T, d]."""
+        model, found, best = self.model, [], []
+        for n, h in enumerate(normed):
+            logits = F.linear(h, model.classifier(n), model.output_bias).float()
+            if self.options.oracle == "likelihood":
+                found.append(logits.log_softmax(-1).gather(-1, gold.unsqueeze(-1)).squeeze(-1))
+            else:
+                best.append(logits.argmax(-1))
+        if best:
+            reference = gold if self.options.oracle == "correctness" else best[-1]
+            found = [token.eq(reference).float() for token in best]
+        return torch.stack(found, -1)
+
+    def halting_loss(self, states, memory, source, target) -> torch.Tensor:
+        """Cross entropy of the heads with the exits that the oracle chooses."""
         model, heads, o = self.model, self.model.halting, self.options
-        with torch.no_grad():
-            run = self.selection_run()
-            memory = model.encode(source, run)
-            states = model.decode(target[:, :-1], source, memory, run)
-            gold, real = target[:, 1:], target[:, 1:].ne(self.config.tokens.pad)
-            normed = [norm(h) for norm, h in zip(model.exit_norms, states)]
-            likelihood, correct = [], []
-            for n, h in enumerate(normed):
-                logits = F.linear(h, model.classifier(n), model.output_bias).float()
-                likelihood.append(logits.log_softmax(-1).gather(-1, gold.unsqueeze(-1)).squeeze(-1))
-                correct.append(logits.argmax(-1).eq(gold).float())
-            score = torch.stack(likelihood if o.oracle == "likelihood" else correct, -1)
-            a_token = oracle(score, real, o.penalty, sigma=o.sigma)
-            a_sequence = oracle(score, real, o.penalty, a_sequence=True)
-            source_real = source.ne(self.config.tokens.pad).unsqueeze(-1)
-            mean = (memory * source_real).sum(1) / source_real.sum(1)
+        gold, real = target[:, 1:], target[:, 1:].ne(self.config.tokens.pad)
+        normed = [norm(h) for norm, h in zip(model.exit_norms, states)]
+        score = self.exit_scores(normed, gold)
+        a_token = oracle(score, real, o.penalty, sigma=o.sigma)
+        a_sequence = oracle(score, real, o.penalty, a_sequence=True)
         loss = torch.zeros((), device=self.device)
         if heads.sequence is not None:
+            source_real = source.ne(self.config.tokens.pad).unsqueeze(-1)
+            mean = (memory * source_real).sum(1) / source_real.sum(1)
             loss = loss + F.cross_entropy(heads.sequence(mean).float(), a_sequence)
         if heads.multinomial is not None:
             loss = loss + F.cross_entropy(heads.multinomial(normed[0]).float()[real], a_token[real])
         if heads.geometric is not None:
             logits = torch.stack([heads.geometric_logit(n, h) for n, h in enumerate(normed)], -1)
-            loss = loss + geometric_loss(logits.float(), a_token, real)
+            loss = loss + geometric_loss(logits.float(), a_token, real, o.patience)
         self.mean_oracle_exit = 1 + float(a_token[real].float().mean())
         return loss
+
+    def forward(self, source, target):
+        """(states after every decoder layer, the encoder's output, how selection went)."""
+        run = self.selection_run()
+        with torch.set_grad_enabled(self.options.phase != "halting"):
+            memory = self.model.encode(source, run)
+            return self.model.decode(target[:, :-1], source, memory, run), memory, run
+
+    def loss(self, source, target) -> tuple[torch.Tensor, SelectionRun, dict]:
+        """What the phase minimises, how selection went, and what the log says."""
+        o, notes = self.options, {}
+        if o.phase == "exits":
+            loss = self.exits_loss(source, target)
+            return loss, SelectionRun(), {"loss": float(loss.detach())}
+        states, memory, run = self.forward(source, target)
+        loss = torch.zeros((), device=self.device)
+        if o.phase in ("base", "selection", "depth"):
+            loss = self.translation_loss(states, target)
+            notes["loss"] = self.last_exit_loss
+        if o.phase in ("depth", "halting"):
+            halting = self.halting_loss(states, memory, source, target)
+            loss = loss + o.halting_weight * halting  # (6) of 1910.10073
+            notes.update(halting=float(halting.detach()), oracle_exit=self.mean_oracle_exit)
+        if run.mode != "dense" and o.phase != "halting":
+            notes["kl"] = float(run.loss.detach())
+            notes["k"] = {m: [round(x, 3) for x in v] for m, v in self.config.selection.key_fraction.items()}
+            notes["captured"] = {m: [round(x, 3) for x in v] for m, v in run.captured.items()}
+            loss = loss + o.alpha * run.loss  # (6)
+        return loss, run, notes
 
     def precision(self):
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.options.bf16)
 
     def train_step(self, source, target) -> dict:
-        o, notes = self.options, {}
+        o = self.options
         source, target = source.to(self.device, non_blocking=True), target.to(self.device, non_blocking=True)
         with self.precision():
-            if o.phase == "halting":
-                loss = self.halting_loss(source, target)
-                notes = {"loss": float(loss.detach()), "oracle_exit": self.mean_oracle_exit}
-            elif o.phase == "exits":
-                loss = self.exits_loss(source, target)
-                notes = {"loss": float(loss.detach())}
-            else:
-                if o.phase == "supervision":
-                    run = self.selection_run()
-                    self.model.decode(target[:, :-1], source, self.model.encode(source, run), run)
-                    loss = 0.0
-                else:
-                    loss, run = self.translation_loss(source, target)
-                    notes = {"loss": self.last_exit_loss}
-                if run.mode != "dense":
-                    notes["kl"] = float(run.loss.detach())
-                    notes["k"] = {m: [round(x, 3) for x in v] for m, v in self.config.selection.key_fraction.items()}
-                    notes["captured"] = {m: [round(x, 3) for x in v] for m, v in run.captured.items()}
-                    loss = loss + o.alpha * run.loss  # (6)
+            loss, run, notes = self.loss(source, target)
         loss.backward()
         torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.grad is not None], 2.0)
         for optimiser in self.optimisers:
@@ -269,7 +292,7 @@ class Trainer:
                                   "tokens_per_second": round(rate), **notes}), flush=True)
                 spent["log"], tokens = now, 0
             if now - spent["save"] > o.save_seconds or done:
-                if done and self.averaged and dev is not None and o.phase in ("base", "selection"):
+                if done and self.averaged and dev is not None and o.phase in ("base", "selection", "depth"):
                     print(json.dumps(self.keep_the_better(dev)), flush=True)
                 elif dev is not None:
                     print(json.dumps({"step": self.step, "dev_nll_by_exit": self.dev_loss(dev, 20_000)}), flush=True)
@@ -317,7 +340,11 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--no-straight-through", action="store_true")
     p.add_argument("--attention-window", type=int, help="ablation: a fixed window of that many keys instead of top-k")
     p.add_argument("--untied-exits", action="store_true", help="phase exits: a classifier of its own for every exit")
-    p.add_argument("--oracle", choices=["likelihood", "correctness"], default="correctness")
+    p.add_argument("--distil", type=float, default=0.0, help="share of an early exit's loss that the last exit teaches")
+    p.add_argument("--halting-weight", type=float, default=1.0, help="phase depth: alpha of eq. 6, of 1910.10073")
+    p.add_argument("--oracle", choices=["likelihood", "correctness", "agreement"], default="correctness",
+                   help="agreement: correctness with the last exit's own prediction as the reference")
+    p.add_argument("--patience", type=float, default=1.0, help="how many times going on counts in the geometric loss")
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
     p.add_argument("--no-bf16", dest="bf16", action="store_false")
@@ -342,7 +369,7 @@ def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
     if options.phase == "exits":
         config.exits = config.exits or Exits()
         config.exits.classifier = "untied" if options.untied_exits else config.exits.classifier
-    if options.phase == "halting":
+    if options.phase in ("depth", "halting"):
         config.exits = config.exits or Exits()
         config.exits.heads = config.exits.heads or list(HEADS)
     if options.phase not in ("supervision", "selection"):

@@ -8,6 +8,7 @@ import torch
 from salient import ablations
 from salient.config import ModelConfig, Selection, Stack, FeedForward
 from salient.data import Corpus
+from salient.export import load_model
 from salient.model import Transformer
 from salient.train import main as train_main
 
@@ -73,3 +74,40 @@ def test_a_suite_trains_measures_and_goes_on_where_it_stopped(tmp_path, monkeypa
     assert ablations.selection_suite(o, tmp_path, Corpus.load(data / "dev.npz")) == found
     again = torch.load(tmp_path / "ds-16" / "selection.pt", map_location="cpu")["model"]
     assert all(torch.equal(trained[name], again[name]) for name in trained)
+
+
+def test_plain_is_a_transformer_without_any_of_the_methods():
+    found = ablations.plain_configurations(base_config())
+    names = {n for n, _ in Transformer(found["plain Transformer"]).named_parameters()}
+    assert not any(".selection." in n or n.startswith("halting.") for n in names)
+    assert any(".selection." in n for n, _ in Transformer(found["Salient"]).named_parameters())
+    positions = found["plain Transformer"].positions
+    assert (positions.embedding, positions.self_attention, positions.cross_attention) == ("sinusoidal", "none", "none")
+
+
+def test_suites_from_scratch_share_a_page_and_leave_models(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    data.mkdir()
+    copy_corpus().save(data / "train.npz")
+    copy_corpus(20).save(data / "dev.npz")
+    (data / "tokenizer.model").write_bytes(b"any")
+    config = ModelConfig.from_json(new_model().config.to_json())
+    (tmp_path / "config.json").write_text(config.to_json())
+
+    def run(command, check, stdout, cwd):
+        monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
+        train_main()
+
+    monkeypatch.setattr(subprocess, "run", run)
+    only = ablations.ffn_configurations(config)["NoDec"]
+    monkeypatch.setattr(ablations, "ffn_configurations", lambda base: {"NoDec": only})
+    for suite, length in (("ffn", ["--steps", "2"]), ("plain", ["--minutes", "0.001"])):
+        monkeypatch.setattr("sys.argv", ["ablations", suite, "--data", str(data), "--config", str(tmp_path / "config.json"),
+                                         "--out", str(tmp_path / "out"), "--batch-tokens", "128", "--tokens", "200",
+                                         "--threads", "1", *length])
+        ablations.main()
+    model, exported = load_model(tmp_path / "out" / "plain" / "plain-transformer")
+    assert exported.exits is None and model.halting is None
+    assert load_model(tmp_path / "out" / "ffn" / "nodec")[1].decoder.ffn.kind == "none"
+    page = (tmp_path / "out" / "ablations.md").read_text()
+    assert "| NoDec |" in page and "| plain Transformer |" in page and "2 steps each" in page
