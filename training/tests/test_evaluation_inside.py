@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from salient.evaluation import segments, similarity, teacher_forcing, tokens
+from salient.evaluation import segments, similarity, teacher_forcing, thresholds, tokens
 from salient.evaluation.teacher_forcing import Forced
 from salient.evaluation.tokens import Window
 from salient.export import load_model
@@ -25,6 +25,7 @@ def test_windows_hold_what_fits():
 
 HAND = Forced(likelihood=torch.tensor([[-2.0, -1.5, -0.5], [-1.0, -0.9, -0.95]]),
               correct=torch.tensor([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]),
+              same=torch.tensor([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]),
               confidence=torch.tensor([[0.2, 0.6, 0.7], [0.9, 0.9, 0.9]]),
               halting=torch.tensor([[0.1, 0.6, 0.2], [0.6, 0.1, 0.1]]), multinomial=torch.tensor([2, 0]), sequence=1)
 
@@ -34,6 +35,7 @@ def test_oracles_by_hand():
     assert teacher_forcing.oracle_exits(HAND, "likelihood", 0.2).tolist() == [2, 0]
     assert teacher_forcing.oracle_exits(HAND, "correctness", 0.1).tolist() == [2, 0]
     assert teacher_forcing.oracle_exits(HAND, "correctness", 0.6).tolist() == [0, 0]
+    assert teacher_forcing.oracle_exits(HAND, "agreement", 0.1).tolist() == [1, 2]
 
 
 def test_a_rule_is_measured_by_what_its_exits_say():
@@ -49,17 +51,39 @@ def test_thresholds_leave_what_was_measured_alone():
     assert torch.equal(HAND.confidence, before)
 
 
+def test_a_threshold_a_layer_is_better_than_one_for_all():
+    # layer 1 is right only when it is very sure, layer 2 when it is a little so
+    signal = torch.tensor([[0.7, 0.4, 0.0], [0.9, 0.9, 0.0], [0.6, 0.3, 0.0], [0.8, 0.1, 0.0]])
+    same = torch.tensor([[0.0, 1.0, 1.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    found = thresholds.tuned(signal, same, 0.05)
+    assert 0.8 <= found[0] < 0.9 and 0.1 <= found[1] < 0.3
+    assert thresholds.cost(signal, same, found, 0.05) == pytest.approx(0.05 * (2 + 1 + 2 + 3) / 4)
+    assert thresholds.cost(signal, same, [0.85, 0.85], 0.05) == pytest.approx(0.05 * (3 + 1 + 3 + 3) / 4)
+
+
+def test_eager_weights_leave_earlier(tiny_models, window):
+    model, _ = load_model(tiny_models / "base")
+    forced = [teacher_forcing.force(model, as_window(window))]
+    found = thresholds.by_layer(forced, "confidence", (0.01, 10.0))
+    exits = [teacher_forcing.measure(forced, [teacher_forcing.first_above(forced[0].confidence, torch.tensor([*ts, 0.0]))])
+             for ts in found]
+    assert exits[0].mean_exit == 1 and all(a.mean_exit < b.mean_exit for a, b in zip(exits, exits[1:]))
+
+
 def test_every_rule_has_its_curve(tiny_models, window):
     model, config = load_model(tiny_models / "base")
     forced = [teacher_forcing.force(model, as_window(window))]
     found = teacher_forcing.curves(forced)
-    assert set(found) == {"fixed", "oracle, likelihood", "oracle, correctness", "confidence", "geometric",
-                          "multinomial", "sequence"}
+    assert set(found) == {"fixed", "oracle, likelihood", "oracle, correctness", "oracle, agreement", "confidence",
+                          "geometric", "multinomial", "sequence"}
     assert [p.mean_exit for p in found["fixed"]] == [1, 2, 3]
     assert found["oracle, likelihood"][0].nll <= min(p.nll for p in found["fixed"]) + 1e-6
     assert found["oracle, correctness"][0].accuracy >= max(p.accuracy for p in found["fixed"])
     exits = [p.mean_exit for p in found["oracle, likelihood"]]
     assert exits == sorted(exits, reverse=True)
+    # the earliest exit that agrees says what the last one says
+    assert found["oracle, agreement"][0].accuracy == found["fixed"][-1].accuracy
+    assert torch.equal(forced[0].same[:, -1], torch.ones(len(TARGET) - 1))
 
 
 def test_models_without_exits_have_fewer_curves(tiny_models, window):

@@ -92,6 +92,17 @@ class Run:
 
         return [teacher_forcing.force(self.pytorch, w) for w in self.windows(self.sizes.inside_segments)]
 
+    @functools.cached_property
+    def forced_for_tuning(self):
+        """Windows of the development documents that settings are tuned on."""
+        from . import teacher_forcing
+        from .tokens import Tokenizer, windows
+
+        documents = [self.dev.documents[i] for i in sets.halves(self.dev.documents)[0]]
+        part = sets.sample(DocumentSet("dev, tuning", documents), self.sizes.inside_segments)
+        found = windows(part.documents, Tokenizer(self.model), self.config.window)
+        return [teacher_forcing.force(self.pytorch, w) for w in found]
+
     def figure(self, name: str) -> Path:
         return self.out / "figures" / f"{name}.svg"
 

@@ -111,11 +111,25 @@ def tuned_rows(sweeps: dict[str, list[Measured]], full: Measured, layers: int) -
     return rows
 
 
+def layer_settings(run: Run) -> dict[str, list[Setting]]:
+    """Settings with a threshold for every layer, for the policies that have thresholds."""
+    from . import thresholds
+
+    weights, found = (0.02, 0.05, 0.1) if run.quick else (0.01, 0.02, 0.03, 0.05, 0.08, 0.12), {}
+    for policy, signal in (("geometric", "halting"), ("confidence", "confidence")):
+        if policy == "confidence" or policy in run.heads:
+            tuned = thresholds.by_layer(run.forced_for_tuning, signal, weights)
+            # The last layer takes whatever is left, but the engine wants a threshold for it too.
+            found[f"{policy}, by layer"] = [
+                Setting(run.sparse, f"{policy}:" + ",".join(f"{t:g}" for t in [*ts, 0])) for ts in tuned]
+    return found
+
+
 def depth_sweeps(run: Run) -> dict[str, list[Measured]]:
     parts = halves(run.dev.documents)
     scorers = [Scorer([run.dev.documents[i] for i in part]) for part in parts]
-    return {name: [measured(run, s, scorers, parts) for s in settings]
-            for name, settings in depth_settings(run.sparse, run.layers, run.heads, run.quick).items()}
+    sweeps = {**depth_settings(run.sparse, run.layers, run.heads, run.quick), **layer_settings(run)}
+    return {name: [measured(run, s, scorers, parts) for s in settings] for name, settings in sweeps.items()}
 
 
 def depth_section(run: Run) -> Section:

@@ -29,6 +29,7 @@ class Forced:
 
     likelihood: Tensor  # [T, N] log p(reference)
     correct: Tensor  # [T, N] 1 where the reference is the best token
+    same: Tensor  # [T, N] 1 where the exit's best token is the last exit's
     confidence: Tensor  # [T, N] the best token's probability
     halting: Tensor | None  # [T, N] sigmoid of the geometric head
     multinomial: Tensor | None  # [T] exits that the head names
@@ -48,16 +49,20 @@ def force(model: Transformer, window: Window) -> Forced:
     memory = model.encode(window.source, run)
     states = model.decode(window.target[:, :-1], window.source, memory, run)
     gold = window.target[0, 1:]
-    columns: dict[str, list[Tensor]] = {"likelihood": [], "correct": [], "confidence": [], "halting": []}
+    columns: dict[str, list[Tensor]] = {"likelihood": [], "correct": [], "best": [], "confidence": [],
+                                        "halting": []}
     for n, state in enumerate(states):
         log_p = F.log_softmax(model.logits(n, state)[0].float(), -1)
         best, at = log_p.max(-1)
         columns["likelihood"].append(log_p.gather(-1, gold[:, None])[:, 0])
         columns["correct"].append((at == gold).float())
+        columns["best"].append(at)
         columns["confidence"].append(best.exp())
         if halting is not None and halting.geometric is not None:
             columns["halting"].append(torch.sigmoid(halting.geometric_logit(n, model.exit_norms[n](state)[0])))
     stacked = {name: torch.stack(values, -1) if values else None for name, values in columns.items()}
+    best = stacked.pop("best")
+    stacked["same"] = best.eq(best[:, -1:]).float()
     named = {"multinomial": None, "sequence": None}
     if halting is not None and halting.multinomial is not None:
         named["multinomial"] = halting.multinomial(model.exit_norms[0](states[0])[0]).argmax(-1)
@@ -66,8 +71,8 @@ def force(model: Transformer, window: Window) -> Forced:
     return Forced(**stacked, **named)
 
 
-def first_above(signal: Tensor, threshold: float) -> Tensor:
-    """The first exit whose signal exceeds the threshold, else the last: signal [T, N] -> [T]."""
+def first_above(signal: Tensor, threshold: float | Tensor) -> Tensor:
+    """The first exit whose signal exceeds the threshold, or its own of [N], else the last: signal [T, N] -> [T]."""
     over = signal > threshold
     over[:, -1] = True
     return over.int().argmax(-1)
@@ -86,8 +91,8 @@ def measure(windows: list[Forced], exits: list[Tensor]) -> Point:
 
 
 def oracle_exits(window: Forced, kind: str, penalty: float, sigma: float = 0.0) -> Tensor:
-    """Token exits by eq. 15 (likelihood) or 17 (correctness) of arXiv 1910.10073."""
-    score = getattr(window, "likelihood" if kind == "likelihood" else "correct")[None]
+    """Token exits by eq. 15 (likelihood) or 17 (correctness) of arXiv 1910.10073, or by agreement with the last exit."""
+    score = getattr(window, {"likelihood": "likelihood", "correctness": "correct", "agreement": "same"}[kind])[None]
     return oracle(score, torch.ones(score.shape[:2], dtype=torch.bool), penalty, sigma=sigma)[0]
 
 
@@ -105,7 +110,7 @@ def curves(windows: list[Forced]) -> dict[str, list[Point]]:
         return measure(windows, [rule(w) for w in windows])
 
     found = {"fixed": fixed_exits(windows)}
-    for kind in ("likelihood", "correctness"):
+    for kind in ("likelihood", "correctness", "agreement"):
         found[f"oracle, {kind}"] = [over(lambda w, p=p, k=kind: oracle_exits(w, k, p)) for p in PENALTIES]
     found["confidence"] = [over(lambda w, t=t: first_above(w.confidence, t)) for t in THRESHOLDS]
     if first.halting is not None:
