@@ -104,6 +104,22 @@ def test_cka_ignores_rotation_and_scale_and_notices_noise():
     assert similarity.linear_cka(a, torch.randn(400, 8)) < 0.1
 
 
+def test_neighbourhoods_survive_rotation_and_not_noise():
+    torch.manual_seed(1)
+    a = torch.randn(400, 8)
+    turn = torch.linalg.qr(torch.randn(8, 8))[0]
+    near = similarity.neighbours(a)
+    assert near.sum(-1).unique().tolist() == [20] and not near.diagonal().any()
+    assert similarity.local_similarity(near, similarity.neighbours(3 * a @ turn)) > 0.99
+    assert similarity.local_similarity(near, similarity.neighbours(torch.randn(400, 8))) < 0.1
+
+
+def test_neighbourhood_similarity_by_hand():
+    a = torch.tensor([[True, True, False, False], [False, True, True, False]])
+    b = torch.tensor([[True, False, True, False], [False, True, True, False]])
+    assert similarity.local_similarity(a, b) == pytest.approx((1 / 3 + 1) / 2)
+
+
 def test_segment_means():
     states = torch.tensor([[1.0], [3.0], [10.0]])
     assert similarity.segment_means(states, torch.tensor([0, 0, 1])).tolist() == [[2.0], [10.0]]
@@ -122,7 +138,7 @@ def test_every_block_is_recorded_and_nothing_stays_behind(tiny_models, window, v
     if variant == "post":
         assert torch.allclose(encoder[-1], similarity.segment_means(memory, spans), atol=1e-5)
     assert "residual" not in vars(model.encoder_layers[0])
-    matrix = similarity.similarities(encoder)
+    matrix = similarity.cka_matrix(encoder)
     assert matrix[0][0] == pytest.approx(1) and matrix[0][-1] == pytest.approx(matrix[-1][0])
 
 

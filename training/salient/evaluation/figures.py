@@ -111,12 +111,12 @@ def sentence(segment: list, layers: int, path: Path) -> Path:
     return save(figure, path)
 
 
-def similarity(encoder: tuple[list[str], list], decoder: tuple[list[str], list], path: Path) -> Path:
+def similarity(title: str, encoder: tuple[list[str], list], decoder: tuple[list[str], list], path: Path) -> Path:
     """(names, matrix) of the encoder's and of the decoder's blocks."""
     figure, both = pyplot().subplots(1, 2, figsize=(9, 4))
-    for axes, title, (names, matrix) in zip(both, ("encoder", "decoder"), (encoder, decoder)):
+    for axes, side, (names, matrix) in zip(both, ("encoder", "decoder"), (encoder, decoder)):
         image = heat(axes, matrix, 0, 1)
-        axes.set(title=f"Linear CKA, {title}", xticks=range(len(names)), yticks=range(len(names)), yticklabels=names)
+        axes.set(title=f"{title}, {side}", xticks=range(len(names)), yticks=range(len(names)), yticklabels=names)
         axes.set_xticklabels(names, rotation=90)
         axes.tick_params(labelsize=7)
     figure.colorbar(image, ax=list(both), shrink=0.8)

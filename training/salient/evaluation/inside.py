@@ -27,10 +27,14 @@ def oracles(run: Run) -> Section:
 def likeness(run: Run) -> Section:
     model, found = run.pytorch, run.windows(run.sizes.inside_segments)
     names, blocks = similarity.module_names(model), similarity.representations(model, found)
-    both = [(n, similarity.similarities(b)) for n, b in zip(names, blocks)]
-    path = figures.similarity(*both, run.figure("cka"))
-    return Section("Similarity of the layers", "Linear CKA of the states after every block, a row a segment (the mean "
-                   f"of its tokens), {sum(w.segments for w in found)} segments.\n\n{run.link(path, 'Linear CKA')}")
+    pictures = []
+    for short, title, matrix in (("cka", "Linear CKA", similarity.cka_matrix),
+                                 ("lns", "Local neighbourhood similarity", similarity.lns_matrix)):
+        path = figures.similarity(title, *[(n, matrix(b)) for n, b in zip(names, blocks)], run.figure(short))
+        pictures.append(run.link(path, title))
+    return Section("Similarity of the layers", "Linear CKA, and the overlap of the nearest 5 % of segments (LNS), of the "
+                   "states after every block; a row a segment (the mean of its tokens), "
+                   f"{sum(w.segments for w in found)} segments.\n\n" + "\n\n".join(pictures))
 
 
 def segment_counts(run: Run) -> Section:

@@ -1,6 +1,7 @@
-"""How alike the layers' representations are: linear CKA, as arXiv 2309.01826 draws it.
+"""How alike the layers' representations are: linear CKA and local neighbourhood similarity, as in arXiv 2309.01826.
 
     CKA(A, B) = |A^T B|_F^2 / (|A^T A|_F |B^T B|_F)         A, B [n, d], centred
+    LNS(A, B) = mean over rows s of |kNN_A(s) & kNN_B(s)| / |kNN_A(s) | kNN_B(s)|         cosine, k of 5 % of the rows
 
 with a row a segment: the mean of its tokens' states after a module (self-attention, cross-attention, feed-forward, each
 with its residual). A few thousand rows fit in memory, so that this is the value itself and no estimate from batches.
@@ -19,10 +20,26 @@ from ..selection import SelectionRun
 from .tokens import Window
 
 
+NEIGHBOURS = 0.05  # of the rows; the paper's share
+
+
 def linear_cka(a: Tensor, b: Tensor) -> float:
     a, b = (x.double() - x.double().mean(0) for x in (a, b))
     own = (a.T @ a).norm() * (b.T @ b).norm()
     return float((a.T @ b).norm() ** 2 / own.clamp_min(1e-30))
+
+
+def neighbours(a: Tensor) -> Tensor:
+    """[n, n]: whether a row is among another's nearest."""
+    unit = torch.nn.functional.normalize(a.double(), dim=-1)
+    nearness = (unit @ unit.T).fill_diagonal_(-2)
+    k = max(1, round(NEIGHBOURS * len(a)))
+    return torch.zeros_like(nearness, dtype=torch.bool).scatter_(-1, nearness.topk(k, -1).indices, True)
+
+
+def local_similarity(a: Tensor, b: Tensor) -> float:
+    """LNS of two matrices of neighbours."""
+    return float(((a & b).sum(-1) / (a | b).sum(-1)).double().mean())
 
 
 def module_names(model: Transformer) -> tuple[list[str], list[str]]:
@@ -80,5 +97,10 @@ def representations(model: Transformer, windows: list[Window]) -> tuple[list[Ten
     return tuple([torch.cat(blocks) for blocks in zip(*part)] for part in parts)
 
 
-def similarities(blocks: list[Tensor]) -> list[list[float]]:
+def cka_matrix(blocks: list[Tensor]) -> list[list[float]]:
     return [[linear_cka(a, b) for b in blocks] for a in blocks]
+
+
+def lns_matrix(blocks: list[Tensor]) -> list[list[float]]:
+    near = [neighbours(block) for block in blocks]
+    return [[local_similarity(a, b) for b in near] for a in near]
