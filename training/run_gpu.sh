@@ -77,16 +77,12 @@ stages() {
   # shellcheck source=/dev/null
   . "$OUT/choice.sh"
   say "chosen: $config${compile:+, compiled}"
-  train base 52 base --config "configs/$config.json" --cooldown 0.6
+  train base 52 base --config "configs/$config.json"
   compile=  # under selection the attention changes from batch to batch, and compiling it again costs more than it saves
   batch=$((few < full ? few : full))  # all scores of a batch are in memory then
-  train supervision 6 supervision --start "$OUT/checkpoints/base.pt" --lr 0.002 --matrix-lr 0.02 --alpha 1 --k-step 0 --warmup 5 \
-    --cooldown 0.6
-  train selection 20 selection --start "$OUT/checkpoints/supervision.pt" --lr 0.0003 --matrix-lr 0.004 --alpha 1 \
-    --no-straight-through --k-step 0.01 --k-most encoder=0.05,decoder=0.02,cross=0.03 --k-most-share 0.4 --warmup 10 \
-    --cooldown 0.8 \
-    --mixture 0=0.1,96=0.1,192=0.2,384=0.25,768=0.25,1536=0.1
-  train halting 5 halting --start "$OUT/checkpoints/selection.pt" --lr 0.01 --warmup 10 --oracle likelihood --penalty 0.05 --sigma 0.5
+  train supervision 6 supervision --start "$OUT/checkpoints/base.pt"
+  train selection 20 selection --start "$OUT/checkpoints/supervision.pt"
+  train halting 5 halting --start "$OUT/checkpoints/selection.pt"
   say "exporting"
   $PYTHON -m salient.export --checkpoint "$OUT/checkpoints/halting.pt" --tokenizer "$PACK/tokenizer.model" --calibrate "$PACK" \
     --dtype int8 --shard-mb 15 --window 2048 --out "$OUT/model"

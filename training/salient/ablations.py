@@ -9,7 +9,8 @@ selection phase of a few dozen steps each, all with the same budget of keys. Wha
 layers (ds), how many layers share one (r), the supervision, the straight-through term, or a fixed window in place of
 the best keys (table 4 and figures 4 to 6 of arXiv 2309.14174).
 
-**ffn** trains every configuration of arXiv 2309.01826 from scratch. **plain** sets the model against a Transformer as Vaswani
+**ffn** trains every configuration of arXiv 2309.01826 from scratch, or with --start as a trained model whose feed-forward
+blocks alone are new: attention and embeddings need thousands of steps before blocks make a difference. **plain** sets the model against a Transformer as Vaswani
 et al. have it: sinusoidal positions, one output, nothing else. Steps rather than minutes, so that other work on the machine
 changes nothing, or --minutes where the time is what must be equal; a run that is there already is not run again. Each
 run of these two leaves an exported model too, which `training/evaluate --ffn` decodes with.
@@ -159,14 +160,22 @@ def selection_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Me
         place.mkdir(parents=True, exist_ok=True)
         new = [f for f in flags if f != "--no-straight-through"]
         if "--alpha" not in flags and "--attention-window" not in flags:
-            train(o, "supervision", place / "supervision.pt", "--start", str(start), "--alpha", "1",
-                  "--matrix-lr", "0.02", "--warmup", "5", "--k-step", "0", *new)
+            train(o, "supervision", place / "supervision.pt", "--start", str(start), *new)
             start = place / "supervision.pt"
             flags = [f for f in flags if f == "--no-straight-through"]
-        train(o, "selection", place / "selection.pt", "--start", str(start), "--lr", "0.0003", "--matrix-lr", "0.004",
-              "--warmup", "5", "--alpha", "1", "--k-step", "0", "--k-most", BUDGET, *flags)
+        train(o, "selection", place / "selection.pt", "--start", str(start), "--straight-through", "--k-step", "0", "--k-most",
+              BUDGET, *flags)
         found.append(measure(name, load_checkpoint(place / "selection.pt"), dev, 20 if "--attention-window" in flags else None, o.tokens))
     return found
+
+
+def with_fresh_blocks(start: Path, config: ModelConfig, out: Path) -> None:
+    """A checkpoint of the configuration: everything of a trained model but its feed-forward blocks, which are new."""
+    torch.manual_seed(1)
+    trained, model = torch.load(start, map_location="cpu")["model"], Transformer(config)
+    kept = {n: t for n, t in trained.items() if n in model.state_dict() and "ffn." not in n}
+    model.load_state_dict(kept, strict=False)
+    torch.save({"config": config.to_json(), "model": model.state_dict()}, out)
 
 
 def scratch_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Measured]:
@@ -176,7 +185,11 @@ def scratch_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Meas
         place = folder / slug(name)
         place.mkdir(parents=True, exist_ok=True)
         (place / "config.json").write_text(config.to_json())
-        train(o, "base", place / "base.pt", "--config", str(place / "config.json"), "--warmup", "30")
+        start = ["--config", str(place / "config.json")]
+        if o.start is not None:
+            with_fresh_blocks(o.start, config, place / "start.pt")
+            start = ["--start", str(place / "start.pt")]
+        train(o, "base", place / "base.pt", *start, "--warmup", "30")
         model = load_checkpoint(place / "base.pt")
         export(model, o.data / "tokenizer.model", place)
         found.append(measure(name, model, dev, None, o.tokens))
@@ -207,7 +220,8 @@ def conditions(o: argparse.Namespace) -> str:
         return (f"From one trained dense model: {length} of supervision, then {length} of selection, batches of "
                 f"{o.batch_tokens:,} tokens, {where}; the budget of keys is {BUDGET}.")
     config = ModelConfig.from_json(o.config.read_text())
-    return (f"From scratch: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder and "
+    origin = "From one trained model with new feed-forward blocks" if o.start else "From scratch"
+    return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder and "
             f"{config.decoder.layers} decoder layers, width {config.d_model}, feed-forward {config.encoder.ffn.width}.")
 
 
@@ -228,7 +242,7 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("suite", choices=list(TITLES))
     p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
-    p.add_argument("--start", type=Path, help="selection: the checkpoint of a dense model")
+    p.add_argument("--start", type=Path, help="checkpoint of a dense model; needed for selection, of use for ffn")
     p.add_argument("--config", type=Path, help="ffn, plain: the configuration that is varied")
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--steps", type=int, default=40, help="of every phase of every run")
@@ -242,8 +256,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     o = parser().parse_args()
-    if (o.suite == "selection") != (o.start is not None) or (o.suite == "selection") != (o.config is None):
+    if (o.suite == "selection") != (o.config is None) or (o.start is None and o.suite == "selection"):
         sys.exit("selection needs --start, ffn and plain need --config")
+    if o.suite == "plain" and o.start is not None:
+        sys.exit("plain trains from scratch and takes no --start")
     torch.set_num_threads(o.threads)
     dev = Corpus.load(o.data / "dev.npz")
     found = (selection_suite if o.suite == "selection" else scratch_suite)(o, o.out / o.suite, dev)

@@ -52,15 +52,14 @@ def oracle(score: Tensor, real: Tensor, penalty: float, *, a_sequence: bool = Fa
     return (smooth(score, sigma) - penalty * depth).argmax(-1)
 
 
-def geometric_loss(logits: Tensor, exits: Tensor, real: Tensor, patience: float = 1.0) -> Tensor:
+def geometric_loss(logits: Tensor, exits: Tensor, real: Tensor) -> Tensor:
     """-log q_t(n*) of the geometric-like policy (eq. 12): go on below the oracle exit, halt at it.
 
-    Going on counts `patience` times: who halts too early loses quality, who halts late loses only time. logits
-    [B, T, N]; the last layer always halts, so its head is not trained.
+    logits [B, T, N]; the last layer always halts, so its head is not trained.
     """
     layers = logits.shape[-1]
     n = torch.arange(layers - 1, device=logits.device)
     halt = (n == exits.unsqueeze(-1)).to(logits.dtype)
-    counted = ((n <= exits.unsqueeze(-1)) & real.unsqueeze(-1)).to(logits.dtype) * torch.where(halt > 0, 1.0, patience)
+    counted = ((n <= exits.unsqueeze(-1)) & real.unsqueeze(-1)).to(logits.dtype)
     loss = F.binary_cross_entropy_with_logits(logits[..., :-1].float(), halt.float(), reduction="none")
     return (loss * counted).sum() / real.sum()

@@ -26,15 +26,13 @@ SHARES = {"supervision": 0.35, "selection": 0.3, "exits": 0.25, "halting": 0.1} 
 
 
 def phases(o: argparse.Namespace) -> list[tuple[str, list[str]]]:
-    """The phases in order, each with its flags; each starts from the checkpoint of the one before."""
-    found = [("supervision", ["--lr", "0.002", "--matrix-lr", "0.02", "--alpha", "1", "--k-step", "0.016", "--warmup", "5",
-                              "--captured", str(o.captured), "--selection-width", str(o.selection_width)])]
+    """The phases in order, each with what it does differently from the recipe; each starts from the checkpoint of the one before."""
+    found = [("supervision", ["--k-step", "0.016", "--captured", str(o.captured), "--selection-width",
+                              str(o.selection_width)])]
     if o.adapt:
-        found.append(("selection", ["--lr", "0.0003", "--matrix-lr", "0.004", "--alpha", "1", "--k-step", "0.01",
-                                    "--no-straight-through", "--warmup", "10", "--k-most", o.k_most, "--cooldown", "0.8"]))
-    found.append(("exits", ["--lr", "0.001", "--warmup", "20"] + (["--untied-exits"] if o.untied_exits else [])))
-    found.append(("halting", ["--lr", "0.01", "--warmup", "10", "--oracle", "likelihood", "--penalty", "0.05",
-                              "--sigma", "0.5"]))
+        found.append(("selection", ["--k-most", o.k_most]))
+    found.append(("exits", ["--untied-exits"] if o.untied_exits else []))
+    found.append(("halting", []))
     return found
 
 

@@ -4,10 +4,11 @@
     supervision  selection layers alone imitate the frozen model's attention (eq. 5), which stays dense; k adapts
     selection    all of it: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
     exits        the norms and classifiers of early exits alone, towards the frozen last exit (for a model trained dense)
-    depth        all of it once more, halting heads with it (eq. 6 of 1910.10073), early exits learning from the last
+    depth        all of it once more, halting heads with it (eq. 6 of arXiv 1910.10073)
     halting      the halting heads on the frozen model, against their oracles
 
-A phase lasts `--minutes` of wall-clock time or a number of `--steps`; its learning rate follows its progress, and it
+Flags that a command leaves out are those of salient/recipe.py for its phase, or else the defaults shown by --help. A
+phase lasts `--minutes` of wall-clock time or a number of `--steps`; its learning rate follows its progress, and it
 resumes from its checkpoint.
 Over the last share of a phase the weights are averaged, and the mean is kept if it does better on development text.
 """
@@ -32,6 +33,7 @@ from .depth import geometric_loss, oracle
 from .loss import smoothed_cross_entropy
 from .model import Transformer
 from .optimiser import optimisers
+from .recipe import RECIPE
 from .selection import MODULES, SelectionRun, adapt_fraction
 from .tensor_file import read_folder
 
@@ -82,7 +84,7 @@ class Trainer:
             mode = "supervise"
         return SelectionRun(mode=mode, measure=mode == "select" or self.step % MEASURE_EVERY == 0,
                             fraction=chosen.key_fraction, min_keys=chosen.min_keys,
-                            straight_through=not self.options.no_straight_through,
+                            straight_through=self.options.straight_through,
                             supervision=self.options.supervision, window=self.options.attention_window)
 
     def translation_loss(self, states, target) -> torch.Tensor:
@@ -92,7 +94,7 @@ class Trainer:
         """
         model, n = self.model, self.config.decoder.layers
         aligned = n > 1 and self.config.exits is not None
-        gold, last = target[:, 1:].flatten(), None
+        gold = target[:, 1:].flatten()
         exits = [(n - 1, 1 / n), (self.rng.randrange(n - 1), (n - 1) / n)] if aligned else [(n - 1, 1.0)]
         loss = 0.0
         for exit_layer, weight in exits:
@@ -100,11 +102,9 @@ class Trainer:
             if self.options.bf16:
                 rows = rows.to(torch.bfloat16)
             total = smoothed_cross_entropy(rows, model.classifier(exit_layer), model.output_bias, gold,
-                                           self.options.label_smoothing, self.config.tokens.pad, last,
-                                           self.options.distil)
+                                           self.options.label_smoothing, self.config.tokens.pad)
             loss = loss + weight * total / gold.ne(self.config.tokens.pad).sum()
             if exit_layer == n - 1:
-                last = rows.detach()
                 self.last_exit_loss = float(total.detach()) / int(gold.ne(self.config.tokens.pad).sum())
         return loss
 
@@ -166,7 +166,7 @@ class Trainer:
             loss = loss + F.cross_entropy(heads.multinomial(normed[0]).float()[real], a_token[real])
         if heads.geometric is not None:
             logits = torch.stack([heads.geometric_logit(n, h) for n, h in enumerate(normed)], -1)
-            loss = loss + geometric_loss(logits.float(), a_token, real, o.patience)
+            loss = loss + geometric_loss(logits.float(), a_token, real)
         self.mean_oracle_exit = 1 + float(a_token[real].float().mean())
         return loss
 
@@ -337,14 +337,13 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--selection-group", type=table_of(str), metavar="MODULE=LAYERS,...",
                    help="new selection layers, shared by groups of so many layers (r)")
     p.add_argument("--supervision", choices=["own", "group"], default="group")
-    p.add_argument("--no-straight-through", action="store_true")
+    p.add_argument("--straight-through", action=argparse.BooleanOptionalAction, default=True,
+                   help="whether masks have the gradient of eq. 3")
     p.add_argument("--attention-window", type=int, help="ablation: a fixed window of that many keys instead of top-k")
     p.add_argument("--untied-exits", action="store_true", help="phase exits: a classifier of its own for every exit")
-    p.add_argument("--distil", type=float, default=0.0, help="share of an early exit's loss that the last exit teaches")
     p.add_argument("--halting-weight", type=float, default=1.0, help="phase depth: alpha of eq. 6, of 1910.10073")
     p.add_argument("--oracle", choices=["likelihood", "correctness", "agreement"], default="correctness",
                    help="agreement: correctness with the last exit's own prediction as the reference")
-    p.add_argument("--patience", type=float, default=1.0, help="how many times going on counts in the geometric loss")
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
     p.add_argument("--no-bf16", dest="bf16", action="store_false")
@@ -355,6 +354,13 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--log-seconds", type=float, default=30)
     p.add_argument("--save-seconds", type=float, default=300)
     return p
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The command's options; what it leaves out is the phase's recipe."""
+    p = parser()
+    p.set_defaults(**RECIPE[p.parse_known_args(arguments)[0].phase])
+    return p.parse_args(arguments)
 
 
 def load(path: Path) -> dict:
@@ -411,7 +417,7 @@ def run_phase(phase: str, data: Path, out: Path, *flags: str) -> None:
 
 
 def main() -> None:
-    options = parser().parse_args()
+    options = parse()
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)

@@ -111,3 +111,18 @@ def test_suites_from_scratch_share_a_page_and_leave_models(tmp_path, monkeypatch
     assert load_model(tmp_path / "out" / "ffn" / "nodec")[1].decoder.ffn.kind == "none"
     page = (tmp_path / "out" / "ablations.md").read_text()
     assert "| NoDec |" in page and "| plain Transformer |" in page and "2 steps each" in page
+
+
+def test_fresh_blocks_leave_everything_else_as_it_was_trained(tmp_path):
+    trained = new_model()
+    for p in trained.parameters():
+        p.data.add_(1)
+    torch.save({"config": trained.config.to_json(), "model": trained.state_dict()}, tmp_path / "base.pt")
+    for name, config in ablations.ffn_configurations(trained.config).items():
+        ablations.with_fresh_blocks(tmp_path / "base.pt", config, tmp_path / "start.pt")
+        started = torch.load(tmp_path / "start.pt", map_location="cpu")["model"]
+        for n, t in started.items():
+            if "ffn." not in n:
+                assert torch.equal(t, trained.state_dict()[n]), (name, n)
+            elif n.endswith("weight") and n in trained.state_dict():
+                assert not torch.equal(t, trained.state_dict()[n]), (name, n)

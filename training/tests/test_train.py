@@ -5,12 +5,14 @@ import random
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from salient.config import Exits, FeedForward, ModelConfig, Selection, Stack
 from salient.data import Corpus, batches
 from salient.model import Transformer
 from salient.selection import MODULES, adapt_fraction
-from salient.train import Trainer, build, load, parser
+from salient.recipe import RECIPE
+from salient.train import TRAINED, Trainer, build, load, parse, parser
 
 
 def copy_corpus(documents=60):
@@ -122,6 +124,45 @@ def test_halting_phase_trains_the_heads_alone(copier):
         assert torch.equal(p, before[name]) == (not name.startswith("halting.")), name
 
 
+def test_depth_phase_trains_heads_and_model_together(copier):
+    model = new_model()
+    model.load_state_dict(copier[0].state_dict())
+    model.config.selection.key_fraction = {m: [0.8] for m in MODULES}
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    trainer = Trainer(model, options("depth", "--lr", "0.01", "--matrix-lr", "0.002"))
+    notes = train(trainer, 40)
+    assert mean(notes[-8:], "halting") < mean(notes[:4], "halting")
+    assert mean(notes[-8:], "loss") < 1.1 * mean(notes[:4], "loss")
+    assert all(not torch.equal(p, before[n]) for n, p in model.named_parameters())
+    assert model.config.selection.key_fraction == {m: [0.8] for m in MODULES}
+
+
+def test_the_halting_loss_reaches_the_states_in_the_depth_phase_alone(copier):
+    source, target = next(batches(copy_corpus(), 128, seed=1))
+    for phase, reached in (("depth", True), ("halting", False)):
+        trainer = Trainer(copier[0], options(phase))
+        copier[0].config.selection.key_fraction = {m: [0.8] for m in MODULES}
+        states, memory, _ = trainer.forward(source, target)
+        assert all(h.requires_grad == reached for h in states)
+        if reached:
+            gradient = torch.autograd.grad(trainer.halting_loss(states, memory, source, target), states)
+            assert all(g.abs().sum() > 0 for g in gradient[:-1])
+
+
+def test_oracles_score_exits_by_likelihood_by_the_reference_or_by_the_last_exit(copier):
+    trainer = Trainer(copier[0], options("halting"))
+    source, target = next(batches(copy_corpus(), 128, seed=1))
+    states, _, _ = trainer.forward(source, target)
+    normed, gold = [norm(h) for norm, h in zip(copier[0].exit_norms, states)], target[:, 1:]
+    logits = [F.linear(h, copier[0].classifier(n), copier[0].output_bias) for n, h in enumerate(normed)]
+    best = [x.argmax(-1) for x in logits]
+    for oracle, expected in (("likelihood", [-F.cross_entropy(x.transpose(1, 2), gold, reduction="none") for x in logits]),
+                             ("correctness", [b.eq(gold).float() for b in best]),
+                             ("agreement", [b.eq(best[-1]).float() for b in best])):
+        trainer.options.oracle = oracle
+        assert torch.allclose(trainer.exit_scores(normed, gold), torch.stack(expected, -1), atol=1e-5), oracle
+
+
 def test_a_run_resumes_where_it_stopped(tmp_path):
     corpus, out = copy_corpus(), tmp_path / "x.pt"
     o = options("base", "--batch-tokens", "128")
@@ -227,3 +268,13 @@ def test_a_phase_that_is_over_is_not_run_again(tmp_path):
     trainer.step = 5
     trainer.run(copy_corpus(), None, tmp_path / "x.pt")
     assert trainer.step == 5 and not (tmp_path / "x.pt").exists()
+
+
+def test_a_phase_takes_its_recipe_unless_the_command_says_otherwise():
+    common = ["--data", "x", "--out", "x"]
+    for phase in TRAINED:
+        found = parse(["--phase", phase, *common])
+        assert all(getattr(found, name) == value for name, value in RECIPE[phase].items()), phase
+    assert not parse(["--phase", "selection", *common]).straight_through
+    other = parse(["--phase", "selection", *common, "--straight-through", "--lr", "0.5"])
+    assert other.straight_through and other.lr == 0.5 and other.matrix_lr == RECIPE["selection"]["matrix_lr"]

@@ -1,0 +1,21 @@
+"""What every phase of training runs with where its command says nothing else: the recipe of the bundled model.
+
+`salient.train --phase X` takes these as its defaults, so that run_gpu.sh, retrofit and the ablations name only what
+they do differently.
+"""
+
+from __future__ import annotations
+
+LONG = {0: 0.1, 96: 0.1, 192: 0.2, 384: 0.25, 768: 0.25, 1536: 0.1}  # windows that give selection something to leave out
+
+RECIPE: dict[str, dict] = {
+    "base": {"cooldown": 0.6},
+    "supervision": {"lr": 0.002, "matrix_lr": 0.02, "warmup": 5, "cooldown": 0.6, "alpha": 1.0, "k_step": 0.0},
+    "selection": {"lr": 0.0003, "matrix_lr": 0.004, "warmup": 5, "cooldown": 0.8, "average": 0.15, "mixture": LONG,
+                  "alpha": 1.0, "straight_through": False, "k_step": 0.01,
+                  "k_most": {"encoder": 0.05, "decoder": 0.02, "cross": 0.03}, "k_most_share": 0.4},
+    "exits": {"lr": 0.001, "warmup": 20},
+    "depth": {"lr": 0.0003, "matrix_lr": 0.001, "warmup": 10, "cooldown": 0.8, "average": 0.15, "mixture": LONG,
+              "alpha": 1.0, "straight_through": False, "oracle": "agreement", "penalty": 0.1, "sigma": 0.0},
+    "halting": {"lr": 0.01, "warmup": 5, "oracle": "likelihood", "penalty": 0.05, "sigma": 0.5},
+}
