@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,4 +85,19 @@ def machine() -> dict:
                   if line.startswith("flags")), [])
     return {"cpu": cpu, "cores": len(os.sched_getaffinity(0)),
             "features": [flag for flag in ("avx2", "avx512f", "avx512_vnni", "amx_int8", "amx_bf16") if flag in flags],
-            "load": os.getloadavg()[0]}
+            "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d"), "salient": version()}
+
+
+def version() -> str:
+    found = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return found.stdout.strip() or "unversioned"
+
+
+def conditions(about: dict) -> str:
+    """A line that says what was run where, and whether anything else was running."""
+    m = about["machine"]
+    line = (f"`{about['command']}`, {m['date']}, Salient {m['salient']}, {m['cores']} cores of {m['cpu']} "
+            f"({', '.join(m['features'])}).")
+    if m["load"] > 0.5:
+        line += f" Other work was running (load {m['load']:.1f}): only ratios mean something, and only roughly."
+    return line

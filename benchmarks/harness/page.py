@@ -1,0 +1,22 @@
+"""docs/benchmarks.md: a section a command, each written anew by its command's full run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .environment import ROOT
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+FIGURES = ROOT / "docs" / "figures"
+
+
+def put(name: str, text: str, page: Path = PAGE) -> None:
+    """Replaces what stands between the page's marks of section `name`."""
+    begin, end = f"<!-- {name}: written by benchmarks/{name} -->", f"<!-- end of {name} -->"
+    old = page.read_text(encoding="utf-8")
+    new, found = re.subn(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: f"{begin}\n\n{text.strip()}\n\n{end}", old,
+                         flags=re.DOTALL)
+    if found != 1:
+        raise ValueError(f"{page}: the marks of section {name} stand there {found} times; they must stand once")
+    page.write_text(new, encoding="utf-8")

@@ -1,0 +1,264 @@
+// Attention and selection: queries of decoding steps, and all queries of a document at once as an encoder has them.
+//
+// K and V are bf16. Steps go through the layers, the documents and several choices of keys each, in a store that no
+// second-level cache holds, as a batch of documents does.
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <string>
+
+#include "benchmarks/operations/common.h"
+
+namespace salient::benchmarks {
+namespace {
+
+constexpr int64_t kStoreBytes = int64_t{256} << 20;
+constexpr int32_t kChoices = 4;  // sets of keys that a document's steps take in turns
+constexpr double kSparse = 0.05;
+constexpr float kKeyInverseStep = 40.0f;
+
+// Documents of one length in a store. One set of them is kept at a time: filling it takes longer than timing.
+class Documents {
+ public:
+  static Documents& Of(int32_t length, int32_t count, int threads) {
+    static std::unique_ptr<Documents> last;
+    if (last == nullptr || last->length_ != length || last->count() != count || last->threads_ != threads) {
+      last = nullptr;
+      last = std::unique_ptr<Documents>(new Documents(length, count, threads));
+    }
+    return *last;
+  }
+  // As many as fill the store.
+  static int32_t Most(int32_t length) {
+    return static_cast<int32_t>(std::max<int64_t>(1, kStoreBytes / (int64_t{length} * kLayers * kWidth * 4)));
+  }
+
+  Backend& backend() { return *backend_; }
+  KvPages store() { return store_.pages(); }
+  int32_t count() const { return static_cast<int32_t>(pages_.size()); }
+  KeyView View(int32_t document) const {
+    return {.pages = pages_[document % count()].data(), .length = length_, .centre = length_ / 2};
+  }
+  double key_bytes() const { return static_cast<double>(store_.layout().row_bytes()); }
+
+ private:
+  Documents(int32_t length, int32_t count, int threads)
+      : backend_(MakeCpuBackend({.threads = threads, .compute = ComputeType::kBF16})),
+        length_(length),
+        threads_(threads),
+        store_(backend_->memory(),
+               {.layers = kLayers,
+                .width = kWidth,
+                .groups = kGroups,
+                .selection_width = kSelectionWidth,
+                .type = ElementType::kBF16},
+               count * KvStore::PagesFor(length)) {
+    const std::vector<float> key_value = Normal(static_cast<size_t>(length) * 2 * kWidth);
+    const std::vector<float> keys = Normal(static_cast<size_t>(length) * kSelectionWidth);
+    std::vector<int32_t> positions(length);
+    std::iota(positions.begin(), positions.end(), 0);
+    for (int32_t d = 0; d < count; ++d) {
+      pages_.emplace_back();
+      for (int32_t i = 0; i < KvStore::PagesFor(length); ++i) pages_.back().push_back(store_.Take());
+      const std::vector<KeyView> views(length, KeyView{.pages = pages_.back().data()});
+      for (int32_t layer = 0; layer < kLayers; ++layer) {
+        backend_->AppendKeyValue({.rows = Rows::First(length),
+                                  .key_value = key_value.data(),
+                                  .store = store_.pages(),
+                                  .layer = layer,
+                                  .views = views.data(),
+                                  .positions = positions.data()});
+      }
+      for (int32_t group = 0; group < kGroups; ++group) {
+        backend_->AppendSelection({.rows = Rows::First(length),
+                                   .keys = keys.data(),
+                                   .key_inverse_step = kKeyInverseStep,
+                                   .store = store_.pages(),
+                                   .group = group,
+                                   .views = views.data(),
+                                   .positions = positions.data()});
+      }
+    }
+  }
+
+  std::unique_ptr<Backend> backend_;
+  int32_t length_;
+  int threads_;
+  KvStore store_;
+  std::vector<std::vector<int32_t>> pages_;
+};
+
+// `keep` of `length` positions, ascending.
+std::vector<int32_t> RandomPositions(int32_t length, int32_t keep) {
+  static std::minstd_rand random(11);
+  std::vector<int32_t> all(length);
+  std::iota(all.begin(), all.end(), 0);
+  std::shuffle(all.begin(), all.end(), random);
+  all.resize(keep);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+int32_t Keep(int32_t length, bool sparse) {
+  return sparse ? KeysToKeep({SelectionKind::kFraction, kSparse, 0}, length) : length;
+}
+
+// The multiply-adds of scores and of sums, and the softmax's exponentials.
+double AttentionOperations(double queries, double keys) {
+  return queries * keys * (4.0 * kWidth + kHeads * kExponential);
+}
+
+// A step of `rows` documents in one layer: one query each.
+void AttendStep(benchmark::State& state, int32_t length, int32_t rows, bool sparse, int threads) {
+  const int32_t keep = Keep(length, sparse);
+  Documents& documents = Documents::Of(length, std::max(rows, Documents::Most(length)), threads);
+  const std::vector<float> queries = Normal(static_cast<size_t>(rows) * kWidth);
+  std::vector<float> output(queries.size());
+  std::vector<std::vector<int32_t>> choices;
+  for (int32_t i = 0; i < documents.count() * kChoices; ++i) choices.push_back(RandomPositions(length, keep));
+  std::vector<KeyView> views(rows);
+  std::vector<KeyList> lists(rows);
+  int32_t turn = 0;
+  for (auto _ : state) {
+    const int32_t step = turn / kLayers;
+    for (int32_t row = 0; row < rows; ++row) {
+      const int32_t document = step * rows + row;
+      views[row] = documents.View(document);
+      lists[row] = {choices[document % choices.size()].data(), sparse ? keep : kEveryKey};
+    }
+    documents.backend().Attend({.rows = Rows::First(rows),
+                                .queries = queries.data(),
+                                .heads = kHeads,
+                                .store = documents.store(),
+                                .layer = turn++ % kLayers,
+                                .views = views.data(),
+                                .lists = lists.data(),
+                                .output = output.data(),
+                                .few_a_document = true});
+    benchmark::DoNotOptimize(output.data());
+  }
+  const double key_bytes = documents.key_bytes(), all = key_bytes * length * kLayers * documents.count();
+  Report(state, {.bytes = rows * (keep * key_bytes + 8.0 * kWidth),
+                 .operations = AttentionOperations(rows, keep),
+                 .footprint = std::min(all, keep * key_bytes * kLayers * documents.count() * kChoices)});
+}
+
+// All queries of one document in one layer.
+void AttendDocument(benchmark::State& state, int32_t length, bool sparse, int threads) {
+  const int32_t keep = Keep(length, sparse);
+  Documents& documents = Documents::Of(length, 1, threads);
+  const std::vector<float> queries = Normal(static_cast<size_t>(length) * kWidth);
+  std::vector<float> output(queries.size());
+  const std::vector<KeyView> views(length, documents.View(0));
+  std::vector<std::vector<int32_t>> positions;
+  std::vector<KeyList> lists;
+  for (int32_t i = 0; i < length; ++i) positions.push_back(RandomPositions(length, keep));
+  for (auto& list : positions) lists.push_back({list.data(), sparse ? keep : kEveryKey});
+  for (auto _ : state) {
+    documents.backend().Attend({.rows = Rows::First(length),
+                                .queries = queries.data(),
+                                .heads = kHeads,
+                                .store = documents.store(),
+                                .layer = 0,
+                                .views = views.data(),
+                                .lists = lists.data(),
+                                .output = output.data()});
+    benchmark::DoNotOptimize(output.data());
+  }
+  const double bytes = length * (documents.key_bytes() + 8.0 * kWidth);
+  Report(state, {.bytes = bytes,
+                 .operations = AttentionOperations(length, keep),
+                 .arithmetic = Arithmetic::kBF16,
+                 .footprint = bytes});
+}
+
+double SelectionOperations(double queries, double keys) { return queries * keys * (2.0 * kSelectionWidth + 1); }
+
+// The keys of a step of `rows` documents: scores, then the best.
+void SelectStep(benchmark::State& state, int32_t length, int32_t rows, SelectionRule rule, int threads) {
+  Documents& documents = Documents::Of(length, std::max(rows, Documents::Most(length)), threads);
+  const std::vector<float> queries = Normal(static_cast<size_t>(rows) * kSelectionWidth);
+  std::vector<int32_t> positions(static_cast<size_t>(rows) * length);
+  const std::vector<SelectionRule> rules(rows, rule);
+  std::vector<KeyView> views(rows);
+  std::vector<KeyList> lists(rows);
+  int32_t turn = 0;
+  for (auto _ : state) {
+    const int32_t step = turn / kGroups;
+    for (int32_t row = 0; row < rows; ++row) {
+      views[row] = documents.View(step * rows + row);
+      lists[row].positions = positions.data() + static_cast<size_t>(row) * length;
+    }
+    documents.backend().Select({.rows = Rows::First(rows),
+                                .queries = queries.data(),
+                                .key_inverse_step = kKeyInverseStep,
+                                .store = documents.store(),
+                                .group = turn++ % kGroups,
+                                .views = views.data(),
+                                .rules = rules.data(),
+                                .lists = lists.data()});
+    benchmark::DoNotOptimize(positions.data());
+  }
+  const double keys = static_cast<double>(rows) * length;
+  Report(state, {.bytes = keys * kSelectionWidth,
+                 .operations = SelectionOperations(rows, length),
+                 .arithmetic = Arithmetic::kInt8Vectors,
+                 .footprint = static_cast<double>(length) * kSelectionWidth * kGroups * documents.count()});
+}
+
+// The keys of all queries of one document.
+void SelectDocument(benchmark::State& state, int32_t length, int threads) {
+  Documents& documents = Documents::Of(length, 1, threads);
+  const std::vector<float> queries = Normal(static_cast<size_t>(length) * kSelectionWidth);
+  const std::vector<KeyView> views(length, documents.View(0));
+  const std::vector<SelectionRule> rules(length, SelectionRule{SelectionKind::kFraction, kSparse, 10});
+  std::vector<int32_t> positions(static_cast<size_t>(length) * length);
+  std::vector<KeyList> lists(length);
+  for (int32_t i = 0; i < length; ++i) lists[i].positions = positions.data() + static_cast<size_t>(i) * length;
+  for (auto _ : state) {
+    documents.backend().Select({.rows = Rows::First(length),
+                                .queries = queries.data(),
+                                .key_inverse_step = kKeyInverseStep,
+                                .store = documents.store(),
+                                .group = 0,
+                                .views = views.data(),
+                                .rules = rules.data(),
+                                .lists = lists.data()});
+    benchmark::DoNotOptimize(positions.data());
+  }
+  const double bytes = length * 5.0 * kSelectionWidth + 4.0 * length * Keep(length, true);
+  Report(state, {.bytes = bytes,
+                 .operations = SelectionOperations(length, length),
+                 .arithmetic = Arithmetic::kInt8Vectors,
+                 .footprint = bytes});
+}
+
+template <typename... Arguments>
+void Register(const std::string& name, Arguments... arguments) {
+  benchmark::RegisterBenchmark(name.c_str(), arguments...)->UseRealTime();
+}
+
+}  // namespace
+
+void RegisterAttention(int threads) {
+  const SelectionRule best = {SelectionKind::kFraction, kSparse, 10}, mass = {SelectionKind::kMass, 0.95, 10};
+  for (const int32_t length : {128, 512, 2048, 8192}) {
+    for (const int32_t rows : {1, 16}) {
+      if (rows * length > 16 * 2048) continue;
+      const std::string at = "/length:" + std::to_string(length) + "/rows:" + std::to_string(rows);
+      Register("attention, step/dense" + at, AttendStep, length, rows, false, threads);
+      Register("attention, step/5 %" + at, AttendStep, length, rows, true, threads);
+      Register("selection, step/5 %" + at, SelectStep, length, rows, best, threads);
+      if (rows == 1) Register("selection, step/mass 0.95" + at, SelectStep, length, rows, mass, threads);
+    }
+  }
+  for (const int32_t length : {512, 2048, 8192}) {
+    const std::string at = "/length:" + std::to_string(length);
+    Register("attention, document/dense" + at, AttendDocument, length, false, threads);
+    Register("attention, document/5 %" + at, AttendDocument, length, true, threads);
+    Register("selection, document/5 %" + at, SelectDocument, length, threads);
+  }
+}
+
+}  // namespace salient::benchmarks

@@ -1,0 +1,47 @@
+// What the benchmarks of operations share: numbers to work on, and what an operation must at least do.
+
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "engine/backend/backend.h"
+
+namespace salient::benchmarks {
+
+// The model whose operations are timed, Transformer base: its width, heads, feed-forward width, vocabulary, layers of
+// the decoder, width of selection.
+inline constexpr int32_t kWidth = 512, kHeads = 8, kFeedForward = 2048, kVocabulary = 32000, kLayers = 6;
+inline constexpr int32_t kSelectionWidth = 64, kGroups = 2;
+
+// The peak that an operation's products are held against; the names of the roofs.
+enum class Arithmetic { kF32, kBF16, kInt8, kInt8Vectors };
+const char* NameOf(Arithmetic arithmetic);
+const char* NameOf(ComputeType type);
+
+// The least that one execution must do. What a kernel reads twice counts once.
+struct Work {
+  double bytes = 0;       // read and written
+  double operations = 0;  // multiplications and additions; an exponential function counts kExponential
+  Arithmetic arithmetic = Arithmetic::kF32;
+  double footprint = 0;  // bytes that executions one after the other go through: which cache `bytes` come from
+};
+inline constexpr double kExponential = 14;  // a polynomial of the sixth degree, and scaling
+
+// Notes `work` in the counters and the label that benchmarks/ops reads.
+void Report(benchmark::State& state, const Work& work);
+
+// Numbers from a normal distribution; the same in every run.
+std::vector<float> Normal(size_t n);
+
+// Adds this file's benchmarks, to be run on `threads` threads.
+void RegisterRoofs(int threads);
+void RegisterLinear(int threads);
+void RegisterAttention(int threads);
+void RegisterRowwise(int threads);
+
+}  // namespace salient::benchmarks

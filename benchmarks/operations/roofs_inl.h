@@ -1,0 +1,33 @@
+// The loops of roofs.h that are the same for every width of vectors: templates over the `Simd` of engine/base.
+
+#pragma once
+
+#include "benchmarks/operations/roofs.h"
+
+namespace salient::benchmarks {
+namespace {
+
+// More sums than the multiply-adds that are under way at once: latency times units is at most 10.
+constexpr int kSums = 12;
+
+// Keeps the compiler from knowing what a register holds, and so from leaving work out.
+template <typename V>
+inline void Opaque(V& v) {
+  asm volatile("" : "+v"(v));
+}
+
+// Reads each value once, in eight independent streams.
+template <typename Simd>
+float ReadAll(const float* values, int64_t count) {
+  constexpr int kStreams = 8;
+  typename Simd::F maxima[kStreams];
+  for (auto& maximum : maxima) maximum = Simd::Set(0);
+  for (int64_t i = 0; i + kStreams * Simd::kLanes <= count; i += kStreams * Simd::kLanes) {
+    for (int s = 0; s < kStreams; ++s) maxima[s] = Simd::Max(maxima[s], Simd::Load(values + i + s * Simd::kLanes));
+  }
+  for (int s = 1; s < kStreams; ++s) maxima[0] = Simd::Max(maxima[0], maxima[s]);
+  return Simd::Sum(maxima[0]);
+}
+
+}  // namespace
+}  // namespace salient::benchmarks
