@@ -16,6 +16,8 @@ class Case:
     lengths: list[int]  # source tokens of each document, its end included
     cap: int = 2048  # the most target tokens; below it a translation is as long as its source
     spacing: float = 0  # documents arrive one after another, this part of the time that one takes alone
+    budget: float = 60  # seconds for its rounds
+    goals: tuple[float, float] | None = None  # wanted ratios: dense, and learned selection with exits
     seed: int = 1
     arrivals: list[float] = field(default_factory=list)  # seconds, once it is known what one document takes
 
@@ -25,6 +27,7 @@ class Case:
 
 
 SHORTEST = 20  # target tokens; the driver can force no fewer
+WARM = Case("warm", "", [32])  # what a process translates first, and nobody times
 
 
 def zipf(rng: random.Random, vocabulary: int) -> int:
@@ -62,24 +65,40 @@ def sentences(count: int) -> list[int]:
 
 
 def full_cases() -> list[Case]:
-    cases = [Case(f"one-{n}", f"one document of {n:,} tokens", [n]) for n in (128, 512, 1024, 2048, 4096, 8192)]
-    return cases + [
-        Case("sixteen", "16 documents of 512 to 2,048 tokens", spread(16, 512, 2048)),
-        Case("mixed", "one of 4,096 with seven of 64, arriving together", [4096] + [64] * 7, cap=256),
-        Case("mixed-long-part", "that one of 4,096 alone", [4096], cap=256),
-        Case("mixed-short-part", "those seven of 64 alone", [64] * 7, cap=256),
-        Case("sentences", "256 sentences", sentences(256)),
-        Case("arrivals", "24 documents of 128 to 512 tokens arriving one by one, twice as fast as one takes alone",
-             spread(24, 128, 512), spacing=0.5),
+    """Where translations are cut short, that is to CTranslate2's advantage: its time a token grows with their length."""
+    return [
+        Case("one-128", "one document of 128 tokens", [128], budget=20),
+        Case("one-512", "one document of 512 tokens", [512], budget=60, goals=(1.5, 2.5)),
+        Case("one-1024", "one document of 1,024 tokens", [1024], cap=256, budget=30),
+        Case("one-2048", "one document of 2,048 tokens", [2048], budget=150, goals=(2, 5)),
+        Case("one-8192", "one document of 8,192 tokens", [8192], cap=64, budget=60),
+        Case("sixteen", "16 documents of 512 to 2,048 tokens", spread(16, 512, 2048), cap=256, budget=160, goals=(2, 8)),
+        Case("mixed", "one of 4,096 with seven of 64, arriving together", [4096] + [64] * 7, cap=256, budget=60,
+             goals=(4, 10)),
+        Case("mixed-long-part", "that one of 4,096 alone", [4096], cap=256, budget=40),
+        Case("mixed-short-part", "those seven of 64 alone", [64] * 7, cap=256, budget=15),
+        Case("sentences", "256 sentences", sentences(256), budget=60, goals=(1.3, 1.8)),
+        Case("arrivals", "12 documents of 128 to 512 tokens arriving one by one, twice as fast as one takes alone",
+             spread(12, 128, 512), spacing=0.5, budget=40),
     ]
 
 
 def quick_cases() -> list[Case]:
     return [
-        Case("one-128", "one document of 128 tokens", [128]),
+        Case("one-128", "one document of 128 tokens", [128], goals=(1.5, 2.5)),
         Case("mixed", "one of 512 with three of 32, arriving together", [512] + [32] * 3, cap=48),
         Case("mixed-long-part", "that one of 512 alone", [512], cap=48),
         Case("mixed-short-part", "those three of 32 alone", [32] * 3, cap=48),
         Case("sentences", "16 sentences", sentences(16)),
         Case("arrivals", "4 documents of 32 to 64 tokens arriving one by one", spread(4, 32, 64), spacing=0.5),
     ]
+
+
+def screening(case: Case) -> Case:
+    """A smaller case whose best settings of CTranslate2 are tried on this one."""
+    if len(case.lengths) == 1:
+        return Case("screen-one", "one document", [min(512, max(case.lengths))])
+    least, most = min(case.lengths), max(case.lengths)
+    if most <= 128:
+        return Case("screen-short", "short documents", case.lengths[:32])
+    return Case("screen-several", "documents of unlike lengths", [min(512, n) for n in (most, least, least, least)])

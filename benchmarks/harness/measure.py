@@ -7,9 +7,10 @@ import time
 from dataclasses import dataclass, field
 
 from .cases import Case
-from .variants import Variant
+from .variants import CTRANSLATE2, Engine, Variant
 
 SETTLE = 0.25  # seconds between runs: the threads of the last engine spin for a while before they sleep
+HOPELESS = 1.1  # times as long as the best
 
 
 @dataclass
@@ -18,6 +19,7 @@ class Timing:
     seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
     last: dict = field(default_factory=dict)  # what the engine told of its last run
+    wall: float = 0  # seconds of its last turn in all
 
     def note(self, answer: dict, arriving: bool) -> None:
         # Where documents come one by one, what counts is how long each waited.
@@ -36,20 +38,45 @@ class Timing:
         return {"family": self.variant.family, "name": self.variant.name, "exact": self.variant.exact,
                 "seconds": self.seconds, "cpu_seconds": self.cpu_seconds, "peak_rss": self.last.get("peak_rss"), **told}
 
+    @staticmethod
+    def from_json(told: dict) -> "Timing":
+        variant = Variant(told["name"], told["family"], Engine(told["family"], [], {}), exact=told["exact"])
+        known = {key: told[key] for key in ("mean_exit", "attention_cost_ratio", "encode_seconds") if key in told}
+        return Timing(variant, told["seconds"], told["cpu_seconds"],
+                      {"peak_rss": told["peak_rss"], "documents": [known]})
+
 
 def interleave(variants: list[Variant], documents: list[dict], case: Case, repeats: int, budget: float) -> list[Timing]:
-    """`repeats` rounds, fewer where they would take more than `budget` seconds, but one at least."""
+    """`repeats` rounds, fewer where they would take more than `budget` seconds, but one at least.
+
+    After the first round only those that can still be their family's best go on, and after `rounds` of its own a
+    variant has enough.
+    """
     timings = [Timing(variant) for variant in variants]
     start = time.perf_counter()
     for done in range(repeats):
+        going_on = contenders(timings) if done else timings
+        going_on = [t for t in going_on if done < t.variant.rounds]
         spent = time.perf_counter() - start
-        if done > 0 and spent + spent / done > budget:
+        if not going_on or done > 0 and spent + sum(t.wall for t in going_on) > budget:
             break
-        turn = done % len(timings)
-        for timing in timings[turn:] + timings[:turn]:
+        turn = done % len(going_on)
+        for timing in going_on[turn:] + going_on[:turn]:
+            began = time.perf_counter()
             timing.note(timing.variant.ask(documents), bool(case.arrivals))
             time.sleep(SETTLE)
+            timing.wall = time.perf_counter() - began
     return timings
+
+
+def contenders(timings: list[Timing]) -> list[Timing]:
+    """Without the settings of CTranslate2 that are slower than another by more than HOPELESS."""
+    least: dict[bool, float] = {}
+    for timing in timings:
+        if timing.variant.family == CTRANSLATE2:
+            least[timing.variant.exact] = min(least.get(timing.variant.exact, timing.median()), timing.median())
+    return [t for t in timings
+            if t.variant.family != CTRANSLATE2 or t.median() <= HOPELESS * least[t.variant.exact]]
 
 
 def best(timings: list[Timing], clock: str = "seconds") -> Timing:

@@ -1,8 +1,9 @@
 """Salient beside CTranslate2 and PyTorch: whole translations, same model, same tokens, same forced lengths.
 
 Makes a model with random weights, converts it to CTranslate2, checks that both compute what PyTorch computes, finds
-CTranslate2's best settings for each case on this machine, and times them against Salient's in turns. Writes a table
-(Markdown) and everything that was measured (JSON) to build/benchmarks/results, and a picture to docs/figures.
+CTranslate2's best settings for each kind of case on this machine, and times them against Salient's in turns. Writes a
+table (Markdown) and everything that was measured (JSON) to build/benchmarks/results; a full run also writes its section
+of docs/benchmarks.md and docs/figures/peers.svg. A run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -10,25 +11,27 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
+import sys
 import time
 from pathlib import Path
 
-from . import cases, report, variants
+from . import cases, page, report, variants
 from .check import check
-from .environment import BUILD, ROOT, build, machine, models, say
+from .environment import BUILD, build, machine, models, say
 from .measure import best, interleave
 from .models import ModelConfig
 from .protocol import WorkerError
 
-SCREEN_OUTPUT = 24  # target tokens of the short runs that choose CTranslate2's settings
-PYTORCH_MOST = 1024  # source tokens in all: beyond it plain PyTorch takes minutes
+SCREEN_OUTPUTS = (20, 52)  # target tokens of the short runs that choose CTranslate2's settings
+SCREEN_ENGINES = 3  # the best on one batch are tried with other batches, too
+PYTORCH_MOST = 512  # source tokens: beyond it, or for several documents, plain PyTorch takes minutes
+HEAVY = 4096  # source tokens in all: after more, processes are started anew, since CTranslate2 keeps its memory
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="benchmarks/peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Start with --quick (under a minute once the models are made). A full run takes an hour or more on two "
+        epilog="Start with --quick (under a minute once the models are made). A full run takes about twelve minutes on two "
                "cores, and wants a machine that does nothing else.")
     parser.add_argument("--quick", action="store_true", help="a few small cases on a small model: does it all work?")
     parser.add_argument("--shape", choices=["base", "small"], help="Transformer base, or the bundled model's sizes "
@@ -37,8 +40,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list the cases and stop")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each engine (all cores)")
     parser.add_argument("--repeats", type=int, help="rounds of every case (default 5; 2 with --quick)")
-    parser.add_argument("--budget", type=float, default=900, metavar="SECONDS",
-                        help="a case's rounds end earlier than they would take longer than this (default 900)")
+    parser.add_argument("--patience", type=float, default=1, metavar="FACTOR",
+                        help="a case has fewer rounds where they would take longer than its budget; this multiplies all "
+                        "budgets (default 1: twelve minutes in all)")
+    parser.add_argument("--fresh", action="store_true", help="do not go on with a run that was stopped")
     parser.add_argument("--output-cap", type=int, metavar="TOKENS", help="the most target tokens a document (2,048)")
     parser.add_argument("--keep", type=int, default=2, help="CTranslate2 settings timed in full, of those screened (2)")
     parser.add_argument("--clock", choices=["seconds", "cpu"], default="seconds",
@@ -47,7 +52,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-pytorch", action="store_true", help="leave PyTorch out")
     parser.add_argument("--driver", type=Path, help="a translate_bench that is built already")
     parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of the table and the JSON")
-    parser.add_argument("--figure", type=Path, help="the picture (default docs/figures/peers.png; with --quick, or only "
+    parser.add_argument("--figure", type=Path, help="the picture (default docs/figures/peers.svg; with --quick, or only "
                         "some cases, it goes to --out instead)")
     return parser.parse_args()
 
@@ -59,6 +64,55 @@ def chosen_cases(o: argparse.Namespace) -> list[cases.Case]:
     if unknown:
         raise SystemExit(f"no case {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     return [case for case in found if not o.case or case.name in o.case]
+
+
+def estimate(short: float, long: float, outputs: int) -> float:
+    """Seconds for `outputs` target tokens, from those for SCREEN_OUTPUTS."""
+    least, most = SCREEN_OUTPUTS
+    return short + (outputs - least) * max(0.0, long - short) / (most - least)
+
+
+class Screen:
+    """CTranslate2's best settings for a kind of case, by short translations; found once a kind."""
+
+    def __init__(self, engines: list[variants.Engine], config: ModelConfig, clock: str):
+        self.engines, self.config, self.clock = engines, config, clock
+        self.found: dict[str, list[tuple[variants.Variant, float, float]]] = {}
+
+    def times(self, case: cases.Case) -> list[tuple[variants.Variant, float, float]]:
+        small = cases.screening(case)
+        if small.name not in self.found:
+            say(f"    choosing CTranslate2's settings for {small.about}")
+            first = [variants.ctranslate2_variants([engine], small.lengths, False)[0] for engine in self.engines]
+            tried = self.run(first, small)
+            tried.sort(key=lambda entry: estimate(*entry[1:], SCREEN_OUTPUTS[1]))
+            best_engines = [entry[0].engine for entry in tried[:SCREEN_ENGINES]]
+            others = [v for v in variants.ctranslate2_variants(best_engines, small.lengths, False)
+                      if v.name not in {f.name for f in first}]
+            self.found[small.name] = tried + self.run(others, small)
+        return self.found[small.name]
+
+    def run(self, tried: list[variants.Variant], small: cases.Case) -> list[tuple[variants.Variant, float, float]]:
+        for variant in tried:
+            variant.ask(cases.documents(cases.WARM, self.config))
+        seconds = []
+        for most in SCREEN_OUTPUTS:
+            documents = cases.documents(small, self.config, most)
+            seconds.append([t.median(self.clock) for t in interleave(tried, documents, small, 1, 0)])
+        return list(zip(tried, *seconds))
+
+    def best(self, case: cases.Case, keep: int) -> list[variants.Variant]:
+        """The `keep` best with what is nearest to their way of batching for this case's documents."""
+        outputs = max(case.outputs())
+        order = sorted(self.times(case), key=lambda entry: estimate(*entry[1:], outputs))
+        say("    CTranslate2, estimated: " + "; ".join(f"{v.name} {estimate(a, b, outputs):.3g} s" for v, a, b in order))
+        if case.spacing:
+            workers = [engine for engine in self.engines if engine.setup["inter"] > 1][:1]
+            engines = list({id(e): e for e in [order[0][0].engine, *workers]}.values())
+            return variants.ctranslate2_variants(engines, case.lengths, True)
+        kept = [variant for variant, *_ in order[:keep]]
+        scale = max(case.lengths) / max(cases.screening(case).lengths)
+        return [variants.scaled(variant, scale) for variant in kept]
 
 
 class Run:
@@ -73,22 +127,7 @@ class Run:
         self.ours = variants.salient_variants(self.driver, self.model, o.threads)
         self.engines = variants.ctranslate2_engines(self.converted, o.threads, few=o.quick)
         self.pytorch = [] if o.no_pytorch else variants.pytorch_variants(self.model, o.threads)
-
-    def warm_up(self) -> None:
-        """Starts every process and lets each translate once."""
-        documents = cases.documents(cases.Case("warm", "", [32]), self.config)
-        for variant in [*self.ours, *self.pytorch, *variants.ctranslate2_variants(self.engines, [32], False)]:
-            variant.ask(documents)
-
-    def screen(self, case: cases.Case) -> list[variants.Variant]:
-        """CTranslate2's best settings for the case, by short translations; its best also with a vocabulary map."""
-        documents = cases.documents(case, self.config, SCREEN_OUTPUT)
-        found = variants.ctranslate2_variants(self.engines, case.lengths, bool(case.arrivals))
-        timings = interleave(found, documents, case, 1, 0)
-        timings.sort(key=lambda timing: timing.median(self.clock))
-        kept = [timing.variant for timing in timings[:self.o.keep]]
-        say("    CTranslate2: " + "; ".join(f"{t.variant.name} {t.median(self.clock):.3g} s" for t in timings))
-        return [*kept, variants.with_vocabulary_map(kept[0])]
+        self.screen = Screen(self.engines, self.config, self.clock)
 
     def set_arrivals(self, case: cases.Case) -> None:
         """Spaces the documents by what one of middle length takes CTranslate2 alone."""
@@ -103,39 +142,62 @@ class Run:
 
     def measure(self, case: cases.Case) -> report.Row:
         say(f"[{time.strftime('%H:%M:%S')}] {case.about}")
+        rivals = self.screen.best(case, self.o.keep)
         if case.spacing:
             self.set_arrivals(case)
-        rivals = self.screen(case)
+        slow = sum(case.lengths) > PYTORCH_MOST or len(case.lengths) > 1
+        taking_part = [*rivals, variants.with_vocabulary_map(rivals[0]), *self.ours, *([] if slow else self.pytorch)]
+        for variant in taking_part:
+            variant.ask(cases.documents(cases.WARM, self.config))
         documents = cases.documents(case, self.config, self.o.output_cap)
-        slow = sum(case.lengths) > PYTORCH_MOST or case.arrivals
-        taking_part = [*rivals, *self.ours, *([] if slow else self.pytorch)]
-        timings = interleave(taking_part, documents, case, self.repeats, self.o.budget)
-        row = report.Row(case.name, case.about, case.outputs(self.o.output_cap), timings, self.clock)
+        timings = interleave(taking_part, documents, case, self.repeats, case.budget * self.o.patience)
+        row = report.Row(case.name, case.about, case.outputs(self.o.output_cap), timings, self.clock, case.goals)
         say("    " + "; ".join(f"{t.variant.family} {t.variant.name} {t.median(self.clock):.3g} s" for t in timings))
-        say("    " + ", ".join(f"{name} {report.times(row.ratio(name))}" for name in report.OURS))
+        say("    " + ", ".join(f"{name} {report.times(row.ratio(name))}" for name in report.OURS) +
+            (f" (goals {case.goals[0]:g}x, {case.goals[1]:g}x)" if case.goals else ""))
+        if sum(case.lengths) > HEAVY:
+            self.close()
         return row
 
     def close(self) -> None:
-        for engine in {id(v.engine): v.engine for v in [*self.ours, *self.pytorch]}.values():
-            engine.stop()
-        for engine in self.engines:
+        for engine in [*self.engines, *(v.engine for v in [*self.ours, *self.pytorch])]:
             engine.stop()
 
 
-def version_of_salient() -> str:
-    found = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
-    return found.stdout.strip() or "unversioned"
+class Store:
+    """What a run has measured so far, in --out, so that one that was stopped can go on."""
+
+    def __init__(self, o: argparse.Namespace, about: dict):
+        self.path, self.about = o.out / "peers.json", about
+        self.rows: list[report.Row] = []
+        o.out.mkdir(parents=True, exist_ok=True)
+        if o.fresh or not self.path.exists():
+            return
+        told = json.loads(self.path.read_text())
+        same = all(told.get(key) == about[key] for key in ("asked", "threads", "shape", "ctranslate2")) and \
+            told["machine"]["salient"] == about["machine"]["salient"]
+        if same and not told["finished"]:
+            self.rows = [report.Row.from_json(row) for row in told["cases"]]
+            say(f"Going on after {len(self.rows)} cases of a run that was stopped (--fresh starts anew)")
+
+    def add(self, row: report.Row) -> None:
+        self.rows.append(row)
+        self.write(finished=False)
+
+    def write(self, finished: bool) -> None:
+        told = {**self.about, "finished": finished, "cases": [row.to_json() for row in self.rows]}
+        self.path.write_text(json.dumps(told, indent=1) + "\n")
 
 
 def write(rows: list[report.Row], about: dict, o: argparse.Namespace) -> None:
-    o.out.mkdir(parents=True, exist_ok=True)
     text = report.markdown(rows, about)
-    (o.out / "peers.md").write_text(text)
-    (o.out / "peers.json").write_text(json.dumps({**about, "cases": [row.to_json() for row in rows]}, indent=1) + "\n")
+    (o.out / "peers.md").write_text(text, encoding="utf-8")
     whole = not o.quick and not o.case
-    figure = o.figure or (ROOT / "docs" / "figures" / "peers.png" if whole else o.out / "peers.png")
+    figure = o.figure or (page.FIGURES if whole else o.out) / "peers.svg"
     figure.parent.mkdir(parents=True, exist_ok=True)
-    report.picture(rows, str(figure), f"{about['shape']}, {about['threads']} threads, {about['machine']['cpu']}")
+    report.picture(rows, figure, f"{about['shape']}, {about['threads']} threads, {about['machine']['cpu']}")
+    if whole:
+        page.put("peers", text)
     print(text)
     say(f"Wrote {o.out / 'peers.md'}, {o.out / 'peers.json'} and {figure}")
 
@@ -150,29 +212,25 @@ def main() -> None:
     import ctranslate2
 
     about = {"machine": machine(), "threads": o.threads, "ctranslate2": ctranslate2.__version__,
-             "salient": version_of_salient()}
+             "command": " ".join(["benchmarks/peers", *sys.argv[1:]]),
+             "asked": [a for a in sys.argv[1:] if a != "--fresh"]}
     run = Run(o)
-    about["shape"] = run.shape
+    about |= {"shape": run.shape, "layers": run.config.decoder.layers}
+    store = Store(o, about)
     try:
         about["difference_to_pytorch"] = check(run.model, run.converted, run.driver)
         say("Same model in all: greatest difference of a log probability to PyTorch " +
             ", ".join(f"{name} {value:.1g}" for name, value in about["difference_to_pytorch"].items()))
-        run.warm_up()
-        rows = []
+        done = {row.name for row in store.rows}
         for case in wanted:
-            rows.append(run.measure(case))
-            write_partial(rows, about, o)
+            if case.name not in done:
+                store.add(run.measure(case))
     except WorkerError as error:
         raise SystemExit(f"Failed: {error}")
     finally:
         run.close()
-    write(rows, about, o)
-
-
-def write_partial(rows: list[report.Row], about: dict, o: argparse.Namespace) -> None:
-    """What there is so far, so that a run that is stopped has not been for nothing."""
-    o.out.mkdir(parents=True, exist_ok=True)
-    (o.out / "peers.json").write_text(json.dumps({**about, "cases": [row.to_json() for row in rows]}, indent=1) + "\n")
+    store.write(finished=True)
+    write(store.rows, about, o)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ An engine setting is a process; a variant is a process together with what a run 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .protocol import Peer
@@ -41,7 +41,8 @@ class Variant:
     family: str  # SALIENT, CTRANSLATE2 or PYTORCH
     engine: Engine
     run: dict = field(default_factory=dict)
-    exact: bool = True  # gives what the model says; a vocabulary map may not
+    exact: bool = True  # gives what the model says; a vocabulary map or a shortlist may not
+    rounds: int = 1 << 30  # after so many it has had enough
 
     def ask(self, documents: list[dict]) -> dict:
         keep = {"text", "length", "at"} if self.family == SALIENT else {"ids", "tokens", "length", "at"}
@@ -49,15 +50,19 @@ class Variant:
             {"documents": [{k: v for k, v in d.items() if k in keep} for d in documents], **self.run})
 
 
+DENSE = {"selection": {"policy": "dense"}, "depth": {"policy": "full"}}
+SPARSE = {"selection": {"policy": "learned"}, "depth": {"policy": "geometric", "threshold": 0.5}}
+OURS = {"dense": DENSE, "selection and exits": SPARSE}
+WITH_SHORTLIST = ", shortlist"
+
+
 def salient_variants(driver: Path, model: Path, threads: int) -> list[Variant]:
     engine = Engine(SALIENT, [str(driver)], {"model": str(model), "threads": threads, "compute": "int8"})
-    sparse = {"policy": "ratio", "value": 0.05}
-    return [
-        Variant("dense", SALIENT, engine, {"selection": {"policy": "dense"}, "depth": {"policy": "full"}}),
-        Variant("selection", SALIENT, engine, {"selection": sparse, "depth": {"policy": "full"}}),
-        Variant("selection and exits", SALIENT, engine,
-                {"selection": sparse, "depth": {"policy": "geometric", "threshold": 0.5}}),
-    ]
+    found = [Variant(name, SALIENT, engine, run) for name, run in OURS.items()]
+    if (model / "shortlist.safetensors").exists():
+        found += [Variant(name + WITH_SHORTLIST, SALIENT, engine, {**run, "shortlist": True}, exact=False)
+                  for name, run in OURS.items()]
+    return found
 
 
 def ctranslate2_engines(model: Path, threads: int, few: bool) -> list[Engine]:
@@ -99,9 +104,19 @@ def ctranslate2_variants(engines: list[Engine], sizes: list[int], arriving: bool
 
 
 def with_vocabulary_map(variant: Variant) -> Variant:
-    return Variant(f"{variant.name}, vocabulary map", CTRANSLATE2, variant.engine, {**variant.run, "vmap": True}, False)
+    return Variant(f"{variant.name}, vocabulary map", CTRANSLATE2, variant.engine, {**variant.run, "vmap": True}, False,
+                   rounds=3)
 
 
 def pytorch_variants(model: Path, threads: int) -> list[Variant]:
     engine = Engine(PYTORCH, [sys.executable, "-m", "harness.pytorch_worker"], {"model": str(model), "threads": threads})
-    return [Variant("float32", PYTORCH, engine)]
+    return [Variant("float32", PYTORCH, engine, rounds=1)]
+
+
+def scaled(variant: Variant, factor: float) -> Variant:
+    """The same way of batching for documents `factor` times as long."""
+    if variant.run.get("batch_type") != "tokens":
+        return variant
+    size = round(variant.run["max_batch_size"] * factor)
+    name = variant.name.replace(f"of {variant.run['max_batch_size']} tokens", f"of {size} tokens")
+    return replace(variant, name=name, run={**variant.run, "max_batch_size": size})

@@ -1,13 +1,14 @@
 """The harness's own logic, without any engine.   PYTHONPATH=benchmarks python3 -m pytest benchmarks/tests"""
 
+import json
 import random
 import struct
 
 import pytest
 
-from harness import cases, measure, report, scale
+from harness import cases, measure, peers, report, scale
 from harness.models import FIRST_WORD, piece, shapes, tokenizer_bytes
-from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant, batchings
+from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant, batchings, scaled
 
 
 def timing(family, name, seconds, exact=True):
@@ -18,20 +19,85 @@ def timing(family, name, seconds, exact=True):
 def row():
     return report.Row("one", "one document", [64], [
         timing(CTRANSLATE2, "slow", [9.0, 9.0, 9.0]), timing(CTRANSLATE2, "fast", [5.0, 4.0, 100.0]),
-        timing(CTRANSLATE2, "map", [2.0, 2.0, 2.0], exact=False), timing(SALIENT, "dense", [2.5, 2.5, 2.5])])
+        timing(CTRANSLATE2, "map", [2.0, 2.0, 2.0], exact=False), timing(SALIENT, "dense", [2.5, 2.5, 2.5])],
+        goals=(1.5, 2.5))
 
 
 def test_ratios_are_against_the_best_median():
     assert row().rival(True).variant.name == "fast"
     assert row().ratio("dense") == pytest.approx(2.0)
     assert row().ratio("dense", exact=False) == pytest.approx(0.8)
-    assert row().ratio("selection") is None
+    assert row().ratio("selection and exits") is None
 
 
 def test_a_table_has_a_line_a_case():
     lines = report.table([row(), row()]).splitlines()
     assert len(lines) == 4 and len({line.count("|") for line in lines}) == 1
-    assert "2.00x" in lines[2]
+    assert "2.00x | 1.5x" in lines[2] and row().runs() == 3
+
+
+def test_a_map_is_held_against_a_shortlist_only():
+    both = row()
+    assert report.map_table([both]) == ""
+    both.timings += [timing(SALIENT, "dense, shortlist", [0.5]), timing(SALIENT, "selection and exits, shortlist", [0.25])]
+    assert "4.00x" in report.map_table([both]) and "8.00x" in report.map_table([both])
+
+
+def test_together_is_held_against_the_parts():
+    rows = [report.Row(name, "", [1], [timing(CTRANSLATE2, "x", [theirs]), timing(SALIENT, "dense", [ours])])
+            for name, theirs, ours in (("mixed", 9.0, 2.2), ("mixed-long-part", 2.0, 1.5), ("mixed-short-part", 1.0, 0.5))]
+    lines = report.sum_of_parts(rows).splitlines()
+    assert "1.10" in lines[2] and "3.00" in lines[3]
+    assert report.sum_of_parts(rows[:2]) == ""
+
+
+def test_rows_survive_being_stored():
+    again = report.Row.from_json(json.loads(json.dumps(row().to_json())))
+    assert again.to_json() == json.loads(json.dumps(row().to_json())) and again.ratio("dense") == row().ratio("dense")
+
+
+class Instant(Variant):
+    """Answers at once that it took `run["seconds"]`."""
+
+    asked = 0
+
+    def ask(self, documents):
+        self.asked += 1
+        return {"seconds": self.run["seconds"], "cpu_seconds": 0.0, "documents": [{"seconds": self.run["seconds"]}]}
+
+
+def test_only_contenders_go_on_after_the_first_round(monkeypatch):
+    monkeypatch.setattr(measure, "SETTLE", 0)
+    made = [Instant(name, family, None, {"seconds": seconds}, exact, rounds)
+            for name, family, seconds, exact, rounds in (
+                ("best", CTRANSLATE2, 1.0, True, 9), ("close", CTRANSLATE2, 1.05, True, 9),
+                ("hopeless", CTRANSLATE2, 1.2, True, 9), ("map", CTRANSLATE2, 3.0, False, 2), ("ours", SALIENT, 7.0, True, 9))]
+    measure.interleave(made, [], cases.Case("x", "", [1]), 5, 1e9)
+    assert [variant.asked for variant in made] == [5, 5, 1, 2, 5]
+    assert measure.interleave([], [], cases.Case("x", "", [1]), 5, 1e9) == []
+
+
+def test_short_runs_foretell_long_ones():
+    least, most = peers.SCREEN_OUTPUTS
+    assert peers.estimate(2.0, 3.0, least) == pytest.approx(2.0)
+    assert peers.estimate(2.0, 3.0, most + (most - least)) == pytest.approx(4.0)
+    assert peers.estimate(3.0, 2.0, 1000) == pytest.approx(3.0)
+
+
+def test_batches_grow_with_the_documents():
+    variant = Variant("int8, batches of 1024 tokens", CTRANSLATE2, None, {"max_batch_size": 1024, "batch_type": "tokens"})
+    grown = scaled(variant, 4)
+    assert grown.name == "int8, batches of 4096 tokens" and grown.run["max_batch_size"] == 4096
+    assert variant.run["max_batch_size"] == 1024
+    assert scaled(Variant("one batch", CTRANSLATE2, None, {"max_batch_size": 0}), 4).name == "one batch"
+
+
+def test_every_case_is_screened_by_a_smaller_one():
+    for case in [*cases.full_cases(), *cases.quick_cases()]:
+        small = cases.screening(case)
+        assert sum(small.lengths) <= max(sum(case.lengths), 2048)
+        assert (len(small.lengths) == 1) == (len(case.lengths) == 1)
+    assert sum(case.budget for case in cases.full_cases()) <= 720
 
 
 def test_arriving_documents_count_by_their_latency():
