@@ -143,3 +143,28 @@ def test_time_a_token_is_a_slope_around_the_position():
     assert scale.milliseconds_at(timeline, 100) == pytest.approx(1)
     assert scale.milliseconds_at(timeline, 2000) == pytest.approx(3)
     assert scale.milliseconds_at(timeline, 9000) is None
+
+
+def test_what_was_measured_before_a_stop_counts_only_under_the_same_conditions(tmp_path):
+    about = {"machine": {"salient": "a"}, "threads": 2, "repeats": 3, "model": "base", "command": "benchmarks/scale",
+             "finished": False}
+    path = tmp_path / "scale.json"
+    assert scale.stored(path, about) is about
+    path.write_text(json.dumps({**about, "lengths": []}))
+    assert "lengths" in scale.stored(path, about)
+    assert "lengths" not in scale.stored(path, {**about, "threads": 1})
+    path.write_text(json.dumps({**about, "lengths": [], "finished": True}))
+    assert scale.stored(path, about) is about
+
+
+def test_the_page_of_scale_tells_what_was_measured():
+    one = {"seconds": 2.0, "encode_seconds": 0.5, "bytes": 1e8}
+    machine = {"date": "today", "salient": "a", "cores": 2, "cpu": "x", "features": [], "load": 0.0}
+    text = scale.markdown({
+        "machine": machine, "command": "benchmarks/scale", "threads": 2, "repeats": 3, "model": "base",
+        "lengths": [{"length": 8192, "dense": one, "selection and exits": one}],
+        "concurrency": [{"documents": 4, "dense": one, "selection and exits": one}],
+        "positions": {"dense": {"100": 1.0, "2000": 2.5}, "selection": {"100": 1.0, "2000": 1.1}},
+        "sparsity": [{"ratio": 0.05, "full depth": one}], "depth": [{"exit": 1, "dense": one}]})
+    assert "| 8,192 | 0.5 | 0.5 | 2 | 2 | 100 | 100 |" in text and "| 4 | 0.5 | 0.5 |" in text
+    assert "| dense | 1.00 | 2.50 | 2.50 |  |" in text and "| selection | 1.00 | 1.10 | 1.10 | 1.2 |" in text
