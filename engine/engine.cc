@@ -360,7 +360,8 @@ void StepLoopEngine::Admit() {
   const absl::Time now = absl::Now();
   while (const std::optional<Admission> admission = scheduler_->Admit()) {
     DocumentJob& job = *jobs_.at(admission->document);
-    joining.push_back(&job.Start(admission->window, *backend_, batch_->self_store(), batch_->cross_store(), now));
+    joining.push_back(
+        &job.Start(admission->window, *model_, *backend_, batch_->self_store(), batch_->cross_store(), now));
   }
   batch_->Join(joining);
 }

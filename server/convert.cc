@@ -126,6 +126,7 @@ SearchOptions FromProto(const v1::SearchControls& controls) {
   if (controls.has_max_length_ratio()) options.max_length_ratio = controls.max_length_ratio();
   if (controls.has_n_best()) options.n_best = controls.n_best();
   options.prefix = controls.prefix();
+  if (controls.has_shortlist()) options.shortlist = controls.shortlist();
   return options;
 }
 
@@ -170,6 +171,7 @@ v1::SearchControls ToProto(const SearchOptions& options) {
   if (options.max_length_ratio.has_value()) wire.set_max_length_ratio(*options.max_length_ratio);
   if (options.n_best.has_value()) wire.set_n_best(*options.n_best);
   wire.set_prefix(options.prefix);
+  if (options.shortlist.has_value()) wire.set_shortlist(*options.shortlist);
   return wire;
 }
 
@@ -254,6 +256,7 @@ v1::Model ToProto(const ModelInfo& info) {
   for (const OperatingPoint& point : info.operating_points) *wire.add_operating_points() = ToProto(point);
   wire.set_device(info.device);
   wire.set_description(info.description);
+  wire.set_has_shortlist(info.config.has_shortlist);
   return wire;
 }
 

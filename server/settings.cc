@@ -44,6 +44,7 @@ SearchOptions Overlay(SearchOptions base, const SearchOptions& over) {
   if (over.max_length_ratio.has_value()) base.max_length_ratio = over.max_length_ratio;
   if (over.n_best.has_value()) base.n_best = over.n_best;
   if (!over.prefix.empty()) base.prefix = over.prefix;
+  if (over.shortlist.has_value()) base.shortlist = over.shortlist;
   return base;
 }
 

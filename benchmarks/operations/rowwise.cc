@@ -77,8 +77,7 @@ void NextTokens(benchmark::State& state, int32_t rows, int32_t width, int thread
   std::vector<Candidate> candidates(rows * width);
   for (auto _ : state) {
     backend->Candidates({.rows = Rows::First(rows),
-                         .logits = logits.data(),
-                         .vocabulary = kVocabulary,
+                         .logits = {logits.data(), kVocabulary},
                          .special = {},
                          .constraints = constraints.data(),
                          .width = width,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -37,6 +38,9 @@ class Backend {
   virtual ElementType kv_type() const = 0;
 
   virtual std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) = 0;
+  // A layer of some of a packed one's outputs, in the order given and with the same bits; null where the backend makes
+  // none, and whoever asks computes the whole layer.
+  virtual std::unique_ptr<PackedLinear> PickOutputs(const PackedLinear&, std::span<const int32_t>) { return nullptr; }
 
   virtual void Embed(const EmbedArgs& args) = 0;
   virtual void LayerNorm(const LayerNormArgs& args) = 0;

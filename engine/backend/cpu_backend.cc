@@ -46,6 +46,9 @@ class CpuBackend final : public Backend {
   std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) override {
     return PackLinearCpu(weights, compute_, pool_);
   }
+  std::unique_ptr<PackedLinear> PickOutputs(const PackedLinear& layer, std::span<const int32_t> outputs) override {
+    return PickOutputsCpu(layer, outputs, pool_);
+  }
 
   void Embed(const EmbedArgs& args) override { EmbedCpu(args, pool_); }
   void LayerNorm(const LayerNormArgs& args) override { LayerNormCpu(args, pool_); }

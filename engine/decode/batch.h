@@ -57,8 +57,10 @@ class Batch {
  private:
   static bool TakesPart(const Sequence& sequence) { return sequence.encoded() && !sequence.done(); }
   int32_t StepsAhead() const;
+  void GiveClassifiers();
   void Advance(int32_t width);
 
+  const Model& model_;
   Backend& backend_;
   int32_t self_pages_, cross_pages_;
   std::unique_ptr<KvStore> self_store_, cross_store_;

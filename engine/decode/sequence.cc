@@ -24,7 +24,8 @@ int32_t Sequence::CrossPages(const Window& window) {
 }
 
 Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::vector<int32_t> prefix,
-                   const ModelConfig& config, Backend& backend, KvStore& self_store, KvStore& cross_store)
+                   const ModelConfig& config, Backend& backend, KvStore& self_store, KvStore& cross_store,
+                   const std::vector<int32_t>& tokens)
     : window_(window),
       options_(options),
       prefix_(std::move(prefix)),
@@ -42,6 +43,8 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
       pieces_(staging_, window.pieces.size()),
       forced_(staging_, prefix_.size()),
       script_(staging_, 1),
+      tokens_(staging_, tokens.size()),
+      token_list_(staging_, 1),
       live_(1),
       meter_(config) {
   staging_.Allocate();
@@ -63,6 +66,8 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
   std::copy(prefix_.begin(), prefix_.end(), forced_.data());
   *script_.data() = {pieces_.device(), forced_.device(), static_cast<int32_t>(pieces_.size()),
                      static_cast<int32_t>(prefix_.size())};
+  std::copy(tokens.begin(), tokens.end(), tokens_.data());
+  *token_list_.data() = {tokens_.device(), static_cast<int32_t>(tokens_.size())};
   staging_.Upload();
 }
 
@@ -150,6 +155,8 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part, int
     rows.script.data()[row] = script_.device();
     rows.ledger.data()[row] = ledger_.device();
     rows.constraint.data()[row] = ConstraintOf(hypothesis);
+    rows.tokens.data()[row] = tokens_.size() == 0 ? nullptr : token_list_.device();
+    rows.own_classifier[row] = classifier_.get();
     rows.self_tally.data()[row] = {};
     rows.cross_tally.data()[row] = {};
     rows.fills.data()[row] = 0;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -49,9 +50,10 @@ struct DecodedPiece {
 
 class Sequence {
  public:
-  // `window`, `options` and `config` must outlive it; so must the backend and the stores.
+  // `window`, `options` and `config` must outlive it; so must the backend and the stores. `tokens` are all that the
+  // translation may say, ascending; none for the whole vocabulary.
   Sequence(const Window& window, const ResolvedOptions& options, std::vector<int32_t> prefix, const ModelConfig& config,
-           Backend& backend, KvStore& self_store, KvStore& cross_store);
+           Backend& backend, KvStore& self_store, KvStore& cross_store, const std::vector<int32_t>& tokens = {});
   ~Sequence();  // returns its pages
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
@@ -69,6 +71,12 @@ class Sequence {
   // Decoder rows this sequence may use: as many as its beam.
   void Seat(std::vector<int32_t> rows) { seats_ = std::move(rows); }
   const std::vector<int32_t>& seats() const { return seats_; }
+
+  // Its tokens: none for the whole vocabulary. On the host's side.
+  std::span<const int32_t> tokens() const { return {tokens_.data(), tokens_.size()}; }
+  // A classifier over tokens() alone.
+  void OwnClassifier(std::unique_ptr<PackedLinear> classifier) { classifier_ = std::move(classifier); }
+  bool has_own_classifier() const { return classifier_ != nullptr; }
 
   // Writes the live hypotheses into rows and appends their row numbers, then takes what was decoded there. `steps` are
   // made before the sequence is prepared again; more than one only where goes_ahead().
@@ -143,6 +151,10 @@ class Sequence {
   StagedArray<AdvancePiece> pieces_;
   StagedArray<int32_t> forced_;  // the prefix
   StagedArray<AdvanceScript> script_;
+  StagedArray<int32_t> tokens_;
+  StagedArray<TokenList> token_list_;  // of tokens_
+
+  std::unique_ptr<PackedLinear> classifier_;
 
   std::vector<int32_t> seats_;
   std::vector<Hypothesis> live_;

@@ -87,13 +87,15 @@ std::vector<Demand> DocumentJob::Demands() const {
   return demands;
 }
 
-Sequence& DocumentJob::Start(int32_t window, Backend& backend, KvStore& self_store, KvStore& cross_store,
-                             absl::Time now) {
+Sequence& DocumentJob::Start(int32_t window, const Model& model, Backend& backend, KvStore& self_store,
+                             KvStore& cross_store, absl::Time now) {
   started_at_ = std::min(started_at_, now);
   // A prefix is the beginning of the document's translation: the first window's.
+  const std::vector<int32_t> prefix = window == 0 ? prefix_ : std::vector<int32_t>();
+  std::vector<int32_t> tokens;
+  if (options_.shortlist) tokens = model.shortlist->TokensFor(windows_[window].tokens, prefix);
   sequences_[window] =
-      std::make_unique<Sequence>(windows_[window], options_, window == 0 ? prefix_ : std::vector<int32_t>(), config_,
-                                 backend, self_store, cross_store);
+      std::make_unique<Sequence>(windows_[window], options_, prefix, config_, backend, self_store, cross_store, tokens);
   return *sequences_[window];
 }
 

@@ -36,7 +36,8 @@ class DocumentJob {
   absl::Time deadline() const { return deadline_; }
 
   // A window joins the next step. The sequence belongs to the job.
-  Sequence& Start(int32_t window, Backend& backend, KvStore& self_store, KvStore& cross_store, absl::Time now);
+  Sequence& Start(int32_t window, const Model& model, Backend& backend, KvStore& self_store, KvStore& cross_store,
+                  absl::Time now);
   void AddEncodeTime(double seconds) { encode_seconds_ += seconds; }
 
   // Tells the listener what a step has settled, and how far the document is.

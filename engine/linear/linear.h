@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "engine/backend/rows.h"
 
@@ -51,6 +52,9 @@ void LinearReference(const LinearArgs& args);
 enum class ComputeType { kAuto, kF32, kBF16, kInt8 };
 
 std::unique_ptr<PackedLinear> PackLinearCpu(const LinearWeights& weights, ComputeType type, ThreadPool& pool);
+// Of a layer that PackLinearCpu packed.
+std::unique_ptr<PackedLinear> PickOutputsCpu(const PackedLinear& layer, std::span<const int32_t> outputs,
+                                             ThreadPool& pool);
 void LinearCpu(const LinearArgs& args, ThreadPool& pool);
 
 }  // namespace salient

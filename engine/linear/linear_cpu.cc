@@ -151,6 +151,11 @@ std::unique_ptr<PackedLinear> PackLinearCpu(const LinearWeights& weights, Comput
   return std::make_unique<CpuLinear>(weights, type, KernelFor(type, isa), SingleRowKernelFor(type, isa), pool);
 }
 
+std::unique_ptr<PackedLinear> PickOutputsCpu(const PackedLinear& layer, std::span<const int32_t> outputs,
+                                             ThreadPool& pool) {
+  return std::make_unique<CpuLinear>(static_cast<const CpuLinear&>(layer), outputs, pool);
+}
+
 void LinearCpu(const LinearArgs& args, ThreadPool& pool) {
   const auto& layer = static_cast<const CpuLinear&>(*args.weight);
   const PackedWeights& weights = layer.weights();

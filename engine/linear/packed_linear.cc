@@ -57,12 +57,7 @@ void AlignedBytes::Reserve(size_t bytes) {
 CpuLinear::CpuLinear(const LinearWeights& weights, ComputeType type, const Kernel& kernel,
                      const Kernel& single_row_kernel, ThreadPool& pool)
     : PackedLinear(weights.inputs, weights.outputs), kernel_(kernel), single_row_kernel_(single_row_kernel) {
-  view_.inputs = inputs();
-  view_.outputs = outputs();
-  view_.panels = static_cast<int32_t>(RoundUp(outputs(), 2 * kPanelOutputs) / kPanelOutputs);
-  bias_.resize(static_cast<size_t>(view_.panels) * kPanelOutputs);
-  if (weights.bias != nullptr) std::copy_n(weights.bias, outputs(), bias_.begin());
-  view_.bias = bias_.data();
+  SetOutputs(weights.bias);
   switch (type) {
     case ComputeType::kBF16:
       PackBf16(weights, pool);
@@ -75,9 +70,54 @@ CpuLinear::CpuLinear(const LinearWeights& weights, ComputeType type, const Kerne
   }
 }
 
+CpuLinear::CpuLinear(const CpuLinear& from, std::span<const int32_t> outputs, ThreadPool& pool)
+    : PackedLinear(from.inputs(), static_cast<int32_t>(outputs.size())),
+      kernel_(from.kernel_),
+      single_row_kernel_(from.single_row_kernel_) {
+  std::vector<float> bias;
+  for (const int32_t n : outputs) bias.push_back(from.bias_[n]);
+  SetOutputs(bias.data());
+  view_.padded_inputs = from.view_.padded_inputs;
+  view_.panel_bytes = from.view_.panel_bytes;
+  ReservePanels();
+  if (!from.scale_.empty()) {
+    scale_.resize(bias_.size());
+    sum_.resize(bias_.size());
+    view_.scale = scale_.data();
+    view_.sum = sum_.data();
+  }
+  pool.ParallelFor(view_.panels, [&](int64_t panel, int) {
+    const size_t first = static_cast<size_t>(panel) * kPanelOutputs;
+    for (size_t i = first; i < std::min(first + kPanelOutputs, outputs.size()); ++i) {
+      const int32_t n = outputs[i];
+      if (!scale_.empty()) {
+        scale_[i] = from.scale_[n];
+        sum_[i] = from.sum_[n];
+      }
+      const uint8_t* word = from.view_.data + n / kPanelOutputs * view_.panel_bytes + n % kPanelOutputs * 4;
+      uint8_t* to = Word(static_cast<int32_t>(i), 0);
+      for (size_t line = 0; line < view_.panel_bytes; line += 64) std::memcpy(to + line, word + line, 4);
+    }
+  });
+}
+
+// What every form of the layer has: sizes and biases, padded to whole pairs of panels.
+void CpuLinear::SetOutputs(const float* bias) {
+  view_.inputs = inputs();
+  view_.outputs = outputs();
+  view_.panels = static_cast<int32_t>(RoundUp(outputs(), 2 * kPanelOutputs) / kPanelOutputs);
+  bias_.resize(static_cast<size_t>(view_.panels) * kPanelOutputs);
+  if (bias != nullptr) std::copy_n(bias, outputs(), bias_.begin());
+  view_.bias = bias_.data();
+}
+
 void CpuLinear::ReservePanels(int32_t chunk, int32_t inputs_per_line) {
   view_.padded_inputs = static_cast<int32_t>(RoundUp(inputs(), chunk));
   view_.panel_bytes = static_cast<size_t>(view_.padded_inputs) / inputs_per_line * 64;
+  ReservePanels();
+}
+
+void CpuLinear::ReservePanels() {
   const size_t bytes = view_.panels * view_.panel_bytes;
   data_.Reserve(bytes);
   std::memset(data_.data(), 0, bytes);

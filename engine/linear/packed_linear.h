@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/linear/kernels.h"
@@ -35,16 +36,21 @@ class CpuLinear final : public PackedLinear {
   // `type` is one of the three that are computed, not kAuto; the kernels are for this type.
   CpuLinear(const LinearWeights& weights, ComputeType type, const Kernel& kernel, const Kernel& single_row_kernel,
             ThreadPool& pool);
+  // Of some outputs of another layer, each of them the same in bits.
+  CpuLinear(const CpuLinear& from, std::span<const int32_t> outputs, ThreadPool& pool);
 
   const Kernel& kernel(int32_t rows) const { return rows == 1 ? single_row_kernel_ : kernel_; }
   const PackedWeights& weights() const { return view_; }
 
  private:
+  void SetOutputs(const float* bias);
   void PackF32(const LinearWeights& weights, ThreadPool& pool);
   void PackBf16(const LinearWeights& weights, ThreadPool& pool);
   void PackInt8(const LinearWeights& weights, ThreadPool& pool);
   // Reserves zeroed panels for lines of `inputs_per_line` inputs, K rounded up to `chunk` of them.
   void ReservePanels(int32_t chunk, int32_t inputs_per_line);
+  // The same for panels that are as long as `panel_bytes` of view_ says.
+  void ReservePanels();
   // Line `line` of the panel of output n, at that output.
   uint8_t* Word(int32_t n, int32_t line);
 

@@ -56,6 +56,9 @@ struct ModelConfig {
   bool tied_classifiers = true;
   bool sequence_head = false, multinomial_head = false, geometric_head = false;
 
+  // Whether the folder has a shortlist (shortlist.h); not a field of config.json.
+  bool has_shortlist = false;
+
   SpecialTokens tokens;
   int32_t window = 0;  // the most source tokens, separators included, in one pass
 

@@ -44,6 +44,8 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       script(in, rows),
       ledger(in, rows),
       constraint(in, rows),
+      tokens(in, rows),
+      own_classifier(rows, nullptr),
       taking_part(in, rows),
       taking_part_count(in, 1),
       record_step(in, 1),
@@ -72,6 +74,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       at_(backend, model.config, rows, fills, max_candidates),
       states_(backend.Array<float>(static_cast<size_t>(rows + fills) * model.config.d_model)),
       logits_(backend.Array<float>(static_cast<size_t>(rows) * model.config.vocab_size)),
+      settled_(rows),
       signal_(backend.Array<float>(rows)),
       heads_(backend.Array<float>(static_cast<size_t>(rows) * model.config.decoder.layers)),
       exit_number_(backend.Array<int32_t>(static_cast<size_t>(model.config.decoder.layers + 1) * rows)),
@@ -183,6 +186,7 @@ void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_s
                   .width = config_.d_model,
                   .scale = EmbeddingScale(config_),
                   .output = states_.data()});
+  std::fill(settled_.begin(), settled_.end(), 0);
   Rows active = all;
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
     SelfAttention(layer, active, all, self_store);
@@ -192,7 +196,7 @@ void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_s
       const size_t size = static_cast<size_t>(max_rows_) * config_.d_model;
       probe_(layer, copies_.OnHost(active), copies_.OnHost(states_.data(), size));
     }
-    active = Exits(layer, active);
+    active = Exits(layer, active, width);
     if (KnownEmpty(active)) break;
   }
   backend_.KeepExitStates({.rows = all,
@@ -338,8 +342,9 @@ void Decoder::Choose(Module module, int32_t index, Rows active, const float* inp
 }
 
 // Lets rows leave after this layer; returns those that go on.
-Rows Decoder::Exits(int32_t index, Rows active) {
+Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
   const int32_t n = index + 1;
+  scored_.clear();
   if (n < config_.decoder.layers) Signal(n, active);
   const int side = index % 2;
   backend_.DecideExits({.active = active,
@@ -349,7 +354,9 @@ Rows Decoder::Exits(int32_t index, Rows active) {
                         .exit_at = at_.exit_at.device(),
                         .staying = active_[side].data(),
                         .staying_count = counts_.data() + side});
-  return Rows{active_[side].data(), counts_.data() + side, active.capacity};
+  const Rows staying{active_[side].data(), counts_.data() + side, active.capacity};
+  SettleLeavers(staying, width);
+  return staying;
 }
 
 // What the policies of this step's rows look at after layer n.
@@ -383,12 +390,28 @@ void Decoder::Signal(int32_t n, Rows active) {
                        .picked = picked_.data(),
                        .count = counts_.data() + kPicked});
     if (KnownEmpty(rows)) return;
-    backend_.Linear({.weight = &model_.classifier(n),
-                     .rows = rows,
-                     .input = ExitStates(rows, exit_number),
-                     .output = logits_.data()});
-    backend_.TopProbability(
-        {.rows = rows, .logits = logits_.data(), .vocabulary = config_.vocab_size, .probability = signal_.data()});
+    Score(rows, n, exit_number);
+    for (const Scored& scored : scored_) {
+      backend_.TopProbability({.rows = scored.rows, .logits = scored.logits, .probability = signal_.data()});
+    }
+  }
+}
+
+// Rows that left by their confidence: the logits that it was read from are those of their exit, so their candidates
+// are taken of them instead of from a second product at the end. Where the host does not see who left, there is one
+// product at the end in any case.
+void Decoder::SettleLeavers(Rows staying, int32_t width) {
+  if (!backend_.host_addressable()) return;
+  const int32_t* const end = staying.index + staying.size();
+  for (const Scored& scored : scored_) {
+    const Rows& rows = scored.rows;
+    for (int32_t i = 0; i < rows.size(); ++i) {
+      if (std::binary_search(staying.index, end, rows[i])) continue;
+      Logits logits = scored.logits;
+      logits.values += static_cast<size_t>(i) * logits.width;
+      FindCandidates({rows.index + i, nullptr, 1}, logits, width);
+      settled_[rows[i]] = 1;
+    }
   }
 }
 
@@ -399,9 +422,65 @@ const float* Decoder::ExitStates(Rows rows, const int32_t* set) {
   return block_.attended();
 }
 
+// Logits of the rows by the classifier of an exit, their states seen through the norms that `set` names.
+void Decoder::Score(Rows rows, int32_t exit_layer, const int32_t* set) {
+  scored_.clear();
+  if (HaveOwnClassifiers(rows)) return ScoreByWindow(rows, set);
+  backend_.Linear({.weight = &model_.classifier(exit_layer),
+                   .rows = rows,
+                   .input = ExitStates(rows, set),
+                   .output = logits_.data()});
+  scored_.push_back({rows, {logits_.data(), config_.vocab_size, at_.tokens.device()}});
+}
+
+// A product a window pays only where there is none over the vocabulary to take part in.
+bool Decoder::HaveOwnClassifiers(const Rows& rows) const {
+  if (!backend_.host_addressable()) return false;
+  for (int32_t i = 0; i < rows.size(); ++i) {
+    if (at_.own_classifier[rows[i]] == nullptr) return false;
+  }
+  return true;
+}
+
+void Decoder::ScoreByWindow(Rows rows, const int32_t* set) {
+  by_window_.assign(rows.index, rows.index + rows.size());
+  float* logits = logits_.data();
+  for (auto first = by_window_.begin(); first != by_window_.end();) {
+    const PackedLinear* own = at_.own_classifier[*first];
+    const auto last =
+        std::stable_partition(first, by_window_.end(), [&](int32_t row) { return at_.own_classifier[row] == own; });
+    const Rows of_window{&*first, nullptr, static_cast<int32_t>(last - first)};
+    backend_.Linear({.weight = own, .rows = of_window, .input = ExitStates(of_window, set), .output = logits});
+    scored_.push_back({of_window, {logits, own->outputs(), at_.tokens.device(), true}});
+    logits += static_cast<size_t>(of_window.capacity) * own->outputs();
+    first = last;
+  }
+}
+
+void Decoder::FindCandidates(Rows rows, const Logits& logits, int32_t width) {
+  backend_.Candidates({.rows = rows,
+                       .logits = logits,
+                       .special = config_.tokens,
+                       .constraints = at_.constraint.device(),
+                       .width = width,
+                       .candidates = at_.candidates.device()});
+}
+
+// Those of the step's rows that SettleLeavers has left.
+Rows Decoder::NotSettled(Rows rows) {
+  if (!backend_.host_addressable()) return rows;
+  unsettled_.clear();
+  for (int32_t i = 0; i < rows.size(); ++i) {
+    if (settled_[rows[i]] == 0) unsettled_.push_back(rows[i]);
+  }
+  return {unsettled_.data(), nullptr, static_cast<int32_t>(unsettled_.size())};
+}
+
 // The next tokens of all rows, each by the classifier of its exit.
-void Decoder::Classify(Rows rows, int32_t width) {
-  const bool tied = model_.classifiers.size() == 1;
+void Decoder::Classify(Rows all, int32_t width) {
+  const Rows rows = NotSettled(all);
+  if (KnownEmpty(rows)) return;
+  const bool tied = model_.has_tied_classifiers();
   for (int32_t n = 1; n <= (tied ? 1 : config_.decoder.layers); ++n) {
     Rows leaving = rows;
     if (!tied) {
@@ -413,17 +492,8 @@ void Decoder::Classify(Rows rows, int32_t width) {
                          .count = counts_.data() + kPicked});
       if (KnownEmpty(leaving)) continue;
     }
-    backend_.Linear({.weight = &model_.classifier(n),
-                     .rows = leaving,
-                     .input = ExitStates(leaving, at_.exit_at.device()),
-                     .output = logits_.data()});
-    backend_.Candidates({.rows = leaving,
-                         .logits = logits_.data(),
-                         .vocabulary = config_.vocab_size,
-                         .special = config_.tokens,
-                         .constraints = at_.constraint.device(),
-                         .width = width,
-                         .candidates = at_.candidates.device()});
+    Score(leaving, n, at_.exit_at.device());
+    for (const Scored& scored : scored_) FindCandidates(scored.rows, scored.logits, width);
   }
 }
 

@@ -38,6 +38,9 @@ struct DecoderRows {
   StagedArray<const AdvanceScript*> script;
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
+  StagedArray<const TokenList*> tokens;  // null: the whole vocabulary
+  // Of the row's window, over its tokens alone; null for none. Of use where the host addresses device memory.
+  std::vector<const PackedLinear*> own_classifier;
   // Written by the decoder: which rows take part, and their lists' places.
   StagedArray<int32_t> taking_part, taking_part_count, record_step;
   KeyListArena self_arena, cross_arena;
@@ -91,10 +94,16 @@ class Decoder {
   void CrossAttention(int32_t layer, Rows active, KvStore& store);
   void Choose(Module module, int32_t layer, Rows active, const float* input, const SelectionWeights* selection,
               KvStore& store);
-  Rows Exits(int32_t layer, Rows active);
+  Rows Exits(int32_t layer, Rows active, int32_t width);
   void Signal(int32_t exit_layer, Rows active);
+  void SettleLeavers(Rows staying, int32_t width);
   const float* ExitStates(Rows rows, const int32_t* set);
-  void Classify(Rows rows, int32_t width);
+  void Score(Rows rows, int32_t exit_layer, const int32_t* set);
+  void ScoreByWindow(Rows rows, const int32_t* set);
+  bool HaveOwnClassifiers(const Rows& rows) const;
+  void FindCandidates(Rows rows, const Logits& logits, int32_t width);
+  Rows NotSettled(Rows rows);
+  void Classify(Rows all, int32_t width);
   // The host looks at a count only where that does not mean waiting for the device.
   bool KnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
   Rows Picked(Rows among) { return {picked_.data(), counts_.data() + kPicked, among.capacity}; }
@@ -112,6 +121,15 @@ class Decoder {
 
   DeviceArray<float> states_;  // [rows + fills, d] by row number
   DeviceArray<float> logits_;  // [rows, vocabulary]
+  // What Score leaves: sets of rows and their logits, until the next.
+  struct Scored {
+    Rows rows;
+    Logits logits;
+  };
+  std::vector<Scored> scored_;
+  std::vector<int32_t> by_window_;  // scored rows, the rows of a window one after the other
+  std::vector<uint8_t> settled_;    // by row number: the step's candidates are there already
+  std::vector<int32_t> unsettled_;
   DeviceArray<float> signal_, heads_;
   DeviceArray<int32_t> exit_number_;  // [decoder layers + 1, rows] n, n, ...: whose norm all rows are seen through
   DeviceArray<int32_t> active_[2], extended_, picked_, counts_;

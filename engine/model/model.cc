@@ -179,7 +179,12 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(const std::string& folder, Ba
   if (!config.ok()) return config.status();
   absl::StatusOr<TensorFile> tensors = TensorFile::Load(folder);
   if (!tensors.ok()) return tensors.status();
-  return Build(*config, *tensors, backend);
+  absl::StatusOr<std::unique_ptr<Shortlist>> shortlist = Shortlist::Load(folder, *config);
+  if (!shortlist.ok()) return shortlist.status();
+  config->has_shortlist = *shortlist != nullptr;
+  absl::StatusOr<std::unique_ptr<Model>> model = Build(*config, *tensors, backend);
+  if (model.ok()) (*model)->shortlist = *std::move(shortlist);
+  return model;
 }
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Build(const ModelConfig& config, const TensorFile& tensors,

@@ -13,6 +13,7 @@
 #include "engine/backend/backend.h"
 #include "engine/model/config.h"
 #include "engine/model/safetensors.h"
+#include "engine/model/shortlist.h"
 
 namespace salient {
 
@@ -60,9 +61,11 @@ struct Model {
   // One for all exits where they are tied, else one an exit.
   std::vector<std::unique_ptr<PackedLinear>> classifiers;
   HaltingWeights halting;
+  std::unique_ptr<Shortlist> shortlist;  // null: the folder has none
 
+  bool has_tied_classifiers() const { return classifiers.size() == 1; }
   const PackedLinear& classifier(int32_t exit_layer) const {
-    return *classifiers[classifiers.size() == 1 ? 0 : exit_layer - 1];
+    return *classifiers[has_tied_classifiers() ? 0 : exit_layer - 1];
   }
 
   // NOT_FOUND or INVALID_ARGUMENT that names the file or tensor. The backend must outlive the model.

@@ -32,7 +32,7 @@ constexpr int64_t kMaxFileBytes = int64_t{64} << 30;
 constexpr size_t kMaxDimensions = 8;
 constexpr size_t kMaxNameBytes = 256;
 
-enum class Type { kF32, kF16, kBF16, kI8 };
+enum class Type { kF32, kF16, kBF16, kU16, kI8 };
 
 int64_t BytesOf(Type type) { return type == Type::kF32 ? 4 : type == Type::kI8 ? 1 : 2; }
 
@@ -71,8 +71,11 @@ bool ReadCount(const Json& value, int64_t greatest, int64_t& count) {
 bool ReadType(const Json& value, Type& type) {
   if (!value.is_string()) return false;
   const std::string& name = value.get_ref<const std::string&>();
-  for (const auto& [known, meant] :
-       {std::pair{"F32", Type::kF32}, {"F16", Type::kF16}, {"BF16", Type::kBF16}, {"I8", Type::kI8}}) {
+  for (const auto& [known, meant] : {std::pair{"F32", Type::kF32},
+                                     {"F16", Type::kF16},
+                                     {"BF16", Type::kBF16},
+                                     {"U16", Type::kU16},
+                                     {"I8", Type::kI8}}) {
     if (name == known) {
       type = meant;
       return true;
@@ -95,7 +98,7 @@ absl::StatusOr<Stored> ReadEntry(const std::string& file, const std::string& nam
   stored.file = file;
   if (!ReadType(entry["dtype"], stored.type)) {
     return Bad(file, name,
-               absl::StrCat("has the type ", JsonExcerpt(entry["dtype"]), "; readable are F32, F16, BF16 and I8"));
+               absl::StrCat("has the type ", JsonExcerpt(entry["dtype"]), "; readable are F32, F16, BF16, U16 and I8"));
   }
   const Json& shape = entry["shape"];
   bool valid = shape.is_array() && shape.size() <= kMaxDimensions;
@@ -236,6 +239,9 @@ absl::StatusOr<Tensor> Widen(const std::string& name, const Stored& stored, cons
     case Type::kBF16:
       for (int64_t i = 0; i < stored.elements; ++i) values[i] = FromBFloat(LoadAt<uint16_t>(stored.bytes, i));
       break;
+    case Type::kU16:
+      for (int64_t i = 0; i < stored.elements; ++i) values[i] = LoadAt<uint16_t>(stored.bytes, i);
+      break;
     case Type::kI8:
       if (absl::Status status = WidenRows(name, stored, all, tensor.values); !status.ok()) return status;
       break;
@@ -259,34 +265,6 @@ absl::StatusOr<std::map<std::string, Tensor>> WidenAll(const std::map<std::strin
     tensors.emplace(name, *std::move(widened));
   }
   return tensors;
-}
-
-struct FileBytes {
-  std::unique_ptr<char[]> data;
-  size_t size = 0;
-  std::string_view view() const { return {data.get(), size}; }
-};
-
-// Reads rather than maps: a mapped file that another process shortens ends this one.
-absl::StatusOr<FileBytes> ReadFile(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return absl::NotFoundError(absl::StrCat(path, ": ", std::strerror(errno)));
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* open) { close(*open); });
-  struct stat facts = {};
-  if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size > kMaxFileBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is not a regular file of at most ", kMaxFileBytes, " bytes"));
-  }
-  FileBytes bytes;
-  bytes.data.reset(new char[facts.st_size]);  // without the zeros of make_unique
-  while (bytes.size < static_cast<size_t>(facts.st_size)) {
-    const ssize_t got = read(descriptor, bytes.data.get() + bytes.size, facts.st_size - bytes.size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::DataLossError(absl::StrCat(path, ": ", std::strerror(errno)));
-    if (got == 0) break;
-    bytes.size += got;
-  }
-  return bytes;
 }
 
 // "model-00001-of-00002.safetensors", and nothing that leads out of the folder.
@@ -323,7 +301,7 @@ absl::StatusOr<std::map<std::string, Tensor>> LoadShards(const std::string& fold
   std::vector<FileBytes> buffers;  // hold what the tensors point into
   std::map<std::string, Stored> all;
   for (const std::string& file : files) {
-    absl::StatusOr<FileBytes> bytes = ReadFile(absl::StrCat(folder, "/", file));
+    absl::StatusOr<FileBytes> bytes = ReadWholeFile(absl::StrCat(folder, "/", file));
     if (!bytes.ok()) return bytes.status();
     absl::StatusOr<std::map<std::string, Stored>> stored = ReadStored(bytes->view(), file);
     if (!stored.ok()) return stored.status();
@@ -341,6 +319,27 @@ absl::StatusOr<std::map<std::string, Tensor>> LoadShards(const std::string& fold
 
 }  // namespace
 
+absl::StatusOr<FileBytes> ReadWholeFile(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, path);
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* open) { close(*open); });
+  struct stat facts = {};
+  if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size > kMaxFileBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a regular file of at most ", kMaxFileBytes, " bytes"));
+  }
+  FileBytes bytes;
+  bytes.data.reset(new char[facts.st_size]);  // without the zeros of make_unique
+  while (bytes.size < static_cast<size_t>(facts.st_size)) {
+    const ssize_t got = read(descriptor, bytes.data.get() + bytes.size, facts.st_size - bytes.size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::DataLossError(absl::StrCat(path, ": ", std::strerror(errno)));
+    if (got == 0) break;
+    bytes.size += got;
+  }
+  return bytes;
+}
+
 absl::StatusOr<std::map<std::string, Tensor>> TensorFile::Parse(std::string_view bytes, const std::string& file_name) {
   absl::StatusOr<std::map<std::string, Stored>> stored = ReadStored(bytes, file_name);
   if (!stored.ok()) return stored.status();
@@ -349,11 +348,11 @@ absl::StatusOr<std::map<std::string, Tensor>> TensorFile::Parse(std::string_view
 
 absl::StatusOr<TensorFile> TensorFile::Load(const std::string& folder) {
   absl::StatusOr<std::map<std::string, Tensor>> tensors;
-  absl::StatusOr<FileBytes> index = ReadFile(absl::StrCat(folder, "/", kIndex));
+  absl::StatusOr<FileBytes> index = ReadWholeFile(absl::StrCat(folder, "/", kIndex));
   if (index.ok()) {
     tensors = LoadShards(folder, index->view());
   } else if (absl::IsNotFound(index.status())) {
-    absl::StatusOr<FileBytes> bytes = ReadFile(absl::StrCat(folder, "/", kSingle));
+    absl::StatusOr<FileBytes> bytes = ReadWholeFile(absl::StrCat(folder, "/", kSingle));
     if (!bytes.ok()) return bytes.status();
     tensors = Parse(bytes->view(), kSingle);
   } else {

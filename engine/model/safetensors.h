@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,16 @@ struct Tensor {
   int64_t elements() const { return static_cast<int64_t>(values.size()); }
 };
 
+// A file's bytes. Read rather than mapped: a mapped file that another process shortens ends this one.
+struct FileBytes {
+  std::unique_ptr<char[]> data;
+  size_t size = 0;
+  std::string_view view() const { return {data.get(), size}; }
+};
+
+// NOT_FOUND where there is none, INVALID_ARGUMENT for what is not a regular file of a sane size.
+absl::StatusOr<FileBytes> ReadWholeFile(const std::string& path);
+
 // Tensors by name.
 class TensorFile {
  public:
@@ -29,8 +41,8 @@ class TensorFile {
   // Tensors made elsewhere: random ones, for benchmarks.
   explicit TensorFile(std::map<std::string, Tensor> tensors) : tensors_(std::move(tensors)) {}
 
-  // `folder` holds model.safetensors or an index of shards. Types F32, F16, BF16, and I8 with a companion tensor
-  // "<name>.scale" (one F32 value a row) are widened to fp32.
+  // `folder` holds model.safetensors or an index of shards. Types F32, F16, BF16, U16, and I8 with a companion
+  // tensor "<name>.scale" (one F32 value a row) are widened to fp32.
   static absl::StatusOr<TensorFile> Load(const std::string& folder);
   static absl::StatusOr<std::map<std::string, Tensor>> Parse(std::string_view bytes, const std::string& file_name);
 

@@ -74,6 +74,7 @@ SearchOptions ReadSearch(JsonObject object) {
   search.max_length_ratio = NumberIfThere(object, "max_length_ratio");
   search.n_best = IntegerIfThere(object, "n_best");
   if (object.Has("prefix")) search.prefix = object.String("prefix");
+  if (object.Has("shortlist")) search.shortlist = object.Boolean("shortlist");
   object.Finish();
   return search;
 }

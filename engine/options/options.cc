@@ -288,12 +288,13 @@ absl::Status ResolveDepth(const ModelConfig& config, ResolvedOptions& resolved) 
 
 // ---- Search ----
 
-absl::Status ResolveSearch(ResolvedOptions& resolved) {
+absl::Status ResolveSearch(const ModelConfig& config, ResolvedOptions& resolved) {
   SearchOptions& used = resolved.used.search;
   if (!used.beam.has_value()) used.beam = kDefaultBeam;
   if (!used.length_penalty.has_value()) used.length_penalty = kDefaultLengthPenalty;
   if (!used.max_length_ratio.has_value()) used.max_length_ratio = kDefaultLengthRatio;
   if (!used.n_best.has_value()) used.n_best = 1;
+  if (!used.shortlist.has_value()) used.shortlist = false;
   if (absl::Status status = CheckRange("search.beam", *used.beam, 1, kMaxBeam); !status.ok()) return status;
   // The conditions are written so that NaN fails them.
   if (!(*used.length_penalty >= 0 && *used.length_penalty <= kMaxLengthPenalty)) {
@@ -314,10 +315,16 @@ absl::Status ResolveSearch(ResolvedOptions& resolved) {
   if (const std::optional<size_t> invalid = FirstInvalidText(used.prefix); invalid.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("search.prefix is not UTF-8 text without NUL at byte ", *invalid));
   }
+  if (*used.shortlist && !config.has_shortlist) {
+    return Bad("search.shortlist", "true",
+               absl::StrCat("the model ", config.name, " has no shortlist; leave it out, or give the model a ",
+                            "shortlist.safetensors"));
+  }
   resolved.beam = *used.beam;
   resolved.length_penalty = *used.length_penalty;
   resolved.max_length_ratio = *used.max_length_ratio;
   resolved.n_best = *used.n_best;
+  resolved.shortlist = *used.shortlist;
   return absl::OkStatus();
 }
 
@@ -329,7 +336,7 @@ absl::StatusOr<ResolvedOptions> Resolve(const TranslationOptions& options, const
   resolved.trace = options.trace;
   if (absl::Status status = ResolveSelection(config, resolved); !status.ok()) return status;
   if (absl::Status status = ResolveDepth(config, resolved); !status.ok()) return status;
-  if (absl::Status status = ResolveSearch(resolved); !status.ok()) return status;
+  if (absl::Status status = ResolveSearch(config, resolved); !status.ok()) return status;
   return resolved;
 }
 

@@ -49,6 +49,10 @@ struct SearchOptions {
   std::optional<double> max_length_ratio;
   std::optional<int32_t> n_best;
   std::string prefix;
+  // Only tokens of the window's shortlist (engine/model/shortlist.h). The same translation as without wherever the best
+  // token of every step is in the list, with log probabilities, and confidence, over the list. None: false, because
+  // nobody knows beforehand that it is.
+  std::optional<bool> shortlist;
 };
 
 struct TranslationOptions {
@@ -71,6 +75,7 @@ struct ResolvedOptions {
   double length_penalty = 1.0;
   double max_length_ratio = 3.0;
   int32_t n_best = 1;
+  bool shortlist = false;
   bool trace = false;
 };
 

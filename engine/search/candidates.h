@@ -23,15 +23,32 @@ struct SpecialTokens {
 
 struct Candidate {
   int32_t token = 0;
-  float log_probability = 0;  // over the whole vocabulary, constraints apart
+  float log_probability = 0;  // over the vocabulary, or the row's list; constraints apart
+};
+
+// The tokens that a row may choose among, where it is not the whole vocabulary: its window's shortlist. In device
+// memory.
+struct TokenList {
+  const int32_t* tokens = nullptr;  // [count] ascending
+  int32_t count = 0;                // 1 or more
+};
+
+// Logits of rows, over the vocabulary or over lists.
+//
+// A row with a list is as if the vocabulary had no other tokens: nothing else of its logits is read. Its sums are taken
+// over the list's tokens in their order, however its logits lie, so that both layouts give the same bits.
+struct Logits {
+  const float* values = nullptr;            // [rows.capacity, width]; row i belongs to rows[i]
+  int32_t width = 0;                        // the vocabulary; compact: how many tokens each row's list has
+  const TokenList* const* lists = nullptr;  // [.] by row number, null for a row: all tokens; null: no row has a list
+  bool compact = false;                     // value j of a row is of token j of its list; each row has one
 };
 
 // The `width` best allowed tokens of each row, best first, ties to the lower token. pad, unknown and begin are never
-// allowed. Where fewer than `width` tokens are allowed the rest have token -1.
+// allowed, nor is a token that a list lacks. Where fewer than `width` tokens are allowed the rest have token -1.
 struct CandidatesArgs {
   Rows rows;
-  const float* logits = nullptr;  // [rows.capacity, vocabulary]; row i belongs to rows[i]
-  int32_t vocabulary = 0;
+  Logits logits;
   SpecialTokens special;
   const TokenConstraint* constraints = nullptr;  // [.] by row number
   int32_t width = 1;
@@ -41,8 +58,7 @@ struct CandidatesArgs {
 // max_v softmax(logits)_v of each row: what the confidence policy compares. Written by row number.
 struct TopProbabilityArgs {
   Rows rows;
-  const float* logits = nullptr;  // [rows.capacity, vocabulary]
-  int32_t vocabulary = 0;
+  Logits logits;
   float* probability = nullptr;  // [.] by row number
 };
 

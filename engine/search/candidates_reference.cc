@@ -11,11 +11,32 @@
 namespace salient {
 namespace {
 
-// log sum_v exp(logits[v])
-double LogSumExp(const float* logits, int32_t vocabulary) {
-  const double largest = *std::max_element(logits, logits + vocabulary);
-  double sum = 0;
-  for (int32_t v = 0; v < vocabulary; ++v) sum += std::exp(logits[v] - largest);
+struct Scored {
+  int32_t token;
+  float logit;
+};
+
+// The tokens of row i that there are, ascending.
+std::vector<Scored> TokensOf(const Logits& logits, const Rows& rows, int32_t i) {
+  const float* values = logits.values + static_cast<size_t>(i) * logits.width;
+  const TokenList* list = logits.lists == nullptr ? nullptr : logits.lists[rows[i]];
+  std::vector<Scored> scored;
+  if (list == nullptr) {
+    for (int32_t token = 0; token < logits.width; ++token) scored.push_back({token, values[token]});
+    return scored;
+  }
+  for (int32_t j = 0; j < list->count; ++j) {
+    const int32_t token = list->tokens[j];
+    scored.push_back({token, values[logits.compact ? j : token]});
+  }
+  return scored;
+}
+
+// log sum_v exp(logit_v)
+double LogSumExp(const std::vector<Scored>& scored) {
+  double largest = scored[0].logit, sum = 0;
+  for (const Scored& one : scored) largest = std::max<double>(largest, one.logit);
+  for (const Scored& one : scored) sum += std::exp(one.logit - largest);
   return largest + std::log(sum);
 }
 
@@ -24,27 +45,28 @@ double LogSumExp(const float* logits, int32_t vocabulary) {
 void CandidatesReference(const CandidatesArgs& args) {
   for (int32_t i = 0; i < args.rows.size(); ++i) {
     const int32_t row = args.rows[i];
-    const float* logits = args.logits + static_cast<size_t>(i) * args.vocabulary;
-    Candidate* candidates = args.candidates + static_cast<size_t>(row) * args.width;
-    std::vector<int32_t> allowed;
-    for (int32_t token = 0; token < args.vocabulary; ++token) {
-      if (IsAllowed(args.constraints[row], args.special, token)) allowed.push_back(token);
+    const std::vector<Scored> scored = TokensOf(args.logits, args.rows, i);
+    const double total = LogSumExp(scored);
+    std::vector<Scored> allowed;
+    for (const Scored& one : scored) {
+      if (IsAllowed(args.constraints[row], args.special, one.token)) allowed.push_back(one);
     }
-    std::stable_sort(allowed.begin(), allowed.end(), [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
-    const double total = LogSumExp(logits, args.vocabulary);
-    for (int32_t k = 0; k < args.width; ++k) {
-      candidates[k] = kNoCandidate;
-      if (k >= static_cast<int32_t>(allowed.size())) continue;
-      candidates[k] = {allowed[k], static_cast<float>(logits[allowed[k]] - total)};
+    std::stable_sort(allowed.begin(), allowed.end(),
+                     [](const Scored& a, const Scored& b) { return a.logit > b.logit; });
+    Candidate* candidates = args.candidates + static_cast<size_t>(row) * args.width;
+    for (size_t k = 0; k < static_cast<size_t>(args.width); ++k) {
+      candidates[k] =
+          k < allowed.size() ? Candidate{allowed[k].token, static_cast<float>(allowed[k].logit - total)} : kNoCandidate;
     }
   }
 }
 
 void TopProbabilityReference(const TopProbabilityArgs& args) {
   for (int32_t i = 0; i < args.rows.size(); ++i) {
-    const float* logits = args.logits + static_cast<size_t>(i) * args.vocabulary;
-    const double largest = *std::max_element(logits, logits + args.vocabulary);
-    args.probability[args.rows[i]] = static_cast<float>(std::exp(largest - LogSumExp(logits, args.vocabulary)));
+    const std::vector<Scored> scored = TokensOf(args.logits, args.rows, i);
+    double largest = scored[0].logit;
+    for (const Scored& one : scored) largest = std::max<double>(largest, one.logit);
+    args.probability[args.rows[i]] = static_cast<float>(std::exp(largest - LogSumExp(scored)));
   }
 }
 

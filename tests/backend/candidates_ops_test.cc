@@ -1,9 +1,14 @@
-// The output side of a step on every backend: candidates and top probabilities.
+// The output side of a step on every backend: candidates and top probabilities, over the vocabulary and over lists.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <vector>
 
 #include "tests/backend/backend_fixture.h"
@@ -19,8 +24,7 @@ class CandidatesOpsTest : public BackendTest {
     const Candidate untouched = {-7, -7.0f};
     std::vector<Candidate> expected(static_cast<size_t>(rows.end() + 1) * width, untouched), got = expected;
     CandidatesArgs args = {.rows = rows.rows(),
-                           .logits = logits.data(),
-                           .vocabulary = vocabulary,
+                           .logits = {logits.data(), vocabulary},
                            .special = {},
                            .constraints = constraints.data(),
                            .width = width,
@@ -70,8 +74,7 @@ TEST_P(CandidatesOpsTest, SpecialTokensAreNeverChosen) {
   TokenConstraint constraint = {.allow_separator = false, .allow_end = false};
   std::vector<Candidate> candidates(5);
   CandidatesArgs args = {.rows = Rows::First(1),
-                         .logits = logits.data(),
-                         .vocabulary = 8,
+                         .logits = {logits.data(), 8},
                          .special = {},
                          .constraints = &constraint,
                          .width = 5,
@@ -114,7 +117,7 @@ TEST_P(CandidatesOpsTest, TopProbabilityIsTheReferences) {
       const std::vector<float> logits = Normal(static_cast<size_t>(rows.capacity()) * vocabulary, 5.0f);
       std::vector<float> expected(rows.end() + 1, -7.0f), got = expected;
       TopProbabilityArgs args = {
-          .rows = rows.rows(), .logits = logits.data(), .vocabulary = vocabulary, .probability = expected.data()};
+          .rows = rows.rows(), .logits = {logits.data(), vocabulary}, .probability = expected.data()};
       TopProbabilityReference(args);
       args.probability = got.data();
       backend().TopProbability(args);
@@ -130,26 +133,141 @@ TEST_P(CandidatesOpsTest, ARowDoesNotDependOnOtherRows) {
   std::vector<Candidate> together(kRows * kWidth), alone(kRows * kWidth);
   std::vector<float> together_top(kRows), alone_top(kRows);
   CandidatesArgs args = {.rows = Rows::First(kRows),
-                         .logits = logits.data(),
-                         .vocabulary = kVocabulary,
+                         .logits = {logits.data(), kVocabulary},
                          .special = {},
                          .constraints = constraints.data(),
                          .width = kWidth,
                          .candidates = together.data()};
   TopProbabilityArgs top = {
-      .rows = args.rows, .logits = logits.data(), .vocabulary = kVocabulary, .probability = together_top.data()};
+      .rows = args.rows, .logits = {logits.data(), kVocabulary}, .probability = together_top.data()};
   backend().Candidates(args);
   backend().TopProbability(top);
   args.candidates = alone.data();
   top.probability = alone_top.data();
   for (int32_t row = 0; row < kRows; ++row) {
     args.rows = top.rows = {&row, nullptr, 1};
-    args.logits = top.logits = logits.data() + row * kVocabulary;
+    args.logits = top.logits = {logits.data() + row * kVocabulary, kVocabulary};
     backend().Candidates(args);
     backend().TopProbability(top);
   }
   EXPECT_EQ(0, std::memcmp(alone.data(), together.data(), alone.size() * sizeof(Candidate)));
   EXPECT_TRUE(SameBits(alone_top.data(), together_top.data(), kRows));
+}
+
+// `count` different tokens of a vocabulary, ascending.
+std::vector<int32_t> RandomTokens(int32_t vocabulary, int32_t count, uint32_t seed) {
+  std::vector<int32_t> all(vocabulary), tokens;
+  std::iota(all.begin(), all.end(), 0);
+  std::mt19937 random(seed);
+  std::sample(all.begin(), all.end(), std::back_inserter(tokens), count, random);
+  return tokens;
+}
+
+// Rows of logits of which all, or every second, may only choose among the tokens of a list.
+class ListedTokensTest : public CandidatesOpsTest {
+ protected:
+  void Run(int32_t vocabulary, int32_t listed, int32_t n, bool every_row) {
+    tokens_ = RandomTokens(vocabulary, listed, vocabulary + listed);
+    list_ = {tokens_.data(), listed};
+    rows_ = SparseRows(n);
+    lists_.assign(rows_.end() + 1, nullptr);
+    for (int32_t i = 0; i < n; i += every_row ? 1 : 2) lists_[rows_[i]] = &list_;
+    constraints_.assign(rows_.end() + 1, {});
+    for (TokenConstraint& constraint : constraints_) {
+      constraint.allow_end = Uniform(0, 1) == 1;
+      if (Uniform(0, 3) == 0) constraint.forced = Uniform(0, vocabulary - 1);  // in the list or not
+    }
+    values_.resize(static_cast<size_t>(rows_.capacity()) * vocabulary);
+    for (float& value : values_) value = 0.5f * static_cast<float>(Uniform(-8, 8));  // ties everywhere
+    full_ = {values_.data(), vocabulary, lists_.data()};
+  }
+
+  // The listed logits of every row, next to each other.
+  Logits Compact() {
+    compact_.clear();
+    for (int32_t i = 0; i < rows_.capacity(); ++i) {
+      for (const int32_t token : tokens_) compact_.push_back(values_[static_cast<size_t>(i) * full_.width + token]);
+    }
+    return {compact_.data(), list_.count, lists_.data(), true};
+  }
+
+  std::vector<Candidate> CandidatesOf(const Logits& logits, int32_t width, bool reference) {
+    std::vector<Candidate> found(static_cast<size_t>(rows_.end() + 1) * width, Candidate{-7, -7.0f});
+    const CandidatesArgs args = {.rows = rows_.rows(),
+                                 .logits = logits,
+                                 .special = {},
+                                 .constraints = constraints_.data(),
+                                 .width = width,
+                                 .candidates = found.data()};
+    reference ? CandidatesReference(args) : backend().Candidates(args);
+    return found;
+  }
+
+  std::vector<float> TopOf(const Logits& logits, bool reference) {
+    std::vector<float> found(rows_.end() + 1, -7.0f);
+    const TopProbabilityArgs args = {.rows = rows_.rows(), .logits = logits, .probability = found.data()};
+    reference ? TopProbabilityReference(args) : backend().TopProbability(args);
+    return found;
+  }
+
+  void ExpectTheReferences(const Logits& logits, int32_t width) {
+    const std::vector<Candidate> expected = CandidatesOf(logits, width, true), got = CandidatesOf(logits, width, false);
+    for (size_t k = 0; k < got.size(); ++k) {
+      ASSERT_EQ(got[k].token, expected[k].token) << "candidate " << k;
+      if (std::isfinite(expected[k].log_probability)) {
+        ASSERT_NEAR(got[k].log_probability, expected[k].log_probability, 5e-6f);
+      } else {
+        ASSERT_EQ(got[k].log_probability, expected[k].log_probability);
+      }
+    }
+    const std::vector<float> expected_top = TopOf(logits, true), top = TopOf(logits, false);
+    ASSERT_LE(LargestDifference(expected_top.data(), top.data(), top.size()), 2e-6f);
+  }
+
+  std::vector<int32_t> tokens_;
+  TokenList list_;
+  SparseRows rows_;
+  std::vector<const TokenList*> lists_;
+  std::vector<TokenConstraint> constraints_;
+  std::vector<float> values_, compact_;
+  Logits full_;
+};
+SALIENT_TEST_ALL_BACKENDS(ListedTokensTest);
+
+TEST_P(ListedTokensTest, AreTheReferences) {
+  for (const auto& [vocabulary, listed] :
+       {std::pair(1, 1), {5, 1}, {17, 16}, {63, 7}, {64, 64}, {1000, 33}, {4099, 1025}}) {
+    for (const int32_t width : {1, 4, 32}) {
+      for (const int32_t n : {0, 1, 9}) {
+        SCOPED_TRACE(testing::Message() << listed << " of " << vocabulary << ", width " << width << ", rows " << n);
+        Run(vocabulary, listed, n, false);
+        ExpectTheReferences(full_, width);
+        Run(vocabulary, listed, n, true);
+        ExpectTheReferences(full_, width);
+        ExpectTheReferences(Compact(), width);
+      }
+    }
+  }
+}
+
+TEST_P(ListedTokensTest, BothLayoutsGiveTheSameBits) {
+  for (const int32_t listed : {1, 31, 700}) {
+    Run(2011, listed, 13, true);
+    const Logits compact = Compact();
+    const std::vector<Candidate> of_full = CandidatesOf(full_, 8, false), of_compact = CandidatesOf(compact, 8, false);
+    EXPECT_EQ(0, std::memcmp(of_full.data(), of_compact.data(), of_full.size() * sizeof(Candidate)));
+    const std::vector<float> top_full = TopOf(full_, false), top_compact = TopOf(compact, false);
+    EXPECT_TRUE(SameBits(top_full.data(), top_compact.data(), top_full.size()));
+  }
+}
+
+TEST_P(ListedTokensTest, AListOfEveryTokenIsNoList) {
+  Run(777, 777, 11, true);
+  const Logits none = {full_.values, full_.width};
+  const std::vector<Candidate> with = CandidatesOf(full_, 6, false), without = CandidatesOf(none, 6, false);
+  EXPECT_EQ(0, std::memcmp(with.data(), without.data(), with.size() * sizeof(Candidate)));
+  const std::vector<float> top_with = TopOf(full_, false), top_without = TopOf(none, false);
+  EXPECT_TRUE(SameBits(top_with.data(), top_without.data(), top_with.size()));
 }
 
 }  // namespace

@@ -265,6 +265,31 @@ TEST_P(LinearTest, ARowIsTheSameBitsAmongAnyRowsOnAnyThreads) {
   }
 }
 
+// What a shortlist stands on: some of a layer's outputs by themselves.
+TEST_P(LinearTest, PickedOutputsAreTheSameBits) {
+  for (const auto& [inputs, outputs] : {std::pair(1, 1), {40, 30}, {70, 257}, {512, 1000}}) {
+    const Layer layer(inputs, outputs);
+    const auto packed = Pack(layer);
+    const auto input = RandomFloats(static_cast<size_t>(37) * inputs, 21);
+    for (const int32_t step : {1, 3, 16, 1000}) {
+      std::vector<int32_t> picked;
+      for (int32_t n = step / 2 % outputs; n < outputs; n += step) picked.push_back(n);
+      const auto some = PickOutputsCpu(*packed, picked, pool_);
+      ASSERT_EQ(some->inputs(), inputs);
+      ASSERT_EQ(some->outputs(), static_cast<int32_t>(picked.size()));
+      for (const int32_t rows : {1, 2, 16, 37}) {
+        const auto all = Compute(*packed, input, rows, pool_);
+        std::vector<float> expected;
+        for (int32_t i = 0; i < rows; ++i) {
+          for (const int32_t n : picked) expected.push_back(all[static_cast<size_t>(i) * outputs + n]);
+        }
+        ASSERT_EQ(Bits(Compute(*some, input, rows, pool_)), Bits(expected))
+            << rows << " rows, every " << step << "th of " << outputs << " outputs";
+      }
+    }
+  }
+}
+
 TEST_P(LinearTest, ANotANumberStaysInItsRow) {
   const Layer layer(70, 20);
   const auto packed = Pack(layer);

@@ -1,8 +1,9 @@
 // The best next tokens of a row of logits: one block a row.
 //
-// Thread t owns the tokens t, t + 256, ... and remembers its best allowed one that is not taken yet. A round takes the
-// best of all threads' (larger logit, then lower token) and only its owner looks through its own tokens again. The sum
-// of exponentials is taken in an order that the vocabulary alone fixes.
+// A row's places are 0, 1, 2, ...: the vocabulary's tokens or, where the row has a list, the list's, ascending either
+// way. Thread t owns the places t, t + 256, ... and remembers its best allowed one that is not taken yet. A round takes
+// the best of all threads' (larger logit, then lower place) and only its owner looks through its own places again. The
+// sum of exponentials is taken in an order that the number of places alone fixes.
 
 #include "engine/backend/cuda/language.h"
 #include "engine/search/cuda/kernels.h"
@@ -12,24 +13,41 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kNoToken = 0x7fffffff;
+constexpr int kNoPlace = 0x7fffffff;
 
-// A token and its logit, in the order in which candidates are taken: a larger logit first, then a lower token.
-struct Best {
-  float logit;
-  int32_t token;
+// The logits of one row as places.
+struct Places {
+  const float* logits;
+  const TokenList* list;  // null: the vocabulary
+  int32_t count;
+  bool compact;
+
+  __device__ int32_t Token(int32_t place) const { return list == nullptr ? place : list->tokens[place]; }
+  __device__ float Logit(int32_t place) const { return logits[compact ? place : Token(place)]; }
 };
 
-// Comes after every token.
-__device__ Best NoBest() { return {-INFINITY, kNoToken}; }
+__device__ Places PlacesOf(const Logits& logits, int i, int row) {
+  const TokenList* list = logits.lists == nullptr ? nullptr : logits.lists[row];
+  return {logits.values + static_cast<size_t>(i) * logits.width, list, list == nullptr ? logits.width : list->count,
+          logits.compact};
+}
+
+// A place and its logit, in the order in which candidates are taken: a larger logit first, then a lower place.
+struct Best {
+  float logit;
+  int32_t place;
+};
+
+// Comes after every place.
+__device__ Best NoBest() { return {-INFINITY, kNoPlace}; }
 
 __device__ bool Before(const Best& a, const Best& b) {
-  return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+  return a.logit > b.logit || (a.logit == b.logit && a.place < b.place);
 }
 
 __device__ Best WarpBest(Best best) {
   for (int step = kWarp / 2; step > 0; step /= 2) {
-    const Best other = {__shfl_xor_sync(kAllLanes, best.logit, step), __shfl_xor_sync(kAllLanes, best.token, step)};
+    const Best other = {__shfl_xor_sync(kAllLanes, best.logit, step), __shfl_xor_sync(kAllLanes, best.place, step)};
     if (Before(other, best)) best = other;
   }
   return best;
@@ -67,13 +85,13 @@ __device__ bool Allowed(const TokenConstraint& constraint, const SpecialTokens& 
   return true;
 }
 
-// The best of this thread's allowed tokens after `taken` in the order of Best.
-__device__ Best OwnBest(const CandidatesArgs& args, const float* logits, const TokenConstraint& constraint,
+// The best of this thread's allowed places after `taken` in the order of Best.
+__device__ Best OwnBest(const CandidatesArgs& args, const Places& places, const TokenConstraint& constraint,
                         const Best& taken) {
   Best best = NoBest();
-  for (int32_t token = static_cast<int32_t>(threadIdx.x); token < args.vocabulary; token += kThreads) {
-    const Best one = {logits[token], token};
-    if (Before(one, best) && Before(taken, one) && Allowed(constraint, args.special, token)) best = one;
+  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < places.count; place += kThreads) {
+    const Best one = {places.Logit(place), place};
+    if (Before(one, best) && Before(taken, one) && Allowed(constraint, args.special, places.Token(place))) best = one;
   }
   return best;
 }
@@ -83,16 +101,16 @@ struct Softmax {
   float largest, sum;
 };
 
-__device__ Softmax BlockSoftmax(const float* logits, int32_t vocabulary, Best* best_scratch, float* scratch) {
+__device__ Softmax BlockSoftmax(const Places& places, Best* best_scratch, float* scratch) {
   Best best = NoBest();
-  for (int32_t token = static_cast<int32_t>(threadIdx.x); token < vocabulary; token += kThreads) {
-    const Best one = {logits[token], token};
+  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < places.count; place += kThreads) {
+    const Best one = {places.Logit(place), place};
     if (Before(one, best)) best = one;
   }
   const float largest = BlockBest(best, best_scratch).logit;
   float sum = 0;
-  for (int32_t token = static_cast<int32_t>(threadIdx.x); token < vocabulary; token += kThreads) {
-    sum += expf(logits[token] - largest);
+  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < places.count; place += kThreads) {
+    sum += expf(places.Logit(place) - largest);
   }
   return {largest, BlockSum(sum, scratch)};
 }
@@ -104,20 +122,20 @@ __global__ void __launch_bounds__(kThreads) CandidatesKernel(CandidatesArgs args
   const int i = static_cast<int>(blockIdx.x);
   if (i >= RowCount(args.rows)) return;
   const int row = RowAt(args.rows, i);
-  const float* logits = args.logits + static_cast<size_t>(i) * args.vocabulary;
+  const Places places = PlacesOf(args.logits, i, row);
   const TokenConstraint constraint = args.constraints[row];
-  const Softmax softmax = BlockSoftmax(logits, args.vocabulary, best_scratch, scratch);
+  const Softmax softmax = BlockSoftmax(places, best_scratch, scratch);
   const float total = softmax.largest + logf(softmax.sum);
 
-  Best own = OwnBest(args, logits, constraint, {INFINITY, -1});
+  Best own = OwnBest(args, places, constraint, {INFINITY, -1});
   for (int32_t k = 0; k < args.width; ++k) {
     const Best best = BlockBest(own, best_scratch);
-    const bool none = best.token == kNoToken;
+    const bool none = best.place == kNoPlace;
     if (threadIdx.x == 0) {
       args.candidates[static_cast<size_t>(row) * args.width + k] =
-          none ? Candidate{-1, -INFINITY} : Candidate{best.token, best.logit - total};
+          none ? Candidate{-1, -INFINITY} : Candidate{places.Token(best.place), best.logit - total};
     }
-    if (!none && best.token % kThreads == static_cast<int>(threadIdx.x)) own = OwnBest(args, logits, constraint, best);
+    if (!none && best.place % kThreads == static_cast<int>(threadIdx.x)) own = OwnBest(args, places, constraint, best);
   }
 }
 
@@ -127,9 +145,9 @@ __global__ void __launch_bounds__(kThreads) TopProbabilityKernel(TopProbabilityA
   __shared__ float scratch[kWarps];
   const int i = static_cast<int>(blockIdx.x);
   if (i >= RowCount(args.rows)) return;
-  const float* logits = args.logits + static_cast<size_t>(i) * args.vocabulary;
-  const Softmax softmax = BlockSoftmax(logits, args.vocabulary, best_scratch, scratch);
-  if (threadIdx.x == 0) args.probability[RowAt(args.rows, i)] = 1.0f / softmax.sum;
+  const int row = RowAt(args.rows, i);
+  const Softmax softmax = BlockSoftmax(PlacesOf(args.logits, i, row), best_scratch, scratch);
+  if (threadIdx.x == 0) args.probability[row] = 1.0f / softmax.sum;
 }
 
 }  // namespace

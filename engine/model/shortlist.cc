@@ -1,0 +1,94 @@
+#include "engine/model/shortlist.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/model/safetensors.h"
+
+namespace salient {
+namespace {
+
+constexpr char kTokens[] = "shortlist.tokens";
+constexpr char kCommon[] = "shortlist.common";
+
+template <typename... What>
+absl::Status Bad(const What&... what) {
+  return absl::InvalidArgumentError(absl::StrCat(Shortlist::kFile, ": ", what...));
+}
+
+// A tensor of `dimensions` sizes as the tokens that it holds.
+absl::StatusOr<std::vector<int32_t>> TokensOf(const std::map<std::string, Tensor>& tensors, const std::string& name,
+                                              size_t dimensions, int32_t vocabulary) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) return Bad("tensor ", name, " is missing; python -m salient.shortlist writes it");
+  const Tensor& tensor = found->second;
+  if (tensor.shape.size() != dimensions) {
+    return Bad("tensor ", name, " has ", tensor.shape.size(), " dimensions; it must have ", dimensions);
+  }
+  std::vector<int32_t> tokens;
+  tokens.reserve(tensor.values.size());
+  for (const float value : tensor.values) {
+    // Written so that NaN fails.
+    const bool is_token = value >= 0 && value < static_cast<float>(vocabulary) &&
+                          value == static_cast<float>(static_cast<int32_t>(value));
+    if (!is_token) return Bad("tensor ", name, " holds ", value, "; tokens are 0 to ", vocabulary - 1);
+    tokens.push_back(static_cast<int32_t>(value));
+  }
+  return tokens;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Parse(std::string_view bytes, const ModelConfig& config) {
+  const absl::StatusOr<std::map<std::string, Tensor>> tensors = TensorFile::Parse(bytes, kFile);
+  if (!tensors.ok()) return tensors.status();
+  absl::StatusOr<std::vector<int32_t>> tokens = TokensOf(*tensors, kTokens, 2, config.vocab_size);
+  if (!tokens.ok()) return tokens.status();
+  absl::StatusOr<std::vector<int32_t>> common = TokensOf(*tensors, kCommon, 1, config.vocab_size);
+  if (!common.ok()) return common.status();
+  const std::vector<int64_t>& shape = tensors->at(kTokens).shape;
+  if (shape[0] != config.vocab_size || shape[1] > config.vocab_size) {
+    return Bad("tensor ", kTokens, " has shape [", shape[0], ", ", shape[1], "]; it must have a row for each of the ",
+               config.vocab_size, " tokens, and at most as many columns");
+  }
+  if (common->size() > static_cast<size_t>(config.vocab_size)) {
+    return Bad("tensor ", kCommon, " has ", common->size(), " tokens; the vocabulary has ", config.vocab_size);
+  }
+  std::unique_ptr<Shortlist> made(new Shortlist);
+  made->width_ = static_cast<int32_t>(shape[1]);
+  made->tokens_ = *std::move(tokens);
+  made->always_ = *std::move(common);
+  made->always_.push_back(config.tokens.separator);
+  made->always_.push_back(config.tokens.end);
+  made->pad_ = config.tokens.pad;
+  return made;
+}
+
+absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Load(const std::string& folder, const ModelConfig& config) {
+  const absl::StatusOr<FileBytes> bytes = ReadWholeFile(absl::StrCat(folder, "/", kFile));
+  if (absl::IsNotFound(bytes.status())) return nullptr;
+  if (!bytes.ok()) return bytes.status();
+  return Parse(bytes->view(), config);
+}
+
+std::vector<int32_t> Shortlist::TokensFor(std::span<const int32_t> source, std::span<const int32_t> prefix) const {
+  std::vector<int32_t> tokens = always_;
+  tokens.insert(tokens.end(), prefix.begin(), prefix.end());
+  std::vector<int32_t> kinds(source.begin(), source.end());
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  for (const int32_t kind : kinds) {
+    const auto row = tokens_.begin() + static_cast<ptrdiff_t>(kind) * width_;
+    tokens.insert(tokens.end(), row, row + width_);
+  }
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  // Nobody says it, and rows that are shorter than others end in it; a prefix may hold it all the same.
+  if (std::find(prefix.begin(), prefix.end(), pad_) == prefix.end()) std::erase(tokens, pad_);
+  return tokens;
+}
+
+}  // namespace salient
