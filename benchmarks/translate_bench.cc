@@ -7,7 +7,7 @@
 //     -> {"device": "cpu int8 (amx)", "rss": bytes, "load_seconds": s}
 //   {"documents": [{"text": "...", "length": 512, "at": 0.0}, ...],
 //    "selection": {"policy": "ratio", "value": 0.05}, "depth": {"policy": "geometric", "threshold": 0.5},
-//    "timeline": false, "trace": false}
+//    "shortlist": false, "timeline": false, "trace": false}
 //     -> {"seconds": from the first arrival to the last end, "cpu_seconds": of all threads,
 //         "documents": [{"seconds": ..., ...}], "peak_rss": bytes}
 //
@@ -150,6 +150,7 @@ absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
   options.depth.policy = *exit;
   if (depth.contains("layer")) options.depth.fixed_exit = depth["layer"].get<int32_t>();
   if (depth.contains("threshold")) options.depth.thresholds = {depth["threshold"].get<double>()};
+  options.search.shortlist = line.value("shortlist", false);
   options.trace = line.value("trace", false);
   return options;
 }

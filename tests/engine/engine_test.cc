@@ -218,6 +218,59 @@ TEST_P(EngineTest, APrefixIsHowTheTranslationBegins) {
   EXPECT_EQ(result->text.rfind("Das alte Haus", 0), 0u) << result->text;
 }
 
+// Alone a window's product is over its list alone, beside others over the vocabulary, or not, as they come.
+TEST_P(EngineTest, WindowsWithShortlistsAreTheSameAloneAndTogether) {
+  for (const std::string variant : {"base", "post"}) {
+    const std::unique_ptr<Engine> engine = Make(Options(variant));
+    ASSERT_NE(engine, nullptr);
+    std::mt19937 random(15);
+    std::vector<TranslationRequest> requests;
+    for (int i = 0; i < 8; ++i) {
+      requests.push_back({.text = RandomDocument(random, 1 + i)});
+      requests.back().options.search = {.beam = 1 + i % 3, .max_length_ratio = 1.0, .shortlist = true};
+      if (i % 2 == 1) requests.back().options.depth = {.policy = DepthPolicy::kConfidence, .thresholds = {0.3}};
+    }
+    std::vector<std::string> alone;
+    for (const TranslationRequest& request : requests) {
+      const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+      ASSERT_TRUE(result.ok()) << result.status();
+      alone.push_back(Fingerprint(*result));
+    }
+    std::vector<std::shared_ptr<RecordingListener>> listeners;
+    for (const TranslationRequest& request : requests) {
+      listeners.push_back(std::make_shared<RecordingListener>());
+      ASSERT_TRUE(engine->Submit(request, listeners.back()).ok());
+    }
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const absl::StatusOr<TranslationResult>& result = listeners[i]->Wait();
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(Fingerprint(*result), alone[i]) << variant << ", document " << i;
+    }
+  }
+}
+
+TEST_P(EngineTest, APrefixNeedNotBeInTheShortlist) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  TranslationRequest request{.text = "The old house stands at the river. Nobody knew the answer."};
+  request.options.search.prefix = "Das alte Häuschen \u2603";
+  request.options.search.shortlist = true;
+  const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->text.rfind("Das alte Häuschen \u2603", 0), 0u) << result->text;
+}
+
+TEST_P(EngineTest, AModelWithoutAShortlistSaysSo) {
+  const std::unique_ptr<Engine> engine = Make(Options("plain"));
+  ASSERT_NE(engine, nullptr);
+  EXPECT_FALSE(engine->info().config.has_shortlist);
+  TranslationRequest request{.text = "The old house."};
+  request.options.search.shortlist = true;
+  const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(result.status().message(), HasSubstr("search.shortlist"));
+}
+
 TEST_P(EngineTest, APrefixBeyondTheFirstSegmentsRoomIsRefused) {
   const std::unique_ptr<Engine> engine = Make(Options());
   ASSERT_NE(engine, nullptr);
@@ -398,6 +451,13 @@ TEST_F(BadModelTest, AbsurdSizes) {
 TEST_F(BadModelTest, SizesThatTheTensorsDoNotHave) {
   Replace("config.json", "\"d_model\": 48", "\"d_model\": 96");
   EXPECT_THAT(Open().message(), HasSubstr("embedding.weight"));
+}
+
+TEST_F(BadModelTest, AnotherShortlist) {
+  Write("shortlist.safetensors", "not a shortlist");
+  EXPECT_THAT(Open().message(), HasSubstr("shortlist.safetensors"));
+  std::filesystem::remove(folder_ + "/shortlist.safetensors");
+  EXPECT_TRUE(Open().ok()) << Open();
 }
 
 TEST_F(BadModelTest, AnotherTokenizer) {

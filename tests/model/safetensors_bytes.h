@@ -60,6 +60,7 @@ inline std::string SmallSafetensors() {
   builder.Add("c", "BF16", {2}, RawBytes<uint16_t>({0x3f80, 0xc000}));
   builder.Add("d", "F16", {2}, RawBytes<uint16_t>({0x3c00, 0xc000}));
   builder.AddF32("e", {}, {7});
+  builder.Add("f", "U16", {2}, RawBytes<uint16_t>({7, 65535}));
   return builder.Build();
 }
 

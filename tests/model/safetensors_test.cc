@@ -40,7 +40,7 @@ std::string ErrorWith(const json& change) {
 TEST(SafetensorsTest, ReadsEveryType) {
   const auto tensors = TensorFile::Parse(SmallSafetensors(), "x.safetensors");
   ASSERT_TRUE(tensors.ok()) << tensors.status();
-  ASSERT_EQ(tensors->size(), 5u) << "a scale is part of the tensor that it scales";
+  ASSERT_EQ(tensors->size(), 6u) << "a scale is part of the tensor that it scales";
   EXPECT_THAT(tensors->at("a.weight").shape, ElementsAre(2, 3));
   EXPECT_THAT(tensors->at("a.weight").values, ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(tensors->at("b.weight").values, ElementsAre(0.5f, -1, 254, -256));
@@ -48,6 +48,7 @@ TEST(SafetensorsTest, ReadsEveryType) {
   EXPECT_THAT(tensors->at("d").values, ElementsAre(1, -2));
   EXPECT_THAT(tensors->at("e").shape, IsEmpty());
   EXPECT_THAT(tensors->at("e").values, ElementsAre(7));
+  EXPECT_THAT(tensors->at("f").values, ElementsAre(7, 65535));
 }
 
 TEST(SafetensorsTest, WidensHalfPrecisionExactly) {
@@ -90,7 +91,7 @@ TEST(SafetensorsTest, TheHeaderMustFitTheFile) {
 
 TEST(SafetensorsTest, EntriesAreChecked) {
   EXPECT_EQ(ErrorWith({{"dtype", "F64"}}),
-            "x.safetensors: tensor w has the type \"F64\"; readable are F32, F16, BF16 and I8");
+            "x.safetensors: tensor w has the type \"F64\"; readable are F32, F16, BF16, U16 and I8");
   EXPECT_THAT(ErrorWith({{"dtype", 7}}), HasSubstr("type 7"));
   EXPECT_THAT(ErrorWith({{"dtype", nullptr}}), HasSubstr("must have the fields"));
   EXPECT_THAT(ErrorWith({{"extra", 1}}), HasSubstr("no other"));

@@ -345,6 +345,21 @@ TEST(SearchOptionsTest, ValuesAreInRange) {
   EXPECT_THAT(ErrorOf(Search({.n_best = 0})), HasSubstr("search.n_best is 0"));
 }
 
+TEST(SearchOptionsTest, AShortlistIsForModelsThatHaveOne) {
+  EXPECT_EQ(ErrorOf(Search({.shortlist = true})),
+            "search.shortlist is true; the model en-de has no shortlist; leave it out, or give the model a "
+            "shortlist.safetensors");
+  ModelConfig config = SmallConfig();
+  config.has_shortlist = true;
+  EXPECT_TRUE(Resolve(Search({.shortlist = true}), config)->shortlist);
+  for (const std::optional<bool> off : {std::optional<bool>(), std::optional(false)}) {
+    const auto resolved = Resolve(Search({.shortlist = off}), config);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    EXPECT_FALSE(resolved->shortlist);
+    EXPECT_EQ(resolved->used.search.shortlist, false);
+  }
+}
+
 TEST(SearchOptionsTest, APrefixIsShortText) {
   EXPECT_EQ(ErrorOf(Search({.prefix = "ab\xff"})), "search.prefix is not UTF-8 text without NUL at byte 2");
   EXPECT_THAT(ErrorOf(Search({.prefix = std::string(1, '\0')})), HasSubstr("at byte 0"));

@@ -105,7 +105,8 @@ class ParityTest : public ::testing::Test {
     EXPECT_TRUE(options.ok()) << options.status();
     if (!options.ok()) return true;
     Sequence sequence(window, *options, settings.value("prefix", std::vector<int32_t>()), model_->config, *backend_,
-                      batch_->self_store(), batch_->cross_store());
+                      batch_->self_store(), batch_->cross_store(),
+                      settings.value("listed", std::vector<int32_t>()));
     const bool encoded = Encode(sequence, expected["encoder"], static_cast<int32_t>(window.tokens.size()));
     bool compared = encoded;
     for (size_t step = 0; !sequence.done(); ++step) {

@@ -43,6 +43,7 @@ inline std::vector<TranslationOptions> EightSettings() {
   settings[7].selection = {.policy = SelectionPolicy::kRatio, .value = 0.3};
   settings[7].depth = {.policy = DepthPolicy::kGeometric, .thresholds = {0.4}, .max_exit = 2};
   settings[7].search = {.beam = 2, .length_penalty = 0.5};
+  for (const int listed : {1, 5, 6}) settings[listed].search.shortlist = true;
   for (TranslationOptions& options : settings) options.search.max_length_ratio = 1.0;
   return settings;
 }

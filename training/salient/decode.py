@@ -43,6 +43,7 @@ class Settings:
     length_penalty: float = 1.0
     max_length_ratio: float = 3.0
     prefix: list[int] = field(default_factory=list)  # tokens that the translation must begin with
+    listed: list[int] = field(default_factory=list)  # the only tokens there are, ascending; empty: the whole vocabulary
 
 
 @dataclass
@@ -345,7 +346,7 @@ class Oracle:
             if s.depth == "geometric":
                 signal = float(torch.sigmoid(self.model.halting.geometric_logit(n - 1, normed)))
             else:
-                signal = float(F.softmax(self.model.logits(n - 1, x), -1).max())
+                signal = float(self.log_probabilities(n, x, s).max().exp())
             decided["margin"] = min(decided.get("margin", margin), abs(signal - s.thresholds[n - 1]))
             return signal > s.thresholds[n - 1]
         return n >= max(least, decided["at"])
@@ -385,8 +386,16 @@ class Oracle:
                 break
         for n in range(exit_at, self.config.decoder.layers):
             self.add_self_keys(n, x, position, h)  # the copied state, through each upper layer's own projections
-        log_probabilities = F.log_softmax(self.model.logits(exit_at - 1, x), -1)
-        return Step(states, exit_at, decided.get("margin", math.inf), selected), log_probabilities
+        return Step(states, exit_at, decided.get("margin", math.inf), selected), self.log_probabilities(exit_at, x, s)
+
+    def log_probabilities(self, n: int, x: Tensor, s: Settings) -> Tensor:
+        """Of the next token [V], by the classifier of exit n (from 1): -inf where it is not listed."""
+        logits = self.model.logits(n - 1, x)
+        if s.listed:
+            unlisted = torch.ones_like(logits, dtype=torch.bool)
+            unlisted[s.listed] = False
+            logits = logits.masked_fill(unlisted, -math.inf)
+        return F.log_softmax(logits, -1)
 
     def attention(self, layer: Layer, module: str, n: int, x: Tensor, y: Tensor, keys: list[Tensor],
                   values: list[Tensor], selection_keys: list[Tensor], position: int, centres: dict[str, int],
@@ -418,7 +427,7 @@ class Oracle:
         if h.in_segment >= math.floor(s.max_length_ratio * (last - first)) + SLACK:
             return [closing]
         never = {tokens.pad, tokens.unk, tokens.bos, tokens.eos, tokens.separator} - {closing}
-        return [v for v in range(self.config.vocab_size) if v not in never]
+        return [v for v in s.listed or range(self.config.vocab_size) if v not in never]
 
     def extend(self, h: Hypothesis, token: int, log_probability: float, gap: float) -> Hypothesis:
         child = h.fork()

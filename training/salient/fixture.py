@@ -60,6 +60,9 @@ def settings_for(config: ModelConfig) -> dict[str, Settings]:
         "dense": Settings(),
         "window": Settings(selection="window", values=values(5, 4, 6)),
         "short": Settings(max_length_ratio=0.01, prefix=[9, 11]),
+        "listed": Settings(listed=some_tokens(config, 3)),
+        "listed-few": Settings(listed=some_tokens(config, config.vocab_size)),
+        "listed-beam": Settings(listed=some_tokens(config, 5), beam=3, max_length_ratio=0.5),
         "beam": Settings(beam=4, max_length_ratio=0.5),
         "beam-penalty": Settings(beam=3, length_penalty=0.0, max_length_ratio=0.5),
     }
@@ -77,6 +80,7 @@ def settings_for(config: ModelConfig) -> dict[str, Settings]:
     chosen = "learned" if config.selection is not None else "dense"
     found |= {f"fixed-{at}": Settings(depth="fixed", fixed_exit=at) for at in range(1, n)}
     found["confidence"] = Settings(selection=chosen, depth="confidence", thresholds=[0.4, 0.3, 0.3, 0.2][:n])
+    found["confidence-listed"] = dataclasses.replace(found["confidence"], listed=some_tokens(config, 2))
     found["confidence-beam"] = dataclasses.replace(found["confidence"], beam=3, max_length_ratio=0.5)
     for head in config.exits.heads:
         thresholds = [0.6, 0.5, 0.5, 0.5][:n] if head == "geometric" else []
@@ -86,6 +90,11 @@ def settings_for(config: ModelConfig) -> dict[str, Settings]:
         found[f"{head}-beam"] = Settings(selection=chosen, depth=head, thresholds=thresholds, beam=2,
                                          max_length_ratio=0.5)
     return found
+
+
+def some_tokens(config: ModelConfig, step: int) -> list[int]:
+    """Every step-th token, and what closes a segment."""
+    return sorted({*range(step, config.vocab_size, step), config.tokens.separator, config.tokens.eos})
 
 
 def documents_for(config: ModelConfig, tokenizer, rng: random.Random, count: int) -> list[dict]:

@@ -2,6 +2,7 @@
 
 A file is an 8-byte little-endian header length, a JSON header {name: {dtype, shape, data_offsets}}, then the data.
 Stored types are F32, BF16, and I8 with a companion "<name>.scale" of one F32 value a row: value = scale * integer.
+Arrays of token ids are U16.
 A folder holds one `model.safetensors`, or shards and `model.safetensors.index.json`, as Hugging Face lays them out.
 """
 
@@ -11,6 +12,7 @@ import json
 import struct
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,20 +28,54 @@ def to_bytes(tensor: Tensor) -> bytes:
 
 
 def write_file(path: Path, tensors: dict[str, Tensor]) -> None:
+    write_stored(path, {name: (NAMES[t.dtype], list(t.shape), to_bytes(t)) for name, t in tensors.items()})
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Arrays of token ids, uint16."""
+    write_stored(path, {name: ("U16", list(a.shape), a.astype("<u2").tobytes()) for name, a in arrays.items()})
+
+
+def write_stored(path: Path, tensors: dict[str, tuple[str, list[int], bytes]]) -> None:
+    """tensors: type, shape and data by name."""
     header, at = {}, 0
-    for name, tensor in tensors.items():
-        size = tensor.numel() * tensor.element_size()
-        header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
-        at += size
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # the data starts at a multiple of 8 bytes
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        for tensor in tensors.values():
-            file.write(to_bytes(tensor))
+        for _, _, data in tensors.values():
+            file.write(data)
 
 
 def read_file(path: Path) -> dict[str, Tensor]:
+    """Tensors of the types of NAMES."""
+    tensors = {}
+    for name, (dtype, shape, data) in read_stored(path).items():
+        if dtype not in TYPES:
+            raise ValueError(f"{path}: tensor {name} has type {dtype}; readable are {', '.join(TYPES)}")
+        empty = torch.empty(0, dtype=TYPES[dtype])
+        tensors[name] = (torch.frombuffer(data, dtype=TYPES[dtype]) if data else empty).reshape(shape)
+    return tensors
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Arrays that write_arrays wrote."""
+    arrays = {}
+    for name, (dtype, shape, data) in read_stored(path).items():
+        if dtype != "U16":
+            raise ValueError(f"{path}: tensor {name} has type {dtype}; token ids are U16")
+        arrays[name] = np.frombuffer(data, "<u2").reshape(shape)
+    return arrays
+
+
+WIDTHS = {"F32": 4, "BF16": 2, "I8": 1, "U16": 2}
+
+
+def read_stored(path: Path) -> dict[str, tuple[str, list[int], bytearray]]:
+    """Type, shape and data of every tensor, which fit each other."""
     data = path.read_bytes()
     if len(data) < 8:
         raise ValueError(f"{path}: too short for a safetensors header")
@@ -52,16 +88,14 @@ def read_file(path: Path) -> dict[str, Tensor]:
         if name == "__metadata__":
             continue
         begin, end = entry["data_offsets"]
-        dtype = TYPES.get(entry["dtype"])
-        if dtype is None:
-            raise ValueError(f"{path}: tensor {name} has type {entry['dtype']}; readable are {', '.join(TYPES)}")
+        if entry["dtype"] not in WIDTHS:
+            raise ValueError(f"{path}: tensor {name} has type {entry['dtype']}; readable are {', '.join(WIDTHS)}")
         count = 1
         for size in entry["shape"]:
             count *= size
-        width = torch.empty((), dtype=dtype).element_size()
-        if not 0 <= begin <= end <= len(body) or end - begin != count * width:
+        if not 0 <= begin <= end <= len(body) or end - begin != count * WIDTHS[entry["dtype"]]:
             raise ValueError(f"{path}: tensor {name} of shape {entry['shape']} does not fit bytes {begin} to {end}")
-        tensors[name] = torch.frombuffer(body, dtype=dtype, count=count, offset=begin).reshape(entry["shape"])
+        tensors[name] = entry["dtype"], entry["shape"], body[begin:end]
     return tensors
 
 

@@ -3,7 +3,8 @@
     python -m salient.tiny --out DIR [--variant NAME ...] [--seed N]
 
 Each variant becomes the model folder DIR/NAME. Together they cover the configurations that an engine must run: every
-norm, position, feed-forward and classifier kind, selection groups whose last one is incomplete, all halting heads.
+norm, position, feed-forward and classifier kind, selection groups whose last one is incomplete, all halting heads, a
+shortlist (of random tokens) and none.
 No weight is zero, so that a term left out shows, and logits are sharp, so that outputs vary.
 """
 
@@ -14,14 +15,16 @@ import random
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from .config import HEADS, Exits, FeedForward, ModelConfig, Positions, Selection, Stack
-from .data import BOS, EOS, SEPARATOR
+from .data import BOS, EOS, PAD, SEPARATOR
 from .export import DTYPES, calibrate, export
 from .model import Transformer
 from .prepare import train_tokenizer
 from .selection import SelectionRun
+from .shortlist import Shortlist
 
 SENTENCES = [
     ("The old house stands at the river.", "Das alte Haus steht am Fluss."),
@@ -148,6 +151,13 @@ def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int,
     if config.selection is not None:
         calibrate(model, pairs)
     export(model, tokenizer, out / name, dtype=dtype, shard_bytes=shard_bytes)
+    if name != "plain":
+        random_shortlist(config.vocab_size, rng).save(out / name / "shortlist.safetensors")
+
+
+def random_shortlist(vocab_size: int, rng: random.Random) -> Shortlist:
+    rows = [rng.sample(range(SEPARATOR + 1, vocab_size), 3) + [PAD] for _ in range(vocab_size)]
+    return Shortlist(np.array(rows), np.array(sorted(rng.sample(range(SEPARATOR + 1, vocab_size), 20))))
 
 
 def main() -> None:

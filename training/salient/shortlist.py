@@ -1,0 +1,163 @@
+"""Which target tokens a source text makes likely: a model's shortlist.
+
+    python -m salient.shortlist --data work/data --out models/en-de/shortlist.safetensors
+
+Reads the parallel segments that `salient.prepare` tokenised (train.npz in --data), estimates t(target token | source
+token) by IBM model 1 with a few rounds of expectation and maximisation over a sample of them, and writes
+
+    shortlist.tokens  U16 [vocabulary, width]  each source token's likeliest target tokens, best first, 0 where fewer
+    shortlist.common  U16 [count]              the most frequent target tokens, which belong to every list
+
+A source token is always in its own row, so that names and numbers can be copied. engine/model/shortlist.h reads it; the
+tokens that a window may use are the rows of its source tokens, the common ones, and those that the search itself needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .data import PAD, Corpus
+from .tensor_file import read_arrays, write_arrays
+
+TOKENS, COMMON = "shortlist.tokens", "shortlist.common"
+LONGEST = 48  # tokens: model 1 learns little from longer segments, which cost the square of their length
+
+
+@dataclass
+class Shortlist:
+    tokens: np.ndarray  # uint16 [vocabulary, width]
+    common: np.ndarray  # uint16 [count]
+
+    def save(self, path: Path) -> None:
+        write_arrays(path, {TOKENS: self.tokens.astype(np.uint16), COMMON: self.common.astype(np.uint16)})
+
+    @staticmethod
+    def load(path: Path) -> "Shortlist":
+        stored = read_arrays(path)
+        return Shortlist(stored[TOKENS], stored[COMMON])
+
+    def tokens_for(self, source: np.ndarray) -> np.ndarray:
+        """What a translation of these tokens may say, ascending, without what the search itself adds."""
+        listed = np.union1d(self.tokens[np.unique(source)].ravel(), self.common)
+        return listed[listed != PAD]
+
+
+def sample(corpus: Corpus, pairs: int, seed: int) -> np.ndarray:
+    """Segments in a random order, of which as many as have `pairs` pairs of a source and a target token."""
+    sizes = np.diff(corpus.source_bounds), np.diff(corpus.target_bounds)
+    usable = np.flatnonzero((np.minimum(*sizes) > 0) & (np.maximum(*sizes) <= LONGEST))
+    np.random.default_rng(seed).shuffle(usable)
+    return usable[:np.searchsorted(np.cumsum(sizes[0][usable] * sizes[1][usable]), pairs, side="right") + 1]
+
+
+def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """first[0], first[0] + 1, ... count[0] of them, then those of first[1], and so on."""
+    before = np.cumsum(count) - count
+    return np.arange(count.sum()) + np.repeat(first - before, count)
+
+
+def co_occurrences(corpus: Corpus, segments: np.ndarray, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of every target token the pairs with all source tokens of its segment, and with none (source `vocabulary`), as
+    source * vocabulary + target, one target token's after the other's; and how many each has."""
+    source_first, sources = corpus.source_bounds[segments], np.diff(corpus.source_bounds)[segments]
+    target_first, targets = corpus.target_bounds[segments], np.diff(corpus.target_bounds)[segments]
+    target = corpus.target[ranges(target_first, targets)].astype(np.int64)
+    count = np.repeat(sources, targets) + 1
+    source = np.full(count.sum(), vocabulary, np.int64)
+    is_none = np.zeros(len(source), bool)
+    is_none[np.cumsum(count) - 1] = True
+    source[~is_none] = corpus.source[ranges(np.repeat(source_first, targets), count - 1)]
+    return source * vocabulary + np.repeat(target, count), count
+
+
+def model_1(corpus: Corpus, segments: np.ndarray, vocabulary: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs that occur together, ascending, as source * vocabulary + target, and t(target | source) of each."""
+    keys, count = co_occurrences(corpus, segments, vocabulary)
+    pairs, pair = np.unique(keys, return_inverse=True)
+    del keys
+    first, source = np.cumsum(count) - count, pairs // vocabulary
+    probability = np.ones(len(pairs))
+    for _ in range(rounds):
+        share = probability[pair]
+        share /= np.repeat(np.add.reduceat(share, first), count)  # which source token made this target token
+        expected = np.bincount(pair, share, len(pairs))
+        probability = expected / np.bincount(source, expected)[source]
+    return pairs, probability
+
+
+def best_targets(pairs: np.ndarray, probability: np.ndarray, vocabulary: int, width: int) -> np.ndarray:
+    """[vocabulary, width]: the source token itself and its likeliest target tokens, ties to the lower; 0 beyond."""
+    known = pairs < vocabulary * vocabulary  # the others have no source token
+    source, target, probability = pairs[known] // vocabulary, pairs[known] % vocabulary, probability[known]
+    probability = np.where(source == target, 2.0, probability)
+    order = np.lexsort((target, -probability, source))
+    source, target = source[order], target[order]
+    rank = np.arange(len(source)) - np.searchsorted(source, source)
+    table = np.full((vocabulary, width), PAD, np.uint16)
+    table[:, 0] = np.arange(vocabulary)
+    itself = np.isin(np.arange(vocabulary), source[source == target])
+    column = np.where(itself[source], rank, rank + 1)
+    kept = column < width
+    table[source[kept], column[kept]] = target[kept]
+    return table
+
+
+def shortlist(corpus: Corpus, vocabulary: int, width: int, common: int, pairs: int, rounds: int = 5,
+              seed: int = 1) -> Shortlist:
+    if vocabulary > 1 << 16:
+        raise ValueError(f"the vocabulary has {vocabulary} tokens; a shortlist stores them as 16-bit numbers")
+    frequency = np.bincount(corpus.target, minlength=vocabulary)
+    frequent = np.argsort(-frequency, kind="stable")[:common]
+    found = model_1(corpus, sample(corpus, pairs, seed), vocabulary, rounds)
+    return Shortlist(best_targets(*found, vocabulary, width), np.sort(frequent[frequency[frequent] > 0]))
+
+
+def coverage(lists: Shortlist, corpus: Corpus, segments_a_window: int) -> tuple[float, float]:
+    """Over a corpus cut to windows: the share of its target tokens that are in their window's list, and the mean
+    length of a list."""
+    inside = total = listed = windows = 0
+    for document in range(len(corpus.documents) - 1):
+        begin, end = int(corpus.documents[document]), int(corpus.documents[document + 1])
+        for first in range(begin, end, segments_a_window):
+            last = min(first + segments_a_window, end)
+            source = corpus.source[corpus.source_bounds[first]:corpus.source_bounds[last]]
+            target = corpus.target[corpus.target_bounds[first]:corpus.target_bounds[last]]
+            tokens = lists.tokens_for(source)
+            inside, total = inside + int(np.isin(target, tokens).sum()), total + len(target)
+            listed, windows = listed + len(tokens), windows + 1
+    return inside / max(total, 1), listed / max(windows, 1)
+
+
+def main() -> None:
+    import sentencepiece
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
+    parser.add_argument("--out", type=Path, required=True, help="the model folder's shortlist.safetensors")
+    parser.add_argument("--width", type=int, default=32, help="target tokens a source token")
+    parser.add_argument("--common", type=int, default=500, help="frequent target tokens that are in every list")
+    parser.add_argument("--pairs", type=int, default=30_000_000, help="co-occurrences to learn from; memory grows with it")
+    parser.add_argument("--rounds", type=int, default=5, help="of expectation and maximisation")
+    parser.add_argument("--seed", type=int, default=1)
+    o = parser.parse_args()
+    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(o.data / "tokenizer.model"))
+    made = shortlist(Corpus.load(o.data / "train.npz"), tokenizer.get_piece_size(), o.width, o.common, o.pairs,
+                     o.rounds, o.seed)
+    made.save(o.out)
+    print(f"wrote {o.out}: {made.tokens.shape[0]} rows of {made.tokens.shape[1]}, {len(made.common)} common tokens",
+          file=sys.stderr)
+    if (o.data / "dev.npz").exists():
+        dev = Corpus.load(o.data / "dev.npz")
+        for segments in (1, 16):
+            share, length = coverage(made, dev, segments)
+            print(f"development set, windows of {segments} segments: {100 * share:.2f} % of the target tokens are "
+                  f"listed, {length:.0f} tokens a list", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
