@@ -221,7 +221,7 @@ TEST_F(SafetensorsFolderTest, LoadsOneFile) {
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->Has("a.weight"));
   EXPECT_FALSE(file->Has("b.weight.scale"));
-  EXPECT_EQ(file->parameters(), 6 + 4 + 2 + 2 + 1);
+  EXPECT_EQ(file->parameters(), 6 + 4 + 2 + 2 + 1 + 2);
   const auto tensor = file->Get("a.weight", {2, 3});
   ASSERT_TRUE(tensor.ok());
   EXPECT_EQ((*tensor)->values[5], 6);
