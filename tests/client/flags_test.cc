@@ -43,11 +43,49 @@ TEST(ClientFlagsTest, ControlsThatAreNotTypedStayUnset) {
 }
 
 TEST(ClientFlagsTest, EveryOption) {
-  const ParsedClientFlags parsed =
-      Parse({"translate", "a", "b", "--server", "h:1", "--from", "en", "--to", "de", "--model", "m", "--selection",
-             "ratio:0.05", "--min-keys", "4", "--exit", "geometric:0.4", "--min-exit", "2", "--max-exit", "5", "--beam",
-             "4", "--length-penalty", "0.6", "--max-length-ratio", "2", "--n-best", "3", "--prefix", "Der", "--lines",
-             "--out", "dir/", "--report", "json", "--timeout", "9", "--parallel", "2", "--trace", "--quiet"});
+  const ParsedClientFlags parsed = Parse({"translate",
+                                          "a",
+                                          "b",
+                                          "--server",
+                                          "h:1",
+                                          "--from",
+                                          "en",
+                                          "--to",
+                                          "de",
+                                          "--model",
+                                          "m",
+                                          "--selection",
+                                          "ratio:0.05",
+                                          "--min-keys",
+                                          "4",
+                                          "--exit",
+                                          "geometric:0.4",
+                                          "--min-exit",
+                                          "2",
+                                          "--max-exit",
+                                          "5",
+                                          "--beam",
+                                          "4",
+                                          "--length-penalty",
+                                          "0.6",
+                                          "--max-length-ratio",
+                                          "2",
+                                          "--n-best",
+                                          "3",
+                                          "--prefix",
+                                          "Der",
+                                          "--lines",
+                                          "--shortlist",
+                                          "--out",
+                                          "dir/",
+                                          "--report",
+                                          "json",
+                                          "--timeout",
+                                          "9",
+                                          "--parallel",
+                                          "2",
+                                          "--trace",
+                                          "--quiet"});
   ASSERT_TRUE(parsed.translate.has_value());
   const TranslateFlags& flags = *parsed.translate;
   const v1::TranslateDocumentRequest& request = flags.request;
@@ -66,6 +104,7 @@ TEST(ClientFlagsTest, EveryOption) {
   EXPECT_EQ(request.search().max_length_ratio(), 2);
   EXPECT_EQ(request.search().n_best(), 3);
   EXPECT_EQ(request.search().prefix(), "Der");
+  EXPECT_TRUE(request.search().shortlist());
   EXPECT_EQ(request.document().segmentation(), v1::SEGMENTATION_LINES);
   EXPECT_TRUE(request.trace());
   EXPECT_EQ(flags.out, "dir/");
@@ -99,9 +138,11 @@ TEST(ClientFlagsTest, TheEnvironment) {
 }
 
 TEST(ClientFlagsTest, Mistakes) {
-  EXPECT_THAT(Mistake({"translate", "--selection", "sparse"}), HasSubstr("--selection: 'sparse' is not dense, learned"));
+  EXPECT_THAT(Mistake({"translate", "--selection", "sparse"}),
+              HasSubstr("--selection: 'sparse' is not dense, learned"));
   EXPECT_THAT(Mistake({"translate", "--exit", "fixed"}), HasSubstr("fixed:3"));
-  EXPECT_THAT(Mistake({"translate", "--format", "html"}), AllOf(HasSubstr("'html' is not supported"), HasSubstr("text")));
+  EXPECT_THAT(Mistake({"translate", "--format", "html"}),
+              AllOf(HasSubstr("'html' is not supported"), HasSubstr("text")));
   EXPECT_THAT(Mistake({"translate", "--n-best", "2"}), HasSubstr("--report json"));
   EXPECT_THAT(Mistake({"translate", "--trace"}), HasSubstr("--report json"));
   EXPECT_THAT(Mistake({"translate", "--no-such"}), HasSubstr("--help"));
@@ -112,11 +153,12 @@ TEST(ClientFlagsTest, Mistakes) {
 TEST(ClientFlagsTest, Help) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
-  EXPECT_THAT(::testing::internal::GetCapturedStdout(), AllOf(HasSubstr("translate"), HasSubstr("models"), Not(HasSubstr("tune"))));
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              AllOf(HasSubstr("translate"), HasSubstr("models"), Not(HasSubstr("tune"))));
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"translate", "--help"}).exit_code, 0);
-  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
-              AllOf(HasSubstr("--selection"), HasSubstr("--exit"), HasSubstr("--operating-point"), HasSubstr("--report")));
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), AllOf(HasSubstr("--selection"), HasSubstr("--exit"),
+                                                              HasSubstr("--operating-point"), HasSubstr("--report")));
 }
 
 }  // namespace

@@ -78,6 +78,7 @@ TEST(TranslateDocumentTest, EveryControlReachesTheEngine) {
   search.set_max_length_ratio(2);
   search.set_n_best(2);
   search.set_prefix("Der");
+  search.set_shortlist(true);
   request.set_trace(true);
   ASSERT_TRUE(Translate(server.Start(), request).status.ok());
 
@@ -98,6 +99,7 @@ TEST(TranslateDocumentTest, EveryControlReachesTheEngine) {
   EXPECT_EQ(seen.options.search.max_length_ratio, 2);
   EXPECT_EQ(seen.options.search.n_best, 2);
   EXPECT_EQ(seen.options.search.prefix, "Der");
+  EXPECT_EQ(seen.options.search.shortlist, true);
   EXPECT_TRUE(seen.options.trace);
   EXPECT_EQ(seen.deadline, absl::InfiniteFuture());
 }
