@@ -21,6 +21,7 @@ ModelConfig MakeConfig(const FakeEngineOptions& options) {
   config.encoder.layers = 6;
   config.decoder.layers = 6;
   config.has_selection = true;
+  config.has_shortlist = true;
   config.selection.width = 32;
   config.selection.min_keys = 10;
   for (int module = 0; module < kModules; ++module) {
