@@ -93,10 +93,8 @@ void TopProbability(benchmark::State& state, int32_t rows, int threads) {
   const std::vector<float> logits = Normal(static_cast<size_t>(rows) * kVocabulary);
   std::vector<float> probability(rows);
   for (auto _ : state) {
-    backend->TopProbability({.rows = Rows::First(rows),
-                             .logits = logits.data(),
-                             .vocabulary = kVocabulary,
-                             .probability = probability.data()});
+    backend->TopProbability(
+        {.rows = Rows::First(rows), .logits = {logits.data(), kVocabulary}, .probability = probability.data()});
     benchmark::DoNotOptimize(probability.data());
   }
   const double values = static_cast<double>(rows) * kVocabulary;
