@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "benchmarks"
-PACKAGES = ["ctranslate2", "matplotlib", "numpy<2"]  # Debian's PyTorch was built for NumPy 1
+PACKAGES = ["ctranslate2", "matplotlib", "numpy<2", "sacrebleu"]  # Debian's PyTorch was built for NumPy 1
 
 
 def say(text: str) -> None:
@@ -31,26 +30,27 @@ def enter(module: str, folder: Path = BUILD / "venv") -> None:
     """Runs `module` with this command's arguments in a virtual environment that has PACKAGES; never returns."""
     python = folder / "bin" / "python"
     ready = folder / "ready"
-    if not ready.exists():
+    if not ready.exists() or ready.read_text() != " ".join(PACKAGES):
         base = next((p for p in (sys.executable, "/usr/bin/python3") if Path(p).exists() and has_torch(p)), None)
         if base is None:
             die("no Python here has PyTorch, which makes the models: apt-get install python3-torch")
         say(f"Making a virtual environment in {folder} ({', '.join(PACKAGES)} from PyPI)")
-        shutil.rmtree(folder, ignore_errors=True)
-        for command in ([base, "-m", "venv", "--system-site-packages", str(folder)],
-                        [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES]):
+        make = [[base, "-m", "venv", "--system-site-packages", str(folder)]] if not python.exists() else []
+        for command in (*make, [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES]):
             if subprocess.run(command).returncode != 0:
                 die(f"{' '.join(command)} (Debian's venv is the package python3-venv)")
-        ready.touch()
-    path = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH")]))
+        ready.write_text(" ".join(PACKAGES))
+    path = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), str(ROOT / "training"), os.environ.get("PYTHONPATH")]))
     os.execve(python, [str(python), "-m", module, *sys.argv[1:]], {**os.environ, "PYTHONPATH": path})
 
 
-def build(targets: list[str], folder: Path = BUILD / "release") -> Path:
-    """Builds programs of the benchmarks and returns the folder that they are in."""
+def build(targets: list[str], service: bool = False) -> Path:
+    """Builds programs of the benchmarks, or of the service, and returns the folder that they are in."""
+    folder = BUILD / ("service" if service else "release")
     say(f"Building {', '.join(targets)}")
     configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                 "-DSALIENT_SERVICE=OFF", "-DSALIENT_TESTS=OFF", "-DSALIENT_BENCHMARKS=ON"]
+                 f"-DSALIENT_SERVICE={'ON' if service else 'OFF'}", "-DSALIENT_TESTS=OFF",
+                 f"-DSALIENT_BENCHMARKS={'OFF' if service else 'ON'}"]
     for command in (configure, ["cmake", "--build", str(folder), "--target", *targets]):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:

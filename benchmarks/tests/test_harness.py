@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from harness import cases, measure, peers, report, scale
+from harness import cases, formats, measure, peers, report, scale
 from harness.models import FIRST_WORD, piece, shapes, tokenizer_bytes
 from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant, batchings, scaled
 
@@ -168,3 +168,18 @@ def test_the_page_of_scale_tells_what_was_measured():
         "sparsity": [{"ratio": 0.05, "full depth": one}], "depth": [{"exit": 1, "dense": one}]})
     assert "| 8,192 | 0.5 | 0.5 | 2 | 2 | 100 | 100 |" in text and "| 4 | 0.5 | 0.5 |" in text
     assert "| dense | 1.00 | 2.50 | 2.50 |  |" in text and "| selection | 1.00 | 1.10 | 1.10 | 1.2 |" in text
+
+
+def test_a_sample_is_spread_over_the_documents():
+    assert formats.evenly(list(range(10)), 5) == [0, 2, 4, 6, 8]
+    assert formats.evenly([1, 2], 5) == [1, 2]
+    assert formats.same_share(["a", "b"], ["a", "c"]) == 0.5
+
+
+def test_formats_are_told_beside_fp32():
+    machine = {"date": "today", "salient": "a", "cores": 2, "cpu": "x", "features": [], "load": 0.0}
+    text = formats.markdown(
+        {"machine": machine, "command": "benchmarks/formats", "documents": 3, "segments": 9, "model": "en-de"},
+        [formats.Scored("fp32", "--x", 30.0, 0.0, 1.0, 1.0), formats.Scored("int8", "--x", 29.9, -0.1, 0.4, 0.9)],
+        [["full depth", "2.00", "1.00x", "100.0%"]])
+    assert "| int8 | `--x` | 29.90 | -0.10 | -0.2 | 0.40 | 90.0% |" in text and "| fp32 | `--x` | 30.00 |  |" in text

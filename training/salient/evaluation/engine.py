@@ -79,10 +79,11 @@ def slim(report: dict) -> dict:
 
 
 class Engine:
-    """The programs in `bin` with one model; a context manager, which stops the server at its end."""
+    """The programs in `bin` with one model; a context manager, which stops the server at its end. `flags` are the
+    server's, such as --compute fp32."""
 
-    def __init__(self, programs: Path, model: Path, work: Path, parallel: int = 32):
-        self.programs, self.model, self.work, self.parallel = programs, model, work, parallel
+    def __init__(self, programs: Path, model: Path, work: Path, parallel: int = 32, flags: str = ""):
+        self.programs, self.model, self.work, self.parallel, self.flags = programs, model, work, parallel, flags
         for name in ("salient", "salient-server"):
             if not (programs / name).exists():
                 raise ValueError(f"--bin: {programs / name} does not exist; build salient and salient-server first")
@@ -110,7 +111,7 @@ class Engine:
             ready = Path(folder) / "ready"
             self.process = subprocess.Popen(
                 [str(self.programs / "salient-server"), "--model", str(self.model), "--listen", "127.0.0.1:0", "--http",
-                 "off", "--max-queue", "4096", "--ready-file", str(ready)], stderr=subprocess.DEVNULL)
+                 "off", "--max-queue", "4096", "--ready-file", str(ready), *shlex.split(self.flags)], stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + START_SECONDS
             while not (ready.exists() and ready.read_text()):
                 if self.process.poll() is not None or time.monotonic() > deadline:
@@ -122,7 +123,7 @@ class Engine:
 
     def store(self, test_set: DocumentSet, flags: str, parallel: int, take: int) -> Path:
         lines = json.dumps([d.lines for d in test_set.documents]).encode()
-        key = "|".join([self.model_hash, self.program_hash, flags, str(parallel), str(take)]).encode() + lines
+        key = "|".join([self.model_hash, self.program_hash + self.flags, flags, str(parallel), str(take)]).encode() + lines
         return self.work / "translations" / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
 
     def translate(self, test_set: DocumentSet, setting: Setting | str, *, trace: bool = False, parallel: int = 0,

@@ -1,0 +1,137 @@
+"""What the number formats change in real translations, and what verified drafts save.
+
+Translates a sample of a development set with the bundled model through the service, in fp32, bf16 and int8, and scores
+it. Then, in int8 and a document at a time, once at full depth and once with drafts of an early exit that full depth
+verifies, whose text must be the same. Translations are kept in --out, so that a run that was stopped goes on. Writes a
+table (Markdown) and, unless --quick, its section of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import page
+from .environment import BUILD, ROOT, build, conditions, die, machine, say
+from .report import lines_of
+
+FORMATS = ("fp32", "bf16", "int8")
+GOAL = 0.2  # BLEU that int8 may lose to fp32
+DENSE, SPARSE = "--selection dense --exit full", "--selection learned --exit geometric:0.5"
+VERIFIED = {"full depth": DENSE, "drafts of layer 2, verified": "--selection dense --exit verify:2"}
+TAKES = 3  # of each whose time is told
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks/formats", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FILE",
+                        help="a development set: key<TAB>source<TAB>reference, a segment a line")
+    parser.add_argument("--documents", type=int, default=40, help="how many of its documents, evenly chosen (40)")
+    parser.add_argument("--quick", action="store_true", help="three documents: does it all work?")
+    parser.add_argument("--model", type=Path, default=ROOT / "models" / "en-de", help="a model folder (the bundled one)")
+    parser.add_argument("--bin", type=Path, help="a folder with salient and salient-server (built when left out)")
+    parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of the table and the translations")
+    return parser.parse_args()
+
+
+@dataclass
+class Scored:
+    format: str
+    setting: str
+    bleu: float
+    difference: float  # to fp32
+    chance: float  # how likely chance alone makes such a difference
+    same: float  # the share of segments whose text is that of fp32
+
+
+def same_share(ours: list[str], theirs: list[str]) -> float:
+    return statistics.mean(a == b for a, b in zip(ours, theirs, strict=True))
+
+
+def evenly(documents: list, count: int) -> list:
+    """`count` of them, spread over all."""
+    count = min(count, len(documents))
+    return [documents[i * len(documents) // count] for i in range(count)]
+
+
+def score_formats(engines: dict, test_set) -> list[Scored]:
+    from salient.evaluation.score import Scorer, segments
+
+    scorer, found = Scorer(test_set.documents), []
+    for setting in (DENSE, SPARSE):
+        results = {name: engine.translate(test_set, setting) for name, engine in engines.items()}
+        exact = results["fp32"]
+        others = [results[name] for name in FORMATS[1:]]
+        differences = [None, *scorer.differences(exact, others)]
+        for name, difference in zip(FORMATS, differences):
+            found.append(Scored(name, setting, scorer.bleu(results[name]), difference.bleu if difference else 0.0,
+                                difference.p if difference else 1.0,
+                                same_share(segments(results[name]), segments(exact))))
+    return found
+
+
+def verified(engine, test_set) -> list[list[str]]:
+    """Rows: how, seconds, times as fast, the share of the same segments. Takes alternate."""
+    from salient.evaluation.score import segments
+
+    takes = {name: [] for name in VERIFIED}
+    for take in range(TAKES):
+        for name, flags in VERIFIED.items():
+            takes[name].append(engine.translate(test_set, flags, parallel=1, take=take))
+    first = takes["full depth"]
+    rows = []
+    for name, results in takes.items():
+        ratio = statistics.median(a.seconds / b.seconds for a, b in zip(first, results))
+        rows.append([name, f"{statistics.median(r.seconds for r in results):.2f}", f"{ratio:.2f}x",
+                     f"{same_share(segments(results[0]), segments(first[0])):.1%}"])
+    return rows
+
+
+def markdown(about: dict, scored: list[Scored], drafts: list[list[str]]) -> str:
+    formats = lines_of(
+        ["format", "setting", "BLEU", "against fp32", "goal, at least", "p", "segments like fp32's"],
+        [[s.format, f"`{s.setting}`", f"{s.bleu:.2f}", f"{s.difference:+.2f}" if s.format != "fp32" else "",
+          f"{-GOAL}" if s.format == "int8" else "", f"{s.chance:.2f}" if s.format != "fp32" else "",
+          f"{s.same:.1%}"] for s in scored], left=2)
+    return "\n\n".join([
+        conditions(about),
+        f"{about['documents']} documents ({about['segments']} segments) of the development set, model `{about['model']}`, "
+        "greedy, through the service. p: paired bootstrap.", formats,
+        f"In int8, dense, a document at a time, medians of {TAKES} (with the client's start):",
+        lines_of(["depth", "seconds", "times as fast", "segments like full depth's"], drafts)]) + "\n"
+
+
+def main() -> None:
+    o = parse()
+    if not o.data.exists():
+        die(f"--data: {o.data} does not exist")
+    programs = o.bin or build(["salient", "salient-server"], service=True)
+    from salient.evaluation.engine import Engine
+    from salient.evaluation.sets import DocumentSet, read_set
+
+    whole = read_set(o.data)
+    sample = DocumentSet(whole.name, evenly(whole.documents, 3 if o.quick else o.documents))
+    about = {"machine": machine(), "command": "benchmarks/formats", "documents": len(sample.documents),
+             "segments": sample.segments, "model": o.model.resolve().name}
+    engines = {name: Engine(programs, o.model, o.out / "formats", flags=f"--compute {name}") for name in FORMATS}
+    try:
+        scored = score_formats(engines, sample)
+        drafts = verified(engines["int8"], sample)
+    except (RuntimeError, ValueError) as error:
+        die(str(error))
+    finally:
+        for engine in engines.values():
+            engine.__exit__()
+    text = markdown(about, scored, drafts)
+    (o.out / "formats.md").write_text(text, encoding="utf-8")
+    if not o.quick:
+        page.put("formats", text)
+    print(text)
+    say(f"Wrote {o.out / 'formats.md'}")
+
+
+if __name__ == "__main__":
+    main()
