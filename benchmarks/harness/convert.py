@@ -1,17 +1,15 @@
 """A model folder as a CTranslate2 model: the same weights, in CTranslate2's own specification.
 
-    python3 -m harness.convert --model DIR --out DIR [--words-a-token 64]
+    python3 -m harness.convert --model DIR --out DIR
 
 CTranslate2 can express what harness.models makes: pre-norm, ReLU, sinusoids added to scaled embeddings, one matrix for
 both embeddings and the classifier. Exits, selection and halting heads stay behind: it computes everything, always. The
-vocabulary map lets every source token stand for some target tokens; which ones means nothing here, but with how many
-rows the output layer is left does.
+vocabulary map says what the model's shortlist says.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from ctranslate2.specs import TransformerSpec, common_spec
 
-from .models import FIRST_WORD, LONGEST, ModelConfig, piece
+from .models import FIRST_WORD, LONGEST, ModelConfig, likely_words, piece
 from salient.model import sinusoid
 from salient.tensor_file import read_folder
 
@@ -89,17 +87,18 @@ def specification(config: ModelConfig, weights: Weights) -> TransformerSpec:
     return spec
 
 
-def vocabulary_map(config: ModelConfig, words_a_token: int, seed: int = 1) -> str:
-    """Lines "source<tab>targets"; an empty source is what every batch gets."""
-    rng = random.Random(seed)
+def vocabulary_map(config: ModelConfig) -> str:
+    """Lines "source<tab>targets", those of the model's shortlist; an empty source is what every batch gets."""
+    tokens, common = likely_words(config)
+
+    def line(source: str, targets: np.ndarray) -> str:
+        return source + "\t" + " ".join(piece(int(token), config) for token in np.unique(targets))
+
     words = range(FIRST_WORD, config.vocab_size)
-    lines = ["\t" + " ".join(piece(token, config) for token in rng.sample(words, words_a_token))]
-    lines += [f"{piece(token, config)}\t" + " ".join(piece(t, config) for t in rng.sample(words, words_a_token))
-              for token in words]
-    return "\n".join(lines) + "\n"
+    return "\n".join([line("", common), *(line(piece(token, config), tokens[token]) for token in words)]) + "\n"
 
 
-def convert(model: Path, out: Path, words_a_token: int) -> None:
+def convert(model: Path, out: Path) -> None:
     config = ModelConfig.load(model)
     spec = specification(config, Weights(model))
     pieces = [piece(token, config) for token in range(config.vocab_size)]
@@ -109,7 +108,7 @@ def convert(model: Path, out: Path, words_a_token: int) -> None:
     spec.config.decoder_start_token = "<s>"
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "vmap.txt"
-        path.write_text(vocabulary_map(config, words_a_token))
+        path.write_text(vocabulary_map(config))
         spec.register_vocabulary_mapping(str(path))
         spec.validate()
         spec.optimize(quantization=None)
@@ -121,9 +120,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--words-a-token", type=int, default=20, help="target tokens that a source token stands for")
     o = parser.parse_args()
-    convert(o.model, o.out, o.words_a_token)
+    convert(o.model, o.out)
     print(f"wrote {o.out}", file=sys.stderr)
 
 

@@ -40,7 +40,8 @@ def enter(module: str, folder: Path = BUILD / "venv") -> None:
             if subprocess.run(command).returncode != 0:
                 die(f"{' '.join(command)} (Debian's venv is the package python3-venv)")
         ready.write_text(" ".join(PACKAGES))
-    path = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), str(ROOT / "training"), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), str(ROOT / "training"),
+                                         os.environ.get("PYTHONPATH")]))
     os.execve(python, [str(python), "-m", module, *sys.argv[1:]], {**os.environ, "PYTHONPATH": path})
 
 

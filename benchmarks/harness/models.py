@@ -5,9 +5,9 @@
 Each shape becomes the model folder DIR/SHAPE, written by the training code's own exporter. Positions are sinusoids
 added to the embeddings, which other engines can express too. Selection layers and halting heads are there; since
 nothing is trained, what they choose means nothing, but how much they choose is like a trained model: five per cent of
-the keys, and halting heads that leave after each layer with the probability EXIT_RATE. A random model soon repeats
-itself, and a head that reads its words would then always say the same; so the heads read channels in which the states
-hold little but the position's sinusoids, which change from token to token.
+the keys, LIKELY words for every word of the source, and halting heads that leave after each layer with the probability
+EXIT_RATE. A random model soon repeats itself, and a head that reads its words would then always say the same; so the
+heads read channels in which the states hold little but the position's sinusoids, which change from token to token.
 
 Piece i of the tokeniser is the word "w" and i in five digits, so that any tokens can be given to the engine as text.
 """
@@ -19,6 +19,7 @@ import struct
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "training"))
@@ -27,11 +28,13 @@ from salient.config import Exits, FeedForward, ModelConfig, Positions, Selection
 from salient.export import calibrate, export  # noqa: E402
 from salient.model import Transformer  # noqa: E402
 from salient.selection import SelectionRun  # noqa: E402
+from salient.shortlist import Shortlist  # noqa: E402
 
 LONGEST = 8448  # positions: a document of 8,192 tokens, and room for what its translation has more
 FIRST_WORD = 5  # below it are pad, unknown, begin, end and separator
 EXIT_RATE = 0.3  # of the tokens that reach a layer below the last; of 6 layers a token then takes 2.9 on average
 NEVER = -1e4  # an output bias with which a token is never chosen
+LIKELY = 20  # target words that a source word stands for, in the shortlist and in other engines' vocabulary maps
 FREQUENCIES = 32  # the fastest of the position's sinusoids, which the halting heads read
 FAINT = 0.1  # how strong everything else is in their channels
 
@@ -85,6 +88,13 @@ def tokenizer_bytes(config: ModelConfig) -> bytes:
     unigram = b"\x18\x01"
     names = b"".join(message(field, name) for field, name in ((45, b"<unk>"), (46, b"<s>"), (47, b"</s>"), (48, b"<pad>")))
     return b"".join(out) + message(2, unigram + names)
+
+
+def likely_words(config: ModelConfig, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """[vocabulary, LIKELY], each source token's target words, and [LIKELY], those that any text may use."""
+    rng = np.random.default_rng(seed)
+    words = rng.integers(FIRST_WORD, config.vocab_size, (config.vocab_size + 1, LIKELY), dtype=np.uint16)
+    return words[1:], words[0]
 
 
 def random_pairs(config: ModelConfig, count: int, length: int, generator: torch.Generator):
@@ -153,6 +163,8 @@ def write(shape: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokenizer.model").write_bytes(tokenizer_bytes(config))
     export(make(config), folder / "tokenizer.model", folder)
+    tokens, common = likely_words(config)
+    Shortlist(tokens, np.unique(common)).save(folder / "shortlist.safetensors")
 
 
 def main() -> None:

@@ -52,7 +52,8 @@ def rounds(o: argparse.Namespace, program: Path) -> dict[int, list[Measured]]:
     for number in range(1 if o.quick else ROUNDS):
         for threads in counts:
             start = time.monotonic()
-            found[threads].append(run(program, threads, 0.001 if o.quick else SECONDS, o.filter, o.out / "ops_bench.json"))
+            least_seconds = 0.001 if o.quick else SECONDS
+            found[threads].append(run(program, threads, least_seconds, o.filter, o.out / "ops_bench.json"))
             say(f"Round {number + 1}, {threads} threads: {time.monotonic() - start:.0f} s")
     return {threads: least(taken) for threads, taken in found.items()}
 

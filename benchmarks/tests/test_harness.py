@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from harness import cases, formats, measure, peers, report, scale
-from harness.models import FIRST_WORD, piece, shapes, tokenizer_bytes
+from harness.models import FIRST_WORD, LIKELY, likely_words, piece, shapes, tokenizer_bytes
 from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant, batchings, scaled
 
 
@@ -123,6 +123,14 @@ def test_words_follow_zipf_and_are_never_special():
     words = [cases.zipf(rng, 32000) for _ in range(2000)]
     assert min(words) >= FIRST_WORD and max(words) < 32000
     assert len(set(words)) < 1500
+
+
+def test_likely_words_are_the_same_every_time_and_never_special():
+    config = shapes()["small"]
+    tokens, common = likely_words(config)
+    assert tokens.shape == (config.vocab_size, LIKELY) and common.shape == (LIKELY,)
+    assert min(tokens.min(), common.min()) >= FIRST_WORD and max(tokens.max(), common.max()) < config.vocab_size
+    assert (tokens == likely_words(config)[0]).all()
 
 
 def test_the_tokeniser_has_a_piece_for_every_token():

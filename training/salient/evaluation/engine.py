@@ -111,7 +111,8 @@ class Engine:
             ready = Path(folder) / "ready"
             self.process = subprocess.Popen(
                 [str(self.programs / "salient-server"), "--model", str(self.model), "--listen", "127.0.0.1:0", "--http",
-                 "off", "--max-queue", "4096", "--ready-file", str(ready), *shlex.split(self.flags)], stderr=subprocess.DEVNULL)
+                 "off", "--max-queue", "4096", "--ready-file", str(ready), *shlex.split(self.flags)],
+                stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + START_SECONDS
             while not (ready.exists() and ready.read_text()):
                 if self.process.poll() is not None or time.monotonic() > deadline:
@@ -123,7 +124,8 @@ class Engine:
 
     def store(self, test_set: DocumentSet, flags: str, parallel: int, take: int) -> Path:
         lines = json.dumps([d.lines for d in test_set.documents]).encode()
-        key = "|".join([self.model_hash, self.program_hash + self.flags, flags, str(parallel), str(take)]).encode() + lines
+        what = [self.model_hash, self.program_hash + self.flags, flags, str(parallel), str(take)]
+        key = "|".join(what).encode() + lines
         return self.work / "translations" / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
 
     def translate(self, test_set: DocumentSet, setting: Setting | str, *, trace: bool = False, parallel: int = 0,
