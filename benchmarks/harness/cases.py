@@ -68,13 +68,13 @@ def full_cases() -> list[Case]:
     """Where translations are cut short, that is to CTranslate2's advantage: its time a token grows with their length."""
     return [
         Case("one-128", "one document of 128 tokens", [128], budget=20),
-        Case("one-512", "one document of 512 tokens", [512], budget=60, goals=(1.5, 2.5)),
-        Case("one-1024", "one document of 1,024 tokens", [1024], cap=256, budget=30),
+        Case("one-512", "one document of 512 tokens", [512], budget=50, goals=(1.5, 2.5)),
+        Case("one-1024", "one document of 1,024 tokens", [1024], cap=256, budget=25),
         Case("one-2048", "one document of 2,048 tokens", [2048], budget=150, goals=(2, 5)),
-        Case("one-8192", "one document of 8,192 tokens", [8192], cap=64, budget=60),
-        Case("sixteen", "16 documents of 512 to 2,048 tokens", spread(16, 512, 2048), cap=256, budget=160,
+        Case("one-8192", "one document of 8,192 tokens", [8192], cap=64, budget=50),
+        Case("sixteen", "16 documents of 512 to 2,048 tokens", spread(16, 512, 2048), cap=256, budget=150,
              goals=(2, 8)),
-        Case("mixed", "one of 4,096 with seven of 64, arriving together", [4096] + [64] * 7, cap=256, budget=60,
+        Case("mixed", "one of 4,096 with seven of 64, arriving together", [4096] + [64] * 7, cap=256, budget=100,
              goals=(4, 10)),
         Case("mixed-long-part", "that one of 4,096 alone", [4096], cap=256, budget=40),
         Case("mixed-short-part", "those seven of 64 alone", [64] * 7, cap=256, budget=15),

@@ -72,6 +72,16 @@ def estimate(short: float, long: float, outputs: int) -> float:
     return short + (outputs - least) * max(0.0, long - short) / (most - least)
 
 
+def spread_over(ordered: list[variants.Variant], keep: int) -> list[variants.Variant]:
+    """The first `keep`, each of another way of batching as far as there are so many: what is best for the screening's
+    documents may be hopeless for longer ones."""
+    batching: dict[str, variants.Variant] = {}
+    for variant in ordered:
+        batching.setdefault(json.dumps(variant.run, sort_keys=True), variant)
+    first = list(batching.values())
+    return [*first, *(v for v in ordered if v not in first)][:keep]
+
+
 class Screen:
     """CTranslate2's best settings for a kind of case, by short translations; found once a kind."""
 
@@ -102,7 +112,7 @@ class Screen:
         return list(zip(tried, *seconds))
 
     def best(self, case: cases.Case, keep: int) -> list[variants.Variant]:
-        """The `keep` best with what is nearest to their way of batching for this case's documents."""
+        """The `keep` best, their batches as large for this case's documents as they were for the screening's."""
         outputs = max(case.outputs())
         order = sorted(self.times(case), key=lambda entry: estimate(*entry[1:], outputs))
         say("    CTranslate2, estimated: " + "; ".join(f"{v.name} {estimate(a, b, outputs):.3g} s" for v, a, b in order))
@@ -110,7 +120,7 @@ class Screen:
             workers = [engine for engine in self.engines if engine.setup["inter"] > 1][:1]
             engines = list({id(e): e for e in [order[0][0].engine, *workers]}.values())
             return variants.ctranslate2_variants(engines, case.lengths, True)
-        kept = [variant for variant, *_ in order[:keep]]
+        kept = spread_over([variant for variant, *_ in order], keep)
         scale = max(case.lengths) / max(cases.screening(case).lengths)
         return [variants.scaled(variant, scale) for variant in kept]
 

@@ -93,8 +93,9 @@ def batchings(sizes: list[int], arriving: bool) -> dict[str, dict]:
     if len(sizes) == 1:
         return {"": {}}
     whole = {"one batch": {"max_batch_size": 0}}
+    # Tokens count padded. The least batch keeps the longest document to itself.
     by_tokens = {f"batches of {n} tokens": {"max_batch_size": n, "batch_type": "tokens"}
-                 for n in (1024, 4096) if n < len(sizes) * max(sizes)}
+                 for n in sorted({max(sizes), 1024, 4096}) if max(sizes) <= n < len(sizes) * max(sizes)}
     return {**whole, **by_tokens}
 
 

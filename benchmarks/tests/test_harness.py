@@ -84,6 +84,13 @@ def test_short_runs_foretell_long_ones():
     assert peers.estimate(3.0, 2.0, 1000) == pytest.approx(3.0)
 
 
+def test_those_kept_batch_in_different_ways():
+    ordered = [Variant(name, CTRANSLATE2, None, {"max_batch_size": size})
+               for name, size in (("a", 0), ("b", 0), ("c", 64), ("d", 0))]
+    assert [v.name for v in peers.spread_over(ordered, 2)] == ["a", "c"]
+    assert [v.name for v in peers.spread_over(ordered, 3)] == ["a", "c", "b"]
+
+
 def test_batches_grow_with_the_documents():
     variant = Variant("int8, batches of 1024 tokens", CTRANSLATE2, None, {"max_batch_size": 1024, "batch_type": "tokens"})
     grown = scaled(variant, 4)
@@ -142,7 +149,9 @@ def test_the_tokeniser_has_a_piece_for_every_token():
 
 def test_one_document_is_one_batch_and_arrivals_have_two_ways():
     assert batchings([512], False) == {"": {}}
-    assert set(batchings([512] * 16, False)) == {"one batch", "batches of 1024 tokens", "batches of 4096 tokens"}
+    assert set(batchings([512] * 16, False)) == {"one batch", "batches of 512 tokens", "batches of 1024 tokens",
+                                                 "batches of 4096 tokens"}
+    assert set(batchings([4096] + [64] * 7, False)) == {"one batch", "batches of 4096 tokens"}
     assert {run["arrivals"] for run in batchings([64, 64], True).values()} == {"each", "gather"}
 
 
