@@ -41,6 +41,14 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& option
 // While nobody waits for an encoding, it is looked up from only to see cancellations and deadlines.
 constexpr absl::Duration kUnhurriedSlice = absl::Milliseconds(100);
 
+// What keys and values get is taken at once: better refused than half taken.
+absl::Status CheckMemory(const EngineOptions& options, const DeviceMemory& memory) {
+  const size_t free = memory.free_bytes();
+  if (static_cast<size_t>(options.kv_bytes) <= free) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("--kv-memory asks for ", options.kv_bytes, " bytes; beside the model the ",
+                                                   "GPU has ", free, " left: ask for less, or end what else uses the GPU"));
+}
+
 // A file's text; empty where there is none.
 std::string TextOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -168,6 +176,7 @@ absl::Status StepLoopEngine::OpenDevice() {
   batch_options_ = {.max_rows = std::max(options_.max_rows, 1),
                     .encode_tokens = std::max(options_.encode_tokens, model_->config.window),
                     .kv_bytes = options_.kv_bytes};
+  if (const absl::Status fits = CheckMemory(options_, backend_->memory()); !fits.ok()) return fits;
   batch_ = std::make_unique<Batch>(*model_, *backend_, batch_options_);
   return backend_->status();
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -14,10 +15,15 @@ class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
 
-  // At least `bytes` bytes, zeroed, aligned to 64. Never null: running out of memory ends the process, because every
-  // large allocation happens at start-up, within the budget that was asked for.
+  // At least `bytes` bytes, zeroed, aligned to 64. Never null. Where a device has run out of memory, its backend's status
+  // says so from then on, and what Allocate returns is an address at which there is nothing. Running out of the host's
+  // memory ends the process.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* pointer, size_t bytes) = 0;
+
+  // How much may be taken for good at the start: what is free, but for a reserve for what comes and goes later. No limit
+  // where the system lends more memory than it has.
+  virtual size_t free_bytes() const { return std::numeric_limits<size_t>::max(); }
 
   // Ordered among the operations of the backend. CopyToHost waits for those before it.
   virtual void CopyToDevice(void* device, const void* host, size_t bytes) = 0;

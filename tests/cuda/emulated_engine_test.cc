@@ -15,6 +15,8 @@ namespace salient {
 namespace {
 
 using ::salient::emulation::FailNextDeviceAfter;
+using ::salient::emulation::FailNextDevicesAllocation;
+using ::salient::emulation::LimitNextDevice;
 using ::salient::testing::EightSettings;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
@@ -109,6 +111,53 @@ TEST(EmulatedDeviceTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
   const absl::StatusOr<TranslationResult> next = engine->Translate({.text = "The answer came late."});
   EXPECT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(engine->status().kv_bytes_used, 0);
+}
+
+TEST(EmulatedDeviceTest, MoreKeyMemoryThanThereIsIsRefusedBeforeItIsTaken) {
+  LimitNextDevice(size_t{300} << 20);
+  EngineOptions options = Options(ComputeType::kF32);
+  options.kv_bytes = 200 << 20;
+  const absl::Status status = Engine::Create(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--kv-memory asks for 209715200 bytes"));
+}
+
+// Every allocation of a start fails once: the start fails with it and says what to do. Then one fails that a translation
+// makes, which fails; the next one finds a device opened anew.
+TEST(EmulatedDeviceTest, RunningOutOfMemoryAnywhereIsAnErrorThatSaysWhatToDo) {
+  std::unique_ptr<Engine> engine;
+  int64_t allocations = 0;
+  while (true) {
+    FailNextDevicesAllocation(allocations, false);
+    absl::StatusOr<std::unique_ptr<Engine>> made = Engine::Create(Options(ComputeType::kBF16));
+    if (made.ok()) {
+      engine = *std::move(made);
+      break;
+    }
+    ASSERT_EQ(made.status().code(), absl::StatusCode::kResourceExhausted) << made.status();
+    ASSERT_THAT(std::string(made.status().message()), HasSubstr("less --kv-memory"));
+    ++allocations;
+  }
+  EXPECT_GE(allocations, 2);  // keys of both kinds, and a slab for the rest
+  const TranslationRequest request{.text = "The answer came late."};
+  const absl::StatusOr<TranslationResult> failed = engine->Translate(request);
+  EXPECT_EQ(failed.status().code(), absl::StatusCode::kResourceExhausted) << failed.status();
+  const absl::StatusOr<TranslationResult> next = engine->Translate(request);
+  EXPECT_TRUE(next.ok()) << next.status();
+}
+
+TEST(EmulatedDeviceTest, MemoryThatCannotBePinnedIsOrdinaryMemory) {
+  const TranslationRequest request{.text = "The answer came late."};
+  std::string expected;
+  for (const int64_t allocations : {-1, 0, 3}) {
+    FailNextDevicesAllocation(allocations, true);
+    const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
+    ASSERT_NE(engine, nullptr);
+    const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+    ASSERT_TRUE(result.ok()) << result.status();
+    if (expected.empty()) expected = Fingerprint(*result);
+    EXPECT_EQ(Fingerprint(*result), expected);
+  }
 }
 
 TEST(EmulatedDeviceTest, AutoTakesTheDeviceInTheNumbersThatAreAskedFor) {

@@ -5,12 +5,22 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
 namespace salient::cuda {
 namespace {
 
 constexpr size_t kAlignment = 256;
 constexpr size_t kSlabBytes = size_t{16} << 20;
 constexpr size_t kSmall = size_t{1} << 20;
+// Kept free at the start, for slabs, lists of chosen keys, captured graphs and the libraries' own.
+constexpr size_t kReserve = size_t{256} << 20;
+
+// Where blocks are that a failed device could not give.
+alignas(kAlignment) std::byte g_nowhere[kAlignment];
+
+size_t InMegabytes(size_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
 
 // Sizes of blocks: multiples of 256 bytes, and from 4 KB on steps of an eighth, so that freed blocks find takers.
 size_t Rounded(size_t bytes) {
@@ -25,13 +35,33 @@ CudaMemory::~CudaMemory() {
   for (void* slab : slabs_) pinned_ ? device_.FreePinned(slab) : device_.Free(slab);
 }
 
+size_t CudaMemory::free_bytes() const {
+  const size_t free = device_.free_bytes();
+  return free > kReserve ? free - kReserve : 0;
+}
+
 void* CudaMemory::FromDevice(size_t bytes) {
   void* pointer = pinned_ ? device_.AllocatePinned(bytes) : device_.Allocate(bytes);
   if (pointer == nullptr) {
-    std::fprintf(stderr, "salient: cannot allocate %zu bytes on the GPU; lower --kv-memory or free some memory\n",
-                 bytes);
-    std::abort();
+    device_.Fail(absl::ResourceExhaustedError(
+        absl::StrCat("the GPU has no ", InMegabytes(bytes), " MB of memory left, only ", InMegabytes(device_.free_bytes()),
+                     ": start the server with less --kv-memory, or end what else uses the GPU")));
   }
+  return pointer;
+}
+
+// A block from the slabs, or null.
+void* CudaMemory::Small(size_t rounded) {
+  if (slab_left_ < rounded) {
+    void* slab = FromDevice(kSlabBytes);
+    if (slab == nullptr) return nullptr;
+    slabs_.push_back(slab);
+    slab_ = static_cast<std::byte*>(slab);
+    slab_left_ = kSlabBytes;
+  }
+  void* pointer = slab_;
+  slab_ += rounded;
+  slab_left_ -= rounded;
   return pointer;
 }
 
@@ -42,24 +72,17 @@ void* CudaMemory::Allocate(size_t bytes) {
   if (!free.empty()) {
     pointer = free.back();
     free.pop_back();
-  } else if (rounded > kSmall) {
-    pointer = FromDevice(rounded);
   } else {
-    if (slab_left_ < rounded) {
-      slab_ = static_cast<std::byte*>(FromDevice(kSlabBytes));
-      slab_left_ = kSlabBytes;
-      slabs_.push_back(slab_);
-    }
-    pointer = slab_;
-    slab_ += rounded;
-    slab_left_ -= rounded;
+    pointer = rounded > kSmall ? FromDevice(rounded) : Small(rounded);
   }
+  if (pointer == nullptr) return g_nowhere;
   device_.Zero(pointer, rounded);
   if (pinned_) device_.Synchronize();
   return pointer;
 }
 
 void CudaMemory::Free(void* pointer, size_t bytes) {
+  if (pointer == g_nowhere) return;
   const size_t rounded = Rounded(bytes);
   if (rounded > kSmall) {
     pinned_ ? device_.FreePinned(pointer) : device_.Free(pointer);
@@ -77,14 +100,25 @@ void CudaMemory::CopyToHost(void* host, const void* device, size_t bytes) {
 }
 
 void* CudaMemory::AllocateHost(size_t bytes) {
-  void* pointer = device_.AllocatePinned(std::max<size_t>(bytes, 1));
+  const size_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  void* pointer = device_.AllocatePinned(rounded);
   if (pointer == nullptr) {
-    std::fprintf(stderr, "salient: cannot pin %zu bytes of memory for the GPU\n", bytes);
-    std::abort();
+    pointer = std::aligned_alloc(kAlignment, rounded);
+    if (pointer == nullptr) {
+      std::fprintf(stderr, "salient: cannot allocate %zu bytes of memory\n", rounded);
+      std::abort();
+    }
+    unpinned_.insert(pointer);
   }
-  return std::memset(pointer, 0, bytes);
+  return std::memset(pointer, 0, rounded);
 }
 
-void CudaMemory::FreeHost(void* pointer, size_t) { device_.FreePinned(pointer); }
+void CudaMemory::FreeHost(void* pointer, size_t) {
+  if (unpinned_.erase(pointer) > 0) {
+    std::free(pointer);
+  } else {
+    device_.FreePinned(pointer);
+  }
+}
 
 }  // namespace salient::cuda

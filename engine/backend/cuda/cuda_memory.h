@@ -3,12 +3,16 @@
 // Windows come and go with every document, and each brings a few small arrays: cudaMalloc and cudaFree would wait for
 // the device each time. A freed block is kept and given to the next who asks for its size. Everything happens on the
 // device's one stream, so that a block may be given away while what was launched before still uses it. Not thread safe.
+//
+// Where the device has no more memory it fails with RESOURCE_EXHAUSTED, and nothing is computed any more. Host memory that
+// cannot be pinned is ordinary memory: copies of it take longer.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "engine/backend/cuda/device.h"
@@ -24,18 +28,21 @@ class CudaMemory final : public DeviceMemory {
 
   void* Allocate(size_t bytes) override;
   void Free(void* pointer, size_t bytes) override;
+  size_t free_bytes() const override;
   void CopyToDevice(void* device, const void* host, size_t bytes) override;
   void CopyToHost(void* host, const void* device, size_t bytes) override;
   void* AllocateHost(size_t bytes) override;
   void FreeHost(void* pointer, size_t bytes) override;
 
  private:
-  void* FromDevice(size_t bytes);
+  void* FromDevice(size_t bytes);  // null where there is no more; the device has failed then
+  void* Small(size_t rounded);
 
   Device& device_;
   const bool pinned_;
   std::map<size_t, std::vector<void*>> free_;  // by rounded size
   std::vector<void*> slabs_;
+  std::set<void*> unpinned_;  // of AllocateHost
   std::byte* slab_ = nullptr;
   size_t slab_left_ = 0;
 };

@@ -2,7 +2,7 @@
 //
 // Everything is ordered on one stream; nothing here waits for the device but CopyToHost, Synchronize and WaitFor.
 //
-// Errors: the first CUDA error is kept and everything after it does nothing, because a context with an error in it
+// Errors: the first CUDA error, or failure for want of memory, is kept and everything after it does nothing, because a context with an error in it
 // answers nothing else. status() tells it; the owner fails what is in flight and makes a new device.
 //
 // Two implementations: device_nvcc.cu, and tests/cuda/emulation, which runs kernels on the host.
@@ -73,6 +73,7 @@ class Device {
     if (error != 0) Fail(error, call);
   }
   void Fail(int error, const char* call);
+  void Fail(absl::Status status);
 
  protected:
   virtual std::string ErrorText(int error) const = 0;

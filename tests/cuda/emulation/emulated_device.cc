@@ -36,6 +36,7 @@ EmulatedDevice::~EmulatedDevice() { munmap(memory_, kMemoryBytes); }
 
 void* EmulatedDevice::Allocate(size_t bytes) {
   bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (in_use_ + bytes > limit_ || (fail_allocation_ >= 0 && fail_allocation_-- == 0)) return nullptr;
   std::byte* pointer = nullptr;
   if (const auto at = free_.find(bytes); at != free_.end()) {
     pointer = at->second;
@@ -46,16 +47,19 @@ void* EmulatedDevice::Allocate(size_t bytes) {
     used_ += bytes;
   }
   taken_[pointer] = bytes;
+  in_use_ += bytes;
   return pointer;
 }
 
 void EmulatedDevice::Free(void* pointer) {
   const auto at = taken_.find(static_cast<std::byte*>(pointer));
   free_.emplace(at->second, at->first);
+  in_use_ -= at->second;
   taken_.erase(at);
 }
 
 void* EmulatedDevice::AllocatePinned(size_t bytes) {
+  if (fail_pinned_ >= 0 && fail_pinned_-- == 0) return nullptr;
   return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
 }
 void EmulatedDevice::FreePinned(void* pointer) { std::free(pointer); }

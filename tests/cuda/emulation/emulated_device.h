@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,13 +19,17 @@ namespace salient::emulation {
 // that reads what it must not would do.
 void FailNextDeviceAfter(int64_t launches);
 
+// Of the same, the next has as much memory, and fails the allocation after `allocations` more ones; negative: none.
+void LimitNextDevice(size_t bytes);
+void FailNextDevicesAllocation(int64_t allocations, bool pinned);
+
 class EmulatedDevice final : public cuda::Device {
  public:
   EmulatedDevice();
   ~EmulatedDevice() override;
 
   std::string Name() const override { return "emulated"; }
-  size_t free_bytes() const override { return kMemoryBytes - used_; }
+  size_t free_bytes() const override { return limit_ - in_use_; }
   size_t shared_bytes() const override { return 99 << 10; }
   int multiprocessors() const override { return 4; }
   bool overlaps_launches() const override { return false; }
@@ -50,6 +55,8 @@ class EmulatedDevice final : public cuda::Device {
   // Runs the work, or keeps it for the graph that is being captured.
   void Enqueue(std::function<void()> work);
   void FailAfter(int64_t launches) { fail_after_ = launches; }
+  void Limit(size_t bytes) { limit_ = std::min(bytes, kMemoryBytes); }
+  void FailAllocation(int64_t allocations, bool pinned) { (pinned ? fail_pinned_ : fail_allocation_) = allocations; }
   int64_t launches() const { return launches_; }
 
  private:
@@ -59,7 +66,9 @@ class EmulatedDevice final : public cuda::Device {
   static constexpr size_t kMemoryBytes = size_t{1} << 30;  // address space; used as it is written
 
   std::byte* memory_ = nullptr;
-  size_t used_ = 0;
+  size_t used_ = 0;  // of the address space
+  size_t in_use_ = 0, limit_ = kMemoryBytes;
+  int64_t fail_allocation_ = -1, fail_pinned_ = -1;
   std::multimap<size_t, std::byte*> free_;
   std::map<std::byte*, size_t> taken_;
   bool capturing_ = false;
