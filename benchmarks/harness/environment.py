@@ -90,8 +90,13 @@ def machine() -> dict:
 
 
 def version() -> str:
-    found = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
-    return found.stdout.strip() or "unversioned"
+    """The commit, marked where what is measured differs from it; pages that a benchmark wrote do not count."""
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True).stdout.strip()
+
+    commit = git("rev-parse", "--short", "HEAD")
+    changed = git("status", "--porcelain", "--", "engine", "server", "client", "benchmarks", "training/salient")
+    return (commit + ("-dirty" if changed else "")) if commit else "unversioned"
 
 
 def conditions(about: dict) -> str:
