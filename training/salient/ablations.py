@@ -9,8 +9,8 @@ selection phase of a few dozen steps each, all with the same budget of keys. Wha
 layers (ds), how many layers share one (r), the supervision, the straight-through term, or a fixed window in place of
 the best keys (table 4 and figures 4 to 6 of arXiv 2309.14174).
 
-**ffn** trains every configuration of arXiv 2309.01826 from scratch, or with --start as a trained model whose feed-forward
-blocks alone are new: attention and embeddings need thousands of steps before blocks make a difference. **plain** sets the model against a Transformer as Vaswani
+**ffn** trains every configuration of arXiv 2309.01826 from scratch. A model that has only begun to learn says little about
+them: with --start a trained model is converted to each and learns on, which favours what stays as it was. **plain** sets the model against a Transformer as Vaswani
 et al. have it: sinusoidal positions, one output, nothing else. Steps rather than minutes, so that other work on the machine
 changes nothing, or --minutes where the time is what must be equal; a run that is there already is not run again. Each
 run of these two leaves an exported model too, which `training/evaluate --ffn` decodes with.
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Callable
 
 import torch
+from torch import Tensor
 
 from .config import FeedForward, ModelConfig, Positions
 from .data import Corpus, batches
@@ -169,13 +170,24 @@ def selection_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Me
     return found
 
 
-def with_fresh_blocks(start: Path, config: ModelConfig, out: Path) -> None:
-    """A checkpoint of the configuration: everything of a trained model but its feed-forward blocks, which are new."""
-    torch.manual_seed(1)
-    trained, model = torch.load(start, map_location="cpu")["model"], Transformer(config)
-    kept = {n: t for n, t in trained.items() if n in model.state_dict() and "ffn." not in n}
-    model.load_state_dict(kept, strict=False)
-    torch.save({"config": config.to_json(), "model": model.state_dict()}, out)
+def converted(trained: dict[str, Tensor], base: ModelConfig, config: ModelConfig) -> dict[str, Tensor]:
+    """A trained model's tensors in another arrangement of its feed-forward blocks, as far as they go.
+
+    A shared block starts as the first of the blocks that it replaces, a wide one as the mean of as many as it has room for.
+    """
+    blocks = {side: [f"{side}_layers.{i}.ffn." for i in range(stack.layers)]
+              for side, stack in (("encoder", base.encoder), ("decoder", base.decoder))}
+    found = dict(trained)
+    for side, stack in (("encoder", config.encoder), ("decoder", config.decoder)):
+        if stack.ffn.kind == "shared":
+            own, other = blocks[side], blocks["decoder" if side == "encoder" else "encoder"]
+            parts = [*own, *other][: stack.ffn.width // base.encoder.ffn.width]
+            for name in ("up.weight", "up.bias"):
+                found[f"{side}_ffn.{name}"] = torch.cat([trained[p + name] for p in parts])
+            found[f"{side}_ffn.down.weight"] = torch.cat([trained[p + "down.weight"] for p in parts], 1) / len(parts)
+            found[f"{side}_ffn.down.bias"] = sum(trained[p + "down.bias"] for p in parts) / len(parts)
+    names = Transformer(config).state_dict()
+    return {name: tensor for name, tensor in found.items() if name in names}
 
 
 def scratch_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Measured]:
@@ -185,11 +197,13 @@ def scratch_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Meas
         place = folder / slug(name)
         place.mkdir(parents=True, exist_ok=True)
         (place / "config.json").write_text(config.to_json())
-        start = ["--config", str(place / "config.json")]
+        flags = ["--config", str(place / "config.json"), "--warmup", "30"]
         if o.start is not None:
-            with_fresh_blocks(o.start, config, place / "start.pt")
-            start = ["--start", str(place / "start.pt")]
-        train(o, "base", place / "base.pt", *start, "--warmup", "30")
+            stored = torch.load(o.start, map_location="cpu")
+            tensors = converted(stored["model"], ModelConfig.from_json(stored["config"]), config)
+            torch.save({"config": config.to_json(), "model": tensors}, place / "start.pt")
+            flags = ["--start", str(place / "start.pt"), "--lr", "0.0005", "--matrix-lr", "0.005", "--warmup", "5"]
+        train(o, "base", place / "base.pt", *flags)
         model = load_checkpoint(place / "base.pt")
         export(model, o.data / "tokenizer.model", place)
         found.append(measure(name, model, dev, None, o.tokens))
@@ -220,7 +234,7 @@ def conditions(o: argparse.Namespace) -> str:
         return (f"From one trained dense model: {length} of supervision, then {length} of selection, batches of "
                 f"{o.batch_tokens:,} tokens, {where}; the budget of keys is {BUDGET}.")
     config = ModelConfig.from_json(o.config.read_text())
-    origin = "From one trained model with new feed-forward blocks" if o.start else "From scratch"
+    origin = "One trained model, converted to each and trained on" if o.start else "From scratch"
     return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder and "
             f"{config.decoder.layers} decoder layers, width {config.d_model}, feed-forward {config.encoder.ffn.width}.")
 

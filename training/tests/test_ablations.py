@@ -113,16 +113,22 @@ def test_suites_from_scratch_share_a_page_and_leave_models(tmp_path, monkeypatch
     assert "| NoDec |" in page and "| plain Transformer |" in page and "2 steps each" in page
 
 
-def test_fresh_blocks_leave_everything_else_as_it_was_trained(tmp_path):
-    trained = new_model()
-    for p in trained.parameters():
-        p.data.add_(1)
-    torch.save({"config": trained.config.to_json(), "model": trained.state_dict()}, tmp_path / "base.pt")
-    for name, config in ablations.ffn_configurations(trained.config).items():
-        ablations.with_fresh_blocks(tmp_path / "base.pt", config, tmp_path / "start.pt")
-        started = torch.load(tmp_path / "start.pt", map_location="cpu")["model"]
-        for n, t in started.items():
-            if "ffn." not in n:
-                assert torch.equal(t, trained.state_dict()[n]), (name, n)
-            elif n.endswith("weight") and n in trained.state_dict():
-                assert not torch.equal(t, trained.state_dict()[n]), (name, n)
+def test_a_trained_model_converts_to_every_configuration():
+    base = base_config()
+    trained = Transformer(base).state_dict()
+    for name, config in ablations.ffn_configurations(base).items():
+        tensors = ablations.converted(trained, base, config)
+        model = Transformer(config)
+        model.load_state_dict(tensors)  # nothing is missing
+        assert all(torch.equal(t, trained[n]) for n, t in tensors.items() if n in trained), name
+    shared = ablations.converted(trained, base, ablations.ffn_configurations(base)["SharedEncSharedDec"])
+    assert torch.equal(shared["decoder_ffn.up.weight"], trained["decoder_layers.0.ffn.up.weight"])
+
+
+def test_a_wide_block_starts_as_the_mean_of_all():
+    base = base_config()
+    layers = Transformer(base)
+    wide = Transformer(ablations.ffn_configurations(base)["One Wide FFN"])
+    wide.load_state_dict(ablations.converted(layers.state_dict(), base, wide.config))
+    x, blocks = torch.randn(4, 32), [layer.ffn for layer in [*layers.encoder_layers, *layers.decoder_layers]]
+    assert torch.allclose(wide.encoder_ffn(x), sum(block(x) for block in blocks) / 5, atol=1e-6)
