@@ -12,9 +12,9 @@
 //         "documents": [{"seconds": ..., ...}], "peak_rss": bytes}
 //
 // Every document gets exactly `length` target tokens, the end included: the model must be one that never ends by
-// itself (its output biases forbid it), and the engine's own bound on a segment's length then ends it. A document is one
-// line of text. "timeline" adds [tokens, seconds] pairs, one every 32 tokens, "trace" the tokens and their
-// log probabilities. `peak_rss` is that of the run, `rss` what the loaded model holds.
+// itself (its output biases forbid it), and the engine's own bound on a segment's length then ends it. A document is
+// one line of text. "timeline" adds [tokens, seconds] pairs, one every 32 tokens, "trace" the tokens and their log
+// probabilities. `peak_rss` is that of the run, `rss` what the loaded model holds.
 
 #include <time.h>
 
