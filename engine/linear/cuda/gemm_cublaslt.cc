@@ -7,14 +7,18 @@
 
 #include <array>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "engine/linear/cuda/gemm.h"
 
 namespace salient::cuda {
 namespace {
 
-constexpr int kAsked = 16;                                          // algorithms
-constexpr std::array<int32_t, 8> kTried = {1, 2, 17, 64, 200, 513, 1000, 4096};  // numbers of rows
+constexpr int kAsked = 16;  // algorithms
+constexpr int32_t kTriedRows[] = {1, 2, 17, 64, 200, 513, 1000, 4096};
 
 struct Destroy {
   void operator()(cublasLtMatmulDesc_t description) const { cublasLtMatmulDescDestroy(description); }
@@ -69,7 +73,7 @@ class LtAlgorithm final : public GemmAlgorithm {
   bool Suits() const {
     if (Config<int32_t>(CUBLASLT_ALGO_CONFIG_SPLITK_NUM) > 1) return false;
     if (Config<uint32_t>(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) != CUBLASLT_REDUCTION_SCHEME_NONE) return false;
-    for (const int32_t rows : kTried) {
+    for (const int32_t rows : kTriedRows) {
       const Product product(shape_, rows, nullptr);
       cublasLtMatmulHeuristicResult_t result = {};
       if (cublasLtMatmulAlgoCheck(handle_, product.description.get(), product.a.get(), product.b.get(), product.d.get(),
@@ -89,8 +93,9 @@ class LtAlgorithm final : public GemmAlgorithm {
         cublasLtMatmul(handle_, product.description.get(), &one, call.weight, product.a.get(), call.x, product.b.get(),
                        &kept, call.y, product.d.get(), call.y, product.d.get(), &algorithm_, nullptr, 0,
                        static_cast<cudaStream_t>(device_.stream()));
-    // cuBLAS numbers its errors by itself; what a kernel of its own did wrong shows as the device's error later.
-    if (status != CUBLAS_STATUS_SUCCESS) device_.Fail(cudaErrorUnknown, cublasGetStatusName(status));
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    device_.Fail(
+        absl::UnavailableError(absl::StrCat("the GPU failed in cublasLtMatmul: ", cublasLtGetStatusName(status))));
   }
 
  private:
