@@ -7,6 +7,7 @@ from pathlib import Path
 from . import cost, figures, segments, similarity, variants
 from .engine import Engine
 from .run import Run, Section
+from .score import Scorer
 from .settings import Setting
 from .tables import percent, table
 from .tokens import Tokenizer, windows
@@ -53,6 +54,7 @@ def compare(run: Run, folder: Path, title: str) -> Section:
     from .teacher_forcing import fixed_exits, force
 
     part = run.read("dev", run.sizes.inside_segments)
+    scorer = Scorer(part.documents)
     rows = [["model", "FFN: encoder / decoder", "parameters", "dev nats a token", "in training", "BLEU, dense",
              "tokens/s", "BLEU, learned", "attention cost", "k: encoder", "decoder", "cross"]]
     for variant in variants.find_variants(folder):
@@ -62,11 +64,11 @@ def compare(run: Run, folder: Path, title: str) -> Section:
         row = [variant.name, variants.ffn_text(config), f"{variant.parameters / 1e6:.1f} M", f"{loss.nll:.3f}",
                f"{variant.logged_nll:.3f}" if variant.logged_nll is not None else ""]
         with Engine(run.engine.programs, variant.folder, run.engine.work) as engine:
-            dense = engine.translate(run.dev, Setting())
-            row += [f"{run.scorer.bleu(dense):.1f}", f"{cost.tokens_per_second(dense):.0f}"]
-            learned = engine.translate(run.dev, Setting("learned")) if config.selection is not None else None
+            dense = engine.translate(part, Setting())
+            row += [f"{scorer.bleu(dense):.1f}", f"{cost.tokens_per_second(dense):.0f}"]
+            learned = engine.translate(part, Setting("learned")) if config.selection is not None else None
         row += [""] * 5 if learned is None else [
-            f"{run.scorer.bleu(learned):.1f}", percent(cost.attention_cost(learned)),
+            f"{scorer.bleu(learned):.1f}", percent(cost.attention_cost(learned)),
             *[percent(cost.keys_ratio(learned, m)) for m in cost.MODULES]]
         rows.append(row)
-    return Section(title, table(rows, text_columns=2))
+    return Section(title, f"{part.segments} segments of the development set.\n\n{table(rows, text_columns=2)}")
