@@ -27,7 +27,7 @@ ModelConfig TenTokens() {
   return config;
 }
 
-// Of token n the row {n, a, b}.
+// Of token n the row {n, 9 - n, pad}.
 std::vector<uint16_t> Rows() {
   std::vector<uint16_t> rows;
   for (uint16_t n = 0; n < 10; ++n) rows.insert(rows.end(), {n, static_cast<uint16_t>(9 - n), 0});
