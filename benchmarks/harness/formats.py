@@ -96,12 +96,20 @@ def markdown(about: dict, scored: list[Scored], drafts: list[list[str]]) -> str:
         [[s.format, f"`{s.setting}`", f"{s.bleu:.2f}", f"{s.difference:+.2f}" if s.format != "fp32" else "",
           f"{-GOAL}" if s.format == "int8" else "", f"{s.chance:.2f}" if s.format != "fp32" else "",
           f"{s.same:.1%}"] for s in scored], left=2)
-    return "\n\n".join([
+    parts = [
         conditions(about),
-        f"{about['documents']} documents ({about['segments']} segments) of the development set, model `{about['model']}`, "
-        "greedy, through the service. p: paired bootstrap.", formats,
-        f"In int8, dense, a document at a time, medians of {TAKES} (with the client's start):",
-        lines_of(["depth", "seconds", "times as fast", "segments like full depth's"], drafts)]) + "\n"
+        f"{about['documents']} documents ({about['segments']} segments) of the development set, model "
+        f"`{about['model']}`, greedy, through the service. p: paired bootstrap.", formats]
+    if drafts:
+        parts += [f"In int8, dense, a document at a time, medians of {TAKES} (with the client's start):",
+                  lines_of(["depth", "seconds", "times as fast", "segments like full depth's"], drafts)]
+    return "\n\n".join(parts) + "\n"
+
+
+def write(text: str, o: argparse.Namespace) -> None:
+    (o.out / "formats.md").write_text(text, encoding="utf-8")
+    if not o.quick:
+        page.put("formats", text)
 
 
 def main() -> None:
@@ -119,16 +127,14 @@ def main() -> None:
     engines = {name: Engine(programs, o.model, o.out / "formats", flags=f"--compute {name}") for name in FORMATS}
     try:
         scored = score_formats(engines, sample)
-        drafts = verified(engines["int8"], sample)
+        write(markdown(about, scored, []), o)
+        text = markdown(about, scored, verified(engines["int8"], sample))
     except (RuntimeError, ValueError) as error:
         die(str(error))
     finally:
         for engine in engines.values():
             engine.__exit__()
-    text = markdown(about, scored, drafts)
-    (o.out / "formats.md").write_text(text, encoding="utf-8")
-    if not o.quick:
-        page.put("formats", text)
+    write(text, o)
     print(text)
     say(f"Wrote {o.out / 'formats.md'}")
 
