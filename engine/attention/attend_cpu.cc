@@ -16,9 +16,9 @@
 namespace salient {
 namespace {
 
-// How the heads of each row are cut into tasks. A head's result is the same whichever task it is in.
-struct HeadSplit {
-  int32_t heads_a_task = 0, tasks_a_row = 0;
+// Some heads of a row of the call. A head's result is the same whichever task it is in.
+struct HeadTask {
+  int32_t row = 0, first_head = 0, heads = 0;
 };
 
 int32_t KeysRead(const AttendArgs& args, int32_t row) {
@@ -26,12 +26,44 @@ int32_t KeysRead(const AttendArgs& args, int32_t row) {
   return listed == kEveryKey ? args.views[row].length : listed;
 }
 
-// One task a row keeps a key's row of memory together; few rows are cut by heads so that every thread has a share.
-HeadSplit SplitHeads(const AttendArgs& args, int32_t rows, int64_t work, int threads) {
-  int32_t parts = (args.heads + kMostHeadsInTask - 1) / kMostHeadsInTask;
-  if (rows < 2 * threads && work >= 2 * kWorthAThread) parts = std::max(parts, std::min(args.heads, threads));
-  const int32_t each = (args.heads + parts - 1) / parts;
-  return {each, (args.heads + each - 1) / each};
+// The rows' heads as tasks, and tasks in shares of about equal work: shares[s] is where share s ends. One task a row
+// keeps a key's row of memory together; a row that is longer than a share, as a long document among short ones is, is
+// cut by heads, so that every thread has a part of it.
+struct Division {
+  std::vector<HeadTask> tasks;
+  std::vector<int32_t> shares;
+};
+
+int64_t WorkOf(const AttendArgs& args, int32_t i) {
+  return int64_t{4} * KeysRead(args, args.rows[i]) * args.store.layout.width;
+}
+
+void Divide(const AttendArgs& args, std::span<const int32_t> rows, int threads, Division& division) {
+  constexpr int32_t kSharesAThread = 4;  // they even out threads that are interrupted
+  int64_t total = 0;
+  for (const int32_t i : rows) total += WorkOf(args, i);
+  const bool alone = threads == 1 || total < 2 * kWorthAThread;
+  const int64_t share = alone ? total + 1 : std::max(kWorthAThread, total / (threads * kSharesAThread));
+  const int32_t least_parts = (args.heads + kMostHeadsInTask - 1) / kMostHeadsInTask;
+  const int32_t most_parts = std::max(least_parts, std::min(args.heads, threads));
+  division.tasks.clear();
+  division.shares.clear();
+  int64_t filled = 0;
+  for (const int32_t i : rows) {
+    const int64_t work = WorkOf(args, i);
+    const int32_t parts =
+        static_cast<int32_t>(std::clamp<int64_t>((work + share - 1) / share, least_parts, most_parts));
+    const int32_t each = (args.heads + parts - 1) / parts;
+    for (int32_t head = 0; head < args.heads; head += each) {
+      division.tasks.push_back({i, head, std::min(each, args.heads - head)});
+      filled += work / parts;
+      if (filled < share) continue;
+      division.shares.push_back(static_cast<int32_t>(division.tasks.size()));
+      filled = 0;
+    }
+  }
+  const auto all = static_cast<int32_t>(division.tasks.size());
+  if (division.shares.empty() || division.shares.back() < all) division.shares.push_back(all);
 }
 
 class RowAttention {
@@ -41,19 +73,18 @@ class RowAttention {
         attend_(args.store.layout.type == ElementType::kBF16 ? kernels.attend_bf16 : kernels.attend_f32),
         head_width_(args.store.layout.width / args.heads) {}
 
-  // Heads [first, first + count) of the i-th row.
-  void Run(int64_t i, int32_t first, int32_t count) const {
+  void Run(const HeadTask& heads) const {
     const KvLayout& layout = args_.store.layout;
-    const size_t at = static_cast<size_t>(i) * layout.width + static_cast<size_t>(first) * head_width_;
+    const size_t first = static_cast<size_t>(heads.first_head) * head_width_;
+    const size_t at = static_cast<size_t>(heads.row) * layout.width + first;
+    const std::vector<const std::byte*>& keys = FindKeys(args_.rows[heads.row], first);
     AttendTask task;
-    const std::vector<const std::byte*>& keys =
-        FindKeys(args_.rows[static_cast<int32_t>(i)], static_cast<size_t>(first) * head_width_);
     task.keys = keys.data();
     task.count = static_cast<int32_t>(keys.size());
     task.value_offset = layout.width * layout.element_bytes();
     task.query = args_.queries + at;
     task.output = args_.output + at;
-    task.heads = count;
+    task.heads = heads.heads;
     task.head_width = head_width_;
     attend_(task);
   }
@@ -98,18 +129,13 @@ void CountKeys(const AttendArgs& args, std::span<const int32_t> rows) {
 void AttendRows(const AttendArgs& args, std::span<const int32_t> rows, ThreadPool& pool) {
   if (rows.empty()) return;
   const RowAttention attention(args, AttentionKernelsFor(DetectCpuIsa()).attend);
-  int64_t work = 0;
-  for (const int32_t i : rows) {
-    work += int64_t{4} * KeysRead(args, args.rows[i]) * args.store.layout.width;
-  }
-  const HeadSplit split = SplitHeads(args, static_cast<int32_t>(rows.size()), work, pool.threads());
-  const int64_t tasks = static_cast<int64_t>(rows.size()) * split.tasks_a_row;
-  ParallelRanges(pool, tasks, work / tasks, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int32_t first = static_cast<int32_t>(task % split.tasks_a_row) * split.heads_a_task;
-      attention.Run(rows[task / split.tasks_a_row], first, std::min(split.heads_a_task, args.heads - first));
-    }
-  });
+  thread_local Division division;
+  Divide(args, rows, pool.threads(), division);
+  const auto run = [&attention, division = &division](int64_t share, int) {
+    const int32_t begin = share == 0 ? 0 : division->shares[share - 1];
+    for (int32_t task = begin; task < division->shares[share]; ++task) attention.Run(division->tasks[task]);
+  };
+  pool.ParallelFor(static_cast<int64_t>(division.shares.size()), run);
   CountKeys(args, rows);
 }
 

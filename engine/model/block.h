@@ -16,17 +16,18 @@
 
 namespace salient {
 
-// Scratch for `capacity` rows of one model, and the operations that use it. Not thread safe.
+// Scratch for `capacity` rows of one model, and the operations that use it. Those with the largest results, keys with
+// values and the feed-forward block, take `wide_capacity` rows at most. Not thread safe.
 class Block {
  public:
-  Block(const Model& model, Backend& backend, int32_t capacity, int32_t ffn_width)
+  Block(const Model& model, Backend& backend, int32_t capacity, int32_t wide_capacity, int32_t ffn_width)
       : model_(model),
         backend_(backend),
         normed_(backend.Array<float>(Size(capacity, model.config.d_model))),
         query_(backend.Array<float>(Size(capacity, model.config.d_model))),
-        key_value_(backend.Array<float>(Size(capacity, 2 * model.config.d_model))),
+        key_value_(backend.Array<float>(Size(wide_capacity, 2 * model.config.d_model))),
         attended_(backend.Array<float>(Size(capacity, model.config.d_model))),
-        hidden_(backend.Array<float>(Size(capacity, std::max(ffn_width, 1)))),
+        hidden_(backend.Array<float>(Size(wide_capacity, std::max(ffn_width, 1)))),
         selection_(backend.Array<float>(Size(capacity, std::max(model.config.selection.width, 1)))) {}
 
   // The input of a block: the rows' states, normed where the model norms first. [rows, d]

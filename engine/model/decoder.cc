@@ -70,7 +70,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       max_fills_(fills),
       patience_(backend.host_addressable() ? 0 : fills / rows - 1),
       id_(NextId()),
-      block_(model, backend, rows + fills, model.config.decoder.ffn_width),
+      block_(model, backend, rows + fills, rows + fills, model.config.decoder.ffn_width),
       at_(backend, model.config, rows, fills, max_candidates),
       states_(backend.Array<float>(static_cast<size_t>(rows + fills) * model.config.d_model)),
       logits_(backend.Array<float>(static_cast<size_t>(rows) * model.config.vocab_size)),

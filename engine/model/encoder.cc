@@ -23,6 +23,9 @@ std::vector<StagedArray<SelectionRule>> RuleArrays(Staging& staging, int32_t gro
   return made;
 }
 
+// Rows whose keys and values, or hidden states, exist at a time: few enough for a cache, many enough for matrix products.
+constexpr int32_t kPartRows = 1024;
+
 // A slice ends when less than this share of it is left.
 constexpr double kWorthGoingOn = 0.125;
 
@@ -46,7 +49,8 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
     : model_(model),
       config_(model.config),
       backend_(backend),
-      block_(model, backend, max_tokens, model.config.encoder.ffn_width),
+      part_rows_(backend.host_addressable() ? std::min(max_tokens, kPartRows) : max_tokens),
+      block_(model, backend, max_tokens, part_rows_, model.config.encoder.ffn_width),
       scratch_(backend.memory(), ScratchLayout(model, backend), KvStore::PagesFor(max_tokens) + max_windows),
       in_(backend),
       out_(backend),
@@ -157,6 +161,15 @@ Rows Encoder::RowsOf(Range range) const {
   return {every_row_.data() + range.first, nullptr, range.size()};
 }
 
+// What is done to rows one by one, part by part, where that saves memory.
+template <typename Body>
+void Encoder::InParts(Range range, const Body& body) {
+  for (Range part = range; part.first < range.last; part.first = part.last) {
+    part.last = std::min(part.first + part_rows_, range.last);
+    body(part);
+  }
+}
+
 // Where a range of about so many rows ends: as attention allows a document's queries to be cut (attend.h).
 int32_t Encoder::EndAfter(int32_t first, int32_t rows) const {
   if (rows >= tokens_count_ - first) return tokens_count_;
@@ -180,13 +193,13 @@ int32_t Encoder::RowsWithin(absl::Duration time) const {
 void Encoder::Run(Range range) {
   switch (stage_) {
     case Stage::kKeys:
-      WriteKeys(range);
+      InParts(range, [this](Range part) { WriteKeys(part); });
       break;
     case Stage::kReading:
       ReadKeys(range);
       break;
     case Stage::kCross:
-      WriteCross(range);
+      InParts(range, [this](Range part) { WriteCross(part); });
       break;
     case Stage::kDone:
       return;
@@ -255,7 +268,7 @@ void Encoder::ReadKeys(Range range) {
                    .output = block_.attended(),
                    .tallies = tallies_.device()});
   block_.AddTo(states_.data(), rows, *layer.self.output, block_.attended(), layer.self_norm);
-  block_.FeedForward(states_.data(), rows, layer);
+  InParts(range, [&](Range part) { block_.FeedForward(states_.data(), RowsOf(part), layer); });
   if (layer_ + 1 == config_.encoder.layers) KeepOutput(range);
 }
 

@@ -74,6 +74,8 @@ class Encoder {
 
   void Place();
   Rows RowsOf(Range range) const;
+  template <typename Body>
+  void InParts(Range range, const Body& body);
   int32_t EndAfter(int32_t first, int32_t rows) const;
   int32_t RowsWithin(absl::Duration time) const;
   void Run(Range range);
@@ -91,6 +93,7 @@ class Encoder {
   const Model& model_;
   const ModelConfig& config_;
   Backend& backend_;
+  const int32_t part_rows_;
   Block block_;
   KvStore scratch_;  // keys of the layer that runs: one layer, one group
 
