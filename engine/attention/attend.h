@@ -41,6 +41,7 @@ struct AttendArgs {
   const KeyList* lists = nullptr;     // [.] by row number; null: every query reads all it sees
   float* output = nullptr;            // [rows.capacity, width]
   AttentionTally* tallies = nullptr;  // [.] by row number, added to; null: not counted
+  bool same_keys = false;             // none of these keys was written since the last call that read them; a hint
   bool few_a_document = false;        // the caller knows that no document has 32 rows here; a hint, never needed
 };
 

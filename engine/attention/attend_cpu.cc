@@ -161,6 +161,7 @@ void AppendKeyValueCpu(const AppendKeyValueArgs& args, ThreadPool& pool) {
 void AttendCpu(const AttendArgs& args, ThreadPool& pool) {
   thread_local std::vector<int32_t> one_by_one, groups;
   one_by_one.clear();
+  ForgetPackedKeys(args);
   for (int32_t first = 0; first < args.rows.size();) {
     const RowRange document = DocumentRows(args, first);
     const bool tiles = TilesTake(args, document);

@@ -20,7 +20,16 @@ struct alignas(64) CacheLine {
 struct Scratch {
   std::vector<uint64_t> masks;    // [rows][pages]
   std::vector<CacheLine> packed;  // [heads][pages]
+  // Whose keys are packed.
+  const std::byte* store = nullptr;
+  const int32_t* document = nullptr;
+  int32_t layer = 0, length = 0;
 };
+
+Scratch& ThreadScratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
 
 const KeyView& ViewAt(const AttendArgs& args, int32_t i) { return args.views[args.rows[i]]; }
 
@@ -53,9 +62,11 @@ class TileRun {
       for (int64_t q = begin; q < end; ++q) MakeMask(static_cast<int32_t>(q));
     });
     const int64_t page_work = int64_t{kPagePositions} * head_width_;
-    ParallelRanges(pool_, int64_t{args_.heads} * pages_, page_work * 8, [this](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) Pack(static_cast<int32_t>(i / pages_), static_cast<int32_t>(i % pages_));
-    });
+    if (!PackedBefore()) {
+      ParallelRanges(pool_, int64_t{args_.heads} * pages_, page_work * 8, [this](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) Pack(static_cast<int32_t>(i / pages_), static_cast<int32_t>(i % pages_));
+      });
+    }
     // Head by head: a head's packed keys fit into the second-level cache, all heads' do not.
     const int32_t tiles = static_cast<int32_t>(firsts_.size());
     ParallelRanges(pool_, int64_t{args_.heads} * tiles, page_work * kTileQueries * pages_ / 4,
@@ -67,6 +78,19 @@ class TileRun {
   }
 
  private:
+  // Whether the last run has packed the same keys. Notes that they are packed now.
+  bool PackedBefore() {
+    const std::byte* store = args_.store.base;
+    const int32_t* document = ViewAt(args_, rows_.first).pages;
+    const bool same = scratch_.store == store && scratch_.document == document && scratch_.layer == args_.layer &&
+                      scratch_.length == length_;
+    scratch_.store = store;
+    scratch_.document = document;
+    scratch_.layer = args_.layer;
+    scratch_.length = length_;
+    return args_.same_keys && same;
+  }
+
   void MakeMask(int32_t q) {
     uint64_t* mask = scratch_.masks.data() + static_cast<size_t>(q) * pages_;
     const int32_t row = args_.rows[rows_.first + q];
@@ -164,9 +188,13 @@ bool WorthTiles(const AttendArgs& args, const RowRange& group) {
   return static_cast<double>(read) >= KernelsOf(args).least_density * static_cast<double>(visible);
 }
 
+void ForgetPackedKeys(const AttendArgs& args) {
+  Scratch& scratch = ThreadScratch();
+  if (!args.same_keys && scratch.store == args.store.base) scratch.store = nullptr;
+}
+
 void AttendTiles(const AttendArgs& args, const RowRange& document, std::span<const int32_t> firsts, ThreadPool& pool) {
-  thread_local Scratch scratch;
-  TileRun(args, document, firsts, pool, scratch).Run();
+  TileRun(args, document, firsts, pool, ThreadScratch()).Run();
 }
 
 }  // namespace salient

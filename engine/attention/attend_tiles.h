@@ -24,6 +24,10 @@ bool TilesTake(const AttendArgs& args, const RowRange& document);
 // Whether tiles are the better way for a group of kTileQueries rows. Follows from what the group's own queries read.
 bool WorthTiles(const AttendArgs& args, const RowRange& group);
 
+// Keys stay packed from call to call, as long as callers say that they are the same: to be called before the calls'
+// documents are looked at.
+void ForgetPackedKeys(const AttendArgs& args);
+
 // Attends for the groups of the document that begin at `firsts`, and counts their keys.
 void AttendTiles(const AttendArgs& args, const RowRange& document, std::span<const int32_t> firsts, ThreadPool& pool);
 

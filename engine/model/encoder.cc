@@ -266,7 +266,8 @@ void Encoder::ReadKeys(Range range) {
                    .views = views_.device(),
                    .lists = arena_.lists(),
                    .output = block_.attended(),
-                   .tallies = tallies_.device()});
+                   .tallies = tallies_.device(),
+                   .same_keys = range.first > 0});
   block_.AddTo(states_.data(), rows, *layer.self.output, block_.attended(), layer.self_norm);
   InParts(range, [&](Range part) { block_.FeedForward(states_.data(), RowsOf(part), layer); });
   if (layer_ + 1 == config_.encoder.layers) KeepOutput(range);

@@ -313,6 +313,7 @@ TEST_P(AttendOpsTest, ADocumentsQueriesMayComeInParts) {
       args.rows = {part.data(), nullptr, size};
       args.queries += static_cast<size_t>(first) * kWidth;
       args.output += static_cast<size_t>(first) * kWidth;
+      args.same_keys = first > 0;
       backend().Attend(args);
       first += size;
     }
