@@ -131,13 +131,14 @@ class StepLoopEngine : public Engine {
   void DropCancelled();
   void Admit();
   void Encode();
+  void MakeRoom();
   void Step();
   void Collect();
   void Publish();
   absl::Status OpenDevice();
   void Recover(const absl::Status& failure);
   absl::Time NextDeadline() const;
-  void Leave(DocumentJob& job, Sequence& sequence, int32_t window);
+  void Leave(int64_t document, Sequence& sequence, int32_t window);
 
   const EngineOptions options_;
   EngineObserver* const observer_;
@@ -263,6 +264,7 @@ void StepLoopEngine::Loop() {
     DropCancelled();
     Admit();
     Encode();
+    MakeRoom();
     Step();
     if (const absl::Status status = backend_->status(); !status.ok()) Recover(status);
     if (batch_ == nullptr) break;
@@ -276,7 +278,7 @@ void StepLoopEngine::Loop() {
     if (!broken_.ok()) reason = broken_;
   }
   for (auto& [document, job] : jobs_) {
-    job->Abandon([&](Sequence& sequence, int32_t window) { Leave(*job, sequence, window); });
+    job->Abandon([&, name = document](Sequence& sequence, int32_t window) { Leave(name, sequence, window); });
     job->Fail(reason);
   }
   jobs_.clear();
@@ -293,7 +295,7 @@ void StepLoopEngine::Recover(const absl::Status& failure) {
       continue;
     }
     scheduler_->Cancel(at->first);
-    job.Abandon([&](Sequence& sequence, int32_t window) { Leave(job, sequence, window); });
+    job.Abandon([&](Sequence& sequence, int32_t window) { Leave(at->first, sequence, window); });
     lost.push_back(std::move(at->second));
     at = jobs_.erase(at);
   }
@@ -332,9 +334,9 @@ absl::Time StepLoopEngine::NextDeadline() const {
   return next;
 }
 
-void StepLoopEngine::Leave(DocumentJob& job, Sequence& sequence, int32_t window) {
+void StepLoopEngine::Leave(int64_t document, Sequence& sequence, int32_t window) {
   batch_->Leave(sequence);
-  scheduler_->Release(job.DemandOf(window));
+  scheduler_->Release({document, window});
 }
 
 void StepLoopEngine::DropCancelled() {
@@ -349,7 +351,7 @@ void StepLoopEngine::DropCancelled() {
     }
     scheduler_->Cancel(at->first);
     const bool started = job.started();
-    job.Abandon([&](Sequence& sequence, int32_t window) { Leave(job, sequence, window); });
+    job.Abandon([&](Sequence& sequence, int32_t window) { Leave(at->first, sequence, window); });
     const absl::Status status =
         late ? absl::DeadlineExceededError(started ? "the deadline passed while the document was translated"
                                                    : "the deadline passed while the document waited in the queue")
@@ -390,6 +392,24 @@ void StepLoopEngine::Encode() {
   if (others_wait && observer_ != nullptr) observer_->OnStall(seconds);
 }
 
+// Whatever is decoded in the next step has room for its keys, if need be at the cost of the youngest.
+void StepLoopEngine::MakeRoom() {
+  const auto sequence_of = [this](const Admission& name) -> Sequence& {
+    return jobs_.at(name.document)->sequence(name.window);
+  };
+  std::vector<Admission> growing = scheduler_->InFlight();
+  for (size_t i = 0; i < growing.size(); ++i) {
+    const int32_t pages = sequence_of(growing[i]).SelfPagesFor(batch_->most_steps());
+    while (i < growing.size() && !scheduler_->Grow(growing[i], pages)) {
+      const Admission youngest = scheduler_->SuspendYoungest();
+      batch_->Leave(sequence_of(youngest));
+      jobs_.at(youngest.document)->Suspend(youngest.window);
+      growing.pop_back();
+      if (observer_ != nullptr) observer_->OnSuspend();
+    }
+  }
+}
+
 void StepLoopEngine::Step() {
   int32_t documents = 0;
   for (auto& [document, job] : jobs_) documents += job->decoding();
@@ -413,7 +433,7 @@ void StepLoopEngine::Collect() {
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     DocumentJob& job = *at->second;
     job.ReportProgress();
-    job.Collect([&](Sequence& sequence, int32_t window) { Leave(job, sequence, window); });
+    job.Collect([&](Sequence& sequence, int32_t window) { Leave(at->first, sequence, window); });
     if (!job.done()) {
       ++at;
       continue;

@@ -39,7 +39,8 @@ struct EngineOptions {
   // How long the translations under way wait, between two of their steps, for others to be encoded. An encoding that
   // takes longer goes on after the step; a slice is exceeded by a few rows at most. On a GPU encodings are not sliced.
   absl::Duration encode_slice = absl::Milliseconds(10);
-  int64_t kv_bytes = 1LL << 30;  // memory for keys and values of all documents in flight
+  // Memory for keys and values of all documents in flight. Taken from the system as it is first used, and kept.
+  int64_t kv_bytes = 1LL << 30;
   int32_t max_queued_documents = 256;
   int64_t max_document_bytes = 4 << 20;
 };
@@ -112,6 +113,8 @@ class EngineObserver {
   virtual void OnStep(int32_t rows, double seconds) = 0;
   // Translations under way have waited so long for others to be encoded.
   virtual void OnStall(double seconds) = 0;
+  // A window under way has given up its memory to older ones and will begin anew.
+  virtual void OnSuspend() = 0;
 };
 
 struct ModelInfo {

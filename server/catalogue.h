@@ -26,6 +26,9 @@ class StepObserver : public EngineObserver {
   void OnStall(double seconds) override {
     if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->ObserveStall(seconds);
   }
+  void OnSuspend() override {
+    if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->CountSuspended();
+  }
 
  private:
   std::atomic<ModelMetrics*> metrics_ = nullptr;

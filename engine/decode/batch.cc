@@ -15,9 +15,9 @@ int32_t FillRows(const Backend& backend, const BatchOptions& options) {
   return backend.host_addressable() ? kFillRows : (kPatientSteps + 1) * options.max_rows;
 }
 
-// Of the memory for keys, the part that the translations' own keys get: they reserve for up to three times as many
-// tokens as the source has.
-constexpr double kSelfShare = 0.75;
+// Of the memory for keys, the part that the translations' own keys get: they reserve for a quarter more tokens than the
+// source has, and some grow longer.
+constexpr double kSelfShare = 0.6;
 
 KvLayout SelfLayout(const Model& model, Backend& backend) {
   const ModelConfig& config = model.config;

@@ -43,6 +43,8 @@ class Batch {
   bool encoding() const { return encoder_.busy(); }
   // Whether a step would decode anything.
   bool decoding() const;
+  // Steps that sequences must have pages for before Step, at most.
+  int32_t most_steps() const { return backend_.goes_ahead() ? Decoder::kMostAhead : 1; }
   // Whenever it is wanted, even while it is encoded.
   void Leave(Sequence& sequence);
 

@@ -19,6 +19,15 @@ int32_t Sequence::SelfPages(const Window& window, const ResolvedOptions& options
   return KvStore::PagesFor(MaxSteps(window, options) * options.beam);
 }
 
+// Few translations have a quarter more tokens than their source.
+int32_t Sequence::ExpectedPages(const Window& window, const ResolvedOptions& options) {
+  int64_t steps = 0;
+  for (const Piece& piece : window.pieces) {
+    steps += std::min(LengthLimit(piece, options), piece.tokens + piece.tokens / 4) + 1;
+  }
+  return KvStore::PagesFor(steps * options.beam);
+}
+
 int32_t Sequence::CrossPages(const Window& window) {
   return KvStore::PagesFor(static_cast<int64_t>(window.tokens.size()));
 }
@@ -93,10 +102,14 @@ int64_t Sequence::kv_bytes() const {
                               taken_cross_.size() * cross_store_.layout().page_bytes());
 }
 
+int32_t Sequence::SelfPagesFor(int32_t steps) const {
+  return KvStore::PagesFor(std::min<int64_t>(step_ + steps, MaxSteps(window_, options_)) * options_.beam);
+}
+
 // The pages of this step's positions: a document grows into them, nothing that is written ever moves.
 void Sequence::TakePages(int32_t steps) {
-  const int64_t positions = std::min<int64_t>(step_ + steps, MaxSteps(window_, options_)) * options_.beam;
-  while (static_cast<int32_t>(taken_self_.size()) < KvStore::PagesFor(positions)) {
+  const int32_t pages = SelfPagesFor(steps);
+  while (static_cast<int32_t>(taken_self_.size()) < pages) {
     const size_t index = taken_self_.size();
     taken_self_.push_back(self_store_.Take());
     self_pages_.data()[index] = taken_self_.back();

@@ -62,11 +62,14 @@ class Sequence {
   static int32_t LengthLimit(const Piece& piece, const ResolvedOptions& options);  // target tokens of a segment
   static int64_t MaxSteps(const Window& window, const ResolvedOptions& options);
   static int32_t SelfPages(const Window& window, const ResolvedOptions& options);
+  static int32_t ExpectedPages(const Window& window, const ResolvedOptions& options);  // of those, as a rule
   static int32_t CrossPages(const Window& window);
 
   EncoderInput ForEncoder();
   void NoteEncoded();  // after the encoder has run on ForEncoder()
   bool encoded() const { return encoded_; }
+  // Pages of its own keys that it has or takes when it is prepared for so many steps.
+  int32_t SelfPagesFor(int32_t steps) const;
 
   // Decoder rows this sequence may use: as many as its beam.
   void Seat(std::vector<int32_t> rows) { seats_ = std::move(rows); }

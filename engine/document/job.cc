@@ -75,15 +75,15 @@ void DocumentJob::PlacePieces() {
   }
 }
 
-Demand DocumentJob::DemandOf(int32_t window) const {
-  const Window& wanted = windows_[window];
-  return {options_.beam, Sequence::SelfPages(wanted, options_), Sequence::CrossPages(wanted),
-          static_cast<int32_t>(wanted.tokens.size())};
-}
-
 std::vector<Demand> DocumentJob::Demands() const {
   std::vector<Demand> demands;
-  for (int32_t window = 0; window < windows(); ++window) demands.push_back(DemandOf(window));
+  for (const Window& window : windows_) {
+    demands.push_back({.rows = options_.beam,
+                       .self_pages = Sequence::SelfPages(window, options_),
+                       .cross_pages = Sequence::CrossPages(window),
+                       .source_tokens = static_cast<int32_t>(window.tokens.size()),
+                       .expected_pages = Sequence::ExpectedPages(window, options_)});
+  }
   return demands;
 }
 
@@ -130,6 +130,8 @@ void DocumentJob::ReportProgress() {
   }
   peak_kv_bytes_ = std::max(peak_kv_bytes_, bytes);
   EmitSegments();
+  // A window that was suspended begins anew; the document is no less far for that.
+  tokens = std::max(tokens, told_.target_tokens);
   const TranslationProgress progress{emitted_, static_cast<int32_t>(segments_.size()), tokens, !started()};
   const bool news = progress.segments_done != told_.segments_done || progress.queued != told_.queued ||
                     progress.target_tokens >= told_.target_tokens + kProgressTokens;

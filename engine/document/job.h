@@ -30,7 +30,6 @@ class DocumentJob {
                                                               const Tokenizer& tokenizer, int64_t max_document_bytes,
                                                               std::shared_ptr<TranslationListener> listener);
 
-  Demand DemandOf(int32_t window) const;
   std::vector<Demand> Demands() const;  // of every window
   int32_t windows() const { return static_cast<int32_t>(windows_.size()); }
   absl::Time deadline() const { return deadline_; }
@@ -53,6 +52,10 @@ class DocumentJob {
       sequences_[w].reset();
     }
   }
+  Sequence& sequence(int32_t window) { return *sequences_[window]; }
+  // Lets go of a window's sequence before it is done. It may be started again, and then comes to the same translation;
+  // what is settled stays so.
+  void Suspend(int32_t window) { sequences_[window].reset(); }
   template <typename Leave>
   void Abandon(Leave leave) {
     for (size_t w = 0; w < sequences_.size(); ++w) {

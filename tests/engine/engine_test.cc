@@ -98,11 +98,12 @@ TEST_P(EngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
   }
 }
 
-class StallCounter : public EngineObserver {
+class CountingObserver : public EngineObserver {
  public:
   void OnStep(int32_t, double) override {}
   void OnStall(double) override { ++stalls; }
-  std::atomic<int> stalls = 0;
+  void OnSuspend() override { ++suspended; }
+  std::atomic<int> stalls = 0, suspended = 0;
 };
 
 // With slices of no time at all one range of rows is encoded after each step of those under way.
@@ -118,7 +119,7 @@ TEST_P(EngineTest, HowEncodingIsSlicedChangesNothing) {
   for (const absl::Duration slice : {absl::InfiniteDuration(), absl::Microseconds(200), absl::ZeroDuration()}) {
     EngineOptions options = Options();
     options.encode_slice = slice;
-    StallCounter counter;
+    CountingObserver counter;
     absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
     ASSERT_TRUE(engine.ok()) << engine.status();
     const auto holding = std::make_shared<HoldingListener>();
@@ -174,6 +175,42 @@ TEST_P(EngineTest, ADocumentCancelledWhileItIsEncodedLeavesTheOthersOfItsPassAlo
   EXPECT_EQ(cancelling->Wait().status().code(), absl::StatusCode::kCancelled);
   ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
   EXPECT_EQ(Fingerprint(*listener->Wait()), Fingerprint(*expected));
+}
+
+// With memory for one or two long translations, those that outgrow what was reserved make others begin anew.
+TEST_P(EngineTest, LittleMemoryChangesNothing) {
+  std::mt19937 random(17);
+  std::vector<TranslationRequest> requests;
+  for (int i = 0; i < 16; ++i) {
+    requests.push_back({.text = RandomDocument(random, 2), .options = EightSettings()[i % 8]});
+    requests.back().options.search.max_length_ratio = 20;
+    requests.back().options.search.prefix = RandomDocument(random, 9);  // longer than what is usual
+  }
+  EngineOptions options = Options();
+  std::vector<std::string> expected;
+  const bool wide = GetParam().device == "reference" || GetParam().compute == ComputeType::kF32;
+  for (const int64_t kv_bytes : {options.kv_bytes, int64_t{wide ? 5 << 20 : 3 << 20}}) {
+    options.kv_bytes = kv_bytes;
+    CountingObserver counter;
+    absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    std::vector<std::shared_ptr<RecordingListener>> listeners;
+    for (const TranslationRequest& request : requests) {
+      listeners.push_back(std::make_shared<RecordingListener>());
+      const auto ticket = (*engine)->Submit(request, listeners.back());
+      ASSERT_TRUE(ticket.ok()) << ticket.status();
+    }
+    std::vector<std::string> prints;
+    for (const auto& listener : listeners) {
+      ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
+      prints.push_back(Fingerprint(*listener->Wait()));
+      EXPECT_EQ(listener->segments().size(), listener->Wait()->segments.size());
+    }
+    EXPECT_EQ((*engine)->status().kv_bytes_used, 0);
+    EXPECT_EQ(counter.suspended > 0, !expected.empty()) << counter.suspended;
+    if (expected.empty()) expected = prints;
+    EXPECT_EQ(prints, expected);
+  }
 }
 
 TEST_P(EngineTest, EverySegmentComesBackOnceAndInOrder) {

@@ -11,7 +11,10 @@ namespace {
 constexpr Scheduler::Limits kLimits{
     .rows = 8, .self_pages = 100, .cross_pages = 40, .encode_tokens = 1000, .encode_windows = 4};
 
-Demand Window(int32_t tokens, int32_t rows = 1) { return {rows, 10, 4, tokens}; }
+Demand Window(int32_t tokens, int32_t rows = 1) { return {rows, 10, 4, tokens, 10}; }
+
+// Usually 10 pages, at most `most`.
+Demand Growing(int32_t most) { return {1, most, 4, 10, 10}; }
 
 std::vector<int64_t> AdmitAll(Scheduler& scheduler) {
   std::vector<int64_t> documents;
@@ -53,12 +56,11 @@ TEST(SchedulerTest, AWindowBeyondTheBudgetJoinsAlone) {
 
 TEST(SchedulerTest, WaitsForRowsAndPagesThatAreReserved) {
   Scheduler scheduler(kLimits);
-  const Demand wide = Window(10, 8);
-  scheduler.Enqueue(1, {wide});
+  scheduler.Enqueue(1, {Window(10, 8)});
   scheduler.Enqueue(2, {Window(10)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
   EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());
-  scheduler.Release(wide);
+  scheduler.Release({1, 0});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(2));
 }
 
@@ -69,7 +71,7 @@ TEST(SchedulerTest, TheFrontIsNotOvertakenForever) {
   scheduler.Enqueue(2, {Window(10, 8)});
   scheduler.Enqueue(3, {Window(10)});
   EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());  // 3 would fit, but 2 came first
-  scheduler.Release(Window(10));
+  scheduler.Release({1, 0});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(2));
 }
 
@@ -98,19 +100,56 @@ TEST(SchedulerTest, SaysWhatCouldNeverFit) {
   EXPECT_FALSE(scheduler.CouldFit({1, 1, 41, 1}));
 }
 
-// Whatever comes and goes: limits hold at every moment and everything is admitted in the end.
+TEST(SchedulerTest, ReservesWhatIsUsualAndGrows) {
+  Scheduler scheduler(kLimits);
+  for (int64_t document = 0; document < 4; ++document) scheduler.Enqueue(document, {Growing(90)});
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_TRUE(scheduler.Grow({0, 0}, 70));
+  EXPECT_TRUE(scheduler.Grow({0, 0}, 60));   // has more than that
+  EXPECT_FALSE(scheduler.Grow({1, 0}, 11));  // 70 and three times 10 are all there are
+  scheduler.Release({3, 0});
+  EXPECT_TRUE(scheduler.Grow({1, 0}, 20));
+}
+
+TEST(SchedulerTest, TheYoungestGivesWayAndComesBackFirstWithAllItMayNeed) {
+  Scheduler scheduler(kLimits);
+  for (int64_t document = 0; document < 3; ++document) scheduler.Enqueue(document, {Growing(90), Growing(90)});
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(0, 1, 2, 0));
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1, 2));
+  scheduler.Enqueue(3, {Growing(10)});
+  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{2, 1}));
+  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{1, 1}));
+  EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());  // 3 would fit, but the suspended come first
+  for (const int64_t document : {0, 1, 2}) scheduler.Release({document, 0});
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
+  EXPECT_THAT(scheduler.InFlight(), testing::ElementsAre(Admission{0, 1}, Admission{1, 1}));
+  EXPECT_TRUE(scheduler.Grow({1, 1}, 90));  // reserved already
+  scheduler.Cancel(2);
+  EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());
+  scheduler.Release({1, 1});
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(3));
+  EXPECT_TRUE(scheduler.idle());
+}
+
+// Whatever comes, grows and goes: limits hold at every moment and everything is done in the end.
 TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
+  struct Running {
+    Admission name;
+    Demand demand;
+    int32_t pages = 0;
+  };
   std::mt19937 random(7);
   Scheduler scheduler(kLimits);
   std::vector<std::vector<Demand>> documents;
-  std::vector<Demand> running;
-  size_t admitted = 0, windows = 0;
-  for (int step = 0; step < 5000 && (step < 300 || admitted < windows); ++step) {
+  std::vector<Running> running;
+  size_t done = 0, windows = 0, suspended = 0;
+  for (int step = 0; step < 20000 && (step < 300 || done < windows); ++step) {
     if (step < 300) {
       std::vector<Demand> demands;
       for (uint32_t w = 0; w < 1 + random() % 3; ++w) {
-        demands.push_back({1 + static_cast<int32_t>(random() % 4), 1 + static_cast<int32_t>(random() % 50),
-                           1 + static_cast<int32_t>(random() % 20), 1 + static_cast<int32_t>(random() % 1500)});
+        const int32_t most = 1 + static_cast<int32_t>(random() % 50);
+        demands.push_back({1 + static_cast<int32_t>(random() % 4), most, 1 + static_cast<int32_t>(random() % 20),
+                           1 + static_cast<int32_t>(random() % 1500), (most + 2) / 3});
       }
       windows += demands.size();
       scheduler.Enqueue(static_cast<int64_t>(documents.size()), demands);
@@ -119,27 +158,38 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
     scheduler.BeginPass();
     int32_t encoded = 0, joined = 0;
     while (const auto admission = scheduler.Admit()) {
-      const Demand& demand = documents[admission->document][admission->window];
-      running.push_back(demand);
-      encoded += demand.source_tokens;
+      running.push_back({*admission, documents[admission->document][admission->window], 1});
+      encoded += running.back().demand.source_tokens;
       ++joined;
-      ++admitted;
     }
     EXPECT_TRUE(joined <= 1 || encoded <= kLimits.encode_tokens);
+    for (size_t i = 0; i < running.size(); ++i) {
+      const int32_t wanted =
+          std::min(running[i].pages + static_cast<int32_t>(random() % 3), running[i].demand.self_pages);
+      while (i < running.size() && !scheduler.Grow(running[i].name, wanted)) {
+        ASSERT_EQ(scheduler.SuspendYoungest(), running.back().name);
+        ASSERT_GT(running.size(), 1u) << "the oldest was suspended";
+        running.pop_back();
+        ++suspended;
+      }
+      if (i < running.size()) running[i].pages = wanted;
+    }
     Demand total;
-    for (const Demand& demand : running) {
-      total.rows += demand.rows;
-      total.self_pages += demand.self_pages;
-      total.cross_pages += demand.cross_pages;
+    for (const Running& window : running) {
+      total.rows += window.demand.rows;
+      total.self_pages += window.pages;
+      total.cross_pages += window.demand.cross_pages;
     }
     ASSERT_TRUE(scheduler.CouldFit(total));
-    if (!running.empty() && random() % 2 == 0) {
-      const size_t leaves = random() % running.size();
-      scheduler.Release(running[leaves]);
-      running.erase(running.begin() + static_cast<int64_t>(leaves));
+    for (size_t i = running.size(); i-- > 0;) {
+      if (running[i].pages < running[i].demand.self_pages && random() % 30 > 0) continue;
+      scheduler.Release(running[i].name);
+      running.erase(running.begin() + static_cast<int64_t>(i));
+      ++done;
     }
   }
-  EXPECT_EQ(admitted, windows);
+  EXPECT_EQ(done, windows);
+  EXPECT_GT(suspended, 0u);
 }
 
 }  // namespace
