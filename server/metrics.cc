@@ -170,6 +170,8 @@ void ModelMetrics::ObserveStep(int32_t rows, double seconds) {
 
 void ModelMetrics::ObserveStall(double seconds) { stall_seconds_.Observe(seconds); }
 
+void ModelMetrics::CountSuspended() { suspended_.Increment(); }
+
 void ModelMetrics::SetStatus(const EngineStatus& status) {
   running_.Set(status.documents_running);
   waiting_.Set(status.documents_waiting);

@@ -33,7 +33,7 @@ class ModelMetrics {
   void ObserveResult(const CostReport& report, double end_to_end_seconds);
   void ObserveStep(int32_t rows, double seconds);
   void ObserveStall(double seconds);
-  void CountSuspended() { suspended_.Increment(); }
+  void CountSuspended();
   void SetStatus(const EngineStatus& status);
 
  private:
