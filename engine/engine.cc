@@ -233,7 +233,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
     return absl::InvalidArgumentError(absl::StrCat(
         "the document needs ", demand.rows, " rows and ", demand.self_pages, " pages of keys at once; the engine has ",
         options_.max_rows, " and ", self_pages_,
-        ": ask for a smaller search.beam or search.max_length_ratio, or start the server with more --kv-memory"));
+        ": ask for a smaller search.beam, depth.draft_tokens or search.max_length_ratio, or start the server with more --kv-memory"));
   }
   {
     std::lock_guard lock(mutex_);

@@ -52,8 +52,6 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
   const ModelConfig& config = *config_;
   Add(Of(tally_, Module::kDecoder), row.self);
   Add(Of(tally_, Module::kCross), row.cross);
-  const int64_t visible = row.step + 1 + row.source_tokens;
-  dense_ += visible * config.decoder.layers;
 
   const double d = config.d_model;
   const double ffn = config.decoder.ffn == FeedForwardKind::kNone ? 0 : config.decoder.ffn_width;
@@ -69,7 +67,10 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
                 2 * ds * static_cast<double>(row.self.scored + row.cross.scored);
   }
   flops_ += row.exit_at * layer + 4 * d * static_cast<double>(row.self.attended + row.cross.attended) + selection +
-            row.fills * 4 * d * d + ExitPredictionFlops(config, rule, row.exit_at) + output;
+            row.fills * 4 * d * d + ExitPredictionFlops(config, rule, row.exit_at) + (row.drafted ? 2 : 1) * output;
+  if (!row.kept) return;
+  const int64_t visible = row.step + 1 + row.source_tokens;
+  dense_ += visible * config.decoder.layers;
   full_flops_ += config.decoder.layers * (layer + 4 * d * static_cast<double>(visible)) + output;
 }
 
@@ -79,12 +80,19 @@ void Meter::AddStep(int32_t documents) {
   peak_documents_ = std::max(peak_documents_, documents);
 }
 
+void Meter::AddDrafts(int32_t drafted, int32_t accepted) {
+  drafted_ += drafted;
+  accepted_ += accepted;
+}
+
 void Meter::Merge(const Meter& other) {
   for (int m = 0; m < kModules; ++m) Add(tally_[m], other.tally_[m]);
   dense_ += other.dense_;
   for (size_t n = 0; n < exits_.size(); ++n) exits_[n] += other.exits_[n];
   flops_ += other.flops_;
   full_flops_ += other.full_flops_;
+  drafted_ += other.drafted_;
+  accepted_ += other.accepted_;
   steps_ += other.steps_;
   documents_in_steps_ += other.documents_in_steps_;
   peak_documents_ = std::max(peak_documents_, other.peak_documents_);
@@ -121,6 +129,7 @@ CostReport Meter::Report() const {
     report.attention_cost_ratio = (2 * d * attended + ds * scored) / dense;
     report.attention_executed_ratio = (2 * d * executed + ds * scored) / dense;
   }
+  if (drafted_ > 0) report.draft_acceptance = static_cast<double>(accepted_) / static_cast<double>(drafted_);
   report.decoder_flops = flops_;
   report.decoder_flops_full_depth = full_flops_;
   if (steps_ > 0) report.mean_documents_per_step = static_cast<double>(documents_in_steps_) / steps_;

@@ -19,6 +19,8 @@ struct RowCost {
   int32_t source_tokens = 0;  // |x|
   int32_t exit_at = 0;        // layers run
   int32_t fills = 0;          // positions whose keys were made for it, a layer each
+  bool drafted = false;       // it guessed its next token on the way, by an output layer more
+  bool kept = true;           // its token is part of the translation: not of a guess that was wrong
   AttentionTally self, cross;
 };
 
@@ -32,6 +34,8 @@ class Meter {
   void AddStep(int32_t documents);  // a step that the document took part in, with how many documents in it
   // The exits of a finished translation's tokens: of the hypothesis that was kept, not of all that were tried.
   void AddExit(int32_t exit_at) { ++exits_[exit_at - 1]; }
+  // Tokens that were guessed at an early exit, and how many of them full depth agreed with.
+  void AddDrafts(int32_t drafted, int32_t accepted);
   void Merge(const Meter& other);
 
   int32_t target_tokens() const;
@@ -45,6 +49,7 @@ class Meter {
   int64_t dense_ = 0;  // keys that dense attention at full depth reads, over all layers
   std::vector<int64_t> exits_;
   double flops_ = 0, full_flops_ = 0;
+  int64_t drafted_ = 0, accepted_ = 0;
   int64_t steps_ = 0, documents_in_steps_ = 0;
   int32_t peak_documents_ = 0;
 };

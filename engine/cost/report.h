@@ -15,6 +15,7 @@ struct CostReport {
   std::array<double, 3> keys_selected_ratio = {1, 1, 1};  // by Module
   double mean_exit = 0;
   std::vector<int64_t> exit_histogram;  // [decoder layers]
+  double draft_acceptance = 0;
   double decoder_flops = 0, decoder_flops_full_depth = 0;
   int64_t peak_kv_bytes = 0;
   double mean_documents_per_step = 0;

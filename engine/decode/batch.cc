@@ -63,7 +63,7 @@ void Batch::Join(std::span<Sequence* const> sequences) {
   std::vector<EncoderInput> inputs;
   for (Sequence* sequence : sequences) {
     inputs.push_back(sequence->ForEncoder());
-    std::vector<int32_t> rows(free_rows_.end() - sequence->beam(), free_rows_.end());
+    std::vector<int32_t> rows(free_rows_.end() - sequence->rows_wanted(), free_rows_.end());
     std::reverse(rows.begin(), rows.end());
     free_rows_.resize(free_rows_.size() - rows.size());
     sequence->Seat(std::move(rows));
@@ -135,6 +135,7 @@ int32_t Batch::Step() {
   }
   if (rows.empty()) return 0;
   std::sort(rows.begin(), rows.end());
+  decoder_.Lay(rows, steps > 1 ? steps : 0);
   if (steps > 1) {
     decoder_.StepAhead(rows, steps, *self_store_, *cross_store_);
     for (int32_t step = 0; step < steps; ++step) {
@@ -152,10 +153,33 @@ int32_t Batch::Step() {
       }
     });
   }
+  Draft();
+  rows.clear();
+  for (Sequence* sequence : seated_) {
+    if (TakesPart(*sequence)) sequence->TakePart(decoder_.rows(), rows);
+  }
+  std::sort(rows.begin(), rows.end());
   decoder_.Step(rows, width, *self_store_, *cross_store_);
   if (traces) decoder_.set_selection_probe(nullptr);
   Advance(width);
   return static_cast<int32_t>(rows.size());
+}
+
+// Those that verify guess their next tokens, one after another, all of them together.
+void Batch::Draft() {
+  while (true) {
+    std::vector<int32_t> drafting;
+    for (Sequence* sequence : seated_) {
+      if (TakesPart(*sequence)) sequence->PrepareDraft(decoder_.rows(), drafting);
+    }
+    if (drafting.empty()) return;
+    std::sort(drafting.begin(), drafting.end());
+    decoder_.Draft(drafting, *self_store_, *cross_store_);
+    if (!backend_.status().ok()) return;
+    for (Sequence* sequence : seated_) {
+      if (TakesPart(*sequence)) sequence->TakeDraft(decoder_.rows());
+    }
+  }
 }
 
 // Tells the sequences what was decoded for them.

@@ -48,9 +48,9 @@ class Batch {
   // Whenever it is wanted, even while it is encoded.
   void Leave(Sequence& sequence);
 
-  // One token for every live hypothesis of every sequence that is encoded and not done, or a few, where the device can
-  // go on by itself (Decoder::StepAhead). Returns how many rows that were. Where the backend has failed the sequences
-  // stay as they were, not to be stepped again.
+  // One token for every live hypothesis of every sequence that is encoded and not done; or a few, where the device can
+  // go on by itself (Decoder::StepAhead) or a sequence has guessed them right. Returns how many rows that were. Where the
+  // backend has failed the sequences stay as they were, not to be stepped again.
   int32_t Step();
 
   Decoder& decoder() { return decoder_; }
@@ -60,6 +60,7 @@ class Batch {
   static bool TakesPart(const Sequence& sequence) { return sequence.encoded() && !sequence.done(); }
   int32_t StepsAhead() const;
   void GiveClassifiers();
+  void Draft();
   void Advance(int32_t width);
 
   const Model& model_;

@@ -4,6 +4,12 @@
 #include <cmath>
 
 namespace salient {
+namespace {
+
+// Guessing ends with a guess that is less probable than this: what would follow it is rarely of use.
+const float kLeastLogProbability = std::log(0.5f);
+
+}  // namespace
 
 int32_t Sequence::LengthLimit(const Piece& piece, const ResolvedOptions& options) {
   return static_cast<int32_t>(options.max_length_ratio * piece.tokens) + kSegmentSlack;
@@ -14,6 +20,8 @@ int64_t Sequence::MaxSteps(const Window& window, const ResolvedOptions& options)
   for (const Piece& piece : window.pieces) steps += LengthLimit(piece, options) + 1;  // and what closes it
   return steps;
 }
+
+int32_t Sequence::RowsWanted(const ResolvedOptions& options) { return options.beam + options.draft_tokens; }
 
 int32_t Sequence::SelfPages(const Window& window, const ResolvedOptions& options) {
   return KvStore::PagesFor(MaxSteps(window, options) * options.beam);
@@ -103,7 +111,8 @@ int64_t Sequence::kv_bytes() const {
 }
 
 int32_t Sequence::SelfPagesFor(int32_t steps) const {
-  return KvStore::PagesFor(std::min<int64_t>(step_ + steps, MaxSteps(window_, options_)) * options_.beam);
+  const int64_t positions = std::min<int64_t>(step_ + steps + options_.draft_tokens, MaxSteps(window_, options_));
+  return KvStore::PagesFor(positions * options_.beam);
 }
 
 // The pages of this step's positions: a document grows into them, nothing that is written ever moves.
@@ -126,78 +135,145 @@ const int32_t* Sequence::StageHistory(int32_t index, const std::vector<int32_t>&
   return histories_.device() + first;
 }
 
-TokenConstraint Sequence::ConstraintOf(const Hypothesis& hypothesis) const {
-  const bool last = hypothesis.piece + 1 == static_cast<int32_t>(window_.pieces.size());
-  if (hypothesis.tokens.size() < prefix_.size()) return {.forced = prefix_[hypothesis.tokens.size()]};
-  const int32_t length = static_cast<int32_t>(hypothesis.tokens.size()) - hypothesis.piece_start;
-  if (length >= LengthLimit(hypothesis.piece)) {
+TokenConstraint Sequence::ConstraintOf(const Place& place) const {
+  const bool last = place.piece + 1 == static_cast<int32_t>(window_.pieces.size());
+  if (place.tokens < static_cast<int32_t>(prefix_.size())) return {.forced = prefix_[place.tokens]};
+  if (place.tokens - place.piece_start >= LengthLimit(place.piece)) {
     return {.forced = last ? config_.tokens.end : config_.tokens.separator};
   }
   return {.allow_separator = !last, .allow_end = last};
 }
 
-void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part, int32_t steps) {
+Sequence::Place Sequence::After(const Place& place, int32_t token) const {
+  if (token != config_.tokens.separator) return {place.tokens + 1, place.piece, place.piece_start};
+  return {place.tokens + 1, place.piece + 1, place.tokens + 1};
+}
+
+void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps) {
+  const int64_t left = MaxSteps(window_, options_) - step_;
+  most_guesses_ = static_cast<int32_t>(std::min<int64_t>(options_.draft_tokens, left - 1));
+  guesses_on_ = most_guesses_ > 0;
+  guesses_.clear();
   TakePages(steps);
-  selected_.assign(live_.size(), {});
-  for (size_t i = 0; i < live_.size(); ++i) {
+  selected_.assign(seats_.size(), {});
+  for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
     Hypothesis& hypothesis = live_[i];
-    const int32_t row = seats_[i];
-    taking_part.push_back(row);
-    const int32_t position = step_ * options_.beam + static_cast<int32_t>(i);
-    if (options_.beam > 1 && static_cast<int32_t>(hypothesis.history.size()) == step_)
-      hypothesis.history.push_back(position);
-    // The input token opens a segment where it is BOS or a separator, at offset 0.
-    const int32_t offset = static_cast<int32_t>(hypothesis.tokens.size()) - hypothesis.piece_start;
-    rows.token.data()[row] = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;
-    rows.step.data()[row] = step_;
-    rows.offset.data()[row] = offset;
-    rows.segment.data()[row] = hypothesis.piece;
-    rows.position.data()[row] = position;
-    rows.self_view.data()[row] = {self_pages_.device(), StageHistory(static_cast<int32_t>(i), hypothesis.history),
-                                  step_ + 1, step_};
-    rows.cross_view.data()[row] = {
-        cross_pages_.device(), nullptr, static_cast<int32_t>(window_.tokens.size()),
-        source_segment_start_[hypothesis.piece] + std::min(offset, source_segment_length_[hypothesis.piece] - 1)};
-    for (size_t g = 0; g < rows.self_rule.size(); ++g) {
-      rows.self_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kDecoder)][g];
+    if (options_.beam > 1 && static_cast<int32_t>(hypothesis.history.size()) == step_) {
+      hypothesis.history.push_back(step_ * options_.beam + i);
     }
-    for (size_t g = 0; g < rows.cross_rule.size(); ++g) {
-      rows.cross_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kCross)][g];
-    }
-    rows.exit_rule.data()[row] = exit_rule_;
-    rows.script.data()[row] = script_.device();
-    rows.ledger.data()[row] = ledger_.device();
-    rows.constraint.data()[row] = ConstraintOf(hypothesis);
-    rows.tokens.data()[row] = tokens_.size() == 0 ? nullptr : token_list_.device();
-    rows.own_classifier[row] = classifier_.get();
-    rows.self_tally.data()[row] = {};
-    rows.cross_tally.data()[row] = {};
-    rows.fills.data()[row] = 0;
+    const int32_t token = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;
+    Stage(rows, i, hypothesis.place, token, StageHistory(i, hypothesis.history));
+    may_take_part.push_back(seats_[i]);
   }
+  // Whichever tokens will stand there, so many keys the guesses' rows can see.
+  for (int32_t i = 1; i <= most_guesses_; ++i) {
+    Place place = live_[0].place;
+    place.tokens += i;
+    Stage(rows, i, place, config_.tokens.begin, nullptr);
+    may_take_part.push_back(seats_[i]);
+  }
+}
+
+// Writes the row in which the token after `token` is decoded, at `place`.
+void Sequence::Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_t token, const int32_t* history) {
+  const int32_t row = seats_[seat], step = place.tokens;
+  // The input token opens a segment where it is BOS or a separator, at offset 0.
+  const int32_t offset = step - place.piece_start;
+  rows.token.data()[row] = token;
+  rows.step.data()[row] = step;
+  rows.offset.data()[row] = offset;
+  rows.segment.data()[row] = place.piece;
+  rows.position.data()[row] = options_.beam == 1 ? step : step * options_.beam + seat;
+  rows.self_view.data()[row] = {self_pages_.device(), history, step + 1, step};
+  rows.cross_view.data()[row] = {
+      cross_pages_.device(), nullptr, static_cast<int32_t>(window_.tokens.size()),
+      source_segment_start_[place.piece] + std::min(offset, source_segment_length_[place.piece] - 1)};
+  for (size_t g = 0; g < rows.self_rule.size(); ++g) {
+    rows.self_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kDecoder)][g];
+  }
+  for (size_t g = 0; g < rows.cross_rule.size(); ++g) {
+    rows.cross_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kCross)][g];
+  }
+  rows.exit_rule.data()[row] = exit_rule_;
+  rows.held_at.data()[row] = 0;
+  rows.script.data()[row] = script_.device();
+  rows.ledger.data()[row] = ledger_.device();
+  rows.constraint.data()[row] = ConstraintOf(place);
+  rows.tokens.data()[row] = tokens_.size() == 0 ? nullptr : token_list_.device();
+  rows.own_classifier[row] = classifier_.get();
+  rows.self_tally.data()[row] = {};
+  rows.cross_tally.data()[row] = {};
+  rows.fills.data()[row] = 0;
+}
+
+// The row after the last guess.
+void Sequence::StageNext(DecoderRows& rows) {
+  if (guesses_.empty()) return;  // Prepare has written it
+  Stage(rows, static_cast<int32_t>(guesses_.size()), guesses_.back().after, guesses_.back().token, nullptr);
+}
+
+void Sequence::PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting) {
+  if (!guesses_on_) return;
+  StageNext(rows);
+  const int32_t row = seats_[guesses_.size()];
+  rows.exit_rule.data()[row] = options_.draft_exit;
+  drafting.push_back(row);
+}
+
+void Sequence::TakeDraft(const DecoderRows& rows) {
+  if (!guesses_on_) return;
+  const int32_t row = seats_[guesses_.size()];
+  const Candidate& guess = rows.candidates.data()[row];
+  const bool sure = rows.constraint.data()[row].forced >= 0 || guess.log_probability >= kLeastLogProbability;
+  const Place& place = guesses_.empty() ? live_[0].place : guesses_.back().after;
+  guesses_.push_back({guess.token, After(place, guess.token)});
+  guesses_on_ = sure && guess.token != config_.tokens.end && static_cast<int32_t>(guesses_.size()) < most_guesses_;
+}
+
+// After the end nothing follows.
+int32_t Sequence::RowsTakingPart() const {
+  const auto guesses = static_cast<int32_t>(guesses_.size());
+  if (guesses == 0) return static_cast<int32_t>(live_.size());
+  return guesses_.back().token == config_.tokens.end ? guesses : guesses + 1;
+}
+
+void Sequence::TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part) {
+  const int32_t guesses = static_cast<int32_t>(guesses_.size()), count = RowsTakingPart();
+  if (count > guesses) StageNext(rows);
+  for (int32_t seat = 0; seat < guesses; ++seat) {
+    rows.exit_rule.data()[seats_[seat]] = exit_rule_;
+    rows.held_at.data()[seats_[seat]] = options_.draft_exit.at;
+  }
+  taking_part.insert(taking_part.end(), seats_.begin(), seats_.begin() + count);
 }
 
 void Sequence::NoteSelected(int32_t row, const KeyList& list) {
-  for (size_t i = 0; i < live_.size(); ++i) {
-    if (seats_[i] == row && list.count != kEveryKey) {
-      selected_[i].assign(list.positions, list.positions + list.count);
-    }
-  }
+  const auto seat = std::find(seats_.begin(), seats_.end(), row);
+  if (seat == seats_.end() || list.count == kEveryKey) return;
+  selected_[seat - seats_.begin()].assign(list.positions, list.positions + list.count);
+}
+
+void Sequence::CountRow(const DecoderRows& rows, int32_t seat, bool kept) {
+  const int32_t row = seats_[seat];
+  meter_.AddRow({.step = rows.step.data()[row],
+                 .source_tokens = static_cast<int32_t>(window_.tokens.size()),
+                 .exit_at = rows.exit_at.data()[row],
+                 .fills = rows.fills.data()[row],
+                 .drafted = seat < static_cast<int32_t>(guesses_.size()),
+                 .kept = kept,
+                 .self = rows.self_tally.data()[row],
+                 .cross = rows.cross_tally.data()[row]},
+                options_.exit);
 }
 
 void Sequence::Advance(const DecoderRows& rows, int32_t width) {
+  if (!guesses_.empty()) return TakeVerified(rows, width);
   std::vector<Choice> pool;
-  for (size_t i = 0; i < live_.size(); ++i) {
-    const int32_t row = seats_[i];
-    meter_.AddRow({.step = step_,
-                   .source_tokens = static_cast<int32_t>(window_.tokens.size()),
-                   .exit_at = rows.exit_at.data()[row],
-                   .fills = rows.fills.data()[row],
-                   .self = rows.self_tally.data()[row],
-                   .cross = rows.cross_tally.data()[row]},
-                  options_.exit);
-    const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(row) * width;
+  for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
+    CountRow(rows, i, true);
+    const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(seats_[i]) * width;
     for (int32_t c = 0; c < candidates_wanted() && candidates[c].token >= 0; ++c) {
-      pool.push_back({live_[i].total + candidates[c].log_probability, static_cast<int32_t>(i), candidates[c]});
+      pool.push_back({live_[i].total + candidates[c].log_probability, i, candidates[c]});
     }
   }
   std::sort(pool.begin(), pool.end(), [](const Choice& a, const Choice& b) {
@@ -210,44 +286,70 @@ void Sequence::Advance(const DecoderRows& rows, int32_t width) {
     const Choice& choice = pool[rank];
     const bool ends = choice.candidate.token == config_.tokens.end;
     if (ends && static_cast<int32_t>(rank) >= options_.beam) continue;
-    Hypothesis extended = Extend(live_[choice.parent], choice, rows.exit_at.data()[seats_[choice.parent]]);
+    const int32_t exit_at = rows.exit_at.data()[seats_[choice.parent]];
+    Hypothesis extended = Extend(live_[choice.parent], choice, exit_at, choice.parent);
     if (!ends) {
       next.push_back(std::move(extended));
       continue;
     }
-    const double length = static_cast<double>(extended.tokens.size());
-    const double score = extended.total / std::pow(length, options_.length_penalty);
-    finished_.push_back({std::move(extended), score});
+    Finish(std::move(extended));
     if (options_.beam == 1) break;
   }
   ++step_;
   live_ = std::move(next);
   if (static_cast<int32_t>(finished_.size()) >= options_.beam) live_.clear();
-  if (done()) {
-    std::stable_sort(finished_.begin(), finished_.end(),
-                     [](const Finished& a, const Finished& b) { return a.score > b.score; });
-    for (const DecodedToken& token : finished_.front().hypothesis.tokens) meter_.AddExit(token.exit_at);
-  }
+  if (done()) NoteEnd();
 }
 
-Sequence::Hypothesis Sequence::Extend(const Hypothesis& parent, const Choice& choice, int32_t exit_at) const {
-  Hypothesis extended = parent;
-  const Candidate& candidate = choice.candidate;
-  const int32_t length = static_cast<int32_t>(parent.tokens.size()) - parent.piece_start;
-  extended.tokens.push_back({candidate.token, exit_at, candidate.log_probability, selected_[choice.parent]});
-  extended.total = choice.total;
-  const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
-  if (closes && length >= LengthLimit(parent.piece)) extended.limited.push_back(parent.piece);
-  if (candidate.token == config_.tokens.separator) {
-    ++extended.piece;
-    extended.piece_start = static_cast<int32_t>(extended.tokens.size());
+// The guesses that full depth agrees with, and its own choice after them.
+void Sequence::TakeVerified(const DecoderRows& rows, int32_t width) {
+  const auto guesses = static_cast<int32_t>(guesses_.size());
+  int32_t accepted = 0;
+  bool agrees = true;
+  for (int32_t seat = 0; seat < RowsTakingPart(); ++seat) {
+    CountRow(rows, seat, agrees);
+    if (!agrees) continue;
+    const int32_t row = seats_[seat];
+    const Candidate& candidate = rows.candidates.data()[static_cast<size_t>(row) * width];
+    const Choice choice{live_[0].total + candidate.log_probability, 0, candidate};
+    live_[0] = Extend(std::move(live_[0]), choice, rows.exit_at.data()[row], seat);
+    ++step_;
+    agrees = seat < guesses && candidate.token == guesses_[seat].token;
+    accepted += agrees;
   }
-  return extended;
+  meter_.AddDrafts(guesses, accepted);
+  if (live_[0].tokens.back().token != config_.tokens.end) return;
+  Finish(std::move(live_[0]));
+  live_.clear();
+  NoteEnd();
+}
+
+Sequence::Hypothesis Sequence::Extend(Hypothesis parent, const Choice& choice, int32_t exit_at, int32_t seat) const {
+  const Candidate& candidate = choice.candidate;
+  const Place& place = parent.place;
+  parent.tokens.push_back({candidate.token, exit_at, candidate.log_probability, selected_[seat]});
+  parent.total = choice.total;
+  const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
+  if (closes && place.tokens - place.piece_start >= LengthLimit(place.piece)) parent.limited.push_back(place.piece);
+  parent.place = After(place, candidate.token);
+  return parent;
+}
+
+void Sequence::Finish(Hypothesis hypothesis) {
+  const double length = static_cast<double>(hypothesis.tokens.size());
+  const double score = hypothesis.total / std::pow(length, options_.length_penalty);
+  finished_.push_back({std::move(hypothesis), score});
+}
+
+void Sequence::NoteEnd() {
+  std::stable_sort(finished_.begin(), finished_.end(),
+                   [](const Finished& a, const Finished& b) { return a.score > b.score; });
+  for (const DecodedToken& token : finished_.front().hypothesis.tokens) meter_.AddExit(token.exit_at);
 }
 
 int32_t Sequence::settled_pieces() const {
   if (done()) return static_cast<int32_t>(window_.pieces.size());
-  return options_.beam == 1 ? live_[0].piece : 0;
+  return options_.beam == 1 ? live_[0].place.piece : 0;
 }
 
 DecodedPiece Sequence::SettledPiece(int32_t index) const {

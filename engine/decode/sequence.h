@@ -11,6 +11,13 @@
 // score total / length^penalty; the others, best first, are the next B live ones. It stops when B are finished or none
 // is live. Hypotheses are reordered by index: keys never move, a hypothesis lists the positions of its own history.
 //
+// Self-speculation (VERIFY, greedy): before a step up to draft_tokens tokens are guessed one after another at an early
+// exit, each in a row of its own; then the step runs all of these rows to full depth at once, where row j sees the
+// positions up to its own. The guesses that full depth would have chosen are kept, and after them its own choice: so
+// every token is full depth's, bit for bit. What a wrong guess has left in the stores is overwritten when its
+// positions are decoded again. Guessing stops early where the last guess was unlikely to be right; that depends on the
+// sequence alone, as everything does.
+//
 // Not thread safe; the step loop owns it.
 
 #pragma once
@@ -61,6 +68,7 @@ class Sequence {
   // What a window needs at most: known before it starts, so that admission can wait for it.
   static int32_t LengthLimit(const Piece& piece, const ResolvedOptions& options);  // target tokens of a segment
   static int64_t MaxSteps(const Window& window, const ResolvedOptions& options);
+  static int32_t RowsWanted(const ResolvedOptions& options);  // its beam; or a token and the guesses after it
   static int32_t SelfPages(const Window& window, const ResolvedOptions& options);
   static int32_t ExpectedPages(const Window& window, const ResolvedOptions& options);  // of those, as a rule
   static int32_t CrossPages(const Window& window);
@@ -71,7 +79,7 @@ class Sequence {
   // Pages of its own keys that it has or takes when it is prepared for so many steps.
   int32_t SelfPagesFor(int32_t steps) const;
 
-  // Decoder rows this sequence may use: as many as its beam.
+  // Decoder rows this sequence may use: RowsWanted of them.
   void Seat(std::vector<int32_t> rows) { seats_ = std::move(rows); }
   const std::vector<int32_t>& seats() const { return seats_; }
 
@@ -81,18 +89,23 @@ class Sequence {
   void OwnClassifier(std::unique_ptr<PackedLinear> classifier) { classifier_ = std::move(classifier); }
   bool has_own_classifier() const { return classifier_ != nullptr; }
 
-  // Writes the live hypotheses into rows and appends their row numbers, then takes what was decoded there. `steps` are
+  // Writes the live hypotheses into rows and appends the numbers of all rows that may take part in the step. `steps` are
   // made before the sequence is prepared again; more than one only where goes_ahead().
-  void Prepare(DecoderRows& rows, std::vector<int32_t>& taking_part, int32_t steps = 1);
+  void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps = 1);
+  // The next guess, if there is to be one: writes what is guessed from and appends its row; then takes the guess.
+  void PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting);
+  void TakeDraft(const DecoderRows& rows);
+  // When nobody guesses any more: appends the rows that do take part. Then takes what was decoded there.
+  void TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part);
   void Advance(const DecoderRows& rows, int32_t width);
 
   // With trace: what row `row` chose to read of the source in this step.
   void NoteSelected(int32_t row, const KeyList& list);
 
-  int32_t beam() const { return options_.beam; }
+  int32_t rows_wanted() const { return RowsWanted(options_); }
   int32_t candidates_wanted() const { return options_.beam == 1 ? 1 : 2 * options_.beam; }
   // Whether a device may make its steps by itself: nothing is chosen by the host.
-  bool goes_ahead() const { return options_.beam == 1 && !options_.trace; }
+  bool goes_ahead() const { return options_.beam == 1 && !options_.trace && !verifies(); }
   bool wants_trace() const { return options_.trace; }
   bool done() const { return live_.empty(); }
   // Pieces whose translation is settled while the rest is still decoded; greedy search only, else none until the end.
@@ -107,13 +120,22 @@ class Sequence {
   int64_t kv_bytes() const;
 
  private:
+  // Where a translation stands.
+  struct Place {
+    int32_t tokens = 0;       // that it has
+    int32_t piece = 0;        // which piece it is translating
+    int32_t piece_start = 0;  // index of that piece's first token
+  };
   struct Hypothesis {
     std::vector<DecodedToken> tokens;
     std::vector<int32_t> history;  // beam > 1: positions of its own keys, ascending
     double total = 0;
-    int32_t piece = 0;             // which piece it is translating
-    int32_t piece_start = 0;       // index of that piece's first token
+    Place place;
     std::vector<int32_t> limited;  // pieces that were closed for their length
+  };
+  struct Guess {
+    int32_t token = 0;
+    Place after;
   };
   struct Finished {
     Hypothesis hypothesis;
@@ -125,11 +147,20 @@ class Sequence {
     Candidate candidate;
   };
 
-  TokenConstraint ConstraintOf(const Hypothesis& hypothesis) const;
+  bool verifies() const { return options_.draft_tokens > 0; }
+  TokenConstraint ConstraintOf(const Place& place) const;
+  Place After(const Place& place, int32_t token) const;
   int32_t LengthLimit(int32_t piece) const { return LengthLimit(window_.pieces[piece], options_); }
   void TakePages(int32_t steps);
+  void Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_t token, const int32_t* history);
+  void StageNext(DecoderRows& rows);
+  int32_t RowsTakingPart() const;
   const int32_t* StageHistory(int32_t index, const std::vector<int32_t>& history);
-  Hypothesis Extend(const Hypothesis& parent, const Choice& choice, int32_t exit_at) const;
+  void CountRow(const DecoderRows& rows, int32_t seat, bool kept);
+  Hypothesis Extend(Hypothesis parent, const Choice& choice, int32_t exit_at, int32_t seat) const;
+  void Finish(Hypothesis hypothesis);
+  void TakeVerified(const DecoderRows& rows, int32_t width);
+  void NoteEnd();
   std::vector<DecodedPiece> PiecesOf(const Hypothesis& hypothesis) const;
 
   const Window& window_;
@@ -162,7 +193,10 @@ class Sequence {
   std::vector<int32_t> seats_;
   std::vector<Hypothesis> live_;
   std::vector<Finished> finished_;
-  std::vector<std::vector<int32_t>> selected_;  // of this step's live hypotheses, with trace
+  std::vector<std::vector<int32_t>> selected_;  // by seat, with trace
+  std::vector<Guess> guesses_;                  // of this step
+  int32_t most_guesses_ = 0;
+  bool guesses_on_ = false;
   int32_t step_ = 0;
   Meter meter_;
 };

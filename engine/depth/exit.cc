@@ -59,7 +59,9 @@ void PickRows(const PickRowsArgs& args) {
   for (int32_t i = 0; i < args.rows.size(); ++i) {
     const int32_t row = args.rows[i];
     bool wanted;
-    if (args.exit_at != nullptr) {
+    if (args.held_at != nullptr) {
+      wanted = args.held_at[row] <= args.layer && args.exit_at[row] == 0;
+    } else if (args.exit_at != nullptr) {
       wanted = args.exit_at[row] == args.layer;
     } else {
       const ExitRule& rule = args.rules[row];

@@ -51,12 +51,14 @@ struct ResolveExitsArgs {
   ExitRule* resolved = nullptr;     // [.] by row number, may be `rules`
 };
 
-// Lists some of the rows, in their order: with `exit_at` those that left after layer n, else those whose rule compares
-// the confidence after layer n.
+// Lists some of the rows, in their order: with `held_at` those that run the layer after n, which are those that were held
+// at n or lower and have not left; with `exit_at` alone those that left after layer n; with neither those whose rule
+// compares the confidence after layer n.
 struct PickRowsArgs {
   Rows rows;
-  int32_t layer = 0;                 // n
-  const int32_t* exit_at = nullptr;  // [.] by row number
+  int32_t layer = 0;                 // n; with `held_at` 0 is before the first layer
+  const int32_t* held_at = nullptr;  // [.] by row number: the layers that the row has run before; 0: none
+  const int32_t* exit_at = nullptr;  // [.] by row number; 0 where a row has not left
   const ExitRule* rules = nullptr;   // [.] by row number; read without `exit_at`
   int32_t* picked = nullptr;         // [rows.capacity] out
   int32_t* count = nullptr;          // [1] out

@@ -78,7 +78,7 @@ void DocumentJob::PlacePieces() {
 std::vector<Demand> DocumentJob::Demands() const {
   std::vector<Demand> demands;
   for (const Window& window : windows_) {
-    demands.push_back({.rows = options_.beam,
+    demands.push_back({.rows = Sequence::RowsWanted(options_),
                        .self_pages = Sequence::SelfPages(window, options_),
                        .cross_pages = Sequence::CrossPages(window),
                        .source_tokens = static_cast<int32_t>(window.tokens.size()),

@@ -41,6 +41,7 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       cross_rule(RuleArrays(in, config.key_groups(Module::kCross), rows)),
       exit_rule(in, rows),
       asked_exit_rule(in, rows),
+      held_at(in, rows),
       script(in, rows),
       ledger(in, rows),
       constraint(in, rows),
@@ -79,6 +80,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       heads_(backend.Array<float>(static_cast<size_t>(rows) * model.config.decoder.layers)),
       exit_number_(backend.Array<int32_t>(static_cast<size_t>(model.config.decoder.layers + 1) * rows)),
       active_{backend.Array<int32_t>(rows), backend.Array<int32_t>(rows)},
+      running_(backend.Array<int32_t>(rows)),
       extended_(backend.Array<int32_t>(rows + fills)),
       picked_(backend.Array<int32_t>(rows)),
       counts_(backend.Array<int32_t>(kCounts)),
@@ -90,9 +92,10 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
 
 void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
   const Rows all = TakingPart(rows);
-  Prepare(rows, 0);
+  Prepare(rows);
   const auto run = [&] { Run(all, width, self_store, cross_store); };
-  if (has_probes()) {
+  // Which rows are held, and where, is different from step to step.
+  if (has_probes() || held_ != 0) {
     run();
   } else {
     backend_.Replay(ReplayKey(all.capacity, width, false), run);
@@ -100,11 +103,20 @@ void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& sel
   at_.out.Download();
 }
 
+void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store) {
+  const Rows all = TakingPart(rows);
+  Prepare(rows);
+  RunLayers(all, 1, self_store, cross_store);
+  Classify(all, 1);
+  at_.in.Download();  // what the rows chose to read: it goes up again with the rest
+  at_.out.Download();
+}
+
 void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t steps, KvStore& self_store, KvStore& cross_store) {
   const Rows all = TakingPart(rows);
   *at_.record_step.data() = 0;
   for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
-  Prepare(rows, steps);
+  Prepare(rows);
   for (int32_t step = 0; step < steps; ++step) {
     backend_.Replay(ReplayKey(all.capacity, 1, true), [&] {
       Run(all, 1, self_store, cross_store);
@@ -125,12 +137,16 @@ void Decoder::Recall(const std::vector<int32_t>& rows, int32_t step) {
   }
 }
 
-// What the device needs to begin, for views that may grow by `growth` before the host looks again.
-void Decoder::Prepare(const std::vector<int32_t>& rows, int32_t growth) {
-  NoteWishes(rows);
+void Decoder::Lay(const std::vector<int32_t>& rows, int32_t growth) {
   const Rows on_host{rows.data(), nullptr, static_cast<int32_t>(rows.size())};
   at_.self_arena.Lay(on_host, at_.self_view.data(), at_.self_rule, growth);
   at_.cross_arena.Lay(on_host, at_.cross_view.data(), at_.cross_rule);
+}
+
+// What the device needs to begin.
+void Decoder::Prepare(const std::vector<int32_t>& rows) {
+  NoteWishes(rows);
+  for (const int32_t row : rows) at_.exit_at.data()[row] = 0;
   at_.in.Upload();
   at_.out.Upload();
 }
@@ -177,28 +193,7 @@ uint64_t Decoder::ReplayKey(int32_t capacity, int32_t width, bool ahead) const {
 }
 
 void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store) {
-  backend_.Embed({.rows = all,
-                  .table = model_.embedding.data(),
-                  .tokens = at_.token.device(),
-                  .offsets = config_.embedding_position == EmbeddingPosition::kNone         ? nullptr
-                             : config_.embedding_position == EmbeddingPosition::kSinusoidal ? at_.step.device()
-                                                                                            : at_.offset.device(),
-                  .width = config_.d_model,
-                  .scale = EmbeddingScale(config_),
-                  .output = states_.data()});
-  std::fill(settled_.begin(), settled_.end(), 0);
-  Rows active = all;
-  for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
-    SelfAttention(layer, active, all, self_store);
-    CrossAttention(layer, active, cross_store);
-    block_.FeedForward(states_.data(), active, model_.decoder[layer]);
-    if (probe_) {
-      const size_t size = static_cast<size_t>(max_rows_) * config_.d_model;
-      probe_(layer, copies_.OnHost(active), copies_.OnHost(states_.data(), size));
-    }
-    active = Exits(layer, active, width);
-    if (KnownEmpty(active)) break;
-  }
+  RunLayers(all, width, self_store, cross_store);
   backend_.KeepExitStates({.rows = all,
                            .states = states_.data(),
                            .exit_at = at_.exit_at.device(),
@@ -210,10 +205,53 @@ void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_s
   Classify(all, width);
 }
 
-// Which policies are in the step at all, so that no head is computed for nobody.
+// Every row from where it stands to its exit.
+void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store) {
+  Rows active = held_ == 0 ? all : Running(0, all);
+  backend_.Embed({.rows = active,
+                  .table = model_.embedding.data(),
+                  .tokens = at_.token.device(),
+                  .offsets = config_.embedding_position == EmbeddingPosition::kNone         ? nullptr
+                             : config_.embedding_position == EmbeddingPosition::kSinusoidal ? at_.step.device()
+                                                                                            : at_.offset.device(),
+                  .width = config_.d_model,
+                  .scale = EmbeddingScale(config_),
+                  .output = states_.data()});
+  std::fill(settled_.begin(), settled_.end(), 0);
+  for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
+    if ((held_ >> layer & 1) != 0) active = Running(layer, all);
+    if (KnownEmpty(active)) {
+      if (held_ >> layer <= 1) break;  // and nobody joins above
+      continue;
+    }
+    SelfAttention(layer, active, all, self_store);
+    CrossAttention(layer, active, cross_store);
+    block_.FeedForward(states_.data(), active, model_.decoder[layer]);
+    if (probe_) {
+      const size_t size = static_cast<size_t>(max_rows_) * config_.d_model;
+      probe_(layer, copies_.OnHost(active), copies_.OnHost(states_.data(), size));
+    }
+    active = Exits(layer, active, width);
+  }
+}
+
+// The rows that run layer `layer`, from 0: those that came up to it and those that were held below it.
+Rows Decoder::Running(int32_t layer, Rows all) {
+  backend_.PickRows({.rows = all,
+                     .layer = layer,
+                     .held_at = at_.held_at.device(),
+                     .exit_at = at_.exit_at.device(),
+                     .picked = running_.data(),
+                     .count = counts_.data() + kRunning});
+  return {running_.data(), counts_.data() + kRunning, all.capacity};
+}
+
+// Which policies are in the step at all, so that no head is computed for nobody; and where rows are held.
 void Decoder::NoteWishes(const std::vector<int32_t>& rows) {
   geometric_ = multinomial_ = confidence_ = false;
+  held_ = 0;
   for (const int32_t row : rows) {
+    if (at_.held_at.data()[row] > 0) held_ |= uint64_t{1} << at_.held_at.data()[row];
     const ExitKind kind = at_.exit_rule.data()[row].kind;
     geometric_ |= kind == ExitKind::kGeometric;
     multinomial_ |= kind == ExitKind::kMultinomial;

@@ -2,7 +2,8 @@
 // its own depth.
 //
 // Rows leave layer by layer as they exit; the others are compacted, so that a layer's products are as small as its
-// active rows. Keys that earlier exits left out are made as extra rows of a layer's own products (depth/fill.h).
+// active rows. Keys that earlier exits left out are made as extra rows of a layer's own products (depth/fill.h). Rows
+// that were held after a layer, to guess the tokens that follow, join the others there.
 //
 //   tokens -> embed -> [self-attention, cross-attention, feed-forward, exit?] x layers -> norm of the exit -> logits
 
@@ -35,6 +36,7 @@ struct DecoderRows {
   std::vector<StagedArray<SelectionRule>> self_rule, cross_rule;  // by group
   StagedArray<ExitRule> exit_rule;
   StagedArray<ExitRule> asked_exit_rule;  // the same, never resolved
+  StagedArray<int32_t> held_at;           // layers that Draft has run of the row in this step; 0: none
   StagedArray<const AdvanceScript*> script;
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
@@ -64,6 +66,15 @@ class Decoder {
 
   DecoderRows& rows() { return at_; }
 
+  // Gives rows room for the keys that they may choose in the step to come, and in each of `growth` more. Before the rest
+  // of a step, for all rows that may take part in it.
+  void Lay(const std::vector<int32_t>& rows, int32_t growth);
+
+  // Runs rows as far as their exit rules say and leaves the best next token of each in rows(), to be guessed by. Their
+  // states, chosen keys and tallies are held: Step takes the rows on from there, once the caller has set held_at and the
+  // rule that holds from then on. A position is held in one row at a time.
+  void Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store);
+
   // Decodes one token for each of `rows` (row numbers, ascending): exits and the `width` best next tokens are left in
   // rows(). The stores are the same in every call. Not thread safe.
   void Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
@@ -82,12 +93,14 @@ class Decoder {
   void set_selection_probe(SelectionProbe probe) { selection_probe_ = std::move(probe); }
 
  private:
-  void Prepare(const std::vector<int32_t>& rows, int32_t growth);
+  void Prepare(const std::vector<int32_t>& rows);
   void Advance(int32_t capacity);
   Rows TakingPart(const std::vector<int32_t>& rows);
   void NoteWishes(const std::vector<int32_t>& rows);
   uint64_t ReplayKey(int32_t capacity, int32_t width, bool ahead) const;
+  void RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
   void Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
+  Rows Running(int32_t layer, Rows all);
   void SelfAttention(int32_t layer, Rows active, Rows all, KvStore& store);
   Rows FillMissing(int32_t layer, Rows active, Rows all, KvStore& store);
   void AppendKeys(int32_t layer, Rows rows, const float* input, KvStore& store);
@@ -109,7 +122,7 @@ class Decoder {
   Rows Picked(Rows among) { return {picked_.data(), counts_.data() + kPicked, among.capacity}; }
 
   // Places in counts_.
-  enum Count { kActive0, kActive1, kFills, kExtended, kPicked, kCounts };
+  enum Count { kActive0, kActive1, kRunning, kFills, kExtended, kPicked, kCounts };
 
   const Model& model_;
   const ModelConfig& config_;
@@ -132,8 +145,9 @@ class Decoder {
   std::vector<int32_t> unsettled_;
   DeviceArray<float> signal_, heads_;
   DeviceArray<int32_t> exit_number_;  // [decoder layers + 1, rows] n, n, ...: whose norm all rows are seen through
-  DeviceArray<int32_t> active_[2], extended_, picked_, counts_;
+  DeviceArray<int32_t> active_[2], running_, extended_, picked_, counts_;
   bool geometric_ = false, multinomial_ = false, confidence_ = false;  // which policies this step's rows have
+  uint64_t held_ = 0;                                                  // bit n: some of them are held at n
   ProbeCopies copies_;
   LayerProbe probe_;
   SelectionProbe selection_probe_;

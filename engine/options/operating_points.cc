@@ -57,12 +57,15 @@ DepthOptions ReadDepth(JsonObject object) {
                                                          {"sequence", DepthPolicy::kSequence},
                                                          {"multinomial", DepthPolicy::kMultinomial},
                                                          {"geometric", DepthPolicy::kGeometric},
-                                                         {"confidence", DepthPolicy::kConfidence}});
+                                                         {"confidence", DepthPolicy::kConfidence},
+                                                         {"verify", DepthPolicy::kVerify}});
   }
   depth.fixed_exit = IntegerIfThere(object, "fixed_exit");
   if (object.Has("thresholds")) depth.thresholds = object.Numbers("thresholds");
   depth.min_exit = IntegerIfThere(object, "min_exit");
   depth.max_exit = IntegerIfThere(object, "max_exit");
+  depth.draft_exit = IntegerIfThere(object, "draft_exit");
+  depth.draft_tokens = IntegerIfThere(object, "draft_tokens");
   object.Finish();
   return depth;
 }

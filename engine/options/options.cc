@@ -16,6 +16,7 @@ constexpr int32_t kDefaultBeam = 1;
 constexpr double kDefaultLengthPenalty = 1.0, kMaxLengthPenalty = 5.0;
 constexpr double kDefaultLengthRatio = 3.0, kMaxLengthRatio = 20.0;
 constexpr double kDefaultGeometricThreshold = 0.5, kDefaultConfidenceThreshold = 0.9;
+constexpr int32_t kDefaultDraftTokens = 4;
 constexpr double kMaxWindow = 1 << 24;  // the greatest whole number up to which a float has all
 constexpr size_t kMaxPrefixBytes = 4096;
 
@@ -49,6 +50,8 @@ const char* PolicyName(DepthPolicy policy) {
       return "GEOMETRIC";
     case DepthPolicy::kConfidence:
       return "CONFIDENCE";
+    case DepthPolicy::kVerify:
+      return "VERIFY";
   }
   return "unknown";
 }
@@ -179,7 +182,9 @@ bool TakesThresholds(DepthPolicy policy) {
   return policy == DepthPolicy::kGeometric || policy == DepthPolicy::kConfidence;
 }
 
-bool TakesBounds(DepthPolicy policy) { return policy != DepthPolicy::kFull && policy != DepthPolicy::kFixed; }
+bool TakesBounds(DepthPolicy policy) {
+  return policy != DepthPolicy::kFull && policy != DepthPolicy::kFixed && policy != DepthPolicy::kVerify;
+}
 
 absl::Status CheckTrained(DepthPolicy policy, const ModelConfig& config) {
   if (policy == DepthPolicy::kFull) return absl::OkStatus();
@@ -190,9 +195,9 @@ absl::Status CheckTrained(DepthPolicy policy, const ModelConfig& config) {
   const bool has_head = (policy == DepthPolicy::kSequence && config.sequence_head) ||
                         (policy == DepthPolicy::kMultinomial && config.multinomial_head) ||
                         (policy == DepthPolicy::kGeometric && config.geometric_head) || policy == DepthPolicy::kFixed ||
-                        policy == DepthPolicy::kConfidence;
+                        policy == DepthPolicy::kConfidence || policy == DepthPolicy::kVerify;
   if (has_head) return absl::OkStatus();
-  std::vector<std::string> can = {"FULL", "FIXED", "CONFIDENCE"};
+  std::vector<std::string> can = {"FULL", "FIXED", "CONFIDENCE", "VERIFY"};
   if (config.sequence_head) can.push_back("SEQUENCE");
   if (config.multinomial_head) can.push_back("MULTINOMIAL");
   if (config.geometric_head) can.push_back("GEOMETRIC");
@@ -254,9 +259,36 @@ ExitKind KindOf(DepthPolicy policy) {
       return ExitKind::kConfidence;
     case DepthPolicy::kFull:
     case DepthPolicy::kFixed:
+    case DepthPolicy::kVerify:
       break;
   }
   return ExitKind::kAt;
+}
+
+absl::Status ResolveDrafts(DepthOptions& used, DepthPolicy policy, int32_t layers, ResolvedOptions& resolved) {
+  resolved.draft_tokens = 0;
+  if (policy != DepthPolicy::kVerify) {
+    if (used.draft_exit.has_value()) return HasNoMeaning("depth.draft_exit", policy);
+    if (used.draft_tokens.has_value()) return HasNoMeaning("depth.draft_tokens", policy);
+    return absl::OkStatus();
+  }
+  if (layers < 2) {
+    return Bad("depth.policy", PolicyName(policy), "the model has one decoder layer, and none below it to draft with");
+  }
+  if (!used.draft_exit.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("depth.draft_exit is missing; VERIFY needs a layer from 1 to ", layers - 1, ", below the last"));
+  }
+  if (absl::Status status = CheckRange("depth.draft_exit", *used.draft_exit, 1, layers - 1); !status.ok()) {
+    return status;
+  }
+  if (!used.draft_tokens.has_value()) used.draft_tokens = kDefaultDraftTokens;
+  if (absl::Status status = CheckRange("depth.draft_tokens", *used.draft_tokens, 1, kMaxDraftTokens); !status.ok()) {
+    return status;
+  }
+  resolved.draft_tokens = *used.draft_tokens;
+  resolved.draft_exit.at = resolved.draft_exit.greatest = *used.draft_exit;
+  return absl::OkStatus();
 }
 
 absl::Status ResolveDepth(const ModelConfig& config, ResolvedOptions& resolved) {
@@ -283,7 +315,7 @@ absl::Status ResolveDepth(const ModelConfig& config, ResolvedOptions& resolved) 
   if (absl::Status status = ResolveThresholds(used, policy, layers, rule); !status.ok()) return status;
   if (absl::Status status = ResolveBounds(used, policy, layers, rule); !status.ok()) return status;
   resolved.exit = rule;
-  return absl::OkStatus();
+  return ResolveDrafts(used, policy, layers, resolved);
 }
 
 // ---- Search ----
@@ -296,6 +328,9 @@ absl::Status ResolveSearch(const ModelConfig& config, ResolvedOptions& resolved)
   if (!used.n_best.has_value()) used.n_best = 1;
   if (!used.shortlist.has_value()) used.shortlist = false;
   if (absl::Status status = CheckRange("search.beam", *used.beam, 1, kMaxBeam); !status.ok()) return status;
+  if (resolved.draft_tokens > 0 && *used.beam > 1) {
+    return Bad("search.beam", *used.beam, "VERIFY searches greedily: it must be 1, or depth.policy another");
+  }
   // The conditions are written so that NaN fails them.
   if (!(*used.length_penalty >= 0 && *used.length_penalty <= kMaxLengthPenalty)) {
     return Bad("search.length_penalty", *used.length_penalty,

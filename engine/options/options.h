@@ -34,13 +34,14 @@ struct SelectionOptions {
   std::optional<int32_t> min_keys;
 };
 
-enum class DepthPolicy { kFull, kFixed, kSequence, kMultinomial, kGeometric, kConfidence };
+enum class DepthPolicy { kFull, kFixed, kSequence, kMultinomial, kGeometric, kConfidence, kVerify };
 
 struct DepthOptions {
   std::optional<DepthPolicy> policy;  // none: full
   std::optional<int32_t> fixed_exit;
   std::vector<double> thresholds;  // none, one for all, or one a layer
   std::optional<int32_t> min_exit, max_exit;
+  std::optional<int32_t> draft_exit, draft_tokens;
 };
 
 struct SearchOptions {
@@ -62,7 +63,7 @@ struct TranslationOptions {
   bool trace = false;
 };
 
-inline constexpr int32_t kMaxBeam = 16;
+inline constexpr int32_t kMaxBeam = 16, kMaxDraftTokens = 16;
 
 // Options with every default filled in and every value checked, in the form that kernels read.
 struct ResolvedOptions {
@@ -71,6 +72,8 @@ struct ResolvedOptions {
   // One rule a selection layer of each module; a single kAll rule for a model without selection.
   std::array<std::vector<SelectionRule>, kModules> selection;
   ExitRule exit;
+  int32_t draft_tokens = 0;  // that are guessed ahead at most and then verified; 0: none
+  ExitRule draft_exit;       // how a guess leaves the decoder
   int32_t beam = 1;
   double length_penalty = 1.0;
   double max_length_ratio = 3.0;

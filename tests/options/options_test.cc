@@ -94,6 +94,7 @@ TEST(OptionsTest, UsedOptionsResolveToThemselves) {
       Depth({.policy = DepthPolicy::kMultinomial}),
       Depth({.policy = DepthPolicy::kGeometric}),
       Depth({.policy = DepthPolicy::kConfidence, .thresholds = {0.1, 0.2, 0.3, 0.4}}),
+      Depth({.policy = DepthPolicy::kVerify, .draft_exit = 2}),
       Search({.beam = 4, .length_penalty = 0.6, .max_length_ratio = 2, .n_best = 3, .prefix = "So"}),
   };
   all.back().trace = true;
@@ -103,6 +104,8 @@ TEST(OptionsTest, UsedOptionsResolveToThemselves) {
     EXPECT_EQ(twice.used.selection.min_keys, once.used.selection.min_keys);
     EXPECT_EQ(twice.used.depth.thresholds, once.used.depth.thresholds);
     EXPECT_EQ(twice.used.depth.max_exit, once.used.depth.max_exit);
+    EXPECT_EQ(twice.used.depth.draft_tokens, once.used.depth.draft_tokens);
+    EXPECT_EQ(twice.draft_tokens, once.draft_tokens);
     EXPECT_EQ(twice.used.search.n_best, once.used.search.n_best);
     EXPECT_EQ(twice.trace, once.trace);
     EXPECT_EQ(twice.exit.kind, once.exit.kind);
@@ -247,6 +250,35 @@ TEST(DepthOptionsTest, FixedExitIsALayer) {
   }
 }
 
+TEST(DepthOptionsTest, VerifyDraftsBelowTheLastLayer) {
+  const ResolvedOptions resolved =
+      Resolved(Depth({.policy = DepthPolicy::kVerify, .draft_exit = 3, .draft_tokens = 16}));
+  EXPECT_EQ(resolved.exit.kind, ExitKind::kAt);
+  EXPECT_EQ(resolved.exit.at, 4) << "what is kept ran every layer";
+  EXPECT_EQ(resolved.draft_exit.at, 3);
+  EXPECT_EQ(resolved.draft_exit.greatest, 3);
+  EXPECT_EQ(resolved.draft_tokens, 16);
+  EXPECT_GT(Resolved(Depth({.policy = DepthPolicy::kVerify, .draft_exit = 1})).draft_tokens, 0);
+  EXPECT_EQ(Resolved({}).draft_tokens, 0);
+  EXPECT_EQ(ErrorOf(Depth({.policy = DepthPolicy::kVerify})),
+            "depth.draft_exit is missing; VERIFY needs a layer from 1 to 3, below the last");
+  for (const int32_t bad : {0, 4, -1}) {
+    EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kVerify, .draft_exit = bad})),
+                HasSubstr("depth.draft_exit is"));
+  }
+  for (const int32_t bad : {0, 17, -1}) {
+    EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kVerify, .draft_exit = 1, .draft_tokens = bad})),
+                HasSubstr("depth.draft_tokens is"));
+  }
+}
+
+TEST(DepthOptionsTest, VerifyIsGreedy) {
+  TranslationOptions options = Depth({.policy = DepthPolicy::kVerify, .draft_exit = 1});
+  options.search.beam = 2;
+  EXPECT_EQ(ErrorOf(options),
+            "search.beam is 2; VERIFY searches greedily: it must be 1, or depth.policy another");
+}
+
 TEST(DepthOptionsTest, AdaptivePolicies) {
   const auto kind = [](DepthPolicy policy) { return Resolved(Depth({.policy = policy})).exit.kind; };
   EXPECT_EQ(kind(DepthPolicy::kSequence), ExitKind::kSequence);
@@ -298,22 +330,26 @@ TEST(DepthOptionsTest, FieldsWithoutMeaningAreRefused) {
   EXPECT_THAT(ErrorOf(Depth({.policy = DepthPolicy::kFixed, .fixed_exit = 2, .min_exit = 1})),
               HasSubstr("depth.min_exit"));
   EXPECT_THAT(ErrorOf(Depth({.max_exit = 2})), HasSubstr("depth.max_exit"));
+  EXPECT_EQ(ErrorOf(Depth({.draft_exit = 2})), "depth.draft_exit has no meaning with FULL; leave it out");
+  EXPECT_THAT(ErrorOf(Depth({.draft_tokens = 2})), HasSubstr("depth.draft_tokens"));
+  const DepthOptions verify{.policy = DepthPolicy::kVerify, .max_exit = 2, .draft_exit = 1};
+  EXPECT_THAT(ErrorOf(Depth(verify)), HasSubstr("depth.max_exit"));
 }
 
 TEST(DepthOptionsTest, WhatWasNotTrainedIsRefused) {
   const ModelConfig none = WithHeads(nullptr), no_heads = WithHeads(nlohmann::json::array());
   for (const DepthPolicy policy : {DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
-                                   DepthPolicy::kGeometric, DepthPolicy::kConfidence}) {
+                                   DepthPolicy::kGeometric, DepthPolicy::kConfidence, DepthPolicy::kVerify}) {
     EXPECT_THAT(ErrorOf(Depth({.policy = policy}), none), HasSubstr("it can only be FULL"));
   }
   for (const DepthPolicy policy : {DepthPolicy::kSequence, DepthPolicy::kMultinomial, DepthPolicy::kGeometric}) {
-    EXPECT_THAT(ErrorOf(Depth({.policy = policy}), no_heads), HasSubstr("it can be FULL, FIXED, CONFIDENCE"));
+    EXPECT_THAT(ErrorOf(Depth({.policy = policy}), no_heads), HasSubstr("it can be FULL, FIXED, CONFIDENCE, VERIFY"));
   }
   Resolved(Depth({.policy = DepthPolicy::kConfidence}), no_heads);
   Resolved(Depth({.policy = DepthPolicy::kFixed, .fixed_exit = 1}), no_heads);
   EXPECT_EQ(ErrorOf(Depth({.policy = DepthPolicy::kSequence}), WithHeads({"geometric"})),
             "depth.policy is SEQUENCE; the model en-de has no halting head for it; it can be FULL, FIXED, CONFIDENCE, "
-            "GEOMETRIC");
+            "VERIFY, GEOMETRIC");
 }
 
 // ---- Search ----

@@ -64,6 +64,7 @@ __global__ void __launch_bounds__(kThreads) DecideExitsKernel(DecideExitsArgs ar
 __global__ void __launch_bounds__(kThreads) PickRowsKernel(PickRowsArgs args) {
   WaitForPrevious();
   ListRows(args.rows, args.picked, args.count, [&](int32_t row) {
+    if (args.held_at != nullptr) return args.held_at[row] <= args.layer && args.exit_at[row] == 0;
     if (args.exit_at != nullptr) return args.exit_at[row] == args.layer;
     const ExitRule& rule = args.rules[row];
     return rule.kind == ExitKind::kConfidence && args.layer >= rule.least && args.layer < rule.greatest;
