@@ -141,7 +141,8 @@ absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
   const absl::StatusOr<DepthPolicy> exit = Lookup<DepthPolicy>({{"full", DepthPolicy::kFull},
                                                                 {"fixed", DepthPolicy::kFixed},
                                                                 {"geometric", DepthPolicy::kGeometric},
-                                                                {"confidence", DepthPolicy::kConfidence}},
+                                                                {"confidence", DepthPolicy::kConfidence},
+                                                                {"verify", DepthPolicy::kVerify}},
                                                                "depth.policy", depth.value("policy", "full"));
   if (!exit.ok()) return exit.status();
   TranslationOptions options;
@@ -149,6 +150,8 @@ absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
   if (selection.contains("value")) options.selection.value = selection["value"].get<double>();
   options.depth.policy = *exit;
   if (depth.contains("layer")) options.depth.fixed_exit = depth["layer"].get<int32_t>();
+  if (depth.contains("draft_exit")) options.depth.draft_exit = depth["draft_exit"].get<int32_t>();
+  if (depth.contains("draft_tokens")) options.depth.draft_tokens = depth["draft_tokens"].get<int32_t>();
   if (depth.contains("threshold")) options.depth.thresholds = {depth["threshold"].get<double>()};
   options.search.shortlist = line.value("shortlist", false);
   options.trace = line.value("trace", false);
@@ -183,6 +186,7 @@ absl::StatusOr<Json> Describe(const Json& document, Stopwatch& stopwatch, absl::
                {"encode_seconds", report.encode_seconds},
                {"decode_seconds", report.decode_seconds},
                {"mean_exit", report.mean_exit},
+               {"draft_acceptance", report.draft_acceptance},
                {"keys_selected_ratio", report.keys_selected_ratio},
                {"attention_cost_ratio", report.attention_cost_ratio},
                {"peak_kv_bytes", report.peak_kv_bytes},

@@ -15,7 +15,8 @@ namespace salient {
 namespace {
 
 constexpr char kSelectionForms[] = "dense, learned, ratio:0.05, mass:0.95 or window:20";
-constexpr char kDepthForms[] = "full, fixed:3, sequence, multinomial, geometric[:0.5] or confidence[:0.9]";
+constexpr char kDepthForms[] =
+    "full, verify:2[,4], fixed:3, sequence, multinomial, geometric[:0.5] or confidence[:0.9]";
 
 struct Typed {
   std::string policy;  // in capitals, as the .proto spells it
@@ -25,6 +26,8 @@ struct Typed {
 absl::Status Malformed(const char* flag, std::string_view text, const char* forms) {
   return absl::InvalidArgumentError(absl::StrCat(flag, ": '", std::string(text), "' is not ", forms));
 }
+
+bool IsInteger(double value) { return value == std::floor(value) && std::abs(value) <= 1e6; }
 
 // "policy" or "policy:value,value"; nothing if it is neither.
 std::optional<Typed> Split(std::string_view text) {
@@ -84,10 +87,18 @@ absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text) {
   const std::vector<double>& values = typed->values;
   switch (policy) {
     case v1::DepthControls::FIXED:
-      if (values.size() != 1 || values[0] != std::floor(values[0]) || std::abs(values[0]) > 1e6) {
+      if (values.size() != 1 || !IsInteger(values[0])) {
         return Malformed("--exit", text, "fixed with the number of a layer, such as fixed:3");
       }
       controls.set_fixed_exit(static_cast<int32_t>(values[0]));
+      break;
+    case v1::DepthControls::VERIFY:
+      if (values.empty() || values.size() > 2 || !IsInteger(values[0]) || !IsInteger(values.back())) {
+        return Malformed("--exit", text, "verify with the layer that drafts, and how many tokens, such as verify:2 or "
+                                         "verify:2,4");
+      }
+      controls.set_draft_exit(static_cast<int32_t>(values[0]));
+      if (values.size() == 2) controls.set_draft_tokens(static_cast<int32_t>(values[1]));
       break;
     case v1::DepthControls::GEOMETRIC:
     case v1::DepthControls::CONFIDENCE:
@@ -115,6 +126,10 @@ std::string Describe(const v1::SelectionControls& controls) {
 std::string Describe(const v1::DepthControls& controls) {
   std::vector<double> values(controls.thresholds().begin(), controls.thresholds().end());
   if (controls.policy() == v1::DepthControls::FIXED) values = {static_cast<double>(controls.fixed_exit())};
+  if (controls.policy() == v1::DepthControls::VERIFY) {
+    values = {static_cast<double>(controls.draft_exit())};
+    if (controls.has_draft_tokens()) values.push_back(controls.draft_tokens());
+  }
   return Describe(v1::DepthControls::Policy_Name(controls.policy()), values);
 }
 

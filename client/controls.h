@@ -15,7 +15,7 @@ namespace salient {
 absl::StatusOr<v1::SelectionControls> ParseSelection(std::string_view text);
 
 // "full", "fixed:3", "sequence", "multinomial", "geometric", "geometric:0.5", "confidence:0.9"; several thresholds are
-// those of the layers, from the first.
+// those of the layers, from the first. "verify:2" drafts at layer 2, "verify:2,4" up to 4 tokens.
 absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text);
 
 // What ParseSelection and ParseDepth would read.

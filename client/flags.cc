@@ -95,7 +95,7 @@ void AddControls(CLI::App& app, Raw& raw) {
   app.add_option("--min-keys", raw.min_keys, "Never fewer keys than this")->group(kGroup);
   app.add_option("--exit", raw.exit,
                  "After which decoder layer a token is predicted: full, fixed:3, sequence, multinomial, geometric[:0.5], "
-                 "confidence[:0.9]. Default: full")
+                 "confidence[:0.9]; or verify:2, which is full with tokens drafted at layer 2. Default: full")
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);

@@ -22,6 +22,7 @@ static_assert(static_cast<int>(DepthPolicy::kSequence) + 1 == v1::DepthControls:
 static_assert(static_cast<int>(DepthPolicy::kMultinomial) + 1 == v1::DepthControls::MULTINOMIAL);
 static_assert(static_cast<int>(DepthPolicy::kGeometric) + 1 == v1::DepthControls::GEOMETRIC);
 static_assert(static_cast<int>(DepthPolicy::kConfidence) + 1 == v1::DepthControls::CONFIDENCE);
+static_assert(static_cast<int>(DepthPolicy::kVerify) + 1 == v1::DepthControls::VERIFY);
 
 absl::Status UnknownValue(const std::string& field, int value, const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> names;
@@ -65,10 +66,11 @@ void AddPolicies(const ModelConfig& config, v1::Model* wire) {
     wire->add_selection_policies(PolicyToWire<v1::SelectionControls::Policy>(std::optional(policy)));
   }
   for (const auto policy : {DepthPolicy::kFull, DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
-                            DepthPolicy::kGeometric, DepthPolicy::kConfidence}) {
+                            DepthPolicy::kGeometric, DepthPolicy::kConfidence, DepthPolicy::kVerify}) {
     TranslationOptions options;
     options.depth.policy = policy;
     if (policy == DepthPolicy::kFixed) options.depth.fixed_exit = 1;
+    if (policy == DepthPolicy::kVerify) options.depth.draft_exit = 1;
     if (!Resolve(options, config).ok()) continue;
     wire->add_depth_policies(PolicyToWire<v1::DepthControls::Policy>(std::optional(policy)));
   }
@@ -116,6 +118,8 @@ absl::StatusOr<DepthOptions> FromProto(const v1::DepthControls& controls) {
   options.thresholds.assign(controls.thresholds().begin(), controls.thresholds().end());
   if (controls.has_min_exit()) options.min_exit = controls.min_exit();
   if (controls.has_max_exit()) options.max_exit = controls.max_exit();
+  if (controls.has_draft_exit()) options.draft_exit = controls.draft_exit();
+  if (controls.has_draft_tokens()) options.draft_tokens = controls.draft_tokens();
   return options;
 }
 
@@ -161,6 +165,8 @@ v1::DepthControls ToProto(const DepthOptions& options) {
   wire.mutable_thresholds()->Add(options.thresholds.begin(), options.thresholds.end());
   if (options.min_exit.has_value()) wire.set_min_exit(*options.min_exit);
   if (options.max_exit.has_value()) wire.set_max_exit(*options.max_exit);
+  if (options.draft_exit.has_value()) wire.set_draft_exit(*options.draft_exit);
+  if (options.draft_tokens.has_value()) wire.set_draft_tokens(*options.draft_tokens);
   return wire;
 }
 
@@ -220,6 +226,7 @@ v1::CostReport ToProto(const CostReport& report) {
   wire.set_peak_kv_bytes(report.peak_kv_bytes);
   wire.set_mean_documents_per_step(report.mean_documents_per_step);
   wire.set_peak_documents_per_step(report.peak_documents_per_step);
+  wire.set_draft_acceptance(report.draft_acceptance);
   return wire;
 }
 
