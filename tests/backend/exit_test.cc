@@ -122,5 +122,25 @@ TEST(ResolveExitsTest, InPlaceAndByRowNumber) {
   EXPECT_EQ(rules[0].kind, ExitKind::kSequence);
 }
 
+TEST(PickRowsTest, RowsThatWereHeldJoinThoseThatHaveNotLeft) {
+  const std::vector<int32_t> held_at = {0, 2, 1, 0, 3, 0}, exit_at = {0, 0, 0, 1, 0, 2};
+  const auto running = [&](int32_t layer) {
+    std::vector<int32_t> picked(6, -1);
+    int32_t count = -1;
+    PickRows({.rows = Rows::First(6),
+              .layer = layer,
+              .held_at = held_at.data(),
+              .exit_at = exit_at.data(),
+              .picked = picked.data(),
+              .count = &count});
+    picked.resize(count);
+    return picked;
+  };
+  EXPECT_EQ(running(0), (std::vector<int32_t>{0}));
+  EXPECT_EQ(running(1), (std::vector<int32_t>{0, 2}));
+  EXPECT_EQ(running(2), (std::vector<int32_t>{0, 1, 2}));
+  EXPECT_EQ(running(3), (std::vector<int32_t>{0, 1, 2, 4}));
+}
+
 }  // namespace
 }  // namespace salient

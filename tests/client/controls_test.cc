@@ -47,6 +47,10 @@ TEST(ParseDepthTest, EveryPolicy) {
   EXPECT_EQ(ParseDepth("full")->policy(), v1::DepthControls::FULL);
   EXPECT_EQ(ParseDepth("fixed:3")->policy(), v1::DepthControls::FIXED);
   EXPECT_EQ(ParseDepth("fixed:3")->fixed_exit(), 3);
+  EXPECT_EQ(ParseDepth("verify:2")->policy(), v1::DepthControls::VERIFY);
+  EXPECT_EQ(ParseDepth("verify:2")->draft_exit(), 2);
+  EXPECT_FALSE(ParseDepth("verify:2")->has_draft_tokens());
+  EXPECT_EQ(ParseDepth("verify:1,8")->draft_tokens(), 8);
   EXPECT_EQ(ParseDepth("sequence")->policy(), v1::DepthControls::SEQUENCE);
   EXPECT_EQ(ParseDepth("multinomial")->policy(), v1::DepthControls::MULTINOMIAL);
   EXPECT_EQ(ParseDepth("geometric")->thresholds_size(), 0);
@@ -55,7 +59,8 @@ TEST(ParseDepthTest, EveryPolicy) {
 }
 
 TEST(ParseDepthTest, Mistakes) {
-  for (const char* text : {"", "early", "fixed", "fixed:2.5", "fixed:1,2", "fixed:1e9", "full:3", "sequence:0.5",
+  for (const char* text : {"", "early", "fixed", "fixed:2.5", "fixed:1,2", "fixed:1e9", "verify", "verify:1.5", "verify:1,2,3",
+                           "verify:1,2.5", "full:3", "sequence:0.5",
                            "geometric:", "geometric:x", "confidence:0.9,"}) {
     const auto controls = ParseDepth(text);
     EXPECT_EQ(controls.status().code(), absl::StatusCode::kInvalidArgument) << text;
@@ -67,7 +72,7 @@ TEST(DescribeTest, ReadsBackAsItWasTyped) {
   for (const char* text : {"dense", "learned", "ratio:0.05", "mass:0.95", "window:20", "ratio:0.1,0.02,0.05"}) {
     EXPECT_EQ(Describe(*ParseSelection(text)), text);
   }
-  for (const char* text : {"full", "fixed:3", "sequence", "multinomial", "geometric", "geometric:0.5",
+  for (const char* text : {"full", "fixed:3", "verify:2", "verify:2,8", "sequence", "multinomial", "geometric", "geometric:0.5",
                            "confidence:0.9,0.8,0.7"}) {
     EXPECT_EQ(Describe(*ParseDepth(text)), text);
   }

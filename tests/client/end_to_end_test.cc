@@ -64,6 +64,19 @@ TEST_F(EndToEndTest, ThreeWaysToTranslateADocument) {
   EXPECT_EQ(early["exit_histogram"][0], early["target_tokens"]);
 }
 
+TEST_F(EndToEndTest, VerifiedDraftsGiveWhatFullDepthGives) {
+  const nlohmann::json full = Report(kDocument, {"--exit", "full"});
+  const nlohmann::json verified = Report(kDocument, {"--exit", "verify:1,3"});
+  EXPECT_EQ(verified["text"], full["text"]);
+  EXPECT_EQ(verified["exit_histogram"], full["exit_histogram"]);
+  EXPECT_EQ(full["draft_acceptance"], 0);
+  EXPECT_GE(verified["draft_acceptance"], 0);
+  EXPECT_LE(verified["draft_acceptance"], 1);
+  const ProcessResult beam = Translate(kDocument, {"--exit", "verify:1", "--beam", "4"});
+  EXPECT_EQ(beam.exit_status, 1);
+  EXPECT_THAT(beam.err + beam.out, HasSubstr("search.beam is 4"));
+}
+
 TEST_F(EndToEndTest, ManyDocumentsAtOnceGiveWhatEachGivesAlone) {
   std::vector<std::string> arguments = {"--selection", "ratio:0.3", "--exit", "geometric:0.4"};
   std::vector<std::string> alone, files;

@@ -103,6 +103,37 @@ TEST(MeterTest, ExitPoliciesPayForTheirLooks) {
   EXPECT_THAT(flops(ExitKind::kGeometric, 4) - flops(ExitKind::kAt, 4), DoubleEq(3 * 2 * 8));
 }
 
+TEST(MeterTest, WrongDraftsCostAndAreNoPartOfWhatFullDepthWouldHaveCost) {
+  const ModelConfig config = SmallConfig();
+  const auto report = [&](bool drafted, bool kept) {
+    Meter meter(config);
+    meter.AddRow({.step = 4,
+                  .source_tokens = 10,
+                  .exit_at = 4,
+                  .drafted = drafted,
+                  .kept = kept,
+                  .self = {.visible = 20, .attended = 20}},
+                 Rule(ExitKind::kAt));
+    return meter.Report();
+  };
+  const CostReport plain = report(false, true), drafted = report(true, true), wrong = report(true, false);
+  EXPECT_THAT(drafted.decoder_flops - plain.decoder_flops, DoubleEq(kOutput));
+  EXPECT_THAT(drafted.decoder_flops_full_depth, DoubleEq(plain.decoder_flops_full_depth));
+  EXPECT_THAT(wrong.decoder_flops, DoubleEq(drafted.decoder_flops));
+  EXPECT_EQ(wrong.decoder_flops_full_depth, 0);
+}
+
+TEST(MeterTest, DraftAcceptanceIsThatOfAllWindows) {
+  const ModelConfig config = SmallConfig();
+  Meter a(config), b(config);
+  EXPECT_EQ(a.Report().draft_acceptance, 0);
+  a.AddDrafts(4, 3);
+  a.AddDrafts(2, 0);
+  b.AddDrafts(2, 2);
+  a.Merge(b);
+  EXPECT_THAT(a.Report().draft_acceptance, DoubleEq(5.0 / 8));
+}
+
 TEST(MeterTest, MergingAddsUp) {
   const ModelConfig config = SmallConfig();
   Meter a(config), b(config), both(config);

@@ -51,10 +51,14 @@ TEST_P(CudaDepthTest, ExitsAreDecidedLikeThePlainOnes) {
       EXPECT_EQ(exit_at, expected_exit_at);
       EXPECT_EQ(staying, expected_staying);
 
+      std::vector<int32_t> held_at(end);
+      for (int32_t& held : held_at) held = Uniform(0, kLayers - 1);
       for (const bool left : {false, true}) {
+        const bool held = left && layer % 2 == 0;
         std::vector<int32_t> picked(rows.capacity(), -1), expected_picked = picked;
         PickRowsArgs pick = {.rows = rows.rows(),
                              .layer = layer,
+                             .held_at = held ? held_at.data() : nullptr,
                              .exit_at = left ? exit_at.data() : nullptr,
                              .rules = rules.data(),
                              .picked = expected_picked.data(),

@@ -83,6 +83,37 @@ TEST_P(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
   }
 }
 
+TEST_P(EmulatedEngineTest, VerifiedDraftsAreFullDepth) {
+  const std::unique_ptr<Engine> engine = Make(Options(GetParam()));
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(13);
+  std::vector<std::shared_ptr<RecordingListener>> listeners;
+  std::vector<TranslationResult> expected;
+  for (size_t i = 0; i < 5; ++i) {
+    TranslationRequest request{.text = RandomDocument(random, 1)};
+    request.options.selection = EightSettings()[i].selection;
+    const absl::StatusOr<TranslationResult> full = engine->Translate(request);
+    ASSERT_TRUE(full.ok()) << full.status();
+    expected.push_back(*full);
+    request.options.depth = {
+        .policy = DepthPolicy::kVerify, .draft_exit = 1 + static_cast<int32_t>(i) % 2, .draft_tokens = 2};
+    request.options.trace = i == 1;
+    listeners.push_back(std::make_shared<RecordingListener>());
+    ASSERT_TRUE(engine->Submit(request, listeners.back()).ok());
+    if (i == 0) listeners[0]->Wait();  // alone; the others with one another
+  }
+  for (size_t i = 0; i < listeners.size(); ++i) {
+    const absl::StatusOr<TranslationResult>& verified = listeners[i]->Wait();
+    ASSERT_TRUE(verified.ok()) << verified.status();
+    EXPECT_EQ(verified->text, expected[i].text);
+    ASSERT_EQ(verified->segments.size(), expected[i].segments.size());
+    for (size_t s = 0; s < verified->segments.size(); ++s) {
+      EXPECT_EQ(verified->segments[s].score, expected[i].segments[s].score) << "document " << i;
+    }
+    EXPECT_EQ(verified->report.exit_histogram, expected[i].report.exit_histogram);
+  }
+}
+
 // With a trace the host looks at every step; without one the device makes several by itself.
 TEST(EmulatedDeviceTest, StepsThatTheDeviceMakesByItselfAreTheSame) {
   const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));

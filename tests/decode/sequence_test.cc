@@ -3,6 +3,7 @@
 #include "engine/decode/sequence.h"
 
 #include <cmath>
+#include <random>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,6 +11,8 @@
 namespace salient {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
@@ -43,9 +46,51 @@ class SequenceTest : public ::testing::Test {
   std::unique_ptr<Sequence> Make(std::vector<int32_t> prefix = {}) {
     auto sequence = std::make_unique<Sequence>(window_, options_, std::move(prefix), config_, *backend_, self_, cross_);
     std::vector<int32_t> seats;
-    for (int32_t row = 0; row < options_.beam; ++row) seats.push_back(row + 2);
+    for (int32_t row = 0; row < Sequence::RowsWanted(options_); ++row) seats.push_back(row + 2);
     sequence->Seat(seats);
     return sequence;
+  }
+
+  // With up to `tokens` guesses a step, made after the first of the two layers.
+  void Verify(int32_t tokens) {
+    options_.draft_tokens = tokens;
+    options_.draft_exit.at = options_.draft_exit.greatest = 1;
+  }
+
+  // A step in which `guess` and then `choose` say what is best of a row, by its number.
+  template <typename Guess, typename Choose>
+  void Cycle(Sequence& sequence, const Guess& guess, const Choose& choose) {
+    std::vector<int32_t> may_take_part, taking_part;
+    sequence.Prepare(rows_, may_take_part);
+    while (true) {
+      std::vector<int32_t> drafting;
+      sequence.PrepareDraft(rows_, drafting);
+      if (drafting.empty()) break;
+      ASSERT_THAT(drafting, SizeIs(1));
+      EXPECT_EQ(rows_.exit_rule.data()[drafting[0]].at, 1);
+      EXPECT_EQ(rows_.held_at.data()[drafting[0]], 0);
+      EXPECT_THAT(may_take_part, Contains(drafting[0]));
+      rows_.candidates.data()[drafting[0]] = guess(drafting[0]);
+      sequence.TakeDraft(rows_);
+    }
+    sequence.TakePart(rows_, taking_part);
+    for (const int32_t row : taking_part) {
+      EXPECT_THAT(may_take_part, Contains(row));
+      EXPECT_EQ(rows_.exit_rule.data()[row].at, 2);
+      rows_.exit_at.data()[row] = 2;
+      rows_.candidates.data()[row] = choose(row);
+    }
+    taking_part_ = taking_part;
+    sequence.Advance(rows_, 1);
+  }
+
+  // The same with what is guessed and what is chosen in order.
+  void Cycle(Sequence& sequence, std::vector<Candidate> guesses, std::vector<Candidate> choices) {
+    size_t guessed = 0, chosen = 0;
+    Cycle(
+        sequence, [&](int32_t) { return guesses.at(guessed++); }, [&](int32_t) { return choices.at(chosen++); });
+    EXPECT_EQ(guessed, guesses.size());
+    EXPECT_EQ(chosen, choices.size());
   }
 
   std::vector<int32_t> Prepare(Sequence& sequence) {
@@ -82,6 +127,7 @@ class SequenceTest : public ::testing::Test {
   DecoderRows rows_;
   KvStore self_, cross_;
   ResolvedOptions options_;
+  std::vector<int32_t> taking_part_;  // in the last Cycle
   Window window_{{10, 11, kSeparator, 12, 13, kEnd}, {{0, 2}, {1, 2}}};
 };
 
@@ -196,6 +242,133 @@ TEST_F(SequenceTest, LengthPenaltyDecidesBetweenLengths) {
   Step(*sequence, {{{kEnd, -0.2f}, {6, -3.0f}}});
   ASSERT_TRUE(sequence->done());
   EXPECT_THAT(Tokens(sequence->Results()[0][0]), ElementsAre());  // -1 against -1.3 with no reward for length
+}
+
+TEST_F(SequenceTest, GuessesThatAreRightAreKeptWithOneTokenMore) {
+  Verify(3);
+  window_ = {{10, 11, kEnd}, {{0, 2}}};
+  const auto sequence = Make();
+  Cycle(*sequence, {{7, -0.1f}, {8, -0.2f}, {9, -0.3f}}, {{7, -1.0f}, {8, -2.0f}, {9, -4.0f}, {10, -8.0f}});
+  EXPECT_EQ(sequence->tokens_so_far(), 4);
+  EXPECT_EQ(sequence->meter().Report().draft_acceptance, 1.0);
+  Cycle(*sequence, {{kEnd, -0.1f}}, {{kEnd, -16.0f}});
+  ASSERT_TRUE(sequence->done());
+  const DecodedPiece piece = sequence->Results()[0][0];
+  EXPECT_THAT(Tokens(piece), ElementsAre(7, 8, 9, 10));
+  EXPECT_DOUBLE_EQ(piece.score, -31.0) << "full depth's probabilities, not the guesses'";
+  EXPECT_THAT(sequence->meter().Report().exit_histogram, ElementsAre(0, 5));
+}
+
+TEST_F(SequenceTest, AWrongGuessIsReplacedAndWhatFollowsItForgotten) {
+  Verify(3);
+  const auto sequence = Make();
+  Cycle(*sequence, {{7, -0.1f}, {8, -0.1f}, {9, -0.1f}}, {{7, -1.0f}, {11, -1.0f}, {12, -1.0f}, {13, -1.0f}});
+  EXPECT_EQ(sequence->tokens_so_far(), 2);
+  EXPECT_DOUBLE_EQ(sequence->meter().Report().draft_acceptance, 1.0 / 3);
+  Cycle(*sequence, {{7, -0.1f}, {8, -0.1f}, {9, -0.1f}}, {{5, -1.0f}, {8, -1.0f}, {9, -1.0f}, {9, -1.0f}});
+  EXPECT_EQ(sequence->tokens_so_far(), 3) << "none was right";
+  Cycle(
+      *sequence,
+      [&](int32_t row) {
+        EXPECT_EQ(rows_.token.data()[row], row == 2 ? 5 : 6);
+        EXPECT_EQ(rows_.position.data()[row], 3 + row - 2) << "where the wrong guesses were";
+        return Candidate{6, -0.1f};
+      },
+      [](int32_t) { return Candidate{6, -1.0f}; });
+  EXPECT_EQ(sequence->tokens_so_far(), 7);
+  EXPECT_DOUBLE_EQ(sequence->meter().Report().draft_acceptance, 4.0 / 9);
+}
+
+TEST_F(SequenceTest, AnUnlikelyGuessIsTheLast) {
+  Verify(4);
+  const auto sequence = Make();
+  Cycle(*sequence, {{7, -0.1f}, {8, -3.0f}}, {{7, -1.0f}, {8, -1.0f}, {9, -1.0f}});
+  EXPECT_EQ(sequence->tokens_so_far(), 3) << "it may be right all the same";
+}
+
+TEST_F(SequenceTest, RowsOfGuessesStandWhereTheirTokensWould) {
+  Verify(3);
+  const auto sequence = Make();
+  Cycle(*sequence, {{7, -0.1f}, {kSeparator, -0.1f}, {8, -0.1f}},
+        {{7, -1.0f}, {kSeparator, -1.0f}, {8, -1.0f}, {9, -1.0f}});
+  ASSERT_THAT(taking_part_, ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(rows_.held_at.data()[4], 1);
+  EXPECT_THAT(rows_.held_at.data()[5], 0) << "the last one begins in the step";
+  for (int32_t j = 0; j < 4; ++j) {
+    EXPECT_EQ(rows_.step.data()[2 + j], j);
+    EXPECT_EQ(rows_.self_view.data()[2 + j].length, j + 1);
+    EXPECT_EQ(rows_.segment.data()[2 + j], j < 2 ? 0 : 1);
+    EXPECT_EQ(Constraint(2 + j).allow_separator, j < 2);
+    EXPECT_EQ(Constraint(2 + j).allow_end, j >= 2);
+  }
+  EXPECT_EQ(rows_.token.data()[4], kSeparator);
+  EXPECT_EQ(rows_.offset.data()[4], 0);
+  EXPECT_EQ(rows_.cross_view.data()[4].centre, 3);
+  EXPECT_EQ(sequence->settled_pieces(), 1);
+  EXPECT_THAT(Tokens(sequence->SettledPiece(0)), ElementsAre(7));
+}
+
+TEST_F(SequenceTest, NothingIsGuessedAfterTheEnd) {
+  Verify(4);
+  window_ = {{10, kEnd}, {{0, 1}}};
+  const auto sequence = Make();
+  Cycle(*sequence, {{7, -0.1f}, {kEnd, -0.1f}}, {{7, -1.0f}, {8, -1.0f}});  // and full depth goes on
+  EXPECT_FALSE(sequence->done());
+  EXPECT_EQ(sequence->tokens_so_far(), 2);
+  Cycle(*sequence, {{9, -0.1f}, {5, -0.1f}, {5, -0.1f}, {5, -0.1f}},
+        {{9, -1.0f}, {kEnd, -1.0f}, {5, -1.0f}, {5, -1.0f}, {5, -1.0f}});
+  ASSERT_TRUE(sequence->done());
+  EXPECT_THAT(Tokens(sequence->Results()[0][0]), ElementsAre(7, 8, 9));
+}
+
+// A model that chooses by what it has read, and guesses that are often wrong: the same with guesses and without, also
+// where a segment ends by its bound, or the room for keys does.
+TEST_F(SequenceTest, GuessesNeverChangeATranslation) {
+  int64_t right = 0;
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    std::vector<std::vector<std::vector<int32_t>>> translations;
+    std::vector<double> scores;
+    window_ = seed % 5 == 0 ? Window{{10, kEnd}, {{0, 1}}} : Window{{10, 11, kSeparator, 12, 13, kEnd}, {{0, 2}, {1, 2}}};
+    for (const int32_t tokens : {0, 1, 4, 5}) {
+      Verify(tokens);
+      const auto sequence = Make(seed % 3 == 0 ? std::vector<int32_t>{15, 16, 17} : std::vector<int32_t>{});
+      const int32_t reserved = Sequence::SelfPages(window_, options_), before = self_.free_pages();
+      const auto choose = [&](int32_t row) {
+        if (Constraint(row).forced >= 0) return Candidate{Constraint(row).forced, -9.0f};
+        std::mt19937 random(seed * 1000003 + rows_.token.data()[row] * 8191 + rows_.step.data()[row] * 131 +
+                            rows_.segment.data()[row]);
+        const bool closes = random() % 16 == 0 && seed % 4 > 0;
+        const int32_t close = Constraint(row).allow_end ? kEnd : kSeparator;
+        const auto token = static_cast<int32_t>(5 + random() % 15);
+        return Candidate{closes ? close : token, -static_cast<float>(random() % 64) / 16};
+      };
+      const auto guess = [&](int32_t row) {
+        Candidate candidate = choose(row);
+        candidate.log_probability = -0.1f;
+        if (Constraint(row).forced >= 0) return candidate;
+        if ((rows_.step.data()[row] + seed) % 4 == 0) candidate.token = Constraint(row).allow_end ? kEnd : 6;
+        return candidate;
+      };
+      while (!sequence->done()) {
+        Cycle(*sequence, guess, choose);
+        ASSERT_LE(before - self_.free_pages(), reserved);
+        ASSERT_LE(sequence->tokens_so_far(), Sequence::MaxSteps(window_, options_));
+      }
+      translations.emplace_back();
+      double score = 0;
+      const auto results = sequence->Results();
+      for (const DecodedPiece& piece : results[0]) {
+        translations.back().push_back(Tokens(piece));
+        translations.back().back().push_back(piece.length_limited);
+        score += piece.score;
+      }
+      scores.push_back(score);
+      right += sequence->meter().Report().draft_acceptance > 0;
+    }
+    EXPECT_THAT(translations, Each(translations[0])) << "seed " << seed;
+    EXPECT_THAT(scores, Each(scores[0])) << "seed " << seed;
+  }
+  EXPECT_GT(right, 100);
 }
 
 TEST_F(SequenceTest, ReturnsItsPages) {
