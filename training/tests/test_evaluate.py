@@ -169,6 +169,7 @@ def test_sets_are_found_by_name(tmp_path):
     assert list(sets.find_sets(tmp_path)) == ["dev-long", "dev", "wmt21"]
     with pytest.raises(ValueError, match=r"no dev\*.tsv"):
         sets.find_sets(tmp_path / "eval")
+    assert Setting("dense", "verify:1,4").controls()["depth"] == {"policy": "verify", "draft_exit": 1, "draft_tokens": 4}
     assert json.dumps(Setting("window:20", "fixed:2", beam=2).controls()) == json.dumps(
         {"selection": {"policy": "window", "value": 20.0}, "depth": {"policy": "fixed", "fixed_exit": 2},
          "search": {"beam": 2}})

@@ -41,6 +41,8 @@ class Setting:
             controls["selection"]["value"] = selection[1][0]
         if depth[0] == "fixed":
             controls["depth"]["fixed_exit"] = int(depth[1][0])
+        elif depth[0] == "verify":
+            controls["depth"].update(zip(("draft_exit", "draft_tokens"), map(int, depth[1])))
         elif depth[1]:
             controls["depth"]["thresholds"] = depth[1]
         if self.min_exit:
