@@ -257,6 +257,7 @@ TEST_P(EngineTest, VerifiedDraftsAreFullDepthBitForBit) {
           request.options.search.max_length_ratio = 1.0;
           if (random() % 4 == 0) request.options.search.prefix = "Das alte Haus";
           request.options.trace = random() % 2 == 0;
+          request.options.search.shortlist = engine->info().config.has_shortlist && random() % 2 == 0;
           const absl::StatusOr<TranslationResult> full = engine->Translate(request);
           ASSERT_TRUE(full.ok()) << full.status();
           expected.push_back(Choices(*full));
