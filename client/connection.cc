@@ -25,9 +25,13 @@ absl::Status ReadPem(const char* flag, const std::string& path, std::string* pem
   return absl::InvalidArgumentError(absl::StrCat(flag, ": cannot read ", path));
 }
 
+// A file for it says so as well as the flag.
+bool SpeaksTls(const ConnectionFlags& flags) {
+  return flags.tls || !flags.tls_ca.empty() || !flags.tls_certificate.empty() || !flags.tls_key.empty();
+}
+
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(const ConnectionFlags& flags) {
-  const bool wants_files = !flags.tls_ca.empty() || !flags.tls_certificate.empty() || !flags.tls_key.empty();
-  if (!flags.tls && !wants_files) return grpc::InsecureChannelCredentials();
+  if (!SpeaksTls(flags)) return grpc::InsecureChannelCredentials();
   if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key need each other");
   }
@@ -80,10 +84,14 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ConnectionFlags& flags,
 }
 
 absl::Status Unreachable(const ConnectionFlags& flags) {
-  return absl::UnavailableError(absl::StrCat(
-      "cannot reach a server at ", flags.server, flags.tls ? " over TLS" : "",
-      ": start one with `salient-server --model DIR`, or name another with --server HOST:PORT; a server with "
-      "--tls-cert needs --tls, and one with a certificate of its own making --tls-ca FILE"));
+  if (SpeaksTls(flags)) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot reach a server over TLS at ", flags.server,
+        ": it needs --tls-cert, signed by an authority that this machine trusts or --tls-ca names"));
+  }
+  return absl::UnavailableError(absl::StrCat("cannot reach a server at ", flags.server,
+                                             ": start one with `salient-server --model DIR`, or name another with "
+                                             "--server HOST:PORT, and with --tls if it speaks TLS"));
 }
 
 }  // namespace

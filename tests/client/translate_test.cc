@@ -120,7 +120,7 @@ TEST(ConnectionTest, NoServerIsSaidWithTheRemedy) {
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_EQ(result.err,
             "salient: cannot reach a server at localhost:1: start one with `salient-server --model DIR`, or name another "
-            "with --server HOST:PORT\n");
+            "with --server HOST:PORT, and with --tls if it speaks TLS\n");
 }
 
 // In this process, where the engine can be held.
