@@ -10,6 +10,7 @@ vocabulary map says what the model's shortlist says.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -112,7 +113,8 @@ def convert(model: Path, out: Path) -> None:
         spec.register_vocabulary_mapping(str(path))
         spec.validate()
         spec.optimize(quantization=None)
-        out.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(out, ignore_errors=True)  # CTranslate2 writes over nothing
+        out.mkdir(parents=True)
         spec.save(str(out))
 
 
