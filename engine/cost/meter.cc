@@ -56,7 +56,6 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
   const double d = config.d_model;
   const double ffn = config.decoder.ffn == FeedForwardKind::kNone ? 0 : config.decoder.ffn_width;
   const double layer = 12 * d * d + 4 * ffn * d;
-  const double output = 2.0 * config.vocab_size * d;
   double selection = 0;
   if (config.has_selection) {
     const double ds = config.selection.width;
@@ -67,11 +66,12 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
                 2 * ds * static_cast<double>(row.self.scored + row.cross.scored);
   }
   flops_ += row.exit_at * layer + 4 * d * static_cast<double>(row.self.attended + row.cross.attended) + selection +
-            row.fills * 4 * d * d + ExitPredictionFlops(config, rule, row.exit_at) + (row.drafted ? 2 : 1) * output;
+            row.fills * 4 * d * d + ExitPredictionFlops(config, rule, row.exit_at) +
+            2.0 * row.outputs * d;
   if (!row.kept) return;
   const int64_t visible = row.step + 1 + row.source_tokens;
   dense_ += visible * config.decoder.layers;
-  full_flops_ += config.decoder.layers * (layer + 4 * d * static_cast<double>(visible)) + output;
+  full_flops_ += config.decoder.layers * (layer + 4 * d * static_cast<double>(visible)) + 2.0 * config.vocab_size * d;
 }
 
 void Meter::AddStep(int32_t documents) {

@@ -19,7 +19,7 @@ struct RowCost {
   int32_t source_tokens = 0;  // |x|
   int32_t exit_at = 0;        // layers run
   int32_t fills = 0;          // positions whose keys were made for it, a layer each
-  bool drafted = false;       // it guessed its next token on the way, by an output layer more
+  int32_t outputs = 0;        // tokens that output layers scored for its choice, and on the way for its guess
   bool kept = true;           // its token is part of the translation: not of a guess that was wrong
   AttentionTally self, cross;
 };

@@ -199,11 +199,17 @@ void Sequence::Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_
   rows.script.data()[row] = script_.device();
   rows.ledger.data()[row] = ledger_.device();
   rows.constraint.data()[row] = ConstraintOf(place);
-  rows.tokens.data()[row] = tokens_.size() == 0 ? nullptr : token_list_.device();
-  rows.own_classifier[row] = classifier_.get();
+  StageTokens(rows, row, options_.shortlist);
   rows.self_tally.data()[row] = {};
   rows.cross_tally.data()[row] = {};
   rows.fills.data()[row] = 0;
+}
+
+// What the row may say: what is listed, or anything.
+void Sequence::StageTokens(DecoderRows& rows, int32_t row, bool listed) {
+  listed &= tokens_.size() > 0;
+  rows.tokens.data()[row] = listed ? token_list_.device() : nullptr;
+  rows.own_classifier[row] = listed ? classifier_.get() : nullptr;
 }
 
 // The row after the last guess.
@@ -217,6 +223,7 @@ void Sequence::PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting) {
   StageNext(rows);
   const int32_t row = seats_[guesses_.size()];
   rows.exit_rule.data()[row] = options_.draft_exit;
+  StageTokens(rows, row, /*listed=*/true);
   drafting.push_back(row);
 }
 
@@ -242,6 +249,7 @@ void Sequence::TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part) {
   if (count > guesses) StageNext(rows);
   for (int32_t seat = 0; seat < guesses; ++seat) {
     rows.exit_rule.data()[seats_[seat]] = exit_rule_;
+    StageTokens(rows, seats_[seat], options_.shortlist);
     rows.held_at.data()[seats_[seat]] = options_.draft_exit.at;
   }
   taking_part.insert(taking_part.end(), seats_.begin(), seats_.begin() + count);
@@ -255,11 +263,12 @@ void Sequence::NoteSelected(int32_t row, const KeyList& list) {
 
 void Sequence::CountRow(const DecoderRows& rows, int32_t seat, bool kept) {
   const int32_t row = seats_[seat];
+  const bool guessed = seat < static_cast<int32_t>(guesses_.size());
   meter_.AddRow({.step = rows.step.data()[row],
                  .source_tokens = static_cast<int32_t>(window_.tokens.size()),
                  .exit_at = rows.exit_at.data()[row],
                  .fills = rows.fills.data()[row],
-                 .drafted = seat < static_cast<int32_t>(guesses_.size()),
+                 .outputs = Outputs(options_.shortlist) + (guessed ? Outputs(true) : 0),
                  .kept = kept,
                  .self = rows.self_tally.data()[row],
                  .cross = rows.cross_tally.data()[row]},

@@ -57,8 +57,8 @@ struct DecodedPiece {
 
 class Sequence {
  public:
-  // `window`, `options` and `config` must outlive it; so must the backend and the stores. `tokens` are all that the
-  // translation may say, ascending; none for the whole vocabulary.
+  // `window`, `options` and `config` must outlive it; so must the backend and the stores. `tokens`, ascending,
+  // are all that the translation may say, or without options.shortlist all that is guessed; none: the vocabulary.
   Sequence(const Window& window, const ResolvedOptions& options, std::vector<int32_t> prefix, const ModelConfig& config,
            Backend& backend, KvStore& self_store, KvStore& cross_store, const std::vector<int32_t>& tokens = {});
   ~Sequence();  // returns its pages
@@ -83,7 +83,7 @@ class Sequence {
   void Seat(std::vector<int32_t> rows) { seats_ = std::move(rows); }
   const std::vector<int32_t>& seats() const { return seats_; }
 
-  // Its tokens: none for the whole vocabulary. On the host's side.
+  // As given. On the host's side.
   std::span<const int32_t> tokens() const { return {tokens_.data(), tokens_.size()}; }
   // A classifier over tokens() alone.
   void OwnClassifier(std::unique_ptr<PackedLinear> classifier) { classifier_ = std::move(classifier); }
@@ -153,9 +153,14 @@ class Sequence {
   int32_t LengthLimit(int32_t piece) const { return LengthLimit(window_.pieces[piece], options_); }
   void TakePages(int32_t steps);
   void Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_t token, const int32_t* history);
+  void StageTokens(DecoderRows& rows, int32_t row, bool listed);
   void StageNext(DecoderRows& rows);
   int32_t RowsTakingPart() const;
   const int32_t* StageHistory(int32_t index, const std::vector<int32_t>& history);
+  // How many tokens an output layer scores.
+  int32_t Outputs(bool listed) const {
+    return listed && tokens_.size() > 0 ? static_cast<int32_t>(tokens_.size()) : config_.vocab_size;
+  }
   void CountRow(const DecoderRows& rows, int32_t seat, bool kept);
   Hypothesis Extend(Hypothesis parent, const Choice& choice, int32_t exit_at, int32_t seat) const;
   void Finish(Hypothesis hypothesis);

@@ -93,7 +93,9 @@ Sequence& DocumentJob::Start(int32_t window, const Model& model, Backend& backen
   // A prefix is the beginning of the document's translation: the first window's.
   const std::vector<int32_t> prefix = window == 0 ? prefix_ : std::vector<int32_t>();
   std::vector<int32_t> tokens;
-  if (options_.shortlist) tokens = model.shortlist->TokensFor(windows_[window].tokens, prefix);
+  // A guess outside the list is as good as one that is wrong; guesses among few tokens cost less.
+  const bool guesses = options_.draft_tokens > 0 && model.shortlist != nullptr;
+  if (options_.shortlist || guesses) tokens = model.shortlist->TokensFor(windows_[window].tokens, prefix);
   sequences_[window] =
       std::make_unique<Sequence>(windows_[window], options_, prefix, config_, backend, self_store, cross_store, tokens);
   return *sequences_[window];

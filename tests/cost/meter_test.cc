@@ -42,6 +42,7 @@ TEST(MeterTest, DenseAtFullDepthCostsOne) {
   meter.AddRow({.step = 4,
                 .source_tokens = 10,
                 .exit_at = 4,
+                .outputs = config.vocab_size,
                 .self = {.visible = 20, .attended = 20, .executed = 20},
                 .cross = {.visible = 40, .attended = 40, .executed = 40}},
                Rule(ExitKind::kAt));
@@ -76,6 +77,7 @@ TEST(MeterTest, EarlyExitsCostWhatRan) {
                 .source_tokens = 9,
                 .exit_at = 1,
                 .fills = 3,
+                .outputs = config.vocab_size,
                 .self = {.visible = 1, .attended = 1},
                 .cross = {.visible = 9, .attended = 9}},
                Rule(ExitKind::kGeometric));
@@ -93,7 +95,7 @@ TEST(MeterTest, ExitPoliciesPayForTheirLooks) {
   const ModelConfig config = SmallConfig();
   const auto flops = [&](ExitKind kind, int32_t exit_at) {
     Meter meter(config);
-    meter.AddRow({.exit_at = exit_at}, Rule(kind));
+    meter.AddRow({.exit_at = exit_at, .outputs = config.vocab_size}, Rule(kind));
     return meter.Report().decoder_flops;
   };
   EXPECT_THAT(flops(ExitKind::kMultinomial, 2) - flops(ExitKind::kAt, 2), DoubleEq(2 * 4 * 8));
@@ -105,18 +107,19 @@ TEST(MeterTest, ExitPoliciesPayForTheirLooks) {
 
 TEST(MeterTest, WrongDraftsCostAndAreNoPartOfWhatFullDepthWouldHaveCost) {
   const ModelConfig config = SmallConfig();
-  const auto report = [&](bool drafted, bool kept) {
+  const auto report = [&](int32_t guessed_among, bool kept) {
     Meter meter(config);
     meter.AddRow({.step = 4,
                   .source_tokens = 10,
                   .exit_at = 4,
-                  .drafted = drafted,
+                  .outputs = config.vocab_size + guessed_among,
                   .kept = kept,
                   .self = {.visible = 20, .attended = 20}},
                  Rule(ExitKind::kAt));
     return meter.Report();
   };
-  const CostReport plain = report(false, true), drafted = report(true, true), wrong = report(true, false);
+  const CostReport plain = report(0, true), drafted = report(config.vocab_size, true),
+                   wrong = report(config.vocab_size, false);
   EXPECT_THAT(drafted.decoder_flops - plain.decoder_flops, DoubleEq(kOutput));
   EXPECT_THAT(drafted.decoder_flops_full_depth, DoubleEq(plain.decoder_flops_full_depth));
   EXPECT_THAT(wrong.decoder_flops, DoubleEq(drafted.decoder_flops));
