@@ -104,6 +104,7 @@ class ParityTest : public ::testing::Test {
     absl::StatusOr<ResolvedOptions> options = Resolve(OptionsOf(settings), model_->config);
     EXPECT_TRUE(options.ok()) << options.status();
     if (!options.ok()) return true;
+    options->shortlist = settings.contains("listed");  // what Resolve allows only where the model has one
     Sequence sequence(window, *options, settings.value("prefix", std::vector<int32_t>()), model_->config, *backend_,
                       batch_->self_store(), batch_->cross_store(),
                       settings.value("listed", std::vector<int32_t>()));
