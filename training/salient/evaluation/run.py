@@ -28,7 +28,7 @@ class Sizes:
     takes: int = 3
 
 
-QUICK = Sizes(1800, 250, 6, 400, 300, 700, 5, 1)
+QUICK = Sizes(1800, 250, 6, 400, 300, 700, 5, 5)
 
 
 @dataclass
