@@ -74,14 +74,14 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     v1::StreamTranslateDocumentResponse event;
     *event.mutable_segment() = std::move(segment);
     outbox_.Push(SerializeMessage(event));
-    Pump();
+    Pump(outbox_, *this);
   }
 
   void TakeProgress(v1::Progress progress) override {
     v1::StreamTranslateDocumentResponse event;
     *event.mutable_progress() = progress;
     outbox_.SetProgress(SerializeMessage(event));
-    Pump();
+    Pump(outbox_, *this);
   }
 
   void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
@@ -97,7 +97,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnWriteDone(bool ok) override {
     outbox_.Written(ok);
     if (!ok) cancellation_.Cancel();
-    Pump();
+    Pump(outbox_, *this);
   }
 
   void OnCancel() override { cancellation_.Cancel(); }
@@ -106,20 +106,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  private:
   void End(const absl::Status& status) {
     outbox_.Close(ToGrpc(status));
-    Pump();
-  }
-
-  void Pump() {
-    switch (outbox_.Next()) {
-      case Outbox::Act::kWrite:
-        StartWrite(outbox_.current());
-        break;
-      case Outbox::Act::kFinish:
-        Finish(outbox_.status());
-        break;
-      case Outbox::Act::kNothing:
-        break;
-    }
+    Pump(outbox_, *this);
   }
 
   Outbox outbox_;

@@ -64,7 +64,6 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void StopReading(grpc::Status status);
   void StopForDrain();
   void CloseIfDone();
-  void Pump();
 
   Translator& translator_;
   const absl::Time deadline_;
@@ -146,7 +145,7 @@ void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDoc
     reply.mutable_error()->set_message(std::string(result.status().message()));
   }
   outbox_.Push(SerializeMessage(reply));
-  Pump();
+  Pump(outbox_, *this);
 }
 
 void DocumentsCall::Enter(const std::shared_ptr<Document>& document) {
@@ -203,13 +202,13 @@ void DocumentsCall::CloseIfDone() {
     if (!no_more_ || starting_read_ || !documents_.empty()) return;
     outbox_.Close(end_);
   }
-  Pump();
+  Pump(outbox_, *this);
 }
 
 void DocumentsCall::OnWriteDone(bool ok) {
   outbox_.Written(ok);
   if (!ok) OnCancel();
-  Pump();
+  Pump(outbox_, *this);
   ReadOn();
 }
 
@@ -223,19 +222,6 @@ void DocumentsCall::OnCancel() {
   for (const auto& [key, document] : documents) document->cancellation().Cancel();
   translator_.waiting_room().Nudge();
   StopReading(grpc::Status(grpc::StatusCode::CANCELLED, "cancelled by the client"));
-}
-
-void DocumentsCall::Pump() {
-  switch (outbox_.Next()) {
-    case Outbox::Act::kWrite:
-      StartWrite(outbox_.current());
-      break;
-    case Outbox::Act::kFinish:
-      Finish(outbox_.status());
-      break;
-    case Outbox::Act::kNothing:
-      break;
-  }
 }
 
 }  // namespace

@@ -53,4 +53,19 @@ class Outbox {
   bool finished_ = false;
 };
 
+// Calls Next and does what it says, for a call's reactor.
+template <class Reactor>
+void Pump(Outbox& outbox, Reactor& reactor) {
+  switch (outbox.Next()) {
+    case Outbox::Act::kWrite:
+      reactor.StartWrite(outbox.current());
+      break;
+    case Outbox::Act::kFinish:
+      reactor.Finish(outbox.status());
+      break;
+    case Outbox::Act::kNothing:
+      break;
+  }
+}
+
 }  // namespace salient

@@ -1,19 +1,11 @@
 // Tiles only: 0-3 accumulate, 4 and 5 hold one side, 6 and 7 the other, as in the matrix products of engine/linear.
 
 #include "benchmarks/operations/roofs.h"
+#include "engine/base/amx_tiles.h"
 
 namespace salient::benchmarks {
 namespace {
 
-struct alignas(64) TileConfig {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-// Loading a configuration zeroes the tiles.
 void Configure() {
   const TileConfig config;
   asm volatile("ldtilecfg %0" : : "m"(config));

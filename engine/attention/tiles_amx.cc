@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "engine/attention/tiles.h"
+#include "engine/base/amx_tiles.h"
 
 namespace salient {
 namespace {
@@ -44,14 +45,6 @@ struct Scratch {
   float largest[kTileQueries];
 };
 
-// Eight tiles of 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
 constexpr TileConfig kConfig;
 
 // GCC's tile intrinsics do not tell the compiler that they read memory.

@@ -8,6 +8,7 @@
 // so bf16 is as independent of its neighbours as int8. A tile that waits in memory between two parts of K is the same
 // sum as one that stays in its register.
 
+#include "engine/base/amx_tiles.h"
 #include "engine/linear/epilogue.h"
 #include "engine/linear/kernels.h"
 #include "engine/linear/prepare.h"
@@ -47,21 +48,10 @@ struct Bf16Product {
   }
 };
 
-struct alignas(64) TileConfig {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {};
-  uint8_t rows[16] = {};
-};
-
 // Inputs and sums of `height` rows. Zeroes the tiles.
 void ConfigureTiles(int32_t height) {
   TileConfig config;
-  for (int tile = 0; tile < 8; ++tile) {
-    config.row_bytes[tile] = 64;
-    config.rows[tile] = tile < 6 ? static_cast<uint8_t>(height) : 16;
-  }
+  for (int tile = 0; tile < 6; ++tile) config.rows[tile] = static_cast<uint8_t>(height);
   asm volatile("ldtilecfg %0" : : "m"(config));
 }
 

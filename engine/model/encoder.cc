@@ -210,22 +210,25 @@ void Encoder::Run(Range range) {
 
 void Encoder::NextStage() {
   row_ = 0;
-  if (stage_ == Stage::kKeys) {
-    stage_ = Stage::kReading;
-    return;
+  switch (stage_) {
+    case Stage::kKeys:
+      stage_ = Stage::kReading;
+      return;
+    case Stage::kReading:
+      TellProbes();
+      stage_ = Stage::kKeys;
+      if (++layer_ < config_.encoder.layers) return;
+      stage_ = Stage::kCross;
+      layer_ = 0;
+      return;
+    case Stage::kCross:
+      if (++layer_ < config_.decoder.layers) return;
+      DecideSequenceExits();
+      Finish();
+      return;
+    case Stage::kDone:
+      return;
   }
-  if (stage_ == Stage::kReading) TellProbes();
-  ++layer_;
-  if (stage_ == Stage::kReading) {
-    stage_ = Stage::kKeys;
-    if (layer_ < config_.encoder.layers) return;
-    stage_ = Stage::kCross;
-    layer_ = 0;
-    return;
-  }
-  if (layer_ < config_.decoder.layers) return;
-  DecideSequenceExits();
-  Finish();
 }
 
 // What a layer's rows offer to all queries of their windows.

@@ -20,6 +20,7 @@ using ::salient::emulation::LimitNextDevice;
 using ::salient::testing::EightSettings;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
+using ::salient::testing::SubmitAll;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -71,11 +72,7 @@ TEST_P(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
     ASSERT_TRUE(result.ok()) << result.status();
     alone.push_back(Fingerprint(*result));
   }
-  std::vector<std::shared_ptr<RecordingListener>> listeners;
-  for (const TranslationRequest& request : requests) {
-    listeners.push_back(std::make_shared<RecordingListener>());
-    ASSERT_TRUE(engine->Submit(request, listeners.back()).ok());
-  }
+  const auto listeners = SubmitAll(*engine, requests);
   for (size_t i = 0; i < requests.size(); ++i) {
     const absl::StatusOr<TranslationResult>& result = listeners[i]->Wait();
     ASSERT_TRUE(result.ok()) << result.status();

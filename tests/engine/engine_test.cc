@@ -20,6 +20,7 @@ using ::salient::testing::EightSettings;
 using ::salient::testing::HoldingListener;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
+using ::salient::testing::SubmitAll;
 using ::testing::HasSubstr;
 
 std::string TinyModel(const std::string& variant) { return std::string(SALIENT_TINY_MODELS) + "/" + variant; }
@@ -127,11 +128,7 @@ TEST_P(EngineTest, HowEncodingIsSlicedChangesNothing) {
     ASSERT_TRUE((*engine)->Submit({.text = first}, holding).ok());
     const absl::Cleanup let_go = [&] { holding->LetGo(); };  // also where this test fails
     holding->WaitUntilHeld();  // so that the others are encoded while this one is decoded
-    std::vector<std::shared_ptr<RecordingListener>> listeners;
-    for (const TranslationRequest& request : requests) {
-      listeners.push_back(std::make_shared<RecordingListener>());
-      ASSERT_TRUE((*engine)->Submit(request, listeners.back()).ok());
-    }
+    const auto listeners = SubmitAll(**engine, requests);
     holding->LetGo();
     std::vector<std::string> prints;
     for (const auto& listener : listeners) {
@@ -197,12 +194,7 @@ TEST_P(EngineTest, LittleMemoryChangesNothing) {
     CountingObserver counter;
     absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
     ASSERT_TRUE(engine.ok()) << engine.status();
-    std::vector<std::shared_ptr<RecordingListener>> listeners;
-    for (const TranslationRequest& request : requests) {
-      listeners.push_back(std::make_shared<RecordingListener>());
-      const auto ticket = (*engine)->Submit(request, listeners.back());
-      ASSERT_TRUE(ticket.ok()) << ticket.status();
-    }
+    const auto listeners = SubmitAll(**engine, requests);
     std::vector<std::string> prints;
     for (const auto& listener : listeners) {
       ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
@@ -281,11 +273,7 @@ TEST_P(EngineTest, VerifiedDraftsAreFullDepthBitForBit) {
       ASSERT_TRUE(alone.ok()) << alone.status();
       expected.push_back(Choices(*alone));
     }
-    std::vector<std::shared_ptr<RecordingListener>> listeners;
-    for (const TranslationRequest& request : requests) {
-      listeners.push_back(std::make_shared<RecordingListener>());
-      ASSERT_TRUE(engine->Submit(request, listeners.back()).ok());
-    }
+    const auto listeners = SubmitAll(*engine, requests);
     for (size_t i = 0; i < requests.size(); ++i) {
       const absl::StatusOr<TranslationResult>& result = listeners[i]->Wait();
       ASSERT_TRUE(result.ok()) << result.status();
@@ -356,11 +344,7 @@ TEST_P(EngineTest, WindowsWithShortlistsAreTheSameAloneAndTogether) {
       ASSERT_TRUE(result.ok()) << result.status();
       alone.push_back(Fingerprint(*result));
     }
-    std::vector<std::shared_ptr<RecordingListener>> listeners;
-    for (const TranslationRequest& request : requests) {
-      listeners.push_back(std::make_shared<RecordingListener>());
-      ASSERT_TRUE(engine->Submit(request, listeners.back()).ok());
-    }
+    const auto listeners = SubmitAll(*engine, requests);
     for (size_t i = 0; i < requests.size(); ++i) {
       const absl::StatusOr<TranslationResult>& result = listeners[i]->Wait();
       ASSERT_TRUE(result.ok()) << result.status();

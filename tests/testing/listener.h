@@ -3,11 +3,13 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "engine/engine.h"
+#include "gtest/gtest.h"
 
 namespace salient::testing {
 
@@ -55,6 +57,20 @@ class RecordingListener : public TranslationListener {
   int times_done_ = 0;
   std::condition_variable done_;
 };
+
+// Hands in all requests, the next without waiting for the last. One that the engine refuses fails the test, and its
+// listener is told, so that nobody waits for it.
+inline std::vector<std::shared_ptr<RecordingListener>> SubmitAll(Engine& engine,
+                                                                 const std::vector<TranslationRequest>& requests) {
+  std::vector<std::shared_ptr<RecordingListener>> listeners;
+  for (const TranslationRequest& request : requests) {
+    listeners.push_back(std::make_shared<RecordingListener>());
+    const auto ticket = engine.Submit(request, listeners.back());
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    if (!ticket.ok()) listeners.back()->OnDone(ticket.status());
+  }
+  return listeners;
+}
 
 // Keeps the engine's thread inside its first OnProgress until it is let go, so that a test decides what happens meanwhile.
 class HoldingListener : public RecordingListener {
