@@ -1,5 +1,5 @@
-// How --help looks: a line of option and type, what it does beside it, wrapped to a terminal's width, the default at the
-// end.
+// How --help looks: a line of option and type, what it does beside it, wrapped to a terminal's width, the default at
+// the end.
 
 #pragma once
 

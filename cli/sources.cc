@@ -46,8 +46,8 @@ void ReadEnvironmentAndConfig(CLI::App& app, const std::string& prefix, UnknownK
   // required, lest a file that is not there be passed over.
   const char* file = std::getenv(VariableName(prefix, "config").c_str());
   const bool is_named = file != nullptr && *file != '\0';
-  app.set_config("--config", is_named ? file : "",
-                 "A TOML or INI file of these options, each a line NAME = VALUE", is_named)
+  app.set_config("--config", is_named ? file : "", "A TOML or INI file of these options, each a line NAME = VALUE",
+                 is_named)
       ->type_name("FILE");
   app.allow_config_extras(unknown == UnknownKeys::kError ? CLI::config_extras_mode::error
                                                          : CLI::config_extras_mode::ignore_all);

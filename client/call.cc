@@ -72,9 +72,8 @@ absl::StatusOr<Translation> TranslateOne(v1::Translation::Stub& stub, const v1::
       if (absl::Status status = CheckComplete(attempt.translation); !status.ok()) return status;
       return std::move(attempt.translation);
     }
-    const auto delay = attempt.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED
-                           ? RetryDelay(attempt.status)
-                           : std::nullopt;
+    const auto delay =
+        attempt.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ? RetryDelay(attempt.status) : std::nullopt;
     if (!delay.has_value()) return Explain(attempt.status, options.server);
     if (absl::Now() + *delay >= deadline) {
       return absl::DeadlineExceededError(

@@ -85,9 +85,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ConnectionFlags& flags,
 
 absl::Status Unreachable(const ConnectionFlags& flags) {
   if (SpeaksTls(flags)) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot reach a server over TLS at ", flags.server,
-        ": it needs --tls-cert, signed by an authority that this machine trusts or --tls-ca names"));
+    return absl::UnavailableError(
+        absl::StrCat("cannot reach a server over TLS at ", flags.server,
+                     ": it needs --tls-cert, signed by an authority that this machine trusts or --tls-ca names"));
   }
   return absl::UnavailableError(absl::StrCat("cannot reach a server at ", flags.server,
                                              ": start one with `salient-server --model DIR`, or name another with "

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "grpcpp/support/status.h"
 #include "client/flags.h"
+#include "grpcpp/support/status.h"
 #include "salient/v1/translation.grpc.pb.h"
 
 namespace salient {

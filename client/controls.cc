@@ -61,9 +61,10 @@ absl::StatusOr<v1::SelectionControls> ParseSelection(std::string_view text) {
   const size_t count = typed->values.size();
   if (takes_value ? (count != 1 && count != 3) : count != 0) {
     return Malformed("--selection", text,
-                     takes_value ? "a policy with one value, or three for encoder, decoder and cross-attention, such as "
-                                   "ratio:0.05 or ratio:0.1,0.02,0.05"
-                                 : "right: dense and learned take no value");
+                     takes_value
+                         ? "a policy with one value, or three for encoder, decoder and cross-attention, such as "
+                           "ratio:0.05 or ratio:0.1,0.02,0.05"
+                         : "right: dense and learned take no value");
   }
   controls.set_policy(policy);
   if (count == 1) controls.set_value(typed->values[0]);
@@ -94,8 +95,9 @@ absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text) {
       break;
     case v1::DepthControls::VERIFY:
       if (values.empty() || values.size() > 2 || !IsInteger(values[0]) || !IsInteger(values.back())) {
-        return Malformed("--exit", text, "verify with the layer that drafts, and how many tokens, such as verify:2 or "
-                                         "verify:2,4");
+        return Malformed("--exit", text,
+                         "verify with the layer that drafts, and how many tokens, such as verify:2 or "
+                         "verify:2,4");
       }
       controls.set_draft_exit(static_cast<int32_t>(values[0]));
       if (values.size() == 2) controls.set_draft_tokens(static_cast<int32_t>(values[1]));

@@ -10,8 +10,8 @@
 
 namespace salient {
 
-// "dense", "learned", "ratio:0.05", "mass:0.95", "window:20"; three values are those of encoder self-, decoder self- and
-// cross-attention: "ratio:0.1,0.02,0.05". The values' ranges are left to the server, which knows the model.
+// "dense", "learned", "ratio:0.05", "mass:0.95", "window:20"; three values are those of encoder self-, decoder self-
+// and cross-attention: "ratio:0.1,0.02,0.05". The values' ranges are left to the server, which knows the model.
 absl::StatusOr<v1::SelectionControls> ParseSelection(std::string_view text);
 
 // "full", "fixed:3", "sequence", "multinomial", "geometric", "geometric:0.5", "confidence:0.9"; several thresholds are

@@ -26,7 +26,8 @@ constexpr char kTranslateDescription[] = R"(Translates documents.
   salient translate *.txt --out translated/ --selection ratio:0.05 --exit geometric
   echo "Good morning." | salient translate --selection dense)";
 
-constexpr char kTranslateFooter[] = R"(The translation goes to standard output, or with --out to a file or, for several documents, a folder. Progress and the
+constexpr char kTranslateFooter[] =
+    R"(The translation goes to standard output, or with --out to a file or, for several documents, a folder. Progress and the
 table of costs go to standard error. --report json prints one JSON object a document to standard output, with the field
 names of CostReport; without --out the translation is in its field "text". A document that fails is reported, in the
 JSON as "error", the others are translated all the same, and the exit status is 1.
@@ -57,7 +58,8 @@ void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) 
                  "PEM file of who signs the server's certificate, where that is not an authority this machine trusts")
       ->type_name("FILE")
       ->group("Server");
-  app.add_option("--tls-cert", connection.tls_certificate, "PEM file of a client certificate, where the server asks for one")
+  app.add_option("--tls-cert", connection.tls_certificate,
+                 "PEM file of a client certificate, where the server asks for one")
       ->type_name("FILE")
       ->group("Server");
   app.add_option("--tls-key", connection.tls_key, "PEM file of that certificate's private key")
@@ -93,9 +95,10 @@ void AddControls(CLI::App& app, Raw& raw) {
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-keys", raw.min_keys, "Never fewer keys than this")->group(kGroup);
-  app.add_option("--exit", raw.exit,
-                 "After which decoder layer a token is predicted: full, fixed:3, sequence, multinomial, geometric[:0.5], "
-                 "confidence[:0.9]; or verify:2, which is full with tokens drafted at layer 2. Default: full")
+  app.add_option(
+         "--exit", raw.exit,
+         "After which decoder layer a token is predicted: full, fixed:3, sequence, multinomial, geometric[:0.5], "
+         "confidence[:0.9]; or verify:2, which is full with tokens drafted at layer 2. Default: full")
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);
@@ -142,9 +145,7 @@ void AddOutput(CLI::App& app, TranslateFlags& flags, Raw& raw) {
       ->group("Server");
 }
 
-ReportFormat ReadReport(const std::string& name) {
-  return name == "json" ? ReportFormat::kJson : ReportFormat::kTable;
-}
+ReportFormat ReadReport(const std::string& name) { return name == "json" ? ReportFormat::kJson : ReportFormat::kTable; }
 
 template <typename T>
 T OrThrow(absl::StatusOr<T> value) {

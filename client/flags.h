@@ -16,16 +16,16 @@ enum class ReportFormat { kTable, kJson };
 struct ConnectionFlags {
   std::string server = "localhost:50051";
   bool tls = false;
-  std::string tls_ca;                // PEM file; empty: the authorities that this machine trusts
+  std::string tls_ca;                    // PEM file; empty: the authorities that this machine trusts
   std::string tls_certificate, tls_key;  // PEM files of the client's own, where the server asks for one
   std::string api_key;
 };
 
 struct TranslateFlags {
   ConnectionFlags connection;
-  std::vector<std::string> files;       // "-" is standard input
+  std::vector<std::string> files;        // "-" is standard input
   v1::TranslateDocumentRequest request;  // all but the document's text
-  std::string out;                      // a file or a folder; empty: standard output
+  std::string out;                       // a file or a folder; empty: standard output
   ReportFormat report = ReportFormat::kTable;
   double timeout_seconds = 0;  // 0: none
   int parallel = 8;
@@ -37,8 +37,8 @@ struct ModelsFlags {
   ReportFormat report = ReportFormat::kTable;
 };
 
-// What the program is to do. Exactly one member is set; `exit_code` if help was asked for or an option is wrong, in which
-// case what there is to say has been printed.
+// What the program is to do. Exactly one member is set; `exit_code` if help was asked for or an option is wrong, in
+// which case what there is to say has been printed.
 struct ParsedClientFlags {
   std::optional<TranslateFlags> translate;
   std::optional<ModelsFlags> models;

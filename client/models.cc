@@ -17,8 +17,8 @@ namespace {
 
 std::string SelectionPolicies(const v1::Model& model) {
   return absl::StrJoin(model.selection_policies(), " ", [](std::string* out, int policy) {
-    *out += absl::AsciiStrToLower(
-        v1::SelectionControls::Policy_Name(static_cast<v1::SelectionControls::Policy>(policy)));
+    *out +=
+        absl::AsciiStrToLower(v1::SelectionControls::Policy_Name(static_cast<v1::SelectionControls::Policy>(policy)));
   });
 }
 
@@ -32,12 +32,11 @@ std::string PointsTable(const v1::Model& model) {
   std::vector<std::vector<std::string>> table = {
       {"  --operating-point", "selection", "exit", "beam", "BLEU", "attention", "mean exit", "s/1000 tokens"}};
   for (const v1::OperatingPoint& point : model.operating_points()) {
-    table.push_back({absl::StrCat("  ", point.name()), Describe(point.selection()), Describe(point.depth()),
-                     absl::StrCat(point.search().has_beam() ? point.search().beam() : 1),
-                     absl::StrFormat("%.1f", point.bleu()),
-                     absl::StrFormat("%.1f %%", 100 * point.attention_cost_ratio()),
-                     absl::StrFormat("%.2f", point.mean_exit()),
-                     absl::StrFormat("%.2f", point.seconds_per_1000_tokens())});
+    table.push_back(
+        {absl::StrCat("  ", point.name()), Describe(point.selection()), Describe(point.depth()),
+         absl::StrCat(point.search().has_beam() ? point.search().beam() : 1), absl::StrFormat("%.1f", point.bleu()),
+         absl::StrFormat("%.1f %%", 100 * point.attention_cost_ratio()), absl::StrFormat("%.2f", point.mean_exit()),
+         absl::StrFormat("%.2f", point.seconds_per_1000_tokens())});
   }
   return AlignColumns(table);
 }
@@ -53,12 +52,11 @@ std::string Details(const v1::Model& model) {
 }  // namespace
 
 std::string ModelsTable(const v1::ListModelsResponse& models) {
-  std::vector<std::vector<std::string>> table = {{"model", "languages", "layers", "width", "parameters", "window",
-                                                  "device"}};
+  std::vector<std::vector<std::string>> table = {
+      {"model", "languages", "layers", "width", "parameters", "window", "device"}};
   for (const v1::Model& model : models.models()) {
     table.push_back({model.name(), absl::StrCat(model.source_language(), " > ", model.target_language()),
-                     absl::StrCat(model.encoder_layers(), " + ", model.decoder_layers()),
-                     absl::StrCat(model.d_model()),
+                     absl::StrCat(model.encoder_layers(), " + ", model.decoder_layers()), absl::StrCat(model.d_model()),
                      absl::StrFormat("%.1f M", static_cast<double>(model.parameters()) / 1e6),
                      absl::StrCat(model.window_tokens(), " tokens"), model.device()});
   }

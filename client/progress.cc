@@ -76,7 +76,8 @@ std::string Progress::Line() const {
     finished += document.finished ? 1 : 0;
     if (!document.note.empty() && note == nullptr) note = &document.note;
   }
-  std::string line = documents_.size() == 1 ? names_[0] : absl::StrCat(finished, " of ", documents_.size(), " documents");
+  std::string line =
+      documents_.size() == 1 ? names_[0] : absl::StrCat(finished, " of ", documents_.size(), " documents");
   if (total > 0) absl::StrAppend(&line, ": ", done, " of ", total, " segments");
   if (note != nullptr) absl::StrAppend(&line, " (", *note, ")");
   return line;

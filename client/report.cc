@@ -185,8 +185,7 @@ ordered_json DocumentJson(const std::string& file, const Translation& translatio
 
 ordered_json FailureJson(const std::string& file, const absl::Status& status) {
   return {{"file", file},
-          {"error",
-           {{"code", absl::StatusCodeToString(status.code())}, {"message", std::string(status.message())}}}};
+          {"error", {{"code", absl::StatusCodeToString(status.code())}, {"message", std::string(status.message())}}}};
 }
 
 }  // namespace salient

@@ -35,11 +35,13 @@ absl::Status Wrong(const char* flag, const std::string& path) {
 
 absl::Status CheckFlags(const AccessOptions& options) {
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
-    return absl::InvalidArgumentError(options.tls_key.empty() ? "--tls-cert needs --tls-key, the file of its private key"
-                                                              : "--tls-key needs --tls-cert, the file of its certificate");
+    return absl::InvalidArgumentError(options.tls_key.empty()
+                                          ? "--tls-cert needs --tls-key, the file of its private key"
+                                          : "--tls-key needs --tls-cert, the file of its certificate");
   }
   if (!options.tls_client_ca.empty() && options.tls_certificate.empty()) {
-    return absl::InvalidArgumentError("--tls-client-ca needs --tls-cert and --tls-key: without TLS there are no certificates");
+    return absl::InvalidArgumentError(
+        "--tls-client-ca needs --tls-cert and --tls-key: without TLS there are no certificates");
   }
   return absl::OkStatus();
 }

@@ -1,11 +1,11 @@
 // Who may connect, and how: certificates for both ports, and API keys.
 //
-// The files are read again when they change, since certificates are renewed and keys replaced while a server runs: a new
-// connection gets the certificate of the moment, a new call is held against the keys of the moment. A file that has
+// The files are read again when they change, since certificates are renewed and keys replaced while a server runs: a
+// new connection gets the certificate of the moment, a new call is held against the keys of the moment. A file that has
 // become unreadable or wrong changes nothing and is told of in the log.
 //
-// Health, reflection, /healthz, /readyz and /metrics ask for neither key nor client certificate on the HTTP port, so that
-// the platform's probes get through; on the gRPC port a client certificate is asked of every connection.
+// Health, reflection, /healthz, /readyz and /metrics ask for neither key nor client certificate on the HTTP port, so
+// that the platform's probes get through; on the gRPC port a client certificate is asked of every connection.
 //
 // Thread safety: all methods may be called from any thread.
 

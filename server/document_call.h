@@ -1,7 +1,7 @@
 // TranslateDocument and StreamTranslateDocument: one document a call.
 //
-// A call object owns itself until gRPC has done with it (OnDone). Whoever else calls it, the engine through a Recipient,
-// holds it by a shared pointer, so it lives until the last of them lets go, in whatever order they do.
+// A call object owns itself until gRPC has done with it (OnDone). Whoever else calls it, the engine through a
+// Recipient, holds it by a shared pointer, so it lives until the last of them lets go, in whatever order they do.
 
 #pragma once
 

@@ -13,12 +13,14 @@
 namespace salient {
 namespace {
 
-constexpr char kDescription[] = R"(Translates documents over gRPC, many at once, at the sparsity and depth that each request asks for.
+constexpr char kDescription[] =
+    R"(Translates documents over gRPC, many at once, at the sparsity and depth that each request asks for.
 
   salient-server --model models/en-de
   salient translate report.txt               # in another terminal)";
 
-constexpr char kFooter[] = R"(Every option can also come from the environment, as SALIENT_SERVER_ and its name in capitals with underscores
+constexpr char kFooter[] =
+    R"(Every option can also come from the environment, as SALIENT_SERVER_ and its name in capitals with underscores
 (SALIENT_SERVER_MAX_QUEUE=64), and from a file given by --config. The command line wins over the environment, and that
 over the file.
 
@@ -44,9 +46,10 @@ struct Raw {
 };
 
 const std::map<std::string, ComputeType>& ComputeTypes() {
-  static const auto* types = new std::map<std::string, ComputeType>{
-      {"auto", ComputeType::kAuto}, {"fp32", ComputeType::kF32}, {"bf16", ComputeType::kBF16},
-      {"int8", ComputeType::kInt8}};
+  static const auto* types = new std::map<std::string, ComputeType>{{"auto", ComputeType::kAuto},
+                                                                    {"fp32", ComputeType::kF32},
+                                                                    {"bf16", ComputeType::kBF16},
+                                                                    {"int8", ComputeType::kInt8}};
   return *types;
 }
 
@@ -97,9 +100,10 @@ void AddAccess(CLI::App& app, AccessOptions& access) {
                  "PEM file of who signs clients' certificates; a client without one is turned away")
       ->type_name("FILE")
       ->group("Access");
-  app.add_option("--api-keys", access.api_keys,
-                 "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a key a line. These four "
-                 "files are read again when they change")
+  app.add_option(
+         "--api-keys", access.api_keys,
+         "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a key a line. These four "
+         "files are read again when they change")
       ->type_name("FILE")
       ->group("Access");
 }
@@ -146,9 +150,10 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str()
       ->group("Operation");
-  app.add_option("--max-connection-age", raw.max_connection_age,
-                 "Seconds after which a connection is closed once its calls are done, so that clients find servers that "
-                 "were added; 0: never")
+  app.add_option(
+         "--max-connection-age", raw.max_connection_age,
+         "Seconds after which a connection is closed once its calls are done, so that clients find servers that "
+         "were added; 0: never")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str()

@@ -101,7 +101,10 @@ class HttpPort::Impl {
  public:
   Impl(Translator& translator, const Metrics& metrics, const Access& access, const std::atomic<Readiness>& readiness,
        int64_t max_document_bytes)
-      : translator_(translator), metrics_(metrics), access_(access), readiness_(readiness),
+      : translator_(translator),
+        metrics_(metrics),
+        access_(access),
+        readiness_(readiness),
         server_(MakeServer(access)) {
     server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     server_->set_payload_max_length(max_document_bytes * kJsonExpansion + (1 << 20));
@@ -120,8 +123,8 @@ class HttpPort::Impl {
       port = -1;
     }
     if (port <= 0) {
-      return absl::UnavailableError(absl::StrCat(
-          "--http: cannot listen on ", address, "; is the port taken, or the address not this machine's?"));
+      return absl::UnavailableError(absl::StrCat("--http: cannot listen on ", address,
+                                                 "; is the port taken, or the address not this machine's?"));
     }
     thread_ = std::thread([this] { server_->listen_after_bind(); });
     while (!server_->is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -140,15 +143,15 @@ class HttpPort::Impl {
       response.set_content("ok\n", "text/plain");
     });
     server_->Get("/readyz", WhenReady([](const httplib::Request&, httplib::Response& response) {
-      response.set_content("ready\n", "text/plain");
-    }));
+                   response.set_content("ready\n", "text/plain");
+                 }));
     server_->Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
       if (readiness_ != Readiness::kLoading) translator_.catalogue().UpdateGauges();
       response.set_content(metrics_.Text(), "text/plain; version=0.0.4");
     });
     // Through a content reader, because httplib otherwise takes what curl -d sends for a form, of 8 KiB at most.
     server_->Post("/v1/translate", [this](const httplib::Request& request, httplib::Response& response,
-                                         const httplib::ContentReader& read) {
+                                          const httplib::ContentReader& read) {
       std::string body;
       const bool whole = read([&body](const char* data, size_t length) {
         body.append(data, length);
@@ -160,16 +163,16 @@ class HttpPort::Impl {
       })(request, response);
     });
     server_->Get("/v1/models", WhenAllowed([this](const httplib::Request&, httplib::Response& response) {
-      ReplyMessage(ListModels(translator_.catalogue()), response);
-    }));
+                   ReplyMessage(ListModels(translator_.catalogue()), response);
+                 }));
     server_->Get("/v1/models/(.+)", WhenAllowed([this](const httplib::Request& request, httplib::Response& response) {
-      auto model = GetModel(translator_.catalogue(), request.matches[1]);
-      if (!model.ok()) return ReplyError(model.status(), response);
-      ReplyMessage(*model, response);
-    }));
+                   auto model = GetModel(translator_.catalogue(), request.matches[1]);
+                   if (!model.ok()) return ReplyError(model.status(), response);
+                   ReplyMessage(*model, response);
+                 }));
     server_->Get("/", WhenAllowed([this](const httplib::Request&, httplib::Response& response) {
-      response.set_content(FrontPage(ListModels(translator_.catalogue())), "text/html; charset=utf-8");
-    }));
+                   response.set_content(FrontPage(ListModels(translator_.catalogue())), "text/html; charset=utf-8");
+                 }));
     // For what httplib refuses by itself; our own errors have a body already.
     server_->set_error_handler([](const httplib::Request& request, httplib::Response& response) {
       if (!response.body.empty()) return;
@@ -200,15 +203,15 @@ class HttpPort::Impl {
 
   // WhenReady, for those who may.
   httplib::Server::Handler WhenAllowed(httplib::Server::Handler handler) {
-    return WhenReady([this, handler = std::move(handler)](const httplib::Request& request,
-                                                         httplib::Response& response) {
-      if (const absl::Status status = Check(request); !status.ok()) {
-        translator_.CountRefused(status.code());
-        if (absl::IsUnauthenticated(status)) response.set_header("WWW-Authenticate", "Bearer");
-        return ReplyError(status, response);
-      }
-      handler(request, response);
-    });
+    return WhenReady(
+        [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
+          if (const absl::Status status = Check(request); !status.ok()) {
+            translator_.CountRefused(status.code());
+            if (absl::IsUnauthenticated(status)) response.set_header("WWW-Authenticate", "Bearer");
+            return ReplyError(status, response);
+          }
+          handler(request, response);
+        });
   }
 
   absl::Status Check(const httplib::Request& request) const {

@@ -9,8 +9,8 @@
 // Field names are those of the .proto. An error is {"error": {"code", "status", "message"}} under the HTTP status that
 // google.rpc.Code documents for it; 429 carries Retry-After.
 //
-// With a certificate (server/access.h) the port speaks HTTPS. The probes and metrics are open to everybody; all else asks
-// for what the server asks for: an API key (401), a client's certificate (403).
+// With a certificate (server/access.h) the port speaks HTTPS. The probes and metrics are open to everybody; all else
+// asks for what the server asks for: an API key (401), a client's certificate (403).
 //
 // A translation occupies a thread until it is done; so that probes are always answered, only some of the threads may be
 // occupied so, and more translations get 429. Who has many documents should use gRPC.

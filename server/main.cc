@@ -1,9 +1,9 @@
 // salient-server: flags, models, ports; then it waits for a signal and drains.
 
 #include <atomic>
-#include <cstring>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <future>

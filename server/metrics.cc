@@ -127,8 +127,7 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
   for (const Module module : {Module::kEncoder, Module::kDecoder, Module::kCross}) {
     constexpr const char* kNames[] = {"encoder", "decoder", "cross"};
     const int index = static_cast<int>(module);
-    keys_selected_[index] =
-        &families.keys_selected_ratio.Add({{"model", model}, {"module", kNames[index]}}, Ratios());
+    keys_selected_[index] = &families.keys_selected_ratio.Add({{"model", model}, {"module", kNames[index]}}, Ratios());
   }
 }
 

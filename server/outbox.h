@@ -2,8 +2,8 @@
 // may not wait. Messages go out in the order in which they came, progress only as its latest state and only when there
 // is nothing else, so that a slow reader is never behind by more than the document itself.
 //
-// Use: after every Push, SetProgress, Close and Written, call Next, and do what it says. It says "write" and "finish" to
-// one thread only, and "finish" once.
+// Use: after every Push, SetProgress, Close and Written, call Next, and do what it says. It says "write" and "finish"
+// to one thread only, and "finish" once.
 //
 // Thread safety: all methods may be called from any thread; current() and status() belong to whoever Next told so.
 

@@ -70,8 +70,8 @@ absl::Status Server::StartGrpc() {
   }
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr || grpc_port_ == 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "--listen: cannot listen on ", options_.listen, "; is the port taken, or the address not this machine's?"));
+    return absl::UnavailableError(absl::StrCat("--listen: cannot listen on ", options_.listen,
+                                               "; is the port taken, or the address not this machine's?"));
   }
   grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, true);
   readiness_ = Readiness::kServing;

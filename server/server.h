@@ -48,9 +48,9 @@ class Server {
                         std::unique_ptr<StepObserver> observer);
   absl::Status StartGrpc();
 
-  // From now on /readyz gives 503, health is NOT_SERVING and new documents get UNAVAILABLE. Waits until the documents in
-  // flight are finished and their replies sent, then closes both ports. Documents that take longer than `patience` are
-  // cancelled and told UNAVAILABLE; returns how many those were.
+  // From now on /readyz gives 503, health is NOT_SERVING and new documents get UNAVAILABLE. Waits until the documents
+  // in flight are finished and their replies sent, then closes both ports. Documents that take longer than `patience`
+  // are cancelled and told UNAVAILABLE; returns how many those were.
   int Drain(absl::Duration patience);
 
   int grpc_port() const { return grpc_port_; }

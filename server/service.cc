@@ -47,7 +47,8 @@ absl::Status TranslationService::CheckKey(const grpc::CallbackServerContext& con
 grpc::ServerUnaryReactor* TranslationService::TranslateDocument(grpc::CallbackServerContext* context,
                                                                 const grpc::ByteBuffer* request,
                                                                 grpc::ByteBuffer* reply) {
-  if (const absl::Status status = CheckKey(*context); !status.ok()) return new Refusal<grpc::ServerUnaryReactor>(status);
+  if (const absl::Status status = CheckKey(*context); !status.ok())
+    return new Refusal<grpc::ServerUnaryReactor>(status);
   return TranslateDocumentCall(translator_, context, *request, reply);
 }
 
@@ -68,9 +69,9 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslationService:
 }
 
 grpc::ServerUnaryReactor* TranslationService::ListModels(grpc::CallbackServerContext* context,
-                                                         const v1::ListModelsRequest*,
-                                                         v1::ListModelsResponse* reply) {
-  if (const absl::Status status = CheckKey(*context); !status.ok()) return new Refusal<grpc::ServerUnaryReactor>(status);
+                                                         const v1::ListModelsRequest*, v1::ListModelsResponse* reply) {
+  if (const absl::Status status = CheckKey(*context); !status.ok())
+    return new Refusal<grpc::ServerUnaryReactor>(status);
   *reply = salient::ListModels(translator_.catalogue());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
@@ -79,7 +80,8 @@ grpc::ServerUnaryReactor* TranslationService::ListModels(grpc::CallbackServerCon
 
 grpc::ServerUnaryReactor* TranslationService::GetModel(grpc::CallbackServerContext* context,
                                                        const v1::GetModelRequest* request, v1::Model* reply) {
-  if (const absl::Status status = CheckKey(*context); !status.ok()) return new Refusal<grpc::ServerUnaryReactor>(status);
+  if (const absl::Status status = CheckKey(*context); !status.ok())
+    return new Refusal<grpc::ServerUnaryReactor>(status);
   auto model = salient::GetModel(translator_.catalogue(), request->name());
   if (model.ok()) *reply = *std::move(model);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();

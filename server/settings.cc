@@ -48,8 +48,7 @@ SearchOptions Overlay(SearchOptions base, const SearchOptions& over) {
   return base;
 }
 
-absl::StatusOr<const OperatingPoint*> ChoosePoint(const v1::TranslateDocumentRequest& request,
-                                                  const ModelInfo& model) {
+absl::StatusOr<const OperatingPoint*> ChoosePoint(const v1::TranslateDocumentRequest& request, const ModelInfo& model) {
   if (request.setting_case() == v1::TranslateDocumentRequest::kOperatingPoint) {
     return FindOperatingPoint(model.operating_points, request.operating_point());
   }
@@ -76,9 +75,9 @@ absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& reques
   if (request.setting_case() != v1::TranslateDocumentRequest::SETTING_NOT_SET) {
     if (request.has_selection() || request.has_depth()) {
       const char* field = request.has_operating_point() ? "operating_point" : "latency_target_seconds";
-      return absl::InvalidArgumentError(absl::StrCat(
-          field, ": decides selection and depth, so it cannot be set together with ",
-          request.has_selection() ? "selection" : "depth", "; leave one of the two out"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": decides selection and depth, so it cannot be set together with ",
+                       request.has_selection() ? "selection" : "depth", "; leave one of the two out"));
     }
     auto point = ChoosePoint(request, model);
     if (!point.ok()) return point.status();

@@ -19,8 +19,9 @@ namespace {
 constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(100);
 
 absl::Status DeadlineMissed() {
-  return absl::DeadlineExceededError("the deadline passed before the translation was finished; allow more time, or ask "
-                                     "for a cheaper setting with operating_point or latency_target_seconds");
+  return absl::DeadlineExceededError(
+      "the deadline passed before the translation was finished; allow more time, or ask "
+      "for a cheaper setting with operating_point or latency_target_seconds");
 }
 
 // When a place in the queue should fall free: a document's mean share of the engine's time, as far as is known from

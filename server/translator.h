@@ -64,8 +64,7 @@ class Translator {
  private:
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(ServedModel& model,
                                                             const v1::TranslateDocumentRequest& request,
-                                                            absl::Time deadline,
-                                                            std::shared_ptr<Recipient> recipient);
+                                                            absl::Time deadline, std::shared_ptr<Recipient> recipient);
 
   const Catalogue& catalogue_;
   Metrics& metrics_;

@@ -59,9 +59,9 @@ TEST(ParseDepthTest, EveryPolicy) {
 }
 
 TEST(ParseDepthTest, Mistakes) {
-  for (const char* text : {"", "early", "fixed", "fixed:2.5", "fixed:1,2", "fixed:1e9", "verify", "verify:1.5", "verify:1,2,3",
-                           "verify:1,2.5", "full:3", "sequence:0.5",
-                           "geometric:", "geometric:x", "confidence:0.9,"}) {
+  for (const char* text :
+       {"", "early", "fixed", "fixed:2.5", "fixed:1,2", "fixed:1e9", "verify", "verify:1.5", "verify:1,2,3",
+        "verify:1,2.5", "full:3", "sequence:0.5", "geometric:", "geometric:x", "confidence:0.9,"}) {
     const auto controls = ParseDepth(text);
     EXPECT_EQ(controls.status().code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(controls.status().message()), HasSubstr("--exit: '" + std::string(text) + "'"));
@@ -72,8 +72,8 @@ TEST(DescribeTest, ReadsBackAsItWasTyped) {
   for (const char* text : {"dense", "learned", "ratio:0.05", "mass:0.95", "window:20", "ratio:0.1,0.02,0.05"}) {
     EXPECT_EQ(Describe(*ParseSelection(text)), text);
   }
-  for (const char* text : {"full", "fixed:3", "verify:2", "verify:2,8", "sequence", "multinomial", "geometric", "geometric:0.5",
-                           "confidence:0.9,0.8,0.7"}) {
+  for (const char* text : {"full", "fixed:3", "verify:2", "verify:2,8", "sequence", "multinomial", "geometric",
+                           "geometric:0.5", "confidence:0.9,0.8,0.7"}) {
     EXPECT_EQ(Describe(*ParseDepth(text)), text);
   }
 }

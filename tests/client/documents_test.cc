@@ -36,7 +36,8 @@ TEST(PlanOutputsTest, WhereTranslationsGo) {
   EXPECT_THAT(*PlanOutputs({"x/a.txt"}, folder / "b.txt"), ElementsAre(folder / "b.txt"));
   EXPECT_THAT(*PlanOutputs({"-"}, folder / "b.txt"), ElementsAre(folder / "b.txt"));
   EXPECT_THAT(*PlanOutputs({"x/a.txt"}, folder.path()), ElementsAre(folder / "a.txt"));
-  EXPECT_THAT(*PlanOutputs({"x/a", "y/b"}, folder / "new/deep"), ElementsAre(folder / "new/deep/a", folder / "new/deep/b"));
+  EXPECT_THAT(*PlanOutputs({"x/a", "y/b"}, folder / "new/deep"),
+              ElementsAre(folder / "new/deep/a", folder / "new/deep/b"));
   EXPECT_TRUE(std::filesystem::is_directory(folder / "new/deep"));
   EXPECT_THAT(*PlanOutputs({"x/a"}, folder / "slash/"), ElementsAre(folder / "slash/a"));
 }
@@ -67,8 +68,8 @@ TEST(FirstInvalidUtf8Test, TheEdgesOfTheRanges) {
   }
   EXPECT_EQ(FirstInvalidUtf8(std::string_view("a\0b", 3)), std::nullopt);
   for (const char* invalid :
-       {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2\x41", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xE1\x80", "\xE1\x80\x41",
-        "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF1\x80\x80", "\xFF"}) {
+       {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2\x41", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xE1\x80",
+        "\xE1\x80\x41", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF1\x80\x80", "\xFF"}) {
     EXPECT_EQ(FirstInvalidUtf8("é" + std::string(invalid)), 2);
   }
 }

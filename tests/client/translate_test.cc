@@ -64,7 +64,8 @@ TEST_F(TranslateTest, IntoAFileAndIntoAFolder) {
 }
 
 TEST_F(TranslateTest, AJsonObjectADocument) {
-  const ProcessResult result = Salient({"translate", File("a", "a\nb"), "--report", "json", "--selection", "ratio:0.05"});
+  const ProcessResult result =
+      Salient({"translate", File("a", "a\nb"), "--report", "json", "--selection", "ratio:0.05"});
   EXPECT_EQ(result.exit_status, 0);
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["text"], "A\nB");
@@ -115,12 +116,12 @@ TEST_F(TranslateTest, Models) {
 }
 
 TEST(ConnectionTest, NoServerIsSaidWithTheRemedy) {
-  const ProcessResult result =
-      RunProgram({SALIENT_PROGRAM, "translate", "--server", "localhost:1"}, "text");
+  const ProcessResult result = RunProgram({SALIENT_PROGRAM, "translate", "--server", "localhost:1"}, "text");
   EXPECT_EQ(result.exit_status, 1);
-  EXPECT_EQ(result.err,
-            "salient: cannot reach a server at localhost:1: start one with `salient-server --model DIR`, or name another "
-            "with --server HOST:PORT, and with --tls if it speaks TLS\n");
+  EXPECT_EQ(
+      result.err,
+      "salient: cannot reach a server at localhost:1: start one with `salient-server --model DIR`, or name another "
+      "with --server HOST:PORT, and with --tls if it speaks TLS\n");
 }
 
 // In this process, where the engine can be held.

@@ -27,8 +27,8 @@ constexpr char kOtherKey[] = "fedcba9876543210fedcba9876543210";
 class AccessTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "salient_access_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ =
+        ::testing::TempDir() + "salient_access_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -74,7 +74,8 @@ TEST_F(AccessTest, FilesThatDoNotFit) {
   const std::string nothing = Write("nothing.pem", "no certificate");
   EXPECT_THAT(Refusal({.tls_certificate = "missing.crt", .tls_key = one.key}), HasSubstr("--tls-cert: missing.crt"));
   EXPECT_THAT(Refusal({.tls_certificate = nothing, .tls_key = one.key}), HasSubstr("--tls-cert: " + nothing));
-  EXPECT_THAT(Refusal({.tls_certificate = one.certificate, .tls_key = other.key}), HasSubstr("--tls-key: " + other.key));
+  EXPECT_THAT(Refusal({.tls_certificate = one.certificate, .tls_key = other.key}),
+              HasSubstr("--tls-key: " + other.key));
   EXPECT_THAT(Refusal({.tls_certificate = one.certificate, .tls_key = one.key, .tls_client_ca = nothing}),
               HasSubstr("--tls-client-ca: " + nothing));
 }
@@ -138,8 +139,10 @@ TEST_F(AccessTest, HttpCallsNeedAKeyAndProbesDoNot) {
   EXPECT_EQ(refused->get_header_value("WWW-Authenticate"), "Bearer");
   for (const char* path : {"/", "/v1/models", "/v1/models/x"}) EXPECT_EQ(client.Get(path)->status, 401) << path;
   const auto with = [](const std::string& name, const std::string& value) { return httplib::Headers{{name, value}}; };
-  EXPECT_EQ(client.Post("/v1/translate", with("Authorization", std::string("Bearer ") + kKey), body,
-                        "application/json")->status, 200);
+  EXPECT_EQ(
+      client.Post("/v1/translate", with("Authorization", std::string("Bearer ") + kKey), body, "application/json")
+          ->status,
+      200);
   EXPECT_EQ(client.Get("/v1/models", with("X-API-Key", kKey))->status, 200);
   EXPECT_EQ(client.Get("/v1/models", with("X-API-Key", kOtherKey))->status, 401);
   EXPECT_THAT(client.Get("/metrics")->body, HasSubstr("outcome=\"unauthenticated\""));
@@ -191,8 +194,7 @@ TEST_F(AccessTest, ClientsNeedACertificate) {
                     Open({.tls_certificate = own.certificate, .tls_key = own.key, .tls_client_ca = authority.path()}));
   server.Start();
   const auto call = [&](const CertificateFiles& files) {
-    return Call(server,
-                {.tls_ca = authority.path(), .tls_certificate = files.certificate, .tls_key = files.key});
+    return Call(server, {.tls_ca = authority.path(), .tls_certificate = files.certificate, .tls_key = files.key});
   };
   EXPECT_TRUE(call(client).ok()) << call(client);
   EXPECT_FALSE(call({}).ok());

@@ -62,8 +62,8 @@ TEST(TranslateDocumentsTest, ADocumentThatFailsDoesNotEndTheStream) {
   EXPECT_EQ(replies["2"].response().text(), "GOOD");
 }
 
-// The engine takes four documents at a time, the client sends a hundred at once: none is refused, and the server reads no
-// further than the one that it holds.
+// The engine takes four documents at a time, the client sends a hundred at once: none is refused, and the server reads
+// no further than the one that it holds.
 TEST(TranslateDocumentsTest, AFullQueueSlowsTheReadingDown) {
   constexpr int kDocuments = 100;
   TestServer server({.automatic = false, .capacity = 4});

@@ -98,7 +98,8 @@ TEST(DrainTest, AnIdleServerStopsAtOnce) {
 TEST(ConnectionAgeTest, AnOldConnectionIsClosed) {
   Server server({.listen = "127.0.0.1:0", .http = "", .max_connection_age = absl::Milliseconds(50)});
   ASSERT_TRUE(server.StartGrpc().ok());
-  auto channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(server.grpc_port()), grpc::InsecureChannelCredentials());
+  auto channel =
+      grpc::CreateChannel("127.0.0.1:" + std::to_string(server.grpc_port()), grpc::InsecureChannelCredentials());
   const auto deadline = std::chrono::system_clock::now() + std::chrono::minutes(1);
   ASSERT_TRUE(channel->WaitForConnected(deadline));
   EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, deadline)) << "still open after a minute";

@@ -148,9 +148,7 @@ void FakeEngine::Progress(int document, int done, int total, int tokens) {
 }
 
 void FakeEngine::Segment(int document, int index) {
-  PostAndWait([this, document, index] {
-    Listener(document)->OnSegment(FakeSegment(request(document), index));
-  });
+  PostAndWait([this, document, index] { Listener(document)->OnSegment(FakeSegment(request(document), index)); });
 }
 
 void FakeEngine::Finish(int document) {

@@ -1,5 +1,5 @@
-// An engine that a test holds in its hand: documents wait until the test lets them go on. Its callbacks come from a thread
-// of its own, as the real engine's do. Options are checked as the real engine checks them.
+// An engine that a test holds in its hand: documents wait until the test lets them go on. Its callbacks come from a
+// thread of its own, as the real engine's do. Options are checked as the real engine checks them.
 //
 // A translation is the text in capitals, a segment a line.
 

@@ -21,7 +21,9 @@ using ::testing::Not;
 class HttpTest : public ::testing::Test {
  protected:
   // Fails the test rather than crash where there is no answer.
-  httplib::Response Get(const std::string& path) { return Take(httplib::Client("127.0.0.1", port()).Get(path.c_str())); }
+  httplib::Response Get(const std::string& path) {
+    return Take(httplib::Client("127.0.0.1", port()).Get(path.c_str()));
+  }
   httplib::Response Post(const std::string& body, const std::string& path = "/v1/translate",
                          const char* type = "application/json") {
     return Take(httplib::Client("127.0.0.1", port()).Post(path.c_str(), body, type));
@@ -56,7 +58,8 @@ TEST_F(HttpTest, Probes) {
 
 TEST_F(HttpTest, TranslatesJson) {
   server_.Start();
-  const httplib::Response reply = Post(R"({"document": {"text": "größe\nzwei"}, "selection": {"policy": "RATIO", "value": 0.1}})");
+  const httplib::Response reply =
+      Post(R"({"document": {"text": "größe\nzwei"}, "selection": {"policy": "RATIO", "value": 0.1}})");
   ASSERT_EQ(reply.status, 200) << reply.body;
   const nlohmann::json json = nlohmann::json::parse(reply.body);
   EXPECT_EQ(json["text"], "GRößE\nZWEI");
@@ -85,7 +88,8 @@ TEST_F(HttpTest, ErrorsAreJson) {
 
   reply = Post(R"({"document": {"txt": "a"}})");
   EXPECT_EQ(reply.status, 400);
-  EXPECT_THAT(Error(reply)["message"].get<std::string>(), AllOf(HasSubstr("JSON"), HasSubstr("txt"), Not(HasSubstr("\n"))));
+  EXPECT_THAT(Error(reply)["message"].get<std::string>(),
+              AllOf(HasSubstr("JSON"), HasSubstr("txt"), Not(HasSubstr("\n"))));
   EXPECT_EQ(Post("not JSON").status, 400);
   EXPECT_EQ(Post(R"({"model": "none", "document": {"text": "a"}})").status, 404);
   EXPECT_EQ(Post(R"({"document": {"text": "a"}})", "/v1/translate?timeout_seconds=soon").status, 400);
@@ -159,7 +163,8 @@ TEST(MetricsTest, TheStageOfAMissedDeadline) {
   httplib::Client http("127.0.0.1", server.http_port());
   const std::string text = http.Get("/metrics")->body;
   for (const char* stage : {"queue", "encode", "decode"}) {
-    EXPECT_THAT(text, HasSubstr("salient_deadline_missed_total{model=\"fake\",stage=\"" + std::string(stage) + "\"} 1"));
+    EXPECT_THAT(text,
+                HasSubstr("salient_deadline_missed_total{model=\"fake\",stage=\"" + std::string(stage) + "\"} 1"));
   }
 }
 

@@ -59,7 +59,7 @@ TEST(OutboxTest, FinishesOnceAfterAllIsWritten) {
   outbox.Push(Message("a"));
   outbox.SetProgress(Message("99 %"));
   outbox.Close(grpc::Status(grpc::StatusCode::CANCELLED, "x"));
-  outbox.Close(grpc::Status::OK);    // too late
+  outbox.Close(grpc::Status::OK);  // too late
   outbox.Push(Message("too late"));
   EXPECT_EQ(NextWrite(outbox), "a");
   outbox.Written(true);

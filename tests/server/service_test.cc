@@ -51,9 +51,9 @@ TEST(ModelsTest, AreDescribed) {
   EXPECT_EQ(model.description(), "Writes in capitals.");
   EXPECT_THAT(model.exits(), ElementsAre(1, 2, 3, 4, 5, 6));
   // The fake has a geometric head and neither of the others.
-  EXPECT_THAT(model.depth_policies(), ElementsAre(v1::DepthControls::FULL, v1::DepthControls::FIXED,
-                                                  v1::DepthControls::GEOMETRIC, v1::DepthControls::CONFIDENCE,
-                                                  v1::DepthControls::VERIFY));
+  EXPECT_THAT(model.depth_policies(),
+              ElementsAre(v1::DepthControls::FULL, v1::DepthControls::FIXED, v1::DepthControls::GEOMETRIC,
+                          v1::DepthControls::CONFIDENCE, v1::DepthControls::VERIFY));
   EXPECT_THAT(model.selection_policies(),
               ElementsAre(v1::SelectionControls::DENSE, v1::SelectionControls::LEARNED, v1::SelectionControls::RATIO,
                           v1::SelectionControls::MASS, v1::SelectionControls::WINDOW));

@@ -72,7 +72,8 @@ inline std::vector<std::shared_ptr<RecordingListener>> SubmitAll(Engine& engine,
   return listeners;
 }
 
-// Keeps the engine's thread inside its first OnProgress until it is let go, so that a test decides what happens meanwhile.
+// Keeps the engine's thread inside its first OnProgress until it is let go, so that a test decides what happens
+// meanwhile.
 class HoldingListener : public RecordingListener {
  public:
   void OnProgress(const TranslationProgress&) override {
