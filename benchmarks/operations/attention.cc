@@ -9,6 +9,9 @@
 #include <string>
 
 #include "benchmarks/operations/common.h"
+#include "engine/attention/attend_rows.h"
+#include "engine/attention/attend_tiles.h"
+#include "engine/base/thread_pool.h"
 
 namespace salient::benchmarks {
 namespace {
@@ -144,33 +147,70 @@ void AttendStep(benchmark::State& state, int32_t length, int32_t rows, bool spar
                  .footprint = std::min(all, keep * key_bytes * kLayers * documents.count() * kChoices)});
 }
 
-// All queries of one document in one layer.
-void AttendDocument(benchmark::State& state, int32_t length, bool sparse, int threads) {
-  const int32_t keep = Keep(length, sparse);
-  Documents& documents = Documents::Of(length, 1, threads);
-  const std::vector<float> queries = Normal(static_cast<size_t>(length) * kWidth);
-  std::vector<float> output(queries.size());
-  const std::vector<KeyView> views(length, documents.View(0));
+// All queries of one document in one layer, each with keys of its own.
+struct DocumentQueries {
+  DocumentQueries(Documents& documents, int32_t length, int32_t keep)
+      : queries(Normal(static_cast<size_t>(length) * kWidth)),
+        output(queries.size()),
+        views(length, documents.View(0)) {
+    for (int32_t i = 0; i < length; ++i) positions.push_back(RandomPositions(length, keep));
+    for (auto& list : positions) lists.push_back({list.data(), keep < length ? keep : kEveryKey});
+    args = {.rows = Rows::First(length),
+            .queries = queries.data(),
+            .heads = kHeads,
+            .store = documents.store(),
+            .layer = 0,
+            .views = views.data(),
+            .lists = lists.data(),
+            .output = output.data()};
+  }
+
+  std::vector<float> queries, output;
+  std::vector<KeyView> views;
   std::vector<std::vector<int32_t>> positions;
   std::vector<KeyList> lists;
-  for (int32_t i = 0; i < length; ++i) positions.push_back(RandomPositions(length, keep));
-  for (auto& list : positions) lists.push_back({list.data(), sparse ? keep : kEveryKey});
-  for (auto _ : state) {
-    documents.backend().Attend({.rows = Rows::First(length),
-                                .queries = queries.data(),
-                                .heads = kHeads,
-                                .store = documents.store(),
-                                .layer = 0,
-                                .views = views.data(),
-                                .lists = lists.data(),
-                                .output = output.data()});
-    benchmark::DoNotOptimize(output.data());
-  }
+  AttendArgs args;
+};
+
+void ReportDocument(benchmark::State& state, int32_t length, int32_t keep, const Documents& documents) {
   const double bytes = length * (documents.key_bytes() + 8.0 * kWidth);
   Report(state, {.bytes = bytes,
                  .operations = AttentionOperations(length, keep),
                  .arithmetic = Arithmetic::kBF16,
                  .footprint = bytes});
+}
+
+void AttendDocument(benchmark::State& state, int32_t length, bool sparse, int threads) {
+  const int32_t keep = Keep(length, sparse);
+  Documents& documents = Documents::Of(length, 1, threads);
+  DocumentQueries document(documents, length, keep);
+  for (auto _ : state) {
+    documents.backend().Attend(document.args);
+    benchmark::DoNotOptimize(document.output.data());
+  }
+  ReportDocument(state, length, keep, documents);
+}
+
+// The same in one of the CPU's two ways, whichever it would take.
+enum class Way { kRows, kTiles };
+
+void AttendOneWay(benchmark::State& state, int32_t length, int32_t percent, Way way, int threads) {
+  const int32_t keep = KeysToKeep({SelectionKind::kFraction, percent / 100.0, 0}, length);
+  Documents& documents = Documents::Of(length, 1, threads);
+  DocumentQueries document(documents, length, keep);
+  ThreadPool pool(threads);
+  std::vector<int32_t> rows(length), left;
+  std::iota(rows.begin(), rows.end(), 0);
+  for (auto _ : state) {
+    if (way == Way::kRows) {
+      AttendRows(document.args, rows, pool);
+    } else {
+      ForgetPackedKeys(document.args);
+      AttendTiles(document.args, {0, length}, 0, pool, left);
+    }
+    benchmark::DoNotOptimize(document.output.data());
+  }
+  ReportDocument(state, length, keep, documents);
 }
 
 double SelectionOperations(double queries, double keys) { return queries * keys * (2.0 * kSelectionWidth + 1); }
@@ -258,6 +298,13 @@ void RegisterAttention(int threads) {
     Register("attention, document/dense" + at, AttendDocument, length, false, threads);
     Register("attention, document/5 %" + at, AttendDocument, length, true, threads);
     Register("selection, document/5 %" + at, SelectDocument, length, threads);
+  }
+  for (const int32_t length : {256, 512, 1024, 2048, 4096}) {
+    for (const int32_t percent : {1, 2, 3, 5, 7, 10, 20, 50, 100}) {
+      const std::string at = "/length:" + std::to_string(length) + "/percent:" + std::to_string(percent);
+      Register("crossover/rows" + at, AttendOneWay, length, percent, Way::kRows, threads);
+      Register("crossover/tiles" + at, AttendOneWay, length, percent, Way::kTiles, threads);
+    }
   }
 }
 

@@ -146,48 +146,51 @@ void AddFour(const float (*weights)[kPagePositions], const float* values, int pa
   }
 }
 
+// Queries first .. first + count - 1 of the group.
 template <typename S>
-int32_t AttendTileF32(const TileTask& task) {
+void AttendTileF32(const TileTask& task, int first_query, int count) {
   const int width = task.head_width, padded = PaddedWidth(width);
   const float scale = 1.44269504f / std::sqrt(static_cast<float>(width));
-  const int groups = (task.count + 3) / 4;
   TileState state;
-  for (int q = 0; q < groups * 4; ++q) {
+  for (int q = 0; q < (count + 3) / 4 * 4; ++q) {
     state.largest[q] = -std::numeric_limits<float>::infinity();
     state.sum[q] = 0;
     std::fill_n(state.output[q], padded, 0.0f);
   }
-  int32_t worked = 0;
   for (int32_t page = 0; page < task.pages; ++page) {
+    const uint64_t* masks = task.masks + static_cast<size_t>(page) * kGroupQueries + first_query;
     uint64_t any = 0;
-    for (int q = 0; q < task.count; ++q) any |= task.masks[static_cast<size_t>(q) * task.pages + page];
+    for (int q = 0; q < count; ++q) any |= masks[q];
     if (any == 0) continue;
-    ++worked;
-    const float* keys =
-        reinterpret_cast<const float*>(task.packed + static_cast<size_t>(page) * PackedBytesF32<S>(width));
-    for (int first = 0; first < task.count; first += 4) {
+    const float* keys = reinterpret_cast<const float*>(task.packed + task.places[page] * PackedBytesF32<S>(width));
+    for (int first = 0; first < count; first += 4) {
       const float* queries[4];
       for (int q = 0; q < 4; ++q) {  // the last four are filled up with repetitions
-        queries[q] = task.queries + static_cast<size_t>(std::min(first + q, task.count - 1)) * task.stride;
+        queries[q] = task.queries + static_cast<size_t>(first_query + std::min(first + q, count - 1)) * task.stride;
       }
       ScoreFour<S>(queries, keys, width, scale, state.scores + first);
-      for (int q = first; q < std::min(first + 4, task.count); ++q) {
-        const uint64_t mask = task.masks[static_cast<size_t>(q) * task.pages + page];
-        if (mask == 0) {
+      for (int q = first; q < std::min(first + 4, count); ++q) {
+        if (masks[q] == 0) {
           std::fill_n(state.scores[q], kPagePositions, 0.0f);
         } else {
-          SoftmaxPage<S>(state.scores[q], mask, padded, state.output[q], state.largest[q], state.sum[q]);
+          SoftmaxPage<S>(state.scores[q], masks[q], padded, state.output[q], state.largest[q], state.sum[q]);
         }
       }
       AddFour<S>(state.scores + first, keys + width * kPagePositions, padded, state.output + first);
     }
   }
-  for (int q = 0; q < task.count; ++q) {
+  for (int q = 0; q < count; ++q) {
     const float inverse = state.sum[q] == 0 ? 0.0f : 1.0f / state.sum[q];
-    float* output = task.output + static_cast<size_t>(q) * task.stride;
+    float* output = task.output + static_cast<size_t>(first_query + q) * task.stride;
     for (int c = 0; c < width; ++c) output[c] = state.output[q][c] * inverse;
   }
-  return worked;
+}
+
+template <typename S>
+void AttendGroupF32(const TileTask& task) {
+  for (int first = 0; first < task.count; first += kTileQueries) {
+    AttendTileF32<S>(task, first, std::min(kTileQueries, task.count - first));
+  }
 }
 
 template <typename S>
@@ -196,7 +199,7 @@ constexpr TileKernels TileTableF32(double least_density) {
           .packed_bytes = PackedBytesF32<S>,
           .pack_f32 = PackF32<S, float>,
           .pack_bf16 = PackF32<S, uint16_t>,
-          .attend = AttendTileF32<S>,
+          .attend = AttendGroupF32<S>,
           .least_density = least_density};
 }
 

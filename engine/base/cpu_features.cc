@@ -25,10 +25,12 @@ bool RequestAmxFromKernel() {
 
 // Asked of the processor itself, because not every compiler's __builtin_cpu_supports knows AMX.
 bool ProcessorHasAmx() {
-  constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25, kBF16 = 1u << 22;
+  constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25, kBF16 = 1u << 22;  // of leaf 7, in edx
+  constexpr unsigned kVectorBF16 = 1u << 5;                                 // of leaf 7.1, in eax
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
-  return (edx & kTile) != 0 && (edx & kInt8) != 0 && (edx & kBF16) != 0;
+  if ((edx & kTile) == 0 || (edx & kInt8) == 0 || (edx & kBF16) == 0) return false;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kVectorBF16) != 0;
 }
 
 CpuIsa MachineIsa() {

@@ -11,7 +11,7 @@ enum class CpuIsa {
   kScalar,
   kAvx2,    // AVX2 and FMA
   kAvx512,  // AVX-512 F, BW, DQ, VL and VNNI
-  kAmx,     // AMX tiles for int8 and bf16, allowed by the operating system for this process
+  kAmx,     // AMX tiles for int8 and bf16, allowed by the operating system for this process, and AVX-512 BF16
 };
 
 // What this machine has, lowered by the environment. Reads the environment at every call; asks the operating system

@@ -160,9 +160,7 @@ class AttendOpsTest : public BackendTest {
     }
   }
 
-  float ToleranceOf() const {
-    return GetParam().bf16_tiles() ? kTileTolerance : kTolerance;
-  }
+  float ToleranceOf() const { return GetParam().bf16_tiles() ? kTileTolerance : kTolerance; }
 };
 SALIENT_TEST_ALL_BACKENDS(AttendOpsTest);
 
@@ -273,6 +271,36 @@ TEST_P(AttendOpsTest, LargeScoresStayFinite) {
   backend().Attend(Args(call, store, 2, true));
   for (size_t i = 0; i < static_cast<size_t>(kLength) * kWidth; ++i) {
     ASSERT_LE(std::abs(call.output[i]), 6.0f) << i;
+  }
+}
+
+// Every page's scores are some 100 powers of two above the page's before, for some queries; for the others below. So
+// the last or the first page that a query reads is all that counts, and a mean of its values what is expected.
+TEST_P(AttendOpsTest, ScoresMayRiseAndFallFromPageToPage) {
+  constexpr int32_t kWidth = 64, kHeads = 2, kLength = 5 * kPagePositions - 7;
+  TestStore store(backend(), Layout(kWidth), TestStore::PagesWithGaps(kLength, 1));
+  const std::vector<TestDocument> documents = {store.Add(kLength)};
+  Fill(store, documents[0], kWidth);
+  std::vector<float> key_value = Normal(static_cast<size_t>(kLength) * 2 * kWidth);
+  for (int32_t i = 0; i < kLength; ++i) {
+    std::fill_n(key_value.begin() + static_cast<size_t>(i) * 2 * kWidth, kWidth,
+                static_cast<float>(i / kPagePositions));
+  }
+  const std::vector<KeyView> views(kLength, ViewOf(documents[0], 0));
+  std::vector<int32_t> positions(kLength);
+  for (int32_t i = 0; i < kLength; ++i) positions[i] = i;
+  backend().AppendKeyValue({.rows = Rows::First(kLength),
+                            .key_value = key_value.data(),
+                            .store = store.pages(),
+                            .layer = kLayer,
+                            .views = views.data(),
+                            .positions = positions.data()});
+  AttendCall call = RandomCall(documents, kLength, kWidth, true);
+  for (int32_t i = 0; i < kLength; ++i) {
+    std::fill_n(call.queries.begin() + static_cast<size_t>(i) * kWidth, kWidth, i % 3 == 0 ? -12.0f : 12.0f);
+  }
+  for (bool lists : {false, true}) {
+    ExpectReferences(call, store, kHeads, lists, ToleranceOf());
   }
 }
 
