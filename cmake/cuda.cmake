@@ -2,8 +2,8 @@
 # run everywhere (tests/cuda). Kernels live beside their operation.
 set(SALIENT_CUDA_KERNELS
     engine/attention/cuda/append.cu engine/attention/cuda/attend_rows.cu engine/attention/cuda/attend_tiles.cu
-    engine/attention/cuda/select.cu engine/attention/cuda/tile_plan.cu engine/depth/cuda/exit.cu
-    engine/depth/cuda/fill.cu engine/linear/cuda/linear_few.cu engine/linear/cuda/linear_f32.cu
+    engine/attention/cuda/select.cu engine/attention/cuda/select_attend.cu engine/attention/cuda/tile_plan.cu
+    engine/depth/cuda/exit.cu engine/depth/cuda/fill.cu engine/linear/cuda/linear_few.cu engine/linear/cuda/linear_f32.cu
     engine/linear/cuda/linear_many.cu engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu engine/search/cuda/advance.cu
     engine/search/cuda/candidates.cu)
 set(SALIENT_CUDA_HOST
@@ -28,7 +28,5 @@ function(salient_cuda_library)
     -gencode=arch=compute_90,code=compute_90
     "-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers"
     $<$<BOOL:${SALIENT_CUDA_REPORT}>:-Xptxas=-v>)
-  # Counts of keys are computed as the CPU computes them, product and sum rounded apart.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/engine/attention/cuda/select.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
   target_link_libraries(salient_cuda PUBLIC CUDA::cudart_static CUDA::cublasLt absl::status absl::statusor absl::strings)
 endfunction()

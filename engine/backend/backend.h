@@ -52,6 +52,11 @@ class Backend {
   virtual void AppendSelection(const AppendSelectionArgs& args) = 0;
   virtual void Select(const SelectArgs& args) = 0;
   virtual void Attend(const AttendArgs& args) = 0;
+  // Select and then Attend, of the same rows, views, store and lists; the same bits, lists and tallies.
+  virtual void SelectAndAttend(const SelectArgs& select, const AttendArgs& attend) {
+    Select(select);
+    Attend(attend);
+  }
   virtual void DecideExits(const DecideExitsArgs& args) { salient::DecideExits(args); }
   virtual void ResolveExits(const ResolveExitsArgs& args) { salient::ResolveExits(args); }
   virtual void PickRows(const PickRowsArgs& args) { salient::PickRows(args); }

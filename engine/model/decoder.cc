@@ -264,20 +264,7 @@ void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store
   const Rows extended = FillMissing(index, active, all, store);
   const float* input = block_.Input(states_.data(), extended, layer.self_norm);  // active rows come first
   AppendKeys(index, extended, input, store);
-  if (config_.chooses_keys(Module::kDecoder, index)) {
-    Choose(Module::kDecoder, index, active, input, layer.self_selection.get(), store);
-  }
-  const int32_t* turned = config_.self_rotary ? at_.step.device() : nullptr;
-  backend_.Attend({.rows = active,
-                   .queries = block_.Queries(*layer.self.query, input, active, turned),
-                   .heads = config_.heads,
-                   .store = store.pages(),
-                   .layer = index,
-                   .views = at_.self_view.device(),
-                   .lists = at_.self_arena.lists(),
-                   .output = block_.attended(),
-                   .tallies = at_.self_tally.device(),
-                   .few_a_document = true});
+  Attend(Module::kDecoder, index, active, input, store);
   block_.AddTo(states_.data(), active, *layer.self.output, block_.attended(), layer.self_norm);
 }
 
@@ -335,45 +322,41 @@ void Decoder::AppendKeys(int32_t index, Rows rows, const float* input, KvStore& 
 void Decoder::CrossAttention(int32_t index, Rows active, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
   const float* input = block_.Input(states_.data(), active, layer.cross_norm);
-  if (config_.chooses_keys(Module::kCross, index)) {
-    Choose(Module::kCross, index, active, input, layer.cross_selection.get(), store);
-  }
-  const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? at_.segment.device() : nullptr;
-  backend_.Attend({.rows = active,
-                   .queries = block_.Queries(*layer.cross.query, input, active, turned),
-                   .heads = config_.heads,
-                   .store = store.pages(),
-                   .layer = index,
-                   .views = at_.cross_view.device(),
-                   .lists = at_.cross_arena.lists(),
-                   .output = block_.attended(),
-                   .tallies = at_.cross_tally.device(),
-                   .few_a_document = true});
+  Attend(Module::kCross, index, active, input, store);
   block_.AddTo(states_.data(), active, *layer.cross.output, block_.attended(), layer.cross_norm);
 }
 
-// The keys that this layer and those above it in its group read (eq. 2 and 8).
-void Decoder::Choose(Module module, int32_t index, Rows active, const float* input, const SelectionWeights* selection,
-                     KvStore& store) {
+// Every row's attention to the keys that the lowest layer of this one's group has chosen: this one, if that is it.
+void Decoder::Attend(Module module, int32_t index, Rows active, const float* input, KvStore& store) {
   const bool cross = module == Module::kCross;
-  const int32_t group = config_.key_group(module, index);
-  const KeyView* views = (cross ? at_.cross_view : at_.self_view).device();
-  const SelectionRule* rules = (cross ? at_.cross_rule : at_.self_rule)[group].device();
+  const LayerWeights& layer = model_.decoder[index];
+  const bool turns = cross ? config_.cross_position == CrossPosition::kSegmentRotary : config_.self_rotary;
+  const int32_t* turned = turns ? (cross ? at_.segment : at_.step).device() : nullptr;
   KeyList* lists = (cross ? at_.cross_arena : at_.self_arena).lists();
+  const AttendArgs attend{.rows = active,
+                          .queries = block_.Queries(*(cross ? layer.cross : layer.self).query, input, active, turned),
+                          .heads = config_.heads,
+                          .store = store.pages(),
+                          .layer = index,
+                          .views = (cross ? at_.cross_view : at_.self_view).device(),
+                          .lists = lists,
+                          .output = block_.attended(),
+                          .tallies = (cross ? at_.cross_tally : at_.self_tally).device(),
+                          .few_a_document = true};
+  if (!config_.chooses_keys(module, index)) return backend_.Attend(attend);
+  const int32_t group = config_.key_group(module, index);
   SelectArgs select{.rows = active,
-                    .store = store.pages(),
+                    .store = attend.store,
                     .group = group,
-                    .views = views,
-                    .rules = rules,
+                    .views = attend.views,
+                    .rules = (cross ? at_.cross_rule : at_.self_rule)[group].device(),
                     .lists = lists,
-                    .tallies = (cross ? at_.cross_tally : at_.self_tally).device()};
-  if (selection != nullptr) {
-    const bool turns = cross ? config_.cross_position == CrossPosition::kSegmentRotary : config_.self_rotary;
-    const int32_t* positions = (cross ? at_.segment : at_.step).device();
-    select.queries = block_.SelectionVectors(*selection->query, input, active, turns ? positions : nullptr);
-    select.key_inverse_step = selection->key_inverse_step;
+                    .tallies = attend.tallies};
+  if (const SelectionWeights* weights = (cross ? layer.cross_selection : layer.self_selection).get()) {
+    select.queries = block_.SelectionVectors(*weights->query, input, active, turned);
+    select.key_inverse_step = weights->key_inverse_step;
   }
-  backend_.Select(select);
+  backend_.SelectAndAttend(select, attend);
   if (!selection_probe_) return;
   const Rows on_host = copies_.OnHost(active);
   selection_probe_(module, group, on_host, copies_.OnHost(lists, max_rows_, on_host));

@@ -105,8 +105,7 @@ class Decoder {
   Rows FillMissing(int32_t layer, Rows active, Rows all, KvStore& store);
   void AppendKeys(int32_t layer, Rows rows, const float* input, KvStore& store);
   void CrossAttention(int32_t layer, Rows active, KvStore& store);
-  void Choose(Module module, int32_t layer, Rows active, const float* input, const SelectionWeights* selection,
-              KvStore& store);
+  void Attend(Module module, int32_t layer, Rows active, const float* input, KvStore& store);
   Rows Exits(int32_t layer, Rows active, int32_t width);
   void Signal(int32_t exit_layer, Rows active);
   void SettleLeavers(Rows staying, int32_t width);

@@ -130,6 +130,38 @@ void ExpectProducts() {
 TEST(EmulationTest, TensorCoresMultiply) { ExpectProducts<false>(); }
 TEST(EmulationTest, TensorCoresMultiplyWhatIsReadTransposed) { ExpectProducts<true>(); }
 
+// Reads what a neighbour copied, a turn behind: in each of two places the copy of one turn while the next is under way.
+template <int kPending>
+__global__ void CopyKernel(const uint4* from, uint4* to, int turns) {
+  auto* shared = reinterpret_cast<uint4*>(DynamicShared());
+  const int lane = static_cast<int>(threadIdx.x);
+  for (int turn = 0; turn <= turns; ++turn) {
+    if (turn < turns) CopyAsync16(&shared[turn % 2 * kWarp + lane], &from[turn * kWarp + lane], lane % 5 != 0);
+    CommitCopies();
+    if (turn == 0) continue;
+    WaitForCopies<kPending>();
+    __syncwarp();
+    to[(turn - 1) * kWarp + lane] = shared[(turn - 1) % 2 * kWarp + (lane ^ 1)];
+    __syncwarp();
+  }
+}
+
+template <int kPending>
+int WrongCopies() {
+  constexpr int kTurns = 10;
+  EmulatedDevice device;
+  Pinned<uint4> from(device, kTurns * kWarp), to(device, kTurns * kWarp);
+  for (unsigned i = 0; i < kTurns * kWarp; ++i) from[i] = {i + 1, 0, 0, 0};
+  Launch(device, {.threads = kWarp, .shared_bytes = 2 * kWarp * sizeof(uint4)}, CopyKernel<kPending>, from.data(),
+         to.data(), kTurns);
+  int wrong = 0;
+  for (unsigned i = 0; i < kTurns * kWarp; ++i) wrong += to[i].x != ((i ^ 1) % kWarp % 5 != 0 ? (i ^ 1) + 1 : 0);
+  return wrong;
+}
+
+TEST(EmulationTest, CopiesThatAreWaitedForAreThere) { EXPECT_EQ(WrongCopies<1>(), 0); }
+TEST(EmulationTest, CopiesThatAreWaitedForTooLateShow) { EXPECT_GT(WrongCopies<2>(), 0); }
+
 __global__ void CountKernel(int* counter, int by) { atomicAdd(counter, by); }
 
 TEST(EmulationTest, AGraphLaunchesAgainWhatWasCaptured) {

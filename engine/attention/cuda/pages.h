@@ -23,11 +23,19 @@ struct PagesView {
   uint32_t row_bytes;
   int32_t width, selection_width;
 
+  // Where in the store a position of a document is: all that its page table says.
+  __device__ int32_t Slot(const int32_t* pages, int32_t position) const {
+    return pages[position / kPagePositions] * kPagePositions + position % kPagePositions;
+  }
   // K of a position, `width` elements; V follows.
   template <typename T>
+  __device__ T* KeyAt(int32_t slot) const {
+    return reinterpret_cast<T*>(base + static_cast<uint32_t>(slot / kPagePositions) * page_bytes + layer_offset +
+                                static_cast<uint32_t>(slot % kPagePositions) * row_bytes);
+  }
+  template <typename T>
   __device__ T* Key(const int32_t* pages, int32_t position) const {
-    return reinterpret_cast<T*>(base + pages[position / kPagePositions] * page_bytes + layer_offset +
-                                static_cast<uint32_t>(position % kPagePositions) * row_bytes);
+    return KeyAt<T>(Slot(pages, position));
   }
   // Word w (4 components) of the selection key of a position is at [w * kSelectionBlock] from here.
   __device__ int32_t* SelectionKey(const int32_t* pages, int32_t position) const {

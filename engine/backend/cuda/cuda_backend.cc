@@ -92,13 +92,20 @@ class CudaBackend final : public Backend {
     Done();
   }
   void Attend(const AttendArgs& args) override {
-    const bool tiles = !args.few_a_document && args.rows.capacity >= 32 && TilesTake(args.store.layout, args.heads);
+    const bool tiles = MayShareTiles(args);
     const AttendSpace space = SpaceFor(args, tiles);
     if (tiles) {
       PlanTiles(*device_, args, space);
       AttendTiles(*device_, args, space);
     }
     AttendRows(*device_, args, space);
+    Done();
+  }
+  void SelectAndAttend(const SelectArgs& select, const AttendArgs& attend) override {
+    if (MayShareTiles(attend) ||
+        !SelectAttend(*device_, select, attend, mass_table_.data(), SpaceFor(attend, false))) {
+      return Backend::SelectAndAttend(select, attend);
+    }
     Done();
   }
   void DecideExits(const DecideExitsArgs& args) override {
@@ -152,6 +159,11 @@ class CudaBackend final : public Backend {
  private:
   void Done() {
     if (host_visible_) device_->Synchronize();
+  }
+
+  // Whether there may be rows of a document that are computed together.
+  static bool MayShareTiles(const AttendArgs& args) {
+    return !args.few_a_document && args.rows.capacity >= 32 && TilesTake(args.store.layout, args.heads);
   }
 
   // How far one position turns each of `half` components, in turns of the circle.

@@ -52,6 +52,7 @@ inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(va
 inline int __float2int_rn(float value) { return static_cast<int>(std::nearbyint(value)); }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
 inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __clz(int bits) { return std::countl_zero(static_cast<unsigned>(bits)); }
 inline int __popcll(unsigned long long bits) { return std::popcount(bits); }
@@ -216,11 +217,13 @@ inline void LoadTransposed(uint32_t (&r)[4], const void* row) {
 }
 
 inline void CopyAsync16(void* shared, const void* global, bool valid) {
-  valid ? std::memcpy(shared, global, 16) : std::memset(shared, 0, 16);
+  emulation::StartCopy({shared, valid ? global : nullptr});
 }
-inline void CommitCopies() {}
+inline void CommitCopies() { emulation::CommitCopies(); }
 template <int kPending>
-inline void WaitForCopies() {}
+inline void WaitForCopies() {
+  emulation::WaitForCopies(kPending);
+}
 
 inline uint32_t PackBF16(float low, float high) {
   const auto round = [](float value) {

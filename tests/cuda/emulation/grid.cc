@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -32,6 +33,34 @@ struct Warp {
   unsigned generation = 0;
   const char* operation = nullptr;
   Exchanged exchanged[2];  // operations take turns: a lane may enter the next while others still read this one
+};
+
+// A thread's asynchronous copies that are still to be made, by the number of their group.
+class Copies {
+ public:
+  void Start(const AsyncCopy& copy, bool now) { now ? Make(copy) : started_.push_back({copy, groups_}); }
+  void Commit() { ++groups_; }
+  void Wait(unsigned pending) {
+    for (; !started_.empty() && started_.front().group + pending < groups_; started_.pop_front()) {
+      Make(started_.front().copy);
+    }
+  }
+  void Clear() {
+    started_.clear();
+    groups_ = 0;
+  }
+
+ private:
+  struct Started {
+    AsyncCopy copy;
+    unsigned group;
+  };
+  static void Make(const AsyncCopy& copy) {
+    copy.from == nullptr ? std::memset(copy.to, 0, 16) : std::memcpy(copy.to, copy.from, 16);
+  }
+
+  std::deque<Started> started_;
+  unsigned groups_ = 0;
 };
 
 class Grid {
@@ -88,6 +117,10 @@ class Grid {
     return exchanged;
   }
 
+  void StartCopy(const AsyncCopy& copy) { copies_[current_].Start(copy, Random(2) == 0); }
+  void CommitCopies() { copies_[current_].Commit(); }
+  void WaitForCopies(unsigned pending) { copies_[current_].Wait(pending); }
+
   [[noreturn]] void End() {
     --alive_;
     --warps_[current_ / kWarpLanes].lanes;
@@ -112,6 +145,8 @@ class Grid {
       warp.lanes = kWarpLanes;
       warp.arrived = 0;
     }
+    if (copies_.size() < shape.threads) copies_.resize(shape.threads);
+    for (unsigned i = 0; i < shape.threads; ++i) copies_[i].Clear();
     ready_.resize(shape.threads);
     std::iota(ready_.begin(), ready_.end(), 0);
     for (unsigned i = 0; i < shape.threads; ++i) fibers_[i]->Start(Entry);
@@ -144,6 +179,7 @@ class Grid {
   Fiber host_;
   std::vector<unsigned> ready_, waiting_;
   std::vector<Warp> warps_;
+  std::vector<Copies> copies_;  // by thread
   std::vector<unsigned char> shared_;
   unsigned current_ = 0, alive_ = 0, at_barrier_ = 0;
 };
@@ -174,6 +210,9 @@ void RunGrid(const GridShape& shape, const std::function<void()>& thread) {
 
 unsigned char* SharedMemory() { return TheGrid().shared(); }
 void BlockBarrier() { TheGrid().Barrier(); }
+void StartCopy(const AsyncCopy& copy) { TheGrid().StartCopy(copy); }
+void CommitCopies() { TheGrid().CommitCopies(); }
+void WaitForCopies(unsigned pending) { TheGrid().WaitForCopies(pending); }
 
 const Exchanged& WarpExchange(const char* operation, unsigned mask, const void* value, size_t bytes) {
   return TheGrid().Exchange(operation, mask, value, bytes);

@@ -48,4 +48,14 @@ struct Exchanged {
 };
 const Exchanged& WarpExchange(const char* operation, unsigned mask, const void* value, size_t bytes);
 
+// Asynchronous copies of a thread, of 16 bytes: whether one is made when it is started or when it is waited for is drawn
+// at random, too.
+struct AsyncCopy {
+  void* to;
+  const void* from;  // null: zeros
+};
+void StartCopy(const AsyncCopy& copy);
+void CommitCopies();
+void WaitForCopies(unsigned pending);  // until at most so many committed groups are under way
+
 }  // namespace salient::emulation
