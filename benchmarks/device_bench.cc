@@ -4,9 +4,10 @@
 //
 // Linear layers: with the rows known to the host, as an encoder's are, and counted on the device, as a step's are.
 // Attention: one decoding step's calls for one layer, in bytes that must be read over time, beside the device's own
-// copying speed. Decoding: random weights in the shape that the targets are given for (d 512, 8 heads, 6 + 6 layers,
-// feed- forward 2,048, vocabulary 32,000), random sources, dense, with selection, and with selection and early exits.
-// Each setting is measured in turn, over and over, and the median is told.
+// copying speed; and selection with it, as one operation and as two. Decoding: random weights in the shape that the
+// targets are given for (d 512, 8 heads, 6 + 6 layers, feed- forward 2,048, vocabulary 32,000), random sources, dense,
+// with selection, and with selection and early exits. Each setting is measured in turn, over and over, and the median
+// is told.
 
 #include <algorithm>
 #include <chrono>
@@ -59,9 +60,12 @@ void Finish(Backend& backend, const DeviceArray<float>& any) {
   backend.memory().CopyToHost(&value, any.data(), sizeof(value));
 }
 
+constexpr float kKeyInverseStep = 40.0f;
+
 struct AttentionCase {
   const char* name;
   int32_t rows, length, listed;  // listed: keys each row reads; 0: all
+  int32_t dense = 0;             // where rows choose their keys: so many of them read all
 };
 
 // Rows of a document each, of which every layer's keys are read in turn, so that none is left in a cache.
@@ -69,8 +73,13 @@ class AttentionBench {
  public:
   AttentionBench(Backend& backend, const AttentionCase& attention) : backend_(backend), case_(attention) {
     const int32_t pages = KvStore::PagesFor(attention.length);
-    store_ = std::make_unique<KvStore>(
-        backend.memory(), KvLayout{.layers = kLayers, .width = kWidth, .type = backend.kv_type()}, pages * case_.rows);
+    store_ = std::make_unique<KvStore>(backend.memory(),
+                                       KvLayout{.layers = kLayers,
+                                                .width = kWidth,
+                                                .groups = kLayers,
+                                                .selection_width = kSelectionWidth,
+                                                .type = backend.kv_type()},
+                                       pages * case_.rows);
     std::vector<int32_t> table;
     for (int32_t page = 0; page < pages * case_.rows; ++page) table.push_back(store_->Take());
     table_ = Upload(backend, table);
@@ -85,6 +94,9 @@ class AttentionBench {
     positions_ = Upload(backend, positions);
     std::vector<KeyView> views;
     std::vector<KeyList> lists;
+    std::vector<SelectionRule> rules(case_.rows,
+                                     {SelectionKind::kFraction, static_cast<double>(case_.listed) / case_.length, 0});
+    std::fill_n(rules.begin(), case_.dense, SelectionRule{});
     for (int32_t row = 0; row < case_.rows; ++row) {
       views.push_back({.pages = table_.data() + row * pages, .length = case_.length});
       lists.push_back(
@@ -92,34 +104,48 @@ class AttentionBench {
     }
     views_ = Upload(backend, views);
     lists_ = Upload(backend, lists);
+    rules_ = Upload(backend, rules);
+    selection_queries_ = Upload(backend, Normal(static_cast<size_t>(case_.rows) * kSelectionWidth, 1));
     queries_ = Upload(backend, Normal(static_cast<size_t>(case_.rows) * kWidth, 1));
     output_ = backend.Array<float>(static_cast<size_t>(case_.rows) * kWidth);
     FillKeys();
   }
 
-  // Seconds of one call.
-  double Measure() {
-    std::vector<double> times;
+  // Seconds of one call: of attention alone, and of selection and attention as two operations and as one, in turns.
+  struct Times {
+    double attend, in_two, in_one;
+  };
+  Times Measure() {
+    std::vector<double> times[3];
     for (int round = 0; round < kRounds; ++round) {
-      const Clock::time_point start = Clock::now();
-      for (int32_t layer = 0; layer < kLayers; ++layer) Attend(layer);
-      Finish(backend_, output_);
-      if (round > 1) times.push_back(Seconds(start) / kLayers);
+      for (int way = 0; way < (case_.listed > 0 ? 3 : 1); ++way) {
+        const Clock::time_point start = Clock::now();
+        for (int32_t layer = 0; layer < kLayers; ++layer) Step(layer, way);
+        Finish(backend_, output_);
+        if (round > 1) times[way].push_back(Seconds(start) / kLayers);
+      }
     }
-    return Median(times);
+    if (case_.listed == 0) return {Median(times[0]), 0, 0};
+    return {Median(times[0]), Median(times[1]), Median(times[2])};
   }
+  // What attention reads, and what selection does.
   double bytes() const {
-    const int32_t read = case_.listed > 0 ? case_.listed : case_.length;
-    return static_cast<double>(case_.rows) * read * static_cast<double>(store_->layout().row_bytes());
+    const int32_t listed = case_.listed > 0 ? case_.listed : case_.length;
+    const double read = static_cast<double>(case_.rows - case_.dense) * listed + double{1} * case_.dense * case_.length;
+    return read * static_cast<double>(store_->layout().row_bytes());
+  }
+  double selection_bytes() const {
+    return static_cast<double>(case_.rows - case_.dense) * case_.length * kSelectionWidth;
   }
 
  private:
-  static constexpr int32_t kWidth = 512, kHeads = 8, kLayers = 8;
+  static constexpr int32_t kWidth = 512, kHeads = 8, kLayers = 8, kSelectionWidth = 64;
   static constexpr int kRounds = 12;
 
   // Numbers as keys and values have them: what a memory of zeros gives is no measurement.
   void FillKeys() {
     const DeviceArray<float> values = Upload(backend_, Normal(static_cast<size_t>(case_.length) * 2 * kWidth, 1));
+    const DeviceArray<float> keys = Upload(backend_, Normal(static_cast<size_t>(case_.length) * kSelectionWidth, 1));
     std::vector<int32_t> positions(case_.length);
     for (int32_t i = 0; i < case_.length; ++i) positions[i] = i;
     const DeviceArray<int32_t> on_device = Upload(backend_, positions);
@@ -133,21 +159,39 @@ class AttentionBench {
                                  .layer = layer,
                                  .views = views_on_device.data(),
                                  .positions = on_device.data()});
+        backend_.AppendSelection({.rows = Rows::First(case_.length),
+                                  .keys = keys.data(),
+                                  .key_inverse_step = kKeyInverseStep,
+                                  .store = store_->pages(),
+                                  .group = layer,
+                                  .views = views_on_device.data(),
+                                  .positions = on_device.data()});
       }
       Finish(backend_, values);
     }
   }
 
-  void Attend(int32_t layer) {
-    backend_.Attend({.rows = Rows::First(case_.rows),
-                     .queries = queries_.data(),
-                     .heads = kHeads,
-                     .store = store_->pages(),
-                     .layer = layer,
-                     .views = views_.data(),
-                     .lists = lists_.data(),
-                     .output = output_.data(),
-                     .few_a_document = true});
+  void Step(int32_t layer, int way) {
+    const SelectArgs select{.rows = Rows::First(case_.rows),
+                            .queries = selection_queries_.data(),
+                            .key_inverse_step = kKeyInverseStep,
+                            .store = store_->pages(),
+                            .group = layer,
+                            .views = views_.data(),
+                            .rules = rules_.data(),
+                            .lists = lists_.data()};
+    const AttendArgs attend{.rows = select.rows,
+                            .queries = queries_.data(),
+                            .heads = kHeads,
+                            .store = select.store,
+                            .layer = layer,
+                            .views = views_.data(),
+                            .lists = lists_.data(),
+                            .output = output_.data(),
+                            .few_a_document = true};
+    if (way == 2) return backend_.SelectAndAttend(select, attend);
+    if (way == 1) backend_.Select(select);
+    backend_.Attend(attend);
   }
 
   Backend& backend_;
@@ -156,7 +200,8 @@ class AttentionBench {
   DeviceArray<int32_t> table_, positions_;
   DeviceArray<KeyView> views_;
   DeviceArray<KeyList> lists_;
-  DeviceArray<float> queries_, output_;
+  DeviceArray<SelectionRule> rules_;
+  DeviceArray<float> selection_queries_, queries_, output_;
 };
 
 // Bytes a second, read and written, of the plainest kernel there is: rows copied as they are.
@@ -179,16 +224,28 @@ void BenchAttention(Backend& backend, bool small) {
   const double ceiling = CopySpeed(backend, small);
   std::printf("\n## Attention of a decoding step\n\nOne layer, width 512, 8 heads. Copying rows: %.0f GB/s.\n\n",
               ceiling / 1e9);
-  std::printf("| case | us a call | GB/s | of copying |\n|---|---|---|---|\n");
-  std::vector<AttentionCase> cases = {{"1 x 2,048 dense", 1, 2048, 0},   {"1 x 2,048, 5 %", 1, 2048, 102},
-                                      {"64 x 2,048 dense", 64, 2048, 0}, {"64 x 2,048, 5 %", 64, 2048, 102},
-                                      {"64 x 8,192 dense", 64, 8192, 0}, {"64 x 8,192, 5 %", 64, 8192, 410}};
-  if (small) cases = {{"1 x 300 dense", 1, 300, 0}, {"4 x 300, 5 %", 4, 300, 15}};
+  std::printf(
+      "| case | us a call | GB/s | of copying | with selection before it | as one operation | GB/s |\n"
+      "|---|---|---|---|---|---|---|\n");
+  std::vector<AttentionCase> cases = {
+      {"1 x 2,048 dense", 1, 2048, 0},      {"1 x 2,048, 5 %", 1, 2048, 102},
+      {"16 x 2,048, 5 %", 16, 2048, 102},   {"64 x 2,048 dense", 64, 2048, 0},
+      {"64 x 2,048, 5 %", 64, 2048, 102},   {"64 x 2,048, 5 %, one dense", 64, 2048, 102, 1},
+      {"256 x 2,048, 5 %", 256, 2048, 102}, {"64 x 8,192 dense", 64, 8192, 0},
+      {"64 x 8,192, 5 %", 64, 8192, 410},   {"64 x 8,192, 5 %, one dense", 64, 8192, 410, 1}};
+  if (small)
+    cases = {{"1 x 300 dense", 1, 300, 0}, {"4 x 300, 5 %", 4, 300, 15}, {"4 x 300, one dense", 4, 300, 15, 1}};
   for (const AttentionCase& one : cases) {
     AttentionBench bench(backend, one);
-    const double seconds = bench.Measure();
-    std::printf("| %s | %.1f | %.0f | %.0f %% |\n", one.name, seconds * 1e6, bench.bytes() / seconds / 1e9,
-                100 * bench.bytes() / seconds / ceiling);
+    const AttentionBench::Times times = bench.Measure();
+    const double speed = bench.bytes() / times.attend;
+    std::printf("| %s | %.1f | %.0f | %.0f %% |", one.name, times.attend * 1e6, speed / 1e9, 100 * speed / ceiling);
+    if (one.listed > 0) {
+      std::printf(" %.1f | %.1f | %.0f |\n", times.in_two * 1e6, times.in_one * 1e6,
+                  (bench.bytes() + bench.selection_bytes()) / times.in_one / 1e9);
+    } else {
+      std::printf(" | | |\n");
+    }
     std::fflush(stdout);
   }
 }

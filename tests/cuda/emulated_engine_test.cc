@@ -24,8 +24,8 @@ using ::salient::testing::SubmitAll;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-EngineOptions Options(ComputeType compute) {
-  return {.model_folder = absl::StrCat(SALIENT_TINY_MODELS, "/base"),
+EngineOptions Options(ComputeType compute, const std::string& model = "base") {
+  return {.model_folder = absl::StrCat(SALIENT_TINY_MODELS, "/", model),
           .device = "cuda",
           .compute = compute,
           .max_rows = 16,
@@ -55,12 +55,24 @@ std::string Fingerprint(const TranslationResult& result) {
   return print;
 }
 
-// Every policy of depth and selection, a beam among them: text, scores, exits, keys and costs.
-class EmulatedEngineTest : public ::testing::TestWithParam<ComputeType> {};
-INSTANTIATE_TEST_SUITE_P(All, EmulatedEngineTest, ::testing::Values(ComputeType::kF32, ComputeType::kBF16));
+struct Setup {
+  std::string name;
+  ComputeType compute;
+  std::string model;
+};
+void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
+
+// Every policy of depth and selection, a beam among them: text, scores, exits, keys and costs. The rows of "whole-rows"
+// select and attend in one kernel where several are in a step, and in two where one is alone.
+class EmulatedEngineTest : public ::testing::TestWithParam<Setup> {};
+INSTANTIATE_TEST_SUITE_P(All, EmulatedEngineTest,
+                         ::testing::Values(Setup{"f32", ComputeType::kF32, "base"},
+                                           Setup{"bf16", ComputeType::kBF16, "base"},
+                                           Setup{"whole_rows", ComputeType::kBF16, "whole-rows"}),
+                         [](const auto& setup) { return setup.param.name; });
 
 TEST_P(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
-  const std::unique_ptr<Engine> engine = Make(Options(GetParam()));
+  const std::unique_ptr<Engine> engine = Make(Options(GetParam().compute, GetParam().model));
   ASSERT_NE(engine, nullptr);
   EXPECT_THAT(engine->info().device, StartsWith("cuda"));
   std::mt19937 random(5);
@@ -80,7 +92,10 @@ TEST_P(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
   }
 }
 
-TEST_P(EmulatedEngineTest, VerifiedDraftsAreFullDepth) {
+class EmulatedDraftsTest : public ::testing::TestWithParam<ComputeType> {};
+INSTANTIATE_TEST_SUITE_P(All, EmulatedDraftsTest, ::testing::Values(ComputeType::kF32, ComputeType::kBF16));
+
+TEST_P(EmulatedDraftsTest, VerifiedDraftsAreFullDepth) {
   const std::unique_ptr<Engine> engine = Make(Options(GetParam()));
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(13);

@@ -18,8 +18,8 @@ int64_t Launches(int32_t width, int32_t heads, int32_t rows, bool few_a_document
   const absl::StatusOr<std::unique_ptr<Backend>> backend =
       cuda::MakeBackendOn(std::move(owned), {.compute = ComputeType::kBF16, .host_visible = true});
   EXPECT_TRUE(backend.ok()) << backend.status();
-  TestStore store(**backend, {.layers = 1, .width = width, .groups = 1, .selection_width = 16,
-                              .type = ElementType::kBF16}, 8);
+  TestStore store(**backend,
+                  {.layers = 1, .width = width, .groups = 1, .selection_width = 16, .type = ElementType::kBF16}, 8);
   const TestDocument document = store.Add(200);
   const std::vector<KeyView> views(rows, ViewOf(document, 200));
   const std::vector<SelectionRule> rules(rows, {SelectionKind::kFraction, 0.1, 0});

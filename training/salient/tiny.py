@@ -76,6 +76,9 @@ def variants() -> dict[str, ModelConfig]:
         "no-exits": model(exits=None, positions=Positions("sinusoidal", "rotary", "none")),
         "plain": model(selection=None, exits=None, norm="post", positions=SINUSOIDAL, activation="gelu",
                        scale_embeddings=False),
+        # Wide enough for the kernels that work on a position's K and V as one row.
+        "whole-rows": model(d_model=256, heads=8, encoder=Stack(1, FeedForward("own", 32)),
+                            decoder=Stack(3, FeedForward("own", 32)), selection=selection(1, 2, 2)),
     }
 
 

@@ -1,13 +1,14 @@
 // Attention of one query over some of its keys: the arithmetic that AttendRowsKernel and SelectAttendKernel share.
 //
-// A position's K and V are one row of memory, and a warp works on it as a whole for all heads at once. Lane l holds kEach
-// consecutive components of the query, of K, of V and of the output; the kEach-wide products of the lanes that share a
-// head are added by shuffles, so each head's score reaches its own lanes, which keep its softmax. A warp takes kAtOnce
-// keys at a time, its block's warps in turn.
+// A position's K and V are one row of memory, and a warp works on it as a whole for all heads at once. Lane l holds
+// kEach consecutive components of the query, of K, of V and of the output; the kEach-wide products of the lanes that
+// share a head are added by shuffles, so each head's score reaches its own lanes, which keep its softmax. A warp takes
+// kAtOnce keys at a time, its block's warps in turn.
 //
-// Many keys are split: how, depends on their number alone. Each split leaves its maximum, sum and weighted values behind;
-// who does the last of a row's splits adds them up, in the order of the keys. So which blocks do them changes no bit;
-// and because both kernels must round alike, what is fused into one operation here is said and not left to the compiler.
+// Many keys are split: how, depends on their number alone. Each split leaves its maximum, sum and weighted values
+// behind; who does the last of a row's splits adds them up, in the order of the keys. So which blocks do them changes
+// no bit; and because both kernels must round alike, what is fused into one operation here is said and not left to the
+// compiler.
 
 #pragma once
 
@@ -101,8 +102,8 @@ struct Query {
   __device__ Query(const AttendArgs& args, int32_t i, int32_t width) {
     const int32_t head_width = width / args.heads;
     const float scale = 1.0f / sqrtf(static_cast<float>(head_width));
-    const auto* from = reinterpret_cast<const float4*>(args.queries + static_cast<size_t>(i) * width +
-                                                       threadIdx.x % kWarp * kEach);
+    const auto* from =
+        reinterpret_cast<const float4*>(args.queries + static_cast<size_t>(i) * width + threadIdx.x % kWarp * kEach);
 #pragma unroll
     for (int w = 0; w < kEach / 4; ++w) {
       const float4 word = from[w];

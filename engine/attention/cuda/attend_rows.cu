@@ -1,7 +1,7 @@
 // Attention of each query by itself, over all or some of the keys it sees: what a decoding step needs.
 //
-// The fast kernel reads whole rows of K and V, 16 bytes a lane at a time, for all heads at once; many keys are split among
-// blocks (attend_row.h). A warp's keys are all on their way before the first is worked on.
+// The fast kernel reads whole rows of K and V, 16 bytes a lane at a time, for all heads at once; many keys are split
+// among blocks (attend_row.h). A warp's keys are all on their way before the first is worked on.
 //
 // The general kernel serves every other shape: a block a row, scores of 128 keys at a time through shared memory.
 

@@ -31,7 +31,8 @@ class Gather {
     Words keys, values;
   };
 
-  // For one of the warps of a block that does splits `first_split`, `first_split` + `stride`, ... of a row. Starts to copy.
+  // For one of the warps of a block that does splits `first_split`, `first_split` + `stride`, ... of a row. Starts to
+  // copy.
   __device__ Gather(Buffer& buffer, const PagesView& pages, const KeySource& source, const Division& division,
                     int32_t first_split, int32_t stride)
       : buffer_(buffer), pages_(pages), source_(source), division_(division), stride_(stride) {

@@ -30,8 +30,8 @@ size_t PlanBytes(int32_t rows);
 
 // Each query by itself: one block a row, or several for many keys.
 void AttendRows(Device& device, const AttendArgs& args, const AttendSpace& space);
-// Select and then AttendRows in one kernel, with their results to the bit, where that is faster (select_attend.cu); does
-// nothing and says false where it is not.
+// Select and then AttendRows in one kernel, with their results to the bit, where that is faster (select_attend.cu);
+// does nothing and says false where it is not.
 bool SelectAttend(Device& device, const SelectArgs& select, const AttendArgs& attend, const uint32_t* mass_table,
                   const AttendSpace& space);
 // Documents' queries on tensor cores, bf16 keys. Rows that it leaves alone are AttendRows' (TileRows tells).

@@ -18,9 +18,8 @@ __global__ void __launch_bounds__(kRowThreads, 3)
   KeyList& list = args.lists[row];
   if (NeedsScores(rule, view.length)) {
     const KeySearch search = {shared, reinterpret_cast<int32_t*>(DynamicShared()), pages, view, mass_table};
-    const int32_t count = SelectRow(args, i, rule, search, [&](int32_t rank, int32_t position) {
-      list.positions[rank] = position;
-    });
+    const int32_t count =
+        SelectRow(args, i, rule, search, [&](int32_t rank, int32_t position) { list.positions[rank] = position; });
     if (threadIdx.x == 0) list.count = count;
   } else {
     ListWindow(WindowOf(rule, view), view, list);

@@ -1,15 +1,15 @@
 // Selection of one row's keys by one block: int8 scores by dp4a and an exact top-k, for SelectKernel and for
 // SelectAttendKernel.
 //
-// The k-th best score is found digit by digit from the top, 8 bits at a time, of the scores' distance from the least one:
-// a histogram of the scores that share the digits found so far, and the bin in which the count from above reaches k. Two
-// or three passes give the threshold exactly, and the first spreads over all bins wherever the scores lie, so that few
-// threads meet in one. Then the keys above the threshold are listed, and the first of those on it, in order of position.
-// kMass finds its k in the same way beforehand, with weights in place of counts; both sums are of integers, so the
-// atomics' order does not matter.
+// The k-th best score is found digit by digit from the top, 8 bits at a time, of the scores' distance from the least
+// one: a histogram of the scores that share the digits found so far, and the bin in which the count from above reaches
+// k. Two or three passes give the threshold exactly, and the first spreads over all bins wherever the scores lie, so
+// that few threads meet in one. Then the keys above the threshold are listed, and the first of those on it, in order of
+// position. kMass finds its k in the same way beforehand, with weights in place of counts; both sums are of integers,
+// so the atomics' order does not matter.
 //
-// Scores of the first kHeldScores keys are kept in shared memory; those of longer rows are computed again in every pass.
-// Where the counts of keys are computed in floating point, product and sum are rounded apart, as the CPU does it.
+// Scores of the first kHeldScores keys are kept in shared memory; those of longer rows are computed again in every
+// pass. Where the counts of keys are computed in floating point, product and sum are rounded apart, as the CPU does it.
 
 #pragma once
 
@@ -26,7 +26,7 @@ namespace salient::cuda {
 inline constexpr int kHeldScores = 10 * 1024;
 inline constexpr int kBinBits = 8;
 inline constexpr int kBins = 1 << kBinBits;
-inline constexpr int kMostQueryWords = 256;  // of a selection query: ds up to 1024
+inline constexpr int kMostQueryWords = 256;         // of a selection query: ds up to 1024
 inline constexpr float kLeastDeviceQuery = 1e-20f;  // kLeastQuery of select_rules.h
 
 // KeysToKeep of select.h.
@@ -298,8 +298,8 @@ __device__ inline int32_t KeysForMass(const KeySearch& search, const SelectionRu
   return max(static_cast<int32_t>(threshold.count_above) + ties, rule.min_keys);
 }
 
-// Hands out the `keep` best, fewer than there are: take(rank by position, position). Each warp looks at a stretch of the
-// row of its own, once to count what is before the others' and once to list.
+// Hands out the `keep` best, fewer than there are: take(rank by position, position). Each warp looks at a stretch of
+// the row of its own, once to count what is before the others' and once to list.
 template <typename Take>
 __device__ void ListBest(const KeySearch& search, int32_t keep, const ScoreRange& range, const Take& take) {
   if (keep <= 0) return;

@@ -38,9 +38,7 @@ class CudaBackend final : public Backend {
     memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t));
   }
 
-  std::string Name() const override {
-    return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), ")");
-  }
+  std::string Name() const override { return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), ")"); }
   DeviceMemory& memory() override { return memory_; }
   bool host_addressable() const override { return false; }
   ElementType kv_type() const override {
@@ -102,8 +100,7 @@ class CudaBackend final : public Backend {
     Done();
   }
   void SelectAndAttend(const SelectArgs& select, const AttendArgs& attend) override {
-    if (MayShareTiles(attend) ||
-        !SelectAttend(*device_, select, attend, mass_table_.data(), SpaceFor(attend, false))) {
+    if (MayShareTiles(attend) || !SelectAttend(*device_, select, attend, mass_table_.data(), SpaceFor(attend, false))) {
       return Backend::SelectAndAttend(select, attend);
     }
     Done();
@@ -180,8 +177,8 @@ class CudaBackend final : public Backend {
     return made.data();
   }
 
-  // An array of at least `bytes`. One that has become too small stays, because captured graphs know it; each is at least
-  // twice as large as the one before.
+  // An array of at least `bytes`. One that has become too small stays, because captured graphs know it; each is at
+  // least twice as large as the one before.
   std::byte* Space(std::vector<DeviceArray<std::byte>>& spaces, size_t bytes) {
     if (spaces.empty() || spaces.back().size() < bytes) spaces.emplace_back(memory_, std::bit_ceil(bytes));
     return spaces.back().data();

@@ -48,8 +48,8 @@ struct Exchanged {
 };
 const Exchanged& WarpExchange(const char* operation, unsigned mask, const void* value, size_t bytes);
 
-// Asynchronous copies of a thread, of 16 bytes: whether one is made when it is started or when it is waited for is drawn
-// at random, too.
+// Asynchronous copies of a thread, of 16 bytes: whether one is made when it is started or when it is waited for is
+// drawn at random, too.
 struct AsyncCopy {
   void* to;
   const void* from;  // null: zeros
