@@ -2,18 +2,24 @@
 
     python -m salient.ablations selection --data work/data --start work/base.pt --out work/ablations
     python -m salient.ablations ffn       --data work/data --config work/config.json --out work/ablations
-    python -m salient.ablations plain     --data work/data --config work/config.json --out work/ablations --minutes 10
+    python -m salient.ablations plain     --data work/data --config work/config.json --out work/ablations --minutes 30 \
+        --bin ../build/release/bin --test dev.tsv
 
 **selection** adapts one trained dense model again and again: selection layers from scratch, a supervision phase and a
 selection phase of a few dozen steps each, all with the same budget of keys. What changes is the width of the selection
 layers (ds), how many layers share one (r), the supervision, the straight-through term, or a fixed window in place of
 the best keys (table 4 and figures 4 to 6 of arXiv 2309.14174).
 
-**ffn** trains every configuration of arXiv 2309.01826 from scratch. A model that has only begun to learn says little about
-them: with --start a trained model is converted to each and learns on, which favours what stays as it was. **plain** sets the model against a Transformer as Vaswani
-et al. have it: sinusoidal positions, one output, nothing else. Steps rather than minutes, so that other work on the machine
-changes nothing, or --minutes where the time is what must be equal; a run that is there already is not run again. Each
-run of these two leaves an exported model too, which `training/evaluate --ffn` decodes with.
+**ffn** trains every configuration of arXiv 2309.01826 from scratch. A model that has only begun to learn says little
+about them: with --start a trained model is converted to each and learns on, which favours what stays as it was.
+
+**plain** sets the model against a Transformer as Vaswani et al. have it: sinusoidal positions, one output, nothing
+else; the data, its windows, the batches, the optimiser and its schedule are the same. With --bin both translate
+documents of --test by the engine, dense and at full depth, in windows of the same size.
+
+Steps rather than minutes, so that other work on the machine changes nothing, or --minutes where the time is what must
+be equal: on a CPU the processor's time, for the same reason. A run that is there already is not run again. Each run of
+ffn and plain leaves an exported model, which `training/evaluate --ffn` decodes with.
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Callable
 
@@ -30,6 +36,9 @@ from torch import Tensor
 
 from .config import FeedForward, ModelConfig, Positions
 from .data import Corpus, batches
+from .evaluation import sets
+from .evaluation.side_by_side import scored
+from .evaluation.tables import probability, signed
 from .export import export, load_checkpoint
 from .loss import smoothed_cross_entropy
 from .model import Transformer
@@ -58,7 +67,7 @@ SELECTION_RUNS: dict[str, list[str]] = {
 
 
 def ffn_configurations(base: ModelConfig) -> dict[str, ModelConfig]:
-    """Every way of table 1 and 2 of arXiv 2309.01826 to share feed-forward blocks between layers, or to leave them out."""
+    """Every way of table 1 and 2 of arXiv 2309.01826 to share feed-forward blocks, or to leave them out."""
     width = base.encoder.ffn.width
     wide = (base.encoder.layers + base.decoder.layers) * width
     kinds = {
@@ -96,6 +105,8 @@ class Measured:
     nll: float  # the same under the model's own selection; equal to dense_nll without one
     keys: dict[str, float]  # share of the keys attended to, a module
     attention_cost: float  # eq. 10 over eq. 9, with counted keys
+    steps: int = 0  # of training from scratch
+    scores: dict[str, float] = field(default_factory=dict)  # of translations (evaluation.side_by_side.Scored)
 
 
 def slug(name: str) -> str:
@@ -104,6 +115,8 @@ def slug(name: str) -> str:
 
 def train(o: argparse.Namespace, phase: str, out: Path, *flags: str) -> None:
     length = ["--minutes", str(o.minutes)] if o.minutes else ["--steps", str(o.steps)]
+    if o.minutes and o.device == "cpu":
+        length.append("--processor-time")
     run_phase(phase, o.data, out, *length, "--batch-tokens", str(o.batch_tokens),
               "--threads", str(o.threads), "--device", o.device, *flags)
 
@@ -164,16 +177,17 @@ def selection_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Me
             train(o, "supervision", place / "supervision.pt", "--start", str(start), *new)
             start = place / "supervision.pt"
             flags = [f for f in flags if f == "--no-straight-through"]
-        train(o, "selection", place / "selection.pt", "--start", str(start), "--straight-through", "--k-step", "0", "--k-most",
-              BUDGET, *flags)
-        found.append(measure(name, load_checkpoint(place / "selection.pt"), dev, 20 if "--attention-window" in flags else None, o.tokens))
+        train(o, "selection", place / "selection.pt", "--start", str(start), "--straight-through", "--k-step", "0",
+              "--k-most", BUDGET, *flags)
+        window = 20 if "--attention-window" in flags else None
+        found.append(measure(name, load_checkpoint(place / "selection.pt"), dev, window, o.tokens))
     return found
 
 
 def converted(trained: dict[str, Tensor], base: ModelConfig, config: ModelConfig) -> dict[str, Tensor]:
     """A trained model's tensors in another arrangement of its feed-forward blocks, as far as they go.
 
-    A shared block starts as the first of the blocks that it replaces, a wide one as the mean of as many as it has room for.
+    A shared block starts as the first of the blocks that it replaces, a wide one as the mean of as many as fit into it.
     """
     blocks = {side: [f"{side}_layers.{i}.ffn." for i in range(stack.layers)]
               for side, stack in (("encoder", base.encoder), ("decoder", base.decoder))}
@@ -207,7 +221,23 @@ def scratch_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Meas
         model = load_checkpoint(place / "base.pt")
         export(model, o.data / "tokenizer.model", place)
         found.append(measure(name, model, dev, None, o.tokens))
+        found[-1].steps = torch.load(place / "base.pt", map_location="cpu")["step"]
+    if o.bin is not None:
+        test_set = sets.sample(sets.read_set(o.test), o.segments)
+        for m, scores in zip(found, scored(o.bin, [folder / slug(m.name) for m in found], test_set, o.out)):
+            m.scores = asdict(scores)
     return found
+
+
+def scores_columns(found: list[Measured]) -> list[list[str]]:
+    """The head and a row a run."""
+    rows = [["steps", "BLEU", "against the first", "p", "chrF", "document BLEU"]]
+    for m in found:
+        s = m.scores
+        against = [signed(s["difference"]), probability(s["p"])] if s["p"] is not None else ["", ""]
+        rows.append([str(m.steps), f"{s['bleu']:.1f} ± {s['interval']:.1f}", *against, f"{s['chrf']:.1f}",
+                     f"{s['document_bleu']:.1f}"])
+    return rows
 
 
 def table(found: list[Measured]) -> str:
@@ -219,6 +249,8 @@ def table(found: list[Measured]) -> str:
         rows.append([m.name, f"{m.parameters / 1e6:.2f} M", f"{m.dense_nll:.3f}", *sparse])
     if not any(m.keys for m in found):
         rows = [row[:3] for row in rows]
+    if all(m.scores for m in found):
+        rows = [[*row, *more] for row, more in zip(rows, scores_columns(found))]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---|" + "---:|" * (len(rows[0]) - 1), *lines[1:]])
 
@@ -229,21 +261,30 @@ TITLES = {"plain": "Against a plain Transformer", "ffn": "Feed-forward configura
 def conditions(o: argparse.Namespace) -> str:
     """What every run of a suite had, in words."""
     length = f"{o.minutes:g} minutes" if o.minutes else f"{o.steps} steps"
+    if o.minutes and o.device == "cpu":
+        length += " of processor time"
     where = f"{o.threads} thread{'s' if o.threads > 1 else ''} of a processor" if o.device == "cpu" else o.device
     if o.suite == "selection":
         return (f"From one trained dense model: {length} of supervision, then {length} of selection, batches of "
                 f"{o.batch_tokens:,} tokens, {where}; the budget of keys is {BUDGET}.")
     config = ModelConfig.from_json(o.config.read_text())
     origin = "One trained model, converted to each and trained on" if o.start else "From scratch"
-    return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder and "
-            f"{config.decoder.layers} decoder layers, width {config.d_model}, feed-forward {config.encoder.ffn.width}.")
+    test = ""
+    if o.bin is not None:
+        test_set = sets.sample(sets.read_set(o.test), o.segments)
+        test = (f" BLEU: {test_set.segments:,} segments of {len(test_set.documents)} documents of `{o.test.name}`, "
+                "translated by the engine, dense, greedily, at full depth, in windows of at most "
+                f"{config.window:,} source tokens, with the 95 % interval and the paired bootstrap over segments.")
+    return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder "
+            f"and {config.decoder.layers} decoder layers, width {config.d_model}, feed-forward "
+            f"{config.encoder.ffn.width}.{test}")
 
 
 def page(folder: Path) -> str:
     """All suites that were run into the folder."""
-    parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit on "
-             f"development windows of {WINDOW} tokens, dense and under the model's own selection. The runs are short: "
-             "they say which way a change goes, not where it would end."]
+    parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit "
+             f"on development windows of {WINDOW} tokens, dense and under the model's own selection. The runs are "
+             "short: they say which way a change goes, not where it would end."]
     for suite, title in TITLES.items():
         stored = folder / f"{suite}.json"
         if stored.exists():
@@ -263,6 +304,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--minutes", type=float, help="of every phase of every run, instead of --steps")
     p.add_argument("--batch-tokens", type=int, default=3072)
     p.add_argument("--tokens", type=int, default=15_000, help="development tokens to measure on")
+    p.add_argument("--bin", type=Path, help="ffn, plain: folder of salient and salient-server, to translate with too")
+    p.add_argument("--test", type=Path, help="with --bin: a TSV of documents to translate")
+    p.add_argument("--segments", type=int, default=1800, help="with --bin: how much of --test; 0 for all")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--device", default="cpu", help="cpu or cuda, to train on; measured on the CPU")
     return p
@@ -272,6 +316,8 @@ def main() -> None:
     o = parser().parse_args()
     if (o.suite == "selection") != (o.config is None) or (o.start is None and o.suite == "selection"):
         sys.exit("selection needs --start, ffn and plain need --config")
+    if (o.bin is None) != (o.test is None):
+        sys.exit("--bin and --test go together")
     if o.suite == "plain" and o.start is not None:
         sys.exit("plain trains from scratch and takes no --start")
     torch.set_num_threads(o.threads)

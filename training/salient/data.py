@@ -38,7 +38,7 @@ def read_documents(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 @dataclass
 class Corpus:
-    """Token arrays of all segments, flat, with the bounds of segments and of documents, and where documents are from."""
+    """Token arrays of all segments, flat, with the bounds of segments and of documents, and the documents' sources."""
 
     source: np.ndarray  # uint16
     target: np.ndarray
@@ -93,7 +93,7 @@ LENGTHS = (24, 48, 96, 192, 384, 768, 1152, 1536, 2048)
 
 
 def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
-    """The documents of one pass in a random order; one of a source with weight 2.5 comes twice, and half the time thrice."""
+    """The documents of one pass in a random order; with weight 2.5 one comes twice, and half the time thrice."""
     order = []
     for document, origin in enumerate(corpus.origin):
         weight = weights.get(str(corpus.origins[origin]), 1.0)

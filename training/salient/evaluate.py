@@ -11,8 +11,10 @@ OUT/operating_points.json, which belongs into the model's folder. A file, or --s
 output.
 
 Everything translated is kept in WORK, so that a run that is interrupted goes on where it stopped. --quick takes samples
-and about six minutes on two idle cores; without it, count on an hour. Needs sacrebleu and matplotlib
-(training/requirements.txt), and salient and salient-server in BIN (see the README).
+and about seven minutes on two idle cores, --documents 60 a quarter of an hour, all of every set some forty minutes.
+Quality does not depend on what else the machine does, times do: `--only points` takes the times again and renews the
+operating points in the page of an earlier run. Needs sacrebleu and matplotlib (training/requirements.txt), and salient
+and salient-server in BIN (see the README).
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ import time
 from pathlib import Path
 from typing import Callable
 
-from .evaluation import cost, inside, report, sections
+from .evaluation import cost, inside, sections
 from .evaluation.engine import Engine, Result, say
-from .evaluation.run import Run, Section
+from .evaluation.report import Report
+from .evaluation.run import QUICK, Run, Section, Sizes, some_documents
 from .evaluation.score import Scorer
 from .evaluation.settings import Setting
 from .evaluation.tables import percent, table
@@ -47,6 +50,8 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
     "similarity": inside.likeness,
     "oracles": inside.oracles,
 }
+
+COMPARISONS = {"ffn": "Feed-forward configurations", "ablations": "Ablations of selection"}  # by option
 
 
 def row(setting: str, source: str, result: Result, timed: bool) -> list[str]:
@@ -73,14 +78,14 @@ def settings_table(run: Run, settings: dict[str, str], split_sources: bool) -> s
 
 def write_report(run: Run, o: argparse.Namespace, command: str) -> None:
     wanted = dict(SECTIONS if not o.only else {name: SECTIONS[name] for name in o.only})
-    for folder, title in ((o.ffn, "Feed-forward configurations"), (o.ablations, "Ablations of selection")):
+    for option, title in COMPARISONS.items():
+        folder = getattr(o, option)
         if folder is not None:
             wanted[title] = lambda r, f=folder, t=title: inside.compare(r, f, t)
-    done, started = [], time.monotonic()
+    report, started = Report(run, command, [*SECTIONS, *COMPARISONS.values()]), time.monotonic()
     for number, (name, make) in enumerate(wanted.items(), 1):
         say(f"section {number} of {len(wanted)}: {name}")
-        done.append(make(run))
-        (run.out / "quality.md").write_text(report.page(run, command, done), encoding="utf-8")
+        report.add(name, make(run))
     say(f"{run.out / 'quality.md'} is complete, after {time.monotonic() - started:.0f} s")
 
 
@@ -93,9 +98,12 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--out", type=Path, help="where the report goes; needed with a folder of data")
     p.add_argument("--work", type=Path, help="where translations are kept; OUT/work when left out, and for a file "
                    "build/evaluation")
-    p.add_argument("--quick", action="store_true", help="samples of the sets, fewer settings")
-    p.add_argument("--only", nargs="+", choices=list(SECTIONS), 
-                   help="these sections alone; the page has no others then")
+    size = p.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="samples of the sets, fewer settings")
+    size.add_argument("--documents", type=int, metavar="N", help="the development set whole, of the other sets at most "
+                      "N documents, fewer settings")
+    p.add_argument("--only", nargs="+", choices=list(SECTIONS),
+                   help="these sections alone; the page keeps others that an earlier run of these sizes left in WORK")
     p.add_argument("--ffn", type=Path, metavar="DIR", help="also a table of the exported models in this folder")
     p.add_argument("--ablations", type=Path, metavar="DIR", help="the same for ablations of selection")
     p.add_argument("--setting", action="append", default=[], metavar="NAME=FLAGS",
@@ -116,7 +124,8 @@ def evaluate(o: argparse.Namespace, command: str) -> None:
 
         torch.set_num_threads(o.threads)
     with Engine(o.bin, o.model, work, o.parallel) as engine:
-        run = Run(engine, o.model, o.data, o.out or work, o.quick)
+        sizes = QUICK if o.quick else some_documents(o.documents) if o.documents else Sizes()
+        run = Run(engine, o.model, o.data, o.out or work, sizes)
         run.out.mkdir(parents=True, exist_ok=True)
         if whole:
             return write_report(run, o, command)

@@ -262,7 +262,7 @@ class Transformer(nn.Module):
                 layer.ffn.down.weight.data.mul_(depth ** -0.5)
 
     def compile_blocks(self) -> None:
-        """Lets PyTorch fuse what lies between matrix products; lengths vary from batch to batch, so shapes are dynamic."""
+        """Lets PyTorch fuse what lies between matrix products; lengths vary with the batch, so shapes are dynamic."""
         for block in self.modules():
             if isinstance(block, (FeedForwardBlock, nn.LayerNorm)):
                 block.compile(dynamic=True)

@@ -6,7 +6,8 @@ they do differently.
 
 from __future__ import annotations
 
-LONG = {0: 0.1, 96: 0.1, 192: 0.2, 384: 0.25, 768: 0.25, 1536: 0.1}  # windows that give selection something to leave out
+# Windows that give selection something to leave out.
+LONG = {0: 0.1, 96: 0.1, 192: 0.2, 384: 0.25, 768: 0.25, 1536: 0.1}
 
 RECIPE: dict[str, dict] = {
     "base": {"cooldown": 0.6},

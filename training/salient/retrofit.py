@@ -3,13 +3,13 @@
     python -m salient.retrofit --model my-model --data work/data --out my-model-salient --minutes 20
 
 Three phases on the frozen model, then an export: selection layers learn to imitate its attention (KL, eq. 5 of
-arXiv 2309.14174) while the share of keys that they need is found (eq. 7); every early exit gets a classifier that learns the
-distribution of the last one; halting heads learn from an oracle when to leave (arXiv 1910.10073). With dense attention
-and full depth the result translates exactly as the model did. `--adapt` adds a phase in which everything
+arXiv 2309.14174) while the share of keys that they need is found (eq. 7); every early exit gets a classifier that
+learns the distribution of the last one; halting heads learn from an oracle when to leave (arXiv 1910.10073). With dense
+attention and full depth the result translates exactly as the model did. `--adapt` adds a phase in which everything
 learns under selection: better at few keys, but then no longer the same model.
 
-The model folder must be one that the engine reads; `--data` is a folder that `salient.prepare` made with the model's own
-tokenizer.model in it. Stopped runs go on where they stopped.
+The model folder must be one that the engine reads; `--data` is a folder that `salient.prepare` made with the model's
+own tokenizer.model in it. Stopped runs go on where they stopped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHARES = {"supervision": 0.35, "selection": 0.3, "exits": 0.25, "halting": 0.1} 
 
 
 def phases(o: argparse.Namespace) -> list[tuple[str, list[str]]]:
-    """The phases in order, each with what it does differently from the recipe; each starts from the checkpoint of the one before."""
+    """The phases in order, each with what it does differently from the recipe."""
     found = [("supervision", ["--k-step", "0.016", "--captured", str(o.captured), "--selection-width",
                               str(o.selection_width)])]
     if o.adapt:
@@ -48,8 +48,8 @@ def retrofit(o: argparse.Namespace) -> None:
     for phase, flags in planned:
         minutes = o.minutes * SHARES[phase] / total
         print(f"{phase}: {minutes:.1f} minutes, log in {work / phase}.jsonl", file=sys.stderr)
-        run_phase(phase, o.data.resolve(), (work / f"{phase}.pt").resolve(), "--start", str(start.resolve()), "--minutes",
-                  str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device, *flags)
+        run_phase(phase, o.data.resolve(), (work / f"{phase}.pt").resolve(), "--start", str(start.resolve()),
+                  "--minutes", str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device, *flags)
         start = work / f"{phase}.pt"
     model = load_checkpoint(start)
     calibrate(model, calibration_windows(o.data, 64, min(768, model.config.window)))

@@ -141,7 +141,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the model folder's shortlist.safetensors")
     parser.add_argument("--width", type=int, default=32, help="target tokens a source token")
     parser.add_argument("--common", type=int, default=2500, help="frequent target tokens that are in every list")
-    parser.add_argument("--pairs", type=int, default=30_000_000, help="co-occurrences to learn from; memory grows with it")
+    parser.add_argument("--pairs", type=int, default=30_000_000,
+                        help="co-occurrences to learn from; memory grows with it")
     parser.add_argument("--rounds", type=int, default=5, help="of expectation and maximisation")
     parser.add_argument("--seed", type=int, default=1)
     o = parser.parse_args()

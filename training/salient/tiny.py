@@ -56,13 +56,14 @@ def selection(encoder: int, decoder: int, cross: int, width: int = 16, min_keys:
 def variants() -> dict[str, ModelConfig]:
     def model(**changes) -> ModelConfig:
         base = dict(d_model=48, heads=3, encoder=Stack(4, FeedForward("own", 96)), window=256,
-                    decoder=Stack(3, FeedForward("own", 96)), selection=selection(3, 2, 2), exits=Exits("tied", list(HEADS)))
+                    decoder=Stack(3, FeedForward("own", 96)), selection=selection(3, 2, 2),
+                    exits=Exits("tied", list(HEADS)))
         return ModelConfig(**{**base, **changes})
 
     return {
         "base": model(),
-        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", list(HEADS)), d_model=64,
-                      heads=4, scale_embeddings=False),
+        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", list(HEADS)),
+                      d_model=64, heads=4, scale_embeddings=False),
         "wide": model(encoder=Stack(4, FeedForward("shared", 224)), decoder=Stack(4, FeedForward("none", 0)),
                       activation="gelu", selection=selection(2, 3, 3)),
         "borrowed": model(encoder=Stack(3, FeedForward("shared", 112)), decoder=Stack(3, FeedForward("encoder", 112)),

@@ -3,7 +3,7 @@
     base         dense attention, aligned training of every exit (eq. 4 of arXiv 1910.10073)
     supervision  selection layers alone imitate the frozen model's attention (eq. 5), which stays dense; k adapts
     selection    all of it: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
-    exits        the norms and classifiers of early exits alone, towards the frozen last exit (for a model trained dense)
+    exits        the norms and classifiers of early exits alone, towards the frozen last exit (of a model trained dense)
     depth        all of it once more, halting heads with it (eq. 6 of arXiv 1910.10073)
     halting      the halting heads on the frozen model, against their oracles
 
@@ -49,7 +49,7 @@ class Trainer:
     def __init__(self, model: Transformer, options: argparse.Namespace):
         self.device = torch.device(options.device)
         self.model, self.options, self.config = model.to(self.device), options, model.config
-        self.step, self.elapsed = 0, 0.0
+        self.step, self.elapsed, self.worked = 0, 0.0, 0.0  # seconds on the clock, and of the processor
         self.average, self.averaged = {}, 0  # sums of trained weights, and of how many states
         self.rng = random.Random(options.seed)
         for name, p in model.named_parameters():
@@ -67,7 +67,9 @@ class Trainer:
     def progress(self) -> float:
         """The share of the phase that is done: of its steps if it has a number of them, of its time otherwise."""
         o = self.options
-        return self.step / o.steps if o.steps else self.elapsed / (o.minutes * 60)
+        if o.steps:
+            return self.step / o.steps
+        return (self.worked if o.processor_time else self.elapsed) / (o.minutes * 60)
 
     def rate(self) -> float:
         """Warm-up by steps, then flat, then linear to zero over the last share of the phase."""
@@ -116,8 +118,8 @@ class Trainer:
             run = SelectionRun()
             states = [h[real] for h in model.decode(target[:, :-1], source, model.encode(source, run), run)]
             teacher = model.logits(n - 1, states[-1]).float().log_softmax(-1)
-        losses = [F.kl_div(model.logits(i, states[i]).float().log_softmax(-1), teacher, reduction="sum", log_target=True)
-                  for i in range(n - 1)]
+        students = [model.logits(i, states[i]).float().log_softmax(-1) for i in range(n - 1)]
+        losses = [F.kl_div(student, teacher, reduction="sum", log_target=True) for student in students]
         return sum(losses) / (len(losses) * len(teacher))
 
     def most(self, module: str) -> float:
@@ -265,11 +267,12 @@ class Trainer:
     def save(self, path: Path) -> None:
         part = path.with_suffix(".part")
         torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
-                    "elapsed": self.elapsed, "average": self.average, "averaged": self.averaged, "optimisers": [o.state_dict() for o in self.optimisers]}, part)
+                    "elapsed": self.elapsed, "worked": self.worked, "average": self.average, "averaged": self.averaged,
+                    "optimisers": [o.state_dict() for o in self.optimisers]}, part)
         part.replace(path)
 
     def resume(self, stored: dict) -> None:
-        self.step, self.elapsed = stored["step"], stored["elapsed"]
+        self.step, self.elapsed, self.worked = stored["step"], stored["elapsed"], stored["worked"]
         self.average, self.averaged = stored["average"], stored["averaged"]
         for optimiser, state in zip(self.optimisers, stored["optimisers"]):
             optimiser.load_state_dict(state)
@@ -278,18 +281,20 @@ class Trainer:
         if self.progress() >= 1:
             return
         o, last, spent = self.options, time.monotonic(), {"save": time.monotonic(), "log": time.monotonic()}
-        tokens = 0
+        tokens, worked_before = 0, self.worked - time.process_time()
         stream = batches(train, o.batch_tokens, o.seed + self.step, o.mixture, o.source_weights)
         for source, target in ahead(stream, pinned=self.device.type == "cuda"):
             notes = self.train_step(source, target)
             now = time.monotonic()
             self.elapsed, last = self.elapsed + now - last, now
+            self.worked = worked_before + time.process_time()
             tokens += int(target.ne(BOS).sum() - target.eq(self.config.tokens.pad).sum())
             done = self.progress() >= 1
             if now - spent["log"] > o.log_seconds or done:
                 rate = tokens / (now - spent["log"])
                 print(json.dumps({"phase": o.phase, "step": self.step, "minutes": round(self.elapsed / 60, 1),
-                                  "tokens_per_second": round(rate), **notes}), flush=True)
+                                  "processor_minutes": round(self.worked / 60, 1), "tokens_per_second": round(rate),
+                                  **notes}), flush=True)
                 spent["log"], tokens = now, 0
             if now - spent["save"] > o.save_seconds or done:
                 if done and self.averaged and dev is not None and o.phase in ("base", "selection", "depth"):
@@ -315,6 +320,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--start", type=Path, help="checkpoint of the phase before")
     p.add_argument("--out", type=Path, required=True, help="checkpoint to write, and to resume from if it exists")
     p.add_argument("--minutes", type=float, default=10, help="wall-clock time of the phase")
+    p.add_argument("--processor-time", action="store_true",
+                   help="--minutes of the processor's time, so that other work on the machine changes nothing")
     p.add_argument("--steps", type=int, help="batches of the phase, instead of --minutes")
     p.add_argument("--batch-tokens", type=int, default=6144)
     p.add_argument("--mixture", type=table_of(int), default=MIXTURE, metavar="TOKENS=SHARE,...",

@@ -1,6 +1,7 @@
 import json
 import math
 import subprocess
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -8,6 +9,8 @@ import torch
 from salient import ablations
 from salient.config import ModelConfig, Selection, Stack, FeedForward
 from salient.data import Corpus
+from salient.evaluation import sets, side_by_side
+from salient.evaluation.score import Difference, Scores
 from salient.export import load_model
 from salient.model import Transformer
 from salient.train import main as train_main
@@ -26,8 +29,8 @@ def test_every_configuration_of_feed_forward_blocks_is_a_model_of_the_expected_s
 
     found = ablations.ffn_configurations(base_config())
     block = 2 * 32 * 40 + 40 + 32
-    expected = {"Transformer": 5, "SharedEnc": 3, "SharedDec": 4, "SharedEncSharedDec": 2, "SharedEncDec": 1, "NoEnc": 2,
-                "NoDec": 3, "NoEncNoDec": 0, "SharedEncNoDec": 1}
+    expected = {"Transformer": 5, "SharedEnc": 3, "SharedDec": 4, "SharedEncSharedDec": 2, "SharedEncDec": 1,
+                "NoEnc": 2, "NoDec": 3, "NoEncNoDec": 0, "SharedEncNoDec": 1}
     assert {name: size(name) for name in expected} == {name: n * block for name, n in expected.items()}
     assert size("One Wide FFN") == 2 * 32 * 200 + 200 + 32  # one block as wide as all five
 
@@ -102,15 +105,60 @@ def test_suites_from_scratch_share_a_page_and_leave_models(tmp_path, monkeypatch
     only = ablations.ffn_configurations(config)["NoDec"]
     monkeypatch.setattr(ablations, "ffn_configurations", lambda base: {"NoDec": only})
     for suite, length in (("ffn", ["--steps", "2"]), ("plain", ["--minutes", "0.001"])):
-        monkeypatch.setattr("sys.argv", ["ablations", suite, "--data", str(data), "--config", str(tmp_path / "config.json"),
-                                         "--out", str(tmp_path / "out"), "--batch-tokens", "128", "--tokens", "200",
-                                         "--threads", "1", *length])
+        monkeypatch.setattr("sys.argv", ["ablations", suite, "--data", str(data), "--config",
+                                         str(tmp_path / "config.json"), "--out", str(tmp_path / "out"),
+                                         "--batch-tokens", "128", "--tokens", "200", "--threads", "1", *length])
         ablations.main()
     model, exported = load_model(tmp_path / "out" / "plain" / "plain-transformer")
     assert exported.exits is None and model.halting is None
     assert load_model(tmp_path / "out" / "ffn" / "nodec")[1].decoder.ffn.kind == "none"
     page = (tmp_path / "out" / "ablations.md").read_text()
     assert "| NoDec |" in page and "| plain Transformer |" in page and "2 steps each" in page
+
+
+def test_models_of_the_same_data_translate_the_same_documents(tiny_models, tmp_path, monkeypatch):
+    test = tmp_path / "dev.tsv"
+    test.write_text("a|1\tone\tONE\na|1\ttwo\tTWO\nb|1\tfour\tFOUR\n")
+    asked = []
+
+    class Programs:  # in the place of the engine: translates by the model's name
+        def __init__(self, programs, model, work):
+            self.model = model
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def translate(self, test_set, setting):
+            asked.append((self.model.name, setting.flags, test_set.segments))
+            return self.model.name
+
+    class Scorer:
+        def __init__(self, documents):
+            self.bleu = {"base": 20.0, "wide": 21.5}
+
+        def scores(self, result):
+            return Scores(self.bleu[result], 50.0, 22.0)
+
+        def interval(self, result):
+            return 0.7
+
+        def differences(self, baseline, others):
+            return [Difference(self.bleu[other] - self.bleu[baseline], 0.02) for other in others]
+
+    monkeypatch.setattr(side_by_side, "Engine", Programs)
+    monkeypatch.setattr(side_by_side, "Scorer", Scorer)
+    models = [tiny_models / "base", tiny_models / "wide"]
+    found = side_by_side.scored(tmp_path, models, sets.read_set(test), tmp_path)
+    assert asked == [(name, "--selection dense --exit full", 3) for name in ("base", "wide")]
+    runs = [ablations.Measured(n, 10, 3.0, 3.0, {}, 1.0, steps, asdict(s))
+            for n, steps, s in zip(("plain Transformer", "Salient"), (90, 80), found)]
+    lines = ablations.table(runs).splitlines()
+    assert lines[0].split(" | ")[3:] == ["steps", "BLEU", "against the first", "p", "chrF", "document BLEU |"]
+    assert lines[2].split(" | ")[3:] == ["90", "20.0 ± 0.7", "", "", "50.0", "22.0 |"]
+    assert lines[3].split(" | ")[3:] == ["80", "21.5 ± 0.7", "+1.5", "0.020", "50.0", "22.0 |"]
 
 
 def test_a_trained_model_converts_to_every_configuration():

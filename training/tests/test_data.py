@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, ahead, batches, draw, join, padded, read_documents, tokenise,
-                          windows)
+from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, ahead, batches, draw, join, padded, read_documents,
+                          tokenise, windows)
 from salient.model import aligned, segment_of
 from salient.prepare import train_tokenizer
 from salient.tiny import SENTENCES

@@ -3,12 +3,16 @@
 import json
 import stat
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from salient import evaluate
 from salient.evaluation import cost, engine, sets
 from salient.evaluation.engine import Engine
+from salient.evaluation.report import Report
+from salient.evaluation.run import QUICK, Run, Section, some_documents
 from salient.evaluation.settings import Setting
 from salient.evaluation.sets import Document, DocumentSet
 
@@ -20,6 +24,7 @@ ready.write_text(json.dumps({{"grpc": "host:1"}}))
 while True:
     time.sleep(1)
 """
+DATA = Path("dev.tsv")  # a name only
 CLIENT = """#!{python}
 import json, pathlib, sys
 arguments = sys.argv[2:]
@@ -162,6 +167,43 @@ def test_the_command_is_shown_without_the_machines_folders():
         "training/evaluate --bin build/bin --data data")
 
 
+def report(run_engine, sizes, command="first") -> Report:
+    run_engine.work.mkdir(exist_ok=True)
+    return Report(Run(run_engine, run_engine.model, DATA, run_engine.work, sizes), command, ["sources", "points"])
+
+
+def test_a_later_run_renews_its_sections_and_keeps_the_others(run_engine, monkeypatch):
+    first = report(run_engine, QUICK)
+    first.run.signatures = ["BLEU: `x`"]
+    first.add("points", Section("Operating points", "slow"))
+    first.add("sources", Section("Held-out documents", "scores"))
+    monkeypatch.setattr(time, "strftime", lambda pattern: "2030-01-01 12:00")
+    report(run_engine, QUICK, "second").add("points", Section("Operating points", "fast"))
+    page = (run_engine.work / "quality.md").read_text()
+    assert page.index("## Held-out documents\n\nscores") < page.index("## Operating points\n\nfast")
+    assert "slow" not in page and "- BLEU: `x`" in page
+    runs = [line for line in page.splitlines() if "salient-server" in line]
+    assert "`first`: Held-out documents" in runs[0]
+    assert runs[1].startswith("- 2030-01-01 12:00") and "`second`: Operating points" in runs[1]
+
+
+def test_a_run_of_another_size_starts_a_page_of_its_own(run_engine):
+    report(run_engine, QUICK).add("sources", Section("Held-out documents", "scores"))
+    report(run_engine, some_documents(3)).add("points", Section("Operating points", "fast"))
+    page = (run_engine.work / "quality.md").read_text()
+    assert "scores" not in page and "at most 3 documents" in page
+
+
+def test_what_is_written_by_hand_closes_its_section(run_engine):
+    made = report(run_engine, QUICK)
+    (run_engine.work / "notes").mkdir()
+    (run_engine.work / "notes" / "sources.md").write_text("By hand.\n")
+    made.add("sources", Section("Held-out documents", "scores"))
+    made.add("points", Section("Operating points", "fast"))
+    page = (run_engine.work / "quality.md").read_text()
+    assert "scores\n\nBy hand.\n\n## Operating points\n\nfast\n" in page
+
+
 def test_sets_are_found_by_name(tmp_path):
     (tmp_path / "eval").mkdir()
     for name in ("dev.en-de.tsv", "dev-long.en-de.tsv", "eval/wmt21.en-de.tsv", "train.tsv"):
@@ -169,7 +211,8 @@ def test_sets_are_found_by_name(tmp_path):
     assert list(sets.find_sets(tmp_path)) == ["dev-long", "dev", "wmt21"]
     with pytest.raises(ValueError, match=r"no dev\*.tsv"):
         sets.find_sets(tmp_path / "eval")
-    assert Setting("dense", "verify:1,4").controls()["depth"] == {"policy": "verify", "draft_exit": 1, "draft_tokens": 4}
+    drafted = Setting("dense", "verify:1,4").controls()["depth"]
+    assert drafted == {"policy": "verify", "draft_exit": 1, "draft_tokens": 4}
     assert json.dumps(Setting("window:20", "fixed:2", beam=2).controls()) == json.dumps(
         {"selection": {"policy": "window", "value": 20.0}, "depth": {"policy": "fixed", "fixed_exit": 2},
          "search": {"beam": 2}})

@@ -64,6 +64,8 @@ def test_a_sample_takes_from_every_part():
     whole = DocumentSet("dev", documents(*"abababab"))
     assert [d.source for d in sets.sample(whole, 4).documents] == ["a", "a", "b", "b"]
     assert sets.sample(whole, 0) is whole and sets.sample(whole, 8) is whole
+    assert [d.source for d in sets.sample(whole, 0, 3).documents] == ["a", "a", "b"]  # at most three, evenly
+    assert len(sets.sample(whole, 2, 4).documents) == 2 and sets.sample(whole, 0, 8) is whole
 
 
 def test_halves_share_every_source():
@@ -142,11 +144,11 @@ def test_names_follow_the_rule():
 
 def test_grids_ask_for_what_the_model_has():
     assert [s.selection for s in selection_settings(False)] == ["dense", "window:20"]
-    sweeps = depth_settings("dense", 3, ["multinomial"], quick=True)
+    sweeps = depth_settings("dense", 3, ["multinomial"], fine=False)
     assert list(sweeps) == ["fixed", "confidence", "multinomial"]
     assert [s.flags for s in sweeps["multinomial"]] == ["--selection dense --exit multinomial",
                                                         "--selection dense --exit multinomial --min-exit 2"]
-    plain = pareto_settings(False, 4, [], quick=False)
+    plain = pareto_settings(False, 4, [], fine=True)
     assert Setting() in plain and len(set(plain)) == len(plain)
     assert not [s for s in plain if s.exit.startswith("geometric") or s.selection == "learned"]
     assert Setting("ratio:0.1,0.02,0.05").controls()["selection"] == {

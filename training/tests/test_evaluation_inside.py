@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from salient.evaluation import segments, similarity, teacher_forcing, thresholds, tokens
+from salient.evaluation import inside, segments, similarity, teacher_forcing, thresholds, tokens
+from salient.evaluation.run import Sizes
 from salient.evaluation.teacher_forcing import Forced
 from salient.evaluation.tokens import Window
 from salient.export import load_model
@@ -65,8 +66,8 @@ def test_eager_weights_leave_earlier(tiny_models, window):
     model, _ = load_model(tiny_models / "base")
     forced = [teacher_forcing.force(model, as_window(window))]
     found = thresholds.by_layer(forced, "confidence", (0.01, 10.0))
-    exits = [teacher_forcing.measure(forced, [teacher_forcing.first_above(forced[0].confidence, torch.tensor([*ts, 0.0]))])
-             for ts in found]
+    chosen = [teacher_forcing.first_above(forced[0].confidence, torch.tensor([*ts, 0.0])) for ts in found]
+    exits = [teacher_forcing.measure(forced, [at]) for at in chosen]
     assert exits[0].mean_exit == 1 and all(a.mean_exit < b.mean_exit for a, b in zip(exits, exits[1:]))
 
 
@@ -165,3 +166,26 @@ def test_free_decoding_follows_the_best_token(tiny_models, window, variant):
 def test_segments_are_counted_of_translations_that_end():
     assert segments.closed_segments([7, 4, 8, 4, 9, 3], 4, 3) == 3
     assert segments.closed_segments([7, 4, 8], 4, 3) == 0 and segments.closed_segments([], 4, 3) == 0
+
+
+def test_loops_are_told_from_long_translations():
+    assert segments.repeated([9, 1, 2, 3, 1, 2, 3, 1, 2, 3]) == 3
+    assert segments.repeated([5, 5, 5]) == 1 and segments.repeated([1, 2, 3, 4, 5, 6]) == 0
+    assert segments.repeated([1, 2, 1, 2]) == 0 and segments.repeated([]) == 0
+
+
+def test_windows_whose_segments_are_not_equal_are_listed(tiny_models, window, monkeypatch):
+    made = [[7, 4, 8, 4, 9, 3], [7, 4, 7, 4, 7, 4], [7, 8, 4, 3]]
+    monkeypatch.setattr(segments, "decode_freely", lambda model, sources: made)
+
+    class Run:
+        sizes, pytorch, config = Sizes(), None, load_model(tiny_models / "base")[1]
+
+        def windows(self, count):
+            return [Window(torch.tensor([window]), torch.tensor([TARGET]), 3, origin) for origin in ("a", "b", "c")]
+
+    lines = inside.segment_counts(Run()).body.splitlines()
+    assert "1 of 3 windows of several segments (33.3 %)" in lines[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
+    size = str(len(window))
+    assert rows == [["b", size, "3", "4", "6", "a loop of 2"], ["c", size, "3", "2", "4", "EOS"]]

@@ -30,8 +30,9 @@ def dense(tmp_path_factory):
 
 
 def options(dense, out, *flags):
-    return retrofit.parser().parse_args(["--model", str(dense / "model"), "--data", str(dense / "data"), "--out", str(out),
-                                         "--minutes", "0.04", "--batch-tokens", "256", "--selection-width", "8", *flags])
+    return retrofit.parser().parse_args(["--model", str(dense / "model"), "--data", str(dense / "data"), "--out",
+                                         str(out), "--minutes", "0.04", "--batch-tokens", "256", "--selection-width",
+                                         "8", *flags])
 
 
 @pytest.mark.parametrize("flags", [[], ["--adapt"]])

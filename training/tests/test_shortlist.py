@@ -61,7 +61,8 @@ def test_a_shortlist_covers_text_like_its_own():
     share, length = coverage(made, corpus_of(translated(2, 50)), segments_a_window=2)
     assert share == 1
     assert length < VOCABULARY / 2
-    assert made.tokens_for(np.array([12])).tolist() == sorted({*made.tokens[12].tolist(), *made.common.tolist()} - {PAD})
+    listed = {*made.tokens[12].tolist(), *made.common.tolist()} - {PAD}
+    assert made.tokens_for(np.array([12])).tolist() == sorted(listed)
 
 
 def test_the_sample_is_bounded_and_leaves_long_segments_out():

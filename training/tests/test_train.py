@@ -1,6 +1,7 @@
 """Each phase learns on a toy corpus whose target is its source."""
 
 import random
+import time
 
 import numpy as np
 import pytest
@@ -156,11 +157,33 @@ def test_oracles_score_exits_by_likelihood_by_the_reference_or_by_the_last_exit(
     normed, gold = [norm(h) for norm, h in zip(copier[0].exit_norms, states)], target[:, 1:]
     logits = [F.linear(h, copier[0].classifier(n), copier[0].output_bias) for n, h in enumerate(normed)]
     best = [x.argmax(-1) for x in logits]
-    for oracle, expected in (("likelihood", [-F.cross_entropy(x.transpose(1, 2), gold, reduction="none") for x in logits]),
-                             ("correctness", [b.eq(gold).float() for b in best]),
+    likelihood = [-F.cross_entropy(x.transpose(1, 2), gold, reduction="none") for x in logits]
+    for oracle, expected in (("likelihood", likelihood), ("correctness", [b.eq(gold).float() for b in best]),
                              ("agreement", [b.eq(best[-1]).float() for b in best])):
         trainer.options.oracle = oracle
         assert torch.allclose(trainer.exit_scores(normed, gold), torch.stack(expected, -1), atol=1e-5), oracle
+
+
+def test_a_budget_of_processor_time_counts_no_waiting(tmp_path, monkeypatch):
+    clock = {"wall": 0.0, "processor": 0.0}
+    monkeypatch.setattr(time, "monotonic", lambda: clock["wall"])
+    monkeypatch.setattr(time, "process_time", lambda: clock["processor"])
+    trainer = Trainer(new_model(), options("base", "--processor-time", "--batch-tokens", "128"))
+    step = trainer.train_step
+
+    def slow_step(*batch):  # a minute of work, and nine of waiting for the processor
+        clock["wall"] += 600.0
+        clock["processor"] += 60.0
+        return step(*batch)
+
+    trainer.train_step, trainer.options.minutes = slow_step, 3
+    trainer.run(copy_corpus(), None, tmp_path / "x.pt")
+    assert (trainer.step, trainer.worked, trainer.elapsed) == (3, 180.0, 1800.0)
+    again = Trainer(new_model(), trainer.options)
+    again.resume(torch.load(tmp_path / "x.pt", map_location="cpu"))
+    assert again.progress() == 1
+    again.options.processor_time = False
+    assert again.progress() == 10
 
 
 def test_a_run_resumes_where_it_stopped(tmp_path):

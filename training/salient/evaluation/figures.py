@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from .teacher_forcing import Point
 
 COLOURS = {"fixed": "#222222", "geometric": "#0072b2", "confidence": "#d55e00", "multinomial": "#009e73",
-           "sequence": "#cc79a7", "oracle, likelihood": "#888888", "oracle, correctness": "#e69f00", "oracle, agreement": "#b8860b",
-           "geometric, by layer": "#56b4e9", "confidence, by layer": "#f0a070"}
+           "sequence": "#cc79a7", "oracle, likelihood": "#888888", "oracle, correctness": "#e69f00",
+           "oracle, agreement": "#b8860b", "geometric, by layer": "#56b4e9",
+           "confidence, by layer": "#f0a070"}
 MARKS = {"fixed": "s", "geometric": "o", "confidence": "^", "multinomial": "D", "sequence": "v"}
 
 

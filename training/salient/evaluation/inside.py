@@ -33,8 +33,8 @@ def likeness(run: Run) -> Section:
                                  ("lns", "Local neighbourhood similarity", similarity.lns_matrix)):
         path = figures.similarity(title, *[(n, matrix(b)) for n, b in zip(names, blocks)], run.figure(short))
         pictures.append(run.link(path, title))
-    return Section("Similarity of the layers", "Linear CKA, and the overlap of the nearest 5 % of segments (LNS), of the "
-                   "states after every block; a row a segment (the mean of its tokens), "
+    return Section("Similarity of the layers", "Linear CKA, and the overlap of the nearest 5 % of segments (LNS), of "
+                   "the states after every block; a row a segment (the mean of its tokens), "
                    f"{sum(w.segments for w in found)} segments.\n\n" + "\n\n".join(pictures))
 
 
@@ -42,10 +42,20 @@ def segment_counts(run: Run) -> Section:
     tokens = run.config.tokens
     whole = [w for w in run.windows(run.sizes.free_segments) if w.segments > 1]
     outputs = segments.decode_freely(run.pytorch, [w.source[0].tolist() for w in whole])
-    equal = sum(segments.closed_segments(o, tokens.separator, tokens.eos) == w.segments for o, w in zip(outputs, whole))
+    unequal = [["source", "source tokens", "segments", "made", "tokens made", "at its end"]]
+    for window, output in zip(whole, outputs):
+        made = segments.closed_segments(output, tokens.separator, tokens.eos)
+        if made != window.segments:
+            loop = 0 if made else segments.repeated(output)
+            end = "EOS" if made else f"a loop of {loop}" if loop else "the length limit"
+            unequal.append([window.origin, str(window.source.shape[1]), str(window.segments),
+                            str(output.count(tokens.separator) + 1), str(len(output)), end])
+    equal = len(whole) + 1 - len(unequal)
+    rest = f" The others:\n\n{table(unequal)}" if len(unequal) > 1 else ""
     return Section("Segment counts", "Greedy decoding by the PyTorch model, dense attention, nothing forbidden: "
                    f"{equal} of {len(whole)} windows of several segments ({percent(equal / max(1, len(whole)))}) have "
-                   "as many segments as their source. The engine's decoder closes as many as it is given: 100 %.")
+                   "as many segments as their source. The engine's decoder closes as many as it is given: "
+                   f"100 %.{rest}")
 
 
 def compare(run: Run, folder: Path, title: str) -> Section:

@@ -1,13 +1,32 @@
-"""The page that a run leaves: conditions, then a section after the other, written again as each is finished."""
+"""The page that a run leaves: how it came about, then a section after the other, written again as each is finished.
+
+Sections are kept beside the translations, with when and by which engine each was measured. So a run of some sections
+(`--only`) renews those and leaves the others of the same model and the same sizes as they are: times can be taken when
+the machine is quiet. What is written by hand stands in OUT/notes/NAME.md and closes the section NAME.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .run import Run, Section
+
+
+@dataclass
+class Kept:
+    """A section as it was measured."""
+
+    title: str
+    body: str
+    command: str
+    engine: str  # hash of the server
+    started: str  # of the run that made it
+    load: float
 
 
 def processor() -> str:
@@ -18,21 +37,57 @@ def processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def conditions(run: Run, command: str) -> str:
-    size = "a sample of every set (`--quick`)" if run.quick else "every set whole"
-    return "\n".join([
-        f"- command: `{command}`; {size}",
-        f"- model: `{run.config.name}`, hash `{run.engine.model_hash}`; window {run.config.window:,} tokens",
-        f"- engine: `salient-server` of hash `{run.engine.program_hash}`, default arithmetic of the processor",
-        f"- {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores of {processor()}, load {os.getloadavg()[1]:.1f} in "
-        "the last five minutes: times are comparable within a table",
-    ])
+def runs(sections: list[Kept]) -> list[str]:
+    """A line a run: its command, the engine, the time, the load, and its sections if there are several runs."""
+    lines, groups = [], {}
+    for s in sections:
+        groups.setdefault((s.started, s.command, s.engine), []).append(s)
+    for (started, command, engine), found in sorted(groups.items()):
+        loads = sorted(s.load for s in found)
+        titles = f": {', '.join(s.title for s in found)}" if len(groups) > 1 else ""
+        lines.append(f"- {started}, load {loads[0]:.1f} to {loads[-1]:.1f}, `salient-server` of hash `{engine}`, "
+                     f"`{command}`{titles}")
+    return lines
 
 
-def page(run: Run, command: str, sections: list[Section]) -> str:
-    parts = ["# Quality", "Written by `training/evaluate`; do not edit. Translations are the engine's, over gRPC, "
-             "greedy where no beam is named.", conditions(run, command)]
-    parts += [f"## {s.title}\n\n{s.body}" for s in sections]
-    if run.signatures:
-        parts.append("## Signatures\n\n" + "\n".join(f"- {s}" for s in run.signatures))
-    return "\n\n".join(parts) + "\n"
+class Report:
+    """`order` names the sections that a page may have. Written to disk with every section added."""
+
+    def __init__(self, run: Run, command: str, order: list[str]):
+        self.run, self.command, self.order = run, command, order
+        self.started = time.strftime("%Y-%m-%d %H:%M")
+        self.path = run.engine.work / "report.json"
+        self.key = f"{run.engine.model_hash}, {run.sizes.words}"
+        stored = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
+        if stored.get("key") != self.key:
+            stored = {"sections": {}, "signatures": []}
+        self.sections = {name: Kept(**section) for name, section in stored["sections"].items()}
+        self.signatures: list[str] = stored["signatures"]
+
+    def add(self, name: str, section: Section) -> None:
+        self.sections[name] = Kept(section.title, section.body, self.command, self.run.engine.program_hash,
+                                   self.started, os.getloadavg()[1])
+        self.signatures = self.run.signatures or self.signatures
+        stored = {"key": self.key, "signatures": self.signatures,
+                  "sections": {name: asdict(kept) for name, kept in self.sections.items()}}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(stored, indent=1), encoding="utf-8")
+        (self.run.out / "quality.md").write_text(self.page(), encoding="utf-8")
+
+    def note(self, name: str) -> str:
+        path = self.run.out / "notes" / f"{name}.md"
+        return "\n\n" + path.read_text(encoding="utf-8").strip() if path.exists() else ""
+
+    def page(self) -> str:
+        shown = {name: self.sections[name] for name in self.order if name in self.sections}
+        conditions = [
+            f"- model: `{self.run.config.name}`, hash `{self.run.engine.model_hash}`; window "
+            f"{self.run.config.window:,} tokens; {self.run.sizes.words}",
+            f"- {os.cpu_count()} cores of {processor()}, default arithmetic; times are comparable within a table",
+            *runs(list(shown.values()))]
+        parts = ["# Quality", "Written by `training/evaluate`; do not edit. Translations are the engine's, over gRPC, "
+                 "greedy where no beam is named.", "\n".join(conditions)]
+        parts += [f"## {s.title}\n\n{s.body}{self.note(name)}" for name, s in shown.items()]
+        if self.signatures:
+            parts.append("## Signatures\n\n" + "\n".join(f"- {s}" for s in self.signatures))
+        return "\n\n".join(parts) + "\n"

@@ -16,10 +16,13 @@ from .settings import Setting
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything is translated; 0 is all."""
+    """How much of everything is translated, 0 is all, and how finely settings are swept."""
 
+    words: str = "every set whole"
+    fine: bool = True
     dev_segments: int = 0
     test_segments: int = 0
+    test_documents: int = 0
     long_documents: int = 0
     traced_segments: int = 1200
     inside_segments: int = 1500  # for the PyTorch model
@@ -28,7 +31,13 @@ class Sizes:
     takes: int = 3
 
 
-QUICK = Sizes(1800, 250, 6, 400, 300, 700, 5, 5)
+QUICK = Sizes("a sample of every set (`--quick`)", False, 1800, 250, 0, 6, 400, 300, 700, 5, 5)
+
+
+def some_documents(count: int) -> Sizes:
+    """The development set whole, of every other set so many documents."""
+    return Sizes(f"the development set whole, at most {count} documents of the other sets", fine=False,
+                 test_documents=count, long_documents=count)
 
 
 @dataclass
@@ -38,9 +47,8 @@ class Section:
 
 
 class Run:
-    def __init__(self, engine: Engine, model: Path, data: Path, out: Path, quick: bool):
-        self.engine, self.model, self.out, self.quick = engine, model, out, quick
-        self.sizes = QUICK if quick else Sizes()
+    def __init__(self, engine: Engine, model: Path, data: Path, out: Path, sizes: Sizes):
+        self.engine, self.model, self.out, self.sizes = engine, model, out, sizes
         self.config = ModelConfig.load(model)
         self.paths = sets.find_sets(data) if data.is_dir() else {sets.set_name(data): data}
         self.signatures: list[str] = []
@@ -62,8 +70,8 @@ class Run:
     def usual(self) -> Setting:
         return Setting(self.sparse, "geometric:0.5" if "geometric" in self.heads else "full")
 
-    def read(self, name: str, segments: int) -> DocumentSet:
-        return sets.sample(sets.read_set(self.paths[name]), segments)
+    def read(self, name: str, segments: int, documents: int = 0) -> DocumentSet:
+        return sets.sample(sets.read_set(self.paths[name]), segments, documents)
 
     @functools.cached_property
     def dev(self) -> DocumentSet:

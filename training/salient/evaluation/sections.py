@@ -47,7 +47,7 @@ def test_sets(run: Run) -> Section:
     for name in run.paths:
         if name in ("dev", "dev-long"):
             continue
-        test_set = run.read(name, run.sizes.test_segments)
+        test_set = run.read(name, run.sizes.test_segments, run.sizes.test_documents)
         results = [run.engine.translate(test_set, s) for s in (Setting(), run.usual)]
         if test_set.reference_count > 1:
             rows.append(compared(run, f"{name}, {test_set.reference_count} references", test_set, results))
@@ -115,7 +115,7 @@ def layer_settings(run: Run) -> dict[str, list[Setting]]:
     """Settings with a threshold for every layer, for the policies that have thresholds."""
     from . import thresholds
 
-    weights, found = (0.01, 0.02, 0.05) if run.quick else (0.01, 0.02, 0.03, 0.05, 0.08, 0.12), {}
+    weights, found = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12) if run.sizes.fine else (0.01, 0.02, 0.05), {}
     for policy, signal in (("geometric", "halting"), ("confidence", "confidence")):
         if policy == "confidence" or policy in run.heads:
             tuned = thresholds.by_layer(run.forced_for_tuning, signal, weights)
@@ -128,7 +128,7 @@ def layer_settings(run: Run) -> dict[str, list[Setting]]:
 def depth_sweeps(run: Run) -> dict[str, list[Measured]]:
     parts = halves(run.dev.documents)
     scorers = [Scorer([run.dev.documents[i] for i in part]) for part in parts]
-    sweeps = {**depth_settings(run.sparse, run.layers, run.heads, run.quick), **layer_settings(run)}
+    sweeps = {**depth_settings(run.sparse, run.layers, run.heads, run.sizes.fine), **layer_settings(run)}
     return {name: [measured(run, s, scorers, parts) for s in settings] for name, settings in sweeps.items()}
 
 
@@ -163,7 +163,7 @@ def exits(run: Run) -> Section:
 
 def candidates(run: Run) -> list[pareto.Candidate]:
     alone = DocumentSet("dev, alone", run.dev.documents[:: max(1, len(run.dev.documents) // run.sizes.alone_documents)])
-    settings = pareto_settings(run.config.selection is not None, run.layers, run.heads, run.quick)
+    settings = pareto_settings(run.config.selection is not None, run.layers, run.heads, run.sizes.fine)
     # Takes are interleaved, so that a slow minute of the machine is shared by all settings.
     takes = [[run.engine.translate(alone, s, parallel=1, take=n) for s in settings] for n in range(run.sizes.takes)]
     found = []

@@ -36,7 +36,7 @@ class Batch:
         self.hidden = ~source.ne(tokens.pad)[:, None, None, :]  # [B, 1, 1, S]
         ordinal, _ = segment_of(source, tokens.separator, inclusive=False)
         self.cross = [self.heads_of_memory(layer.cross_attention, memory, ordinal) for layer in model.decoder_layers]
-        self.keys: list[Tensor | None] = [None] * len(model.decoder_layers)  # [B, h, t, w] a layer
+        self.keys: list[Tensor | None] = [None] * len(model.decoder_layers)  # [B, h, room, w] a layer
         self.values: list[Tensor | None] = [None] * len(model.decoder_layers)
         self.token = torch.full((len(sources),), tokens.bos)
         self.segment = torch.zeros(len(sources), dtype=torch.long)
@@ -57,14 +57,20 @@ class Batch:
             scores = scores.masked_fill(hidden, NEGATIVE)
         return Attention.merge(F.softmax(scores, -1) @ v)
 
+    def remembered(self, seen: list[Tensor | None], n: int, x: Tensor) -> Tensor:
+        """All of layer n up to this position, whose x [B, h, 1, w] is new; room doubles when there is none left."""
+        if seen[n] is None or seen[n].shape[2] == self.position:
+            room = x.new_zeros(*x.shape[:2], max(64, self.position), x.shape[3])
+            seen[n] = room if seen[n] is None else torch.cat((seen[n], room), 2)
+        seen[n][:, :, self.position] = x[:, :, 0]
+        return seen[n][:, :, :self.position + 1]
+
     def self_attention(self, n: int, x: Tensor) -> Tensor:
         attention = self.model.decoder_layers[n].self_attention
         at = torch.full((len(x), 1, 1), self.position)
         q, k, v = map(self.split, attention.query_key_value(x).chunk(3, -1))
-        k = attention.turn(k, at)
-        self.keys[n] = k if self.keys[n] is None else torch.cat((self.keys[n], k), 2)
-        self.values[n] = v if self.values[n] is None else torch.cat((self.values[n], v), 2)
-        return attention.output(self.attend(attention.turn(q, at), self.keys[n], self.values[n], None))
+        k, v = self.remembered(self.keys, n, attention.turn(k, at)), self.remembered(self.values, n, v)
+        return attention.output(self.attend(attention.turn(q, at), k, v, None))
 
     def cross_attention(self, n: int, x: Tensor) -> Tensor:
         attention = self.model.decoder_layers[n].cross_attention
@@ -126,3 +132,11 @@ def decode_freely(model: Transformer, sources: list[list[int]], rows: int = 24) 
 def closed_segments(tokens: list[int], separator: int, eos: int) -> int:
     """Segments of a translation; 0 if it never ended."""
     return tokens.count(separator) + 1 if tokens and tokens[-1] == eos else 0
+
+
+def repeated(tokens: list[int], longest: int = 64) -> int:
+    """The period, in tokens, of the loop that a translation without an end is caught in; 0 if it is in none."""
+    for period in range(1, min(longest, len(tokens) // 3) + 1):
+        if tokens[-period:] == tokens[-2 * period:-period] == tokens[-3 * period:-2 * period]:
+            return period
+    return 0

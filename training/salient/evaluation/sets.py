@@ -81,12 +81,13 @@ def find_sets(folder: Path) -> dict[str, Path]:
     return found
 
 
-def sample(whole: DocumentSet, segments: int) -> DocumentSet:
-    """About `segments` segments in whole documents, evenly from every source; all of them for 0."""
-    if not segments or whole.segments <= segments:
+def sample(whole: DocumentSet, segments: int, documents: int = 0) -> DocumentSet:
+    """About `segments` segments, and at most `documents`, in whole documents, evenly from every source; 0: no bound."""
+    stride = max(-(-whole.segments // segments) if segments else 1,
+                 -(-len(whole.documents) // documents) if documents else 1)
+    if stride == 1:
         return whole
     ordered = sorted(whole.documents, key=lambda d: d.source)  # stable: in file order within a source
-    stride = -(-whole.segments // segments)
     return DocumentSet(whole.name, ordered[::stride])
 
 

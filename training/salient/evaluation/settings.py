@@ -66,10 +66,10 @@ def selection_settings(has_selection: bool) -> list[Setting]:
     return [Setting(s) for s in ["dense", *(trained if has_selection else []), "window:20"]]
 
 
-def depth_settings(selection: str, layers: int, heads: list[str], quick: bool) -> dict[str, list[Setting]]:
+def depth_settings(selection: str, layers: int, heads: list[str], fine: bool) -> dict[str, list[Setting]]:
     """Every exit policy with its sweep: thresholds where it has them, the least exit where it has none."""
-    taus = (0.3, 0.4, 0.5, 0.6, 0.7) if quick else (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
-    levels = (0.4, 0.6, 0.75, 0.9) if quick else (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98)
+    taus = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9) if fine else (0.3, 0.4, 0.5, 0.6, 0.7)
+    levels = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98) if fine else (0.4, 0.6, 0.75, 0.9)
     least = [None, *range(2, layers)]
     sweeps = {"fixed": [Setting(selection, f"fixed:{n}") for n in range(1, layers)] + [Setting(selection)]}
     if "geometric" in heads:
@@ -81,17 +81,17 @@ def depth_settings(selection: str, layers: int, heads: list[str], quick: bool) -
     return sweeps
 
 
-def pareto_settings(has_selection: bool, layers: int, heads: list[str], quick: bool) -> list[Setting]:
-    """The grid that operating points are chosen from."""
+def pareto_settings(has_selection: bool, layers: int, heads: list[str], fine: bool) -> list[Setting]:
+    """The grid that operating points are chosen from; a beam goes with full depth, and once with an early exit."""
     selections = ["dense", *(["learned", "mass:0.9"] if has_selection else []), "window:20"]
-    if not quick:
+    if fine:
         selections += ["window:32", *(["ratio:0.1", "mass:0.95"] if has_selection else [])]
     exits = ["full", f"fixed:{max(1, layers // 2)}"]
-    exits += [f"geometric:{t}" for t in ((0.5, 0.6) if quick else (0.4, 0.5, 0.6, 0.7))] if "geometric" in heads else []
-    exits += [] if quick else ["confidence:0.75", "confidence:0.9"]
+    exits += [f"geometric:{t}" for t in ((0.4, 0.5, 0.6, 0.7) if fine else (0.5, 0.6))] if "geometric" in heads else []
+    exits += ["confidence:0.75", "confidence:0.9"] if fine else []
     cheap = [s for s in selections if s != "dense"]
     grid = [Setting(s, e) for s in selections for e in exits if s != "dense" or e == "full"]
     grid += [Setting("dense", beam=b) for b in (2, 4)]
-    grid += [Setting(s, e, b) for s in cheap for e in (("full", exits[-1]) if quick else exits) for b in (2, 4)
-             if not quick or s == "window:20" or e == "full"]
+    grid += [Setting(s, e, b) for s in cheap for e in ("full", exits[-1]) for b in (2, 4)
+             if s == "window:20" or e == "full"]
     return grid

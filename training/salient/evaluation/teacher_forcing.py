@@ -91,7 +91,7 @@ def measure(windows: list[Forced], exits: list[Tensor]) -> Point:
 
 
 def oracle_exits(window: Forced, kind: str, penalty: float, sigma: float = 0.0) -> Tensor:
-    """Token exits by eq. 15 (likelihood) or 17 (correctness) of arXiv 1910.10073, or by agreement with the last exit."""
+    """Token exits by eq. 15 (likelihood), 17 (correctness) of arXiv 1910.10073, or by agreement with the last exit."""
     score = getattr(window, {"likelihood": "likelihood", "correctness": "correct", "agreement": "same"}[kind])[None]
     return oracle(score, torch.ones(score.shape[:2], dtype=torch.bool), penalty, sigma=sigma)[0]
 

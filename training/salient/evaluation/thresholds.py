@@ -6,7 +6,8 @@ changes a translation. Coordinate descent lowers
 
     differing tokens + weight * mean exit
 
-over one threshold at a time, from the best that all layers can share. T tokens, N exits; the last takes all that are left.
+over one threshold at a time, from the best that all layers can share. T tokens, N exits; the last takes all that are
+left.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ class Window:
     source: Tensor  # [1, S], separators and EOS included
     target: Tensor  # [1, T + 1], BOS first: the reference
     segments: int
+    origin: str = ""  # which corpus it is from
 
 
 class Tokenizer:
@@ -49,5 +50,6 @@ def windows(documents: list[Document], tokenizer: Tokenizer, limit: int) -> list
         sources, targets = tokenizer.encode(document.lines), tokenizer.encode(document.references[0])
         for first, last in packed([len(s) for s in sources], limit):
             found.append(Window(torch.from_numpy(join(sources[first:last], False))[None],
-                                torch.from_numpy(join(targets[first:last], True))[None], last - first))
+                                torch.from_numpy(join(targets[first:last], True))[None], last - first,
+                                document.source))
     return found
