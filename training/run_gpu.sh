@@ -4,25 +4,46 @@
 #   training/run_gpu.sh pack TRAIN.tsv[.xz] DEV.tsv HELD_OUT.tsv...   here: clean, tokenise, compress into training/pack
 #   training/run_gpu.sh start [OUT]      there: train in the background; starts where it stopped if it was interrupted
 #   training/run_gpu.sh status [OUT]     there: what it is doing, and the last losses
-#   training/run_gpu.sh collect [OUT]    there: waits for the end and says what is in OUT
+#   training/run_gpu.sh collect [OUT]    there: waits for the end, says what is in OUT, and checks its size
 #   training/run_gpu.sh run [OUT]        there: start and collect in one
 #
-# OUT (default training/out) gets the exported model in int8 shards of at most 15 MB, logs, ablations and curves; then
+# The pack (PACK, default training/pack) is at most 64 MiB. OUT (default training/out) gets the exported model in int8
+# shards, logs and ablations, at most 64 MiB in files of at most 16; checkpoints stay beside it, in OUT.work. Then
 # `training/evaluate` on any machine with the built engine measures the model and draws the figures.
 #
-# MINUTES (default 25) is the whole budget. DEVICE=cpu MINUTES=1 MODEL=small rehearses every stage on a laptop.
+# MINUTES (default 25) is what training takes; before it come two short trials, after it export and ablations, whose
+# length follows it. DEVICE=cpu MINUTES=1 MODEL=small rehearses every stage on a laptop (MODEL for `pack` too, since it
+# gives the size of the vocabulary).
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
 
+# absolute PATH: as seen from where the command was given.
+absolute() { case $1 in /*) printf '%s' "$1" ;; *) printf '%s/%s' "$PWD" "$1" ;; esac; }
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+script=$here/$(basename "${BASH_SOURCE[0]}")
 PYTHON=${PYTHON:-python3}
 DEVICE=${DEVICE:-cuda}
 MINUTES=${MINUTES:-25}
 MODEL=${MODEL:-base}
-PACK=${PACK:-pack}
+PACK=$(absolute "${PACK:-$here/pack}")
 command=${1:-help}
 
 say() { printf '%s %s\n' "$(date +%H:%M:%S)" "$*"; }
 die() { printf 'run_gpu.sh: %s\n' "$*" >&2; exit 1; }
+# scaled X LEAST MOST: X steps a minute of the budget, within bounds.
+scaled() {
+  awk -v m="$MINUTES" -v x="$1" -v a="$2" -v b="$3" 'BEGIN { n = int(m * x); print n < a ? a : n > b ? b : n }'
+}
+# at_most FOLDER MIB [FILE_MIB]: dies where a folder, or a file in it, is larger than may travel.
+at_most() {
+  local size large
+  size=$(du -sm --apparent-size "$1" | cut -f1)
+  [ "$size" -le "$2" ] || die "$1 is $size MiB, more than the $2 that travel; give it less data or a smaller model"
+  large=$(find "$1" -type f -size +"${3:-$2}"M)
+  [ -z "$large" ] || die "larger than ${3:-$2} MiB: $large"
+}
+# running: whether any process of the group that `start` made is left.
+running() { [ -e "$OUT/pid" ] && kill -0 -- "-$(cat "$OUT/pid")" 2>/dev/null; }
 # share X: X hundredths of the budget, in minutes.
 share() { awk -v m="$MINUTES" -v x="$1" 'BEGIN { printf "%.3f", m * x / 100 }'; }
 
@@ -31,8 +52,9 @@ train() {
   local phase=$1 percent=$2 name=$3
   shift 3
   say "$name: $(share "$percent") minutes"
+  # shellcheck disable=SC2086  # compile is a flag or nothing
   $PYTHON -m salient.train --phase "$phase" --data "$PACK" --device "$DEVICE" --minutes "$(share "$percent")" \
-    --out "$OUT/checkpoints/$name.pt" --save-seconds 60 --log-seconds 10 --batch-tokens "$batch" ${compile:-} "$@" \
+    --out "$WORK/$name.pt" --save-seconds 60 --log-seconds 10 --batch-tokens "$batch" ${compile:-} "$@" \
     | tee -a "$OUT/$name.jsonl" | sed "s/^/  /"
 }
 
@@ -50,9 +72,10 @@ choose() {
   for name in plain compiled; do
     [ "$name" = compiled ] && compile=--compile
     say "trial: $name"
-    $PYTHON -m salient.train --phase base --config "configs/$MODEL.json" --data "$PACK" --device "$DEVICE" --steps 24 \
-      --warmup 8 --log-seconds 0 --out "$OUT/checkpoints/trial-$name.pt" --batch-tokens "$batch" $compile >"$OUT/trial-$name.jsonl"
-    rm -f "$OUT/checkpoints/trial-$name.pt"
+    $PYTHON -m salient.train --phase base --config "configs/$MODEL.json" --data "$PACK" --device "$DEVICE" \
+      --steps "$(scaled 1 4 24)" --warmup 8 --log-seconds 0 --out "$WORK/trial-$name.pt" --batch-tokens "$batch" \
+      $compile >"$OUT/trial-$name.jsonl"
+    rm -f "$WORK/trial-$name.pt"
     say "trial: $name: $(tokens_a_second "$OUT/trial-$name.jsonl") target tokens a second"
     if [ "$(tokens_a_second "$OUT/trial-$name.jsonl")" -gt "$speed" ]; then
       speed=$(tokens_a_second "$OUT/trial-$name.jsonl")
@@ -70,47 +93,56 @@ choose() {
 }
 
 stages() {
-  mkdir -p "$OUT/checkpoints"
+  mkdir -p "$WORK"
   batch=${BATCH_TOKENS:-$([ "$DEVICE" = cuda ] && echo 49152 || echo 2048)}
-  local full=$batch few=${SELECTION_BATCH_TOKENS:-4096}
+  local few=${SELECTION_BATCH_TOKENS:-4096} name
   choose
   # shellcheck source=/dev/null
   . "$OUT/choice.sh"
   say "chosen: $config${compile:+, compiled}"
   train base 52 base --config "configs/$config.json"
   compile=  # under selection the attention changes from batch to batch, and compiling it again costs more than it saves
-  batch=$((few < full ? few : full))  # all scores of a batch are in memory then
-  train supervision 6 supervision --start "$OUT/checkpoints/base.pt"
-  train selection 20 selection --start "$OUT/checkpoints/supervision.pt"
-  train halting 5 halting --start "$OUT/checkpoints/selection.pt"
+  batch=$((few < batch ? few : batch))  # all scores of a batch are in memory then
+  train supervision 6 supervision --start "$WORK/base.pt"
+  train selection 20 selection --start "$WORK/supervision.pt"
+  train halting 5 halting --start "$WORK/selection.pt"
   say "exporting"
-  $PYTHON -m salient.export --checkpoint "$OUT/checkpoints/halting.pt" --tokenizer "$PACK/tokenizer.model" --calibrate "$PACK" \
+  $PYTHON -m salient.export --checkpoint "$WORK/halting.pt" --tokenizer "$PACK/tokenizer.model" --calibrate "$PACK" \
     --dtype int8 --shard-mb 15 --window 2048 --out "$OUT/model"
   say "ablations"
-  $PYTHON -m salient.ablations selection --data "$PACK" --start "$OUT/checkpoints/base.pt" --out "$OUT/ablations" \
-    --device "$DEVICE" --steps "${ABLATION_STEPS:-60}" --batch-tokens "$batch" | tee "$OUT/ablations.md"
+  $PYTHON -m salient.ablations selection --data "$PACK" --start "$WORK/base.pt" --out "$WORK/ablations" \
+    --device "$DEVICE" --steps "${ABLATION_STEPS:-$(scaled 2.4 2 60)}" --batch-tokens "$batch"
+  cp "$WORK/ablations/ablations.md" "$WORK/ablations/selection.json" "$OUT"
   say "done"
 }
 
-OUT=${2:-out}
+OUT=$(absolute "${2:-$here/out}")
+WORK=$OUT.work
 case $command in
   pack)
     [ $# -ge 3 ] || die "pack needs TRAIN.tsv, DEV.tsv and the TSVs that must stay out of training"
-    $PYTHON -m salient.prepare --train "$2" --dev "$3" --held-out "${@:3}" --vocab-size "${VOCABULARY:-16000}" --out "$PACK"
+    texts=()
+    for path in "${@:2}"; do texts+=("$(absolute "$path")"); done
+    cd "$here"
+    $PYTHON -m salient.prepare --train "${texts[0]}" --dev "${texts[1]}" --held-out "${texts[@]:1}" \
+      --vocab-size "$(grep -o '"vocab_size": [0-9]*' "configs/$MODEL.json" | grep -o '[0-9]*$')" --out "$PACK"
+    at_most "$PACK" 64
     du -sh "$PACK"
     ;;
   start)
-    [ -e "$PACK/train.npz" ] || die "$PACK/train.npz is missing: run \`training/run_gpu.sh pack\` where the data is, and bring $PACK along"
+    [ -e "$PACK/train.npz" ] ||
+      die "$PACK/train.npz is missing: run \`$0 pack\` where the data is, and bring $PACK along"
     mkdir -p "$OUT"
-    if [ -e "$OUT/pid" ] && kill -0 "$(cat "$OUT/pid")" 2>/dev/null; then die "already running, process $(cat "$OUT/pid")"; fi
+    if running; then die "already running, process group $(cat "$OUT/pid")"; fi
     rm -f "$OUT/failed" "$OUT/finished"
     export PYTHON DEVICE MINUTES MODEL PACK
-    setsid nohup "./$(basename "$0")" stages "$OUT" >>"$OUT/log" 2>&1 </dev/null &
+    setsid nohup "$script" stages "$OUT" >>"$OUT/log" 2>&1 </dev/null &
     echo $! >"$OUT/pid"
     say "training in the background; \`training/run_gpu.sh status\` says how far it is"
     ;;
   stages)
     trap '[ $? -eq 0 ] || touch "$OUT/failed"' EXIT
+    cd "$here"
     stages
     touch "$OUT/finished"
     ;;
@@ -120,16 +152,17 @@ case $command in
   collect)
     while [ ! -e "$OUT/finished" ]; do
       [ -e "$OUT/failed" ] && { tail -n 20 "$OUT/log" >&2; die "training failed; the log above is $OUT/log"; }
-      kill -0 "$(cat "$OUT/pid")" 2>/dev/null || [ -e "$OUT/finished" ] || { tail -n 20 "$OUT/log" >&2; die "stopped before its end"; }
+      running || [ -e "$OUT/finished" ] || { tail -n 20 "$OUT/log" >&2; die "stopped before its end; start it again"; }
       sleep 2
     done
     tail -n 3 "$OUT/log"
     ls -l "$OUT" "$OUT/model"
+    at_most "$OUT" 64 16
     ;;
   run)
-    "./$(basename "$0")" start "$OUT" && "./$(basename "$0")" collect "$OUT"
+    "$script" start "$OUT" && "$script" collect "$OUT"
     ;;
   *)
-    sed -n '2,/^set -e/{s/^# \{0,1\}//;/^set -e/d;p}' "$(basename "$0")"
+    sed -n '2,/^set -e/{s/^# \{0,1\}//;/^set -e/d;p}' "$script"
     ;;
 esac

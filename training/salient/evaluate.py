@@ -11,7 +11,7 @@ OUT/operating_points.json, which belongs into the model's folder. A file, or --s
 output.
 
 Everything translated is kept in WORK, so that a run that is interrupted goes on where it stopped. --quick takes samples
-and about seven minutes on two idle cores, --documents 60 a quarter of an hour, all of every set some forty minutes.
+and about seven minutes on two idle cores, --documents 60 twenty-five, all of every set some forty.
 Quality does not depend on what else the machine does, times do: `--only points` takes the times again and renews the
 operating points in the page of an earlier run. Needs sacrebleu and matplotlib (training/requirements.txt), and salient
 and salient-server in BIN (see the README).

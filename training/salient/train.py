@@ -436,8 +436,12 @@ def main() -> None:
     if stored:
         trainer.resume(stored)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters", file=sys.stderr)
-    dev = options.data / "dev.npz"
-    trainer.run(Corpus.load(options.data / "train.npz"), Corpus.load(dev) if dev.exists() else None, options.out)
+    dev, corpus = options.data / "dev.npz", Corpus.load(options.data / "train.npz")
+    most = int(max(corpus.source.max(), corpus.target.max()))
+    if most >= model.config.vocab_size:
+        sys.exit(f"{options.data}: token {most} is beyond the configuration's vocab_size {model.config.vocab_size}; "
+                 "prepare the data with a tokenizer.model of that size")
+    trainer.run(corpus, Corpus.load(dev) if dev.exists() else None, options.out)
 
 
 if __name__ == "__main__":
