@@ -32,7 +32,7 @@ say() { printf '%s %s\n' "$(date +%H:%M:%S)" "$*"; }
 die() { printf 'run_gpu.sh: %s\n' "$*" >&2; exit 1; }
 # scaled X LEAST MOST: X steps a minute of the budget, within bounds.
 scaled() {
-  awk -v m="$MINUTES" -v x="$1" -v a="$2" -v b="$3" 'BEGIN { n = int(m * x); print n < a ? a : n > b ? b : n }'
+  awk -v m="$MINUTES" -v x="$1" -v a="$2" -v b="$3" 'BEGIN { n = int(m * x); print (n < a ? a : n > b ? b : n) }'
 }
 # at_most FOLDER MIB [FILE_MIB]: dies where a folder, or a file in it, is larger than may travel.
 at_most() {
