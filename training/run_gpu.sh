@@ -153,7 +153,7 @@ case $command in
     while [ ! -e "$OUT/finished" ]; do
       [ -e "$OUT/failed" ] && { tail -n 20 "$OUT/log" >&2; die "training failed; the log above is $OUT/log"; }
       running || [ -e "$OUT/finished" ] || { tail -n 20 "$OUT/log" >&2; die "stopped before its end; start it again"; }
-      sleep 2
+      sleep 1
     done
     tail -n 3 "$OUT/log"
     ls -l "$OUT" "$OUT/model"
