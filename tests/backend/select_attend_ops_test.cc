@@ -213,6 +213,14 @@ TEST_P(SelectAttendOpsTest, LongRowsToo) {
   ExpectSameInOneAndInTwo(call, store, kShape);
 }
 
+TEST_P(SelectAttendOpsTest, MoreRowsThanALaunchTakesToo) {
+  constexpr Shape kShape = {256, 8, 8};
+  TestStore store(backend(), Layout(kShape), TestStore::PagesWithGaps(230, 2));
+  const std::vector<TestDocument> documents = {store.Add(30), store.Add(200)};
+  for (const TestDocument& document : documents) Fill(store, document, kShape);
+  ExpectSameInOneAndInTwo(RandomCall(documents, 530, kShape), store, kShape);
+}
+
 TEST_P(SelectAttendOpsTest, ARowDoesNotDependOnOtherRows) {
   for (const Shape& shape : {Shape{256, 8, 64}, Shape{512, 8, 64}}) {
     TestStore store(backend(), Layout(shape), TestStore::PagesWithGaps(1400, 4));

@@ -6,20 +6,20 @@
 // start without another look at list or page table.
 //
 // When it is taken. The two kernels split a row's keys over up to 32 blocks, which wins where there are few rows. One
-// block has kInFlight = 64 KB of rows under way (width 512, bf16), and memory is busy while bandwidth times latency is:
-// 3.35 TB/s * 0.8 us = 2.7 MB on an H100 of 132 multiprocessors, 42 blocks' worth; 1.6 TB/s * 0.7 us = 1.1 MB, 18
-// blocks', on an A100 of 108. So from a third of the multiprocessors on, blocks that work on a row each can read as
-// fast as memory gives, and what is left is what fusing saves: at 64 documents of 2,048 tokens and 5 % a call reads 8.4
-// MB of selection keys and 13.4 MB of rows, 2.5 + 4.0 us at full bandwidth, and a launch costs about 2 us even where
-// launches overlap, because a kernel's end and the next one's beginning read nothing. The choice follows from the
-// step's capacity and the device alone, and changes no bit.
+// block has up to 64 KB of rows under way (width 512, bf16), and memory is busy while bandwidth times latency is: 3.35
+// TB/s * 0.8 us = 2.7 MB on an H100 of 132 multiprocessors, 42 blocks' worth; 1.6 TB/s * 0.7 us = 1.1 MB, 18 blocks',
+// on an A100 of 108. So from a third of the multiprocessors on, blocks that work on a row each can read as fast as
+// memory gives, in one wave of at most two blocks a multiprocessor up to 264 rows, and what is left is what fusing
+// saves: at 64 documents of 2,048 tokens and 5 % a call reads 8.4 MB of selection keys and 13.4 MB of rows, 2.5 + 4.0
+// us at full bandwidth, and a launch costs about 2 us even where launches overlap, because a kernel's end and the next
+// one's beginning read nothing. The choice follows from the step's capacity and the device alone, and changes no bit.
 //
 // Blocks a row. With fewer rows than multiprocessors those left over help: `helpers` blocks choose the same keys each
 // for themselves, which costs nobody anything, since the second reading of a selection key finds it in the second-level
 // cache, and take the splits in turns. A row that reads its keys without choosing, dense or by a window, needs no
-// selection, so more blocks are launched for it; they end at once where rows choose. With four blocks a multiprocessor
-// that is one more round of launches, beside the first one's reading; a dense row of 8,192 keys (16.8 MB) among 63
-// sparse ones is read by 8 blocks in about 30 us instead of 200.
+// selection, so more blocks are launched for it, four a multiprocessor over all rows; they end at once where rows
+// choose, and on multiprocessors where they find room beside the others. So a dense row of 8,192 keys (16.8 MB) among
+// 63 sparse ones is read by 8 blocks in about 30 us, and not by one in 200.
 
 #include <algorithm>
 
