@@ -86,6 +86,7 @@ const AttentionKernels kAttentionAvx2 = {
                .largest = Largest<Simd>,
                .quantise = Quantise,
                .range = Range<Simd>,
+               .between = Between<Simd>,
                .count_above = CountAbove<Simd>,
                .mass_above = MassAbove<Simd>,
                .list_above = ListAbove},

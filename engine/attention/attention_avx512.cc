@@ -59,6 +59,16 @@ int32_t Quantise(const float* x, int32_t n, float factor, int8_t* out) {
   return _mm512_reduce_add_epi32(sum);
 }
 
+// Stores the lanes that are kept one after the other. Where `room` allows, lanes beyond them are written as well, which
+// is faster than counting them out.
+inline void StoreKept(__mmask16 kept, __m512i lanes, int32_t room, int32_t* out) {
+  if (room >= 16) {
+    _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(kept, lanes));
+  } else {
+    _mm512_mask_compressstoreu_epi32(out, kept, lanes);
+  }
+}
+
 int32_t CountAboveThreshold(const int32_t* scores, int32_t n, int32_t threshold) {
   const __m512i bound = _mm512_set1_epi32(threshold), one = _mm512_set1_epi32(1);
   __m512i counts = _mm512_setzero_si512(), more = counts;
@@ -75,6 +85,20 @@ int32_t CountAboveThreshold(const int32_t* scores, int32_t n, int32_t threshold)
     counts = _mm512_mask_add_epi32(counts, above, counts, one);
   }
   return _mm512_reduce_add_epi32(_mm512_add_epi32(counts, more));
+}
+
+int32_t Between(const int32_t* scores, int32_t n, int32_t low, int32_t high, int32_t* out) {
+  const __m512i above = _mm512_set1_epi32(low), most = _mm512_set1_epi32(high);
+  int32_t count = 0;
+  for (int32_t i = 0; i < n; i += 16) {
+    const __mmask16 lanes = First(n - i);
+    const __m512i sixteen = _mm512_maskz_loadu_epi32(lanes, scores + i);
+    const __mmask16 kept =
+        _mm512_mask_cmple_epi32_mask(_mm512_mask_cmpgt_epi32_mask(lanes, sixteen, above), sixteen, most);
+    StoreKept(kept, sixteen, n - i, out + count);
+    count += __builtin_popcount(kept);
+  }
+  return count;
 }
 
 // The lowest n of the bits that are set.
@@ -95,7 +119,7 @@ int32_t ListAbove(const int32_t* scores, int32_t n, int32_t threshold, int32_t t
       ties -= __builtin_popcount(equal);
       kept |= equal;
     }
-    _mm512_mask_compressstoreu_epi32(indices + count, kept, index);
+    StoreKept(kept, index, n - i, indices + count);  // as many as were listed, and more, are behind i
     count += __builtin_popcount(kept);
   }
   return count;
@@ -123,6 +147,7 @@ const AttentionKernels kAttentionAvx512 = {
                .largest = Largest<Simd>,
                .quantise = Quantise,
                .range = Range<Simd>,
+               .between = Between,
                .count_above = CountAboveThreshold,
                .mass_above = MassAbove<Simd>,
                .list_above = ListAbove},

@@ -50,6 +50,7 @@ const AttentionKernels kAttentionPortable = {
                .largest = Largest<Simd>,
                .quantise = Quantise,
                .range = Range<Simd>,
+               .between = Between<Simd>,
                .count_above = CountAbove<Simd>,
                .mass_above = MassAbove<Simd>,
                .list_above = ListAbove},

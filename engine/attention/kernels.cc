@@ -11,4 +11,12 @@ const AttentionKernels& AttentionKernelsFor(CpuIsa isa) {
   return kAttentionPortable;
 }
 
+ScoreManyKernel ScoreManyKernelFor(CpuIsa isa) {
+#if defined(__x86_64__)
+  if (isa >= CpuIsa::kAmx) return ScoreManyAmx;
+#endif
+  static_cast<void>(isa);
+  return nullptr;
+}
+
 }  // namespace salient

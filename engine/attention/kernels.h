@@ -19,6 +19,19 @@ struct SelectionQuery {
   int32_t sum = 0;                     // of the components
 };
 
+inline constexpr int kQueriesAtOnce = 16;
+
+// Several queries, for scoring them together over one document.
+struct ScoreTask {
+  const int8_t* queries = nullptr;       // [kQueriesAtOnce][query_bytes] components, the rest of a row zero
+  size_t query_bytes = 0;                // a multiple of 64
+  int32_t width = 0;                     // a multiple of 4
+  const int8_t* const* pages = nullptr;  // [blocks / 4, rounded up] keys as in kv_store.h
+  int32_t blocks = 0;                    // of kSelectionBlock keys
+  int32_t* scores = nullptr;             // [kQueriesAtOnce][stride]
+  size_t stride = 0;                     // at least blocks * kSelectionBlock
+};
+
 struct SelectKernels {
   // scores[16 b + i] = <query, key i of block b> for consecutive blocks laid out as in kv_store.h.
   void (*score)(const int8_t* keys, int32_t blocks, const SelectionQuery& query, int32_t* scores);
@@ -27,11 +40,13 @@ struct SelectKernels {
   // QuantiseComponent (select_rules.h) of each; returns their sum.
   int32_t (*quantise)(const float* x, int32_t n, float factor, int8_t* out);
   void (*range)(const int32_t* scores, int32_t n, int32_t* least, int32_t* greatest);
+  // Copies the scores above `low` but not above `high`, in any order; `out` has room for n. Returns how many.
+  int32_t (*between)(const int32_t* scores, int32_t n, int32_t low, int32_t high, int32_t* out);
   // How many scores are above the threshold, and the sum of their weights.
   int32_t (*count_above)(const int32_t* scores, int32_t n, int32_t threshold);
   uint64_t (*mass_above)(const int32_t* scores, const uint32_t* weights, int32_t n, int32_t threshold);
-  // Lists, ascending, the indices of all scores above the threshold and of the first `ties` equal to it.
-  // Returns how many.
+  // Lists, ascending, the indices of all scores above the threshold and of the first `ties` equal to it; `indices` has
+  // room for n. Returns how many.
   int32_t (*list_above)(const int32_t* scores, int32_t n, int32_t threshold, int32_t ties, int32_t* indices);
 };
 
@@ -60,6 +75,11 @@ struct AttentionKernels {
 };
 
 const AttentionKernels& AttentionKernelsFor(CpuIsa isa);
+
+// Scores kQueriesAtOnce queries together; null where one after the other is as fast.
+using ScoreManyKernel = void (*)(const ScoreTask& task);
+ScoreManyKernel ScoreManyKernelFor(CpuIsa isa);
+void ScoreManyAmx(const ScoreTask& task);
 
 extern const AttentionKernels kAttentionPortable, kAttentionAvx2, kAttentionAvx512;
 

@@ -30,6 +30,16 @@ void Range(const int32_t* scores, int32_t n, int32_t* least, int32_t* greatest) 
 }
 
 template <typename S>
+int32_t Between(const int32_t* scores, int32_t n, int32_t low, int32_t high, int32_t* out) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < n; ++i) {
+    out[count] = scores[i];  // stays only if it belongs there
+    count += scores[i] > low && scores[i] <= high ? 1 : 0;
+  }
+  return count;
+}
+
+template <typename S>
 int32_t CountAbove(const int32_t* scores, int32_t n, int32_t threshold) {
   int32_t count = 0;
   for (int32_t i = 0; i < n; ++i) count += scores[i] > threshold ? 1 : 0;
