@@ -45,6 +45,15 @@ void Score(const int8_t* keys, int32_t blocks, const SelectionQuery& query, int3
 
 inline __mmask16 First(int32_t n) { return n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1); }
 
+float LargestComponent(const float* x, int32_t n) {
+  __m512 largest = _mm512_setzero_ps();
+  // max returns its second operand for a NaN, which is left out as in Largest.
+  for (int32_t i = 0; i < n; i += 16) {
+    largest = _mm512_max_ps(_mm512_abs_ps(_mm512_maskz_loadu_ps(First(n - i), x + i)), largest);
+  }
+  return _mm512_reduce_max_ps(largest);
+}
+
 int32_t Quantise(const float* x, int32_t n, float factor, int8_t* out) {
   const __m512 most = _mm512_set1_ps(127.0f), least = _mm512_set1_ps(-127.0f);
   __m512i sum = _mm512_setzero_si512();
@@ -144,7 +153,7 @@ void ToBF16(const float* x, int32_t n, uint16_t* out) {
 
 const AttentionKernels kAttentionAvx512 = {
     .select = {.score = Score,
-               .largest = Largest<Simd>,
+               .largest = LargestComponent,
                .quantise = Quantise,
                .range = Range<Simd>,
                .between = Between,

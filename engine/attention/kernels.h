@@ -29,7 +29,7 @@ struct ScoreTask {
   const int8_t* const* pages = nullptr;  // [blocks / 4, rounded up] keys as in kv_store.h
   int32_t blocks = 0;                    // of kSelectionBlock keys
   int32_t* scores = nullptr;             // [kQueriesAtOnce][stride]
-  size_t stride = 0;                     // at least blocks * kSelectionBlock
+  size_t stride = 0;                     // at least blocks * kSelectionBlock; a multiple of 16, but not of 1,024
 };
 
 struct SelectKernels {

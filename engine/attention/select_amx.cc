@@ -43,8 +43,12 @@ void ScoreManyAmx(const ScoreTask& task) {
   _tile_loadd(3, task.queries, task.query_bytes);
   const size_t block_bytes = static_cast<size_t>(kSelectionBlock) * task.width;
   for (int32_t block = 0; block < task.blocks; ++block) {
+    // Scores of all keys are more than the first-level cache holds, and stores would wait for the second level's.
+    constexpr int kAhead = 2 * kSelectionBlock;
+    int32_t* scores = task.scores + block * kSelectionBlock;
+    for (int q = 0; q < kQueriesAtOnce; ++q) __builtin_prefetch(scores + q * task.stride + kAhead, 1);
     const int8_t* keys = task.pages[block / kPageBlocks] + block % kPageBlocks * block_bytes;
-    ScoreBlock(task, keys, task.scores + block * kSelectionBlock);
+    ScoreBlock(task, keys, scores);
   }
   _tile_release();
   asm volatile("" ::: "memory");

@@ -253,8 +253,8 @@ class RowsSelection {
     task.queries = scratch.queries.data();
     task.pages = scratch.pages.data();
     task.blocks = Blocks(length);
-    // One block more, so that rows of a power of two do not all lie in the same set of the first-level cache.
-    task.stride = static_cast<size_t>(task.blocks + 1) * kSelectionBlock;
+    // Whole 4 KB and a little: rows then lie in different sets of the first-level cache whatever the length.
+    task.stride = static_cast<size_t>(length + 1023) / 1024 * 1024 + 80;
     if (scratch.scores.size() < kQueriesAtOnce * task.stride) scratch.scores.resize(kQueriesAtOnce * task.stride);
     task.scores = scratch.scores.data();
     score_many_(task);

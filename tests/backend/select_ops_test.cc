@@ -168,6 +168,27 @@ TEST_P(SelectOpsTest, ListsAreTheReferences) {
   }
 }
 
+// As an encoder brings them. Widths and numbers of rows are also such that tiles are partly filled; some rows choose
+// without scores.
+TEST_P(SelectOpsTest, ManyQueriesOfADocumentGetTheReferencesLists) {
+  for (int32_t width : {4, 32, 60, 64, 68, 132, 256}) {
+    for (int32_t positions : {1, 15, 64, 65, 300, 1030}) {
+      TestStore store(backend(), Layout(width), TestStore::PagesWithGaps(positions, 1));
+      const std::vector<TestDocument> documents = {store.Add(positions)};
+      Fill(store, documents[0], 1, Normal(static_cast<size_t>(positions) * width));
+      for (int32_t rows : {3, 16, 37}) {
+        SelectCall call = RandomCall(documents, rows, width);
+        for (int32_t i = 0; i < rows; ++i) {
+          if (i % 13 == 5) continue;
+          call.rules[call.rows[i]] = {i % 4 == 0 ? SelectionKind::kMass : SelectionKind::kFraction, 0.1 * (i % 7),
+                                      i % 5};
+        }
+        ExpectReferencesLists(call, store.pages(), 1);
+      }
+    }
+  }
+}
+
 TEST_P(SelectOpsTest, ListsOfCandidatesAreTheReferences) {
   constexpr int32_t kWidth = 64;
   for (int32_t beam : {2, 4, 5, 16}) {
