@@ -192,12 +192,11 @@ class RowsSelection {
       const int32_t together = Together(i, end);
       if (together >= kFewestTogether) {
         ScoreTogether(i, together);
-      } else if (Scores(i)) {
-        ScoreAlone(i);
-      } else {
-        SelectWithoutScores(Rule(i), View(i), List(i));
+        i += together;
+        continue;
       }
-      i += std::max(1, together >= kFewestTogether ? together : 1);
+      Scores(i) ? ScoreAlone(i) : SelectWithoutScores(Rule(i), View(i), List(i));
+      ++i;
     }
     for (int32_t i = begin; i < end; ++i) CountScored(args_, args_.rows[i]);
   }
