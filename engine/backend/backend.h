@@ -64,8 +64,9 @@ class Backend {
   virtual void KeepExitStates(const KeepExitStatesArgs& args) { salient::KeepExitStates(args); }
   virtual void TopProbability(const TopProbabilityArgs& args) = 0;
   virtual void Candidates(const CandidatesArgs& args) = 0;
-  // Only where goes_ahead(): the device makes a greedy translation's next step by itself.
+  // Only where goes_ahead(): the device makes a greedy translation's next steps by itself.
   virtual bool goes_ahead() const { return false; }
+  virtual void Enlist(const EnlistArgs&) {}
   virtual void Advance(const AdvanceArgs&) {}
 
   // Runs `body`, which calls operations and does nothing else; or does again what they did when it last ran under the

@@ -11,7 +11,7 @@
 //   kernel(token.device());     // the device's side
 //
 // Not thread safe. Neither copies nor moves. Upload takes the host's side as it is at the call or later, so that it
-// must not change until a Download, which waits, has followed.
+// must not change until a Download, which waits, has followed, or a mark that was set after it is passed (memory.h).
 
 #pragma once
 
@@ -49,12 +49,20 @@ class Staging {
   void Upload(size_t first, size_t bytes) {
     if (!shared_) memory_.CopyToDevice(device_ + first, host_ + first, bytes);
   }
+  // The host's side to another block of the device's.
+  void UploadTo(std::byte* block) { memory_.CopyToDevice(block, host_, bytes_); }
   void Download() {
     if (!shared_) memory_.CopyToHost(host_, device_, bytes_);
+  }
+  // Does not wait (memory.h).
+  void StartDownload() { StartDownload(0, bytes_); }
+  void StartDownload(size_t first, size_t bytes) {
+    if (!shared_) memory_.StartCopyToHost(host_ + first, device_ + first, bytes);
   }
 
   std::byte* host() const { return host_; }
   std::byte* device() const { return device_; }
+  size_t bytes() const { return bytes_; }
 
  private:
   static constexpr size_t kAlignment = 64;
@@ -79,9 +87,14 @@ class StagedArray {
   const T* data() const { return reinterpret_cast<const T*>(staging_->host() + at_); }
   T* device() const { return reinterpret_cast<T*>(staging_->device() + at_); }
   size_t size() const { return size_; }
+  // Where it is in a block.
+  size_t at() const { return at_; }
 
   // Only these elements.
   void Upload(size_t first, size_t count) { staging_->Upload(at_ + first * sizeof(T), count * sizeof(T)); }
+  void StartDownload(size_t first, size_t count) {
+    staging_->StartDownload(at_ + first * sizeof(T), count * sizeof(T));
+  }
 
  private:
   Staging* staging_;

@@ -91,17 +91,17 @@ void Batch::Leave(Sequence& sequence) {
     encoder_.Drop(static_cast<size_t>(place - joining_.begin()));
   }
   std::erase(seated_, &sequence);
+  for (std::vector<Sequence*>& group : ahead_) std::erase(group, &sequence);
   free_rows_.insert(free_rows_.end(), sequence.seats().begin(), sequence.seats().end());
   std::sort(free_rows_.rbegin(), free_rows_.rend());
 }
 
-// How many steps the device may make before the host looks: more than one where nobody's choice is the host's.
-int32_t Batch::StepsAhead() const {
-  if (!backend_.goes_ahead() || decoder_.has_probes()) return 1;
-  const bool all = std::all_of(seated_.begin(), seated_.end(), [](const Sequence* sequence) {
+// Whether the device makes the next steps by itself: nobody's choice is the host's.
+bool Batch::GoesAhead() const {
+  if (!backend_.goes_ahead() || decoder_.has_probes()) return false;
+  return std::all_of(seated_.begin(), seated_.end(), [](const Sequence* sequence) {
     return !TakesPart(*sequence) || sequence->goes_ahead();
   });
-  return all ? Decoder::kMostAhead : 1;
 }
 
 // Gives windows with a shortlist classifiers of their own while they are fewer outputs together than the vocabulary,
@@ -123,27 +123,59 @@ void Batch::GiveClassifiers() {
 
 int32_t Batch::Step() {
   GiveClassifiers();
-  const int32_t steps = StepsAhead();
+  if (GoesAhead()) return StepAhead();
+  while (!ahead_.empty()) TakeRecords();
+  return StepOnce();
+}
+
+// The records of the steps that were launched before are read while these run.
+int32_t Batch::StepAhead() {
+  decoder_.AwaitUpload();
+  std::vector<int32_t> rows;
+  std::vector<Sequence*> group;
+  for (Sequence* sequence : seated_) {
+    if (!TakesPart(*sequence)) continue;
+    sequence->PrepareAhead(decoder_.rows(), rows, most_steps());
+    group.push_back(sequence);
+  }
+  if (rows.empty()) return 0;
+  std::sort(rows.begin(), rows.end());
+  decoder_.Lay(rows, most_steps());
+  decoder_.StepAhead(rows, *self_store_, *cross_store_);
+  ahead_.push_back(std::move(group));
+  if (ahead_.size() == Decoder::kGroups) TakeRecords();
+  return static_cast<int32_t>(rows.size());
+}
+
+// Tells the sequences what the first group of steps under way has done. Some have left since; others, it turns out, were
+// done before the group began.
+void Batch::TakeRecords() {
+  decoder_.TakeRecords();
+  const std::vector<Sequence*> group = std::move(ahead_.front());
+  ahead_.pop_front();
+  if (!backend_.status().ok()) return;
+  for (int32_t step = 0; step < Decoder::kMostAhead; ++step) {
+    for (Sequence* sequence : group) {
+      if (sequence->done()) continue;
+      decoder_.Recall(sequence->seats(), step);
+      sequence->Advance(decoder_.rows(), 1);
+    }
+  }
+}
+
+int32_t Batch::StepOnce() {
   std::vector<int32_t> rows;
   int32_t width = 1;
   bool traces = false;
   for (Sequence* sequence : seated_) {
     if (!TakesPart(*sequence)) continue;
-    sequence->Prepare(decoder_.rows(), rows, steps);
+    sequence->Prepare(decoder_.rows(), rows);
     width = std::max(width, sequence->candidates_wanted());
     traces |= sequence->wants_trace();
   }
   if (rows.empty()) return 0;
   std::sort(rows.begin(), rows.end());
-  decoder_.Lay(rows, steps > 1 ? steps : 0);
-  if (steps > 1) {
-    decoder_.StepAhead(rows, steps, *self_store_, *cross_store_);
-    for (int32_t step = 0; step < steps; ++step) {
-      decoder_.Recall(rows, step);
-      Advance(width);
-    }
-    return static_cast<int32_t>(rows.size());
-  }
+  decoder_.Lay(rows, 0);
   if (traces) {
     decoder_.set_selection_probe([this](Module module, int32_t group, Rows active, const KeyList* lists) {
       if (module != Module::kCross || group != 0) return;

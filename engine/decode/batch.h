@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -44,13 +45,17 @@ class Batch {
   // Whether a step would decode anything.
   bool decoding() const;
   // Steps that sequences must have pages for before Step, at most.
-  int32_t most_steps() const { return backend_.goes_ahead() ? Decoder::kMostAhead : 1; }
+  int32_t most_steps() const { return backend_.goes_ahead() ? Decoder::kGroups * Decoder::kMostAhead : 1; }
   // Whenever it is wanted, even while it is encoded.
   void Leave(Sequence& sequence);
 
-  // One token for every live hypothesis of every sequence that is encoded and not done; or a few, where the device can
-  // go on by itself (Decoder::StepAhead) or a sequence has guessed them right. Returns how many rows that were. Where the
-  // backend has failed the sequences stay as they were, not to be stepped again.
+  // One token for every live hypothesis of every sequence that is encoded and not done; or a few, where a sequence has
+  // guessed them right. Returns how many rows that were. Where the backend has failed the sequences stay as they were,
+  // not to be stepped again.
+  //
+  // Where the device can go on by itself (Decoder::StepAhead) the call launches a few steps and tells the sequences of
+  // those that the call before it launched: so the device has work while the host looks, joins, leaves and launches.
+  // What the host makes of the steps it is told of takes effect a group of steps later.
   int32_t Step();
 
   Decoder& decoder() { return decoder_; }
@@ -58,7 +63,10 @@ class Batch {
 
  private:
   static bool TakesPart(const Sequence& sequence) { return sequence.encoded() && !sequence.done(); }
-  int32_t StepsAhead() const;
+  bool GoesAhead() const;
+  int32_t StepAhead();
+  void TakeRecords();
+  int32_t StepOnce();
   void GiveClassifiers();
   void Draft();
   void Advance(int32_t width);
@@ -71,6 +79,7 @@ class Batch {
   Decoder decoder_;
   std::vector<int32_t> free_rows_;  // largest first: the lowest free row is taken
   std::vector<Sequence*> seated_;
+  std::deque<std::vector<Sequence*>> ahead_;  // who takes part in the groups of steps under way, the first first
   std::vector<Sequence*> joining_;  // of the pass under way, in its order; null for those that have left
 };
 

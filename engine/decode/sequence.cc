@@ -149,7 +149,7 @@ Sequence::Place Sequence::After(const Place& place, int32_t token) const {
   return {place.tokens + 1, place.piece + 1, place.tokens + 1};
 }
 
-void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps) {
+void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps, bool ahead) {
   const int64_t left = MaxSteps(window_, options_) - step_;
   most_guesses_ = static_cast<int32_t>(std::min<int64_t>(options_.draft_tokens, left - 1));
   guesses_on_ = most_guesses_ > 0;
@@ -163,8 +163,10 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, i
     }
     const int32_t token = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;
     Stage(rows, i, hypothesis.place, token, StageHistory(i, hypothesis.history));
+    rows.begins.data()[seats_[i]] = !ahead_;
     may_take_part.push_back(seats_[i]);
   }
+  ahead_ = ahead;
   // Whichever tokens will stand there, so many keys the guesses' rows can see.
   for (int32_t i = 1; i <= most_guesses_; ++i) {
     Place place = live_[0].place;
@@ -261,10 +263,10 @@ void Sequence::NoteSelected(int32_t row, const KeyList& list) {
   selected_[seat - seats_.begin()].assign(list.positions, list.positions + list.count);
 }
 
-void Sequence::CountRow(const DecoderRows& rows, int32_t seat, bool kept) {
+void Sequence::CountRow(const DecoderRows& rows, int32_t seat, int32_t step, bool kept) {
   const int32_t row = seats_[seat];
   const bool guessed = seat < static_cast<int32_t>(guesses_.size());
-  meter_.AddRow({.step = rows.step.data()[row],
+  meter_.AddRow({.step = step,
                  .source_tokens = static_cast<int32_t>(window_.tokens.size()),
                  .exit_at = rows.exit_at.data()[row],
                  .fills = rows.fills.data()[row],
@@ -279,7 +281,7 @@ void Sequence::Advance(const DecoderRows& rows, int32_t width) {
   if (!guesses_.empty()) return TakeVerified(rows, width);
   std::vector<Choice> pool;
   for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
-    CountRow(rows, i, true);
+    CountRow(rows, i, step_, true);
     const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(seats_[i]) * width;
     for (int32_t c = 0; c < candidates_wanted() && candidates[c].token >= 0; ++c) {
       pool.push_back({live_[i].total + candidates[c].log_probability, i, candidates[c]});
@@ -313,10 +315,11 @@ void Sequence::Advance(const DecoderRows& rows, int32_t width) {
 // The guesses that full depth agrees with, and its own choice after them.
 void Sequence::TakeVerified(const DecoderRows& rows, int32_t width) {
   const auto guesses = static_cast<int32_t>(guesses_.size());
+  const int32_t first = step_;
   int32_t accepted = 0;
   bool agrees = true;
   for (int32_t seat = 0; seat < RowsTakingPart(); ++seat) {
-    CountRow(rows, seat, agrees);
+    CountRow(rows, seat, first + seat, agrees);
     if (!agrees) continue;
     const int32_t row = seats_[seat];
     const Candidate& candidate = rows.candidates.data()[static_cast<size_t>(row) * width];

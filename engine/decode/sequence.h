@@ -89,9 +89,13 @@ class Sequence {
   void OwnClassifier(std::unique_ptr<PackedLinear> classifier) { classifier_ = std::move(classifier); }
   bool has_own_classifier() const { return classifier_ != nullptr; }
 
-  // Writes the live hypotheses into rows and appends the numbers of all rows that may take part in the step. `steps` are
-  // made before the sequence is prepared again; more than one only where goes_ahead().
-  void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps = 1);
+  // Writes the live hypotheses into rows and appends the numbers of all rows that may take part in the step.
+  void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part) { Prepare(rows, may_take_part, 1, false); }
+  // The same for steps that the device makes by itself, where goes_ahead(): `steps` are made at most beyond those that
+  // Advance has been told of. What is written holds for the first such steps only (DecoderRows::begins).
+  void PrepareAhead(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps) {
+    Prepare(rows, may_take_part, steps, true);
+  }
   // The next guess, if there is to be one: writes what is guessed from and appends its row; then takes the guess.
   void PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting);
   void TakeDraft(const DecoderRows& rows);
@@ -151,6 +155,7 @@ class Sequence {
   TokenConstraint ConstraintOf(const Place& place) const;
   Place After(const Place& place, int32_t token) const;
   int32_t LengthLimit(int32_t piece) const { return LengthLimit(window_.pieces[piece], options_); }
+  void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps, bool ahead);
   void TakePages(int32_t steps);
   void Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_t token, const int32_t* history);
   void StageTokens(DecoderRows& rows, int32_t row, bool listed);
@@ -161,7 +166,7 @@ class Sequence {
   int32_t Outputs(bool listed) const {
     return listed && tokens_.size() > 0 ? static_cast<int32_t>(tokens_.size()) : config_.vocab_size;
   }
-  void CountRow(const DecoderRows& rows, int32_t seat, bool kept);
+  void CountRow(const DecoderRows& rows, int32_t seat, int32_t step, bool kept);
   Hypothesis Extend(Hypothesis parent, const Choice& choice, int32_t exit_at, int32_t seat) const;
   void Finish(Hypothesis hypothesis);
   void TakeVerified(const DecoderRows& rows, int32_t width);
@@ -202,7 +207,8 @@ class Sequence {
   std::vector<Guess> guesses_;                  // of this step
   int32_t most_guesses_ = 0;
   bool guesses_on_ = false;
-  int32_t step_ = 0;
+  int32_t step_ = 0;    // tokens, as far as Advance has been told
+  bool ahead_ = false;  // the device has its rows and goes on with them
   Meter meter_;
 };
 

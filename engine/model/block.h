@@ -141,6 +141,7 @@ class KeyListArena {
   }
 
   KeyList* lists() { return lists_.device(); }
+  const StagedArray<KeyList>& staged() const { return lists_; }
 
  private:
   static KeyView Grown(KeyView view, int32_t growth) {

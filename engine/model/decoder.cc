@@ -46,6 +46,7 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       ledger(in, rows),
       constraint(in, rows),
       tokens(in, rows),
+      begins(in, rows),
       own_classifier(rows, nullptr),
       taking_part(in, rows),
       taking_part_count(in, 1),
@@ -57,10 +58,31 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       cross_tally(out, rows),
       fills(out, rows),
       candidates(out, static_cast<size_t>(rows) * width),
-      records(ahead, backend.goes_ahead() ? static_cast<size_t>(Decoder::kMostAhead) * rows : 1) {
+      records(ahead, backend.goes_ahead() ? static_cast<size_t>(Decoder::kGroups * Decoder::kMostAhead) * rows : 1) {
   in.Allocate();
   out.Allocate();
   ahead.Allocate();
+  if (!backend.goes_ahead()) return;
+  const std::vector<RowField> all = Fields();
+  given = backend.Array<std::byte>(in.bytes());
+  fields = backend.Array<RowField>(all.size());
+  goes_on = backend.Array<uint8_t>(rows);
+  backend.memory().CopyToDevice(fields.data(), all.data(), all.size() * sizeof(RowField));
+}
+
+std::vector<RowField> DecoderRows::Fields() const {
+  std::vector<RowField> all;
+  const auto add = [&]<typename T>(const StagedArray<T>& array, bool always = false) {
+    static_assert(sizeof(T) % 4 == 0);
+    all.push_back({static_cast<uint32_t>(array.at()), sizeof(T), always});
+  };
+  add(token), add(step), add(offset), add(segment), add(position);
+  add(self_view), add(cross_view);
+  for (const auto& rule : self_rule) add(rule);
+  for (const auto& rule : cross_rule) add(rule);
+  add(exit_rule), add(asked_exit_rule), add(held_at), add(script), add(ledger), add(constraint), add(tokens);
+  add(self_arena.staged(), true), add(cross_arena.staged(), true);
+  return all;
 }
 
 Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fills, int32_t max_candidates)
@@ -112,22 +134,30 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
   at_.out.Download();
 }
 
-void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t steps, KvStore& self_store, KvStore& cross_store) {
+void Decoder::StepAhead(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store) {
   const Rows all = TakingPart(rows);
-  *at_.record_step.data() = 0;
   for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
-  Prepare(rows);
-  for (int32_t step = 0; step < steps; ++step) {
+  NoteWishes(rows);
+  at_.in.UploadTo(at_.given.data());
+  uploaded_ = backend_.memory().Mark();
+  const auto place = static_cast<int32_t>(launched_++ % kGroups);
+  Enlist(all.capacity, place);
+  for (int32_t step = 0; step < kMostAhead; ++step) {
     backend_.Replay(ReplayKey(all.capacity, 1, true), [&] {
       Run(all, 1, self_store, cross_store);
       Advance(all.capacity);
     });
   }
-  at_.ahead.Download();
+  const size_t group_records = static_cast<size_t>(kMostAhead) * max_rows_;
+  at_.records.StartDownload(place * group_records, group_records);
+  recorded_[place] = backend_.memory().Mark();
 }
 
+void Decoder::TakeRecords() { backend_.memory().WaitFor(recorded_[taken_++ % kGroups]); }
+
 void Decoder::Recall(const std::vector<int32_t>& rows, int32_t step) {
-  const StepRecord* records = at_.records.data() + static_cast<size_t>(step) * max_rows_;
+  const int64_t first = (taken_ - 1) % kGroups * kMostAhead;
+  const StepRecord* records = at_.records.data() + static_cast<size_t>(first + step) * max_rows_;
   for (const int32_t row : rows) {
     at_.candidates.data()[row] = records[row].candidate;
     at_.exit_at.data()[row] = records[row].exit_at;
@@ -151,6 +181,26 @@ void Decoder::Prepare(const std::vector<int32_t>& rows) {
   at_.out.Upload();
 }
 
+void Decoder::Enlist(int32_t capacity, int32_t place) {
+  std::byte* given = at_.given.data();
+  const auto in_given = [&](const auto& array) { return given + array.at(); };
+  backend_.Enlist({.rows = {reinterpret_cast<const int32_t*>(in_given(at_.taking_part)),
+                            reinterpret_cast<const int32_t*>(in_given(at_.taking_part_count)), capacity},
+                   .begins = reinterpret_cast<const uint8_t*>(in_given(at_.begins)),
+                   .fields = at_.fields.data(),
+                   .field_count = static_cast<int32_t>(at_.fields.size()),
+                   .given = given,
+                   .kept = at_.in.device(),
+                   .goes_on = at_.goes_on.data(),
+                   .self_tally = at_.self_tally.device(),
+                   .cross_tally = at_.cross_tally.device(),
+                   .fills = at_.fills.device(),
+                   .taking_part = at_.taking_part.device(),
+                   .count = at_.taking_part_count.device(),
+                   .first_record = place * kMostAhead,
+                   .record_step = at_.record_step.device()});
+}
+
 void Decoder::Advance(int32_t capacity) {
   backend_.Advance({.rows = at_.taking_part.device(),
                     .count = at_.taking_part_count.device(),
@@ -160,6 +210,7 @@ void Decoder::Advance(int32_t capacity) {
                     .candidates = at_.candidates.device(),
                     .exit_at = at_.exit_at.device(),
                     .asked = at_.asked_exit_rule.device(),
+                    .goes_on = at_.goes_on.data(),
                     .token = at_.token.device(),
                     .step = at_.step.device(),
                     .offset = at_.offset.device(),

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -41,6 +42,7 @@ struct DecoderRows {
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
   StagedArray<const TokenList*> tokens;  // null: the whole vocabulary
+  StagedArray<uint8_t> begins;           // for StepAhead: what is written here holds; else the row is further already
   // Of the row's window, over its tokens alone; null for none. Of use where the host addresses device memory.
   std::vector<const PackedLinear*> own_classifier;
   // Written by the decoder: which rows take part, and their lists' places.
@@ -51,7 +53,13 @@ struct DecoderRows {
   StagedArray<AttentionTally> self_tally, cross_tally;  // added to
   StagedArray<int32_t> fills;                           // positions filled for the row, added to
   StagedArray<Candidate> candidates;                    // [rows, width]
-  StagedArray<StepRecord> records;                      // [kMostAhead, rows] of steps made ahead
+  StagedArray<StepRecord> records;                      // [kGroups * kMostAhead, rows] of steps made ahead
+
+  // For steps made ahead: `in` as the host has written it, and which of it Enlist takes.
+  std::vector<RowField> Fields() const;
+  DeviceArray<std::byte> given;
+  DeviceArray<RowField> fields;
+  DeviceArray<uint8_t> goes_on;
 };
 
 // Sees the states after a layer: tests compare them with another implementation.
@@ -64,6 +72,7 @@ class Decoder {
   // fills / rows - 1 steps at most (fill.h).
   Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fills, int32_t max_candidates);
 
+  // Written only when no step is under way that reads it: after AwaitUpload, where steps are made ahead.
   DecoderRows& rows() { return at_; }
 
   // Gives rows room for the keys that they may choose in the step to come, and in each of `growth` more. Before the rest
@@ -79,11 +88,19 @@ class Decoder {
   // rows(). The stores are the same in every call. Not thread safe.
   void Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
 
-  // The same for up to kMostAhead steps in a row, of greedy translations only, which the device makes by itself
-  // (Backend::goes_ahead). Records are left in rows().records; Recall puts one step's of them where Step would have.
+  // A group of steps in a row, of greedy translations only, which the device makes by itself (Backend::goes_ahead).
+  // StepAhead returns when the group is launched; up to kGroups of them are under way, so that the device need not wait
+  // for the host between them. Rows that begin (DecoderRows::begins) are as the caller has written them, the others
+  // where the group before leaves them; those that end there, or within the group, take part no longer. TakeRecords waits
+  // for the first group under way; Recall then puts what one of its steps did where Step would have put it, for rows
+  // that took part. Between the last StepAhead and a Step all records must have been taken.
   static constexpr int32_t kMostAhead = 4;
-  void StepAhead(const std::vector<int32_t>& rows, int32_t steps, KvStore& self_store, KvStore& cross_store);
+  static constexpr int32_t kGroups = 2;
+  void StepAhead(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store);
+  void TakeRecords();
   void Recall(const std::vector<int32_t>& rows, int32_t step);
+  // Waits until what the caller has written of rows() for the last group is on the device.
+  void AwaitUpload() { backend_.memory().WaitFor(uploaded_); }
   bool has_probes() const { return probe_ != nullptr || selection_probe_ != nullptr; }
 
   // For tests: called after every layer.
@@ -94,6 +111,7 @@ class Decoder {
 
  private:
   void Prepare(const std::vector<int32_t>& rows);
+  void Enlist(int32_t capacity, int32_t place);
   void Advance(int32_t capacity);
   Rows TakingPart(const std::vector<int32_t>& rows);
   void NoteWishes(const std::vector<int32_t>& rows);
@@ -147,6 +165,10 @@ class Decoder {
   DeviceArray<int32_t> active_[2], running_, extended_, picked_, counts_;
   bool geometric_ = false, multinomial_ = false, confidence_ = false;  // which policies this step's rows have
   uint64_t held_ = 0;                                                  // bit n: some of them are held at n
+  // Groups of steps, counted from the first: launched, and whose records were taken. Group n has place n % kGroups.
+  int64_t launched_ = 0, taken_ = 0;
+  std::array<uint64_t, kGroups> recorded_ = {};  // marks behind a place's records
+  uint64_t uploaded_ = 0;
   ProbeCopies copies_;
   LayerProbe probe_;
   SelectionProbe selection_probe_;

@@ -51,6 +51,7 @@ int WrongReversals() {
     for (int i = 0; i < kThreads; ++i) values[i] = i;
     Launch(device, {.threads = kThreads, .shared_bytes = kThreads * sizeof(int)}, ReverseKernel<kBarrier>,
            values.data());
+    device.Synchronize();
     for (int i = 0; i < kThreads; ++i) wrong += values[i] != kThreads - 1 - i;
   }
   return wrong;
@@ -70,6 +71,7 @@ TEST(EmulationTest, WarpsExchangeAmongTheirOwnLanes) {
   Pinned<float> sums(device, 64);
   Pinned<unsigned> ballots(device, 64);
   Launch(device, {.threads = 64}, WarpKernel, sums.data(), ballots.data());
+  device.Synchronize();
   for (int thread = 0; thread < 64; ++thread) {
     EXPECT_EQ(sums[thread], thread < 32 ? 496.0f : 1520.0f);
     for (int lane = 0; lane < 32; ++lane) {
@@ -116,6 +118,7 @@ void ExpectProducts() {
   }
   Launch(device, {.threads = 32, .shared_bytes = 2 * 256 * sizeof(uint16_t)}, ProductKernel<kTransposed>, a.data(),
          b.data(), d.data());
+  device.Synchronize();
   for (int m = 0; m < 16; ++m) {
     for (int n = 0; n < 16; ++n) {
       float expected = 0;
@@ -170,9 +173,11 @@ TEST(EmulationTest, AGraphLaunchesAgainWhatWasCaptured) {
   device.BeginCapture();
   Launch(device, {.threads = 32}, CountKernel, counter.data(), 2);
   const std::unique_ptr<Graph> graph = device.EndCapture();
+  device.Synchronize();
   EXPECT_EQ(counter[0], 0);
   device.Replay(*graph);
   device.Replay(*graph);
+  device.Synchronize();
   EXPECT_EQ(counter[0], 128);
 }
 
@@ -183,8 +188,49 @@ TEST(EmulationTest, NothingIsLaunchedAfterAnError) {
   auto& device = static_cast<EmulatedDevice&>(**opened);
   Pinned<int> counter(device, 1);
   for (int i = 0; i < 3; ++i) Launch(device, {.threads = 32}, CountKernel, counter.data(), 1);
+  device.Synchronize();
   EXPECT_EQ(counter[0], 32);
   EXPECT_EQ(device.status().code(), absl::StatusCode::kUnavailable);
+}
+
+// What one stream has written another reads: with the order that After gives, and without.
+int WrongReads(bool ordered) {
+  EmulatedDevice writer;
+  const std::unique_ptr<Device> reader = writer.OpenStream();
+  Pinned<int> counter(writer, 2);
+  int wrong = 0;
+  for (int i = 0; i < 50; ++i) {
+    counter[0] = counter[1] = 0;
+    Launch(writer, {.threads = 32}, CountKernel, counter.data(), 1);
+    if (ordered) reader->After(writer);
+    reader->StartCopyToHost(counter.data() + 1, counter.data(), sizeof(int));
+    reader->Synchronize();
+    wrong += counter[1] != 32;
+    writer.Synchronize();
+  }
+  return wrong;
+}
+
+TEST(EmulationTest, OneStreamWaitsForAnother) { EXPECT_EQ(WrongReads(true), 0); }
+TEST(EmulationTest, AnOrderOfStreamsThatIsMissingShows) { EXPECT_GT(WrongReads(false), 0); }
+
+TEST(EmulationTest, WhatTheHostChangesBeforeItIsCopiedShows) {
+  EmulatedDevice device;
+  Pinned<int> from(device, 1), to(device, 1);
+  auto* memory = static_cast<int*>(device.Allocate(sizeof(int)));
+  int changed = 0;
+  for (int i = 0; i < 50; ++i) {
+    from[0] = 1;
+    device.CopyToDevice(memory, from.data(), sizeof(int));
+    from[0] = 2;
+    device.StartCopyToHost(to.data(), memory, sizeof(int));
+    const uint64_t mark = device.Mark();
+    device.WaitFor(mark);
+    EXPECT_TRUE(device.Passed(mark));
+    changed += to[0] == 2;
+  }
+  EXPECT_GT(changed, 0);
+  device.Free(memory);
 }
 
 __global__ void DivergedKernel() {
@@ -202,9 +248,13 @@ __global__ void AbandonedKernel() {
 TEST(EmulationDeathTest, WhatIsForbiddenEndsTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EmulatedDevice device;
-  EXPECT_DEATH(Launch(device, {.threads = 32}, DivergedKernel), "different warp-wide operations");
-  EXPECT_DEATH(Launch(device, {.threads = 32}, AbandonedKernel), "ended while others wait|that never come");
-  EXPECT_DEATH(Launch(device, {.threads = 33}, DivergedKernel), "multiple of 32");
+  const auto run = [&](unsigned threads, void (*kernel)()) {
+    Launch(device, {.threads = threads}, kernel);
+    device.Synchronize();
+  };
+  EXPECT_DEATH(run(32, DivergedKernel), "different warp-wide operations");
+  EXPECT_DEATH(run(32, AbandonedKernel), "ended while others wait|that never come");
+  EXPECT_DEATH(run(33, DivergedKernel), "multiple of 32");
 }
 
 TEST(EmulationDeathTest, TheHostCannotTouchDeviceMemory) {

@@ -135,6 +135,10 @@ class CudaBackend final : public Backend {
   }
 
   bool goes_ahead() const override { return true; }
+  void Enlist(const EnlistArgs& args) override {
+    cuda::Enlist(*device_, args);
+    Done();
+  }
   void Advance(const AdvanceArgs& args) override {
     cuda::Advance(*device_, args);
     Done();

@@ -32,6 +32,12 @@ size_t Rounded(size_t bytes) {
 }  // namespace
 
 CudaMemory::~CudaMemory() {
+  device_.Synchronize();
+  for (const auto& [bytes, blocks] : free_host_) {
+    for (const HostBlock& block : blocks) {
+      unpinned_.contains(block.pointer) ? std::free(block.pointer) : device_.FreePinned(block.pointer);
+    }
+  }
   for (void* slab : slabs_) pinned_ ? device_.FreePinned(slab) : device_.Free(slab);
 }
 
@@ -99,26 +105,36 @@ void CudaMemory::CopyToHost(void* host, const void* device, size_t bytes) {
   if (bytes > 0) device_.CopyToHost(host, device, bytes);
 }
 
-void* CudaMemory::AllocateHost(size_t bytes) {
-  const size_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+// Ordinary memory is copied when the call returns, whatever the size.
+void CudaMemory::StartCopyToHost(void* host, const void* device, size_t bytes) {
+  if (bytes > 0) device_.StartCopyToHost(host, device, bytes);
+}
+
+void* CudaMemory::FromHost(size_t rounded) {
   void* pointer = device_.AllocatePinned(rounded);
+  if (pointer != nullptr) return pointer;
+  pointer = std::aligned_alloc(kAlignment, rounded);
   if (pointer == nullptr) {
-    pointer = std::aligned_alloc(kAlignment, rounded);
-    if (pointer == nullptr) {
-      std::fprintf(stderr, "salient: cannot allocate %zu bytes of memory\n", rounded);
-      std::abort();
-    }
-    unpinned_.insert(pointer);
+    std::fprintf(stderr, "salient: cannot allocate %zu bytes of memory\n", rounded);
+    std::abort();
+  }
+  unpinned_.insert(pointer);
+  return pointer;
+}
+
+void* CudaMemory::AllocateHost(size_t bytes) {
+  const size_t rounded = Rounded(bytes);
+  std::deque<HostBlock>& free = free_host_[rounded];
+  void* pointer = nullptr;
+  if (!free.empty() && device_.Passed(free.front().mark)) {
+    pointer = free.front().pointer;
+    free.pop_front();
+  } else {
+    pointer = FromHost(rounded);
   }
   return std::memset(pointer, 0, rounded);
 }
 
-void CudaMemory::FreeHost(void* pointer, size_t) {
-  if (unpinned_.erase(pointer) > 0) {
-    std::free(pointer);
-  } else {
-    device_.FreePinned(pointer);
-  }
-}
+void CudaMemory::FreeHost(void* pointer, size_t bytes) { free_host_[Rounded(bytes)].push_back({pointer, device_.Mark()}); }
 
 }  // namespace salient::cuda

@@ -27,19 +27,19 @@ class RuntimeGraph final : public Graph {
 
 class RuntimeDevice final : public Device {
  public:
-  explicit RuntimeDevice(const cudaDeviceProp& properties) : properties_(properties) {
-    Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-    for (cudaEvent_t& event : events_) {
-      Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-    }
+  explicit RuntimeDevice(const cudaDeviceProp& properties) : properties_(properties), first_(true) { Open(); }
+  explicit RuntimeDevice(const RuntimeDevice& sibling)
+      : Device(sibling), properties_(sibling.properties_), first_(false) {
+    Open();
   }
   ~RuntimeDevice() override {
     // After an error in a kernel the context answers nothing else, ever: it goes, and the next device gets a new one.
     if (!ok()) {
-      cudaDeviceReset();
+      if (first_) cudaDeviceReset();
       return;
     }
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
+    cudaEventDestroy(after_);
     cudaStreamDestroy(stream_);
   }
 
@@ -55,12 +55,19 @@ class RuntimeDevice final : public Device {
   bool overlaps_launches() const override { return properties_.major >= 9; }
   void* stream() override { return stream_; }
 
+  std::unique_ptr<Device> OpenStream() override { return std::make_unique<RuntimeDevice>(*this); }
+  void After(Device& other) override {
+    if (!ok()) return;
+    Check(cudaEventRecord(after_, static_cast<RuntimeDevice&>(other).stream_), "cudaEventRecord");
+    if (ok()) Check(cudaStreamWaitEvent(stream_, after_, 0), "cudaStreamWaitEvent");
+  }
+
   void* Allocate(size_t bytes) override {
     void* pointer = nullptr;
     if (cudaMalloc(&pointer, bytes) != cudaSuccess) return nullptr;
     return pointer;
   }
-  // Waits for the device, so that nothing still uses it.
+  // cudaFree waits for the device, so that nothing still uses it.
   void Free(void* pointer) override { cudaFree(pointer); }
   void* AllocatePinned(size_t bytes) override {
     void* pointer = nullptr;
@@ -88,12 +95,6 @@ class RuntimeDevice final : public Device {
   void StartCopyToHost(void* pinned, const void* device, size_t bytes) override {
     if (ok()) Check(cudaMemcpyAsync(pinned, device, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the GPU");
   }
-  void Record(int event) override {
-    if (ok()) Check(cudaEventRecord(events_[event], stream_), "cudaEventRecord");
-  }
-  void WaitFor(int event) override {
-    if (ok()) Check(cudaEventSynchronize(events_[event]), "a kernel");
-  }
   void Synchronize() override {
     if (ok()) Check(cudaStreamSynchronize(stream_), "a kernel");
   }
@@ -117,10 +118,31 @@ class RuntimeDevice final : public Device {
  protected:
   std::string ErrorText(int error) const override { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
+  void RecordEvent(int event) override {
+    if (ok()) Check(cudaEventRecord(events_[event], stream_), "cudaEventRecord");
+  }
+  bool EventPassed(int event) override {
+    const cudaError_t state = cudaEventQuery(events_[event]);
+    if (state != cudaErrorNotReady) Check(state, "a kernel");
+    return state == cudaSuccess;
+  }
+  void WaitForEvent(int event) override { Check(cudaEventSynchronize(events_[event]), "a kernel"); }
+
  private:
+  // The streams beside the first one give way to it.
+  void Open() {
+    int least = 0, greatest = 0;
+    Check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    Check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, first_ ? greatest : least), "cudaStreamCreate");
+    for (cudaEvent_t& event : events_) Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+    Check(cudaEventCreateWithFlags(&after_, cudaEventDisableTiming), "cudaEventCreate");
+  }
+
   const cudaDeviceProp properties_;
+  const bool first_;  // the streams beside it are gone before it is
   cudaStream_t stream_ = nullptr;
   std::array<cudaEvent_t, kEvents> events_ = {};
+  cudaEvent_t after_ = nullptr;
 };
 
 absl::Status NoGpu(const std::string& why) { return absl::UnavailableError(absl::StrCat("no usable GPU: ", why)); }

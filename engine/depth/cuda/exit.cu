@@ -1,38 +1,12 @@
 // Which rows leave after a layer: one block lists them in their order, by ballots.
 
-#include "engine/backend/cuda/language.h"
+#include "engine/backend/cuda/list_rows.h"
 #include "engine/depth/cuda/kernels.h"
 
 namespace salient::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarp;
-
-// Lists the rows that `keep(row)` holds for, and their number; by all threads of a block.
-template <typename Keep>
-__device__ void ListRows(const Rows& rows, int32_t* listed, int32_t* count, const Keep& keep) {
-  __shared__ int32_t kept_of[kWarps];
-  const int size = RowCount(rows);
-  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
-  int32_t total = 0;
-  for (int first = 0; first < size; first += kThreads) {
-    const int i = first + static_cast<int>(threadIdx.x);
-    const int32_t row = i < size ? RowAt(rows, i) : -1;
-    const bool kept = row >= 0 && keep(row);
-    const unsigned ballot = __ballot_sync(kAllLanes, kept);
-    if (lane == 0) kept_of[warp] = __popc(ballot);
-    __syncthreads();
-    int32_t before = total;
-    for (int w = 0; w < kWarps; ++w) {
-      if (w < warp) before += kept_of[w];
-      total += kept_of[w];
-    }
-    if (kept) listed[before + __popc(ballot & ((1u << lane) - 1))] = row;
-    __syncthreads();  // before the next round writes kept_of
-  }
-  if (threadIdx.x == 0) *count = total;
-}
+constexpr int kThreads = kListThreads;
 
 __device__ bool Leaves(const DecideExitsArgs& args, int32_t row) {
   const ExitRule& rule = args.rules[row];

@@ -36,7 +36,7 @@ struct GemmCall {
 class GemmAlgorithm {
  public:
   virtual ~GemmAlgorithm() = default;
-  virtual void Run(const GemmCall& call) = 0;
+  virtual void Run(Device& device, const GemmCall& call) = 0;  // on a stream of the library's device
 };
 
 class GemmLibrary {
@@ -47,7 +47,7 @@ class GemmLibrary {
   virtual std::vector<std::shared_ptr<GemmAlgorithm>> Algorithms(const GemmShape& shape, int32_t rows) = 0;
 };
 
-// Null where the library cannot be used. It must not outlive the device.
-std::unique_ptr<GemmLibrary> OpenGemmLibrary(Device& device);
+// Of the device that is open. Null where the library cannot be used. It must not outlive the device.
+std::unique_ptr<GemmLibrary> OpenGemmLibrary();
 
 }  // namespace salient::cuda

@@ -48,7 +48,7 @@ bool GemmChoices::KeepsRows(const GemmShape& shape, GemmAlgorithm& algorithm) {
   DeviceArray<float> y(memory_, kTestRows * outputs);
   const auto run = [&](int32_t rows) {  // the last of them
     std::vector<float> result(rows * outputs);
-    algorithm.Run({rows, x.data() + (kTestRows - rows) * inputs, weight.data(), bias.data(), y.data()});
+    algorithm.Run(device_, {rows, x.data() + (kTestRows - rows) * inputs, weight.data(), bias.data(), y.data()});
     memory_.CopyToHost(result.data(), y.data(), result.size() * sizeof(float));
     return result;
   };

@@ -66,8 +66,8 @@ struct Product {
 
 class LtAlgorithm final : public GemmAlgorithm {
  public:
-  LtAlgorithm(Device& device, cublasLtHandle_t handle, const GemmShape& shape, const cublasLtMatmulAlgo_t& algorithm)
-      : device_(device), handle_(handle), shape_(shape), algorithm_(algorithm) {}
+  LtAlgorithm(cublasLtHandle_t handle, const GemmShape& shape, const cublasLtMatmulAlgo_t& algorithm)
+      : handle_(handle), shape_(shape), algorithm_(algorithm) {}
 
   // Divides no sum among blocks, needs no memory of its own, and takes every number of rows.
   bool Suits() const {
@@ -85,16 +85,16 @@ class LtAlgorithm final : public GemmAlgorithm {
     return true;
   }
 
-  void Run(const GemmCall& call) override {
-    if (!device_.ok()) return;
+  void Run(Device& device, const GemmCall& call) override {
+    if (!device.ok()) return;
     const Product product(shape_, call.rows, call.bias);
     const float one = 1.0f, kept = call.accumulate ? 1.0f : 0.0f;
     const cublasStatus_t status =
         cublasLtMatmul(handle_, product.description.get(), &one, call.weight, product.a.get(), call.x, product.b.get(),
                        &kept, call.y, product.d.get(), call.y, product.d.get(), &algorithm_, nullptr, 0,
-                       static_cast<cudaStream_t>(device_.stream()));
+                       static_cast<cudaStream_t>(device.stream()));
     if (status == CUBLAS_STATUS_SUCCESS) return;
-    device_.Fail(
+    device.Fail(
         absl::UnavailableError(absl::StrCat("the GPU failed in cublasLtMatmul: ", cublasLtGetStatusName(status))));
   }
 
@@ -107,7 +107,6 @@ class LtAlgorithm final : public GemmAlgorithm {
     return value;
   }
 
-  Device& device_;
   const cublasLtHandle_t handle_;
   const GemmShape shape_;
   const cublasLtMatmulAlgo_t algorithm_;
@@ -115,7 +114,7 @@ class LtAlgorithm final : public GemmAlgorithm {
 
 class LtLibrary final : public GemmLibrary {
  public:
-  LtLibrary(Device& device, cublasLtHandle_t handle) : device_(device), handle_(handle) {}
+  explicit LtLibrary(cublasLtHandle_t handle) : handle_(handle) {}
 
   std::vector<std::shared_ptr<GemmAlgorithm>> Algorithms(const GemmShape& shape, int32_t rows) override {
     cublasLtMatmulPreference_t made = nullptr;
@@ -136,23 +135,22 @@ class LtLibrary final : public GemmLibrary {
     std::vector<std::shared_ptr<GemmAlgorithm>> algorithms;
     for (int i = 0; i < found; ++i) {
       if (results[i].state != CUBLAS_STATUS_SUCCESS) continue;
-      auto algorithm = std::make_shared<LtAlgorithm>(device_, handle_.get(), shape, results[i].algo);
+      auto algorithm = std::make_shared<LtAlgorithm>(handle_.get(), shape, results[i].algo);
       if (algorithm->Suits()) algorithms.push_back(std::move(algorithm));
     }
     return algorithms;
   }
 
  private:
-  Device& device_;
   const Owned<cublasLtHandle_t> handle_;
 };
 
 }  // namespace
 
-std::unique_ptr<GemmLibrary> OpenGemmLibrary(Device& device) {
+std::unique_ptr<GemmLibrary> OpenGemmLibrary() {
   cublasLtHandle_t handle = nullptr;
   if (cublasLtCreate(&handle) != CUBLAS_STATUS_SUCCESS) return nullptr;
-  return std::make_unique<LtLibrary>(device, handle);
+  return std::make_unique<LtLibrary>(handle);
 }
 
 }  // namespace salient::cuda

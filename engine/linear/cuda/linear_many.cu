@@ -40,7 +40,7 @@ void LinearMany(Device& device, GemmAlgorithm& gemm, const WeightsInRows& weight
   const int64_t inputs = static_cast<int64_t>(rows) * weights.inputs;
   const int64_t outputs = static_cast<int64_t>(rows) * weights.outputs;
   Launch(device, {.grid_x = Blocks(inputs, kEach), .threads = kThreads}, RoundKernel, args.input, inputs, rounded);
-  gemm.Run({rows, rounded, weights.weight, weights.bias, args.output, args.accumulate});
+  gemm.Run(device, {rows, rounded, weights.weight, weights.bias, args.output, args.accumulate});
   // cuBLASLt's gelu is the approximation by tanh; models are trained with erf.
   if (args.activation == Activation::kNone || args.activation == Activation::kRelu) return;
   Launch(device, {.grid_x = Blocks(outputs, 4), .threads = kThreads}, ActivateKernel, args.output, outputs,

@@ -1,13 +1,12 @@
-// From the chosen token to the next step, on the device: one block, a thread a row.
+// From the chosen token to the next step, and from group to group of steps, on the device: one block, a thread a row.
 
-#include "engine/backend/cuda/language.h"
+#include "engine/backend/cuda/list_rows.h"
 #include "engine/search/cuda/kernels.h"
 
 namespace salient::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarp;
+constexpr int kThreads = kListThreads;
 
 __device__ void Record(const AdvanceArgs& args, int32_t row, int32_t step) {
   StepRecord& record = args.records[static_cast<size_t>(step) * args.record_rows + row];
@@ -61,38 +60,48 @@ __device__ bool Continue(const AdvanceArgs& args, int32_t row) {
 
 __global__ void __launch_bounds__(kThreads) AdvanceKernel(AdvanceArgs args) {
   WaitForPrevious();
-  __shared__ int32_t kept_of[kWarps];
-  const int32_t size = min(*args.count, args.capacity), step = *args.record_step;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
-  int32_t total = 0;
-  for (int32_t first = 0; first < size; first += kThreads) {
-    const int32_t i = first + static_cast<int32_t>(threadIdx.x);
-    const int32_t row = i < size ? args.rows[i] : -1;
-    bool goes_on = false;
-    if (row >= 0) {
-      Record(args, row, step);
-      goes_on = Continue(args, row);
-    }
-    const unsigned ballot = __ballot_sync(kAllLanes, goes_on);
-    if (lane == 0) kept_of[warp] = __popc(ballot);
-    __syncthreads();  // and every row of this round has been read
-    int32_t before = total;
-    for (int w = 0; w < kWarps; ++w) {
-      if (w < warp) before += kept_of[w];
-      total += kept_of[w];
-    }
-    if (goes_on) args.rows[before + __popc(ballot & ((1u << lane) - 1))] = row;
-    __syncthreads();
+  const int32_t step = *args.record_step;
+  ListRows({args.rows, args.count, args.capacity}, args.rows, args.count, [&](int32_t row) {
+    Record(args, row, step);
+    const bool goes_on = Continue(args, row);
+    args.goes_on[row] = goes_on;
+    return goes_on;
+  });
+  __syncthreads();
+  if (threadIdx.x == 0) *args.record_step = step + 1;
+}
+
+__device__ void CopyWords(std::byte* to, const std::byte* from, uint32_t bytes) {
+  for (uint32_t at = 0; at < bytes; at += 4) {
+    *reinterpret_cast<uint32_t*>(to + at) = *reinterpret_cast<const uint32_t*>(from + at);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) EnlistKernel(EnlistArgs args) {
+  WaitForPrevious();
+  const int32_t size = RowCount(args.rows), thread = static_cast<int32_t>(threadIdx.x);
+  for (int32_t at = thread; at < size * args.field_count; at += kThreads) {
+    const int32_t row = RowAt(args.rows, at / args.field_count);
+    const RowField& field = args.fields[at % args.field_count];
+    const size_t place = field.at + static_cast<size_t>(row) * field.bytes;
+    if (field.always || args.begins[row] != 0) CopyWords(args.kept + place, args.given + place, field.bytes);
+  }
+  for (int32_t i = thread; i < size; i += kThreads) {
+    const int32_t row = RowAt(args.rows, i);
+    if (args.begins[row] == 0) continue;
+    args.self_tally[row] = AttentionTally{};
+    args.cross_tally[row] = AttentionTally{};
+    args.fills[row] = 0;
+    args.goes_on[row] = 1;
   }
   __syncthreads();
-  if (threadIdx.x == 0) {
-    *args.count = total;
-    *args.record_step = step + 1;
-  }
+  ListRows(args.rows, args.taking_part, args.count, [&](int32_t row) { return args.goes_on[row] != 0; });
+  if (thread == 0) *args.record_step = args.first_record;
 }
 
 }  // namespace
 
 void Advance(Device& device, const AdvanceArgs& args) { Launch(device, {.threads = kThreads}, AdvanceKernel, args); }
+void Enlist(Device& device, const EnlistArgs& args) { Launch(device, {.threads = kThreads}, EnlistKernel, args); }
 
 }  // namespace salient::cuda

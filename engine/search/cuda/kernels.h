@@ -11,5 +11,6 @@ namespace salient::cuda {
 void Candidates(Device& device, const CandidatesArgs& args);
 void TopProbability(Device& device, const TopProbabilityArgs& args);
 void Advance(Device& device, const AdvanceArgs& args);
+void Enlist(Device& device, const EnlistArgs& args);
 
 }  // namespace salient::cuda

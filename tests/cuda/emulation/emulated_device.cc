@@ -1,17 +1,16 @@
 #include "tests/cuda/emulation/emulated_device.h"
 
-#include <sys/mman.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include "tests/cuda/emulation/gpu.h"
 
 namespace salient::emulation {
 namespace {
 
-constexpr size_t kAlignment = 256;
 constexpr int kInjectedError = 700;  // cudaErrorIllegalAddress
+// Copies of up to this many bytes from ordinary memory are taken over at the call.
+constexpr size_t kTakenOver = 64 << 10;
 
 class EmulatedGraph final : public cuda::Graph {
  public:
@@ -21,67 +20,62 @@ class EmulatedGraph final : public cuda::Graph {
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice() {
-  void* memory = mmap(nullptr, kMemoryBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    std::perror("emulated device memory");
-    std::abort();
-  }
-  // On huge pages, where there are any, making it accessible and inaccessible costs next to nothing.
-  madvise(memory, kMemoryBytes, MADV_HUGEPAGE);
-  memory_ = static_cast<std::byte*>(memory);
+EmulatedDevice::EmulatedDevice() : gpu_(std::make_shared<Gpu>()), stream_(gpu_->OpenStream()) {}
+EmulatedDevice::EmulatedDevice(const EmulatedDevice& sibling)
+    : Device(sibling), gpu_(sibling.gpu_), stream_(gpu_->OpenStream()) {}
+EmulatedDevice::~EmulatedDevice() = default;
+
+size_t EmulatedDevice::free_bytes() const { return gpu_->free_bytes(); }
+
+std::unique_ptr<cuda::Device> EmulatedDevice::OpenStream() {
+  return std::unique_ptr<cuda::Device>(new EmulatedDevice(*this));
 }
 
-EmulatedDevice::~EmulatedDevice() { munmap(memory_, kMemoryBytes); }
-
-void* EmulatedDevice::Allocate(size_t bytes) {
-  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  if (in_use_ + bytes > limit_ || (fail_allocation_ >= 0 && fail_allocation_-- == 0)) return nullptr;
-  std::byte* pointer = nullptr;
-  if (const auto at = free_.find(bytes); at != free_.end()) {
-    pointer = at->second;
-    free_.erase(at);
-  } else {
-    if (used_ + bytes > kMemoryBytes) return nullptr;
-    pointer = memory_ + used_;
-    used_ += bytes;
-  }
-  taken_[pointer] = bytes;
-  in_use_ += bytes;
-  return pointer;
+void EmulatedDevice::After(cuda::Device& other) {
+  if (ok()) gpu_->Order(stream_, static_cast<EmulatedDevice&>(other).stream_);
 }
+
+void* EmulatedDevice::Allocate(size_t bytes) { return gpu_->Allocate(bytes); }
 
 void EmulatedDevice::Free(void* pointer) {
-  const auto at = taken_.find(static_cast<std::byte*>(pointer));
-  free_.emplace(at->second, at->first);
-  in_use_ -= at->second;
-  taken_.erase(at);
+  if (ok()) gpu_->RunAll();
+  NoteFailure();
+  gpu_->Free(pointer);
 }
 
-void* EmulatedDevice::AllocatePinned(size_t bytes) {
-  if (fail_pinned_ >= 0 && fail_pinned_-- == 0) return nullptr;
-  return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-}
-void EmulatedDevice::FreePinned(void* pointer) { std::free(pointer); }
+void* EmulatedDevice::AllocatePinned(size_t bytes) { return gpu_->AllocatePinned(bytes); }
+void EmulatedDevice::FreePinned(void* pointer) { gpu_->FreePinned(pointer); }
 
 void EmulatedDevice::Zero(void* device, size_t bytes) {
   Enqueue([=] { std::memset(device, 0, bytes); });
 }
 
 void EmulatedDevice::CopyToDevice(void* device, const void* host, size_t bytes) {
-  Enqueue([=] { std::memcpy(device, host, bytes); });
+  if (gpu_->IsPinned(host) || bytes > kTakenOver) {
+    Enqueue([=] { std::memcpy(device, host, bytes); });
+    if (!gpu_->IsPinned(host)) Synchronize();
+    return;
+  }
+  const auto* from = static_cast<const std::byte*>(host);
+  Enqueue([device, taken = std::vector<std::byte>(from, from + bytes)] {
+    std::memcpy(device, taken.data(), taken.size());
+  });
 }
 
 void EmulatedDevice::CopyToHost(void* host, const void* device, size_t bytes) {
-  if (!ok()) return;
-  Run([=] { std::memcpy(host, device, bytes); });
+  Enqueue([=] { std::memcpy(host, device, bytes); });
+  Synchronize();
 }
 
-void EmulatedDevice::StartCopyToHost(void* pinned, const void* device, size_t bytes) {
-  Enqueue([=] { std::memcpy(pinned, device, bytes); });
+void EmulatedDevice::StartCopyToHost(void* host, const void* device, size_t bytes) {
+  if (!gpu_->IsPinned(host)) return CopyToHost(host, device, bytes);
+  Enqueue([=] { std::memcpy(host, device, bytes); });
 }
 
-void EmulatedDevice::BeginCapture() { capturing_ = true; }
+void EmulatedDevice::Synchronize() {
+  if (ok()) gpu_->RunUntil(stream_, gpu_->given(stream_));
+  NoteFailure();
+}
 
 std::unique_ptr<cuda::Graph> EmulatedDevice::EndCapture() {
   capturing_ = false;
@@ -98,15 +92,29 @@ void EmulatedDevice::Enqueue(std::function<void()> work) {
     captured_.push_back(std::move(work));
     return;
   }
-  ++launches_;
-  if (fail_after_ >= 0 && fail_after_-- == 0) return Fail(kInjectedError, "a kernel launch");
-  Run(work);
+  gpu_->Enqueue(stream_, std::move(work));
+  NoteFailure();
 }
 
-void EmulatedDevice::Run(const std::function<void()>& work) {
-  mprotect(memory_, kMemoryBytes, PROT_READ | PROT_WRITE);
-  work();
-  mprotect(memory_, kMemoryBytes, PROT_NONE);
+void EmulatedDevice::FailAfter(int64_t launches) { gpu_->FailAfter(launches); }
+void EmulatedDevice::Limit(size_t bytes) { gpu_->Limit(bytes); }
+void EmulatedDevice::FailAllocation(int64_t allocations, bool pinned) { gpu_->FailAllocation(allocations, pinned); }
+
+void EmulatedDevice::NoteFailure() {
+  if (gpu_->failed()) Fail(kInjectedError, "a kernel");
+}
+
+void EmulatedDevice::RecordEvent(int event) { events_[event] = gpu_->given(stream_); }
+
+bool EmulatedDevice::EventPassed(int event) {
+  gpu_->RunSome();
+  NoteFailure();
+  return gpu_->done(stream_) >= events_[event];
+}
+
+void EmulatedDevice::WaitForEvent(int event) {
+  gpu_->RunUntil(stream_, events_[event]);
+  NoteFailure();
 }
 
 std::string EmulatedDevice::ErrorText(int error) const {

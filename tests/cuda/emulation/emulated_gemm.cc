@@ -14,23 +14,23 @@ std::atomic<bool> g_steady{true};
 
 class EmulatedAlgorithm final : public cuda::GemmAlgorithm {
  public:
-  EmulatedAlgorithm(cuda::Device& device, const cuda::GemmShape& shape, bool steady)
-      : device_(static_cast<emulation::EmulatedDevice&>(device)), shape_(shape), steady_(steady) {}
+  EmulatedAlgorithm(const cuda::GemmShape& shape, bool steady) : shape_(shape), steady_(steady) {}
 
-  void Run(const cuda::GemmCall& call) override {
-    device_.Enqueue([this, call] {
-      const int32_t slices = !steady_ && call.rows < 100 ? 2 : 1;
-      for (int32_t i = 0; i < call.rows; ++i) {
-        for (int32_t n = 0; n < shape_.outputs; ++n) {
-          float* y = call.y + static_cast<size_t>(i) * shape_.outputs + n;
-          const float sum = Sum(call, i, n, slices) + call.bias[n] + (call.accumulate ? *y : 0.0f);
-          *y = shape_.relu && sum < 0 ? 0.0f : sum;
-        }
-      }
-    });
+  void Run(cuda::Device& device, const cuda::GemmCall& call) override {
+    static_cast<emulation::EmulatedDevice&>(device).Enqueue([self = *this, call] { self.Compute(call); });
   }
 
  private:
+  void Compute(const cuda::GemmCall& call) const {
+    const int32_t slices = !steady_ && call.rows < 100 ? 2 : 1;
+    for (int32_t i = 0; i < call.rows; ++i) {
+      for (int32_t n = 0; n < shape_.outputs; ++n) {
+        float* y = call.y + static_cast<size_t>(i) * shape_.outputs + n;
+        const float sum = Sum(call, i, n, slices) + call.bias[n] + (call.accumulate ? *y : 0.0f);
+        *y = shape_.relu && sum < 0 ? 0.0f : sum;
+      }
+    }
+  }
   float Sum(const cuda::GemmCall& call, int32_t i, int32_t n, int32_t slices) const {
     const uint16_t* x = call.x + static_cast<size_t>(i) * shape_.inputs;
     const uint16_t* w = call.weight + static_cast<size_t>(n) * shape_.inputs;
@@ -43,31 +43,27 @@ class EmulatedAlgorithm final : public cuda::GemmAlgorithm {
     return total;
   }
 
-  emulation::EmulatedDevice& device_;
   const cuda::GemmShape shape_;
   const bool steady_;
 };
 
 class EmulatedLibrary final : public cuda::GemmLibrary {
  public:
-  explicit EmulatedLibrary(cuda::Device& device) : device_(device), has_steady_(g_steady.load()) {}
-
   std::vector<std::shared_ptr<cuda::GemmAlgorithm>> Algorithms(const cuda::GemmShape& shape, int32_t) override {
     std::vector<std::shared_ptr<cuda::GemmAlgorithm>> all;
-    all.push_back(std::make_shared<EmulatedAlgorithm>(device_, shape, false));
-    if (has_steady_) all.push_back(std::make_shared<EmulatedAlgorithm>(device_, shape, true));
+    all.push_back(std::make_shared<EmulatedAlgorithm>(shape, false));
+    if (has_steady_) all.push_back(std::make_shared<EmulatedAlgorithm>(shape, true));
     return all;
   }
 
  private:
-  cuda::Device& device_;
-  const bool has_steady_;
+  const bool has_steady_ = g_steady.load();
 };
 
 }  // namespace
 
-std::unique_ptr<cuda::GemmLibrary> cuda::OpenGemmLibrary(Device& device) {
-  return std::make_unique<EmulatedLibrary>(device);
+std::unique_ptr<cuda::GemmLibrary> cuda::OpenGemmLibrary() {
+  return std::make_unique<EmulatedLibrary>();
 }
 
 void emulation::SetSteadyGemm(bool has_one) { g_steady.store(has_one); }
