@@ -155,6 +155,7 @@ class StepLoopEngine : public Engine {
   std::map<int64_t, std::unique_ptr<DocumentJob>> jobs_;
   int64_t next_document_ = 0;
   int32_t rows_ = 0;  // in the last step
+  absl::Time pass_began_;
 
   // Shared with callers.
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
@@ -374,10 +375,12 @@ void StepLoopEngine::Admit() {
     joining.push_back(
         &job.Start(admission->window, *model_, *backend_, batch_->self_store(), batch_->cross_store(), now));
   }
+  pass_began_ = now;
   batch_->Join(joining);
 }
 
-// A slice of the encoding under way, short while others wait for their next step.
+// A slice of the encoding under way, short while others wait for their next step. Where a device encodes beside the steps,
+// a pass takes the time from its beginning to the turn that finds it done.
 void StepLoopEngine::Encode() {
   if (!batch_->encoding()) return;
   const bool others_wait = batch_->decoding();
@@ -388,7 +391,9 @@ void StepLoopEngine::Encode() {
   const absl::Time start = absl::Now();
   batch_->Encode(others_wait ? options_.encode_slice : kUnhurriedSlice);
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  for (DocumentJob* job : owners) job->AddEncodeTime(seconds);
+  const bool beside = batch_->encodes_beside_steps();
+  const double worked = !beside ? seconds : batch_->encoding() ? 0 : absl::ToDoubleSeconds(absl::Now() - pass_began_);
+  for (DocumentJob* job : owners) job->AddEncodeTime(worked);
   if (others_wait && observer_ != nullptr) observer_->OnStall(seconds);
 }
 

@@ -37,7 +37,7 @@ struct EngineOptions {
   int32_t max_rows = 64;         // hypotheses decoded in one step
   int32_t encode_tokens = 2048;  // source tokens encoded together; one window at least
   // How long the translations under way wait, between two of their steps, for others to be encoded. An encoding that
-  // takes longer goes on after the step; a slice is exceeded by a few rows at most. On a GPU encodings are not sliced.
+  // takes longer goes on after the step; a slice is exceeded by a few rows at most. A GPU encodes beside the steps.
   absl::Duration encode_slice = absl::Milliseconds(10);
   // Memory for keys and values of all documents in flight. Taken from the system as it is first used, and kept.
   int64_t kv_bytes = 1LL << 30;

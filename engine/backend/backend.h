@@ -4,6 +4,9 @@
 // memory and never reads through them except where host_addressable() holds; what depends on data (which rows are
 // still active, which keys were chosen) is passed from operation to operation on the device. A backend is used by one
 // thread at a time. Each operation's contract is in its own header, beside its plain reference.
+//
+// What a backend is given happens in that order. A device that works beside the host may have a second queue, a Backend
+// of its own, so that encoding and decoding overlap.
 
 #pragma once
 
@@ -76,6 +79,12 @@ class Backend {
     (void)key;
     body();
   }
+  // Another queue of the same device, which must outlive it: packed layers and what is in memory are both's; scratch, the
+  // memory that it allocates, and the order in which things happen are each one's own. Null where operations are done
+  // when they return.
+  virtual std::unique_ptr<Backend> OpenQueue() { return nullptr; }
+  // What this queue is given from now on begins when what `other`, a queue of the same device, was given so far is done.
+  virtual void After(Backend& other) { (void)other; }
   // Not OK once the device has failed: what was computed since is worth nothing, and nothing works any more.
   virtual absl::Status status() const { return absl::OkStatus(); }
 

@@ -53,7 +53,8 @@ Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
       cross_pages_(PagesIn((1 - kSelfShare) * static_cast<double>(options.kv_bytes), CrossLayout(model, backend))),
       self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend), self_pages_)),
       cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend), cross_pages_)),
-      encoder_(model, backend, EncoderTokens(model, options), options.encode_windows),
+      encode_queue_(backend.OpenQueue()),
+      encoder_(model, encode_queue_ != nullptr ? *encode_queue_ : backend, EncoderTokens(model, options), options.encode_windows),
       decoder_(model, backend, options.max_rows, FillRows(backend, options), 2 * kMaxBeam) {
   for (int32_t row = options.max_rows; row-- > 0;) free_rows_.push_back(row);
 }
@@ -70,11 +71,16 @@ void Batch::Join(std::span<Sequence* const> sequences) {
     seated_.push_back(sequence);
   }
   joining_.assign(sequences.begin(), sequences.end());
+  // Steps under way may still read the pages that the windows were given, and write those arrays.
+  if (encode_queue_ != nullptr) encode_queue_->After(backend_);
   encoder_.Begin(inputs, *cross_store_);
 }
 
+// A window takes part in steps when the host has seen the end of its pass, so that they find its keys.
 void Batch::Encode(absl::Duration time) {
-  if (!encoder_.busy() || !encoder_.Advance(time)) return;
+  if (!encoder_.busy()) return;
+  const bool others_wait = decoding();
+  if (!encoder_.Advance(encode_queue_ != nullptr && !others_wait ? absl::InfiniteDuration() : time)) return;
   for (Sequence* sequence : joining_) {
     if (sequence != nullptr) sequence->NoteEncoded();
   }
@@ -89,6 +95,8 @@ void Batch::Leave(Sequence& sequence) {
     const auto place = std::find(joining_.begin(), joining_.end(), &sequence);
     *place = nullptr;
     encoder_.Drop(static_cast<size_t>(place - joining_.begin()));
+    // The pass under way still reads and writes what the window lets go of.
+    if (encode_queue_ != nullptr) backend_.After(*encode_queue_);
   }
   std::erase(seated_, &sequence);
   for (std::vector<Sequence*>& group : ahead_) std::erase(group, &sequence);

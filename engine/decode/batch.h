@@ -39,9 +39,10 @@ class Batch {
   // within the encoding budget unless there is only one.
   void Join(std::span<Sequence* const> sequences);
   // Goes on encoding for about `time` (Encoder::Advance). Windows whose pass is done take part in the steps that
-  // follow.
+  // follow. Where the device encodes beside the steps, looks whether it has; and waits for it if no step is to be made.
   void Encode(absl::Duration time);
   bool encoding() const { return encoder_.busy(); }
+  bool encodes_beside_steps() const { return encode_queue_ != nullptr; }
   // Whether a step would decode anything.
   bool decoding() const;
   // Steps that sequences must have pages for before Step, at most.
@@ -75,6 +76,7 @@ class Batch {
   Backend& backend_;
   int32_t self_pages_, cross_pages_;
   std::unique_ptr<KvStore> self_store_, cross_store_;
+  const std::unique_ptr<Backend> encode_queue_;  // null: there is but one
   Encoder encoder_;
   Decoder decoder_;
   std::vector<int32_t> free_rows_;  // largest first: the lowest free row is taken

@@ -102,15 +102,26 @@ void Encoder::Begin(std::span<const EncoderInput> windows, KvStore& cross_store)
                   .scale = EmbeddingScale(config_),
                   .output = states_.data()});
   seconds_a_row_ = {};
+  decides_exits_ = false;
   layer_ = row_ = 0;
   stage_ = Stage::kKeys;
+  if (!backend_.host_addressable()) RunFor(absl::InfiniteDuration());
 }
 
 bool Encoder::Advance(absl::Duration time) {
-  if (!backend_.host_addressable()) time = absl::InfiniteDuration();
+  if (backend_.host_addressable()) {
+    RunFor(time);
+  } else if (time == absl::InfiniteDuration()) {
+    backend_.memory().WaitFor(launched_);
+  }
+  if (stage_ == Stage::kLaunched && backend_.memory().Passed(launched_)) Finish();
+  return !busy();
+}
+
+void Encoder::RunFor(absl::Duration time) {
   const absl::Time start = absl::Now();
   absl::Duration left = time;
-  while (stage_ != Stage::kDone) {
+  while (stage_ != Stage::kLaunched && stage_ != Stage::kDone) {
     const absl::Time before = absl::Now();
     const Range range{row_, EndAfter(row_, RowsWithin(left))};
     const auto stage = static_cast<size_t>(stage_);
@@ -120,11 +131,12 @@ bool Encoder::Advance(absl::Duration time) {
     left = time - (now - start);
     if (left < time * kWorthGoingOn) break;
   }
-  return stage_ == Stage::kDone;
 }
 
+// What a device was given for the window it does all the same; its arrays are not for others before that is done.
 void Encoder::Drop(size_t window) {
   windows_[window].dropped = true;
+  if (!backend_.host_addressable()) return;
   const bool all = std::all_of(windows_.begin(), windows_.end(), [](const PassWindow& w) { return w.dropped; });
   if (all && busy()) Finish();
 }
@@ -201,6 +213,7 @@ void Encoder::Run(Range range) {
     case Stage::kCross:
       InParts(range, [this](Range part) { WriteCross(part); });
       break;
+    case Stage::kLaunched:
     case Stage::kDone:
       return;
   }
@@ -224,8 +237,9 @@ void Encoder::NextStage() {
     case Stage::kCross:
       if (++layer_ < config_.decoder.layers) return;
       DecideSequenceExits();
-      Finish();
+      Launched();
       return;
+    case Stage::kLaunched:
     case Stage::kDone:
       return;
   }
@@ -379,16 +393,23 @@ void Encoder::DecideSequenceExits() {
                          .layers = config_.decoder.layers,
                          .rules = exit_rules_.device(),
                          .resolved = exit_rules_.device()});
-  exits_.Download();
-  for (size_t w = 0; w < windows_.size(); ++w) {
-    if (!windows_[w].dropped) *windows_[w].input.exit = exit_rules_.data()[w];
-  }
+  exits_.StartDownload();
+  decides_exits_ = true;
+}
+
+// All that is to be computed has been asked for.
+void Encoder::Launched() {
+  out_.StartDownload();
+  launched_ = backend_.memory().Mark();
+  stage_ = Stage::kLaunched;
 }
 
 void Encoder::Finish() {
-  out_.Download();
-  for (const auto& [window, first, dropped] : windows_) {
-    for (size_t i = 0; i < window.tokens.size() && !dropped; ++i) {
+  for (size_t w = 0; w < windows_.size(); ++w) {
+    const auto& [window, first, dropped] = windows_[w];
+    if (dropped) continue;
+    if (decides_exits_) *window.exit = exit_rules_.data()[w];
+    for (size_t i = 0; i < window.tokens.size(); ++i) {
       const AttentionTally& tally = tallies_.data()[first + i];
       window.tally->visible += tally.visible;
       window.tally->attended += tally.attended;

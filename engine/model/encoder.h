@@ -5,7 +5,9 @@
 // its pages of the cross store, and its cross selection keys.
 //
 // A pass is resumable, so that translations under way need not wait for the whole of it: layer by layer the keys of all
-// rows, then what the rows read of them, each by ranges of rows. A row's bits do not depend on how the rows are cut.
+// rows, then what the rows read of them, each by ranges of rows. A row's bits do not depend on how the rows are cut. A
+// device that works beside the host is given the whole pass at once, and the host looks from time to time whether it is
+// done.
 
 #pragma once
 
@@ -46,10 +48,12 @@ class Encoder {
   // `max_tokens` in one pass, over all of its windows; `max_windows` in one pass.
   Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32_t max_windows);
 
-  // Takes the windows on; none may be under way. Not thread safe, nor are the others.
+  // Takes the windows on; none may be under way. A device that works beside the host is given the whole pass. Not thread
+  // safe, nor are the others.
   void Begin(std::span<const EncoderInput> windows, KvStore& cross_store);
-  // Goes on for about `time`, by one range of rows at least; on a device that the host does not compute for, to the
-  // end. Returns whether the pass is done: cross pages, exits and tallies are filled.
+  // Goes on for about `time`, by one range of rows at least; or looks whether a device that works beside the host is
+  // done, and waits for it if `time` is without end. Returns whether the pass is done: cross pages, exits and tallies are
+  // filled.
   bool Advance(absl::Duration time);
   bool busy() const { return stage_ != Stage::kDone; }
   // The window, by its place in Begin, is given up: nothing of it is read, written or told any more.
@@ -65,13 +69,14 @@ class Encoder {
   void set_selection_probe(SelectionProbe probe) { selection_probe_ = std::move(probe); }
 
  private:
-  enum class Stage { kKeys, kReading, kCross, kDone };
+  enum class Stage { kKeys, kReading, kCross, kLaunched, kDone };
   // Rows first .. last - 1 of the pass.
   struct Range {
     int32_t first = 0, last = 0;
     int32_t size() const { return last - first; }
   };
 
+  void RunFor(absl::Duration time);
   void Place();
   Rows RowsOf(Range range) const;
   template <typename Body>
@@ -88,6 +93,7 @@ class Encoder {
   Rows Needing(Range range);
   void WriteCross(Range range);
   void DecideSequenceExits();
+  void Launched();
   void Finish();
 
   const Model& model_;
@@ -108,6 +114,8 @@ class Encoder {
   int32_t tokens_count_ = 0;
   Stage stage_ = Stage::kDone;
   int32_t layer_ = 0, row_ = 0;
+  bool decides_exits_ = false;     // of some of its windows
+  uint64_t launched_ = 0;          // behind all of it
   std::array<double, 3> seconds_a_row_ = {};  // by stage, as last measured in this pass
 
   // By token of the pass.

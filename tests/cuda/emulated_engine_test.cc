@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <mutex>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,7 @@ namespace {
 using ::salient::emulation::FailNextDeviceAfter;
 using ::salient::emulation::FailNextDevicesAllocation;
 using ::salient::emulation::LimitNextDevice;
+using ::salient::emulation::WaitsForEverything;
 using ::salient::testing::EightSettings;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
@@ -47,13 +50,42 @@ std::string Fingerprint(const TranslationResult& result) {
     print += number;
   }
   for (const int64_t count : result.report.exit_histogram) absl::StrAppend(&print, " ", count);
-  for (const double value : {result.report.decoder_flops, result.report.keys_selected_ratio[0],
+  for (const double value : {result.report.decoder_flops, result.report.decoder_flops_full_depth,
+                             result.report.attention_cost_ratio, result.report.keys_selected_ratio[0],
                              result.report.keys_selected_ratio[1], result.report.keys_selected_ratio[2]}) {
     std::snprintf(number, sizeof(number), " %a", value);
     print += number;
   }
   return print;
 }
+
+// Cancels its own translation, in the engine's thread, when its first segment is there.
+class CancellingListener : public RecordingListener {
+ public:
+  void CancelsAtFirstSegment(std::shared_ptr<TranslationTicket> ticket) {
+    std::lock_guard lock(ticket_mutex_);
+    ticket_ = std::move(ticket);
+    if (has_segment_) ticket_->Cancel();
+  }
+  void OnSegment(const TranslatedSegment&) override {
+    std::lock_guard lock(ticket_mutex_);
+    has_segment_ = true;
+    if (ticket_ != nullptr) ticket_->Cancel();
+  }
+
+ private:
+  std::mutex ticket_mutex_;
+  std::shared_ptr<TranslationTicket> ticket_;
+  bool has_segment_ = false;
+};
+
+class SuspensionCounter : public EngineObserver {
+ public:
+  void OnStep(int32_t, double) override {}
+  void OnStall(double) override {}
+  void OnSuspend() override { ++suspended; }
+  std::atomic<int> suspended = 0;
+};
 
 struct Setup {
   std::string name;
@@ -143,17 +175,95 @@ TEST(EmulatedDeviceTest, StepsThatTheDeviceMakesByItselfAreTheSame) {
   }
 }
 
-TEST(EmulatedDeviceTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
-  FailNextDeviceAfter(800);  // some way into the first document
+// While steps run that the device makes by itself the next are there for it: the host waits for everything that it has
+// given the device only for encodings.
+TEST(EmulatedDeviceTest, TheDeviceHasWorkWhileTheHostReadsWhatItDid) {
   const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
   ASSERT_NE(engine, nullptr);
-  std::mt19937 random(7);
-  const absl::StatusOr<TranslationResult> failed = engine->Translate({.text = RandomDocument(random, 5)});
-  EXPECT_EQ(failed.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(failed.status().message(), HasSubstr("illegal memory access"));
-  const absl::StatusOr<TranslationResult> next = engine->Translate({.text = "The answer came late."});
-  EXPECT_TRUE(next.ok()) << next.status();
+  std::mt19937 random(21);
+  const int64_t before = WaitsForEverything();
+  const absl::StatusOr<TranslationResult> result = engine->Translate({.text = RandomDocument(random, 3)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(result->report.target_tokens, 20);
+  EXPECT_EQ(WaitsForEverything() - before, result->report.windows);
+}
+
+// Documents leave while steps are under way that they take part in, and others take their rows and their memory.
+TEST(EmulatedDeviceTest, WhoLeavesWhileStepsAreUnderWayChangesNoOther) {
+  EngineOptions options = Options(ComputeType::kF32);
+  options.max_rows = 3;
+  const std::unique_ptr<Engine> engine = Make(options);
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(23);
+  std::vector<TranslationRequest> requests;
+  std::vector<std::string> alone;
+  for (const int setting : {0, 3, 5}) {
+    requests.push_back({.text = RandomDocument(random, 2), .options = EightSettings()[setting]});
+    const absl::StatusOr<TranslationResult> result = engine->Translate(requests.back());
+    ASSERT_TRUE(result.ok()) << result.status();
+    alone.push_back(Fingerprint(*result));
+  }
+  const auto cancelled = std::make_shared<CancellingListener>();
+  const auto ticket = engine->Submit({.text = RandomDocument(random, 9)}, cancelled);
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  cancelled->CancelsAtFirstSegment(*ticket);
+  const auto listeners = SubmitAll(*engine, requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ASSERT_TRUE(listeners[i]->Wait().ok()) << listeners[i]->Wait().status();
+    EXPECT_EQ(Fingerprint(*listeners[i]->Wait()), alone[i]) << "request " << i;
+  }
+  EXPECT_EQ(cancelled->Wait().status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(engine->status().kv_bytes_used, 0);
+}
+
+// Windows that outgrow what was reserved for them make others give way, while steps of theirs are under way.
+TEST(EmulatedDeviceTest, LittleMemoryChangesNothing) {
+  std::mt19937 random(17);
+  std::vector<TranslationRequest> requests;
+  for (const int setting : {1, 3, 5, 7}) {
+    requests.push_back({.text = RandomDocument(random, 1), .options = EightSettings()[setting]});
+    requests.back().options.search.max_length_ratio = 20;
+    requests.back().options.search.prefix = RandomDocument(random, 5);  // longer than what is usual
+  }
+  EngineOptions options = Options(ComputeType::kF32);
+  std::vector<std::string> expected;
+  for (const int64_t kv_bytes : {int64_t{64 << 20}, int64_t{5 << 19}}) {
+    options.kv_bytes = kv_bytes;
+    SuspensionCounter counter;
+    absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    std::vector<std::string> prints;
+    for (const auto& listener : SubmitAll(**engine, requests)) {
+      ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
+      prints.push_back(Fingerprint(*listener->Wait()));
+    }
+    EXPECT_EQ(counter.suspended > 0, !expected.empty()) << counter.suspended;
+    if (expected.empty()) expected = prints;
+    EXPECT_EQ(prints, expected);
+  }
+}
+
+// Wherever the device fails, while it encodes or with steps under way, what it was translating fails with it and the next
+// finds a device opened anew.
+TEST(EmulatedDeviceTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
+  const TranslationRequest next_request{.text = "The answer came late."};
+  std::string expected;
+  for (const int64_t launches : {600, 700, 800, 1000, 1500}) {
+    FailNextDeviceAfter(launches);
+    const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
+    ASSERT_NE(engine, nullptr);
+    std::mt19937 random(7);
+    const auto listeners = SubmitAll(*engine, {{.text = RandomDocument(random, 5)}, {.text = RandomDocument(random, 5)}});
+    for (const auto& listener : listeners) {
+      EXPECT_EQ(listener->Wait().status().code(), absl::StatusCode::kUnavailable) << launches;
+      EXPECT_THAT(listener->Wait().status().message(), HasSubstr("illegal memory access"));
+    }
+    const absl::StatusOr<TranslationResult> next = engine->Translate(next_request);
+    ASSERT_TRUE(next.ok()) << next.status();
+    if (expected.empty()) expected = Fingerprint(*next);
+    EXPECT_EQ(Fingerprint(*next), expected);
+    EXPECT_EQ(engine->status().kv_bytes_used, 0);
+  }
 }
 
 TEST(EmulatedDeviceTest, MoreKeyMemoryThanThereIsIsRefusedBeforeItIsTaken) {

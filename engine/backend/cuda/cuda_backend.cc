@@ -33,9 +33,19 @@ class CudaBackend final : public Backend {
         compute_(compute),
         host_visible_(host_visible),
         memory_(*device_, host_visible),
-        gemms_(*device_, memory_),
+        gemms_(std::make_shared<GemmChoices>(*device_, memory_)),
         mass_table_(memory_, kMassSteps) {
-    memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t));
+    CopyMassTable();
+  }
+  // A queue beside it.
+  explicit CudaBackend(const CudaBackend& first)
+      : device_(first.device_->OpenStream()),
+        compute_(first.compute_),
+        host_visible_(first.host_visible_),
+        memory_(*device_, first.host_visible_),
+        gemms_(first.gemms_),
+        mass_table_(memory_, kMassSteps) {
+    CopyMassTable();
   }
 
   std::string Name() const override { return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), ")"); }
@@ -45,9 +55,11 @@ class CudaBackend final : public Backend {
     return compute_ == ComputeType::kF32 ? ElementType::kF32 : ElementType::kBF16;
   }
   absl::Status status() const override { return device_->status(); }
+  std::unique_ptr<Backend> OpenQueue() override { return std::make_unique<CudaBackend>(*this); }
+  void After(Backend& other) override { device_->After(*static_cast<CudaBackend&>(other).device_); }
 
   std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) override {
-    return std::make_unique<CudaLinear>(weights, compute_, memory_, gemms_);
+    return std::make_unique<CudaLinear>(weights, compute_, memory_, *gemms_);
   }
 
   void Embed(const EmbedArgs& args) override {
@@ -158,6 +170,10 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  void CopyMassTable() {
+    memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t));
+  }
+
   void Done() {
     if (host_visible_) device_->Synchronize();
   }
@@ -204,7 +220,7 @@ class CudaBackend final : public Backend {
   const ComputeType compute_;
   const bool host_visible_;
   CudaMemory memory_;
-  GemmChoices gemms_;
+  const std::shared_ptr<GemmChoices> gemms_;  // the first queue's
   DeviceArray<uint32_t> mass_table_;
   std::map<std::pair<int32_t, float>, DeviceArray<double>> turns_;
   std::vector<DeviceArray<std::byte>> partial_, done_, plan_, linear_;

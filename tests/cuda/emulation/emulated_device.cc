@@ -1,5 +1,6 @@
 #include "tests/cuda/emulation/emulated_device.h"
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,8 @@ constexpr int kInjectedError = 700;  // cudaErrorIllegalAddress
 // Copies of up to this many bytes from ordinary memory are taken over at the call.
 constexpr size_t kTakenOver = 64 << 10;
 
+std::atomic<int64_t> g_waits_for_everything{0};
+
 class EmulatedGraph final : public cuda::Graph {
  public:
   explicit EmulatedGraph(std::vector<std::function<void()>> captured) : work(std::move(captured)) {}
@@ -19,6 +22,8 @@ class EmulatedGraph final : public cuda::Graph {
 };
 
 }  // namespace
+
+int64_t WaitsForEverything() { return g_waits_for_everything.load(); }
 
 EmulatedDevice::EmulatedDevice() : gpu_(std::make_shared<Gpu>()), stream_(gpu_->OpenStream()) {}
 EmulatedDevice::EmulatedDevice(const EmulatedDevice& sibling)
@@ -72,8 +77,12 @@ void EmulatedDevice::StartCopyToHost(void* host, const void* device, size_t byte
   Enqueue([=] { std::memcpy(host, device, bytes); });
 }
 
-void EmulatedDevice::Synchronize() {
-  if (ok()) gpu_->RunUntil(stream_, gpu_->given(stream_));
+void EmulatedDevice::Synchronize() { RunUntil(gpu_->given(stream_)); }
+
+void EmulatedDevice::RunUntil(uint64_t done) {
+  if (!ok()) return;
+  g_waits_for_everything += done == gpu_->given(stream_);
+  gpu_->RunUntil(stream_, done);
   NoteFailure();
 }
 
@@ -112,10 +121,7 @@ bool EmulatedDevice::EventPassed(int event) {
   return gpu_->done(stream_) >= events_[event];
 }
 
-void EmulatedDevice::WaitForEvent(int event) {
-  gpu_->RunUntil(stream_, events_[event]);
-  NoteFailure();
-}
+void EmulatedDevice::WaitForEvent(int event) { RunUntil(events_[event]); }
 
 std::string EmulatedDevice::ErrorText(int error) const {
   return error == kInjectedError ? "an illegal memory access was encountered" : "error " + std::to_string(error);

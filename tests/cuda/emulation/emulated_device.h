@@ -27,6 +27,10 @@ void FailNextDeviceAfter(int64_t launches);
 void LimitNextDevice(size_t bytes);
 void FailNextDevicesAllocation(int64_t allocations, bool pinned);
 
+// How often the host has waited until a stream was done with all that it had been given: it did nothing then until the
+// host came back.
+int64_t WaitsForEverything();
+
 // What the streams of a device share: memory, and whose turn it is.
 class Gpu;
 
@@ -70,6 +74,7 @@ class EmulatedDevice final : public cuda::Device {
  private:
   EmulatedDevice(const EmulatedDevice& sibling);
 
+  void RunUntil(uint64_t done);
   void NoteFailure();
   std::string ErrorText(int error) const override;
   void RecordEvent(int event) override;
