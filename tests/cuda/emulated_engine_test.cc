@@ -220,14 +220,14 @@ TEST(EmulatedDeviceTest, WhoLeavesWhileStepsAreUnderWayChangesNoOther) {
 TEST(EmulatedDeviceTest, LittleMemoryChangesNothing) {
   std::mt19937 random(17);
   std::vector<TranslationRequest> requests;
-  for (const int setting : {1, 3, 5, 7}) {
+  for (const int setting : {0, 1, 2, 3, 4, 5, 1, 3}) {
     requests.push_back({.text = RandomDocument(random, 1), .options = EightSettings()[setting]});
     requests.back().options.search.max_length_ratio = 20;
     requests.back().options.search.prefix = RandomDocument(random, 5);  // longer than what is usual
   }
   EngineOptions options = Options(ComputeType::kF32);
   std::vector<std::string> expected;
-  for (const int64_t kv_bytes : {int64_t{64 << 20}, int64_t{5 << 19}}) {
+  for (const int64_t kv_bytes : {int64_t{64 << 20}, int64_t{3 << 19}}) {
     options.kv_bytes = kv_bytes;
     SuspensionCounter counter;
     absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
