@@ -332,35 +332,124 @@ TensorFile Weights(const ModelConfig& config) {
   return weights.Take();
 }
 
+// Translations of random documents in a batch; they leave it at the end.
+class Translations {
+ public:
+  Translations(const Model& model, Backend& backend, Batch& batch, const ResolvedOptions& options)
+      : model_(model), backend_(backend), batch_(batch), options_(options) {}
+  ~Translations() {
+    for (const auto& sequence : sequences_) batch_.Leave(*sequence);
+  }
+
+  // One more, whose encoding begins.
+  void Join(int32_t length) {
+    windows_.push_back(std::make_unique<Window>());
+    Window& window = *windows_.back();
+    for (int32_t t = 0; t + 1 < length; ++t) {
+      window.tokens.push_back(5 + static_cast<int32_t>(random_() % (model_.config.vocab_size - 5)));
+    }
+    window.tokens.push_back(model_.config.tokens.end);
+    window.pieces.push_back({0, length - 1});
+    sequences_.push_back(std::make_unique<Sequence>(window, options_, std::vector<int32_t>(), model_.config, backend_,
+                                                    batch_.self_store(), batch_.cross_store()));
+    Sequence* const joining[] = {sequences_.back().get()};
+    batch_.Join(joining);
+  }
+  int64_t tokens() const {
+    int64_t sum = 0;
+    for (const auto& sequence : sequences_) sum += sequence->tokens_so_far();
+    return sum;
+  }
+
+ private:
+  const Model& model_;
+  Backend& backend_;
+  Batch& batch_;
+  const ResolvedOptions& options_;
+  std::mt19937 random_{3};
+  std::vector<std::unique_ptr<Window>> windows_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;
+};
+
+// Until the device has something to do at every moment, and all graphs are made.
+constexpr int kWarmSteps = 6;
+
 struct DecodeCase {
   int32_t documents, length;
 };
 
-// Decodes `steps` tokens of each document after the first few; returns seconds a step.
+// Tokens a second that steps give, until `enough`.
+template <typename Enough>
+double TokensASecond(Batch& batch, const Translations& translations, const Enough& enough) {
+  const int64_t before = translations.tokens();
+  const Clock::time_point start = Clock::now();
+  do {
+    batch.Step();
+  } while (!enough());
+  return static_cast<double>(translations.tokens() - before) / Seconds(start);
+}
+
+// Makes `calls` steps, or groups of steps, after the first few; returns seconds a token of each document.
 double Decode(const Model& model, Backend& backend, Batch& batch, const DecodeCase& decode,
-              const ResolvedOptions& options, int32_t steps) {
-  std::mt19937 random(3);
-  std::vector<std::unique_ptr<Window>> windows;
-  std::vector<std::unique_ptr<Sequence>> sequences;
+              const ResolvedOptions& options, int32_t calls) {
+  Translations translations(model, backend, batch, options);
   for (int32_t i = 0; i < decode.documents; ++i) {
-    windows.push_back(std::make_unique<Window>());
-    for (int32_t t = 0; t + 1 < decode.length; ++t) {
-      windows.back()->tokens.push_back(5 + static_cast<int32_t>(random() % (model.config.vocab_size - 5)));
-    }
-    windows.back()->tokens.push_back(model.config.tokens.end);
-    windows.back()->pieces.push_back({0, decode.length - 1});
-    sequences.push_back(std::make_unique<Sequence>(*windows.back(), options, std::vector<int32_t>(), model.config,
-                                                   backend, batch.self_store(), batch.cross_store()));
-    Sequence* const joining[] = {sequences.back().get()};
-    batch.Join(joining);
+    translations.Join(decode.length);
     batch.Encode(absl::InfiniteDuration());
   }
-  for (int warm = 0; warm < 4; ++warm) batch.Step();
+  for (int warm = 0; warm < kWarmSteps; ++warm) batch.Step();
+  return decode.documents / TokensASecond(batch, translations, [&] { return --calls <= 0; });
+}
+
+// A document is encoded while others are decoded: how long that takes, and how many tokens the others get meanwhile.
+struct Overlap {
+  double alone = 0, beside = 0;             // seconds of the encoding
+  double tokens = 0, tokens_meanwhile = 0;  // a second
+};
+
+Overlap MeasureOverlap(const Model& model, Backend& backend, Batch& batch, const DecodeCase& decode,
+                       const ResolvedOptions& options) {
+  Overlap overlap;
+  Translations translations(model, backend, batch, options);
+  for (int32_t i = 0; i < decode.documents; ++i) {
+    const Clock::time_point start = Clock::now();
+    translations.Join(decode.length);
+    batch.Encode(absl::InfiniteDuration());
+    overlap.alone = Seconds(start);
+  }
+  for (int warm = 0; warm < kWarmSteps; ++warm) batch.Step();
+  int calls = 16;
+  overlap.tokens = TokensASecond(batch, translations, [&] { return --calls <= 0; });
   const Clock::time_point start = Clock::now();
-  for (int32_t step = 0; step < steps; ++step) batch.Step();
-  const double seconds = Seconds(start) / steps;
-  for (const auto& sequence : sequences) batch.Leave(*sequence);
-  return seconds;
+  translations.Join(decode.length);
+  overlap.tokens_meanwhile = TokensASecond(batch, translations, [&] {
+    batch.Encode(absl::Milliseconds(10));
+    return !batch.encoding();
+  });
+  overlap.beside = Seconds(start);
+  return overlap;
+}
+
+void BenchOverlap(const Model& model, Backend& backend, const ResolvedOptions& options, bool small) {
+  const DecodeCase decode = small ? DecodeCase{3, 100} : DecodeCase{31, 2048};
+  Batch batch(model, backend,
+              {.max_rows = 64,
+               .encode_tokens = decode.length,
+               .encode_windows = 1,
+               .kv_bytes = small ? 64LL << 20 : 20LL << 30});
+  std::vector<double> alone, beside, tokens, meanwhile;
+  for (int round = 0; round < 5; ++round) {
+    const Overlap overlap = MeasureOverlap(model, backend, batch, decode, options);
+    alone.push_back(overlap.alone);
+    beside.push_back(overlap.beside);
+    tokens.push_back(overlap.tokens);
+    meanwhile.push_back(overlap.tokens_meanwhile);
+  }
+  std::printf(
+      "\n## Encoding beside decoding\n\nA document of %d tokens joins %d that are decoded densely.\n\n"
+      "| | alone | together |\n|---|---|---|\n| encoding | %.2f ms | %.2f ms |\n"
+      "| decoding | %.0f tokens/s | %.0f tokens/s |\n",
+      decode.length, decode.documents, Median(alone) * 1e3, Median(beside) * 1e3, Median(tokens), Median(meanwhile));
 }
 
 bool BenchDecoding(Backend& backend, bool small) {
@@ -403,6 +492,7 @@ bool BenchDecoding(Backend& backend, bool small) {
     std::printf("\n");
     std::fflush(stdout);
   }
+  BenchOverlap(**model, backend, *Resolve(dense, config), small);
   return true;
 }
 
