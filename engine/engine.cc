@@ -379,8 +379,8 @@ void StepLoopEngine::Admit() {
   batch_->Join(joining);
 }
 
-// A slice of the encoding under way, short while others wait for their next step. Where a device encodes beside the steps,
-// a pass takes the time from its beginning to the turn that finds it done.
+// A slice of the encoding under way, short while others wait for their next step. Where a device encodes beside the
+// steps, a pass takes the time from its beginning to the turn that finds it done.
 void StepLoopEngine::Encode() {
   if (!batch_->encoding()) return;
   const bool others_wait = batch_->decoding();

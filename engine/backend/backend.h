@@ -79,11 +79,12 @@ class Backend {
     (void)key;
     body();
   }
-  // Another queue of the same device, which must outlive it: packed layers and what is in memory are both's; scratch, the
-  // memory that it allocates, and the order in which things happen are each one's own. Null where operations are done
-  // when they return.
+  // Another queue of the same device, which must outlive it: packed layers and what is in memory are both's; scratch,
+  // the memory that it allocates, and the order in which things happen are each one's own. Null where operations are
+  // done when they return.
   virtual std::unique_ptr<Backend> OpenQueue() { return nullptr; }
-  // What this queue is given from now on begins when what `other`, a queue of the same device, was given so far is done.
+  // What this queue is given from now on begins when what `other`, a queue of the same device, was given so far is
+  // done.
   virtual void After(Backend& other) { (void)other; }
   // Not OK once the device has failed: what was computed since is worth nothing, and nothing works any more.
   virtual absl::Status status() const { return absl::OkStatus(); }

@@ -25,20 +25,20 @@ class DeviceMemory {
   // where the system lends more memory than it has.
   virtual size_t free_bytes() const { return std::numeric_limits<size_t>::max(); }
 
-  // Ordered among the operations of the backend. CopyToHost waits for those before it. StartCopyToHost does not: what it
-  // copies is there when a mark that was set after it is passed.
+  // Ordered among the operations of the backend. CopyToHost waits for those before it. StartCopyToHost does not: what
+  // it copies is there when a mark that was set after it is passed.
   virtual void CopyToDevice(void* device, const void* host, size_t bytes) = 0;
   virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;
   virtual void StartCopyToHost(void* host, const void* device, size_t bytes) { CopyToHost(host, device, bytes); }
 
-  // A point in the order of the operations. The host asks whether the device has come past it, or waits until it has. On
-  // a device that has failed all are passed.
+  // A point in the order of the operations. The host asks whether the device has come past it, or waits until it has.
+  // On a device that has failed all are passed.
   virtual uint64_t Mark() { return 0; }
   virtual bool Passed(uint64_t) { return true; }
   virtual void WaitFor(uint64_t) {}
 
-  // Host memory for copies to and from the device, zeroed. What CopyToDevice reads of it must stay as it is until a mark
-  // that was set after the copy is passed, or a CopyToHost after it is done; but it may be freed at any time.
+  // Host memory for copies to and from the device, zeroed. What CopyToDevice reads of it must stay as it is until a
+  // mark that was set after the copy is passed, or a CopyToHost after it is done; but it may be freed at any time.
   virtual void* AllocateHost(size_t bytes) { return Allocate(bytes); }
   virtual void FreeHost(void* pointer, size_t bytes) { Free(pointer, bytes); }
 };

@@ -54,7 +54,8 @@ Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
       self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend), self_pages_)),
       cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend), cross_pages_)),
       encode_queue_(backend.OpenQueue()),
-      encoder_(model, encode_queue_ != nullptr ? *encode_queue_ : backend, EncoderTokens(model, options), options.encode_windows),
+      encoder_(model, encode_queue_ != nullptr ? *encode_queue_ : backend, EncoderTokens(model, options),
+               options.encode_windows),
       decoder_(model, backend, options.max_rows, FillRows(backend, options), 2 * kMaxBeam) {
   for (int32_t row = options.max_rows; row-- > 0;) free_rows_.push_back(row);
 }
@@ -107,9 +108,8 @@ void Batch::Leave(Sequence& sequence) {
 // Whether the device makes the next steps by itself: nobody's choice is the host's.
 bool Batch::GoesAhead() const {
   if (!backend_.goes_ahead() || decoder_.has_probes()) return false;
-  return std::all_of(seated_.begin(), seated_.end(), [](const Sequence* sequence) {
-    return !TakesPart(*sequence) || sequence->goes_ahead();
-  });
+  return std::all_of(seated_.begin(), seated_.end(),
+                     [](const Sequence* sequence) { return !TakesPart(*sequence) || sequence->goes_ahead(); });
 }
 
 // Gives windows with a shortlist classifiers of their own while they are fewer outputs together than the vocabulary,
@@ -155,8 +155,8 @@ int32_t Batch::StepAhead() {
   return static_cast<int32_t>(rows.size());
 }
 
-// Tells the sequences what the first group of steps under way has done. Some have left since; others, it turns out, were
-// done before the group began.
+// Tells the sequences what the first group of steps under way has done. Some have left since; others, it turns out,
+// were done before the group began.
 void Batch::TakeRecords() {
   decoder_.TakeRecords();
   const std::vector<Sequence*> group = std::move(ahead_.front());

@@ -91,9 +91,9 @@ class Decoder {
   // A group of steps in a row, of greedy translations only, which the device makes by itself (Backend::goes_ahead).
   // StepAhead returns when the group is launched; up to kGroups of them are under way, so that the device need not wait
   // for the host between them. Rows that begin (DecoderRows::begins) are as the caller has written them, the others
-  // where the group before leaves them; those that end there, or within the group, take part no longer. TakeRecords waits
-  // for the first group under way; Recall then puts what one of its steps did where Step would have put it, for rows
-  // that took part. Between the last StepAhead and a Step all records must have been taken.
+  // where the group before leaves them; those that end there, or within the group, take part no longer. TakeRecords
+  // waits for the first group under way; Recall then puts what one of its steps did where Step would have put it, for
+  // rows that took part. Between the last StepAhead and a Step all records must have been taken.
   static constexpr int32_t kMostAhead = 4;
   static constexpr int32_t kGroups = 2;
   void StepAhead(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store);

@@ -48,12 +48,12 @@ class Encoder {
   // `max_tokens` in one pass, over all of its windows; `max_windows` in one pass.
   Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32_t max_windows);
 
-  // Takes the windows on; none may be under way. A device that works beside the host is given the whole pass. Not thread
-  // safe, nor are the others.
+  // Takes the windows on; none may be under way. A device that works beside the host is given the whole pass. Not
+  // thread safe, nor are the others.
   void Begin(std::span<const EncoderInput> windows, KvStore& cross_store);
   // Goes on for about `time`, by one range of rows at least; or looks whether a device that works beside the host is
-  // done, and waits for it if `time` is without end. Returns whether the pass is done: cross pages, exits and tallies are
-  // filled.
+  // done, and waits for it if `time` is without end. Returns whether the pass is done: cross pages, exits and tallies
+  // are filled.
   bool Advance(absl::Duration time);
   bool busy() const { return stage_ != Stage::kDone; }
   // The window, by its place in Begin, is given up: nothing of it is read, written or told any more.
@@ -114,8 +114,8 @@ class Encoder {
   int32_t tokens_count_ = 0;
   Stage stage_ = Stage::kDone;
   int32_t layer_ = 0, row_ = 0;
-  bool decides_exits_ = false;     // of some of its windows
-  uint64_t launched_ = 0;          // behind all of it
+  bool decides_exits_ = false;                // of some of its windows
+  uint64_t launched_ = 0;                     // behind all of it
   std::array<double, 3> seconds_a_row_ = {};  // by stage, as last measured in this pass
 
   // By token of the pass.

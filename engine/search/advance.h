@@ -38,10 +38,10 @@ struct RowField {
   bool always = false;  // the host's say for every group of steps, not only for rows that begin
 };
 
-// Begins a group of steps. Rows that begin are as the host has written them; the others stay where the steps before have
-// brought them, and those whose translation has ended are left out: so that the host need not know of them yet.
+// Begins a group of steps. Rows that begin are as the host has written them; the others stay where the steps before
+// have brought them, and those whose translation has ended are left out: so that the host need not know of them yet.
 struct EnlistArgs {
-  Rows rows;                       // that the host wants in the group, ascending, count in device memory
+  Rows rows;                        // that the host wants in the group, ascending, count in device memory
   const uint8_t* begins = nullptr;  // [.] by row number
   const RowField* fields = nullptr;
   int32_t field_count = 0;

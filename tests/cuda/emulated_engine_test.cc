@@ -243,8 +243,8 @@ TEST(EmulatedDeviceTest, LittleMemoryChangesNothing) {
   }
 }
 
-// Wherever the device fails, while it encodes or with steps under way, what it was translating fails with it and the next
-// finds a device opened anew.
+// Wherever the device fails, while it encodes or with steps under way, what it was translating fails with it and the
+// next finds a device opened anew.
 TEST(EmulatedDeviceTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
   const TranslationRequest next_request{.text = "The answer came late."};
   std::string expected;
@@ -253,7 +253,8 @@ TEST(EmulatedDeviceTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
     const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
     ASSERT_NE(engine, nullptr);
     std::mt19937 random(7);
-    const auto listeners = SubmitAll(*engine, {{.text = RandomDocument(random, 5)}, {.text = RandomDocument(random, 5)}});
+    const auto listeners =
+        SubmitAll(*engine, {{.text = RandomDocument(random, 5)}, {.text = RandomDocument(random, 5)}});
     for (const auto& listener : listeners) {
       EXPECT_EQ(listener->Wait().status().code(), absl::StatusCode::kUnavailable) << launches;
       EXPECT_THAT(listener->Wait().status().message(), HasSubstr("illegal memory access"));

@@ -170,9 +170,7 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  void CopyMassTable() {
-    memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t));
-  }
+  void CopyMassTable() { memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t)); }
 
   void Done() {
     if (host_visible_) device_->Synchronize();

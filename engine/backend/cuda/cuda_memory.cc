@@ -135,6 +135,8 @@ void* CudaMemory::AllocateHost(size_t bytes) {
   return std::memset(pointer, 0, rounded);
 }
 
-void CudaMemory::FreeHost(void* pointer, size_t bytes) { free_host_[Rounded(bytes)].push_back({pointer, device_.Mark()}); }
+void CudaMemory::FreeHost(void* pointer, size_t bytes) {
+  free_host_[Rounded(bytes)].push_back({pointer, device_.Mark()});
+}
 
 }  // namespace salient::cuda

@@ -5,8 +5,8 @@
 // size: a block of the device's at once, because everything happens in the order of one stream; one of the host's when
 // the stream has come past what may still copy it. Not thread safe.
 //
-// Where the device has no more memory it fails with RESOURCE_EXHAUSTED, and nothing is computed any more. Host memory that
-// cannot be pinned is ordinary memory: copies of it take longer.
+// Where the device has no more memory it fails with RESOURCE_EXHAUSTED, and nothing is computed any more. Host memory
+// that cannot be pinned is ordinary memory: copies of it take longer.
 
 #pragma once
 

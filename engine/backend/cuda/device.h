@@ -5,8 +5,8 @@
 // After's.
 //
 // Errors: the first CUDA error, or failure for want of memory, is kept and everything after it does nothing, because a
-// context with an error in it answers nothing else. status() tells it; the owner fails what is in flight and makes a new
-// device.
+// context with an error in it answers nothing else. status() tells it; the owner fails what is in flight and makes a
+// new device.
 //
 // Two implementations: device_nvcc.cu, and tests/cuda/emulation, which runs kernels on the host.
 
@@ -64,8 +64,8 @@ class Device {
   virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;  // waits for it
   virtual void StartCopyToHost(void* pinned, const void* device, size_t bytes) = 0;
 
-  // Marks this point of the stream, by a number greater than all before it. The host asks whether the stream has come past
-  // a mark, or waits until it has. After an error every mark is passed: nothing comes any more.
+  // Marks this point of the stream, by a number greater than all before it. The host asks whether the stream has come
+  // past a mark, or waits until it has. After an error every mark is passed: nothing comes any more.
   uint64_t Mark();
   bool Passed(uint64_t mark);
   void WaitFor(uint64_t mark);

@@ -20,8 +20,7 @@ namespace salient::cuda {
 class GemmChoices {
  public:
   // Both must outlive it.
-  GemmChoices(Device& device, DeviceMemory& memory)
-      : device_(device), memory_(memory), library_(OpenGemmLibrary()) {}
+  GemmChoices(Device& device, DeviceMemory& memory) : device_(device), memory_(memory), library_(OpenGemmLibrary()) {}
 
   // Null where the library has no algorithm that keeps the rule.
   std::shared_ptr<GemmAlgorithm> For(const GemmShape& shape);

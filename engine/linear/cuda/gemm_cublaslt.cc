@@ -89,10 +89,9 @@ class LtAlgorithm final : public GemmAlgorithm {
     if (!device.ok()) return;
     const Product product(shape_, call.rows, call.bias);
     const float one = 1.0f, kept = call.accumulate ? 1.0f : 0.0f;
-    const cublasStatus_t status =
-        cublasLtMatmul(handle_, product.description.get(), &one, call.weight, product.a.get(), call.x, product.b.get(),
-                       &kept, call.y, product.d.get(), call.y, product.d.get(), &algorithm_, nullptr, 0,
-                       static_cast<cudaStream_t>(device.stream()));
+    const cublasStatus_t status = cublasLtMatmul(
+        handle_, product.description.get(), &one, call.weight, product.a.get(), call.x, product.b.get(), &kept, call.y,
+        product.d.get(), call.y, product.d.get(), &algorithm_, nullptr, 0, static_cast<cudaStream_t>(device.stream()));
     if (status == CUBLAS_STATUS_SUCCESS) return;
     device.Fail(
         absl::UnavailableError(absl::StrCat("the GPU failed in cublasLtMatmul: ", cublasLtGetStatusName(status))));

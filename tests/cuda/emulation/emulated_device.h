@@ -1,11 +1,11 @@
 // A CUDA device on the host: its memory is ordinary memory that the host cannot touch, its kernels run in grid.h.
 //
-// Device memory is inaccessible except while kernels and copies run, so that host code that follows a device pointer dies
-// of it here as it would with a GPU. Pinned memory is the host's and kernels', as it is with a GPU.
+// Device memory is inaccessible except while kernels and copies run, so that host code that follows a device pointer
+// dies of it here as it would with a GPU. Pinned memory is the host's and kernels', as it is with a GPU.
 //
-// What a stream is given waits in its queue. It runs when the host waits for it, or earlier by chance; which stream goes on
-// is drawn at random, kernel by kernel, now evenly, now one far ahead of the other. So what the host changes too early,
-// frees or reads too early, and what a stream reads before another has written it, shows as a wrong result.
+// What a stream is given waits in its queue. It runs when the host waits for it, or earlier by chance; which stream
+// goes on is drawn at random, kernel by kernel, now evenly, now one far ahead of the other. So what the host changes
+// too early, frees or reads too early, and what a stream reads before another has written it, shows as a wrong result.
 
 #pragma once
 
@@ -82,7 +82,7 @@ class EmulatedDevice final : public cuda::Device {
   void WaitForEvent(int event) override;
 
   const std::shared_ptr<Gpu> gpu_;
-  const int stream_;              // among the device's
+  const int stream_;               // among the device's
   uint64_t events_[kEvents] = {};  // how much of the queue lay before each
   bool capturing_ = false;
   std::vector<std::function<void()>> captured_;

@@ -62,9 +62,7 @@ class EmulatedLibrary final : public cuda::GemmLibrary {
 
 }  // namespace
 
-std::unique_ptr<cuda::GemmLibrary> cuda::OpenGemmLibrary() {
-  return std::make_unique<EmulatedLibrary>();
-}
+std::unique_ptr<cuda::GemmLibrary> cuda::OpenGemmLibrary() { return std::make_unique<EmulatedLibrary>(); }
 
 void emulation::SetSteadyGemm(bool has_one) { g_steady.store(has_one); }
 
