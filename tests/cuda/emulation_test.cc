@@ -157,6 +157,7 @@ int WrongCopies() {
   for (unsigned i = 0; i < kTurns * kWarp; ++i) from[i] = {i + 1, 0, 0, 0};
   Launch(device, {.threads = kWarp, .shared_bytes = 2 * kWarp * sizeof(uint4)}, CopyKernel<kPending>, from.data(),
          to.data(), kTurns);
+  device.Synchronize();
   int wrong = 0;
   for (unsigned i = 0; i < kTurns * kWarp; ++i) wrong += to[i].x != ((i ^ 1) % kWarp % 5 != 0 ? (i ^ 1) + 1 : 0);
   return wrong;
