@@ -20,6 +20,7 @@ from .environment import BUILD, build, conditions, die, machine, say
 from .roofline import Measured, Roofs, least, read
 
 ROUNDS, SECONDS = 3, 0.05  # of each benchmark, at least, a round
+NOT_OPERATIONS = ("roof/", "oneDNN/", "crossover/")  # what has tables of its own
 
 
 def parse() -> argparse.Namespace:
@@ -83,7 +84,7 @@ def operation_table(measured: list[Measured], roofs: Roofs) -> str:
     lines = ["| operation | time | bytes | operations | GB/s | Gop/s | limit | by | reached |",
              "|---|---:|---:|---:|---:|---:|---:|---|---:|"]
     for m in measured:
-        if m.name.startswith(("roof/", "oneDNN/")):
+        if m.name.startswith(NOT_OPERATIONS):
             continue
         limit = roofs.limit(m)
         cells = [m.name, spell(m.seconds), amount(m.bytes), amount(m.operations), f"{m.bytes / m.seconds / 1e9:.3g}",
@@ -105,6 +106,18 @@ def onednn_table(measured: list[Measured]) -> str:
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
+def crossover_table(measured: list[Measured]) -> str:
+    """Time of a document's attention query by query over that by tiles, by length and by share of keys."""
+    seconds = {tuple(m.name.split("/")[1:]): m.seconds for m in measured if m.name.startswith("crossover/")}
+    lengths, shares = (list(dict.fromkeys(where[i] for where in seconds)) for i in (1, 2))
+    lines = ["| tokens | " + " | ".join(f"{share.removeprefix('percent:')} %" for share in shares) + " |",
+             "|---:|" + "---:|" * len(shares)]
+    for length in lengths:
+        ratios = [seconds["rows", length, share] / seconds["tiles", length, share] for share in shares]
+        lines.append(f"| {length.removeprefix('length:')} | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |")
+    return "\n".join(lines) if seconds else ""
+
+
 def markdown(found: dict[int, list[Measured]], about: dict) -> str:
     threads = max(found)
     roofs = Roofs(found[threads])
@@ -119,6 +132,11 @@ def markdown(found: dict[int, list[Measured]], about: dict) -> str:
         parts.append("Linear layers beside oneDNN's on one thread. oneDNN's is the bare product of weights that it packed "
                      "itself; ours quantises its inputs, applies scales and bias, and gives a row the same bits whatever "
                      "rows are beside it.\n\n" + beside)
+    crossover = crossover_table(found[threads])
+    if crossover:
+        parts.append("The two ways of an encoder's attention, each query with a random share of the keys: time query by query "
+                     "over time by tiles. The crossover, a constant of the instruction set "
+                     "(`engine/attention/tiles.h`), is where this is 1.\n\n" + crossover)
     return "\n\n".join(parts) + "\n"
 
 
@@ -143,7 +161,7 @@ def picture(measured: list[Measured], path: Path, title: str) -> None:
         axes.axhline(peak / 1e9, color="#bbbbbb", linewidth=1, linestyle="--")
         axes.annotate(name, (right, peak / 1e9), fontsize=7, color="#666666", ha="right", va="bottom")
     for family, colour in FAMILIES.items():
-        points = [m for m in measured if not m.name.startswith(("roof/", "oneDNN/")) and
+        points = [m for m in measured if not m.name.startswith(NOT_OPERATIONS) and
                   family == next(f for f in FAMILIES if m.name.startswith(f))]
         axes.scatter([m.operations / m.bytes for m in points], [m.operations / m.seconds / 1e9 for m in points], s=16,
                      color=colour, label=family or "row by row", zorder=3)

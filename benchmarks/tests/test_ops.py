@@ -55,6 +55,16 @@ def test_tables_have_the_operations_and_not_the_limits():
     assert ops.onednn_table(one[:3]) == ""
 
 
+def test_the_crossover_is_a_ratio_of_both_ways():
+    both = [measured(f"crossover/{way}/length:{length}/percent:{percent}", seconds)
+            for length in (256, 512) for percent in (2, 20)
+            for way, seconds in (("rows", percent * 1e-6), ("tiles", 8e-6))]
+    assert ops.crossover_table(both).splitlines() == [
+        "| tokens | 2 % | 20 % |", "|---:|---:|---:|", "| 256 | 0.25 | 2.50 |", "| 512 | 0.25 | 2.50 |"]
+    assert ops.crossover_table([]) == ""
+    assert len(ops.operation_table(both, roofs()).splitlines()) == 2
+
+
 def test_a_section_of_the_page_is_replaced_and_no_other(tmp_path):
     path = tmp_path / "page.md"
     path.write_text("# A\n<!-- ops: written by benchmarks/ops -->\nold\n<!-- end of ops -->\nrest \\1\n")
