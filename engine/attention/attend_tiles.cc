@@ -53,12 +53,16 @@ class TileRun {
 
   void Run() {
     PackDocument();
-    // Head by head: a head's packed keys fit into the second-level cache, all heads' do not.
-    const auto groups = static_cast<int64_t>(scratch_.groups.size());
+    // Group by group, a few heads of each: as many as have their packed keys in the second-level cache together.
+    const auto groups = static_cast<int32_t>(scratch_.groups.size());
+    const int32_t at_once = HeadsAtOnce();
     const int64_t work = int64_t{kPagePositions} * head_width_ * kGroupQueries * plan_.pages() / 4;
-    ParallelRanges(pool_, args_.heads * groups, work, [this, groups](int64_t begin, int64_t end) {
+    ParallelRanges(pool_, int64_t{args_.heads} * groups, work, [=, this](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        Attend(static_cast<int32_t>(i / groups), plan_[scratch_.groups[i % groups]]);
+        const auto first_head = static_cast<int32_t>(i / (int64_t{at_once} * groups)) * at_once;
+        const int32_t heads = std::min(at_once, args_.heads - first_head);
+        const auto within = static_cast<int32_t>(i - int64_t{first_head} * groups);
+        Attend(first_head + within % heads, plan_[scratch_.groups[within / heads]]);
       }
     });
     if (args_.tallies == nullptr) return;
@@ -91,6 +95,12 @@ class TileRun {
         for (int32_t head = 0; head < args_.heads; ++head) Pack(head, static_cast<int32_t>(page));
       }
     });
+  }
+
+  int32_t HeadsAtOnce() const {
+    constexpr size_t kCacheBytes = 1 << 20;  // about half of it
+    const size_t head_bytes = std::max<size_t>(1, page_lines_ * sizeof(CacheLine) * plan_.pages());
+    return static_cast<int32_t>(std::clamp<size_t>(kCacheBytes / head_bytes, 1, args_.heads));
   }
 
   CacheLine* Packed(int32_t head, int32_t page) {
