@@ -26,7 +26,7 @@ NOT_OPERATIONS = ("roof/", "oneDNN/", "crossover/")  # what has tables of its ow
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks/ops", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog="A full run takes about three minutes once ops_bench is built.")
+                                     epilog="A full run takes about five minutes once ops_bench is built.")
     parser.add_argument("--quick", action="store_true", help="one hasty round on all cores: does it work?")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="all cores when left out")
     parser.add_argument("--filter", default="", metavar="REGEX", help="only these operations, such as selection")
