@@ -3,7 +3,7 @@
 // Device memory is inaccessible except while kernels and copies run, so that host code that follows a device pointer
 // dies of it here as it would with a GPU. Pinned memory is the host's and kernels', as it is with a GPU.
 //
-// What a stream is given waits in its queue. It runs when the host waits for it, or earlier by chance; which stream
+// What a stream is given waits in its queue. It runs when the host waits for it, or now and then earlier; which stream
 // goes on is drawn at random, kernel by kernel, now evenly, now one far ahead of the other. So what the host changes
 // too early, frees or reads too early, and what a stream reads before another has written it, shows as a wrong result.
 

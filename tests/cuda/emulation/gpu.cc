@@ -98,7 +98,7 @@ void Gpu::Enqueue(int stream, std::function<void()> work) {
   ++streams_[stream].given;
   if (streams_[stream].queue.size() > kMostWaiting) {
     RunUntil(stream, given(stream));
-  } else if (Random(16) == 0) {
+  } else if (eager_ && Random(16) == 0) {
     RunSome();
   }
 }
@@ -140,6 +140,7 @@ void Gpu::RunUntil(int stream, uint64_t until) {
   const bool evenly = Random(2) == 0;
   const int favourite = RandomStream();
   while (done(stream) < until) RunOne(Choose(evenly ? RandomStream() : favourite));
+  eager_ = Random(4) == 0;
 }
 
 void Gpu::RunSome() {

@@ -79,6 +79,7 @@ class Gpu {
   std::map<std::byte*, size_t> taken_;
   std::map<const std::byte*, size_t> pinned_;
   std::vector<Stream> streams_;
+  bool eager_ = true;  // until the host waits again: runs what it is given soon, or nothing
   std::minstd_rand random_;
 };
 
