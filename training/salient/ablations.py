@@ -270,11 +270,14 @@ def conditions(o: argparse.Namespace) -> str:
     config = ModelConfig.from_json(o.config.read_text())
     origin = "One trained model, converted to each and trained on" if o.start else "From scratch"
     test = ""
+    if o.suite == "plain":
+        test = (" Data, windows, batches, optimiser and schedule are the same; the rates are those that Salient's "
+                "recipe found for itself.")
     if o.bin is not None:
         test_set = sets.sample(sets.read_set(o.test), o.segments)
-        test = (f" BLEU: {test_set.segments:,} segments of {len(test_set.documents)} documents of `{o.test.name}`, "
-                "translated by the engine, dense, greedily, at full depth, in windows of at most "
-                f"{config.window:,} source tokens, with the 95 % interval and the paired bootstrap over segments.")
+        test += (f" BLEU: {test_set.segments:,} segments of {len(test_set.documents)} documents of `{o.test.name}`, "
+                 "translated by the engine, dense, greedily, at full depth, in windows of at most "
+                 f"{config.window:,} source tokens, with the 95 % interval and the paired bootstrap over segments.")
     return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder "
             f"and {config.decoder.layers} decoder layers, width {config.d_model}, feed-forward "
             f"{config.encoder.ffn.width}.{test}")
