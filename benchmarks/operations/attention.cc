@@ -270,7 +270,7 @@ void SelectDocument(benchmark::State& state, int32_t length, int threads) {
   const double bytes = length * 5.0 * kSelectionWidth + 4.0 * length * Keep(length, true);
   Report(state, {.bytes = bytes,
                  .operations = SelectionOperations(length, length),
-                 .arithmetic = Arithmetic::kInt8Vectors,
+                 .arithmetic = Arithmetic::kInt8,
                  .footprint = bytes});
 }
 
