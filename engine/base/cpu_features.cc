@@ -23,13 +23,15 @@ bool RequestAmxFromKernel() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-// Asked of the processor itself, because not every compiler's __builtin_cpu_supports knows AMX.
+// AMX, and the vector instructions that its kernels use besides. Asked of the processor itself, because not every
+// compiler's __builtin_cpu_supports knows them.
 bool ProcessorHasAmx() {
   constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25, kBF16 = 1u << 22;  // of leaf 7, in edx
+  constexpr unsigned kVectorBytes = 1u << 1;                                // AVX512_VBMI, of leaf 7, in ecx
   constexpr unsigned kVectorBF16 = 1u << 5;                                 // of leaf 7.1, in eax
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
-  if ((edx & kTile) == 0 || (edx & kInt8) == 0 || (edx & kBF16) == 0) return false;
+  if ((edx & kTile) == 0 || (edx & kInt8) == 0 || (edx & kBF16) == 0 || (ecx & kVectorBytes) == 0) return false;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kVectorBF16) != 0;
 }
 
