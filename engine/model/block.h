@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/staging.h"
@@ -118,6 +119,13 @@ class Block {
   Backend& backend_;
   DeviceArray<float> normed_, query_, key_value_, attended_, hidden_, selection_;
 };
+
+// Rules of rows, for each group of layers that choose together.
+inline std::vector<StagedArray<SelectionRule>> RuleArrays(Staging& staging, int32_t groups, int32_t rows) {
+  std::vector<StagedArray<SelectionRule>> made;
+  for (int32_t g = 0; g < groups; ++g) made.emplace_back(staging, rows);
+  return made;
+}
 
 // The lists of a step's or a pass's queries, by row number, with room for what any selection layer may choose for them.
 // Grows, and is never given back.

@@ -6,12 +6,6 @@
 namespace salient {
 namespace {
 
-std::vector<StagedArray<SelectionRule>> RuleArrays(Staging& staging, int32_t groups, int32_t rows) {
-  std::vector<StagedArray<SelectionRule>> made;
-  for (int32_t g = 0; g < groups; ++g) made.emplace_back(staging, rows);
-  return made;
-}
-
 uint64_t NextId() {
   static std::atomic<uint64_t> next{0};
   return next++;
@@ -26,65 +20,6 @@ int32_t RoundedUp(int32_t rows, int32_t most) {
 
 }  // namespace
 
-DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t rows, int32_t extra, int32_t width)
-    : in(backend),
-      out(backend),
-      ahead(backend),
-      token(in, rows),
-      step(in, rows + extra),
-      offset(in, rows),
-      segment(in, rows),
-      position(in, rows + extra),
-      self_view(in, rows + extra),
-      cross_view(in, rows),
-      self_rule(RuleArrays(in, config.key_groups(Module::kDecoder), rows)),
-      cross_rule(RuleArrays(in, config.key_groups(Module::kCross), rows)),
-      exit_rule(in, rows),
-      asked_exit_rule(in, rows),
-      held_at(in, rows),
-      script(in, rows),
-      ledger(in, rows),
-      constraint(in, rows),
-      tokens(in, rows),
-      begins(in, rows),
-      own_classifier(rows, nullptr),
-      taking_part(in, rows),
-      taking_part_count(in, 1),
-      record_step(in, 1),
-      self_arena(backend, in, rows),
-      cross_arena(backend, in, rows),
-      exit_at(out, rows),
-      self_tally(out, rows),
-      cross_tally(out, rows),
-      fills(out, rows),
-      candidates(out, static_cast<size_t>(rows) * width),
-      records(ahead, backend.goes_ahead() ? static_cast<size_t>(Decoder::kGroups * Decoder::kMostAhead) * rows : 1) {
-  in.Allocate();
-  out.Allocate();
-  ahead.Allocate();
-  if (!backend.goes_ahead()) return;
-  const std::vector<RowField> all = Fields();
-  given = backend.Array<std::byte>(in.bytes());
-  fields = backend.Array<RowField>(all.size());
-  goes_on = backend.Array<uint8_t>(rows);
-  backend.memory().CopyToDevice(fields.data(), all.data(), all.size() * sizeof(RowField));
-}
-
-std::vector<RowField> DecoderRows::Fields() const {
-  std::vector<RowField> all;
-  const auto add = [&]<typename T>(const StagedArray<T>& array, bool always = false) {
-    static_assert(sizeof(T) % 4 == 0);
-    all.push_back({static_cast<uint32_t>(array.at()), sizeof(T), always});
-  };
-  add(token), add(step), add(offset), add(segment), add(position);
-  add(self_view), add(cross_view);
-  for (const auto& rule : self_rule) add(rule);
-  for (const auto& rule : cross_rule) add(rule);
-  add(exit_rule), add(asked_exit_rule), add(held_at), add(script), add(ledger), add(constraint), add(tokens);
-  add(self_arena.staged(), true), add(cross_arena.staged(), true);
-  return all;
-}
-
 Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fills, int32_t max_candidates)
     : model_(model),
       config_(model.config),
@@ -94,23 +29,16 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       patience_(backend.host_addressable() ? 0 : fills / rows - 1),
       id_(NextId()),
       block_(model, backend, rows + fills, rows + fills, model.config.decoder.ffn_width),
-      at_(backend, model.config, rows, fills, max_candidates),
+      at_(backend, model.config, rows, fills, max_candidates, kGroups * kMostAhead),
       states_(backend.Array<float>(static_cast<size_t>(rows + fills) * model.config.d_model)),
-      logits_(backend.Array<float>(static_cast<size_t>(rows) * model.config.vocab_size)),
-      settled_(rows),
+      output_(model, backend, block_, at_, states_.data(), rows),
       signal_(backend.Array<float>(rows)),
       heads_(backend.Array<float>(static_cast<size_t>(rows) * model.config.decoder.layers)),
-      exit_number_(backend.Array<int32_t>(static_cast<size_t>(model.config.decoder.layers + 1) * rows)),
       active_{backend.Array<int32_t>(rows), backend.Array<int32_t>(rows)},
       running_(backend.Array<int32_t>(rows)),
       extended_(backend.Array<int32_t>(rows + fills)),
-      picked_(backend.Array<int32_t>(rows)),
       counts_(backend.Array<int32_t>(kCounts)),
-      copies_(backend) {
-  std::vector<int32_t> numbers;
-  for (int32_t n = 0; n <= config_.decoder.layers; ++n) numbers.insert(numbers.end(), rows, n);
-  backend.memory().CopyToDevice(exit_number_.data(), numbers.data(), numbers.size() * sizeof(int32_t));
-}
+      copies_(backend) {}
 
 void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
   const Rows all = TakingPart(rows);
@@ -129,7 +57,7 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
   const Rows all = TakingPart(rows);
   Prepare(rows);
   RunLayers(all, 1, self_store, cross_store);
-  Classify(all, 1);
+  output_.Classify(all, 1);
   at_.in.Download();  // what the rows chose to read: it goes up again with the rest
   at_.out.Download();
 }
@@ -253,7 +181,7 @@ void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_s
                            .views = at_.self_view.device(),
                            .positions = at_.position.device(),
                            .store = self_store.pages()});
-  Classify(all, width);
+  output_.Classify(all, width);
 }
 
 // Every row from where it stands to its exit.
@@ -268,7 +196,7 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
                   .width = config_.d_model,
                   .scale = EmbeddingScale(config_),
                   .output = states_.data()});
-  std::fill(settled_.begin(), settled_.end(), 0);
+  output_.Begin();
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
     if ((held_ >> layer & 1) != 0) active = Running(layer, all);
     if (KnownEmpty(active)) {
@@ -416,7 +344,6 @@ void Decoder::Attend(Module module, int32_t index, Rows active, const float* inp
 // Lets rows leave after this layer; returns those that go on.
 Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
   const int32_t n = index + 1;
-  scored_.clear();
   if (n < config_.decoder.layers) Signal(n, active);
   const int side = index % 2;
   backend_.DecideExits({.active = active,
@@ -427,25 +354,24 @@ Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
                         .staying = active_[side].data(),
                         .staying_count = counts_.data() + side});
   const Rows staying{active_[side].data(), counts_.data() + side, active.capacity};
-  SettleLeavers(staying, width);
+  output_.Settle(staying, width);
   return staying;
 }
 
 // What the policies of this step's rows look at after layer n.
 void Decoder::Signal(int32_t n, Rows active) {
   if (KnownEmpty(active)) return;
-  const int32_t* exit_number = exit_number_.data() + static_cast<size_t>(n) * max_rows_;
   if (geometric_) {
     backend_.Linear({.weight = model_.halting.geometric[n - 1].get(),
                      .rows = active,
-                     .input = ExitStates(active, exit_number),
+                     .input = output_.StatesAt(n, active),
                      .output = signal_.data(),
                      .scatter = true});
   }
   if (multinomial_ && n == 1) {
     backend_.Linear({.weight = model_.halting.multinomial.get(),
                      .rows = active,
-                     .input = ExitStates(active, exit_number),
+                     .input = output_.StatesAt(n, active),
                      .output = heads_.data()});
     backend_.ResolveExits({.rows = active,
                            .kind = ExitKind::kMultinomial,
@@ -454,119 +380,7 @@ void Decoder::Signal(int32_t n, Rows active) {
                            .rules = at_.exit_rule.device(),
                            .resolved = at_.exit_rule.device()});
   }
-  if (confidence_) {
-    const Rows rows = Picked(active);
-    backend_.PickRows({.rows = active,
-                       .layer = n,
-                       .rules = at_.exit_rule.device(),
-                       .picked = picked_.data(),
-                       .count = counts_.data() + kPicked});
-    if (KnownEmpty(rows)) return;
-    Score(rows, n, exit_number);
-    for (const Scored& scored : scored_) {
-      backend_.TopProbability({.rows = scored.rows, .logits = scored.logits, .probability = signal_.data()});
-    }
-  }
-}
-
-// Rows that left by their confidence: the logits that it was read from are those of their exit, so their candidates
-// are taken of them instead of from a second product at the end. Where the host does not see who left, there is one
-// product at the end in any case.
-void Decoder::SettleLeavers(Rows staying, int32_t width) {
-  if (!backend_.host_addressable()) return;
-  const int32_t* const end = staying.index + staying.size();
-  for (const Scored& scored : scored_) {
-    const Rows& rows = scored.rows;
-    for (int32_t i = 0; i < rows.size(); ++i) {
-      if (std::binary_search(staying.index, end, rows[i])) continue;
-      Logits logits = scored.logits;
-      logits.values += static_cast<size_t>(i) * logits.width;
-      FindCandidates({rows.index + i, nullptr, 1}, logits, width);
-      settled_[rows[i]] = 1;
-    }
-  }
-}
-
-// The rows' states as a classifier or a halting head reads them: through the norm of the exit that `set` names.
-const float* Decoder::ExitStates(Rows rows, const int32_t* set) {
-  if (config_.pre_norm) return block_.Normed(states_.data(), rows, model_.exit_norms, set);
-  backend_.GatherRows({rows, states_.data(), config_.d_model, block_.attended()});
-  return block_.attended();
-}
-
-// Logits of the rows by the classifier of an exit, their states seen through the norms that `set` names.
-void Decoder::Score(Rows rows, int32_t exit_layer, const int32_t* set) {
-  scored_.clear();
-  if (HaveOwnClassifiers(rows)) return ScoreByWindow(rows, set);
-  backend_.Linear({.weight = &model_.classifier(exit_layer),
-                   .rows = rows,
-                   .input = ExitStates(rows, set),
-                   .output = logits_.data()});
-  scored_.push_back({rows, {logits_.data(), config_.vocab_size, at_.tokens.device()}});
-}
-
-// A product a window pays only where there is none over the vocabulary to take part in.
-bool Decoder::HaveOwnClassifiers(const Rows& rows) const {
-  if (!backend_.host_addressable()) return false;
-  for (int32_t i = 0; i < rows.size(); ++i) {
-    if (at_.own_classifier[rows[i]] == nullptr) return false;
-  }
-  return true;
-}
-
-void Decoder::ScoreByWindow(Rows rows, const int32_t* set) {
-  by_window_.assign(rows.index, rows.index + rows.size());
-  float* logits = logits_.data();
-  for (auto first = by_window_.begin(); first != by_window_.end();) {
-    const PackedLinear* own = at_.own_classifier[*first];
-    const auto last =
-        std::stable_partition(first, by_window_.end(), [&](int32_t row) { return at_.own_classifier[row] == own; });
-    const Rows of_window{&*first, nullptr, static_cast<int32_t>(last - first)};
-    backend_.Linear({.weight = own, .rows = of_window, .input = ExitStates(of_window, set), .output = logits});
-    scored_.push_back({of_window, {logits, own->outputs(), at_.tokens.device(), true}});
-    logits += static_cast<size_t>(of_window.capacity) * own->outputs();
-    first = last;
-  }
-}
-
-void Decoder::FindCandidates(Rows rows, const Logits& logits, int32_t width) {
-  backend_.Candidates({.rows = rows,
-                       .logits = logits,
-                       .special = config_.tokens,
-                       .constraints = at_.constraint.device(),
-                       .width = width,
-                       .candidates = at_.candidates.device()});
-}
-
-// Those of the step's rows that SettleLeavers has left.
-Rows Decoder::NotSettled(Rows rows) {
-  if (!backend_.host_addressable()) return rows;
-  unsettled_.clear();
-  for (int32_t i = 0; i < rows.size(); ++i) {
-    if (settled_[rows[i]] == 0) unsettled_.push_back(rows[i]);
-  }
-  return {unsettled_.data(), nullptr, static_cast<int32_t>(unsettled_.size())};
-}
-
-// The next tokens of all rows, each by the classifier of its exit.
-void Decoder::Classify(Rows all, int32_t width) {
-  const Rows rows = NotSettled(all);
-  if (KnownEmpty(rows)) return;
-  const bool tied = model_.has_tied_classifiers();
-  for (int32_t n = 1; n <= (tied ? 1 : config_.decoder.layers); ++n) {
-    Rows leaving = rows;
-    if (!tied) {
-      leaving = Picked(rows);
-      backend_.PickRows({.rows = rows,
-                         .layer = n,
-                         .exit_at = at_.exit_at.device(),
-                         .picked = picked_.data(),
-                         .count = counts_.data() + kPicked});
-      if (KnownEmpty(leaving)) continue;
-    }
-    Score(leaving, n, at_.exit_at.device());
-    for (const Scored& scored : scored_) FindCandidates(scored.rows, scored.logits, width);
-  }
+  if (confidence_) output_.Confidence(n, active, signal_.data());
 }
 
 }  // namespace salient

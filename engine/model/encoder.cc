@@ -17,12 +17,6 @@ KvLayout ScratchLayout(const Model& model, Backend& backend) {
           .type = backend.kv_type()};
 }
 
-std::vector<StagedArray<SelectionRule>> RuleArrays(Staging& staging, int32_t groups, int32_t tokens) {
-  std::vector<StagedArray<SelectionRule>> made;
-  for (int32_t g = 0; g < groups; ++g) made.emplace_back(staging, tokens);
-  return made;
-}
-
 // Rows whose keys and values, or hidden states, exist at a time: few enough for a cache, many enough for matrix products.
 constexpr int32_t kPartRows = 1024;
 

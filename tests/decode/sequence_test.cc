@@ -34,7 +34,7 @@ class SequenceTest : public ::testing::Test {
   SequenceTest()
       : config_(SmallConfig()),
         backend_(MakeReferenceBackend()),
-        rows_(*backend_, config_, 8, 4, 2 * kMaxBeam),
+        rows_(*backend_, config_, 8, 4, 2 * kMaxBeam, 0),
         self_(backend_->memory(), {.layers = 2, .width = 8}, 16),
         cross_(backend_->memory(), {.layers = 2, .width = 8}, 16) {
     for (auto& rules : options_.selection) rules.resize(1);
