@@ -146,21 +146,29 @@ def test_every_block_is_recorded_and_nothing_stays_behind(tiny_models, window, v
 # Decoding with nothing forbidden.
 
 
+@pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("variant", ["base", "post", "wide", "borrowed", "no-exits"])
-def test_free_decoding_follows_the_best_token(tiny_models, window, variant):
+def test_free_decoding_follows_the_best_token(tiny_models, window, variant, bounded):
     """Every token is the best one by the model that reads the translation as a target, in a batch of two lengths."""
     model, config = load_model(tiny_models / variant)
+    separator, eos = config.tokens.separator, config.tokens.eos
     sources = [window, window[12:]]
-    for source, output in zip(sources, segments.decode_freely(model, sources)):
+    for source, output in zip(sources, segments.decode_freely(model, sources, bounded)):
         tokens_in = torch.tensor([[config.tokens.bos, *output[:-1]]])
         with torch.no_grad():
-            run = SelectionRun()
-            source = torch.tensor([source])
-            state = model.decode(tokens_in, source, model.encode(source, run), run)[-1]
+            run, given = SelectionRun(), torch.tensor([source])
+            state = model.decode(tokens_in, given, model.encode(given, run), run)[-1]
             logits = model.logits(config.decoder.layers - 1, state)[0]
-        chosen = logits.gather(-1, torch.tensor(output)[:, None])[:, 0]
-        assert float((logits.max(-1).values - chosen).max()) < 1e-3
-        assert output[-1] == config.tokens.eos or len(output) == int(3 * source.shape[1]) + 16
+        behind = logits.max(-1).values - logits.gather(-1, torch.tensor(output)[:, None])[:, 0]
+        bounds, closed = segments.bounds(source, separator, eos), []
+        ends = [n for n, token in enumerate(output) if token in (separator, eos)]
+        for ordinal, (before, at) in enumerate(zip([-1, *ends], ends)):  # of these the bound may have put some
+            most = bounds[ordinal] if ordinal < len(bounds) else segments.SLACK
+            assert not bounded or at - before - 1 <= most
+            closed += [at] if bounded and at - before - 1 == most else []
+        kept = [n for n in range(len(output)) if n not in closed]
+        assert float(behind[kept].max()) < 1e-3
+        assert output[-1] == eos or len(output) == (sum(bounds) + len(bounds) if bounded else 3 * len(source) + 16)
 
 
 def test_segments_are_counted_of_translations_that_end():
@@ -168,24 +176,24 @@ def test_segments_are_counted_of_translations_that_end():
     assert segments.closed_segments([7, 4, 8], 4, 3) == 0 and segments.closed_segments([], 4, 3) == 0
 
 
-def test_loops_are_told_from_long_translations():
-    assert segments.repeated([9, 1, 2, 3, 1, 2, 3, 1, 2, 3]) == 3
-    assert segments.repeated([5, 5, 5]) == 1 and segments.repeated([1, 2, 3, 4, 5, 6]) == 0
-    assert segments.repeated([1, 2, 1, 2]) == 0 and segments.repeated([]) == 0
+def test_segments_have_the_engines_bounds():
+    assert segments.bounds([7, 8, 4, 9, 3], 4, 3) == [3 * 2 + 16, 3 * 1 + 16]
+    assert segments.within([*[7] * 22, 4, *[7] * 19, 3], [7, 8, 4, 9, 3], 4, 3)
+    assert not segments.within([*[7] * 22, 4, *[7] * 20, 3], [7, 8, 4, 9, 3], 4, 3)
 
 
 def test_windows_whose_segments_are_not_equal_are_listed(tiny_models, window, monkeypatch):
-    made = [[7, 4, 8, 4, 9, 3], [7, 4, 7, 4, 7, 4], [7, 8, 4, 3]]
-    monkeypatch.setattr(segments, "decode_freely", lambda model, sources: made)
+    made = [[7, 4, 8, 4, 9, 3], [7] * 70, [7, 8, 4, 3]]
+    monkeypatch.setattr(segments, "decode_freely",
+                        lambda model, sources, bounded=False: [made[0]] * len(sources) if bounded else made)
 
     class Run:
         sizes, pytorch, config = Sizes(), None, load_model(tiny_models / "base")[1]
 
         def windows(self, count):
-            return [Window(torch.tensor([window]), torch.tensor([TARGET]), 3, origin) for origin in ("a", "b", "c")]
+            return [Window(torch.tensor([window]), torch.tensor([TARGET]), 3, origin) for origin in "abc"]
 
     lines = inside.segment_counts(Run()).body.splitlines()
-    assert "1 of 3 windows of several segments (33.3 %)" in lines[0]
+    assert "1 of 3 (33.3 %) windows" in lines[0] and "2 of 3 (66.7 %) where" in lines[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
-    size = str(len(window))
-    assert rows == [["b", size, "3", "4", "6", "a loop of 2"], ["c", size, "3", "2", "4", "EOS"]]
+    assert rows == [["b", str(len(window)), "3", "no end", "3"], ["c", str(len(window)), "3", "2", "2"]]

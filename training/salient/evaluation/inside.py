@@ -39,23 +39,26 @@ def likeness(run: Run) -> Section:
 
 
 def segment_counts(run: Run) -> Section:
-    tokens = run.config.tokens
+    separator, eos = run.config.tokens.separator, run.config.tokens.eos
     whole = [w for w in run.windows(run.sizes.free_segments) if w.segments > 1]
-    outputs = segments.decode_freely(run.pytorch, [w.source[0].tolist() for w in whole])
-    unequal = [["source", "source tokens", "segments", "made", "tokens made", "at its end"]]
-    for window, output in zip(whole, outputs):
-        made = segments.closed_segments(output, tokens.separator, tokens.eos)
-        if made != window.segments:
-            loop = 0 if made else segments.repeated(output)
-            end = "EOS" if made else f"a loop of {loop}" if loop else "the length limit"
-            unequal.append([window.origin, str(window.source.shape[1]), str(window.segments),
-                            str(output.count(tokens.separator) + 1), str(len(output)), end])
-    equal = len(whole) + 1 - len(unequal)
-    rest = f" The others:\n\n{table(unequal)}" if len(unequal) > 1 else ""
+    sources = [w.source[0].tolist() for w in whole]
+    free = segments.decode_freely(run.pytorch, sources)
+    long = [i for i, source in enumerate(sources) if not segments.within(free[i], source, separator, eos)]
+    bounded = dict(zip(long, segments.decode_freely(run.pytorch, [sources[i] for i in long], bounded=True)))
+    rows, equal = [["source", "source tokens", "segments", "made", "with the bound"]], [0, 0]
+    for index, window in enumerate(whole):
+        made = [segments.closed_segments(o, separator, eos) for o in (free[index], bounded.get(index, free[index]))]
+        equal = [count + (m == window.segments) for count, m in zip(equal, made)]
+        if made != [window.segments] * 2:
+            rows.append([window.origin, str(window.source.shape[1]), str(window.segments),
+                         *[str(m) if m else "no end" for m in made]])
+    shares = [f"{count} of {len(whole)} ({percent(count / max(1, len(whole)))})" for count in equal]
+    others = f" The others:\n\n{table(rows)}" if len(rows) > 1 else ""
     return Section("Segment counts", "Greedy decoding by the PyTorch model, dense attention, nothing forbidden: "
-                   f"{equal} of {len(whole)} windows of several segments ({percent(equal / max(1, len(whole)))}) have "
-                   "as many segments as their source. The engine's decoder closes as many as it is given: "
-                   f"100 %.{rest}")
+                   f"{shares[0]} windows of several segments have as many segments as their source; {shares[1]} where a "
+                   f"segment is closed once it has {segments.MAX_RATIO:g} times its source's tokens and "
+                   f"{segments.SLACK}, the engine's bound on lengths. The engine's decoder closes as many as it is "
+                   f"given: 100 %.{others}")
 
 
 def compare(run: Run, folder: Path, title: str) -> Section:

@@ -2,7 +2,8 @@
 
 The engine lets a decoder close exactly as many segments as the source has, so that its counts are always equal. Here
 the PyTorch model decodes greedily with nothing forbidden, whole documents in batches, and the separators it makes are
-counted. Dense attention, full depth. Shapes: B documents, S source positions, h heads, w a head's width.
+counted; or with the engine's bound on the length of a segment alone, at which one is closed that does not end by
+itself. Dense attention, full depth. Shapes: B documents, S source positions, h heads, w a head's width.
 """
 
 from __future__ import annotations
@@ -18,21 +19,48 @@ from ..selection import NEGATIVE, SelectionRun
 MAX_RATIO = 3.0  # target tokens a source token, as in the engine
 
 
+def lengths(tokens: list[int], separator: int, eos: int) -> list[int]:
+    """Tokens of every segment, without separators and EOS."""
+    counts = [0]
+    for token in tokens:
+        if token == separator:
+            counts.append(0)
+        else:
+            counts[-1] += token != eos
+    return counts
+
+
+def bounds(source: list[int], separator: int, eos: int) -> list[int]:
+    """The most target tokens of every segment of a source."""
+    return [int(MAX_RATIO * n) + SLACK for n in lengths(source, separator, eos)]
+
+
+def within(output: list[int], source: list[int], separator: int, eos: int) -> bool:
+    """Whether no segment of a translation is longer than it may be; of those that the source has."""
+    return all(n <= most for n, most in zip(lengths(output, separator, eos), bounds(source, separator, eos)))
+
+
 def padded(sources: list[list[int]], pad: int) -> Tensor:
     width = max(len(s) for s in sources)
     return torch.tensor([s + [pad] * (width - len(s)) for s in sources])
 
 
 class Batch:
-    """Documents that are decoded together, a token at a time; finished ones leave the tensors."""
+    """Documents that are decoded together, a token at a time; finished ones leave the tensors. `bounded`: a segment
+    that has all the tokens it may have is closed."""
 
-    def __init__(self, model: Transformer, sources: list[list[int]]):
+    def __init__(self, model: Transformer, sources: list[list[int]], bounded: bool):
         self.model, tokens = model, model.config.tokens
         source = padded(sources, tokens.pad)
         memory = model.encode(source, SelectionRun())
         self.ids = torch.arange(len(sources))
         self.outputs: list[list[int]] = [[] for _ in sources]
         self.limits = torch.tensor([int(MAX_RATIO * len(s)) + SLACK for s in sources])
+        self.bounded, found = bounded, [bounds(s, tokens.separator, tokens.eos) for s in sources]
+        self.bounds = padded([[*b, SLACK] for b in found], SLACK)  # [B, segments + 1]; what comes beyond is short
+        self.segments = torch.tensor([len(b) for b in found])
+        if bounded:
+            self.limits = torch.tensor([sum(b) + len(b) for b in found])
         self.hidden = ~source.ne(tokens.pad)[:, None, None, :]  # [B, 1, 1, S]
         ordinal, _ = segment_of(source, tokens.separator, inclusive=False)
         self.cross = [self.heads_of_memory(layer.cross_attention, memory, ordinal) for layer in model.decoder_layers]
@@ -94,7 +122,17 @@ class Batch:
             x = self.model.feed_forward(layer, x, True)
         self.take(self.model.logits(len(self.model.decoder_layers) - 1, x)[:, 0].argmax(-1))
 
+    def closed_at_bounds(self, chosen: Tensor) -> Tensor:
+        """The chosen tokens [B], or the end of a segment that has as many as it may have."""
+        tokens = self.model.config.tokens
+        bound = self.bounds.gather(1, self.segment.clamp_max(self.bounds.shape[1] - 1)[:, None])[:, 0]
+        cut = (self.offset >= bound) & chosen.ne(tokens.separator) & chosen.ne(tokens.eos)
+        ends = torch.where(self.segment + 1 < self.segments, tokens.separator, tokens.eos)
+        return torch.where(cut, ends, chosen)
+
     def take(self, chosen: Tensor) -> None:
+        if self.bounded:
+            chosen = self.closed_at_bounds(chosen)
         for index, token in zip(self.ids.tolist(), chosen.tolist()):
             self.outputs[index].append(token)
         tokens = self.model.config.tokens
@@ -107,7 +145,7 @@ class Batch:
     def keep(self, going: Tensor) -> None:
         if bool(going.all()):
             return
-        for name in ("ids", "limits", "hidden", "token", "segment", "offset"):
+        for name in ("ids", "limits", "bounds", "segments", "hidden", "token", "segment", "offset"):
             setattr(self, name, getattr(self, name)[going])
         self.cross = [(k[going], v[going]) for k, v in self.cross]
         self.keys = [k[going] for k in self.keys]
@@ -115,13 +153,14 @@ class Batch:
 
 
 @torch.no_grad()
-def decode_freely(model: Transformer, sources: list[list[int]], rows: int = 24) -> list[list[int]]:
+def decode_freely(model: Transformer, sources: list[list[int]], bounded: bool = False,
+                  rows: int = 24) -> list[list[int]]:
     """Greedy translations with no constraint but a length limit; sources with separators and EOS, in any order."""
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
     found: list[list[int]] = [[] for _ in sources]
     for start in range(0, len(order), rows):
         chosen = order[start:start + rows]
-        batch = Batch(model, [sources[i] for i in chosen])
+        batch = Batch(model, [sources[i] for i in chosen], bounded)
         while len(batch.ids):
             batch.step()
         for index, output in zip(chosen, batch.outputs):
@@ -132,11 +171,3 @@ def decode_freely(model: Transformer, sources: list[list[int]], rows: int = 24) 
 def closed_segments(tokens: list[int], separator: int, eos: int) -> int:
     """Segments of a translation; 0 if it never ended."""
     return tokens.count(separator) + 1 if tokens and tokens[-1] == eos else 0
-
-
-def repeated(tokens: list[int], longest: int = 64) -> int:
-    """The period, in tokens, of the loop that a translation without an end is caught in; 0 if it is in none."""
-    for period in range(1, min(longest, len(tokens) // 3) + 1):
-        if tokens[-period:] == tokens[-2 * period:-period] == tokens[-3 * period:-2 * period]:
-            return period
-    return 0
