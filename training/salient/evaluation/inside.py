@@ -55,8 +55,8 @@ def segment_counts(run: Run) -> Section:
     shares = [f"{count} of {len(whole)} ({percent(count / max(1, len(whole)))})" for count in equal]
     others = f" The others:\n\n{table(rows)}" if len(rows) > 1 else ""
     return Section("Segment counts", "Greedy decoding by the PyTorch model, dense attention, nothing forbidden: "
-                   f"{shares[0]} windows of several segments have as many segments as their source; {shares[1]} where a "
-                   f"segment is closed once it has {segments.MAX_RATIO:g} times its source's tokens and "
+                   f"{shares[0]} windows of several segments have as many segments as their source; {shares[1]} where "
+                   f"a segment is closed once it has {segments.MAX_RATIO:g} times its source's tokens and "
                    f"{segments.SLACK}, the engine's bound on lengths. The engine's decoder closes as many as it is "
                    f"given: 100 %.{others}")
 
