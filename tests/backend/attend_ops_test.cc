@@ -36,17 +36,7 @@ class AttendOpsTest : public BackendTest {
   }
 
   void Fill(TestStore& store, const TestDocument& document, int32_t width) {
-    const int32_t n = document.positions;
-    const std::vector<float> key_value = Normal(static_cast<size_t>(n) * 2 * width);
-    const std::vector<KeyView> views(n, ViewOf(document, 0));
-    std::vector<int32_t> positions(n);
-    for (int32_t i = 0; i < n; ++i) positions[i] = i;
-    backend().AppendKeyValue({.rows = Rows::First(n),
-                              .key_value = key_value.data(),
-                              .store = store.pages(),
-                              .layer = kLayer,
-                              .views = views.data(),
-                              .positions = positions.data()});
+    AppendAll(backend(), store, document, kLayer, Normal(static_cast<size_t>(document.positions) * 2 * width));
   }
 
   // A list of some of the view's keys: none, few, most or all unlisted.
@@ -293,21 +283,12 @@ TEST_P(AttendOpsTest, ScoresMayRiseAndFallFromPageToPage) {
   constexpr int32_t kWidth = 64, kHeads = 2, kLength = 5 * kPagePositions - 7;
   TestStore store(backend(), Layout(kWidth), TestStore::PagesWithGaps(kLength, 1));
   const std::vector<TestDocument> documents = {store.Add(kLength)};
-  Fill(store, documents[0], kWidth);
   std::vector<float> key_value = Normal(static_cast<size_t>(kLength) * 2 * kWidth);
   for (int32_t i = 0; i < kLength; ++i) {
     std::fill_n(key_value.begin() + static_cast<size_t>(i) * 2 * kWidth, kWidth,
                 static_cast<float>(i / kPagePositions));
   }
-  const std::vector<KeyView> views(kLength, ViewOf(documents[0], 0));
-  std::vector<int32_t> positions(kLength);
-  for (int32_t i = 0; i < kLength; ++i) positions[i] = i;
-  backend().AppendKeyValue({.rows = Rows::First(kLength),
-                            .key_value = key_value.data(),
-                            .store = store.pages(),
-                            .layer = kLayer,
-                            .views = views.data(),
-                            .positions = positions.data()});
+  AppendAll(backend(), store, documents[0], kLayer, key_value);
   AttendCall call = RandomCall(documents, kLength, kWidth, true);
   for (int32_t i = 0; i < kLength; ++i) {
     std::fill_n(call.queries.begin() + static_cast<size_t>(i) * kWidth, kWidth, i % 3 == 0 ? -12.0f : 12.0f);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "engine/backend/backend.h"
@@ -46,6 +47,35 @@ inline KeyView ViewOf(const TestDocument& document, int32_t length) {
   return {.pages = document.pages.data(),
           .candidates = document.candidates.empty() ? nullptr : document.candidates.data(),
           .length = length};
+}
+
+// Writes the keys and values of all of a document's positions, [positions, 2 * width], to a layer.
+inline void AppendAll(Backend& backend, TestStore& store, const TestDocument& document, int32_t layer,
+                      const std::vector<float>& key_value) {
+  const std::vector<KeyView> views(document.positions, ViewOf(document, 0));
+  std::vector<int32_t> positions(document.positions);
+  std::iota(positions.begin(), positions.end(), 0);
+  backend.AppendKeyValue({.rows = Rows::First(document.positions),
+                          .key_value = key_value.data(),
+                          .store = store.pages(),
+                          .layer = layer,
+                          .views = views.data(),
+                          .positions = positions.data()});
+}
+
+// The same of its selection keys, [positions, selection width], to a group.
+inline void AppendAllSelection(Backend& backend, TestStore& store, const TestDocument& document, int32_t group,
+                               const std::vector<float>& keys, float key_inverse_step) {
+  const std::vector<KeyView> views(document.positions, ViewOf(document, 0));
+  std::vector<int32_t> positions(document.positions);
+  std::iota(positions.begin(), positions.end(), 0);
+  backend.AppendSelection({.rows = Rows::First(document.positions),
+                           .keys = keys.data(),
+                           .key_inverse_step = key_inverse_step,
+                           .store = store.pages(),
+                           .group = group,
+                           .views = views.data(),
+                           .positions = positions.data()});
 }
 
 }  // namespace salient

@@ -52,22 +52,8 @@ class SelectAttendOpsTest : public BackendTest {
       std::fill_n(keys.begin() + static_cast<size_t>(i) * shape.selection_width, shape.selection_width,
                   static_cast<float>(Uniform(1, levels)));
     }
-    const std::vector<KeyView> views(n, ViewOf(document, 0));
-    std::vector<int32_t> positions(n);
-    for (int32_t i = 0; i < n; ++i) positions[i] = i;
-    backend().AppendKeyValue({.rows = Rows::First(n),
-                              .key_value = key_value.data(),
-                              .store = store.pages(),
-                              .layer = kLayer,
-                              .views = views.data(),
-                              .positions = positions.data()});
-    backend().AppendSelection({.rows = Rows::First(n),
-                               .keys = keys.data(),
-                               .key_inverse_step = kInverseStep,
-                               .store = store.pages(),
-                               .group = kGroup,
-                               .views = views.data(),
-                               .positions = positions.data()});
+    AppendAll(backend(), store, document, kLayer, key_value);
+    AppendAllSelection(backend(), store, document, kGroup, keys, kInverseStep);
   }
 
   // Dense rows and windows among those that choose; nothing, few, most and all of the keys.

@@ -58,17 +58,7 @@ class SelectOpsTest : public BackendTest {
 
   // Stores keys for all positions of the document with the backend under test.
   void Fill(TestStore& store, const TestDocument& document, int32_t group, const std::vector<float>& keys) {
-    const KeyView view = ViewOf(document, 0);
-    const std::vector<KeyView> views(document.positions, view);
-    std::vector<int32_t> positions(document.positions);
-    for (int32_t i = 0; i < document.positions; ++i) positions[i] = i;
-    backend().AppendSelection({.rows = Rows::First(document.positions),
-                               .keys = keys.data(),
-                               .key_inverse_step = kInverseStep,
-                               .store = store.pages(),
-                               .group = group,
-                               .views = views.data(),
-                               .positions = positions.data()});
+    AppendAllSelection(backend(), store, document, group, keys, kInverseStep);
   }
 
   // Rows that look at one of the documents each, which must outlive the call, with a rule of each kind in turn.
