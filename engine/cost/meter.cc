@@ -18,16 +18,16 @@ AttentionTally& Of(std::array<AttentionTally, kModules>& tally, Module module) {
 }
 
 // What the exit policy itself costs a token: sequence is paid once a window, the others as often as they look.
-double ExitPredictionFlops(const ModelConfig& config, const ExitRule& rule, int32_t exit_at) {
+double ExitPredictionFlops(const ModelConfig& config, const ExitRule& rule, const RowCost& row) {
   const double d = config.d_model;
-  const int32_t looked = std::min(exit_at, config.decoder.layers - 1);
+  const int32_t looked = std::min(row.exit_at, config.decoder.layers - 1);
   switch (rule.kind) {
     case ExitKind::kMultinomial:
       return 2.0 * config.decoder.layers * d;
     case ExitKind::kGeometric:
       return 2.0 * d * looked;
     case ExitKind::kConfidence:
-      return 2.0 * config.vocab_size * d * std::max(0, std::min(exit_at, rule.greatest - 1) - rule.least + 1);
+      return 2.0 * row.compared * d * std::max(0, std::min(row.exit_at, rule.greatest - 1) - rule.least + 1);
     case ExitKind::kAt:
     case ExitKind::kSequence:
       return 0;
@@ -66,8 +66,7 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
                 2 * ds * static_cast<double>(row.self.scored + row.cross.scored);
   }
   flops_ += row.exit_at * layer + 4 * d * static_cast<double>(row.self.attended + row.cross.attended) + selection +
-            row.fills * 4 * d * d + ExitPredictionFlops(config, rule, row.exit_at) +
-            2.0 * row.outputs * d;
+            row.fills * 4 * d * d + ExitPredictionFlops(config, rule, row) + 2.0 * row.outputs * d;
   if (!row.kept) return;
   const int64_t visible = row.step + 1 + row.source_tokens;
   dense_ += visible * config.decoder.layers;

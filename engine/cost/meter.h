@@ -20,6 +20,7 @@ struct RowCost {
   int32_t exit_at = 0;        // layers run
   int32_t fills = 0;          // positions whose keys were made for it, a layer each
   int32_t outputs = 0;        // tokens that output layers scored for its choice, and on the way for its guess
+  int32_t compared = 0;       // tokens that the confidence policy scores when it looks at a layer
   bool kept = true;           // its token is part of the translation: not of a guess that was wrong
   AttentionTally self, cross;
 };

@@ -114,13 +114,13 @@ bool Batch::GoesAhead() const {
 
 // Gives windows with a shortlist classifiers of their own while they are fewer outputs together than the vocabulary,
 // which also bounds the memory. Otherwise one product over the vocabulary, whose weights are read once for all rows,
-// reads less; its results are the same in bits.
+// reads less; its results are the same in bits. Screens pay only while together they are so much smaller.
 void Batch::GiveClassifiers() {
   if (!model_.has_tied_classifiers()) return;
   size_t outputs = 0;
   for (const Sequence* sequence : seated_) {
     if (sequence->tokens().empty()) return;
-    outputs += sequence->tokens().size();
+    outputs += sequence->tokens().size() * (sequence->screens() ? kVocabularyOverScreen : 1);
   }
   if (outputs > static_cast<size_t>(model_.config.vocab_size)) return;
   for (Sequence* sequence : seated_) {

@@ -207,11 +207,12 @@ void Sequence::Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_
   rows.fills.data()[row] = 0;
 }
 
-// What the row may say: what is listed, or anything.
+// What the row may say: what is listed, or anything. And what it may leave by.
 void Sequence::StageTokens(DecoderRows& rows, int32_t row, bool listed) {
-  listed &= tokens_.size() > 0;
-  rows.tokens.data()[row] = listed ? token_list_.device() : nullptr;
-  rows.own_classifier[row] = listed ? classifier_.get() : nullptr;
+  const TokenList* list = tokens_.size() > 0 ? token_list_.device() : nullptr;
+  rows.tokens.data()[row] = listed ? list : nullptr;
+  rows.screen.data()[row] = list;
+  rows.own_classifier[row] = classifier_.get();
 }
 
 // The row after the last guess.
@@ -271,6 +272,7 @@ void Sequence::CountRow(const DecoderRows& rows, int32_t seat, int32_t step, boo
                  .exit_at = rows.exit_at.data()[row],
                  .fills = rows.fills.data()[row],
                  .outputs = Outputs(options_.shortlist) + (guessed ? Outputs(true) : 0),
+                 .compared = Outputs(true),
                  .kept = kept,
                  .self = rows.self_tally.data()[row],
                  .cross = rows.cross_tally.data()[row]},

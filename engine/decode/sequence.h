@@ -41,6 +41,10 @@ namespace salient {
 // Room that a segment has for short sources, where the ratio alone would be too strict.
 inline constexpr int32_t kSegmentSlack = 16;
 
+// A vocabulary is at least so many times as large as what the confidence policy looks at first. What passes there is
+// computed over the vocabulary all the same; a larger screen costs as much as it saves.
+inline constexpr int32_t kVocabularyOverScreen = 3;
+
 struct DecodedToken {
   int32_t token = 0;
   int32_t exit_at = 0;
@@ -58,7 +62,8 @@ struct DecodedPiece {
 class Sequence {
  public:
   // `window`, `options` and `config` must outlive it; so must the backend and the stores. `tokens`, ascending,
-  // are all that the translation may say, or without options.shortlist all that is guessed; none: the vocabulary.
+  // are all that the translation may say, or without options.shortlist all that is guessed, and what the confidence
+  // policy looks at first; none: the vocabulary.
   Sequence(const Window& window, const ResolvedOptions& options, std::vector<int32_t> prefix, const ModelConfig& config,
            Backend& backend, KvStore& self_store, KvStore& cross_store, const std::vector<int32_t>& tokens = {});
   ~Sequence();  // returns its pages
@@ -85,6 +90,8 @@ class Sequence {
 
   // As given. On the host's side.
   std::span<const int32_t> tokens() const { return {tokens_.data(), tokens_.size()}; }
+  // Whether tokens() are only what the confidence policy looks at first.
+  bool screens() const { return options_.exit.kind == ExitKind::kConfidence && !options_.shortlist; }
   // A classifier over tokens() alone.
   void OwnClassifier(std::unique_ptr<PackedLinear> classifier) { classifier_ = std::move(classifier); }
   bool has_own_classifier() const { return classifier_ != nullptr; }

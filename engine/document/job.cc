@@ -92,13 +92,19 @@ Sequence& DocumentJob::Start(int32_t window, const Model& model, Backend& backen
   started_at_ = std::min(started_at_, now);
   // A prefix is the beginning of the document's translation: the first window's.
   const std::vector<int32_t> prefix = window == 0 ? prefix_ : std::vector<int32_t>();
-  std::vector<int32_t> tokens;
-  // A guess outside the list is as good as one that is wrong; guesses among few tokens cost less.
-  const bool guesses = options_.draft_tokens > 0 && model.shortlist != nullptr;
-  if (options_.shortlist || guesses) tokens = model.shortlist->TokensFor(windows_[window].tokens, prefix);
-  sequences_[window] =
-      std::make_unique<Sequence>(windows_[window], options_, prefix, config_, backend, self_store, cross_store, tokens);
+  sequences_[window] = std::make_unique<Sequence>(windows_[window], options_, prefix, config_, backend, self_store,
+                                                  cross_store, LikelyTokens(window, prefix, model));
   return *sequences_[window];
+}
+
+// What a window's translation may say, or what it guesses or leaves by before it asks the whole vocabulary.
+std::vector<int32_t> DocumentJob::LikelyTokens(int32_t window, const std::vector<int32_t>& prefix,
+                                               const Model& model) const {
+  const bool guesses = options_.draft_tokens > 0, compares = options_.exit.kind == ExitKind::kConfidence;
+  if (model.shortlist == nullptr || !(options_.shortlist || guesses || compares)) return {};
+  std::vector<int32_t> tokens = model.shortlist->TokensFor(windows_[window].tokens, prefix);
+  const bool few = static_cast<int64_t>(tokens.size()) * kVocabularyOverScreen <= config_.vocab_size;
+  return options_.shortlist || guesses || few ? tokens : std::vector<int32_t>();
 }
 
 bool DocumentJob::encoding() const {

@@ -95,6 +95,7 @@ class DocumentJob {
   DocumentJob(const ModelConfig& config, const Tokenizer& tokenizer)
       : config_(config), tokenizer_(tokenizer), meter_(config) {}
 
+  std::vector<int32_t> LikelyTokens(int32_t window, const std::vector<int32_t>& prefix, const Model& model) const;
   void PlacePieces();
   void Take(int32_t window);
   void Settle(int32_t window);

@@ -23,6 +23,7 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       ledger(in, rows),
       constraint(in, rows),
       tokens(in, rows),
+      screen(in, rows),
       begins(in, rows),
       own_classifier(rows, nullptr),
       taking_part(in, rows),
@@ -58,6 +59,7 @@ std::vector<RowField> DecoderRows::Fields() const {
   for (const auto& rule : self_rule) add(rule);
   for (const auto& rule : cross_rule) add(rule);
   add(exit_rule), add(asked_exit_rule), add(held_at), add(script), add(ledger), add(constraint), add(tokens);
+  add(screen);
   add(self_arena.staged(), true), add(cross_arena.staged(), true);
   return all;
 }

@@ -35,8 +35,12 @@ struct DecoderRows {
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
   StagedArray<const TokenList*> tokens;  // null: the whole vocabulary
+  // Tokens among which the best must be probable, too, for the confidence policy to let the row leave; of a row with
+  // `tokens` the same; null: none.
+  StagedArray<const TokenList*> screen;
   StagedArray<uint8_t> begins;           // for StepAhead: what is written here holds; else the row is further already
-  // Of the row's window, over its tokens alone; null for none. Of use where the host addresses device memory.
+  // Of the row's window, over its `tokens` or `screen` alone; null for none. Of use where the host addresses device
+  // memory.
   std::vector<const PackedLinear*> own_classifier;
   // Written by the decoder: which rows take part, and their lists' places.
   StagedArray<int32_t> taking_part, taking_part_count, record_step;

@@ -35,11 +35,38 @@ void OutputLayer::Confidence(int32_t n, Rows among, float* probability) {
                      .rules = at_.exit_rule.device(),
                      .picked = picked_.data(),
                      .count = picked_count_.data()});
-  if (KnownEmpty(rows)) return;
-  Score(rows, n, exit_number_.data() + n * max_rows_);
+  const bool screened = HaveOwnClassifiers(rows, at_.screen) && !HaveOwnClassifiers(rows, at_.tokens);
+  const Rows passed = screened ? PassedByScreens(rows, n, probability) : rows;
+  if (KnownEmpty(passed)) return scored_.clear();
+  Score(passed, n, exit_number_.data() + n * max_rows_);
+  for (const Scored& scored : scored_) {
+    backend_.TopProbability({.rows = scored.rows, .logits = scored.logits, .probability = probability});
+    if (screened || scored.logits.compact || !MayHaveScreens(scored.rows)) continue;
+    Logits on_screen = scored.logits;
+    on_screen.lists = at_.screen.device();
+    backend_.TopProbability({.rows = scored.rows, .logits = on_screen, .probability = probability, .lower = true});
+  }
+}
+
+bool OutputLayer::MayHaveScreens(const Rows& rows) const {
+  if (!backend_.host_addressable()) return true;
+  for (int32_t i = 0; i < rows.size(); ++i) {
+    if (at_.screen.data()[rows[i]] != nullptr) return true;
+  }
+  return false;
+}
+
+// Those that their screens do not keep; it is left to the vocabulary to say whether they leave.
+Rows OutputLayer::PassedByScreens(Rows rows, int32_t n, float* probability) {
+  ScoreByWindow(rows, exit_number_.data() + n * max_rows_, at_.screen.device());
   for (const Scored& scored : scored_) {
     backend_.TopProbability({.rows = scored.rows, .logits = scored.logits, .probability = probability});
   }
+  passed_.clear();
+  for (int32_t i = 0; i < rows.size(); ++i) {
+    if (probability[rows[i]] > at_.exit_rule.data()[rows[i]].threshold[n - 1]) passed_.push_back(rows[i]);
+  }
+  return {passed_.data(), nullptr, static_cast<int32_t>(passed_.size())};
 }
 
 void OutputLayer::Settle(Rows staying, int32_t width) {
@@ -67,22 +94,24 @@ const float* OutputLayer::States(Rows rows, const int32_t* set) {
 // Logits of the rows by the classifier of an exit, their states seen through the norms that `set` names.
 void OutputLayer::Score(Rows rows, int32_t exit_layer, const int32_t* set) {
   scored_.clear();
-  if (HaveOwnClassifiers(rows)) return ScoreByWindow(rows, set);
+  if (HaveOwnClassifiers(rows, at_.tokens)) return ScoreByWindow(rows, set, at_.tokens.device());
   backend_.Linear(
       {.weight = &model_.classifier(exit_layer), .rows = rows, .input = States(rows, set), .output = logits_.data()});
   scored_.push_back({rows, {logits_.data(), config_.vocab_size, at_.tokens.device()}});
 }
 
-// A product a window pays only where there is none over the vocabulary to take part in.
-bool OutputLayer::HaveOwnClassifiers(const Rows& rows) const {
+// Whether all of the rows have lists, and classifiers of just those tokens: a product a window pays only where there is
+// none over the vocabulary to take part in.
+bool OutputLayer::HaveOwnClassifiers(const Rows& rows, const StagedArray<const TokenList*>& lists) const {
   if (!backend_.host_addressable()) return false;
   for (int32_t i = 0; i < rows.size(); ++i) {
-    if (at_.own_classifier[rows[i]] == nullptr) return false;
+    if (lists.data()[rows[i]] == nullptr || at_.own_classifier[rows[i]] == nullptr) return false;
   }
   return true;
 }
 
-void OutputLayer::ScoreByWindow(Rows rows, const int32_t* set) {
+void OutputLayer::ScoreByWindow(Rows rows, const int32_t* set, const TokenList* const* lists) {
+  scored_.clear();
   by_window_.assign(rows.index, rows.index + rows.size());
   float* logits = logits_.data();
   for (auto first = by_window_.begin(); first != by_window_.end();) {
@@ -91,7 +120,7 @@ void OutputLayer::ScoreByWindow(Rows rows, const int32_t* set) {
         std::stable_partition(first, by_window_.end(), [&](int32_t row) { return at_.own_classifier[row] == own; });
     const Rows of_window{&*first, nullptr, static_cast<int32_t>(last - first)};
     backend_.Linear({.weight = own, .rows = of_window, .input = States(of_window, set), .output = logits});
-    scored_.push_back({of_window, {logits, own->outputs(), at_.tokens.device(), true}});
+    scored_.push_back({of_window, {logits, own->outputs(), lists, true}});
     logits += static_cast<size_t>(of_window.capacity) * own->outputs();
     first = last;
   }

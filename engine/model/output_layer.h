@@ -28,7 +28,9 @@ class OutputLayer {
   // The rows' states as a classifier or a halting head reads them, through the norm of exit n. [rows, d]
   const float* StatesAt(int32_t n, Rows rows) { return States(rows, exit_number_.data() + n * max_rows_); }
 
-  // After layer n, for those of the rows whose policy compares it: the top probability, by row number.
+  // After layer n, for those of the rows whose policy compares it: the top probability, by row number, over the tokens
+  // that the row may say or, if that is smaller, over its screen. Where the screens have products of their own and
+  // theirs does not exceed the row's threshold, nothing else is computed.
   void Confidence(int32_t n, Rows rows, float* probability);
 
   // Those of the rows that Confidence has just looked at and that are not among `staying`, which is ascending, get
@@ -48,8 +50,10 @@ class OutputLayer {
 
   const float* States(Rows rows, const int32_t* set);
   void Score(Rows rows, int32_t exit_layer, const int32_t* set);
-  void ScoreByWindow(Rows rows, const int32_t* set);
-  bool HaveOwnClassifiers(const Rows& rows) const;
+  void ScoreByWindow(Rows rows, const int32_t* set, const TokenList* const* lists);
+  bool HaveOwnClassifiers(const Rows& rows, const StagedArray<const TokenList*>& lists) const;
+  bool MayHaveScreens(const Rows& rows) const;
+  Rows PassedByScreens(Rows rows, int32_t n, float* probability);
   void FindCandidates(Rows rows, const Logits& logits, int32_t width);
   Rows NotSettled(Rows rows);
   Rows Picked(Rows among) { return {picked_.data(), picked_count_.data(), among.capacity}; }
@@ -70,7 +74,7 @@ class OutputLayer {
   std::vector<Scored> scored_;      // what Score leaves, until the next
   std::vector<int32_t> by_window_;  // scored rows, the rows of a window one after the other
   std::vector<uint8_t> settled_;    // by row number: the step's candidates are there already
-  std::vector<int32_t> unsettled_;
+  std::vector<int32_t> unsettled_, passed_;
 };
 
 }  // namespace salient

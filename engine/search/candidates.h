@@ -60,6 +60,7 @@ struct TopProbabilityArgs {
   Rows rows;
   Logits logits;
   float* probability = nullptr;  // [.] by row number
+  bool lower = false;            // what is there stays where it is smaller
 };
 
 void CandidatesReference(const CandidatesArgs& args);

@@ -82,8 +82,9 @@ void TopProbabilityCpu(const TopProbabilityArgs& args, ThreadPool& pool) {
     for (int64_t i = begin; i < end; ++i) {
       const Places places = PlacesOf(args.logits, args.rows, i);
       const float largest = kernels.largest(places.logits, places.count);
-      args.probability[args.rows[static_cast<int32_t>(i)]] =
-          1.0f / kernels.sum_exp(places.logits, places.count, largest);
+      const float top = 1.0f / kernels.sum_exp(places.logits, places.count, largest);
+      float& probability = args.probability[args.rows[static_cast<int32_t>(i)]];
+      probability = args.lower ? std::min(probability, top) : top;
     }
   });
 }

@@ -66,7 +66,9 @@ void TopProbabilityReference(const TopProbabilityArgs& args) {
     const std::vector<Scored> scored = TokensOf(args.logits, args.rows, i);
     double largest = scored[0].logit;
     for (const Scored& one : scored) largest = std::max<double>(largest, one.logit);
-    args.probability[args.rows[i]] = static_cast<float>(std::exp(largest - LogSumExp(scored)));
+    const auto top = static_cast<float>(std::exp(largest - LogSumExp(scored)));
+    float& probability = args.probability[args.rows[i]];
+    probability = args.lower ? std::min(probability, top) : top;
   }
 }
 

@@ -126,6 +126,22 @@ TEST_P(CandidatesOpsTest, TopProbabilityIsTheReferences) {
   }
 }
 
+TEST_P(CandidatesOpsTest, TopProbabilityLowersWhatIsThere) {
+  constexpr int32_t kVocabulary = 300;
+  const SparseRows rows(20);
+  const std::vector<float> logits = Normal(static_cast<size_t>(rows.capacity()) * kVocabulary, 5.0f);
+  std::vector<float> top(rows.end() + 1, -7.0f);
+  TopProbabilityArgs args = {.rows = rows.rows(), .logits = {logits.data(), kVocabulary}, .probability = top.data()};
+  backend().TopProbability(args);
+  std::vector<float> before = top, after;
+  for (int32_t i = 0; i < 20; ++i) before[rows[i]] = i % 2 == 0 ? top[rows[i]] / 2 : 1.0f;
+  after = before;
+  args.probability = after.data();
+  args.lower = true;
+  backend().TopProbability(args);
+  for (int32_t i = 0; i < 20; ++i) EXPECT_EQ(after[rows[i]], std::min(before[rows[i]], top[rows[i]])) << "row " << i;
+}
+
 TEST_P(CandidatesOpsTest, ARowDoesNotDependOnOtherRows) {
   constexpr int32_t kVocabulary = 2011, kRows = 50, kWidth = 8;
   const std::vector<float> logits = Normal(kVocabulary * kRows, 4.0f);

@@ -95,7 +95,7 @@ TEST(MeterTest, ExitPoliciesPayForTheirLooks) {
   const ModelConfig config = SmallConfig();
   const auto flops = [&](ExitKind kind, int32_t exit_at) {
     Meter meter(config);
-    meter.AddRow({.exit_at = exit_at, .outputs = config.vocab_size}, Rule(kind));
+    meter.AddRow({.exit_at = exit_at, .outputs = config.vocab_size, .compared = config.vocab_size}, Rule(kind));
     return meter.Report().decoder_flops;
   };
   EXPECT_THAT(flops(ExitKind::kMultinomial, 2) - flops(ExitKind::kAt, 2), DoubleEq(2 * 4 * 8));

@@ -105,9 +105,10 @@ class ParityTest : public ::testing::Test {
     EXPECT_TRUE(options.ok()) << options.status();
     if (!options.ok()) return true;
     options->shortlist = settings.contains("listed");  // what Resolve allows only where the model has one
+    const std::vector<int32_t> tokens =
+        settings.value("listed", settings.value("screen", std::vector<int32_t>()));
     Sequence sequence(window, *options, settings.value("prefix", std::vector<int32_t>()), model_->config, *backend_,
-                      batch_->self_store(), batch_->cross_store(),
-                      settings.value("listed", std::vector<int32_t>()));
+                      batch_->self_store(), batch_->cross_store(), tokens);
     const bool encoded = Encode(sequence, expected["encoder"], static_cast<int32_t>(window.tokens.size()));
     bool compared = encoded;
     for (size_t step = 0; !sequence.done(); ++step) {

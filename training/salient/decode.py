@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -44,6 +44,7 @@ class Settings:
     max_length_ratio: float = 3.0
     prefix: list[int] = field(default_factory=list)  # tokens that the translation must begin with
     listed: list[int] = field(default_factory=list)  # the only tokens there are, ascending; empty: the whole vocabulary
+    screen: list[int] = field(default_factory=list)  # among these a confident best must be probable, too; empty: none
 
 
 @dataclass
@@ -346,10 +347,17 @@ class Oracle:
             if s.depth == "geometric":
                 signal = float(torch.sigmoid(self.model.halting.geometric_logit(n - 1, normed)))
             else:
-                signal = float(self.log_probabilities(n, x, s).max().exp())
+                signal = self.confidence(n, x, s)
             decided["margin"] = min(decided.get("margin", margin), abs(signal - s.thresholds[n - 1]))
             return signal > s.thresholds[n - 1]
         return n >= max(least, decided["at"])
+
+    def confidence(self, n: int, x: Tensor, s: Settings) -> float:
+        """The top probability after layer n, or that among the screen's tokens where it is smaller."""
+        tops = [self.log_probabilities(n, x, s)]
+        if s.screen:
+            tops.append(self.log_probabilities(n, x, replace(s, listed=s.screen)))
+        return min(float(top.max().exp()) for top in tops)
 
     def decide(self, logits: Tensor, s: Settings) -> dict:
         """The exit that a softmax head names, within the request's bounds."""

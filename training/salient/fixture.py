@@ -81,6 +81,8 @@ def settings_for(config: ModelConfig) -> dict[str, Settings]:
     found |= {f"fixed-{at}": Settings(depth="fixed", fixed_exit=at) for at in range(1, n)}
     found["confidence"] = Settings(selection=chosen, depth="confidence", thresholds=[0.4, 0.3, 0.3, 0.2][:n])
     found["confidence-listed"] = dataclasses.replace(found["confidence"], listed=some_tokens(config, 2))
+    found["confidence-screened"] = dataclasses.replace(found["confidence"], screen=some_tokens(config, 5))
+    found["confidence-screened-beam"] = dataclasses.replace(found["confidence-screened"], beam=2, max_length_ratio=0.5)
     found["confidence-beam"] = dataclasses.replace(found["confidence"], beam=3, max_length_ratio=0.5)
     for head in config.exits.heads:
         thresholds = [0.6, 0.5, 0.5, 0.5][:n] if head == "geometric" else []

@@ -147,7 +147,9 @@ __global__ void __launch_bounds__(kThreads) TopProbabilityKernel(TopProbabilityA
   if (i >= RowCount(args.rows)) return;
   const int row = RowAt(args.rows, i);
   const Softmax softmax = BlockSoftmax(PlacesOf(args.logits, i, row), best_scratch, scratch);
-  if (threadIdx.x == 0) args.probability[row] = 1.0f / softmax.sum;
+  if (threadIdx.x != 0) return;
+  const float top = 1.0f / softmax.sum;
+  args.probability[row] = args.lower ? fminf(args.probability[row], top) : top;
 }
 
 }  // namespace
