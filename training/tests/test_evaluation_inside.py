@@ -27,6 +27,7 @@ def test_windows_hold_what_fits():
 HAND = Forced(likelihood=torch.tensor([[-2.0, -1.5, -0.5], [-1.0, -0.9, -0.95]]),
               correct=torch.tensor([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]),
               same=torch.tensor([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]),
+              loss=torch.tensor([[0.3, 0.0, 0.0], [0.1, 0.1, 0.0]]),
               confidence=torch.tensor([[0.2, 0.6, 0.7], [0.9, 0.9, 0.9]]),
               halting=torch.tensor([[0.1, 0.6, 0.2], [0.6, 0.1, 0.1]]), multinomial=torch.tensor([2, 0]), sequence=1)
 
@@ -55,17 +56,41 @@ def test_thresholds_leave_what_was_measured_alone():
 def test_a_threshold_a_layer_is_better_than_one_for_all():
     # layer 1 is right only when it is very sure, layer 2 when it is a little so
     signal = torch.tensor([[0.7, 0.4, 0.0], [0.9, 0.9, 0.0], [0.6, 0.3, 0.0], [0.8, 0.1, 0.0]])
-    same = torch.tensor([[0.0, 1.0, 1.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
-    found = thresholds.tuned(signal, same, 0.05)
+    loss = torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
+    found = thresholds.tuned(signal, loss, 0.05)
     assert 0.8 <= found[0] < 0.9 and 0.1 <= found[1] < 0.3
-    assert thresholds.cost(signal, same, found, 0.05) == pytest.approx(0.05 * (2 + 1 + 2 + 3) / 4)
-    assert thresholds.cost(signal, same, [0.85, 0.85], 0.05) == pytest.approx(0.05 * (3 + 1 + 3 + 3) / 4)
+    assert thresholds.cost(signal, loss, found, 0.05) == pytest.approx(0.05 * (2 + 1 + 2 + 3) / 4)
+    assert thresholds.cost(signal, loss, [0.85, 0.85], 0.05) == pytest.approx(0.05 * (3 + 1 + 3 + 3) / 4)
+
+
+def test_a_change_between_words_as_good_costs_nothing():
+    # both tokens would be another word at layer 1; for the second the last layer hardly cares which
+    signal = torch.tensor([[0.5, 0.9, 0.0], [0.7, 0.9, 0.0]])
+    loss = torch.tensor([[0.4, 0.0, 0.0], [0.01, 0.0, 0.0]])
+    exits = teacher_forcing.first_above(signal, torch.tensor([*thresholds.tuned(signal, loss, 0.05), 0.0]))
+    assert exits.tolist() == [1, 0]
+
+
+def test_an_exit_loses_what_the_last_one_thinks_its_token_worse(tiny_models, window):
+    model, _ = load_model(tiny_models / "base")
+    read = as_window(window)
+    for learned in (False, True):
+        forced = teacher_forcing.force(model, read, learned)
+        run = teacher_forcing.own_selection(model) if learned else SelectionRun()
+        with torch.no_grad():
+            states = model.decode(read.target[:, :-1], read.source, model.encode(read.source, run), run)
+            choices = torch.stack([model.logits(n, h)[0].argmax(-1) for n, h in enumerate(states)], -1)
+            last = model.logits(len(states) - 1, states[-1])[0].softmax(-1)
+        for t, row in enumerate(forced.loss):
+            expected = [float(last[t].max() - last[t, token]) for token in choices[t]]
+            assert row.tolist() == pytest.approx(expected, abs=1e-5)
+        assert forced.loss[:, :-1].max() > 0 and torch.all(forced.loss[forced.same.bool()] == 0)
 
 
 def test_eager_weights_leave_earlier(tiny_models, window):
     model, _ = load_model(tiny_models / "base")
     forced = [teacher_forcing.force(model, as_window(window))]
-    found = thresholds.by_layer(forced, "confidence", (0.01, 10.0))
+    found = thresholds.by_layer(forced, "confidence", (1e-6, 10.0))
     chosen = [teacher_forcing.first_above(forced[0].confidence, torch.tensor([*ts, 0.0])) for ts in found]
     exits = [teacher_forcing.measure(forced, [at]) for at in chosen]
     assert exits[0].mean_exit == 1 and all(a.mean_exit < b.mean_exit for a, b in zip(exits, exits[1:]))

@@ -10,7 +10,7 @@ from ..config import ModelConfig
 from . import sets
 from .engine import Engine
 from .score import Scorer
-from .sets import DocumentSet
+from .sets import Document, DocumentSet
 from .settings import Setting
 
 
@@ -102,14 +102,17 @@ class Run:
 
     @functools.cached_property
     def forced_for_tuning(self):
-        """Windows of the development documents that settings are tuned on."""
+        """Windows of the development documents that settings are tuned on, with their translations at full depth in the
+        references' place: decoding reads what it has written itself."""
         from . import teacher_forcing
         from .tokens import Tokenizer, windows
 
         documents = [self.dev.documents[i] for i in sets.halves(self.dev.documents)[0]]
         part = sets.sample(DocumentSet("dev, tuning", documents), self.sizes.inside_segments)
-        found = windows(part.documents, Tokenizer(self.model), self.config.window)
-        return [teacher_forcing.force(self.pytorch, w) for w in found]
+        own = [Document(t.document.source, t.document.lines, [t.lines])
+               for t in self.engine.translate(part, Setting(self.sparse)).translated]
+        found = windows(own, Tokenizer(self.model), self.config.window)
+        return [teacher_forcing.force(self.pytorch, w, self.sparse == "learned") for w in found]
 
     def figure(self, name: str) -> Path:
         return self.out / "figures" / f"{name}.svg"

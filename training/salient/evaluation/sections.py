@@ -115,7 +115,7 @@ def layer_settings(run: Run) -> dict[str, list[Setting]]:
     """Settings with a threshold for every layer, for the policies that have thresholds."""
     from . import thresholds
 
-    weights, found = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12) if run.sizes.fine else (0.01, 0.02, 0.05), {}
+    weights, found = thresholds.WEIGHTS if run.sizes.fine else thresholds.WEIGHTS[1::2], {}
     for policy, signal in (("geometric", "halting"), ("confidence", "confidence")):
         if policy == "confidence" or policy in run.heads:
             tuned = thresholds.by_layer(run.forced_for_tuning, signal, weights)

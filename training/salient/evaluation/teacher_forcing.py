@@ -1,8 +1,8 @@
 """What every exit would have said at every token of the references: likelihoods, oracles and policies on equal terms.
 
 The engine decodes freely and cannot follow an oracle, which looks at the reference. Here the PyTorch model reads the
-references (dense attention, every layer run, states never copied upward), and a rule then says which layer's
-prediction counts at each token. A rule's quality is the mean negative log-likelihood of the references and the share of
+references, or whatever stands in their place (every layer run, states never copied upward), and a rule then says which
+layer's prediction counts at each token. A rule's quality is the mean negative log-likelihood of the references and the share of
 tokens predicted right; its cost is the mean exit. N is the number of decoder layers, T a window's tokens.
 """
 
@@ -30,6 +30,7 @@ class Forced:
     likelihood: Tensor  # [T, N] log p(reference)
     correct: Tensor  # [T, N] 1 where the reference is the best token
     same: Tensor  # [T, N] 1 where the exit's best token is the last exit's
+    loss: Tensor  # [T, N] the last exit's probability of its best token, less that of the exit's best
     confidence: Tensor  # [T, N] the best token's probability
     halting: Tensor | None  # [T, N] sigmoid of the geometric head
     multinomial: Tensor | None  # [T] exits that the head names
@@ -43,9 +44,15 @@ class Point:
     accuracy: float
 
 
+def own_selection(model: Transformer) -> SelectionRun:
+    chosen = model.config.selection
+    return SelectionRun(mode="select", fraction=chosen.key_fraction, min_keys=chosen.min_keys)
+
+
 @torch.no_grad()
-def force(model: Transformer, window: Window) -> Forced:
-    run, halting = SelectionRun(), model.halting
+def force(model: Transformer, window: Window, learned: bool = False) -> Forced:
+    """`learned`: under the model's own selection; dense otherwise."""
+    run, halting = own_selection(model) if learned else SelectionRun(), model.halting
     memory = model.encode(window.source, run)
     states = model.decode(window.target[:, :-1], window.source, memory, run)
     gold = window.target[0, 1:]
@@ -63,6 +70,7 @@ def force(model: Transformer, window: Window) -> Forced:
     stacked = {name: torch.stack(values, -1) if values else None for name, values in columns.items()}
     best = stacked.pop("best")
     stacked["same"] = best.eq(best[:, -1:]).float()
+    stacked["loss"] = log_p.max(-1, keepdim=True).values.exp() - log_p.gather(-1, best).exp()  # by the last exit
     named = {"multinomial": None, "sequence": None}
     if halting is not None and halting.multinomial is not None:
         named["multinomial"] = halting.multinomial(model.exit_norms[0](states[0])[0]).argmax(-1)

@@ -1,10 +1,11 @@
-"""A threshold for every layer, tuned where the PyTorch model reads references.
+"""A threshold for every layer, tuned where the PyTorch model reads its own translations.
 
 A signal says at each exit whether to leave there: the geometric head, or the confidence. What a token loses by leaving
-is measured without the reference, as the share of tokens that the last exit would have chosen otherwise: that is what
-changes a translation. Coordinate descent lowers
+is measured without a reference, by the last exit's distribution: the probability of the token that it would choose, less
+that of the token chosen instead. A change between two words that are as good costs nothing; where thresholds were tuned
+on the share of changed tokens alone, geometric exits lost half as much again in BLEU. Coordinate descent lowers
 
-    differing tokens + weight * mean exit
+    mean loss + weight * mean exit
 
 over one threshold at a time, from the best that all layers can share. T tokens, N exits; the last takes all that are
 left.
@@ -19,22 +20,22 @@ from .teacher_forcing import Forced, first_above
 
 GRID = tuple(round(0.05 + 0.025 * n, 3) for n in range(37))
 ROUNDS = 4
+WEIGHTS = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.006, 0.008)  # of a layer, in probability lost
 
 
-def cost(signal: Tensor, same: Tensor, thresholds: list[float], weight: float) -> float:
+def cost(signal: Tensor, loss: Tensor, thresholds: list[float], weight: float) -> float:
     exits = first_above(signal, torch.tensor([*thresholds, 0.0]))
-    differing = 1 - float(same.gather(-1, exits[:, None]).mean())
-    return differing + weight * float((exits + 1).float().mean())
+    return float(loss.gather(-1, exits[:, None]).mean()) + weight * float((exits + 1).float().mean())
 
 
-def tuned(signal: Tensor, same: Tensor, weight: float) -> list[float]:
-    """N - 1 thresholds; signal and same [T, N]."""
+def tuned(signal: Tensor, loss: Tensor, weight: float) -> list[float]:
+    """N - 1 thresholds; signal and loss [T, N]."""
     layers = signal.shape[-1] - 1
-    best = min(([t] * layers for t in GRID), key=lambda ts: cost(signal, same, ts, weight))
+    best = min(([t] * layers for t in GRID), key=lambda ts: cost(signal, loss, ts, weight))
     for _ in range(ROUNDS):
         before = best
         for n in range(layers):
-            best = min(([*best[:n], t, *best[n + 1:]] for t in GRID), key=lambda ts: cost(signal, same, ts, weight))
+            best = min(([*best[:n], t, *best[n + 1:]] for t in GRID), key=lambda ts: cost(signal, loss, ts, weight))
         if best == before:
             break
     return best
@@ -43,6 +44,6 @@ def tuned(signal: Tensor, same: Tensor, weight: float) -> list[float]:
 def by_layer(windows: list[Forced], name: str, weights: tuple[float, ...]) -> list[list[float]]:
     """Distinct settings of a threshold a layer, from the most eager to the most patient; name: a signal of Forced."""
     signal = torch.cat([getattr(w, name) for w in windows])
-    same = torch.cat([w.same for w in windows])
-    found = [tuned(signal, same, weight) for weight in sorted(weights, reverse=True)]
+    loss = torch.cat([w.loss for w in windows])
+    found = [tuned(signal, loss, weight) for weight in sorted(weights, reverse=True)]
     return [ts for n, ts in enumerate(found) if ts not in found[:n]]
