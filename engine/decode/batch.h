@@ -82,7 +82,7 @@ class Batch {
   std::vector<int32_t> free_rows_;  // largest first: the lowest free row is taken
   std::vector<Sequence*> seated_;
   std::deque<std::vector<Sequence*>> ahead_;  // who takes part in the groups of steps under way, the first first
-  std::vector<Sequence*> joining_;  // of the pass under way, in its order; null for those that have left
+  std::vector<Sequence*> joining_;            // of the pass under way, in its order; null for those that have left
 };
 
 }  // namespace salient

@@ -38,7 +38,7 @@ struct DecoderRows {
   // Tokens among which the best must be probable, too, for the confidence policy to let the row leave; of a row with
   // `tokens` the same; null: none.
   StagedArray<const TokenList*> screen;
-  StagedArray<uint8_t> begins;           // for StepAhead: what is written here holds; else the row is further already
+  StagedArray<uint8_t> begins;  // for StepAhead: what is written here holds; else the row is further already
   // Of the row's window, over its `tokens` or `screen` alone; null for none. Of use where the host addresses device
   // memory.
   std::vector<const PackedLinear*> own_classifier;

@@ -31,8 +31,8 @@ std::vector<std::string> g_documents;
 struct Setting {
   std::string name;
   TranslationOptions options;
-  // How much less probable the reference may find a token that it would not have said, in nats. With selection and exits
-  // another set of keys or another layer, itself a near tie, comes before another token.
+  // How much less probable the reference may find a token that it would not have said, in nats. With selection and
+  // exits another set of keys or another layer, itself a near tie, comes before another token.
   double near_tie;
 };
 
