@@ -355,6 +355,8 @@ class Translations {
     Sequence* const joining[] = {sequences_.back().get()};
     batch_.Join(joining);
   }
+  // The last one is encoded and begins to be decoded.
+  void Seat() { batch_.Seat(*sequences_.back()); }
   int64_t tokens() const {
     int64_t sum = 0;
     for (const auto& sequence : sequences_) sum += sequence->tokens_so_far();
@@ -396,6 +398,7 @@ double Decode(const Model& model, Backend& backend, Batch& batch, const DecodeCa
   for (int32_t i = 0; i < decode.documents; ++i) {
     translations.Join(decode.length);
     batch.Encode(absl::InfiniteDuration());
+    translations.Seat();
   }
   for (int warm = 0; warm < kWarmSteps; ++warm) batch.Step();
   return decode.documents / TokensASecond(batch, translations, [&] { return --calls <= 0; });
@@ -416,6 +419,7 @@ Overlap MeasureOverlap(const Model& model, Backend& backend, Batch& batch, const
     translations.Join(decode.length);
     batch.Encode(absl::InfiniteDuration());
     overlap.alone = Seconds(start);
+    translations.Seat();
   }
   for (int warm = 0; warm < kWarmSteps; ++warm) batch.Step();
   int calls = 16;

@@ -45,8 +45,9 @@ constexpr absl::Duration kUnhurriedSlice = absl::Milliseconds(100);
 absl::Status CheckMemory(const EngineOptions& options, const DeviceMemory& memory) {
   const size_t free = memory.free_bytes();
   if (static_cast<size_t>(options.kv_bytes) <= free) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("--kv-memory asks for ", options.kv_bytes, " bytes; beside the model the ",
-                                                   "GPU has ", free, " left: ask for less, or end what else uses the GPU"));
+  return absl::ResourceExhaustedError(absl::StrCat("--kv-memory asks for ", options.kv_bytes,
+                                                   " bytes; beside the model the ", "GPU has ", free,
+                                                   " left: ask for less, or end what else uses the GPU"));
 }
 
 // A file's text; empty where there is none.
@@ -131,6 +132,7 @@ class StepLoopEngine : public Engine {
   void DropCancelled();
   void Admit();
   void Encode();
+  void Seat();
   void MakeRoom();
   void Step();
   void Collect();
@@ -138,6 +140,7 @@ class StepLoopEngine : public Engine {
   absl::Status OpenDevice();
   void Recover(const absl::Status& failure);
   absl::Time NextDeadline() const;
+  Sequence& SequenceOf(const Admission& name) { return jobs_.at(name.document)->sequence(name.window); }
   void Leave(int64_t document, Sequence& sequence, int32_t window);
 
   const EngineOptions options_;
@@ -231,10 +234,11 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
   if (!job.ok()) return job.status();
   for (const Demand& demand : (*job)->Demands()) {
     if (scheduler_->CouldFit(demand)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the document needs ", demand.rows, " rows and ", demand.self_pages, " pages of keys at once; the engine has ",
-        options_.max_rows, " and ", self_pages_,
-        ": ask for a smaller search.beam, depth.draft_tokens or search.max_length_ratio, or start the server with more --kv-memory"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the document needs ", demand.rows, " rows and ", demand.self_pages,
+                     " pages of keys at once; the engine has ", options_.max_rows, " and ", self_pages_,
+                     ": ask for a smaller search.beam, depth.draft_tokens or search.max_length_ratio, or start the "
+                     "server with more --kv-memory"));
   }
   {
     std::lock_guard lock(mutex_);
@@ -265,6 +269,7 @@ void StepLoopEngine::Loop() {
     DropCancelled();
     Admit();
     Encode();
+    Seat();
     MakeRoom();
     Step();
     if (const absl::Status status = backend_->status(); !status.ok()) Recover(status);
@@ -394,20 +399,27 @@ void StepLoopEngine::Encode() {
   const bool beside = batch_->encodes_beside_steps();
   const double worked = !beside ? seconds : batch_->encoding() ? 0 : absl::ToDoubleSeconds(absl::Now() - pass_began_);
   for (DocumentJob* job : owners) job->AddEncodeTime(worked);
+  if (!batch_->encoding()) {
+    for (const Admission& name : scheduler_->Encoding()) scheduler_->NoteEncoded(name, SequenceOf(name).deepest());
+  }
   if (others_wait && observer_ != nullptr) observer_->OnStall(seconds);
+}
+
+void StepLoopEngine::Seat() {
+  while (const std::optional<Admission> next = scheduler_->Seat()) {
+    batch_->Seat(SequenceOf(*next));
+    jobs_.at(next->document)->NoteDecoding(absl::Now());
+  }
 }
 
 // Whatever is decoded in the next step has room for its keys, if need be at the cost of the youngest.
 void StepLoopEngine::MakeRoom() {
-  const auto sequence_of = [this](const Admission& name) -> Sequence& {
-    return jobs_.at(name.document)->sequence(name.window);
-  };
-  std::vector<Admission> growing = scheduler_->InFlight();
+  std::vector<Admission> growing = scheduler_->Seated();
   for (size_t i = 0; i < growing.size(); ++i) {
-    const int32_t pages = sequence_of(growing[i]).SelfPagesFor(batch_->most_steps());
+    const int32_t pages = SequenceOf(growing[i]).SelfPagesFor(batch_->most_steps());
     while (i < growing.size() && !scheduler_->Grow(growing[i], pages)) {
       const Admission youngest = scheduler_->SuspendYoungest();
-      batch_->Leave(sequence_of(youngest));
+      batch_->Leave(SequenceOf(youngest));
       jobs_.at(youngest.document)->Suspend(youngest.window);
       growing.pop_back();
       if (observer_ != nullptr) observer_->OnSuspend();
@@ -421,7 +433,7 @@ void StepLoopEngine::Step() {
   for (auto& [document, job] : jobs_) {
     bool first = true;
     job->ForEachSequence([&](Sequence& sequence) {
-      if (!first || !sequence.encoded()) return;
+      if (!first || !sequence.seated()) return;
       sequence.meter().AddStep(documents);
       first = false;
     });

@@ -65,11 +65,6 @@ void Batch::Join(std::span<Sequence* const> sequences) {
   std::vector<EncoderInput> inputs;
   for (Sequence* sequence : sequences) {
     inputs.push_back(sequence->ForEncoder());
-    std::vector<int32_t> rows(free_rows_.end() - sequence->rows_wanted(), free_rows_.end());
-    std::reverse(rows.begin(), rows.end());
-    free_rows_.resize(free_rows_.size() - rows.size());
-    sequence->Seat(std::move(rows));
-    seated_.push_back(sequence);
   }
   joining_.assign(sequences.begin(), sequences.end());
   // Steps under way may still read the pages that the windows were given, and write those arrays.
@@ -77,7 +72,7 @@ void Batch::Join(std::span<Sequence* const> sequences) {
   encoder_.Begin(inputs, *cross_store_);
 }
 
-// A window takes part in steps when the host has seen the end of its pass, so that they find its keys.
+// A window is seated when the host has seen the end of its pass, so that steps find its keys.
 void Batch::Encode(absl::Duration time) {
   if (!encoder_.busy()) return;
   const bool others_wait = decoding();
@@ -85,6 +80,14 @@ void Batch::Encode(absl::Duration time) {
   for (Sequence* sequence : joining_) {
     if (sequence != nullptr) sequence->NoteEncoded();
   }
+}
+
+void Batch::Seat(Sequence& sequence) {
+  std::vector<int32_t> rows(free_rows_.end() - sequence.rows_wanted(), free_rows_.end());
+  std::reverse(rows.begin(), rows.end());
+  free_rows_.resize(free_rows_.size() - rows.size());
+  sequence.Seat(std::move(rows));
+  seated_.push_back(&sequence);
 }
 
 bool Batch::decoding() const {

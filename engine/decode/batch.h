@@ -35,13 +35,15 @@ class Batch {
   int32_t self_pages() const { return self_pages_; }
   int32_t cross_pages() const { return cross_pages_; }
 
-  // Seats new windows, to be encoded in one pass; none may be under way. Their rows must be free, and their tokens
-  // within the encoding budget unless there is only one.
+  // New windows, to be encoded in one pass; none may be under way. Their tokens must be within the encoding budget unless
+  // there is only one.
   void Join(std::span<Sequence* const> sequences);
-  // Goes on encoding for about `time` (Encoder::Advance). Windows whose pass is done take part in the steps that
-  // follow. Where the device encodes beside the steps, looks whether it has; and waits for it if no step is to be made.
+  // Goes on encoding for about `time` (Encoder::Advance). Where the device encodes beside the steps, looks whether it
+  // has; and waits for it if no step is to be made. When the pass is done its windows may be seated.
   void Encode(absl::Duration time);
   bool encoding() const { return encoder_.busy(); }
+  // An encoded window takes part in the steps that follow. As many rows as it wants must be free.
+  void Seat(Sequence& sequence);
   bool encodes_beside_steps() const { return encode_queue_ != nullptr; }
   // Whether a step would decode anything.
   bool decoding() const;
@@ -50,7 +52,7 @@ class Batch {
   // Whenever it is wanted, even while it is encoded.
   void Leave(Sequence& sequence);
 
-  // One token for every live hypothesis of every sequence that is encoded and not done; or a few, where a sequence has
+  // One token for every live hypothesis of every sequence that is seated and not done; or a few, where a sequence has
   // guessed them right. Returns how many rows that were. Where the backend has failed the sequences stay as they were,
   // not to be stepped again.
   //

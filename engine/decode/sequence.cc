@@ -97,9 +97,13 @@ EncoderInput Sequence::ForEncoder() {
   return {window_.tokens, {cross_pages_.device(), cross_pages_.size()}, &options_, &exit_rule_, &encoder_tally_};
 }
 
-void Sequence::NoteEncoded() {
+int32_t Sequence::deepest() const {
   const bool fixed = exit_rule_.kind == ExitKind::kAt;
-  ledger_.data()->deepest = fixed ? std::min(exit_rule_.at, exit_rule_.greatest) : exit_rule_.greatest;
+  return fixed ? std::min(exit_rule_.at, exit_rule_.greatest) : exit_rule_.greatest;
+}
+
+void Sequence::NoteEncoded() {
+  ledger_.data()->deepest = deepest();
   ledger_.Upload(0, 1);
   encoded_ = true;
   meter_.AddEncoding(static_cast<int32_t>(window_.tokens.size()), options_.exit.greatest, encoder_tally_);

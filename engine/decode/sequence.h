@@ -84,9 +84,13 @@ class Sequence {
   // Pages of its own keys that it has or takes when it is prepared for so many steps.
   int32_t SelfPagesFor(int32_t steps) const;
 
-  // Decoder rows this sequence may use: RowsWanted of them.
+  // Decoder layers that its tokens run at most. Of the sequence policy known once it is encoded.
+  int32_t deepest() const;
+
+  // Decoder rows this sequence may use: RowsWanted of them, once it is encoded.
   void Seat(std::vector<int32_t> rows) { seats_ = std::move(rows); }
   const std::vector<int32_t>& seats() const { return seats_; }
+  bool seated() const { return !seats_.empty(); }
 
   // As given. On the host's side.
   std::span<const int32_t> tokens() const { return {tokens_.data(), tokens_.size()}; }

@@ -107,6 +107,11 @@ std::vector<int32_t> DocumentJob::LikelyTokens(int32_t window, const std::vector
   return options_.shortlist || guesses || few ? tokens : std::vector<int32_t>();
 }
 
+void DocumentJob::NoteDecoding(absl::Time now) {
+  if (queue_seconds_.has_value()) return;
+  queue_seconds_ = std::max(0.0, absl::ToDoubleSeconds(now - submitted_at_) - encode_seconds_);
+}
+
 bool DocumentJob::encoding() const {
   return std::any_of(sequences_.begin(), sequences_.end(),
                      [](const auto& sequence) { return sequence != nullptr && !sequence->encoded(); });
@@ -114,7 +119,7 @@ bool DocumentJob::encoding() const {
 
 bool DocumentJob::decoding() const {
   return std::any_of(sequences_.begin(), sequences_.end(),
-                     [](const auto& sequence) { return sequence != nullptr && sequence->encoded(); });
+                     [](const auto& sequence) { return sequence != nullptr && sequence->seated(); });
 }
 
 // Pieces that a window has settled, moved to their segments. Greedy search settles them one by one.
@@ -233,10 +238,10 @@ void DocumentJob::Finish(absl::Time now) {
   for (const SegmentState& segment : segments_) report.source_tokens += segment.source_tokens;
   report.segments = static_cast<int32_t>(segments_.size());
   report.windows = windows();
-  report.queue_seconds = absl::ToDoubleSeconds(started_at_ - submitted_at_);
+  report.queue_seconds = queue_seconds_.value_or(absl::ToDoubleSeconds(started_at_ - submitted_at_));
   report.total_seconds = absl::ToDoubleSeconds(now - submitted_at_);
   report.encode_seconds = encode_seconds_;
-  report.decode_seconds = std::max(0.0, absl::ToDoubleSeconds(now - started_at_) - encode_seconds_);
+  report.decode_seconds = std::max(0.0, report.total_seconds - report.queue_seconds - encode_seconds_);
   report.peak_kv_bytes = peak_kv_bytes_;
   listener_->OnDone(std::move(result));
 }

@@ -38,6 +38,8 @@ class DocumentJob {
   Sequence& Start(int32_t window, const Model& model, Backend& backend, KvStore& self_store, KvStore& cross_store,
                   absl::Time now);
   void AddEncodeTime(double seconds) { encode_seconds_ += seconds; }
+  // A window has got rows. Until the first has, the document waits, but for the time that its encoding took.
+  void NoteDecoding(absl::Time now);
 
   // Tells the listener what a step has settled, and how far the document is.
   void ReportProgress();
@@ -66,7 +68,7 @@ class DocumentJob {
 
   bool started() const { return started_at_ != absl::InfiniteFuture(); }
   bool encoding() const;  // has a window that is being encoded
-  bool decoding() const;  // has one that is decoded
+  bool decoding() const;  // has one that takes part in steps
   bool done() const { return windows_done_ == windows(); }
 
   // Ends the translation, one or the other, once.
@@ -111,6 +113,7 @@ class DocumentJob {
   std::vector<int32_t> prefix_;
   absl::Time submitted_at_ = absl::InfiniteFuture(), started_at_ = absl::InfiniteFuture(), deadline_;
   double encode_seconds_ = 0;
+  std::optional<double> queue_seconds_;  // until the first window began to be decoded, without its encoding
 
   SegmentedDocument document_;
   std::vector<Window> windows_;

@@ -1,14 +1,21 @@
-// Which windows join, pass by pass of the encoder, and which one gives way when memory runs short.
+// Which windows are encoded, pass by pass; which of them are decoded then; and which one gives way when memory runs
+// short.
 //
-// Documents wait in the order in which they came; each is a queue of windows. A window joins when its rows and its
-// pages are free and the pass has room for it. Documents take turns window by window, so that a book does not hold up a
-// letter; but the one whose turn it is waits at the front until it fits, so that none starves.
+// Documents wait in the order in which they came; each is a queue of windows. A window is encoded when the pages for
+// its source are free and the pass has room for it, even if no rows are free yet: by as many rows as decode at once,
+// windows are encoded ahead. Documents take turns window by window, so that a book does not hold up a letter; but the
+// one whose turn it is waits at the front until it fits, so that none starves.
+//
+// Once a window is encoded it is known how deep its tokens go at most (depth policies FULL, FIXED and SEQUENCE) or may
+// go (the others), and it gets rows when they are free. A layer costs a step hardly less for one row than for many, so
+// windows of one depth follow one another: first those of the depth of the window before, in their order, for as many
+// windows as there are rows; then the one that has waited longest, whatever its depth, and those of its depth after it.
 //
 // Of the pages for a translation's own keys only as many are reserved as one of usual length takes, since few are as
 // long as they may become. One that grows longer reserves more; when none are left, the youngest window is suspended:
-// it gives back all it has, waits before all others, and joins again, from its beginning, with its greatest length
-// reserved. The oldest is never suspended, and alone it always fits: so something always goes on, and every window
-// becomes the oldest.
+// it gives back all it has, waits before all others, and begins again, with its greatest length reserved. Until it has
+// rows, no other gets any. The oldest is never suspended, and alone it always fits: so something always goes on, and
+// every window becomes the oldest.
 //
 // Knows sizes, no tensors. Not thread safe; the step loop owns it.
 
@@ -60,17 +67,23 @@ class Scheduler {
 
   // The encoder is free for another pass.
   void BeginPass();
-  // The next window to join, its demand reserved; none if nothing waits or what is next does not fit. A window larger
-  // than a pass joins as the only one of its pass.
+  // The next window to encode, the pages for its source reserved; none if nothing waits or what is next does not fit. A
+  // window larger than a pass is the only one of its pass.
   std::optional<Admission> Admit();
-  // Reserves what is missing to `self_pages` in all, at most the window's demand. False, and nothing reserved, if there
-  // are not as many; then the youngest is to be suspended, which may be this one.
+  // Admitted, and not encoded yet.
+  std::vector<Admission> Encoding() const;
+  // An admitted window is encoded; its tokens run at most `depth` decoder layers.
+  void NoteEncoded(const Admission& window, int32_t depth);
+  // The next window to decode, its rows and pages reserved; none if none is encoded or what is next does not fit.
+  std::optional<Admission> Seat();
+  // Reserves what is missing to `self_pages` in all, at most the window's demand, for a window that is decoded. False,
+  // and nothing reserved, if there are not as many; then the youngest is to be suspended, which may be this one.
   bool Grow(const Admission& window, int32_t self_pages);
-  // In flight, in the order in which they joined.
-  std::vector<Admission> InFlight() const;
-  // A window in flight, the youngest, gives back what it had reserved and waits to be admitted again.
+  // Those that are decoded, in the order in which they began.
+  std::vector<Admission> Seated() const;
+  // The youngest of them gives back what it had reserved and waits to be admitted again.
   Admission SuspendYoungest();
-  // A window has left; returns what it had reserved.
+  // A window, admitted or seated, has left; returns what it had reserved.
   void Release(const Admission& window);
 
   bool idle() const { return waiting_.empty() && suspended_.empty(); }
@@ -86,20 +99,27 @@ class Scheduler {
   struct Window {
     Admission name;
     Demand demand;
-    int32_t self_reserved = 0;
+    bool again = false;         // was suspended
+    int32_t self_reserved = 0;  // once it is seated
+    int32_t depth = 0;          // once it is encoded
   };
+  using Windows = std::vector<Window>;
 
-  bool FitsNow(const Demand& demand, int32_t self_pages) const;
-  void Seat(const Window& window);
-  void GiveBack(const Window& window);
-  std::vector<Window>::iterator Find(const Admission& name);
+  bool CanEncode(const Window& window) const;
+  void Encode(Window window);
+  Windows::iterator NextToSeat();
+  static std::vector<Admission> Names(const Windows& windows);
+  static Windows::iterator Find(Windows& windows, const Admission& name);
 
   const Limits limits_;
   std::deque<Entry> waiting_;
-  std::deque<Window> suspended_;   // oldest first
-  std::vector<Window> in_flight_;  // oldest first
-  Demand reserved_;                // rows and pages in flight; source_tokens and pass_windows_ of this pass
+  std::deque<Window> suspended_;         // oldest first
+  Windows encoding_, encoded_, seated_;  // oldest first; of the encoded, those that were suspended before the others
+  Demand reserved_;                      // rows and pages; source_tokens and pass_windows_ of this pass
   int32_t pass_windows_ = 0;
+  int32_t rows_ahead_ = 0;  // wanted by windows that are admitted and not seated
+  int32_t depth_ = 0;       // of the window that was seated last
+  int32_t overtaking_ = 0;  // windows that were seated one after another before one that is older
 };
 
 }  // namespace salient

@@ -79,6 +79,7 @@ class Translator {
     Sequence* const joining[] = {&sequence};
     batch_->Join(joining);
     while (!sequence.encoded()) batch_->Encode(absl::InfiniteDuration());
+    batch_->Seat(sequence);
     while (!sequence.done()) batch_->Step();
     batch_->Leave(sequence);
     std::vector<Token> tokens;

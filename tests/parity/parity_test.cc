@@ -166,6 +166,7 @@ class ParityTest : public ::testing::Test {
     Sequence* const joining[] = {&sequence};
     batch_->Join(joining);
     batch_->Encode(absl::InfiniteDuration());
+    batch_->Seat(sequence);
     batch_->encoder().set_probe(nullptr);
     batch_->encoder().set_selection_probe(nullptr);
     std::vector<float> output(d);

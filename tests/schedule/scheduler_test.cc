@@ -1,5 +1,6 @@
 #include "engine/schedule/scheduler.h"
 
+#include <algorithm>
 #include <random>
 
 #include "gmock/gmock.h"
@@ -16,11 +17,32 @@ Demand Window(int32_t tokens, int32_t rows = 1) { return {rows, 10, 4, tokens, 1
 // Usually 10 pages, at most `most`.
 Demand Growing(int32_t most) { return {1, most, 4, 10, 10}; }
 
+// A pass of the encoder: which documents' windows are in it.
 std::vector<int64_t> AdmitAll(Scheduler& scheduler) {
   std::vector<int64_t> documents;
   scheduler.BeginPass();
   while (const auto admission = scheduler.Admit()) documents.push_back(admission->document);
   return documents;
+}
+
+// The pass is done. Windows are as deep as their documents' numbers, less their hundreds.
+void EndPass(Scheduler& scheduler) {
+  for (const Admission& name : scheduler.Encoding()) {
+    scheduler.NoteEncoded(name, static_cast<int32_t>(name.document % 100));
+  }
+}
+
+std::vector<int64_t> SeatAll(Scheduler& scheduler) {
+  std::vector<int64_t> documents;
+  while (const auto seated = scheduler.Seat()) documents.push_back(seated->document);
+  return documents;
+}
+
+// A pass, and who begins to be decoded after it.
+std::vector<int64_t> Begin(Scheduler& scheduler) {
+  AdmitAll(scheduler);
+  EndPass(scheduler);
+  return SeatAll(scheduler);
 }
 
 TEST(SchedulerTest, AdmitsInOrderOfArrival) {
@@ -54,25 +76,80 @@ TEST(SchedulerTest, AWindowBeyondTheBudgetJoinsAlone) {
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(2));
 }
 
-TEST(SchedulerTest, WaitsForRowsAndPagesThatAreReserved) {
+TEST(SchedulerTest, WaitsForRowsThatAreReserved) {
   Scheduler scheduler(kLimits);
   scheduler.Enqueue(1, {Window(10, 8)});
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(1));
   scheduler.Enqueue(2, {Window(10)});
-  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
-  EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());
+  EXPECT_THAT(Begin(scheduler), testing::IsEmpty());
+  scheduler.Release({1, 0});
+  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(2));
+}
+
+TEST(SchedulerTest, WaitsForPagesThatAreReserved) {
+  Scheduler scheduler(kLimits);
+  scheduler.Enqueue(1, {{1, 95, 38, 10, 95}});
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(1));
+  scheduler.Enqueue(2, {{1, 10, 4, 10, 10}});
+  EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());  // no room for its source
   scheduler.Release({1, 0});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(2));
+}
+
+TEST(SchedulerTest, EncodesAheadAsManyRowsAsThereAre) {
+  Scheduler scheduler(kLimits);
+  for (int64_t document = 1; document <= 20; ++document) scheduler.Enqueue(document, {{1, 1, 1, 10, 1}});
+  std::vector<int64_t> seated;
+  for (int pass = 0; pass < 6; ++pass) {
+    for (const int64_t document : Begin(scheduler)) seated.push_back(document);
+  }
+  EXPECT_THAT(seated, testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_EQ(scheduler.untouched(), 4);  // eight are decoded, eight are encoded
 }
 
 TEST(SchedulerTest, TheFrontIsNotOvertakenForever) {
   Scheduler scheduler(kLimits);
   scheduler.Enqueue(1, {Window(10)});
-  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(1));
   scheduler.Enqueue(2, {Window(10, 8)});
   scheduler.Enqueue(3, {Window(10)});
-  EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());  // 3 would fit, but 2 came first
+  EXPECT_THAT(Begin(scheduler), testing::IsEmpty());
+  EXPECT_THAT(Begin(scheduler), testing::IsEmpty());  // 3 would fit, but 2 came first
   scheduler.Release({1, 0});
-  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(2));
+  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(2));
+}
+
+// Eight rows; shallow and deep documents in turn. After the first of a kind come others of it.
+TEST(SchedulerTest, WindowsOfOneDepthFollowOneAnother) {
+  Scheduler scheduler({.rows = 8, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_windows = 100});
+  scheduler.Enqueue(106, {Window(10, 8)});
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(106));
+  for (int64_t document : {202, 206, 302, 306, 402, 406}) scheduler.Enqueue(document, {Window(10)});
+  EXPECT_THAT(Begin(scheduler), testing::IsEmpty());  // encoded, without rows
+  scheduler.Release({106, 0});
+  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(206, 306, 406, 202, 302, 402));
+}
+
+TEST(SchedulerTest, AnotherDepthIsOvertakenByAsManyAsThereAreRows) {
+  Scheduler scheduler({.rows = 2, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_windows = 100});
+  scheduler.Enqueue(106, {Window(10)});
+  scheduler.Enqueue(206, {Window(10)});
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(106, 206));
+  scheduler.Enqueue(302, {Window(10)});
+  std::vector<int64_t> order;
+  std::vector<int64_t> decoded = {106, 206};
+  for (int64_t document = 406; order.size() < 4; document += 100) {
+    scheduler.Enqueue(document, {Window(10)});
+    AdmitAll(scheduler);
+    EndPass(scheduler);
+    scheduler.Release({decoded.front(), 0});
+    decoded.erase(decoded.begin());
+    for (const int64_t seated : SeatAll(scheduler)) {
+      order.push_back(seated);
+      decoded.push_back(seated);
+    }
+  }
+  EXPECT_THAT(order, testing::ElementsAre(406, 506, 302, 606));
 }
 
 TEST(SchedulerTest, CancelForgetsWindowsThatWait) {
@@ -103,7 +180,7 @@ TEST(SchedulerTest, SaysWhatCouldNeverFit) {
 TEST(SchedulerTest, ReservesWhatIsUsualAndGrows) {
   Scheduler scheduler(kLimits);
   for (int64_t document = 0; document < 4; ++document) scheduler.Enqueue(document, {Growing(90)});
-  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Begin(scheduler), testing::UnorderedElementsAre(0, 1, 2, 3));
   EXPECT_TRUE(scheduler.Grow({0, 0}, 70));
   EXPECT_TRUE(scheduler.Grow({0, 0}, 60));   // has more than that
   EXPECT_FALSE(scheduler.Grow({1, 0}, 11));  // 70 and three times 10 are all there are
@@ -113,22 +190,43 @@ TEST(SchedulerTest, ReservesWhatIsUsualAndGrows) {
 
 TEST(SchedulerTest, TheYoungestGivesWayAndComesBackFirstWithAllItMayNeed) {
   Scheduler scheduler(kLimits);
-  for (int64_t document = 0; document < 3; ++document) scheduler.Enqueue(document, {Growing(90), Growing(90)});
-  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(0, 1, 2, 0));
-  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1, 2));
-  scheduler.Enqueue(3, {Growing(10)});
-  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{2, 1}));
-  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{1, 1}));
-  EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());  // 3 would fit, but the suspended come first
-  for (const int64_t document : {0, 1, 2}) scheduler.Release({document, 0});
-  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
-  EXPECT_THAT(scheduler.InFlight(), testing::ElementsAre(Admission{0, 1}, Admission{1, 1}));
-  EXPECT_TRUE(scheduler.Grow({1, 1}, 90));  // reserved already
-  scheduler.Cancel(2);
-  EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty());
-  scheduler.Release({1, 1});
-  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(3));
+  for (int64_t document : {100, 200, 300}) scheduler.Enqueue(document, {Growing(90), Growing(90)});
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(100, 200, 300, 100));
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(200, 300));
+  scheduler.Enqueue(400, {Growing(10)});
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(400));
+  EndPass(scheduler);
+  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{300, 1}));
+  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{200, 1}));
+  EXPECT_THAT(SeatAll(scheduler), testing::IsEmpty());  // 400 would fit, but the suspended come first
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(200, 300));
+  EXPECT_THAT(SeatAll(scheduler), testing::IsEmpty());
+  EndPass(scheduler);
+  EXPECT_THAT(SeatAll(scheduler), testing::IsEmpty());  // for want of pages
+  for (const int64_t document : {100, 200, 300}) scheduler.Release({document, 0});
+  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(200));
+  EXPECT_THAT(scheduler.Seated(), testing::ElementsAre(Admission{100, 1}, Admission{200, 1}));
+  EXPECT_TRUE(scheduler.Grow({200, 1}, 90));  // reserved already
+  scheduler.Release({300, 1});                // cancelled while it waits for rows
+  EXPECT_THAT(SeatAll(scheduler), testing::IsEmpty());
+  scheduler.Release({200, 1});
+  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(400));
   EXPECT_TRUE(scheduler.idle());
+}
+
+// Others encoded ahead hold as many rows' worth as may be; the suspended one is encoded all the same.
+TEST(SchedulerTest, TheSuspendedDoesNotWaitForThoseWhoWaitForIt) {
+  Scheduler scheduler({.rows = 2, .self_pages = 20, .cross_pages = 100, .encode_tokens = 1000, .encode_windows = 100});
+  for (int64_t document : {100, 200, 300, 400}) scheduler.Enqueue(document, {{1, 20, 4, 10, 10}});
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(100, 200));
+  AdmitAll(scheduler);
+  EndPass(scheduler);
+  EXPECT_FALSE(scheduler.Grow({100, 0}, 11));
+  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{200, 0}));
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(200));
+  EndPass(scheduler);
+  scheduler.Release({100, 0});
+  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(200));
 }
 
 // Whatever comes, grows and goes: limits hold at every moment and everything is done in the end.
@@ -141,7 +239,8 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
   std::mt19937 random(7);
   Scheduler scheduler(kLimits);
   std::vector<std::vector<Demand>> documents;
-  std::vector<Running> running;
+  std::vector<Running> running;  // what is decoded, in the order of its beginning
+  std::vector<Running> ahead;    // what is encoded, or is to be
   size_t done = 0, windows = 0, suspended = 0;
   for (int step = 0; step < 20000 && (step < 300 || done < windows); ++step) {
     if (step < 300) {
@@ -158,9 +257,17 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
     scheduler.BeginPass();
     int32_t encoded = 0, joined = 0;
     while (const auto admission = scheduler.Admit()) {
-      running.push_back({*admission, documents[admission->document][admission->window], 1});
-      encoded += running.back().demand.source_tokens;
+      ahead.push_back({*admission, documents[admission->document][admission->window], 1});
+      encoded += ahead.back().demand.source_tokens;
       ++joined;
+    }
+    if (random() % 3 > 0) EndPass(scheduler);
+    while (const auto seated = scheduler.Seat()) {
+      const auto found =
+          std::find_if(ahead.begin(), ahead.end(), [&](const Running& window) { return window.name == *seated; });
+      ASSERT_NE(found, ahead.end());
+      running.push_back(*found);
+      ahead.erase(found);
     }
     EXPECT_TRUE(joined <= 1 || encoded <= kLimits.encode_tokens);
     for (size_t i = 0; i < running.size(); ++i) {
@@ -180,6 +287,7 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
       total.self_pages += window.pages;
       total.cross_pages += window.demand.cross_pages;
     }
+    for (const Running& window : ahead) total.cross_pages += window.demand.cross_pages;
     ASSERT_TRUE(scheduler.CouldFit(total));
     for (size_t i = running.size(); i-- > 0;) {
       if (running[i].pages < running[i].demand.self_pages && random() % 30 > 0) continue;
