@@ -67,10 +67,11 @@ class Backend {
   virtual void KeepExitStates(const KeepExitStatesArgs& args) { salient::KeepExitStates(args); }
   virtual void TopProbability(const TopProbabilityArgs& args) = 0;
   virtual void Candidates(const CandidatesArgs& args) = 0;
-  // Only where goes_ahead(): the device makes a greedy translation's next steps by itself.
+  // Whether steps are to be made ahead, group by group (Decoder::StepAhead), because the host would have to wait for
+  // the end of each.
   virtual bool goes_ahead() const { return false; }
-  virtual void Enlist(const EnlistArgs&) {}
-  virtual void Advance(const AdvanceArgs&) {}
+  virtual void Enlist(const EnlistArgs& args) { salient::Enlist(args); }
+  virtual void Advance(const AdvanceArgs& args) { salient::Advance(args); }
 
   // Runs `body`, which calls operations and does nothing else; or does again what they did when it last ran under the
   // same key. Whoever calls it answers for it that body, under one key, always calls the same with the same arguments:

@@ -108,7 +108,7 @@ void Batch::Leave(Sequence& sequence) {
   std::sort(free_rows_.rbegin(), free_rows_.rend());
 }
 
-// Whether the device makes the next steps by itself: nobody's choice is the host's.
+// Whether the device makes the next steps by itself: nobody wants anything of the host in between.
 bool Batch::GoesAhead() const {
   if (!backend_.goes_ahead() || decoder_.has_probes()) return false;
   return std::all_of(seated_.begin(), seated_.end(),
@@ -144,15 +144,17 @@ int32_t Batch::StepAhead() {
   decoder_.AwaitUpload();
   std::vector<int32_t> rows;
   std::vector<Sequence*> group;
+  int32_t width = 1;
   for (Sequence* sequence : seated_) {
     if (!TakesPart(*sequence)) continue;
     sequence->PrepareAhead(decoder_.rows(), rows, most_steps());
+    width = std::max(width, sequence->candidates_wanted());
     group.push_back(sequence);
   }
   if (rows.empty()) return 0;
   std::sort(rows.begin(), rows.end());
   decoder_.Lay(rows, most_steps());
-  decoder_.StepAhead(rows, *self_store_, *cross_store_);
+  decoder_.StepAhead(rows, width, *self_store_, *cross_store_);
   ahead_.push_back(std::move(group));
   if (ahead_.size() == Decoder::kGroups) TakeRecords();
   return static_cast<int32_t>(rows.size());
@@ -161,7 +163,7 @@ int32_t Batch::StepAhead() {
 // Tells the sequences what the first group of steps under way has done. Some have left since; others, it turns out,
 // were done before the group began.
 void Batch::TakeRecords() {
-  decoder_.TakeRecords();
+  const int32_t width = decoder_.TakeRecords();
   const std::vector<Sequence*> group = std::move(ahead_.front());
   ahead_.pop_front();
   if (!backend_.status().ok()) return;
@@ -169,7 +171,7 @@ void Batch::TakeRecords() {
     for (Sequence* sequence : group) {
       if (sequence->done()) continue;
       decoder_.Recall(sequence->seats(), step);
-      sequence->Advance(decoder_.rows(), 1);
+      sequence->Advance(decoder_.rows(), width);
     }
   }
 }

@@ -53,7 +53,8 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
       staging_(backend),
       self_pages_(staging_, SelfPages(window, options)),
       cross_pages_(staging_, CrossPages(window)),
-      histories_(staging_, options.beam > 1 ? options.beam * MaxSteps(window, options) : 0),
+      beam_(staging_, options.beam > 1 ? 1 : 0),
+      histories_(staging_, options.beam > 1 ? 2 * options.beam * MaxSteps(window, options) : 0),
       exit_of_(staging_, static_cast<size_t>(SelfPages(window, options)) * kPagePositions),
       filled_to_(staging_, config.decoder.layers),
       ledger_(staging_, 1),
@@ -72,17 +73,24 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
     cross_pages_.data()[page] = taken_cross_.back();
   }
   int32_t start = 0;
-  for (const Piece& piece : window.pieces) {
-    source_segment_start_.push_back(start);
-    source_segment_length_.push_back(piece.tokens + 1);
-    start += piece.tokens + 1;
-  }
   for (size_t p = 0; p < window.pieces.size(); ++p) {
-    pieces_.data()[p] = {LengthLimit(static_cast<int32_t>(p)), source_segment_start_[p], source_segment_length_[p]};
+    const int32_t tokens_and_close = window.pieces[p].tokens + 1;
+    pieces_.data()[p] = {LengthLimit(window.pieces[p], options), start, tokens_and_close};
+    start += tokens_and_close;
   }
   std::copy(prefix_.begin(), prefix_.end(), forced_.data());
-  *script_.data() = {pieces_.device(), forced_.device(), static_cast<int32_t>(pieces_.size()),
-                     static_cast<int32_t>(prefix_.size())};
+  host_script_ = {pieces_.data(), forced_.data(), static_cast<int32_t>(pieces_.size()),
+                  static_cast<int32_t>(prefix_.size())};
+  *script_.data() = host_script_;
+  script_.data()->pieces = pieces_.device();
+  script_.data()->prefix = forced_.device();
+  if (options.beam > 1) {
+    script_.data()->beam = beam_.device();
+    *beam_.data() = {.width = options.beam,
+                     .histories = histories_.device(),
+                     .most_steps = static_cast<int32_t>(MaxSteps(window, options))};
+    live_[0].history.push_back(KeyPosition(0, options.beam, 0));
+  }
   std::copy(tokens.begin(), tokens.end(), tokens_.data());
   *token_list_.data() = {tokens_.device(), static_cast<int32_t>(tokens_.size())};
   staging_.Upload();
@@ -130,27 +138,24 @@ void Sequence::TakePages(int32_t steps) {
   }
 }
 
-// A hypothesis's positions where kernels find them.
-const int32_t* Sequence::StageHistory(int32_t index, const std::vector<int32_t>& history) {
+// A live hypothesis's positions where kernels find them.
+const int32_t* Sequence::StageHistory(int32_t index) {
   if (options_.beam == 1) return nullptr;
-  const size_t first = index * (histories_.size() / options_.beam);
+  const std::vector<int32_t>& history = live_[index].history;
+  const int64_t first = beam_.data()->HistoryAt(step_, index);
   std::copy(history.begin(), history.end(), histories_.data() + first);
   histories_.Upload(first, history.size());
   return histories_.device() + first;
 }
 
-TokenConstraint Sequence::ConstraintOf(const Place& place) const {
-  const bool last = place.piece + 1 == static_cast<int32_t>(window_.pieces.size());
-  if (place.tokens < static_cast<int32_t>(prefix_.size())) return {.forced = prefix_[place.tokens]};
-  if (place.tokens - place.piece_start >= LengthLimit(place.piece)) {
-    return {.forced = last ? config_.tokens.end : config_.tokens.separator};
-  }
-  return {.allow_separator = !last, .allow_end = last};
-}
-
-Sequence::Place Sequence::After(const Place& place, int32_t token) const {
-  if (token != config_.tokens.separator) return {place.tokens + 1, place.piece, place.piece_start};
-  return {place.tokens + 1, place.piece + 1, place.tokens + 1};
+// What a device needs to go on with several hypotheses.
+void Sequence::StageBeam() {
+  if (options_.beam == 1) return;
+  Beam& beam = *beam_.data();
+  beam.finished = static_cast<int32_t>(finished_.size());
+  std::copy_n(seats_.begin(), options_.beam, beam.rows);
+  for (size_t i = 0; i < live_.size(); ++i) beam.total[i] = live_[i].total;
+  beam_.Upload(0, 1);
 }
 
 void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps, bool ahead) {
@@ -160,17 +165,21 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, i
   guesses_.clear();
   TakePages(steps);
   selected_.assign(seats_.size(), {});
-  for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
-    Hypothesis& hypothesis = live_[i];
-    if (options_.beam > 1 && static_cast<int32_t>(hypothesis.history.size()) == step_) {
-      hypothesis.history.push_back(step_ * options_.beam + i);
-    }
+  const bool device_is_further = ahead && ahead_;
+  ahead_ = ahead;
+  // Where the device goes on by itself it may come to use all rows of a beam: those that wait are staged like the
+  // first.
+  const auto live = static_cast<int32_t>(live_.size());
+  for (int32_t i = 0; i < (ahead ? options_.beam : live); ++i) {
+    const Hypothesis& hypothesis = live_[i < live ? i : 0];
     const int32_t token = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;
-    Stage(rows, i, hypothesis.place, token, StageHistory(i, hypothesis.history));
-    rows.begins.data()[seats_[i]] = !ahead_;
+    Stage(rows, i, hypothesis.place, token, i < live && !device_is_further ? StageHistory(i) : nullptr);
+    rows.begins.data()[seats_[i]] = device_is_further ? Beginning::kNone
+                                    : i < live        ? Beginning::kNow
+                                                      : Beginning::kLater;
     may_take_part.push_back(seats_[i]);
   }
-  ahead_ = ahead;
+  if (ahead && !device_is_further) StageBeam();
   // Whichever tokens will stand there, so many keys the guesses' rows can see.
   for (int32_t i = 1; i <= most_guesses_; ++i) {
     Place place = live_[0].place;
@@ -183,17 +192,14 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, i
 // Writes the row in which the token after `token` is decoded, at `place`.
 void Sequence::Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_t token, const int32_t* history) {
   const int32_t row = seats_[seat], step = place.tokens;
-  // The input token opens a segment where it is BOS or a separator, at offset 0.
-  const int32_t offset = step - place.piece_start;
   rows.token.data()[row] = token;
   rows.step.data()[row] = step;
-  rows.offset.data()[row] = offset;
+  rows.offset.data()[row] = place.offset();  // 0 where the input token opens a segment: BOS, or a separator
   rows.segment.data()[row] = place.piece;
-  rows.position.data()[row] = options_.beam == 1 ? step : step * options_.beam + seat;
+  rows.position.data()[row] = options_.beam == 1 ? step : KeyPosition(step, options_.beam, seat);
   rows.self_view.data()[row] = {self_pages_.device(), history, step + 1, step};
-  rows.cross_view.data()[row] = {
-      cross_pages_.device(), nullptr, static_cast<int32_t>(window_.tokens.size()),
-      source_segment_start_[place.piece] + std::min(offset, source_segment_length_[place.piece] - 1)};
+  rows.cross_view.data()[row] = {cross_pages_.device(), nullptr, static_cast<int32_t>(window_.tokens.size()),
+                                 SourceCentre(place, host_script_)};
   for (size_t g = 0; g < rows.self_rule.size(); ++g) {
     rows.self_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kDecoder)][g];
   }
@@ -204,7 +210,7 @@ void Sequence::Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_
   rows.held_at.data()[row] = 0;
   rows.script.data()[row] = script_.device();
   rows.ledger.data()[row] = ledger_.device();
-  rows.constraint.data()[row] = ConstraintOf(place);
+  rows.constraint.data()[row] = ConstraintAt(place, host_script_, config_.tokens);
   StageTokens(rows, row, options_.shortlist);
   rows.self_tally.data()[row] = {};
   rows.cross_tally.data()[row] = {};
@@ -285,27 +291,25 @@ void Sequence::CountRow(const DecoderRows& rows, int32_t seat, int32_t step, boo
 
 void Sequence::Advance(const DecoderRows& rows, int32_t width) {
   if (!guesses_.empty()) return TakeVerified(rows, width);
-  std::vector<Choice> pool;
+  std::vector<BeamChoice> pool;
   for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
     CountRow(rows, i, step_, true);
     const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(seats_[i]) * width;
     for (int32_t c = 0; c < candidates_wanted() && candidates[c].token >= 0; ++c) {
-      pool.push_back({live_[i].total + candidates[c].log_probability, i, candidates[c]});
+      pool.push_back({TotalWith(live_[i].total, candidates[c]), i, candidates[c]});
     }
   }
-  std::sort(pool.begin(), pool.end(), [](const Choice& a, const Choice& b) {
-    if (a.total != b.total) return a.total > b.total;
-    if (a.parent != b.parent) return a.parent < b.parent;
-    return a.candidate.token < b.candidate.token;
-  });
+  std::sort(pool.begin(), pool.end(), Before);
   std::vector<Hypothesis> next;
   for (size_t rank = 0; rank < pool.size() && static_cast<int32_t>(next.size()) < options_.beam; ++rank) {
-    const Choice& choice = pool[rank];
+    const BeamChoice& choice = pool[rank];
     const bool ends = choice.candidate.token == config_.tokens.end;
-    if (ends && static_cast<int32_t>(rank) >= options_.beam) continue;
+    if (IsDropped(ends, static_cast<int32_t>(rank), options_.beam)) continue;
     const int32_t exit_at = rows.exit_at.data()[seats_[choice.parent]];
     Hypothesis extended = Extend(live_[choice.parent], choice, exit_at, choice.parent);
     if (!ends) {
+      const auto index = static_cast<int32_t>(next.size());
+      if (options_.beam > 1) extended.history.push_back(KeyPosition(step_ + 1, options_.beam, index));
       next.push_back(std::move(extended));
       continue;
     }
@@ -329,7 +333,7 @@ void Sequence::TakeVerified(const DecoderRows& rows, int32_t width) {
     if (!agrees) continue;
     const int32_t row = seats_[seat];
     const Candidate& candidate = rows.candidates.data()[static_cast<size_t>(row) * width];
-    const Choice choice{live_[0].total + candidate.log_probability, 0, candidate};
+    const BeamChoice choice{TotalWith(live_[0].total, candidate), 0, candidate};
     live_[0] = Extend(std::move(live_[0]), choice, rows.exit_at.data()[row], seat);
     ++step_;
     agrees = seat < guesses && candidate.token == guesses_[seat].token;
@@ -342,13 +346,14 @@ void Sequence::TakeVerified(const DecoderRows& rows, int32_t width) {
   NoteEnd();
 }
 
-Sequence::Hypothesis Sequence::Extend(Hypothesis parent, const Choice& choice, int32_t exit_at, int32_t seat) const {
+Sequence::Hypothesis Sequence::Extend(Hypothesis parent, const BeamChoice& choice, int32_t exit_at,
+                                      int32_t seat) const {
   const Candidate& candidate = choice.candidate;
   const Place& place = parent.place;
   parent.tokens.push_back({candidate.token, exit_at, candidate.log_probability, selected_[seat]});
   parent.total = choice.total;
   const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
-  if (closes && place.tokens - place.piece_start >= LengthLimit(place.piece)) parent.limited.push_back(place.piece);
+  if (closes && IsFull(place)) parent.limited.push_back(place.piece);
   parent.place = After(place, candidate.token);
   return parent;
 }

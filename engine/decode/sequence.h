@@ -103,7 +103,8 @@ class Sequence {
   // Writes the live hypotheses into rows and appends the numbers of all rows that may take part in the step.
   void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part) { Prepare(rows, may_take_part, 1, false); }
   // The same for steps that the device makes by itself, where goes_ahead(): `steps` are made at most beyond those that
-  // Advance has been told of. What is written holds for the first such steps only (DecoderRows::begins).
+  // Advance has been told of, and the rows are all that it may come to use. What is written holds for the first such
+  // steps only (DecoderRows::begins).
   void PrepareAhead(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps) {
     Prepare(rows, may_take_part, steps, true);
   }
@@ -118,9 +119,9 @@ class Sequence {
   void NoteSelected(int32_t row, const KeyList& list);
 
   int32_t rows_wanted() const { return RowsWanted(options_); }
-  int32_t candidates_wanted() const { return options_.beam == 1 ? 1 : 2 * options_.beam; }
-  // Whether a device may make its steps by itself: nothing is chosen by the host.
-  bool goes_ahead() const { return options_.beam == 1 && !options_.trace && !verifies(); }
+  int32_t candidates_wanted() const { return CandidatesWanted(options_.beam); }
+  // Whether a device may make its steps by itself: nothing that the host does comes between them.
+  bool goes_ahead() const { return !options_.trace && !verifies(); }
   bool wants_trace() const { return options_.trace; }
   bool done() const { return live_.empty(); }
   // Pieces whose translation is settled while the rest is still decoded; greedy search only, else none until the end.
@@ -135,15 +136,9 @@ class Sequence {
   int64_t kv_bytes() const;
 
  private:
-  // Where a translation stands.
-  struct Place {
-    int32_t tokens = 0;       // that it has
-    int32_t piece = 0;        // which piece it is translating
-    int32_t piece_start = 0;  // index of that piece's first token
-  };
   struct Hypothesis {
     std::vector<DecodedToken> tokens;
-    std::vector<int32_t> history;  // beam > 1: positions of its own keys, ascending
+    std::vector<int32_t> history;  // beam > 1: positions of its own keys, ascending, with the next
     double total = 0;
     Place place;
     std::vector<int32_t> limited;  // pieces that were closed for their length
@@ -156,29 +151,24 @@ class Sequence {
     Hypothesis hypothesis;
     double score = 0;
   };
-  struct Choice {
-    double total = 0;
-    int32_t parent = 0;
-    Candidate candidate;
-  };
 
   bool verifies() const { return options_.draft_tokens > 0; }
-  TokenConstraint ConstraintOf(const Place& place) const;
-  Place After(const Place& place, int32_t token) const;
-  int32_t LengthLimit(int32_t piece) const { return LengthLimit(window_.pieces[piece], options_); }
+  Place After(const Place& place, int32_t token) const { return salient::After(place, token, config_.tokens); }
+  bool IsFull(const Place& place) const { return place.offset() >= host_script_.pieces[place.piece].limit; }
   void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps, bool ahead);
   void TakePages(int32_t steps);
   void Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_t token, const int32_t* history);
   void StageTokens(DecoderRows& rows, int32_t row, bool listed);
   void StageNext(DecoderRows& rows);
   int32_t RowsTakingPart() const;
-  const int32_t* StageHistory(int32_t index, const std::vector<int32_t>& history);
+  const int32_t* StageHistory(int32_t index);
+  void StageBeam();
   // How many tokens an output layer scores.
   int32_t Outputs(bool listed) const {
     return listed && tokens_.size() > 0 ? static_cast<int32_t>(tokens_.size()) : config_.vocab_size;
   }
   void CountRow(const DecoderRows& rows, int32_t seat, int32_t step, bool kept);
-  Hypothesis Extend(Hypothesis parent, const Choice& choice, int32_t exit_at, int32_t seat) const;
+  Hypothesis Extend(Hypothesis parent, const BeamChoice& choice, int32_t exit_at, int32_t seat) const;
   void Finish(Hypothesis hypothesis);
   void TakeVerified(const DecoderRows& rows, int32_t width);
   void NoteEnd();
@@ -194,18 +184,20 @@ class Sequence {
   ExitRule exit_rule_;
   AttentionTally encoder_tally_;
   bool encoded_ = false;
-  std::vector<int32_t> source_segment_start_, source_segment_length_;  // a piece; the length with its separator
   std::vector<int32_t> taken_self_, taken_cross_;
   // What kernels read of a window beside its rows.
   Staging staging_;
   StagedArray<int32_t> self_pages_, cross_pages_;  // page tables
-  StagedArray<int32_t> histories_;                 // [beam, steps] of the live hypotheses; empty for a beam of one
+  // Where there are several hypotheses: what a device needs to choose among them, and their histories, as in Beam.
+  StagedArray<Beam> beam_;
+  StagedArray<int32_t> histories_;
   StagedArray<uint8_t> exit_of_;
   StagedArray<int32_t> filled_to_;
   StagedArray<FillLedger> ledger_;
-  StagedArray<AdvancePiece> pieces_;
+  StagedArray<ScriptPiece> pieces_;
   StagedArray<int32_t> forced_;  // the prefix
-  StagedArray<AdvanceScript> script_;
+  StagedArray<Script> script_;
+  Script host_script_;  // the same of the host's side
   StagedArray<int32_t> tokens_;
   StagedArray<TokenList> token_list_;  // of tokens_
 
@@ -219,7 +211,7 @@ class Sequence {
   int32_t most_guesses_ = 0;
   bool guesses_on_ = false;
   int32_t step_ = 0;    // tokens, as far as Advance has been told
-  bool ahead_ = false;  // the device has its rows and goes on with them
+  bool ahead_ = false;  // steps of it are made ahead: the device has its rows and is as far as this or further
   Meter meter_;
 };
 

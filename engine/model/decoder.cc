@@ -26,6 +26,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       backend_(backend),
       max_rows_(rows),
       max_fills_(fills),
+      max_candidates_(max_candidates),
       patience_(backend.host_addressable() ? 0 : fills / rows - 1),
       id_(NextId()),
       block_(model, backend, rows + fills, rows + fills, model.config.decoder.ffn_width),
@@ -62,7 +63,7 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
   at_.out.Download();
 }
 
-void Decoder::StepAhead(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store) {
+void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
   const Rows all = TakingPart(rows);
   for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
   NoteWishes(rows);
@@ -71,27 +72,36 @@ void Decoder::StepAhead(const std::vector<int32_t>& rows, KvStore& self_store, K
   const auto place = static_cast<int32_t>(launched_++ % kGroups);
   Enlist(all.capacity, place);
   for (int32_t step = 0; step < kMostAhead; ++step) {
-    backend_.Replay(ReplayKey(all.capacity, 1, true), [&] {
-      Run(all, 1, self_store, cross_store);
-      Advance(all.capacity);
+    backend_.Replay(ReplayKey(all.capacity, width, true), [&] {
+      Run(all, width, self_store, cross_store);
+      Advance(all.capacity, width);
     });
   }
-  const size_t group_records = static_cast<size_t>(kMostAhead) * max_rows_;
+  const size_t group_records = static_cast<size_t>(kMostAhead) * max_rows_, group_candidates = group_records * width;
   at_.records.StartDownload(place * group_records, group_records);
+  at_.recorded_candidates.StartDownload(place * group_records * max_candidates_, group_candidates);
   recorded_[place] = backend_.memory().Mark();
+  width_[place] = width;
 }
 
-void Decoder::TakeRecords() { backend_.memory().WaitFor(recorded_[taken_++ % kGroups]); }
+int32_t Decoder::TakeRecords() {
+  const int64_t place = taken_++ % kGroups;
+  backend_.memory().WaitFor(recorded_[place]);
+  return width_[place];
+}
 
 void Decoder::Recall(const std::vector<int32_t>& rows, int32_t step) {
-  const int64_t first = (taken_ - 1) % kGroups * kMostAhead;
-  const StepRecord* records = at_.records.data() + static_cast<size_t>(first + step) * max_rows_;
+  const auto place = static_cast<int32_t>((taken_ - 1) % kGroups);
+  const int32_t recorded = place * kMostAhead + step, width = width_[place];
+  const StepRecords records = Records(at_.records.data(), at_.recorded_candidates.data());
   for (const int32_t row : rows) {
-    at_.candidates.data()[row] = records[row].candidate;
-    at_.exit_at.data()[row] = records[row].exit_at;
-    at_.fills.data()[row] = records[row].fills;
-    at_.self_tally.data()[row] = records[row].self;
-    at_.cross_tally.data()[row] = records[row].cross;
+    const StepRecord& record = records.Of(recorded, row);
+    std::copy_n(records.CandidatesOf(recorded, row, width), width,
+                at_.candidates.data() + static_cast<size_t>(row) * width);
+    at_.exit_at.data()[row] = record.exit_at;
+    at_.fills.data()[row] = record.fills;
+    at_.self_tally.data()[row] = record.self;
+    at_.cross_tally.data()[row] = record.cross;
   }
 }
 
@@ -109,12 +119,17 @@ void Decoder::Prepare(const std::vector<int32_t>& rows) {
   at_.out.Upload();
 }
 
+// The rows of a group of steps, as StepAhead was given them.
+Rows Decoder::Seated(int32_t capacity) const {
+  const std::byte* given = at_.given.data();
+  return {reinterpret_cast<const int32_t*>(given + at_.taking_part.at()),
+          reinterpret_cast<const int32_t*>(given + at_.taking_part_count.at()), capacity};
+}
+
 void Decoder::Enlist(int32_t capacity, int32_t place) {
   std::byte* given = at_.given.data();
-  const auto in_given = [&](const auto& array) { return given + array.at(); };
-  backend_.Enlist({.rows = {reinterpret_cast<const int32_t*>(in_given(at_.taking_part)),
-                            reinterpret_cast<const int32_t*>(in_given(at_.taking_part_count)), capacity},
-                   .begins = reinterpret_cast<const uint8_t*>(in_given(at_.begins)),
+  backend_.Enlist({.rows = Seated(capacity),
+                   .begins = reinterpret_cast<const Beginning*>(given + at_.begins.at()),
                    .fields = at_.fields.data(),
                    .field_count = static_cast<int32_t>(at_.fields.size()),
                    .given = given,
@@ -129,10 +144,11 @@ void Decoder::Enlist(int32_t capacity, int32_t place) {
                    .record_step = at_.record_step.device()});
 }
 
-void Decoder::Advance(int32_t capacity) {
-  backend_.Advance({.rows = at_.taking_part.device(),
+void Decoder::Advance(int32_t capacity, int32_t width) {
+  backend_.Advance({.seated = Seated(capacity),
+                    .rows = at_.taking_part.device(),
                     .count = at_.taking_part_count.device(),
-                    .capacity = capacity,
+                    .width = width,
                     .scripts = at_.script.device(),
                     .special = config_.tokens,
                     .candidates = at_.candidates.device(),
@@ -151,8 +167,7 @@ void Decoder::Advance(int32_t capacity) {
                     .self_tally = at_.self_tally.device(),
                     .cross_tally = at_.cross_tally.device(),
                     .fills = at_.fills.device(),
-                    .records = at_.records.device(),
-                    .record_rows = max_rows_,
+                    .records = Records(at_.records.device(), at_.recorded_candidates.device()),
                     .record_step = at_.record_step.device()});
 }
 

@@ -53,16 +53,17 @@ class Decoder {
   // rows(). The stores are the same in every call. Not thread safe.
   void Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
 
-  // A group of steps in a row, of greedy translations only, which the device makes by itself (Backend::goes_ahead).
-  // StepAhead returns when the group is launched; up to kGroups of them are under way, so that the device need not wait
-  // for the host between them. Rows that begin (DecoderRows::begins) are as the caller has written them, the others
-  // where the group before leaves them; those that end there, or within the group, take part no longer. TakeRecords
-  // waits for the first group under way; Recall then puts what one of its steps did where Step would have put it, for
+  // A group of steps in a row, which the device makes by itself (Backend::goes_ahead). StepAhead returns when the group
+  // is launched; up to kGroups of them are under way, so that the device need not wait for the host between them.
+  // `rows` are all that the windows may come to use, as many as each has hypotheses at most. Rows that begin
+  // (DecoderRows::begins) are as the caller has written them, the others where the group before leaves them; those that
+  // end there, or within the group, take part no longer. TakeRecords waits for the first group under way, and returns
+  // the `width` that it was launched with; Recall then puts what one of its steps did where Step would have put it, for
   // rows that took part. Between the last StepAhead and a Step all records must have been taken.
   static constexpr int32_t kMostAhead = 4;
   static constexpr int32_t kGroups = 2;
-  void StepAhead(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store);
-  void TakeRecords();
+  void StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
+  int32_t TakeRecords();
   void Recall(const std::vector<int32_t>& rows, int32_t step);
   // Waits until what the caller has written of rows() for the last group is on the device.
   void AwaitUpload() { backend_.memory().WaitFor(uploaded_); }
@@ -76,8 +77,12 @@ class Decoder {
 
  private:
   void Prepare(const std::vector<int32_t>& rows);
+  Rows Seated(int32_t capacity) const;
+  StepRecords Records(StepRecord* rows, Candidate* candidates) const {
+    return {rows, candidates, kMostAhead, max_rows_, max_candidates_};
+  }
   void Enlist(int32_t capacity, int32_t place);
-  void Advance(int32_t capacity);
+  void Advance(int32_t capacity, int32_t width);
   Rows TakingPart(const std::vector<int32_t>& rows);
   void NoteWishes(const std::vector<int32_t>& rows);
   uint64_t ReplayKey(int32_t capacity, int32_t width, bool ahead) const;
@@ -100,7 +105,7 @@ class Decoder {
   const Model& model_;
   const ModelConfig& config_;
   Backend& backend_;
-  const int32_t max_rows_, max_fills_, patience_;
+  const int32_t max_rows_, max_fills_, max_candidates_, patience_;
   const uint64_t id_;  // among the process's decoders
   Block block_;
   DecoderRows at_;
@@ -114,6 +119,7 @@ class Decoder {
   // Groups of steps, counted from the first: launched, and whose records were taken. Group n has place n % kGroups.
   int64_t launched_ = 0, taken_ = 0;
   std::array<uint64_t, kGroups> recorded_ = {};  // marks behind a place's records
+  std::array<int32_t, kGroups> width_ = {};      // and how many candidates a row they have
   uint64_t uploaded_ = 0;
   ProbeCopies copies_;
   LayerProbe probe_;

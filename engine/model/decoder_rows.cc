@@ -36,7 +36,8 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       cross_tally(out, rows),
       fills(out, rows),
       candidates(out, static_cast<size_t>(rows) * width),
-      records(ahead, backend.goes_ahead() ? static_cast<size_t>(recorded_steps) * rows : 1) {
+      records(ahead, backend.goes_ahead() ? static_cast<size_t>(recorded_steps) * rows : 1),
+      recorded_candidates(ahead, records.size() * width) {
   in.Allocate();
   out.Allocate();
   ahead.Allocate();

@@ -31,14 +31,14 @@ struct DecoderRows {
   StagedArray<ExitRule> exit_rule;
   StagedArray<ExitRule> asked_exit_rule;  // the same, never resolved
   StagedArray<int32_t> held_at;           // layers that Draft has run of the row in this step; 0: none
-  StagedArray<const AdvanceScript*> script;
+  StagedArray<const Script*> script;
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
   StagedArray<const TokenList*> tokens;  // null: the whole vocabulary
   // Tokens among which the best must be probable, too, for the confidence policy to let the row leave; of a row with
   // `tokens` the same; null: none.
   StagedArray<const TokenList*> screen;
-  StagedArray<uint8_t> begins;  // for StepAhead: what is written here holds; else the row is further already
+  StagedArray<Beginning> begins;  // for StepAhead: whether what is written here holds
   // Of the row's window, over its `tokens` or `screen` alone; null for none. Of use where the host addresses device
   // memory.
   std::vector<const PackedLinear*> own_classifier;
@@ -50,7 +50,9 @@ struct DecoderRows {
   StagedArray<AttentionTally> self_tally, cross_tally;  // added to
   StagedArray<int32_t> fills;                           // positions filled for the row, added to
   StagedArray<Candidate> candidates;                    // [rows, width]
-  StagedArray<StepRecord> records;                      // [recorded steps, rows] of steps made ahead
+  // Of steps made ahead, as in StepRecords.
+  StagedArray<StepRecord> records;
+  StagedArray<Candidate> recorded_candidates;
 
   // For steps made ahead: `in` as the host has written it, and which of it Enlist takes.
   std::vector<RowField> Fields() const;

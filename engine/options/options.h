@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "engine/attention/keys.h"
 #include "engine/depth/exit.h"
+#include "engine/search/rules.h"
 
 namespace salient {
 
@@ -63,7 +64,7 @@ struct TranslationOptions {
   bool trace = false;
 };
 
-inline constexpr int32_t kMaxBeam = 16, kMaxDraftTokens = 16;
+inline constexpr int32_t kMaxDraftTokens = 16;
 
 // Options with every default filled in and every value checked, in the form that kernels read.
 struct ResolvedOptions {

@@ -1,5 +1,5 @@
-// What a greedy translation's next step is after the token that was chosen: Sequence's rules (engine/decode/sequence.h)
-// as an operation, so that a device goes on by itself and the host reads what it did every few steps.
+// From the tokens that a step has found to the next step: Sequence's rules (rules.h) as operations, so that a device
+// goes on by itself and the host reads what it did every few steps.
 
 #pragma once
 
@@ -10,25 +10,32 @@
 #include "engine/backend/rows.h"
 #include "engine/depth/exit.h"
 #include "engine/search/candidates.h"
+#include "engine/search/rules.h"
 
 namespace salient {
 
-// A window's pieces and prefix, in device memory, unchanged while the window is decoded.
-struct AdvancePiece {
-  int32_t limit = 0;                            // target tokens after which the piece is closed
-  int32_t source_start = 0, source_length = 0;  // its source tokens, with what closes them
-};
-struct AdvanceScript {
-  const AdvancePiece* pieces = nullptr;
-  const int32_t* prefix = nullptr;  // the tokens that the translation must begin with
-  int32_t piece_count = 0, prefix_count = 0;
-};
-
-// What one step did for a row: what the host learns of it later.
+// What one step did for a row, beside its candidates.
 struct StepRecord {
-  Candidate candidate;
   int32_t exit_at = 0, fills = 0;
   AttentionTally self, cross;
+};
+
+// What steps did: what the host learns of them later. Steps come in groups, and all of a group record the same number
+// of candidates a row.
+struct StepRecords {
+  StepRecord* rows = nullptr;       // [steps, row_count] by row number
+  Candidate* candidates = nullptr;  // a group after the other, of each [group_steps, row_count, width]
+  int32_t group_steps = 1, row_count = 0;
+  int32_t most_candidates = 1;  // a row, that there is room for
+
+  constexpr StepRecord& Of(int32_t step, int32_t row) const {
+    return rows[static_cast<int64_t>(step) * row_count + row];
+  }
+  constexpr Candidate* CandidatesOf(int32_t step, int32_t row, int32_t width) const {
+    const int64_t group_rows = static_cast<int64_t>(group_steps) * row_count;
+    return candidates + step / group_steps * group_rows * most_candidates +
+           (static_cast<int64_t>(step % group_steps) * row_count + row) * width;
+  }
 };
 
 // Where a row's part of one array lies in a block of arrays.
@@ -38,16 +45,23 @@ struct RowField {
   bool always = false;  // the host's say for every group of steps, not only for rows that begin
 };
 
+// From when on a row is as the host has written it.
+enum class Beginning : uint8_t {
+  kNone,   // it is not: it stays where the steps before have brought it
+  kNow,    // now, and takes part in the first step
+  kLater,  // now, but it takes part when its window has so many hypotheses
+};
+
 // Begins a group of steps. Rows that begin are as the host has written them; the others stay where the steps before
 // have brought them, and those whose translation has ended are left out: so that the host need not know of them yet.
 struct EnlistArgs {
-  Rows rows;                        // that the host wants in the group, ascending, count in device memory
-  const uint8_t* begins = nullptr;  // [.] by row number
+  Rows rows;                          // that the host wants in the group, ascending, count in device memory
+  const Beginning* begins = nullptr;  // [.] by row number
   const RowField* fields = nullptr;
   int32_t field_count = 0;
   const std::byte* given = nullptr;  // the block of `fields` as the host has written it
   std::byte* kept = nullptr;         // and as steps read and write it
-  uint8_t* goes_on = nullptr;        // [.] by row number: whether there is a next step; written by Advance, too
+  uint8_t* goes_on = nullptr;  // [.] by row number: whether it takes part in the next step; written by Advance, too
   // Zeroed for rows that begin.
   AttentionTally *self_tally = nullptr, *cross_tally = nullptr;
   int32_t* fills = nullptr;
@@ -58,16 +72,20 @@ struct EnlistArgs {
   int32_t* record_step = nullptr;  // [1] out: the same
 };
 
+// Ends a step and makes the next one: records what it did, takes the best token of each greedy translation, and of each
+// beam the next hypotheses (sequence.h), lists the rows that take part in the next step, and writes where those stand.
+// A beam's hypotheses are in its first rows again; what they have read is listed anew, keys stay where they are.
 struct AdvanceArgs {
-  int32_t* rows = nullptr;   // [capacity] in: the step's rows; out: those whose translation goes on, in their order
-  int32_t* count = nullptr;  // [1] in and out
-  int32_t capacity = 0;
-  const AdvanceScript* const* scripts = nullptr;  // [.] by row number
+  Rows seated;                             // of the group of steps, ascending, all rows of each window
+  int32_t* rows = nullptr;                 // [seated.capacity] in: the step's rows, ascending; out: the next one's
+  int32_t* count = nullptr;                // [1] in and out
+  int32_t width = 1;                       // candidates a row: as many as the widest beam wants
+  const Script* const* scripts = nullptr;  // [.] by row number
   SpecialTokens special;
-  const Candidate* candidates = nullptr;  // [.] by row number: the token chosen
+  const Candidate* candidates = nullptr;  // [., width] by row number, best first
   const int32_t* exit_at = nullptr;       // [.] by row number
   const ExitRule* asked = nullptr;        // [.] by row number: the rule before this token's exit was decided
-  uint8_t* goes_on = nullptr;             // [.] by row number, out
+  uint8_t* goes_on = nullptr;             // [.] by row number, in: 1 for the step's rows; out: for the next one's
 
   // [.] by row number, of the step that was; out: of the next one.
   int32_t *token = nullptr, *step = nullptr, *offset = nullptr, *segment = nullptr, *position = nullptr;
@@ -78,9 +96,48 @@ struct AdvanceArgs {
   AttentionTally *self_tally = nullptr, *cross_tally = nullptr;
   int32_t* fills = nullptr;
 
-  StepRecord* records = nullptr;  // [steps, record_rows] by row number
-  int32_t record_rows = 0;
+  StepRecords records;
   int32_t* record_step = nullptr;  // [1] which step's records to write; out: one more
+
+  constexpr Place PlaceOf(int32_t row) const { return {step[row], segment[row], step[row] - offset[row]}; }
 };
+
+void Enlist(const EnlistArgs& args);
+void Advance(const AdvanceArgs& args);
+
+// Records all of what a step did for a row but its candidates, and begins to count anew.
+constexpr void RecordRow(const AdvanceArgs& args, int32_t row, int32_t step) {
+  args.records.Of(step, row) = {args.exit_at[row], args.fills[row], args.self_tally[row], args.cross_tally[row]};
+  args.fills[row] = 0;
+  args.self_tally[row] = AttentionTally{};
+  args.cross_tally[row] = AttentionTally{};
+}
+
+// Writes a row's next step, from `place` on after `token`. `history`: as in KeyView.
+constexpr void WriteNext(const AdvanceArgs& args, int32_t row, const Place& place, int32_t token, int32_t position,
+                         const int32_t* history) {
+  const Script& script = *args.scripts[row];
+  args.token[row] = token;
+  args.step[row] = place.tokens;
+  args.offset[row] = place.offset();
+  args.segment[row] = place.piece;
+  args.position[row] = position;
+  args.self_view[row].candidates = history;
+  args.self_view[row].length = place.tokens + 1;
+  args.self_view[row].centre = place.tokens;
+  args.cross_view[row].centre = SourceCentre(place, script);
+  args.exit_rule[row].kind = args.asked[row].kind;
+  args.exit_rule[row].at = args.asked[row].at;
+  args.constraint[row] = ConstraintAt(place, script, args.special);
+}
+
+// Makes a greedy translation's next step; false where it has ended.
+constexpr bool AdvanceGreedy(const AdvanceArgs& args, int32_t row) {
+  const int32_t token = args.candidates[static_cast<int64_t>(row) * args.width].token;
+  const Place next = After(args.PlaceOf(row), token, args.special);
+  if (token < 0 || token == args.special.end || next.piece >= args.scripts[row]->piece_count) return false;
+  WriteNext(args, row, next, token, next.tokens, nullptr);
+  return true;
+}
 
 }  // namespace salient

@@ -59,24 +59,25 @@ std::string Fingerprint(const TranslationResult& result) {
   return print;
 }
 
-// Cancels its own translation, in the engine's thread, when its first segment is there.
+// Cancels its own translation, in the engine's thread, when its first tokens are there.
 class CancellingListener : public RecordingListener {
  public:
-  void CancelsAtFirstSegment(std::shared_ptr<TranslationTicket> ticket) {
+  void CancelsAtFirstTokens(std::shared_ptr<TranslationTicket> ticket) {
     std::lock_guard lock(ticket_mutex_);
     ticket_ = std::move(ticket);
-    if (has_segment_) ticket_->Cancel();
+    if (has_tokens_) ticket_->Cancel();
   }
-  void OnSegment(const TranslatedSegment&) override {
+  void OnProgress(const TranslationProgress& progress) override {
+    if (progress.target_tokens == 0) return;
     std::lock_guard lock(ticket_mutex_);
-    has_segment_ = true;
+    has_tokens_ = true;
     if (ticket_ != nullptr) ticket_->Cancel();
   }
 
  private:
   std::mutex ticket_mutex_;
   std::shared_ptr<TranslationTicket> ticket_;
-  bool has_segment_ = false;
+  bool has_tokens_ = false;
 };
 
 class SuspensionCounter : public EngineObserver {
@@ -163,9 +164,9 @@ TEST(EmulatedDeviceTest, StepsThatTheDeviceMakesByItselfAreTheSame) {
   const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(9);
-  for (size_t i = 0; i < 7; ++i) {
+  for (size_t i = 0; i < 8; ++i) {
     TranslationRequest request{.text = RandomDocument(random, 2), .options = EightSettings()[i]};
-    request.options.search = {.prefix = i % 2 == 0 ? "Das alte Haus" : ""};
+    request.options.search.prefix = i % 2 == 0 ? "Das alte Haus" : "";
     const absl::StatusOr<TranslationResult> ahead = engine->Translate(request);
     request.options.trace = true;
     const absl::StatusOr<TranslationResult> traced = engine->Translate(request);
@@ -175,44 +176,83 @@ TEST(EmulatedDeviceTest, StepsThatTheDeviceMakesByItselfAreTheSame) {
   }
 }
 
+// Beams of different widths in one batch, under different settings, some with a prefix: as each is alone step by step.
+// The others come and go, so that what one records lies elsewhere from group to group.
+TEST(EmulatedDeviceTest, BeamsOfAllWidthsGoAheadTogether) {
+  EngineOptions options = Options(ComputeType::kF32);
+  options.max_rows = 20;
+  const std::unique_ptr<Engine> engine = Make(options);
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(29);
+  std::vector<TranslationRequest> requests;
+  std::vector<std::string> alone;
+  for (const int32_t beam : {2, 5, 1, 4, 3, 16, 1, 2}) {
+    const size_t i = requests.size();
+    requests.push_back({.text = RandomDocument(random, 1 + i % 2), .options = EightSettings()[7 - i]});
+    requests.back().options.search.beam = beam;
+    requests.back().options.search.n_best = std::min(beam, 3);
+    requests.back().options.search.length_penalty = 0.25 * static_cast<double>(i);
+    if (i % 3 == 0) requests.back().options.search.prefix = "Das alte Haus";
+    TranslationRequest traced = requests.back();
+    traced.options.trace = true;
+    const absl::StatusOr<TranslationResult> result = engine->Translate(traced);
+    ASSERT_TRUE(result.ok()) << result.status();
+    alone.push_back(Fingerprint(*result));
+  }
+  const auto listeners = SubmitAll(*engine, requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ASSERT_TRUE(listeners[i]->Wait().ok()) << listeners[i]->Wait().status();
+    EXPECT_EQ(Fingerprint(*listeners[i]->Wait()), alone[i]) << "request " << i;
+  }
+}
+
 // While steps run that the device makes by itself the next are there for it: the host waits for everything that it has
 // given the device only for encodings.
 TEST(EmulatedDeviceTest, TheDeviceHasWorkWhileTheHostReadsWhatItDid) {
   const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(21);
-  const int64_t before = WaitsForEverything();
-  const absl::StatusOr<TranslationResult> result = engine->Translate({.text = RandomDocument(random, 3)});
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_GT(result->report.target_tokens, 20);
-  EXPECT_EQ(WaitsForEverything() - before, result->report.windows);
+  for (const int32_t beam : {1, 4}) {
+    TranslationRequest request{.text = RandomDocument(random, 3)};
+    request.options.search.beam = beam;
+    const int64_t before = WaitsForEverything();
+    const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_GT(result->report.target_tokens, 20);
+    EXPECT_EQ(WaitsForEverything() - before, result->report.windows) << "beam " << beam;
+  }
 }
 
 // Documents leave while steps are under way that they take part in, and others take their rows and their memory.
 TEST(EmulatedDeviceTest, WhoLeavesWhileStepsAreUnderWayChangesNoOther) {
   EngineOptions options = Options(ComputeType::kF32);
-  options.max_rows = 3;
+  options.max_rows = 6;
   const std::unique_ptr<Engine> engine = Make(options);
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(23);
   std::vector<TranslationRequest> requests;
   std::vector<std::string> alone;
-  for (const int setting : {0, 3, 5}) {
+  for (const int setting : {0, 6, 3, 7, 5}) {
     requests.push_back({.text = RandomDocument(random, 2), .options = EightSettings()[setting]});
     const absl::StatusOr<TranslationResult> result = engine->Translate(requests.back());
     ASSERT_TRUE(result.ok()) << result.status();
     alone.push_back(Fingerprint(*result));
   }
-  const auto cancelled = std::make_shared<CancellingListener>();
-  const auto ticket = engine->Submit({.text = RandomDocument(random, 9)}, cancelled);
-  ASSERT_TRUE(ticket.ok()) << ticket.status();
-  cancelled->CancelsAtFirstSegment(*ticket);
+  std::vector<std::shared_ptr<CancellingListener>> cancelled;
+  for (const int32_t beam : {1, 3}) {
+    TranslationRequest request{.text = RandomDocument(random, 9)};
+    request.options.search.beam = beam;
+    cancelled.push_back(std::make_shared<CancellingListener>());
+    const auto ticket = engine->Submit(request, cancelled.back());
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    cancelled.back()->CancelsAtFirstTokens(*ticket);
+  }
   const auto listeners = SubmitAll(*engine, requests);
   for (size_t i = 0; i < requests.size(); ++i) {
     ASSERT_TRUE(listeners[i]->Wait().ok()) << listeners[i]->Wait().status();
     EXPECT_EQ(Fingerprint(*listeners[i]->Wait()), alone[i]) << "request " << i;
   }
-  EXPECT_EQ(cancelled->Wait().status().code(), absl::StatusCode::kCancelled);
+  for (const auto& one : cancelled) EXPECT_EQ(one->Wait().status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(engine->status().kv_bytes_used, 0);
 }
 
@@ -220,7 +260,7 @@ TEST(EmulatedDeviceTest, WhoLeavesWhileStepsAreUnderWayChangesNoOther) {
 TEST(EmulatedDeviceTest, LittleMemoryChangesNothing) {
   std::mt19937 random(17);
   std::vector<TranslationRequest> requests;
-  for (const int setting : {0, 1, 2, 3, 4, 5, 1, 3}) {
+  for (const int setting : {0, 1, 7, 3, 6, 5, 7, 3}) {
     requests.push_back({.text = RandomDocument(random, 1), .options = EightSettings()[setting]});
     requests.back().options.search.max_length_ratio = 20;
     requests.back().options.search.prefix = RandomDocument(random, 5);  // longer than what is usual
@@ -273,8 +313,8 @@ TEST(EmulatedDeviceTest, MoreKeyMemoryThanThereIsIsRefusedBeforeItIsTaken) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--kv-memory asks for 209715200 bytes"));
 }
 
-// Every allocation of a start fails once: the start fails with it and says what to do. Then one fails that a translation
-// makes, which fails; the next one finds a device opened anew.
+// Every allocation of a start fails once: the start fails with it and says what to do. Then one fails that a
+// translation makes, which fails; the next one finds a device opened anew.
 TEST(EmulatedDeviceTest, RunningOutOfMemoryAnywhereIsAnErrorThatSaysWhatToDo) {
   std::unique_ptr<Engine> engine;
   int64_t allocations = 0;

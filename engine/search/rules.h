@@ -1,0 +1,111 @@
+// How a translation goes on after a token: what it may say next, and which hypotheses of a beam are kept. In one place
+// for the host, which keeps translations (engine/decode/sequence.h), and for kernels, which make its next steps
+// (advance.h): plain data and constexpr functions.
+
+#pragma once
+
+#include <cstdint>
+
+#include "engine/search/candidates.h"
+
+namespace salient {
+
+inline constexpr int32_t kMaxBeam = 16;
+
+// Where a translation stands.
+struct Place {
+  int32_t tokens = 0;       // that it has
+  int32_t piece = 0;        // which piece of its window it is translating
+  int32_t piece_start = 0;  // index of that piece's first token
+
+  constexpr int32_t offset() const { return tokens - piece_start; }
+};
+
+struct ScriptPiece {
+  int32_t limit = 0;                            // target tokens after which the piece is closed
+  int32_t source_start = 0, source_length = 0;  // its source tokens, with what closes them
+};
+
+// The hypotheses of a window that has several, where a device makes its steps: which rows are theirs, and what the
+// choice among them needs beside their rows. The live ones are the first.
+struct Beam {
+  int32_t width = 1;  // how many at most
+  int32_t finished = 0;
+  int32_t rows[kMaxBeam] = {};
+  double total[kMaxBeam] = {};  // log probability
+  // [2][width][most_steps] the positions of each one's own keys, ascending. Those that step s reads are in half s % 2.
+  int32_t* histories = nullptr;
+  int32_t most_steps = 0;
+
+  constexpr int64_t HistoryAt(int32_t step, int32_t hypothesis) const {
+    return (static_cast<int64_t>(step % 2) * width + hypothesis) * most_steps;
+  }
+  constexpr int32_t* History(int32_t step, int32_t hypothesis) const { return histories + HistoryAt(step, hypothesis); }
+};
+
+// What a window's translation must keep to: unchanged while the window is decoded.
+struct Script {
+  const ScriptPiece* pieces = nullptr;
+  const int32_t* prefix = nullptr;  // the tokens that the translation must begin with
+  int32_t piece_count = 0, prefix_count = 0;
+  Beam* beam = nullptr;  // null: greedy search
+};
+
+constexpr Place After(const Place& place, int32_t token, const SpecialTokens& special) {
+  if (token != special.separator) return {place.tokens + 1, place.piece, place.piece_start};
+  return {place.tokens + 1, place.piece + 1, place.tokens + 1};
+}
+
+// What the token at `place` may be.
+constexpr TokenConstraint ConstraintAt(const Place& place, const Script& script, const SpecialTokens& special) {
+  TokenConstraint constraint;
+  const bool last = place.piece + 1 == script.piece_count;
+  if (place.tokens < script.prefix_count) {
+    constraint.forced = script.prefix[place.tokens];
+  } else if (place.offset() >= script.pieces[place.piece].limit) {
+    constraint.forced = last ? special.end : special.separator;
+  } else {
+    constraint.allow_separator = !last;
+    constraint.allow_end = last;
+  }
+  return constraint;
+}
+
+// The source token beside which a translation stands: where windows of selection are centred.
+constexpr int32_t SourceCentre(const Place& place, const Script& script) {
+  const ScriptPiece& piece = script.pieces[place.piece];
+  const int32_t offset = place.offset(), last = piece.source_length - 1;
+  return piece.source_start + (offset < last ? offset : last);
+}
+
+// Where hypothesis `index` of a beam keeps the keys of a step.
+constexpr int32_t KeyPosition(int32_t step, int32_t beam, int32_t index) { return step * beam + index; }
+
+// How many best tokens of each hypothesis are considered.
+constexpr int32_t CandidatesWanted(int32_t beam) { return beam == 1 ? 1 : 2 * beam; }
+
+// A hypothesis, by its number, and the token that would follow.
+struct BeamChoice {
+  double total = 0;  // log probability
+  int32_t parent = 0;
+  Candidate candidate;
+};
+
+constexpr double TotalWith(double total, const Candidate& candidate) {
+  return total + static_cast<double>(candidate.log_probability);
+}
+
+// The order in which choices are taken.
+constexpr bool Before(const BeamChoice& a, const BeamChoice& b) {
+  if (a.total != b.total) return a.total > b.total;
+  if (a.parent != b.parent) return a.parent < b.parent;
+  return a.candidate.token < b.candidate.token;
+}
+
+// Whether a choice of that rank, from 0, neither ends a translation nor goes on: ends must rank within the beam.
+constexpr bool IsDropped(bool ends, int32_t rank, int32_t beam) { return ends && rank >= beam; }
+
+// Ranks that are looked at until a beam has its next hypotheses: no more than `beam` choices are ends, one a parent.
+constexpr int32_t MostRanks(int32_t beam) { return 2 * beam; }
+
+}  // namespace salient
