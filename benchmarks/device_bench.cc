@@ -378,6 +378,7 @@ constexpr int kWarmSteps = 6;
 
 struct DecodeCase {
   int32_t documents, length;
+  int32_t beam = 1;
 };
 
 // Tokens a second that steps give, until `enough`.
@@ -471,8 +472,8 @@ bool BenchDecoding(Backend& backend, bool small) {
   std::printf(
       "\n## Decoding\n\nMicroseconds a step, and tokens a second; median of interleaved runs.\n\n"
       "| case | dense | selection of 5 %% | and geometric exits |\n|---|---|---|---|\n");
-  std::vector<DecodeCase> cases = {{1, 2048}, {64, 2048}, {64, 8192}};
-  if (small) cases = {{1, 100}, {4, 100}};
+  std::vector<DecodeCase> cases = {{1, 2048}, {64, 2048}, {64, 8192}, {16, 2048, 4}};
+  if (small) cases = {{1, 100}, {4, 100}, {4, 100, 4}};
   for (const DecodeCase& one : cases) {
     const int64_t kv_bytes = small ? 64LL << 20 : one.length > 2048 ? 60LL << 30 : 20LL << 30;
     Batch batch(**model, backend,
@@ -480,8 +481,9 @@ bool BenchDecoding(Backend& backend, bool small) {
     std::vector<double> times[3];
     for (int round = 0; round < 3; ++round) {
       int column = 0;
-      for (const TranslationOptions* options : {&dense, &sparse, &shallow}) {
-        absl::StatusOr<ResolvedOptions> resolved = Resolve(*options, config);
+      for (TranslationOptions options : {dense, sparse, shallow}) {
+        options.search.beam = one.beam;
+        absl::StatusOr<ResolvedOptions> resolved = Resolve(options, config);
         if (!resolved.ok()) {
           std::fprintf(stderr, "%s\n", resolved.status().ToString().c_str());
           return false;
@@ -489,7 +491,7 @@ bool BenchDecoding(Backend& backend, bool small) {
         times[column++].push_back(Decode(**model, backend, batch, one, *resolved, small ? 4 : 60));
       }
     }
-    std::printf("| %d x %d |", one.documents, one.length);
+    std::printf("| %d x %d, beam %d |", one.documents, one.length, one.beam);
     for (const std::vector<double>& column : times) {
       std::printf(" %.0f us, %.0f tokens/s |", Median(column) * 1e6, one.documents / Median(column));
     }

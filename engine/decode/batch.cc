@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/search/rules.h"
+
 namespace salient {
 namespace {
 

@@ -11,6 +11,9 @@
 // score total / length^penalty; the others, best first, are the next B live ones. It stops when B are finished or none
 // is live. Hypotheses are reordered by index: keys never move, a hypothesis lists the positions of its own history.
 //
+// What may follow a token, and the order of choices, are in engine/search/rules.h: a device that makes steps by itself
+// applies the same rules (engine/search/advance.h), and Advance does the search again from what each step has found.
+//
 // Self-speculation (VERIFY, greedy): before a step up to draft_tokens tokens are guessed one after another at an early
 // exit, each in a row of its own; then the step runs all of these rows to full depth at once, where row j sees the
 // positions up to its own. The guesses that full depth would have chosen are kept, and after them its own choice: so
@@ -34,6 +37,7 @@
 #include "engine/model/decoder.h"
 #include "engine/model/encoder.h"
 #include "engine/options/options.h"
+#include "engine/search/rules.h"
 #include "engine/text/window.h"
 
 namespace salient {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/model/config.h"
+#include "engine/search/rules.h"
 #include "engine/text/utf8.h"
 
 namespace salient {

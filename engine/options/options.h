@@ -14,7 +14,6 @@
 #include "absl/status/statusor.h"
 #include "engine/attention/keys.h"
 #include "engine/depth/exit.h"
-#include "engine/search/rules.h"
 
 namespace salient {
 
