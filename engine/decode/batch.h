@@ -58,7 +58,8 @@ class Batch {
   //
   // Where the device can go on by itself (Decoder::StepAhead) the call launches a few steps and tells the sequences of
   // those that the call before it launched: so the device has work while the host looks, joins, leaves and launches.
-  // What the host makes of the steps it is told of takes effect a group of steps later.
+  // What the host makes of the steps it is told of takes effect a group of steps later. All rows that a beam may come to
+  // use are counted.
   int32_t Step();
 
   Decoder& decoder() { return decoder_; }

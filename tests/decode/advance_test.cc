@@ -9,6 +9,7 @@
 #include "engine/decode/sequence.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/decode/small_config.h"
 
 namespace salient {
 namespace {
@@ -16,17 +17,6 @@ namespace {
 using ::testing::ElementsAreArray;
 
 constexpr int32_t kRows = 12, kFirstRow = 3, kWidth = 2 * kMaxBeam, kMostSteps = 64;
-
-ModelConfig SmallConfig() {
-  ModelConfig config;
-  config.vocab_size = 24;
-  config.d_model = 8;
-  config.heads = 2;
-  config.encoder = {1, FeedForwardKind::kNone, 0};
-  config.decoder = {2, FeedForwardKind::kNone, 0};
-  config.window = 64;
-  return config;
-}
 
 class AdvanceTest : public ::testing::Test {
  protected:

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/decode/small_config.h"
 
 namespace salient {
 namespace {
@@ -17,17 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 constexpr int32_t kEnd = 3, kSeparator = 4;
-
-ModelConfig SmallConfig() {
-  ModelConfig config;
-  config.vocab_size = 20;
-  config.d_model = 8;
-  config.heads = 2;
-  config.encoder = {1, FeedForwardKind::kNone, 0};
-  config.decoder = {2, FeedForwardKind::kNone, 0};
-  config.window = 64;
-  return config;
-}
 
 class SequenceTest : public ::testing::Test {
  protected:
