@@ -1,0 +1,82 @@
+"""Draws what a GPU gains by selection and by exits, from the report that scripts/test-gpu has written.
+
+Decoding as a whole, as many times as fast as the dense path of the same run, a group of bars a case; beside them the
+gain that the paper of selection reports end to end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from . import page
+from .environment import say
+
+PAPERS_GAIN = 1.2  # of selection, end to end
+HEAD = "| case | dense |"
+SHOWN = ("selection of 5 %", "and geometric exits")
+
+
+def decoding(report: str) -> list[dict]:
+    """The rows of the tables of decoding: {"case", and a column's name: microseconds a step}, device by device."""
+    rows, columns, device = [], None, ""
+    for line in report.splitlines():
+        if line.startswith("# "):
+            device = line[2:].strip()
+        if line.startswith(HEAD):
+            columns = [cell.strip() for cell in line.strip("|").split("|")]
+            continue
+        if columns is None or line.startswith("|---"):
+            continue
+        if not line.startswith("|"):
+            columns = None
+            continue
+        cells = dict(zip(columns, (cell.strip() for cell in line.strip("|").split("|"))))
+        times = {name: float(found[1]) for name, cell in cells.items() if (found := re.match(r"([\d.]+) us", cell))}
+        rows.append({"device": device, "case": cells["case"], **times})
+    return rows
+
+
+def gains(row: dict) -> list[float]:
+    return [row["dense"] / row[name] for name in SHOWN]
+
+
+def picture(rows: list[dict], path: Path) -> None:
+    import matplotlib
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "salient"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 0.55 * len(rows) + 1.6))
+    height = 0.8 / len(SHOWN)
+    for i, (name, colour) in enumerate(zip(SHOWN, ("#9aa7b5", "#1f3b63"))):
+        bars = axes.barh([-y - i * height for y in range(len(rows))], [gains(row)[i] for row in rows], height, label=name,
+                         color=colour)
+        axes.bar_label(bars, [f"{gains(row)[i]:.2f}x" for row in rows], padding=2, fontsize=7)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.axvline(PAPERS_GAIN, color="#c0504d", linewidth=1.2, label=f"selection in the paper, {PAPERS_GAIN:g}x")
+    axes.set_yticks([-y - height / 2 for y in range(len(rows))], [f"{row['case']}\n{row['device']}" for row in rows],
+                    fontsize=7)
+    axes.set_xlabel("times as fast as dense decoding")
+    axes.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks/gpu", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("report", type=Path, help="report.md, as scripts/test-gpu leaves it")
+    parser.add_argument("--figure", type=Path, default=page.FIGURES / "gpu.svg", help="the picture (%(default)s)")
+    o = parser.parse_args()
+    rows = decoding(o.report.read_text(encoding="utf-8"))
+    if not rows:
+        raise SystemExit(f"{o.report}: no table of decoding in it (a line that begins with {HEAD!r}); was scripts/test-gpu "
+                         "run on a machine with a GPU?")
+    picture(rows, o.figure)
+    say(f"Wrote {o.figure}")
+
+
+if __name__ == "__main__":
+    main()
