@@ -2,10 +2,11 @@
 
     python3 torch_baseline.py [--device cuda] [--small]
 
-The shape and the cases are those of device_bench.cc: d 512, 8 heads, 6 decoder layers, feed-forward 2,048, vocabulary
-32,000; documents of 2,048 and 8,192 source tokens, dense attention at full depth. A step embeds one token a document,
-attends to 64 tokens of its own and to the source, and takes the best next token. Weights and caches are random. With CUDA
-the step is compiled by torch.compile where that works, and replayed as a CUDA graph either way. Prints a Markdown table.
+The shape and the cases are those of device/device_bench.cc: d 512, 8 heads, 6 decoder layers, feed-forward 2,048,
+vocabulary 32,000; documents of 2,048 and 8,192 source tokens, dense attention at full depth. A step embeds one token a
+document, attends to 64 tokens of its own and to the source, and takes the best next token. Weights and caches are random.
+With CUDA the step is compiled by torch.compile where that works, and replayed as a CUDA graph either way. Prints a
+Markdown table.
 """
 
 from __future__ import annotations
