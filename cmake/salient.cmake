@@ -39,7 +39,7 @@ function(salient_test name)
   endif()
   cmake_parse_arguments(ARG "" "NEEDS" "SOURCES;DEPENDS" ${ARGN})
   salient_program(${name} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
-  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
                        PROPERTIES TIMEOUT 600 FIXTURES_REQUIRED "${ARG_NEEDS}")
 endfunction()
 
