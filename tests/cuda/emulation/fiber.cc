@@ -104,7 +104,9 @@ void Fiber::Start(void (*function)()) {
   context_->function = function;
   context_->sanitizer_stack = nullptr;
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(context_->stack, context_->bytes);  // of what ended here before
+  // Whoever ended here before came back from all it had called; only the outermost frames were never left.
+  constexpr size_t kOutermost = 4096;
+  __asan_unpoison_memory_region(context_->stack + context_->bytes - kOutermost, kOutermost);
 #endif
 #ifdef __x86_64__
   // As if the function had been called: six registers, its address, and the address that a call leaves behind.
