@@ -13,12 +13,12 @@
 #include <iostream>
 #include <iterator>
 
-#include "engine/backend/backend.h"
 #include "engine/decode/batch.h"
 #include "engine/model/model.h"
 #include "engine/text/tokenizer.h"
 #include "engine/text/window.h"
 #include "gtest/gtest.h"
+#include "tests/parity/backends.h"
 
 namespace salient {
 namespace {
@@ -103,12 +103,6 @@ class Translator {
   std::unique_ptr<Batch> batch_;
 };
 
-absl::StatusOr<std::unique_ptr<Backend>> Open(const std::string& device) {
-  if (device == "cuda") return MakeCudaBackend({.compute = ComputeType::kF32});
-  if (device == "reference") return MakeReferenceBackend();
-  return MakeCpuBackend({.threads = 2, .compute = ComputeType::kF32});
-}
-
 std::vector<int32_t> FirstTokens(const std::vector<Token>& tokens, size_t count) {
   std::vector<int32_t> first;
   for (size_t i = 0; i < count; ++i) first.push_back(tokens[i].token);
@@ -152,7 +146,7 @@ std::vector<Window> WindowsOf(const std::string& path, const ModelConfig& config
 }
 
 TEST(AgreementTest, TranslationsDifferAtNearTiesOnly) {
-  Translator device(Open(g_device)), reference(Open(g_reference));
+  Translator device(OpenInF32(g_device)), reference(OpenInF32(g_reference));
   ASSERT_TRUE(device.status().ok()) << device.status();
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   const ModelConfig& config = reference.config();

@@ -13,11 +13,11 @@
 #include <iterator>
 #include <map>
 
-#include "engine/backend/backend.h"
 #include "engine/decode/batch.h"
 #include "engine/model/model.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/parity/backends.h"
 
 namespace salient {
 namespace {
@@ -74,15 +74,9 @@ std::optional<std::vector<int32_t>> PositionsOf(const Json& positions) {
 class ParityTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (g_device == "cuda") {
-      absl::StatusOr<std::unique_ptr<Backend>> backend = MakeCudaBackend({.compute = ComputeType::kF32});
-      ASSERT_TRUE(backend.ok()) << backend.status();
-      backend_ = *std::move(backend);
-    } else if (g_device == "reference") {
-      backend_ = MakeReferenceBackend();
-    } else {
-      backend_ = MakeCpuBackend({.threads = 2, .compute = ComputeType::kF32});
-    }
+    absl::StatusOr<std::unique_ptr<Backend>> backend = OpenInF32(g_device);
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    backend_ = *std::move(backend);
     absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(g_model, *backend_);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
