@@ -4,9 +4,9 @@
 
 The shape and the cases are those of device/device_bench.cc: d 512, 8 heads, 6 decoder layers, feed-forward 2,048,
 vocabulary 32,000; documents of 2,048 and 8,192 source tokens, dense attention at full depth. A step embeds one token a
-document, attends to 64 tokens of its own and to the source, and takes the best next token. Weights and caches are random.
-With CUDA the step is compiled by torch.compile where that works, and replayed as a CUDA graph either way. Prints a
-Markdown table.
+document, attends to 64 tokens of its own and to the source, and takes the best next token. Weights and caches are
+random. With CUDA the step is compiled by torch.compile where that works, and replayed as a CUDA graph either way.
+Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ class Decoder(nn.Module):
         super().__init__()
         self.heads = heads
         self.embedding = nn.Parameter(torch.randn(vocabulary, d) * 0.05)
-        shapes = {"qkv": (3 * d, d), "self_out": (d, d), "query": (d, d), "cross_out": (d, d), "up": (ffn, d), "down": (d, ffn)}
+        shapes = {"qkv": (3 * d, d), "self_out": (d, d), "query": (d, d), "cross_out": (d, d), "up": (ffn, d),
+                  "down": (d, ffn)}
         self.layers = nn.ModuleList(
-            nn.ParameterDict({name: nn.Parameter(torch.randn(shape) * shape[1] ** -0.5) for name, shape in shapes.items()})
+            nn.ParameterDict({name: nn.Parameter(torch.randn(shape) * shape[1] ** -0.5)
+                              for name, shape in shapes.items()})
             for _ in range(layers))
 
     def forward(self, token: torch.Tensor, own: torch.Tensor, source: torch.Tensor) -> torch.Tensor:

@@ -65,7 +65,7 @@ def sentences(count: int) -> list[int]:
 
 
 def full_cases() -> list[Case]:
-    """Where translations are cut short, that is to CTranslate2's advantage: its time a token grows with their length."""
+    """Where translations are cut short, it is to CTranslate2's advantage: its time a token grows with their length."""
     return [
         Case("one-128", "one document of 128 tokens", [128], budget=20),
         Case("one-512", "one document of 512 tokens", [512], budget=50, goals=(1.5, 2.5)),

@@ -5,8 +5,8 @@
      "max_batch_size": 0, "batch_type": "examples", "vmap": false, "arrivals": "each"}
       -> {"seconds": s, "cpu_seconds": s, "documents": [{"seconds": s}, ...], "peak_rss": bytes}
 
-Every document gets exactly `length` tokens: the end token is suppressed, and decoding of a document stops at its length.
-Where lengths differ a callback stops each, which CTranslate2 then takes out of its batch.
+Every document gets exactly `length` tokens: the end token is suppressed, and decoding of a document stops at its
+length. Where lengths differ a callback stops each, which CTranslate2 then takes out of its batch.
 
 Documents that arrive one by one are either translated each by itself, by as many workers as `inter` says, or gathered:
 whenever the translator is free it takes all that are waiting as one batch.
@@ -38,7 +38,8 @@ class Worker:
     def translate(self, documents: list[dict], line: dict, **more):
         return self.translator.translate_batch(
             [document["tokens"] for document in documents], max_batch_size=line.get("max_batch_size", 0),
-            batch_type=line.get("batch_type", "examples"), use_vmap=line.get("vmap", False), **limits(documents), **more)
+            batch_type=line.get("batch_type", "examples"), use_vmap=line.get("vmap", False), **limits(documents),
+            **more)
 
     def together(self, documents: list[dict], line: dict) -> list[float]:
         results = self.translate(documents, line)

@@ -31,7 +31,7 @@ def parse() -> argparse.Namespace:
                         help="a development set: key<TAB>source<TAB>reference, a segment a line")
     parser.add_argument("--documents", type=int, default=40, help="how many of its documents, evenly chosen (40)")
     parser.add_argument("--quick", action="store_true", help="three documents: does it all work?")
-    parser.add_argument("--model", type=Path, default=ROOT / "models" / "en-de", help="a model folder (the bundled one)")
+    parser.add_argument("--model", type=Path, default=ROOT / "models" / "en-de", help="model folder (the bundled one)")
     parser.add_argument("--bin", type=Path, help="a folder with salient and salient-server (built when left out)")
     parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of the table and the translations")
     return parser.parse_args()

@@ -51,8 +51,8 @@ def picture(rows: list[dict], path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(9, 0.55 * len(rows) + 1.6))
     height = 0.8 / len(SHOWN)
     for i, (name, colour) in enumerate(zip(SHOWN, ("#9aa7b5", "#1f3b63"))):
-        bars = axes.barh([-y - i * height for y in range(len(rows))], [gains(row)[i] for row in rows], height, label=name,
-                         color=colour)
+        bars = axes.barh([-y - i * height for y in range(len(rows))], [gains(row)[i] for row in rows], height,
+                         label=name, color=colour)
         axes.bar_label(bars, [f"{gains(row)[i]:.2f}x" for row in rows], padding=2, fontsize=7)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.axvline(PAPERS_GAIN, color="#c0504d", linewidth=1.2, label=f"selection in the paper, {PAPERS_GAIN:g}x")
@@ -72,8 +72,8 @@ def main() -> None:
     o = parser.parse_args()
     rows = decoding(o.report.read_text(encoding="utf-8"))
     if not rows:
-        raise SystemExit(f"{o.report}: no table of decoding in it (a line that begins with {HEAD!r}); was scripts/test-gpu "
-                         "run on a machine with a GPU?")
+        raise SystemExit(f"{o.report}: no table of decoding in it (a line that begins with {HEAD!r}); was "
+                         "scripts/test-gpu run on a machine with a GPU?")
     picture(rows, o.figure)
     say(f"Wrote {o.figure}")
 

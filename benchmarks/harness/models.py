@@ -86,7 +86,8 @@ def tokenizer_bytes(config: ModelConfig) -> bytes:
         out.append(message(1, message(1, piece(token, config).encode()) + b"\x15" + struct.pack("<f", -1.0) +
                            b"\x18" + varint(kind)))
     unigram = b"\x18\x01"
-    names = b"".join(message(field, name) for field, name in ((45, b"<unk>"), (46, b"<s>"), (47, b"</s>"), (48, b"<pad>")))
+    special = ((45, b"<unk>"), (46, b"<s>"), (47, b"</s>"), (48, b"<pad>"))
+    names = b"".join(message(field, name) for field, name in special)
     return b"".join(out) + message(2, unigram + names)
 
 

@@ -123,19 +123,19 @@ def markdown(found: dict[int, list[Measured]], about: dict) -> str:
     roofs = Roofs(found[threads])
     parts = [
         conditions(about), "![Operations below the machine's limits](figures/ops.svg)",
-        f"On {threads} threads, the fastest of {about['rounds']} rounds. `bytes` and `operations` are the least that an "
-        "execution must do (multiplications and additions, 14 for an exponential); `limit` is how long the machine needs "
-        "for them at best, given by memory of the size that executions go through one after the other, or by the peak of "
-        "the arithmetic. K and V are bf16.", roof_table(roofs), operation_table(found[threads], roofs)]
+        f"On {threads} threads, the fastest of {about['rounds']} rounds. `bytes` and `operations` are the least that "
+        "an execution must do (multiplications and additions, 14 for an exponential); `limit` is how long the machine "
+        "needs for them at best, given by memory of the size that executions go through one after the other, or by "
+        "the peak of the arithmetic. K and V are bf16.", roof_table(roofs), operation_table(found[threads], roofs)]
     beside = onednn_table(found[min(found)])
     if beside:
-        parts.append("Linear layers beside oneDNN's on one thread. oneDNN's is the bare product of weights that it packed "
-                     "itself; ours quantises its inputs, applies scales and bias, and gives a row the same bits whatever "
-                     "rows are beside it.\n\n" + beside)
+        parts.append("Linear layers beside oneDNN's on one thread. oneDNN's is the bare product of weights that it "
+                     "packed itself; ours quantises its inputs, applies scales and bias, and gives a row the same bits "
+                     "whatever rows are beside it.\n\n" + beside)
     crossover = crossover_table(found[threads])
     if crossover:
-        parts.append("The two ways of an encoder's attention, each query with a random share of the keys: time query by query "
-                     "over time by tiles. The crossover, a constant of the instruction set "
+        parts.append("The two ways of an encoder's attention, each query with a random share of the keys: time query "
+                     "by query over time by tiles. The crossover, a constant of the instruction set "
                      "(`engine/attention/tiles.h`), is where this is 1.\n\n" + crossover)
     return "\n\n".join(parts) + "\n"
 
@@ -155,8 +155,8 @@ def picture(measured: list[Measured], path: Path, title: str) -> None:
     left, right = 0.1, 3e3  # operations a byte
     for size, speed in (roofs.reads[0], min(roofs.reads, key=lambda r: abs(r[0] - (32 << 20))), roofs.reads[-1]):
         axes.plot([left, right], [left * speed / 1e9, right * speed / 1e9], color="#bbbbbb", linewidth=1)
-        axes.annotate(f"{amount(size)}B at {speed / 1e9:.0f} GB/s", (left, left * speed / 1e9), fontsize=7, color="#666666",
-                      xytext=(2, 4), textcoords="offset points", rotation=33)
+        axes.annotate(f"{amount(size)}B at {speed / 1e9:.0f} GB/s", (left, left * speed / 1e9), fontsize=7,
+                      color="#666666", xytext=(2, 4), textcoords="offset points", rotation=33)
     for name, peak in roofs.peaks.items():
         axes.axhline(peak / 1e9, color="#bbbbbb", linewidth=1, linestyle="--")
         axes.annotate(name, (right, peak / 1e9), fontsize=7, color="#666666", ha="right", va="bottom")
@@ -165,7 +165,8 @@ def picture(measured: list[Measured], path: Path, title: str) -> None:
                   family == next(f for f in FAMILIES if m.name.startswith(f))]
         axes.scatter([m.operations / m.bytes for m in points], [m.operations / m.seconds / 1e9 for m in points], s=16,
                      color=colour, label=family or "row by row", zorder=3)
-    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(1, max(roofs.peaks.values(), default=1e12) / 1e9 * 2),
+    highest = max(roofs.peaks.values(), default=1e12) / 1e9
+    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(1, highest * 2),
              xlabel="operations a byte", ylabel="10⁹ operations a second")
     axes.set_title(title, fontsize=10)
     axes.legend(fontsize=8, loc="lower right")
@@ -178,7 +179,8 @@ def main() -> None:
     o = parse()
     program = (o.program or build(["ops_bench"]) / "ops_bench").resolve()
     o.out.mkdir(parents=True, exist_ok=True)
-    about = {"machine": machine(), "threads": o.threads, "rounds": 1 if o.quick else ROUNDS, "command": "benchmarks/ops"}
+    about = {"machine": machine(), "threads": o.threads, "rounds": 1 if o.quick else ROUNDS,
+             "command": "benchmarks/ops"}
     found = rounds(o, program)
     text = markdown(found, about)
     (o.out / "ops.md").write_text(text, encoding="utf-8")

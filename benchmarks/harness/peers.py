@@ -31,8 +31,8 @@ HEAVY = 4096  # source tokens in all: after more, processes are started anew, si
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="benchmarks/peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Start with --quick (under a minute once the models are made). A full run takes about twelve minutes on two "
-               "cores, and wants a machine that does nothing else.")
+        epilog="Start with --quick (under a minute once the models are made). A full run takes about twelve minutes on "
+               "two cores, and wants a machine that does nothing else.")
     parser.add_argument("--quick", action="store_true", help="a few small cases on a small model: does it all work?")
     parser.add_argument("--shape", choices=["base", "small"], help="Transformer base, or the bundled model's sizes "
                         "(default: base; small with --quick)")
@@ -41,8 +41,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each engine (all cores)")
     parser.add_argument("--repeats", type=int, help="rounds of every case (default 5; 2 with --quick)")
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR",
-                        help="a case has fewer rounds where they would take longer than its budget; this multiplies all "
-                        "budgets (default 1: twelve minutes in all)")
+                        help="a case has fewer rounds where they would take longer than its budget; this multiplies "
+                        "all budgets (default 1: twelve minutes in all)")
     parser.add_argument("--fresh", action="store_true", help="do not go on with a run that was stopped")
     parser.add_argument("--output-cap", type=int, metavar="TOKENS", help="the most target tokens a document (2,048)")
     parser.add_argument("--keep", type=int, default=2, help="CTranslate2 settings timed in full, of those screened (2)")
@@ -52,8 +52,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-pytorch", action="store_true", help="leave PyTorch out")
     parser.add_argument("--driver", type=Path, help="a translate_bench that is built already")
     parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of the table and the JSON")
-    parser.add_argument("--figure", type=Path, help="the picture (default docs/figures/peers.svg; with --quick, or only "
-                        "some cases, it goes to --out instead)")
+    parser.add_argument("--figure", type=Path, help="the picture (default docs/figures/peers.svg; with --quick, or "
+                        "only some cases, it goes to --out instead)")
     return parser.parse_args()
 
 
@@ -115,7 +115,8 @@ class Screen:
         """The `keep` best, their batches as large for this case's documents as they were for the screening's."""
         outputs = max(case.outputs())
         order = sorted(self.times(case), key=lambda entry: estimate(*entry[1:], outputs))
-        say("    CTranslate2, estimated: " + "; ".join(f"{v.name} {estimate(a, b, outputs):.3g} s" for v, a, b in order))
+        estimates = [f"{v.name} {estimate(a, b, outputs):.3g} s" for v, a, b in order]
+        say("    CTranslate2, estimated: " + "; ".join(estimates))
         if case.spacing:
             workers = [engine for engine in self.engines if engine.setup["inter"] > 1][:1]
             engines = list({id(e): e for e in [order[0][0].engine, *workers]}.values())

@@ -40,8 +40,8 @@ class Row:
         return rival.median(self.clock) / ours.median(self.clock) if rival and ours else None
 
     def to_json(self) -> dict:
-        return {"case": self.name, "about": self.about, "outputs": self.outputs, "clock": self.clock, "goals": self.goals,
-                "timings": [t.to_json() for t in self.timings],
+        return {"case": self.name, "about": self.about, "outputs": self.outputs, "clock": self.clock,
+                "goals": self.goals, "timings": [t.to_json() for t in self.timings],
                 "ratios": {t.variant.name: {"exact": self.ratio(t.variant.name),
                                             "vocabulary map": self.ratio(t.variant.name, False)}
                            for t in self.of(SALIENT)}}
@@ -81,7 +81,8 @@ def table(rows: list[Row]) -> str:
         line = [row.about, rival.variant.name if rival else "", lengths(row.outputs), str(row.runs()),
                 seconds(rival, row.clock), seconds(pytorch[0] if pytorch else None, row.clock)]
         for i, name in enumerate(OURS):
-            line += [seconds(row.ours(name), row.clock), times(row.ratio(name)), f"{row.goals[i]:g}x" if row.goals else ""]
+            goal = f"{row.goals[i]:g}x" if row.goals else ""
+            line += [seconds(row.ours(name), row.clock), times(row.ratio(name)), goal]
         cells.append(line)
     return lines_of(head, cells, left=2)
 
@@ -121,19 +122,20 @@ def sum_of_parts(rows: list[Row]) -> str:
 
 def markdown(rows: list[Row], about: dict) -> str:
     unit = "seconds" if rows[0].clock == "seconds" else "seconds of processor time"
-    exits = [e["mean_exit"] for row in rows if (t := row.ours("selection and exits")) and "mean_exit" in (e := t.to_json())]
+    early = [t.to_json() for row in rows if (t := row.ours("selection and exits"))]
+    exits = [timing["mean_exit"] for timing in early if "mean_exit" in timing]
     mean_exit = f" (mean exit {sum(exits) / len(exits):.2f} of {about['layers']})" if exits else ""
     parts = [
         conditions(about), "![Times as fast as CTranslate2](figures/peers.svg)",
-        f"Model `{about['shape']}`, {about['threads']} threads each, CTranslate2 {about['ctranslate2']}. Medians in {unit}; "
-        "of documents that arrive one by one, how long one waited on average. Both compute the same model with the same "
-        "weights and tokens, and give translations of the same forced lengths. Weights are random: selection reads 5 % of "
-        f"the keys, and exits are spread over the layers{mean_exit}. Settings of CTranslate2 were chosen for each case out "
-        "of those in [benchmarks/README.md](../benchmarks/README.md).",
+        f"Model `{about['shape']}`, {about['threads']} threads each, CTranslate2 {about['ctranslate2']}. Medians in "
+        f"{unit}; of documents that arrive one by one, how long one waited on average. Both compute the same model "
+        "with the same weights and tokens, and give translations of the same forced lengths. Weights are random: "
+        f"selection reads 5 % of the keys, and exits are spread over the layers{mean_exit}. Settings of CTranslate2 "
+        "were chosen for each case out of those in [benchmarks/README.md](../benchmarks/README.md).",
         table(rows)]
     if shortlists := map_table(rows):
-        parts.append("With the output layer cut down to the same likely tokens in both, by CTranslate2's vocabulary map and "
-                     "by Salient's shortlist:\n\n" + shortlists)
+        parts.append("With the output layer cut down to the same likely tokens in both, by CTranslate2's vocabulary "
+                     "map and by Salient's shortlist:\n\n" + shortlists)
     if together := sum_of_parts(rows):
         parts.append(together)
     return "\n\n".join(parts) + "\n"

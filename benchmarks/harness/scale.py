@@ -132,8 +132,8 @@ PARTS = ("lengths", "concurrency", "positions", "sparsity", "depth")
 def markdown(found: dict) -> str:
     names = list(OURS)
     megabytes = [f"{name}: MB above the weights" for name in names]
-    lengths = lines_of(["source tokens", *(f"{name}: encoding, s" for name in names), *(f"{name}: in all, s" for name in names),
-                        *megabytes],
+    lengths = lines_of(["source tokens", *(f"{name}: encoding, s" for name in names),
+                        *(f"{name}: in all, s" for name in names), *megabytes],
                        [[f"{p['length']:,}", *(f"{p[n]['encode_seconds']:.3g}" for n in names),
                          *(f"{p[n]['seconds']:.3g}" for n in names), *(f"{p[n]['bytes'] / 1e6:.0f}" for n in names)]
                         for p in found["lengths"]], left=0)
@@ -141,7 +141,8 @@ def markdown(found: dict) -> str:
                        [[str(p["documents"]), *(f"{p[n]['seconds'] / p['documents']:.3g}" for n in names)]
                         for p in found["concurrency"]], left=0)
     first, last = next(iter(found["positions"].values()))
-    late = lines_of(["milliseconds a token", f"at output position {first}", f"at {last}", "over the first", "goal, at most"],
+    late = lines_of(["milliseconds a token", f"at output position {first}", f"at {last}", "over the first",
+                     "goal, at most"],
                     [[name, f"{at[first]:.2f}", f"{at[last]:.2f}", f"{at[last] / at[first]:.2f}",
                       f"{POSITION_GOAL}" if name != "dense" else ""] for name, at in found["positions"].items()])
     sparsity = lines_of(["share of keys read", "seconds"],

@@ -110,7 +110,8 @@ def with_vocabulary_map(variant: Variant) -> Variant:
 
 
 def pytorch_variants(model: Path, threads: int) -> list[Variant]:
-    engine = Engine(PYTORCH, [sys.executable, "-m", "harness.pytorch_worker"], {"model": str(model), "threads": threads})
+    engine = Engine(PYTORCH, [sys.executable, "-m", "harness.pytorch_worker"],
+                    {"model": str(model), "threads": threads})
     return [Variant("float32", PYTORCH, engine, rounds=1)]
 
 

@@ -39,13 +39,15 @@ def test_a_table_has_a_line_a_case():
 def test_a_map_is_held_against_a_shortlist_only():
     both = row()
     assert report.map_table([both]) == ""
-    both.timings += [timing(SALIENT, "dense, shortlist", [0.5]), timing(SALIENT, "selection and exits, shortlist", [0.25])]
+    both.timings += [timing(SALIENT, "dense, shortlist", [0.5]),
+                     timing(SALIENT, "selection and exits, shortlist", [0.25])]
     assert "4.00x" in report.map_table([both]) and "8.00x" in report.map_table([both])
 
 
 def test_together_is_held_against_the_parts():
     rows = [report.Row(name, "", [1], [timing(CTRANSLATE2, "x", [theirs]), timing(SALIENT, "dense", [ours])])
-            for name, theirs, ours in (("mixed", 9.0, 2.2), ("mixed-long-part", 2.0, 1.5), ("mixed-short-part", 1.0, 0.5))]
+            for name, theirs, ours in (("mixed", 9.0, 2.2), ("mixed-long-part", 2.0, 1.5),
+                                       ("mixed-short-part", 1.0, 0.5))]
     lines = report.sum_of_parts(rows).splitlines()
     assert "1.10" in lines[2] and "3.00" in lines[3]
     assert report.sum_of_parts(rows[:2]) == ""
@@ -71,7 +73,8 @@ def test_only_contenders_go_on_after_the_first_round(monkeypatch):
     made = [Instant(name, family, None, {"seconds": seconds}, exact, rounds)
             for name, family, seconds, exact, rounds in (
                 ("best", CTRANSLATE2, 1.0, True, 9), ("close", CTRANSLATE2, 1.05, True, 9),
-                ("hopeless", CTRANSLATE2, 1.2, True, 9), ("map", CTRANSLATE2, 3.0, False, 2), ("ours", SALIENT, 7.0, True, 9))]
+                ("hopeless", CTRANSLATE2, 1.2, True, 9), ("map", CTRANSLATE2, 3.0, False, 2),
+                ("ours", SALIENT, 7.0, True, 9))]
     measure.interleave(made, [], cases.Case("x", "", [1]), 5, 1e9)
     assert [variant.asked for variant in made] == [5, 5, 1, 2, 5]
     assert measure.interleave([], [], cases.Case("x", "", [1]), 5, 1e9) == []
@@ -92,7 +95,8 @@ def test_those_kept_batch_in_different_ways():
 
 
 def test_batches_grow_with_the_documents():
-    variant = Variant("int8, batches of 1024 tokens", CTRANSLATE2, None, {"max_batch_size": 1024, "batch_type": "tokens"})
+    variant = Variant("int8, batches of 1024 tokens", CTRANSLATE2, None,
+                      {"max_batch_size": 1024, "batch_type": "tokens"})
     grown = scaled(variant, 4)
     assert grown.name == "int8, batches of 4096 tokens" and grown.run["max_batch_size"] == 4096
     assert variant.run["max_batch_size"] == 1024

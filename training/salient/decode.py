@@ -20,7 +20,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .config import ModelConfig
 from .model import ACTIVATIONS, Attention, Layer, Transformer
 from .selection import MODULES
 

@@ -2,8 +2,8 @@
 
 The engine decodes freely and cannot follow an oracle, which looks at the reference. Here the PyTorch model reads the
 references, or whatever stands in their place (every layer run, states never copied upward), and a rule then says which
-layer's prediction counts at each token. A rule's quality is the mean negative log-likelihood of the references and the share of
-tokens predicted right; its cost is the mean exit. N is the number of decoder layers, T a window's tokens.
+layer's prediction counts at each token. A rule's quality is the mean negative log-likelihood of the references and the
+share of tokens predicted right; its cost is the mean exit. N is the number of decoder layers, T a window's tokens.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A threshold for every layer, tuned where the PyTorch model reads its own translations.
 
 A signal says at each exit whether to leave there: the geometric head, or the confidence. What a token loses by leaving
-is measured without a reference, by the last exit's distribution: the probability of the token that it would choose, less
-that of the token chosen instead. A change between two words that are as good costs nothing; where thresholds were tuned
-on the share of changed tokens alone, geometric exits lost half as much again in BLEU. Coordinate descent lowers
+is measured without a reference, by the last exit's distribution: the probability of the token that it would choose,
+less that of the token chosen instead. A change between two words that are as good costs nothing; where thresholds were
+tuned on the share of changed tokens alone, geometric exits lost half as much again in BLEU. Coordinate descent lowers
 
     mean loss + weight * mean exit
 
