@@ -37,7 +37,7 @@ from torch import Tensor
 from .config import FeedForward, ModelConfig, Positions
 from .data import Corpus, batches
 from .evaluation import sets
-from .evaluation.side_by_side import scored
+from .evaluation.side_by_side import TAKES, scored
 from .evaluation.tables import probability, signed
 from .export import export, load_checkpoint
 from .loss import smoothed_cross_entropy
@@ -231,12 +231,14 @@ def scratch_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Meas
 
 def scores_columns(found: list[Measured]) -> list[list[str]]:
     """The head and a row a run."""
-    rows = [["steps", "BLEU", "against the first", "p", "chrF", "document BLEU"]]
+    rows = [["steps", "BLEU", "against the first", "p", "chrF", "document BLEU", "tokens/s", "of the first"]]
+    first = found[0].scores["tokens_per_second"]
     for m in found:
         s = m.scores
         against = [signed(s["difference"]), probability(s["p"])] if s["p"] is not None else ["", ""]
         rows.append([str(m.steps), f"{s['bleu']:.1f} ± {s['interval']:.1f}", *against, f"{s['chrf']:.1f}",
-                     f"{s['document_bleu']:.1f}"])
+                     f"{s['document_bleu']:.1f}", f"{s['tokens_per_second']:,.0f}",
+                     f"{s['tokens_per_second'] / first:.2f}"])
     return rows
 
 
@@ -277,7 +279,8 @@ def conditions(o: argparse.Namespace) -> str:
         test_set = sets.sample(sets.read_set(o.test), o.segments)
         test += (f" BLEU: {test_set.segments:,} segments of {len(test_set.documents)} documents of `{o.test.name}`, "
                  "translated by the engine, dense, greedily, at full depth, in windows of at most "
-                 f"{config.window:,} source tokens, with the 95 % interval and the paired bootstrap over segments.")
+                 f"{config.window:,} source tokens, with the 95 % interval and the paired bootstrap over segments; "
+                 f"tokens/s: target tokens of a sixth of them, the median of {TAKES} takes, the models in turn.")
     return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder "
             f"and {config.decoder.layers} decoder layers, width {config.d_model}, feed-forward "
             f"{config.encoder.ffn.width}.{test}")

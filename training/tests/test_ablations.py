@@ -10,6 +10,7 @@ from salient import ablations
 from salient.config import ModelConfig, Selection, Stack, FeedForward
 from salient.data import Corpus
 from salient.evaluation import sets, side_by_side
+from salient.evaluation.engine import Result, Translated
 from salient.evaluation.score import Difference, Scores
 from salient.export import load_model
 from salient.model import Transformer
@@ -131,9 +132,12 @@ def test_models_of_the_same_data_translate_the_same_documents(tiny_models, tmp_p
         def __exit__(self, *_):
             pass
 
-        def translate(self, test_set, setting):
-            asked.append((self.model.name, setting.flags, test_set.segments))
-            return self.model.name
+        def translate(self, test_set, setting, take=0):
+            asked.append((self.model.name, setting.flags, test_set.segments, take))
+            if take == 0:
+                return self.model.name
+            seconds = {"base": 1.0, "wide": 2.0}[self.model.name] * (9 if take == 3 else 1)  # one take is disturbed
+            return Result([Translated(test_set.documents[0], [], {"target_tokens": 100})], seconds)
 
     class Scorer:
         def __init__(self, documents):
@@ -152,13 +156,15 @@ def test_models_of_the_same_data_translate_the_same_documents(tiny_models, tmp_p
     monkeypatch.setattr(side_by_side, "Scorer", Scorer)
     models = [tiny_models / "base", tiny_models / "wide"]
     found = side_by_side.scored(tmp_path, models, sets.read_set(test), tmp_path)
-    assert asked == [(name, "--selection dense --exit full", 3) for name in ("base", "wide")]
+    assert asked == [(name, "--selection dense --exit full", 3, take)
+                     for take in range(side_by_side.TAKES + 1) for name in ("base", "wide")]
     runs = [ablations.Measured(n, 10, 3.0, 3.0, {}, 1.0, steps, asdict(s))
             for n, steps, s in zip(("plain Transformer", "Salient"), (90, 80), found)]
     lines = ablations.table(runs).splitlines()
-    assert lines[0].split(" | ")[3:] == ["steps", "BLEU", "against the first", "p", "chrF", "document BLEU |"]
-    assert lines[2].split(" | ")[3:] == ["90", "20.0 ± 0.7", "", "", "50.0", "22.0 |"]
-    assert lines[3].split(" | ")[3:] == ["80", "21.5 ± 0.7", "+1.5", "0.020", "50.0", "22.0 |"]
+    assert lines[0].split(" | ")[3:] == ["steps", "BLEU", "against the first", "p", "chrF", "document BLEU", "tokens/s",
+                                        "of the first |"]
+    assert lines[2].split(" | ")[3:] == ["90", "20.0 ± 0.7", "", "", "50.0", "22.0", "100", "1.00 |"]
+    assert lines[3].split(" | ")[3:] == ["80", "21.5 ± 0.7", "+1.5", "0.020", "50.0", "22.0", "50", "0.50 |"]
 
 
 def test_a_trained_model_converts_to_every_configuration():
