@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 CHUNK = {"cpu": 512, "cuda": 16384}  # rows whose logits are held at once: in a processor's cache, or to fill a GPU
 
 
-class SmoothedCrossEntropy(torch.autograd.Function):
-    """Sum over rows of -(1 - e) log p(target) - e mean_v log p(v), p = softmax(states weight^T + bias).
+class Teacher(NamedTuple):
+    """Whose distribution, softmax(states weight^T + bias), is a share of the target in the reference's place."""
 
+    states: Tensor  # [R, d]
+    weight: Tensor  # [V, d]
+    share: float
+
+
+class SmoothedCrossEntropy(torch.autograd.Function):
+    """Sum over rows of -sum_v t(v) log p(v), p = softmax(states weight^T + bias).
+
+    The target t is 1 - e at the reference and e / V everywhere; with a teacher q it is (1 - share) t + share q.
     states [R, d], weight [V, d], bias [V], targets [R]; rows whose target is `ignored` count for nothing. Gradients
     are formed in the forward pass, a few rows at a time, because keeping or recomputing R x V values costs more than
     all of the decoder's layers.
@@ -18,26 +30,33 @@ class SmoothedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float,
-                ignored: int) -> Tensor:
+                ignored: int, teacher: Teacher | None) -> Tensor:
         dtype = states.dtype  # bf16 states make bf16 products; sums stay in fp32
         h, w = states.detach(), weight.detach().to(dtype)
         d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight)
         d_bias, vocabulary, chunk = torch.zeros_like(bias), weight.shape[0], CHUNK[h.device.type]
         total = torch.zeros((), device=h.device)
+        own = 1.0 - (teacher.share if teacher else 0.0)
+        w_teacher = teacher.weight.detach().to(dtype) if teacher else None
         for start in range(0, h.shape[0], chunk):
             rows = h[start:start + chunk]
             gold = targets[start:start + chunk].unsqueeze(1)
             logits = torch.mm(rows, w.t()).float().add_(bias)
-            mean = logits.mean(1)
-            at_gold = logits.gather(1, gold).squeeze(1)
+            wanted = own * ((1 - smoothing) * logits.gather(1, gold).squeeze(1) + smoothing * logits.mean(1))
+            if teacher:
+                q = torch.mm(teacher.states[start:start + chunk], w_teacher.t()).float().add_(bias)
+                q = F.softmax(q, 1).mul_(teacher.share)
+                wanted += torch.einsum("rv,rv->r", q, logits)
             top = logits.amax(1, keepdim=True)
             p = logits.sub_(top).exp_()
             norm = p.sum(1, keepdim=True)
             log_norm = (norm.log() + top).squeeze(1)
             real = gold.ne(ignored).float()
-            total += ((log_norm - (1 - smoothing) * at_gold - smoothing * mean) * real.squeeze(1)).sum()
-            p.div_(norm).sub_(smoothing / vocabulary)
-            p.scatter_add_(1, gold, torch.full_like(gold, smoothing - 1, dtype=p.dtype))
+            total += ((log_norm - wanted) * real.squeeze(1)).sum()
+            p.div_(norm).sub_(own * smoothing / vocabulary)
+            p.scatter_add_(1, gold, torch.full_like(gold, own * (smoothing - 1), dtype=p.dtype))
+            if teacher:
+                p.sub_(q)
             p.mul_(real)
             d_bias += p.sum(0)
             g = p.to(dtype)
@@ -49,10 +68,10 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, upstream):
         d_states, d_weight, d_bias = ctx.saved_tensors
-        return d_states * upstream.to(d_states.dtype), d_weight * upstream, d_bias * upstream, None, None, None
+        return d_states * upstream.to(d_states.dtype), d_weight * upstream, d_bias * upstream, None, None, None, None
 
 
 def smoothed_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.1,
-                           ignored: int = 0) -> Tensor:
+                           ignored: int = 0, teacher: Teacher | None = None) -> Tensor:
     """The sum over rows, not the mean: `targets` equal to `ignored` (padding) contribute nothing."""
-    return SmoothedCrossEntropy.apply(states, weight, bias, targets, smoothing, ignored)
+    return SmoothedCrossEntropy.apply(states, weight, bias, targets, smoothing, ignored, teacher)

@@ -53,15 +53,17 @@ def sinusoid(positions: Tensor, width: int) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-    """Dense attention: fused where this PyTorch has it (2.0 and later)."""
-    if hasattr(F, "scaled_dot_product_attention"):
+    """Dense attention: PyTorch's fused one on a GPU, but not on a CPU, where its gradient takes longer than this."""
+    if q.is_cuda:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
     if causal:
         mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
-    scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, NEGATIVE)
-    return F.softmax(scores.float(), -1).to(v.dtype) @ v
+    with torch.autocast("cpu", enabled=False):  # it would keep every probability in fp32
+        k, v = k.to(q.dtype), v.to(q.dtype)
+        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+        if mask is not None:
+            scores = scores + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, NEGATIVE)
+        return F.softmax(scores, -1) @ v
 
 
 class Attention(nn.Module):
@@ -303,8 +305,13 @@ class Transformer(nn.Module):
         Attention.finish_group(run, shared)
         return self.encoder_norm(x)
 
-    def decode(self, target: Tensor, source: Tensor, memory: Tensor, run: SelectionRun) -> list[Tensor]:
-        """Teacher-forced target inputs [B, T] -> the states h^n after every layer, each [B, T, d]."""
+    def decode(self, target: Tensor, source: Tensor, memory: Tensor, run: SelectionRun,
+               exits: Tensor | None = None) -> list[Tensor]:
+        """Teacher-forced target inputs [B, T] -> the states h^n after every layer, each [B, T, d].
+
+        exits [B, T]: the layer, from 0, after which a token leaves; it hands its state up to the layers above, as it
+        does in the engine, so that later tokens meet it there as a key.
+        """
         separator, pad = self.config.tokens.separator, self.config.tokens.pad
         source_segment, _ = segment_of(source, separator, inclusive=False)
         target_segment, offsets = segment_of(target, separator, inclusive=True)
@@ -318,13 +325,16 @@ class Transformer(nn.Module):
         if run.window is not None:
             run.centre.update(decoder=at, cross=aligned(target_segment, offsets, source_segment, source.ne(pad)))
         x, states, self_shared, cross_shared = self.embed(target, offsets), [], {}, {}
-        for layer in self.decoder_layers:
+        for n, layer in enumerate(self.decoder_layers):
+            below = x
             x = layer.residual(x, layer.self_attention_norm,
                                lambda y, a=layer.self_attention: a(y, y, at, at, causal, True, run, self_shared))
             x = layer.residual(x, layer.cross_attention_norm,
                                lambda y, a=layer.cross_attention: a(y, memory, target_segment, source_segment,
                                                                     allowed_source, False, run, cross_shared))
             x = self.feed_forward(layer, x, True)
+            if exits is not None:
+                x = torch.where((exits >= n).unsqueeze(-1), x, below)
             states.append(x)
         Attention.finish_group(run, self_shared)
         Attention.finish_group(run, cross_shared)

@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from salient.loss import smoothed_cross_entropy
+from salient.loss import Teacher, smoothed_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -30,3 +30,23 @@ def test_ignored_rows_count_for_nothing():
     smoothed_cross_entropy(h, w, b, targets, 0.1).backward()
     assert h.grad[[1, 3]].abs().sum() == 0
     assert (h.grad[[0, 2]].abs().sum(-1) > 0).all()
+
+
+def test_a_teacher_takes_a_share_of_the_target():
+    torch.manual_seed(2)
+    targets = torch.randint(1, 30, (9,))
+    taught_by, weight = torch.randn(9, 12), torch.randn(30, 12)
+    leaves = [torch.randn(9, 12), torch.randn(30, 12), torch.randn(30)]
+    results = []
+    for ours in (True, False):
+        h, w, b = (x.clone().requires_grad_() for x in leaves)
+        if ours:
+            loss = smoothed_cross_entropy(h, w, b, targets, 0.1, teacher=Teacher(taught_by, weight, 0.6))
+        else:
+            logits, q = h @ w.t() + b, F.softmax(taught_by @ weight.t() + b, -1).detach()
+            loss = 0.6 * F.cross_entropy(logits, q, reduction="sum")
+            loss = loss + 0.4 * F.cross_entropy(logits, targets, label_smoothing=0.1, reduction="sum")
+        loss.backward()
+        results.append((loss.detach(), h.grad, w.grad, b.grad))
+    for mine, theirs in zip(*results):
+        assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-3)

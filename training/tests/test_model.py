@@ -53,6 +53,25 @@ def test_later_target_tokens_do_not_reach_earlier_states(norm):
         assert torch.equal(a[0, :5], b[0, :5]) and not torch.allclose(a[0, 5:], b[0, 5:])
 
 
+def test_a_token_that_leaves_hands_its_state_up():
+    model, run = built(small()), SelectionRun()
+    memory, read = model.encode(SOURCE, run), []
+    for layer in model.decoder_layers:
+        layer.self_attention.register_forward_pre_hook(lambda _, inputs: read.append(inputs[1]))
+    exits = torch.tensor([[0, 2, 1, 0, 2, 1, 2], [2] * 7])
+    states, keys_from = model.decode(TARGET, SOURCE, memory, run, exits), read[:3]
+    full = model.decode(TARGET, SOURCE, memory, run)
+    for n, layer in enumerate(model.decoder_layers):
+        left = exits < n
+        for row, t in left.nonzero().tolist():
+            assert torch.equal(states[n][row, t], states[exits[row, t]][row, t])
+        if n:
+            assert torch.equal(keys_from[n], layer.self_attention_norm(states[n - 1]))
+    assert torch.equal(states[0], full[0]) and torch.equal(states[2][1], full[2][1])
+    assert torch.equal(states[1][0, 1], full[1][0, 1])  # the first layer's states are what they were, as keys too
+    assert not torch.allclose(states[2][0, 4], full[2][0, 4])  # the third layer reads a key of another state
+
+
 def test_supervised_attention_stays_dense():
     config = small()
     model = built(config)

@@ -13,7 +13,8 @@ from salient.data import Corpus, batches
 from salient.model import Transformer
 from salient.selection import MODULES, adapt_fraction
 from salient.recipe import RECIPE
-from salient.train import TRAINED, Trainer, build, load, parse, parser
+from salient.train import build, load, parse, parser
+from salient.trainer import TRAINED, Trainer
 
 
 def copy_corpus(documents=60):
@@ -63,6 +64,35 @@ def test_base_phase_learns_at_every_exit(copier):
     fresh = Trainer(new_model(), options("base"))
     for before, after in zip(fresh.dev_loss(copy_corpus(), 500), trainer.dev_loss(copy_corpus(), 500)):
         assert after < 0.75 * before
+
+
+def test_what_leaves_early_counts_at_no_later_exit(copier):
+    model, _ = copier
+    trainer = Trainer(model, options("base", "--hand-up", "1", "--distil", "0.5"))
+    source, target = next(batches(copy_corpus(), 256, seed=1, mixture={24: 1.0}))
+    states, _, _ = trainer.forward(source, target)
+    objective = trainer.objective
+    assert objective.translation(states, target, torch.zeros_like(target[:, 1:]))[1] == 0.0
+    counted = objective.translation(states, target, torch.ones_like(target[:, 1:]))[1]
+    assert counted == objective.translation(states, target)[1] > 0
+    exits = objective.early_exits(target)
+    assert exits.shape == target[:, 1:].shape and set(exits.unique().tolist()) == {0, 1}
+    assert Trainer(model, options("base")).objective.early_exits(target) is None
+
+
+def test_early_exits_learn_from_the_last_one(copier):
+    model, _ = copier
+    source, target = next(batches(copy_corpus(), 256, seed=1, mixture={24: 1.0}))
+
+    def gradient(*flags):
+        trainer = Trainer(model, options("base", *flags))
+        trainer.objective.rng.seed(3)
+        model.zero_grad(set_to_none=True)
+        trainer.objective.translation(trainer.forward(source, target)[0], target)[0].backward()
+        return model.exit_norms[0].weight.grad.clone(), model.exit_norms[1].weight.grad.clone()
+
+    alone, taught = gradient(), gradient("--distil", "0.5")
+    assert torch.equal(alone[1], taught[1]) and not torch.allclose(alone[0], taught[0])
 
 
 def test_base_phase_leaves_selection_and_heads_alone(copier):
@@ -146,7 +176,7 @@ def test_the_halting_loss_reaches_the_states_in_the_depth_phase_alone(copier):
         states, memory, _ = trainer.forward(source, target)
         assert all(h.requires_grad == reached for h in states)
         if reached:
-            gradient = torch.autograd.grad(trainer.halting_loss(states, memory, source, target), states)
+            gradient = torch.autograd.grad(trainer.objective.halting(states, memory, source, target)[0], states)
             assert all(g.abs().sum() > 0 for g in gradient[:-1])
 
 
@@ -161,7 +191,7 @@ def test_oracles_score_exits_by_likelihood_by_the_reference_or_by_the_last_exit(
     for oracle, expected in (("likelihood", likelihood), ("correctness", [b.eq(gold).float() for b in best]),
                              ("agreement", [b.eq(best[-1]).float() for b in best])):
         trainer.options.oracle = oracle
-        assert torch.allclose(trainer.exit_scores(normed, gold), torch.stack(expected, -1), atol=1e-5), oracle
+        assert torch.allclose(trainer.objective.exit_scores(normed, gold), torch.stack(expected, -1), atol=1e-5), oracle
 
 
 def test_a_budget_of_processor_time_counts_no_waiting(tmp_path, monkeypatch):
@@ -200,7 +230,7 @@ def test_a_run_resumes_where_it_stopped(tmp_path):
     batch = next(batches(corpus, 128, seed=2))
     o.minutes = 60.0
     trainer.elapsed = again.elapsed = 0.0
-    trainer.rng, again.rng = random.Random(5), random.Random(5)
+    trainer.objective.rng, again.objective.rng = random.Random(5), random.Random(5)
     trainer.train_step(*batch), again.train_step(*batch)
     for (name, a), (_, b) in zip(trainer.model.named_parameters(), again.model.named_parameters()):
         assert torch.equal(a, b), name

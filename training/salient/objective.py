@@ -1,0 +1,117 @@
+"""What the phases of training minimise: at every exit the translation, in halting heads their oracle's choice.
+
+B documents, T target positions, N exits; `target` [B, T + 1] has BOS before and EOS after, states are [B, T, d] each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+
+import torch
+import torch.nn.functional as F
+
+from .depth import geometric_loss, oracle
+from .loss import Teacher, smoothed_cross_entropy
+from .model import Transformer
+from .selection import SelectionRun
+
+
+class Objective:
+    """The losses of one model under the options of `salient.train`."""
+
+    def __init__(self, model: Transformer, options: argparse.Namespace, rng: random.Random):
+        self.model, self.options, self.rng = model, options, rng
+        self.layers, self.pad = model.config.decoder.layers, model.config.tokens.pad
+
+    @property
+    def aligned(self) -> bool:
+        """A model without exits learns at its last layer alone."""
+        return self.layers > 1 and self.model.config.exits is not None
+
+    def early_exits(self, target) -> torch.Tensor | None:
+        """[B, T]: in a share of the batches tokens leave at random, so that upper layers learn to read what they hand
+        up; None in the others."""
+        if not self.aligned or self.rng.random() >= self.options.hand_up:
+            return None
+        stays = self.rng.uniform(0.4, 0.8)  # the chance to go on after a layer
+        goes_on = torch.rand(self.layers - 1, *target[:, 1:].shape, device=target.device) < stays
+        return goes_on.long().cumprod(0).sum(0)
+
+    def translation(self, states, target, exits=None) -> tuple[torch.Tensor, float]:
+        """Aligned training: the mean over exits of their losses, estimated by the last exit and one other; and the loss
+        of the last.
+
+        The other learns from the last as well (`--distil`), except where tokens leave early: what does not reach an
+        exit does not count there.
+        """
+        model, n, o = self.model, self.layers, self.options
+
+        def rows(exit_layer):
+            found = model.exit_norms[exit_layer](states[exit_layer]).flatten(0, 1)
+            return found.to(torch.bfloat16) if o.bf16 else found
+
+        last, loss, last_exit_loss = rows(n - 1), 0.0, 0.0
+        chosen = [(n - 1, 1 / n), (self.rng.randrange(n - 1), (n - 1) / n)] if self.aligned else [(n - 1, 1.0)]
+        for exit_layer, weight in chosen:
+            gold = target[:, 1:]
+            if exits is not None:
+                gold = gold.masked_fill(exits < exit_layer, self.pad)
+            gold, teacher = gold.flatten(), None
+            if exit_layer < n - 1 and exits is None and o.distil:
+                teacher = Teacher(last.detach(), model.classifier(n - 1), o.distil)
+            total = smoothed_cross_entropy(last if exit_layer == n - 1 else rows(exit_layer),
+                                           model.classifier(exit_layer), model.output_bias, gold, o.label_smoothing,
+                                           self.pad, teacher)
+            count = gold.ne(self.pad).sum().clamp_min(1)
+            loss = loss + weight * total / count
+            if exit_layer == n - 1:
+                last_exit_loss = float(total.detach()) / int(count)
+        return loss, last_exit_loss
+
+    def imitation(self, source, target) -> torch.Tensor:
+        """Early exits learn the distribution of the frozen last one: mean over exits of KL(last exit, exit n)."""
+        model, n = self.model, self.layers
+        real = target[:, 1:].ne(self.pad)
+        with torch.no_grad():
+            run = SelectionRun()
+            states = [h[real] for h in model.decode(target[:, :-1], source, model.encode(source, run), run)]
+            teacher = model.logits(n - 1, states[-1]).float().log_softmax(-1)
+        students = [model.logits(i, states[i]).float().log_softmax(-1) for i in range(n - 1)]
+        losses = [F.kl_div(student, teacher, reduction="sum", log_target=True) for student in students]
+        return sum(losses) / (len(losses) * len(teacher))
+
+    @torch.no_grad()
+    def exit_scores(self, normed, gold) -> torch.Tensor:
+        """What the oracle compares: [B, T, N] of the exits' normed states."""
+        model, found, best = self.model, [], []
+        for n, h in enumerate(normed):
+            logits = F.linear(h, model.classifier(n), model.output_bias).float()
+            if self.options.oracle == "likelihood":
+                found.append(logits.log_softmax(-1).gather(-1, gold.unsqueeze(-1)).squeeze(-1))
+            else:
+                best.append(logits.argmax(-1))
+        if best:
+            reference = gold if self.options.oracle == "correctness" else best[-1]
+            found = [token.eq(reference).float() for token in best]
+        return torch.stack(found, -1)
+
+    def halting(self, states, memory, source, target) -> tuple[torch.Tensor, float]:
+        """Cross entropy of the heads with the exits that the oracle chooses; and the mean of those, layers from 1."""
+        model, heads, o = self.model, self.model.halting, self.options
+        gold, real = target[:, 1:], target[:, 1:].ne(self.pad)
+        normed = [norm(h) for norm, h in zip(model.exit_norms, states)]
+        score = self.exit_scores(normed, gold)
+        a_token = oracle(score, real, o.penalty, sigma=o.sigma)
+        a_sequence = oracle(score, real, o.penalty, a_sequence=True)
+        loss = torch.zeros((), device=gold.device)
+        if heads.sequence is not None:
+            source_real = source.ne(self.pad).unsqueeze(-1)
+            mean = (memory * source_real).sum(1) / source_real.sum(1)
+            loss = loss + F.cross_entropy(heads.sequence(mean).float(), a_sequence)
+        if heads.multinomial is not None:
+            loss = loss + F.cross_entropy(heads.multinomial(normed[0]).float()[real], a_token[real])
+        if heads.geometric is not None:
+            logits = torch.stack([heads.geometric_logit(n, h) for n, h in enumerate(normed)], -1)
+            loss = loss + geometric_loss(logits.float(), a_token, real)
+        return loss, 1 + float(a_token[real].float().mean())

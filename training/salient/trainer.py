@@ -1,0 +1,216 @@
+"""One phase of training: steps with their rates, the share of keys as it adapts, averages, checkpoints."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from pathlib import Path
+
+import torch
+
+from .data import BOS, Corpus, ahead, batches
+from .loss import smoothed_cross_entropy
+from .model import Transformer
+from .objective import Objective
+from .optimiser import optimisers
+from .selection import MODULES, SelectionRun, adapt_fraction
+
+TRAINED = {"base": {"base", "exit"}, "supervision": {"selection"}, "selection": {"base", "exit", "selection"},
+           "exits": {"exit"}, "depth": {"base", "exit", "selection", "halting"}, "halting": {"halting"}}
+MEASURE_EVERY = 4  # steps between two measurements of k in the supervision phase, which needs no masks otherwise
+AVERAGE_EVERY = 10  # steps between two states that enter the average
+
+
+class Trainer:
+    def __init__(self, model: Transformer, options: argparse.Namespace):
+        self.device = torch.device(options.device)
+        self.model, self.options, self.config = model.to(self.device), options, model.config
+        self.step, self.elapsed, self.worked = 0, 0.0, 0.0  # seconds on the clock, and of the processor
+        self.average, self.averaged = {}, 0  # sums of trained weights, and of how many states
+        self.objective = Objective(model, options, random.Random(options.seed))
+        for name, p in model.named_parameters():
+            p.requires_grad = self.part_of(name) in TRAINED[options.phase]
+        self.optimisers = optimisers(model, options.matrix_lr, options.lr)
+
+    def part_of(self, name: str) -> str:
+        if name.startswith("halting."):
+            return "halting"
+        if ".selection." in name:
+            return "selection"
+        last = f".{self.config.decoder.layers - 1}."  # the last exit is the model's own
+        return "exit" if name.startswith(("exit_norms.", "exit_classifiers.")) and last not in name else "base"
+
+    def progress(self) -> float:
+        """The share of the phase that is done: of its steps if it has a number of them, of its time otherwise."""
+        o = self.options
+        if o.steps:
+            return self.step / o.steps
+        return (self.worked if o.processor_time else self.elapsed) / (o.minutes * 60)
+
+    def rate(self) -> float:
+        """Warm-up by steps, then flat, then linear to zero over the last share of the phase."""
+        left = 1 - self.progress()
+        return min(1.0, (self.step + 1) / self.options.warmup) * max(0.0, min(1.0, left / self.options.cooldown))
+
+    def selection_run(self) -> SelectionRun:
+        if self.options.phase in ("base", "exits") or self.config.selection is None:
+            return SelectionRun()
+        chosen = self.config.selection
+        # Halting heads see the states that they will meet: under selection and dense, batch by batch.
+        mode = "dense" if self.options.phase in ("depth", "halting") and self.step % 2 else "select"
+        if self.options.phase == "supervision":
+            mode = "supervise"
+        return SelectionRun(mode=mode, measure=mode == "select" or self.step % MEASURE_EVERY == 0,
+                            fraction=chosen.key_fraction, min_keys=chosen.min_keys,
+                            straight_through=self.options.straight_through,
+                            supervision=self.options.supervision, window=self.options.attention_window)
+
+    def most(self, module: str) -> float:
+        """The bound on k: from 1 down to --k-most, a straight line over the first --k-most-share of the phase."""
+        bound = self.options.k_most.get(module, 1.0)
+        done = min(1.0, self.progress() / self.options.k_most_share)
+        return 1 - (1 - bound) * done
+
+    def adapt(self, run: SelectionRun) -> None:
+        o = self.options
+        for module in MODULES:
+            for i, captured in enumerate(run.captured.get(module, ())):
+                k = self.config.selection.key_fraction[module][i]
+                k = adapt_fraction(k, captured, o.captured, o.k_step, growing=k < 0.5)
+                self.config.selection.key_fraction[module][i] = min(k, self.most(module))
+
+    def forward(self, source, target, exits=None):
+        """(states after every decoder layer, the encoder's output, how selection went)."""
+        run = self.selection_run()
+        with torch.set_grad_enabled(self.options.phase != "halting"):
+            memory = self.model.encode(source, run)
+            return self.model.decode(target[:, :-1], source, memory, run, exits), memory, run
+
+    def loss(self, source, target) -> tuple[torch.Tensor, SelectionRun, dict]:
+        """What the phase minimises, how selection went, and what the log says."""
+        o, notes = self.options, {}
+        if o.phase == "exits":
+            loss = self.objective.imitation(source, target)
+            return loss, SelectionRun(), {"loss": float(loss.detach())}
+        exits = self.objective.early_exits(target) if o.phase in ("base", "selection") else None
+        states, memory, run = self.forward(source, target, exits)
+        loss = torch.zeros((), device=self.device)
+        if o.phase in ("base", "selection", "depth"):
+            loss, notes["loss"] = self.objective.translation(states, target, exits)
+        if o.phase in ("depth", "halting"):
+            halting, notes["oracle_exit"] = self.objective.halting(states, memory, source, target)
+            loss = loss + o.halting_weight * halting  # (6) of 1910.10073
+            notes["halting"] = float(halting.detach())
+        if run.mode != "dense" and o.phase != "halting":
+            notes["kl"] = float(run.loss.detach())
+            notes["k"] = {m: [round(x, 3) for x in v] for m, v in self.config.selection.key_fraction.items()}
+            notes["captured"] = {m: [round(x, 3) for x in v] for m, v in run.captured.items()}
+            loss = loss + o.alpha * run.loss  # (6)
+        return loss, run, notes
+
+    def precision(self):
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.options.bf16)
+
+    def train_step(self, source, target) -> dict:
+        o = self.options
+        source, target = source.to(self.device, non_blocking=True), target.to(self.device, non_blocking=True)
+        with self.precision():
+            loss, run, notes = self.loss(source, target)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.grad is not None], 2.0)
+        for optimiser in self.optimisers:
+            optimiser.param_groups[0]["lr"] = optimiser.defaults["lr"] * self.rate()
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        if o.phase in ("supervision", "selection"):
+            self.adapt(run)
+        self.step += 1
+        if self.progress() > 1 - o.average and self.step % AVERAGE_EVERY == 0:
+            self.add_to_average()
+        return notes
+
+    @torch.no_grad()
+    def add_to_average(self) -> None:
+        for name, p in self.model.named_parameters():
+            if p.requires_grad:
+                self.average[name] = self.average[name] + p if name in self.average else p.detach().clone()
+        self.averaged += 1
+
+    @torch.no_grad()
+    def swap_average(self) -> None:
+        """Exchanges the weights with their average."""
+        for name, p in self.model.named_parameters():
+            if name in self.average:
+                mean = self.average[name] / self.averaged
+                self.average[name] = p.detach() * self.averaged
+                p.copy_(mean)
+
+    def keep_the_better(self, dev: Corpus) -> dict:
+        """At the end of a phase: the average of the last states, unless the very last is better on development text."""
+        last = self.dev_loss(dev, 20_000)
+        self.swap_average()
+        mean = self.dev_loss(dev, 20_000)
+        if sum(mean) > sum(last):
+            self.swap_average()
+        return {"dev_nll_last": last, "dev_nll_average": mean, "averaged": self.averaged}
+
+    def dev_loss(self, corpus: Corpus, tokens: int) -> list[float]:
+        """Mean negative log-likelihood a token at every exit, dense, on a fixed part of the development set."""
+        totals, count = [0.0] * self.config.decoder.layers, 0
+        with torch.no_grad(), self.precision():
+            for source, target in batches(corpus, 4096, seed=1, mixture={384: 1.0}, endless=False):
+                source, target = source.to(self.device), target.to(self.device)
+                run, gold = SelectionRun(), target[:, 1:].flatten()
+                states = self.model.decode(target[:, :-1], source, self.model.encode(source, run), run)
+                for n, h in enumerate(states):
+                    rows = self.model.exit_norms[n](h).flatten(0, 1)
+                    totals[n] += float(smoothed_cross_entropy(rows, self.model.classifier(n), self.model.output_bias,
+                                                              gold, 0.0, self.config.tokens.pad))
+                count += int(gold.ne(self.config.tokens.pad).sum())
+                if count > tokens:
+                    break
+        return [round(t / count, 4) for t in totals]
+
+    def save(self, path: Path) -> None:
+        part = path.with_suffix(".part")
+        torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
+                    "elapsed": self.elapsed, "worked": self.worked, "average": self.average, "averaged": self.averaged,
+                    "optimisers": [o.state_dict() for o in self.optimisers]}, part)
+        part.replace(path)
+
+    def resume(self, stored: dict) -> None:
+        self.step, self.elapsed, self.worked = stored["step"], stored["elapsed"], stored["worked"]
+        self.average, self.averaged = stored["average"], stored["averaged"]
+        for optimiser, state in zip(self.optimisers, stored["optimisers"]):
+            optimiser.load_state_dict(state)
+
+    def run(self, train: Corpus, dev: Corpus | None, out: Path) -> None:
+        if self.progress() >= 1:
+            return
+        o, last, spent = self.options, time.monotonic(), {"save": time.monotonic(), "log": time.monotonic()}
+        tokens, worked_before = 0, self.worked - time.process_time()
+        stream = batches(train, o.batch_tokens, o.seed + self.step, o.mixture, o.source_weights)
+        for source, target in ahead(stream, pinned=self.device.type == "cuda"):
+            notes = self.train_step(source, target)
+            now = time.monotonic()
+            self.elapsed, last = self.elapsed + now - last, now
+            self.worked = worked_before + time.process_time()
+            tokens += int(target.ne(BOS).sum() - target.eq(self.config.tokens.pad).sum())
+            done = self.progress() >= 1
+            if now - spent["log"] > o.log_seconds or done:
+                rate = tokens / (now - spent["log"])
+                print(json.dumps({"phase": o.phase, "step": self.step, "minutes": round(self.elapsed / 60, 1),
+                                  "processor_minutes": round(self.worked / 60, 1), "tokens_per_second": round(rate),
+                                  **notes}), flush=True)
+                spent["log"], tokens = now, 0
+            if now - spent["save"] > o.save_seconds or done:
+                if done and self.averaged and dev is not None and o.phase in ("base", "selection", "depth"):
+                    print(json.dumps(self.keep_the_better(dev)), flush=True)
+                elif dev is not None:
+                    print(json.dumps({"step": self.step, "dev_nll_by_exit": self.dev_loss(dev, 20_000)}), flush=True)
+                self.save(out)
+                spent["save"] = time.monotonic()
+            if done:
+                return
