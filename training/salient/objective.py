@@ -35,8 +35,9 @@ class Objective:
         if not self.aligned or self.rng.random() >= self.options.hand_up:
             return None
         stays = self.rng.uniform(0.4, 0.8)  # the chance to go on after a layer
-        goes_on = torch.rand(self.layers - 1, *target[:, 1:].shape, device=target.device) < stays
-        return goes_on.long().cumprod(0).sum(0)
+        chance = torch.Generator().manual_seed(self.rng.getrandbits(32))
+        goes_on = torch.rand(self.layers - 1, *target[:, 1:].shape, generator=chance) < stays
+        return goes_on.long().cumprod(0).sum(0).to(target.device)
 
     def translation(self, states, target, exits=None) -> tuple[torch.Tensor, float]:
         """Aligned training: the mean over exits of their losses, estimated by the last exit and one other; and the loss

@@ -9,12 +9,15 @@ from __future__ import annotations
 # Windows that give selection something to leave out.
 LONG = {0: 0.1, 96: 0.1, 192: 0.2, 384: 0.25, 768: 0.25, 1536: 0.1}
 
+# How early exits learn: half from the last one, and now and then with tokens that have left beside them.
+EXITS = {"distil": 0.5, "hand_up": 0.3}
+
 RECIPE: dict[str, dict] = {
-    "base": {"cooldown": 0.6},
+    "base": {"cooldown": 0.6, **EXITS},
     "supervision": {"lr": 0.002, "matrix_lr": 0.02, "warmup": 5, "cooldown": 0.6, "alpha": 1.0, "k_step": 0.0},
     "selection": {"lr": 0.0003, "matrix_lr": 0.004, "warmup": 5, "cooldown": 0.8, "average": 0.15, "mixture": LONG,
-                  "alpha": 1.0, "straight_through": False, "k_step": 0.01,
-                  "k_most": {"encoder": 0.05, "decoder": 0.02, "cross": 0.03}, "k_most_share": 0.4},
+                  "alpha": 1.0, "straight_through": False, "k_step": 0.01, "captured": 0.96,
+                  "k_most": {"encoder": 0.07, "decoder": 0.03, "cross": 0.045}, "k_most_share": 0.25, **EXITS},
     "exits": {"lr": 0.001, "warmup": 20},
     "depth": {"lr": 0.0003, "matrix_lr": 0.001, "warmup": 10, "cooldown": 0.8, "average": 0.15, "mixture": LONG,
               "alpha": 1.0, "straight_through": False, "oracle": "agreement", "penalty": 0.1, "sigma": 0.0},
