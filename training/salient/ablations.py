@@ -280,7 +280,8 @@ def conditions(o: argparse.Namespace) -> str:
         test += (f" BLEU: {test_set.segments:,} segments of {len(test_set.documents)} documents of `{o.test.name}`, "
                  "translated by the engine, dense, greedily, at full depth, in windows of at most "
                  f"{config.window:,} source tokens, with the 95 % interval and the paired bootstrap over segments; "
-                 f"tokens/s: target tokens of a sixth of them, the median of {TAKES} takes, the models in turn.")
+                 f"tokens/s: target tokens of a sixth of them, the median of {TAKES} takes, the models in "
+                 "turn; a model that translates badly writes texts of other lengths.")
     return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder "
             f"and {config.decoder.layers} decoder layers, width {config.d_model}, feed-forward "
             f"{config.encoder.ffn.width}.{test}")

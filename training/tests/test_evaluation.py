@@ -7,12 +7,24 @@ import pytest
 
 from salient.evaluation import depth, pareto, sets, tables, variants
 from salient.evaluation.depth import Measured
+from salient.evaluation.engine import read_translation
 from salient.evaluation.pareto import Candidate
 from salient.evaluation.score import reference_columns
 from salient.evaluation.settings import Setting, depth_settings, pareto_settings, selection_settings
 from salient.evaluation.sets import Document, DocumentSet
 
 # Sets.
+
+
+@pytest.mark.parametrize("text, lines", [("eins\nzwei\n", ["eins", "zwei"]), ("eins\n\n", ["eins", ""]),
+                                         ("\n\n", ["", ""])])
+def test_an_empty_segment_is_a_segment(tmp_path, text, lines):
+    path, document = tmp_path / "x.txt", Document("x", ["one", "two"], [["", ""]])
+    path.write_text(text)
+    assert read_translation(path, document) == lines
+    path.write_text("eins\n")
+    with pytest.raises(ValueError, match="1 lines for 2 segments"):
+        read_translation(path, document)
 
 
 def test_documents_are_neighbouring_lines_of_one_key(tmp_path):

@@ -64,7 +64,7 @@ def model_hash(model: Path) -> str:
 
 
 def read_translation(path: Path, document: Document) -> list[str]:
-    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     if len(lines) != len(document.lines):
         raise ValueError(f"{path}: {len(lines)} lines for {len(document.lines)} segments; segments were lost")
     return lines
