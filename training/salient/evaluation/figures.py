@@ -134,6 +134,7 @@ def pareto(candidates: list[Candidate], front: list[Candidate], named: dict[str,
     for c in {id(c): c for c in named.values()}.values():
         axes.annotate(f"{', '.join(labels[id(c)])}\n{c.setting.name}", (c.seconds, c.bleu), xytext=(8, -18),
                       textcoords="offset points", fontsize=7)
+    axes.margins(y=0.12)  # the names stand below their points
     axes.set(title="Quality against cost", xlabel="seconds per 1,000 source tokens, one document at a time",
              ylabel="BLEU")
     return save(figure, path)
