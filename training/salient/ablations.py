@@ -37,7 +37,7 @@ from torch import Tensor
 from .config import FeedForward, ModelConfig, Positions
 from .data import Corpus, batches
 from .evaluation import sets
-from .evaluation.side_by_side import TAKES, scored
+from .evaluation.side_by_side import TAKES, TIMED_SEGMENTS, scored
 from .evaluation.tables import probability, signed
 from .export import export, load_checkpoint
 from .loss import smoothed_cross_entropy
@@ -280,8 +280,8 @@ def conditions(o: argparse.Namespace) -> str:
         test += (f" BLEU: {test_set.segments:,} segments of {len(test_set.documents)} documents of `{o.test.name}`, "
                  "translated by the engine, dense, greedily, at full depth, in windows of at most "
                  f"{config.window:,} source tokens, with the 95 % interval and the paired bootstrap over segments; "
-                 f"tokens/s: target tokens of a sixth of them, the median of {TAKES} takes, the models in "
-                 "turn; a model that translates badly writes texts of other lengths.")
+                 f"tokens/s: target tokens of about {TIMED_SEGMENTS} of them, the median of {TAKES} takes, the models "
+                 "in turn; a model that translates badly writes texts of other lengths.")
     return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder "
             f"and {config.decoder.layers} decoder layers, width {config.d_model}, feed-forward "
             f"{config.encoder.ffn.width}.{test}")
