@@ -1,4 +1,4 @@
-"""From parallel text to batches: tokens, windows of documents, padded batches of like length.
+"""From parallel text to batches: tokens, windows of documents, batches of windows of like length.
 
 Documents keep their order; a batch mixes whole documents, parts and sentences. What `salient.prepare` wrote is read
 here.
@@ -54,7 +54,8 @@ class Corpus:
             return Corpus(**{k: stored[k] for k in stored.files})
 
     def save(self, path: Path) -> None:
-        np.savez_compressed(path, **self.__dict__)
+        """Not compressed: what travels is compressed as a whole, which makes it smaller."""
+        np.savez(path, **self.__dict__)
 
     def pieces(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         s, t = self.source_bounds, self.target_bounds
@@ -89,7 +90,8 @@ def join(segments: list[np.ndarray], bos: bool) -> np.ndarray:
 
 # Share of the tokens cut to windows of at most that many tokens; 0 stands for single segments.
 MIXTURE = {0: 0.28, 96: 0.14, 192: 0.18, 384: 0.18, 768: 0.14, 2048: 0.08}
-LENGTHS = (24, 48, 96, 192, 384, 768, 1152, 1536, 2048)
+LONGEST = 2048  # a window that is longer, being one endless segment, is left out
+POOL = 4_000_000  # positions of the windows that batches are put together from: the more, the less padding
 
 
 def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
@@ -129,23 +131,48 @@ def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
             yield join(sources, False), join(targets, True)
 
 
+def positions(pair: tuple[np.ndarray, np.ndarray]) -> int:
+    """That a window takes on its longer side."""
+    return max(len(pair[0]), len(pair[1]) - 1)
+
+
+def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
+    """Windows as they come, POOL positions at a time."""
+    pool, held = [], 0
+    for pair in pairs:
+        pool.append(pair)
+        held += positions(pair)
+        if held >= POOL:
+            yield pool
+            pool, held = [], 0
+    if pool:
+        yield pool
+
+
+def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
+    """Windows of like length together, as many as have room in `tokens` positions a side."""
+    batch: list = []
+    for pair in sorted(pool, key=positions):
+        if batch and positions(pair) * (len(batch) + 1) > tokens:
+            yield batch
+            batch = []
+        batch.append(pair)
+    if batch:
+        yield batch
+
+
 def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = MIXTURE,
             source_weights: dict[str, float] = {}, endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Padded (source [B, S], target [B, T + 1]) of about `tokens` positions a side, each batch of one length class."""
+    """Padded (source [B, S], target [B, T + 1]) of at most `tokens` positions a side, unless one window has more; in a
+    random order."""
     rng = random.Random(seed)
-    waiting: dict[int, list] = {length: [] for length in LENGTHS}
     while True:
-        for source, target in windows(corpus, rng, mixture, source_weights):
-            longest = max(len(source), len(target) - 1)
-            bucket = next((x for x in LENGTHS if longest <= x), None)
-            if bucket is None:
-                continue
-            waiting[bucket].append((source, target))
-            if len(waiting[bucket]) * bucket >= tokens:
-                yield padded(waiting[bucket])
-                waiting[bucket] = []
+        passed = (pair for pair in windows(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
+        for pool in pools(passed):
+            ready = list(packed(pool, tokens))
+            rng.shuffle(ready)
+            yield from map(padded, ready)
         if not endless:
-            yield from (padded(rest) for rest in waiting.values() if rest)
             return
 
 

@@ -23,14 +23,13 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     """Sum over rows of -sum_v t(v) log p(v), p = softmax(states weight^T + bias).
 
     The target t is 1 - e at the reference and e / V everywhere; with a teacher q it is (1 - share) t + share q.
-    states [R, d], weight [V, d], bias [V], targets [R]; rows whose target is `ignored` count for nothing. Gradients
-    are formed in the forward pass, a few rows at a time, because keeping or recomputing R x V values costs more than
-    all of the decoder's layers.
+    states [R, d], weight [V, d], bias [V], targets [R]. Gradients are formed in the forward pass, a few rows at a time,
+    because keeping or recomputing R x V values costs more than all of the decoder's layers.
     """
 
     @staticmethod
     def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float,
-                ignored: int, teacher: Teacher | None) -> Tensor:
+                teacher: Teacher | None) -> Tensor:
         dtype = states.dtype  # bf16 states make bf16 products; sums stay in fp32
         h, w = states.detach(), weight.detach().to(dtype)
         d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight)
@@ -51,13 +50,11 @@ class SmoothedCrossEntropy(torch.autograd.Function):
             p = logits.sub_(top).exp_()
             norm = p.sum(1, keepdim=True)
             log_norm = (norm.log() + top).squeeze(1)
-            real = gold.ne(ignored).float()
-            total += ((log_norm - wanted) * real.squeeze(1)).sum()
+            total += (log_norm - wanted).sum()
             p.div_(norm).sub_(own * smoothing / vocabulary)
             p.scatter_add_(1, gold, torch.full_like(gold, own * (smoothing - 1), dtype=p.dtype))
             if teacher:
                 p.sub_(q)
-            p.mul_(real)
             d_bias += p.sum(0)
             g = p.to(dtype)
             d_states[start:start + chunk] = torch.mm(g, w)
@@ -68,10 +65,13 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, upstream):
         d_states, d_weight, d_bias = ctx.saved_tensors
-        return d_states * upstream.to(d_states.dtype), d_weight * upstream, d_bias * upstream, None, None, None, None
+        return d_states * upstream.to(d_states.dtype), d_weight * upstream, d_bias * upstream, None, None, None
 
 
 def smoothed_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.1,
                            ignored: int = 0, teacher: Teacher | None = None) -> Tensor:
-    """The sum over rows, not the mean: `targets` equal to `ignored` (padding) contribute nothing."""
-    return SmoothedCrossEntropy.apply(states, weight, bias, targets, smoothing, ignored, teacher)
+    """The sum over rows, not the mean, without those whose target is `ignored`: padding, and tokens that have left."""
+    kept = targets.ne(ignored).nonzero().squeeze(1)
+    if teacher:
+        teacher = teacher._replace(states=teacher.states[kept])
+    return SmoothedCrossEntropy.apply(states[kept], weight, bias, targets[kept], smoothing, teacher)

@@ -74,6 +74,19 @@ def test_batches_hold_what_the_windows_hold():
     assert sorted(found) == sorted(s for d in documents for s in d)
 
 
+def test_batches_are_full_and_hold_little_padding():
+    documents = [[list(range(5, 5 + random.Random(i).randint(1, 60)))] for i in range(400)]
+    real, room, full = 0, 0, 0
+    made = list(batches(corpus_of(documents), 128, seed=5, endless=False))
+    for source, target in made:
+        assert max(source.numel(), target[:, 1:].numel()) <= 128
+        real, room = real + int(source.ne(PAD).sum()), room + source.numel()
+        full += source.numel() > 64
+    assert real > 0.97 * room and full > 0.95 * len(made)
+    widths = [source.shape[1] for source, _ in made]
+    assert widths != sorted(widths)  # a step sees long windows now, short ones then
+
+
 def test_join_and_padding():
     source = join([np.asarray([7, 8]), np.asarray([9])], False)
     assert source.tolist() == [7, 8, SEPARATOR, 9, EOS]
