@@ -20,7 +20,7 @@ documents of --test by the engine, dense and at full depth, in windows of the sa
 
 Steps rather than minutes, so that other work on the machine changes nothing, or --minutes where the time is what must
 be equal: on a CPU the processor's time, for the same reason. A run that is there already is not run again. Each run of
-ffn and plain leaves an exported model, which `training/evaluate --ffn` decodes with.
+ffn and plain leaves an exported model.
 """
 
 from __future__ import annotations

@@ -51,8 +51,6 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
     "oracles": inside.oracles,
 }
 
-COMPARISONS = {"ffn": "Feed-forward configurations", "ablations": "Ablations of selection"}  # by option
-
 
 def row(setting: str, source: str, result: Result, timed: bool) -> list[str]:
     scores = Scorer(result.documents).scores(result)
@@ -77,12 +75,8 @@ def settings_table(run: Run, settings: dict[str, str], split_sources: bool) -> s
 
 
 def write_report(run: Run, o: argparse.Namespace, command: str) -> None:
-    wanted = dict(SECTIONS if not o.only else {name: SECTIONS[name] for name in o.only})
-    for option, title in COMPARISONS.items():
-        folder = getattr(o, option)
-        if folder is not None:
-            wanted[title] = lambda r, f=folder, t=title: inside.compare(r, f, t)
-    report, started = Report(run, command, [*SECTIONS, *COMPARISONS.values()]), time.monotonic()
+    wanted = SECTIONS if not o.only else {name: SECTIONS[name] for name in o.only}
+    report, started = Report(run, command, list(SECTIONS)), time.monotonic()
     for number, (name, make) in enumerate(wanted.items(), 1):
         say(f"section {number} of {len(wanted)}: {name}")
         report.add(name, make(run))
@@ -104,8 +98,6 @@ def parser() -> argparse.ArgumentParser:
                       "N documents, fewer settings")
     p.add_argument("--only", nargs="+", choices=list(SECTIONS),
                    help="these sections alone; the page keeps others that an earlier run of these sizes left in WORK")
-    p.add_argument("--ffn", type=Path, metavar="DIR", help="also a table of the exported models in this folder")
-    p.add_argument("--ablations", type=Path, metavar="DIR", help="the same for ablations of selection")
     p.add_argument("--setting", action="append", default=[], metavar="NAME=FLAGS",
                    help="flags of `salient translate`; several when repeated")
     p.add_argument("--by-source", action="store_true", help="with a file or --setting: a row a source too")

@@ -1,11 +1,10 @@
-"""Sets, tuning, fronts, tables and variants: worked examples, without sacrebleu and matplotlib."""
+"""Sets, tuning, fronts and tables: worked examples, without sacrebleu and matplotlib."""
 
 import json
-import shutil
 
 import pytest
 
-from salient.evaluation import depth, pareto, sets, tables, variants
+from salient.evaluation import depth, pareto, sets, tables
 from salient.evaluation.depth import Measured
 from salient.evaluation.engine import read_translation
 from salient.evaluation.pareto import Candidate
@@ -167,7 +166,7 @@ def test_grids_ask_for_what_the_model_has():
         "policy": "ratio", "encoder_value": 0.1, "decoder_value": 0.02, "cross_value": 0.05}
 
 
-# Tables and variants.
+# Tables.
 
 
 def test_tables_are_aligned():
@@ -175,19 +174,3 @@ def test_tables_are_aligned():
                                                                           "| a    | 1.25 |"]
     assert tables.percent(0.1234) == "12.3 %" and tables.signed(0.25, 2) == "+0.25"
     assert [tables.probability(p) for p in (None, 0.0001, 0.25)] == ["", "< 0.001", "0.250"]
-
-
-def test_variants_come_with_their_size_and_their_log(tmp_path, tiny_models):
-    shutil.copytree(tiny_models / "wide", tmp_path / "wide")
-    (tmp_path / "wide.jsonl").write_text('one line of words\n{"dev_nll_by_exit": [3.0, 2.5]}\n{"loss": 1}\n'
-                                         '{"dev_nll_by_exit": [2.9, 2.4]}\n')
-    (tmp_path / "unfinished").mkdir()
-    (tmp_path / "unfinished" / "config.json").write_text("{}")
-    (found,) = variants.find_variants(tmp_path)
-    assert found.name == "wide" and found.logged_nll == 2.4
-    assert variants.ffn_text(found.config) == "shared 224 / none"
-    from salient.export import load_model
-
-    assert found.parameters == sum(p.numel() for p in load_model(tmp_path / "wide")[0].parameters())
-    with pytest.raises(ValueError, match="no exported models"):
-        variants.find_variants(tmp_path / "wide")

@@ -1,16 +1,10 @@
-"""The sections that look into the PyTorch model, and those that compare several models."""
+"""The sections that look into the PyTorch model."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from . import cost, figures, segments, similarity, variants
-from .engine import Engine
+from . import figures, segments, similarity
 from .run import Run, Section
-from .score import Scorer
-from .settings import Setting
 from .tables import percent, table
-from .tokens import Tokenizer, windows
 
 
 def oracles(run: Run) -> Section:
@@ -59,29 +53,3 @@ def segment_counts(run: Run) -> Section:
                    f"a segment is closed once it has {segments.MAX_RATIO:g} times its source's tokens and "
                    f"{segments.SLACK}, the engine's bound on lengths. The engine's decoder closes as many as it is "
                    f"given: 100 %.{others}")
-
-
-def compare(run: Run, folder: Path, title: str) -> Section:
-    """One row a model of the folder; losses on the same development windows, BLEU on the same documents."""
-    from ..export import load_model
-    from .teacher_forcing import fixed_exits, force
-
-    part = run.read("dev", run.sizes.inside_segments)
-    scorer = Scorer(part.documents)
-    rows = [["model", "FFN: encoder / decoder", "parameters", "dev nats a token", "in training", "BLEU, dense",
-             "tokens/s", "BLEU, learned", "attention cost", "k: encoder", "decoder", "cross"]]
-    for variant in variants.find_variants(folder):
-        model, config = load_model(variant.folder)
-        read = windows(part.documents, Tokenizer(variant.folder), config.window)
-        loss = fixed_exits([force(model, w) for w in read])[-1]
-        row = [variant.name, variants.ffn_text(config), f"{variant.parameters / 1e6:.1f} M", f"{loss.nll:.3f}",
-               f"{variant.logged_nll:.3f}" if variant.logged_nll is not None else ""]
-        with Engine(run.engine.programs, variant.folder, run.engine.work) as engine:
-            dense = engine.translate(part, Setting())
-            row += [f"{scorer.bleu(dense):.1f}", f"{cost.tokens_per_second(dense):.0f}"]
-            learned = engine.translate(part, Setting("learned")) if config.selection is not None else None
-        row += [""] * 5 if learned is None else [
-            f"{scorer.bleu(learned):.1f}", percent(cost.attention_cost(learned)),
-            *[percent(cost.keys_ratio(learned, m)) for m in cost.MODULES]]
-        rows.append(row)
-    return Section(title, f"{part.segments} segments of the development set.\n\n{table(rows, text_columns=2)}")
