@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Trains the bundled model on a machine with a GPU and no network.
+# Trains and measures the bundled model on a machine with a GPU and no network.
 #
-#   training/run_gpu.sh pack TRAIN.tsv[.xz] DEV.tsv HELD_OUT.tsv...   here: clean, tokenise, compress into training/pack
-#   training/run_gpu.sh start [OUT]      there: train in the background; starts where it stopped if it was interrupted
+#   training/run_gpu.sh pack TRAIN.tsv[.xz] DEV.tsv HELD_OUT.tsv...   here: clean, tokenise, compress into PACK.tar.xz
+#   training/run_gpu.sh start [OUT]      there: work in the background; starts where it stopped if it was interrupted
 #   training/run_gpu.sh status [OUT]     there: what it is doing, and the last losses
 #   training/run_gpu.sh collect [OUT]    there: waits for the end, says what is in OUT, and checks its size
 #   training/run_gpu.sh run [OUT]        there: start and collect in one
 #
-# The pack (PACK, default training/pack) is at most 64 MiB. OUT (default training/out) gets the exported model in int8
-# shards, logs and ablations, at most 64 MiB in files of at most 16; checkpoints stay beside it, in OUT.work. Then
-# `training/evaluate` on any machine with the built engine measures the model and draws the figures.
+# The pack (PACK, default training/pack) holds the tokens to train on, the held-out documents, and the engine that
+# translates them: salient and salient-server from BIN (default build/release/bin) with the libraries they need. What
+# travels, PACK.tar.xz, is at most 64 MiB. OUT (default training/out) gets the exported model in int8 shards, the report
+# of its quality with all figures, ablations and logs, at most 64 MiB in files of at most 16; checkpoints stay beside
+# it, in OUT.work.
 #
-# MINUTES (default 25) is what training takes; before it come two short trials, after it export and ablations, whose
-# length follows it. DEVICE=cpu MINUTES=1 MODEL=small rehearses every stage on a laptop (MODEL for `pack` too, since it
-# gives the size of the vocabulary).
+# MINUTES (default 25) is what training takes; before it come two short trials, after it export, evaluation and
+# ablations, whose length follows it. EVALUATION are the flags of `training/evaluate` (default --documents 24).
+# DEVICE=cpu MINUTES=1 MODEL=small rehearses every stage on a laptop (MODEL for `pack` too, since it gives the size of
+# the vocabulary).
 set -euo pipefail
 
 # absolute PATH: as seen from where the command was given.
@@ -26,6 +29,8 @@ DEVICE=${DEVICE:-cuda}
 MINUTES=${MINUTES:-25}
 MODEL=${MODEL:-base}
 PACK=$(absolute "${PACK:-$here/pack}")
+BIN=$(absolute "${BIN:-$here/../build/release/bin}")
+EVALUATION=${EVALUATION:---documents 24}
 command=${1:-help}
 
 say() { printf '%s %s\n' "$(date +%H:%M:%S)" "$*"; }
@@ -34,7 +39,7 @@ die() { printf 'run_gpu.sh: %s\n' "$*" >&2; exit 1; }
 scaled() {
   awk -v m="$MINUTES" -v x="$1" -v a="$2" -v b="$3" 'BEGIN { n = int(m * x); print (n < a ? a : n > b ? b : n) }'
 }
-# at_most FOLDER MIB [FILE_MIB]: dies where a folder, or a file in it, is larger than may travel.
+# at_most PATH MIB [FILE_MIB]: dies where a folder, or a file in it, is larger than may travel.
 at_most() {
   local size large
   size=$(du -sm --apparent-size "$1" | cut -f1)
@@ -44,6 +49,36 @@ at_most() {
 }
 # running: whether any process of the group that `start` made is left.
 running() { [ -e "$OUT/pid" ] && kill -0 -- "-$(cat "$OUT/pid")" 2>/dev/null; }
+# bring_programs: the engine into the pack, with every library and the loader, so that it runs on any Linux of this
+# architecture. The hash in the starter is what a report tells engines apart by.
+bring_programs() {
+  local name lib=$PACK/bin/lib
+  mkdir -p "$lib"
+  for name in salient salient-server; do
+    [ -x "$BIN/$name" ] || die "$BIN/$name is missing: build it first (README.md), or say where it is: BIN=FOLDER"
+    ldd "$BIN/$name" | grep -o '/[^ ]*' | xargs cp -Lt "$lib"
+    cp "$BIN/$name" "$lib"
+    cat >"$PACK/bin/$name" <<STARTER
+#!/bin/sh
+# sha256 $(sha256sum <"$BIN/$name")
+lib=\$(dirname "\$0")/lib
+exec "\$lib/$(basename "$(ldd "$BIN/$name" | grep -o '/[^ ]*/ld-linux[^ ]*')")" --library-path "\$lib" "\$lib/$name" "\$@"
+STARTER
+    chmod +x "$PACK/bin/$name"
+  done
+}
+# bring_tests DEV HELD_OUT...: the held-out documents as `training/evaluate` looks for them.
+bring_tests() {
+  local path
+  mkdir -p "$PACK/test/eval"
+  cp "$1" "$PACK/test/dev.tsv"
+  for path in "${@:2}"; do
+    case $(basename "$path") in
+      dev*) cp "$path" "$PACK/test" ;;
+      *) cp "$path" "$PACK/test/eval" ;;
+    esac
+  done
+}
 # share X: X hundredths of the budget, in minutes.
 share() { awk -v m="$MINUTES" -v x="$1" 'BEGIN { printf "%.3f", m * x / 100 }'; }
 
@@ -109,6 +144,12 @@ stages() {
   say "exporting"
   $PYTHON -m salient.export --checkpoint "$WORK/halting.pt" --tokenizer "$PACK/tokenizer.model" --calibrate "$PACK" \
     --dtype int8 --shard-mb 15 --window 2048 --out "$OUT/model"
+  $PYTHON -m salient.shortlist --data "$PACK" --out "$OUT/model/shortlist.safetensors"
+  say "evaluation"
+  # shellcheck disable=SC2086  # several flags
+  ./evaluate --bin "$PACK/bin" --model "$OUT/model" --data "$PACK/test" --out "$OUT/quality" --work "$WORK/evaluation" \
+    $EVALUATION
+  mv "$OUT/quality/operating_points.json" "$OUT/model"
   say "ablations"
   $PYTHON -m salient.ablations selection --data "$PACK" --start "$WORK/base.pt" --out "$WORK/ablations" \
     --device "$DEVICE" --steps "${ABLATION_STEPS:-$(scaled 2.4 2 60)}" --batch-tokens "$batch"
@@ -126,16 +167,24 @@ case $command in
     cd "$here"
     $PYTHON -m salient.prepare --train "${texts[0]}" --dev "${texts[1]}" --held-out "${texts[@]:1}" \
       --vocab-size "$(grep -o '"vocab_size": [0-9]*' "configs/$MODEL.json" | grep -o '[0-9]*$')" --out "$PACK"
-    at_most "$PACK" 64
-    du -sh "$PACK"
+    bring_tests "${texts[@]:1}"
+    bring_programs
+    say "compressing"
+    XZ_OPT=-T0 tar -C "$PACK" -cJf "$PACK.tar.xz" .
+    at_most "$PACK.tar.xz" 64
+    du -h "$PACK.tar.xz"
     ;;
   start)
-    [ -e "$PACK/train.npz" ] ||
-      die "$PACK/train.npz is missing: run \`$0 pack\` where the data is, and bring $PACK along"
+    if [ ! -e "$PACK/train.npz" ]; then
+      [ -e "$PACK.tar.xz" ] || die "$PACK.tar.xz is missing: run \`$0 pack\` where the data is, and bring it along"
+      say "unpacking"
+      $PYTHON -m tarfile -e "$PACK.tar.xz" "$PACK.part"
+      mv "$PACK.part" "$PACK"
+    fi
     mkdir -p "$OUT"
     if running; then die "already running, process group $(cat "$OUT/pid")"; fi
     rm -f "$OUT/failed" "$OUT/finished"
-    export PYTHON DEVICE MINUTES MODEL PACK
+    export PYTHON DEVICE MINUTES MODEL PACK EVALUATION
     setsid nohup "$script" stages "$OUT" >>"$OUT/log" 2>&1 </dev/null &
     echo $! >"$OUT/pid"
     say "training in the background; \`training/run_gpu.sh status\` says how far it is"
@@ -156,7 +205,7 @@ case $command in
       sleep 1
     done
     tail -n 3 "$OUT/log"
-    ls -l "$OUT" "$OUT/model"
+    ls -l "$OUT" "$OUT/model" "$OUT/quality"
     at_most "$OUT" 64 16
     ;;
   run)

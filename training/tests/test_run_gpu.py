@@ -1,10 +1,12 @@
 """The script's stages, restarts and limits, with a program in the place of Python that leaves what commands would."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -12,7 +14,9 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[1] / "run_gpu.sh"
 PYTHON = """#!{python}
-import json, pathlib, sys, time
+import json, os, pathlib, sys, time
+if sys.argv[2] == "tarfile":
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 here, arguments = pathlib.Path(__file__).parent, sys.argv[2:]
 flags = dict(zip(arguments[1:], arguments[2:]))
 out = pathlib.Path(flags["--out"])
@@ -26,9 +30,13 @@ if arguments[0] == "salient.train":
     print(json.dumps({{"tokens_per_second": 900 if "--compile" in arguments else 1000}}))
     print(json.dumps({{"dev_nll_last": [3.0, 2.0], "dev_nll_average": [3.0, 1.5 if wide else 1.75]}}))
     out.write_text("checkpoint")
+elif out.suffix:
+    out.write_text("")
 else:
     out.mkdir(parents=True, exist_ok=True)
-    for file in ("train.npz", "model.safetensors", "ablations.md", "selection.json"):
+    files = {{"prepare": ["train.npz"], "export": ["model.safetensors"], "evaluate": ["operating_points.json"],
+              "ablations": ["ablations.md", "selection.json"]}}
+    for file in files[arguments[0].split(".")[1]]:
         (out / file).write_bytes(b"x" * int((here / "size").read_text()))
 """
 
@@ -40,12 +48,17 @@ def run(tmp_path):
     program.write_text(PYTHON.format(python=sys.executable))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "size").write_text("10")
+    (tmp_path / "bin").mkdir()
+    for name in ("salient", "salient-server"):
+        shutil.copy("/bin/echo", tmp_path / "bin" / name)
+    for name in ("train", "dev.en-de", "dev-long.en-de", "wmt21.en-de"):
+        (tmp_path / f"{name}.tsv").write_text("k|1\ta\tb\n")
     environment = {**os.environ, "PYTHON": str(program), "DEVICE": "cpu", "MINUTES": "1", "MODEL": "small",
-                   "PACK": "pack"}
+                   "PACK": "pack", "BIN": "bin"}
 
-    def call(*arguments):
-        done = subprocess.run(["bash", str(SCRIPT), *arguments], cwd=tmp_path, env=environment, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    def call(*arguments, path=os.environ["PATH"]):
+        done = subprocess.run(["bash", str(SCRIPT), *arguments], cwd=tmp_path, env={**environment, "PATH": path},
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
 
     yield call
@@ -64,15 +77,47 @@ def calls(folder: Path) -> list[str]:
     return [line.split()[0] for line in (folder / "calls").read_text().splitlines()]
 
 
-def test_all_stages_run_once_and_leave_what_travels(run, tmp_path):
-    assert run("pack", "train.tsv", "dev.tsv", "test.tsv")[0] == 0
+def pack(run):
+    return run("pack", "train.tsv", "dev.en-de.tsv", "dev-long.en-de.tsv", "wmt21.en-de.tsv")
+
+
+def stub_pack(folder: Path) -> None:
+    (folder / "pack").mkdir()
+    (folder / "pack" / "train.npz").write_text("data")
+
+
+def test_the_pack_has_text_and_programs_that_run_anywhere(run, tmp_path):
+    assert pack(run)[0] == 0
     (packed,) = (tmp_path / "calls").read_text().splitlines()
-    assert f"--train {tmp_path}/train.tsv --dev {tmp_path}/dev.tsv" in packed and "--vocab-size 8000" in packed
+    assert f"--train {tmp_path}/train.tsv --dev {tmp_path}/dev.en-de.tsv" in packed and "--vocab-size 8000" in packed
+    elsewhere = tmp_path / "elsewhere"
+    with tarfile.open(tmp_path / "pack.tar.xz") as archive:
+        archive.extractall(elsewhere)
+    tests = sorted(str(p.relative_to(elsewhere / "test")) for p in (elsewhere / "test").rglob("*.tsv"))
+    assert tests == ["dev-long.en-de.tsv", "dev.tsv", "eval/wmt21.en-de.tsv"]
+    shutil.rmtree(tmp_path / "bin")
+    said = subprocess.run([elsewhere / "bin" / "salient-server", "two  words", "x"], stdout=subprocess.PIPE, text=True,
+                          env={}, check=True).stdout
+    assert said == "two  words x\n"
+    maps = subprocess.run([elsewhere / "bin" / "salient", "--help"], env={"LD_DEBUG": "libs"}, stderr=subprocess.PIPE,
+                          text=True).stderr
+    assert f"{elsewhere}/bin/lib/libc.so.6" in maps
+
+
+def test_a_pack_needs_the_engine(run, tmp_path):
+    (tmp_path / "bin" / "salient").unlink()
+    status, text = pack(run)
+    assert status == 1 and "bin/salient is missing: build it first" in text
+
+
+def test_all_stages_run_once_and_leave_what_travels(run, tmp_path):
+    assert pack(run)[0] == 0
+    shutil.rmtree(tmp_path / "pack")  # what came along is the archive
     status, text = run("run", "out")
     assert status == 0, text
     assert calls(tmp_path)[1:] == ["train:trial-plain", "train:trial-compiled", "train:choice-small",
                                    "train:choice-small-wide", "train:base", "train:supervision", "train:selection",
-                                   "train:halting", "export:", "ablations:"]
+                                   "train:halting", "export:", "shortlist:", "evaluate:", "ablations:"]
     assert (tmp_path / "out" / "choice.sh").read_text() == "config=small-wide\ncompile=\n"
     base = next(c for c in (tmp_path / "calls").read_text().splitlines() if c.startswith("train:base"))
     assert "configs/small-wide.json" in base and "--minutes 0.520" in base
@@ -82,8 +127,7 @@ def test_all_stages_run_once_and_leave_what_travels(run, tmp_path):
 
 
 def test_it_goes_on_where_it_was_killed(run, tmp_path):
-    (tmp_path / "pack").mkdir()
-    (tmp_path / "pack" / "train.npz").write_text("data")
+    stub_pack(tmp_path)
     (tmp_path / "hang").write_text("")
     assert run("start", "out")[0] == 0
     while not (tmp_path / "calls").exists() or "train:selection" not in calls(tmp_path):
@@ -99,22 +143,25 @@ def test_it_goes_on_where_it_was_killed(run, tmp_path):
     assert status == 0, text
     again = calls(tmp_path)[before:]
     # each phase is asked for, which finds its checkpoint; the choice is not made again
-    assert again == ["train:base", "train:supervision", "train:selection", "train:halting", "export:", "ablations:"]
+    assert again == ["train:base", "train:supervision", "train:selection", "train:halting", "export:", "shortlist:",
+                     "evaluate:", "ablations:"]
 
 
 def test_what_is_too_large_to_travel_is_said(run, tmp_path):
+    tar = tmp_path / "tar"
+    tar.write_text(f"#!/bin/sh\ntruncate -s 65M {tmp_path}/pack.tar.xz\n")
+    tar.chmod(0o755)
+    status, text = run("pack", "train.tsv", "dev.en-de.tsv", path=f"{tmp_path}:{os.environ['PATH']}")
+    assert status == 1 and "pack.tar.xz is 65 MiB, more than the 64 that travel" in text
     (tmp_path / "size").write_text(str(17 << 20))
-    assert run("pack", "train.tsv", "dev.tsv")[0] == 1  # 68 MiB
-    (tmp_path / "pack" / "model.safetensors").unlink()
     status, text = run("run", "out")
-    assert status == 1 and "MiB" in text
+    assert status == 1 and "out is 69 MiB, more than the 64 that travel" in text
 
 
 def test_a_missing_pack_and_a_failing_stage_are_said(run, tmp_path):
     status, text = run("start", "out")
-    assert status == 1 and "train.npz is missing" in text
-    (tmp_path / "pack").mkdir()
-    (tmp_path / "pack" / "train.npz").write_text("data")
+    assert status == 1 and "pack.tar.xz is missing" in text
+    stub_pack(tmp_path)
     (tmp_path / "size").write_text("none")  # export fails on it
     status, text = run("run", "out")
     assert status == 1 and "training failed" in text
