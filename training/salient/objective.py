@@ -11,10 +11,28 @@ import random
 import torch
 import torch.nn.functional as F
 
+from .config import Tokens
 from .depth import geometric_loss, oracle
 from .loss import Teacher, smoothed_cross_entropy
 from .model import Transformer
 from .selection import SelectionRun
+
+
+def mistaken(inputs: torch.Tensor, share: float, tokens: Tokens, rng: random.Random) -> torch.Tensor:
+    """inputs [B, T] with some words replaced by others of the same row: a share that every row draws between nothing
+    and twice `share`. Separators stay where they are."""
+    chance = torch.Generator().manual_seed(rng.getrandbits(32))
+
+    def drawn(*shape):
+        return torch.rand(*shape, generator=chance).to(inputs.device)
+
+    def is_word(x):
+        return x.ne(tokens.pad) & x.ne(tokens.bos) & x.ne(tokens.eos) & x.ne(tokens.separator)
+
+    rows, length = inputs.shape
+    other = inputs.gather(1, (drawn(rows, length) * length).long())
+    wrong = drawn(rows, length) < 2 * share * drawn(rows, 1)
+    return torch.where(wrong & is_word(inputs) & is_word(other), other, inputs)
 
 
 class Objective:
@@ -38,6 +56,14 @@ class Objective:
         chance = torch.Generator().manual_seed(self.rng.getrandbits(32))
         goes_on = torch.rand(self.layers - 1, *target[:, 1:].shape, generator=chance) < stays
         return goes_on.long().cumprod(0).sum(0).to(target.device)
+
+    def inputs(self, target) -> torch.Tensor:
+        """What the decoder reads before each token of target [B, T + 1]: the reference, with `--mistakes` in it, so
+        that it learns to go on after its own."""
+        o = self.options
+        if o.phase not in ("base", "selection", "depth") or not o.mistakes:
+            return target[:, :-1]
+        return mistaken(target[:, :-1], o.mistakes, self.model.config.tokens, self.rng)
 
     def translation(self, states, target, exits=None) -> tuple[torch.Tensor, float]:
         """Aligned training: the mean over exits of their losses, estimated by the last exit and one other; and the loss

@@ -62,6 +62,8 @@ def parser() -> argparse.ArgumentParser:
                    help="share of an early exit's target that is the last exit's distribution, not the reference")
     p.add_argument("--hand-up", type=float, default=0.0,
                    help="share of the batches in which tokens leave at random layers and hand their states up")
+    p.add_argument("--mistakes", type=float, default=0.0,
+                   help="share of the decoder's input words that are replaced by others of the same translation")
     p.add_argument("--alpha", type=float, default=0.01, help="weight of the supervision (eq. 6)")
     p.add_argument("--captured", type=float, default=0.95, help="t of eq. 7")
     p.add_argument("--k-step", type=float, default=0.001, help="step of eq. 7")

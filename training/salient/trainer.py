@@ -86,7 +86,7 @@ class Trainer:
         run = self.selection_run()
         with torch.set_grad_enabled(self.options.phase != "halting"):
             memory = self.model.encode(source, run)
-            return self.model.decode(target[:, :-1], source, memory, run, exits), memory, run
+            return self.model.decode(self.objective.inputs(target), source, memory, run, exits), memory, run
 
     def loss(self, source, target) -> tuple[torch.Tensor, SelectionRun, dict]:
         """What the phase minimises, how selection went, and what the log says."""
@@ -94,12 +94,12 @@ class Trainer:
         if o.phase == "exits":
             loss = self.objective.imitation(source, target)
             return loss, SelectionRun(), {"loss": float(loss.detach())}
-        exits = self.objective.early_exits(target) if o.phase in ("base", "selection") else None
+        exits = self.objective.early_exits(target) if o.phase in ("base", "selection", "depth") else None
         states, memory, run = self.forward(source, target, exits)
         loss = torch.zeros((), device=self.device)
         if o.phase in ("base", "selection", "depth"):
             loss, notes["loss"] = self.objective.translation(states, target, exits)
-        if o.phase in ("depth", "halting"):
+        if o.phase in ("depth", "halting") and exits is None:
             halting, notes["oracle_exit"] = self.objective.halting(states, memory, source, target)
             loss = loss + o.halting_weight * halting  # (6) of 1910.10073
             notes["halting"] = float(halting.detach())

@@ -95,6 +95,22 @@ def test_early_exits_learn_from_the_last_one(copier):
     assert torch.equal(alone[1], taught[1]) and not torch.allclose(alone[0], taught[0])
 
 
+def test_what_the_decoder_reads_has_mistakes_in_it(copier):
+    model, _ = copier
+    target = torch.randint(5, 24, (40, 61))
+    target[:, 0], target[:, 20], target[:, 40], target[20:, 50:] = 2, 4, 4, 0  # BOS, separators, padding
+    inputs = target[:, :-1]
+    read = Trainer(model, options("depth", "--mistakes", "0.1")).objective.inputs(target)
+    wrong = read.ne(inputs)
+    assert 0.05 < wrong[:, 1:50].float().mean() < 0.13  # a word in twenty-one stands where one like it did
+    assert torch.equal(read.le(4), inputs.le(4)) and not wrong[inputs.le(4)].any()
+    assert all(set(row.tolist()) <= set(of.tolist()) for row, of in zip(read, inputs))
+    by_row = wrong.float().mean(1)
+    assert by_row.max() > 2 * by_row.median()  # some rows have many, some few
+    for untouched in (options("depth"), options("halting", "--mistakes", "0.1")):
+        assert torch.equal(Trainer(model, untouched).objective.inputs(target), inputs)
+
+
 def test_base_phase_leaves_selection_and_heads_alone(copier):
     model, _ = copier
     for (name, trained), (_, fresh) in zip(model.named_parameters(), new_model().named_parameters()):
