@@ -9,6 +9,10 @@ from __future__ import annotations
 # Windows that give selection something to leave out.
 LONG = {0: 0.1, 96: 0.1, 192: 0.2, 384: 0.25, 768: 0.25, 1536: 0.1}
 
+# How often a pass holds a source's documents: machine-made German less often, the little literature there is more often.
+# Sources that are not named count once, so that this says nothing about other data.
+SOURCES = {"mdn": 0.7, "bilara": 0.5, "gutenberg": 3.0, "bilinguator": 3.0}
+
 # How early exits learn: half from the last one, and now and then with tokens that have left beside them.
 EXITS = {"distil": 0.5, "hand_up": 0.3}
 
@@ -23,3 +27,5 @@ RECIPE: dict[str, dict] = {
               "alpha": 1.0, "straight_through": False, "oracle": "agreement", "penalty": 0.1, "sigma": 0.0},
     "halting": {"lr": 0.01, "warmup": 5, "oracle": "likelihood", "penalty": 0.05, "sigma": 0.5},
 }
+for flags in RECIPE.values():
+    flags["source_weights"] = SOURCES
