@@ -60,7 +60,7 @@ bring_programs() {
     cp "$BIN/$name" "$lib"
     cat >"$PACK/bin/$name" <<STARTER
 #!/bin/sh
-# sha256 $(sha256sum <"$BIN/$name")
+# sha256 $(sha256sum <"$BIN/$name" | cut -c1-64)
 lib=\$(dirname "\$0")/lib
 exec "\$lib/$(basename "$(ldd "$BIN/$name" | grep -o '/[^ ]*/ld-linux[^ ]*')")" --library-path "\$lib" "\$lib/$name" "\$@"
 STARTER
