@@ -8,7 +8,7 @@ from salient.evaluation import depth, pareto, sets, tables
 from salient.evaluation.depth import Measured
 from salient.evaluation.engine import read_translation
 from salient.evaluation.pareto import Candidate
-from salient.evaluation.score import reference_columns
+from salient.evaluation.score import Difference, difference, reference_columns
 from salient.evaluation.settings import Setting, depth_settings, pareto_settings, selection_settings
 from salient.evaluation.sets import Document, DocumentSet
 
@@ -164,6 +164,11 @@ def test_grids_ask_for_what_the_model_has():
     assert not [s for s in plain if s.exit.startswith("geometric") or s.selection == "learned"]
     assert Setting("ratio:0.1,0.02,0.05").controls()["selection"] == {
         "policy": "ratio", "encoder_value": 0.1, "decoder_value": 0.02, "cross_value": 0.05}
+
+
+def test_equal_scores_differ_by_chance():
+    assert difference(30.0, 30.5, 0.01) == Difference(0.5, 0.01)
+    assert difference(30.0, 30.0, 0.001) == Difference(0.0, 1.0)
 
 
 # Tables.

@@ -57,6 +57,12 @@ def reference_columns(documents: list[Document], joined: bool) -> list[list[str]
     return columns
 
 
+def difference(baseline: float, score: float, p: float) -> Difference:
+    """p as sacrebleu has it counts the samples that differ by more, which for equal scores are none where all are equal:
+    nothing speaks against chance there."""
+    return Difference(score - baseline, p if score != baseline else 1.0)
+
+
 class Scorer:
     """Scores of results over the same documents."""
 
@@ -99,7 +105,7 @@ class Scorer:
         test = PairedTest(systems, {"BLEU": BLEU(references=self.references)}, None, test_type="bs", n_samples=SAMPLES)
         _, found = test()
         first, *rest = found["BLEU"]
-        return [Difference(r.score - first.score, r.p_value) for r in rest]
+        return [difference(first.score, r.score, r.p_value) for r in rest]
 
     def signatures(self) -> list[str]:
         """To be asked for after scoring, since a signature counts the references that it saw."""
