@@ -58,7 +58,7 @@ def reference_columns(documents: list[Document], joined: bool) -> list[list[str]
 
 
 def difference(baseline: float, score: float, p: float) -> Difference:
-    """p as sacrebleu has it counts the samples that differ by more, which for equal scores are none where all are equal:
+    """sacrebleu's p counts the samples that differ by more than the scores do, which are none where all are equal; but
     nothing speaks against chance there."""
     return Difference(score - baseline, p if score != baseline else 1.0)
 
