@@ -9,8 +9,8 @@ from __future__ import annotations
 # Windows that give selection something to leave out.
 LONG = {0: 0.1, 96: 0.1, 192: 0.2, 384: 0.25, 768: 0.25, 1536: 0.1}
 
-# How often a pass holds a source's documents: machine-made German less often, literature, of which there is little, more
-# often. Sources that are not named count once, so that this says nothing about other data.
+# How often a pass holds a source's documents: machine-made German less often, literature, of which there is little,
+# more often. Sources that are not named count once, so that this says nothing about other data.
 SOURCES = {"mdn": 0.7, "bilara": 0.5, "gutenberg": 3.0, "bilinguator": 3.0}
 
 # How early exits learn: half from the last one, and now and then with tokens that have left beside them.
