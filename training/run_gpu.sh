@@ -177,6 +177,7 @@ case $command in
   start)
     if [ ! -e "$PACK/train.npz" ]; then
       [ -e "$PACK.tar.xz" ] || die "$PACK.tar.xz is missing: run \`$0 pack\` where the data is, and bring it along"
+      [ ! -e "$PACK" ] || die "$PACK is there without its train.npz: remove it, and it is unpacked anew"
       say "unpacking"
       $PYTHON -m tarfile -e "$PACK.tar.xz" "$PACK.part"
       mv "$PACK.part" "$PACK"

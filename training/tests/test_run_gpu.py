@@ -161,6 +161,11 @@ def test_what_is_too_large_to_travel_is_said(run, tmp_path):
 def test_a_missing_pack_and_a_failing_stage_are_said(run, tmp_path):
     status, text = run("start", "out")
     assert status == 1 and "pack.tar.xz is missing" in text
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack.tar.xz").write_text("")
+    status, text = run("start", "out")
+    assert status == 1 and "pack is there without its train.npz" in text
+    (tmp_path / "pack").rmdir()
     stub_pack(tmp_path)
     (tmp_path / "size").write_text("none")  # export fails on it
     status, text = run("run", "out")
