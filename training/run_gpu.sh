@@ -52,17 +52,17 @@ running() { [ -e "$OUT/pid" ] && kill -0 -- "-$(cat "$OUT/pid")" 2>/dev/null; }
 # bring_programs: the engine into the pack, with every library and the loader, so that it runs on any Linux of this
 # architecture. The hash in the starter is what a report tells engines apart by.
 bring_programs() {
-  local name lib=$PACK/bin/lib
+  local name needed lib=$PACK/bin/lib
   mkdir -p "$lib"
   for name in salient salient-server; do
     [ -x "$BIN/$name" ] || die "$BIN/$name is missing: build it first (README.md), or say where it is: BIN=FOLDER"
-    ldd "$BIN/$name" | grep -o '/[^ ]*' | xargs cp -Lt "$lib"
-    cp "$BIN/$name" "$lib"
+    needed=$(ldd "$BIN/$name" | grep -o '/[^ ]*')
+    xargs cp -Lt "$lib" "$BIN/$name" <<<"$needed"
     cat >"$PACK/bin/$name" <<STARTER
 #!/bin/sh
 # sha256 $(sha256sum <"$BIN/$name" | cut -c1-64)
 lib=\$(dirname "\$0")/lib
-exec "\$lib/$(basename "$(ldd "$BIN/$name" | grep -o '/[^ ]*/ld-linux[^ ]*')")" --library-path "\$lib" "\$lib/$name" "\$@"
+exec "\$lib/$(basename "$(grep /ld-linux <<<"$needed")")" --library-path "\$lib" "\$lib/$name" "\$@"
 STARTER
     chmod +x "$PACK/bin/$name"
   done

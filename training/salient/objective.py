@@ -18,6 +18,11 @@ from .model import Transformer
 from .selection import SelectionRun
 
 
+# Which parts of the model a phase trains.
+TRAINED = {"base": {"base", "exit"}, "supervision": {"selection"}, "selection": {"base", "exit", "selection"},
+           "exits": {"exit"}, "depth": {"base", "exit", "selection", "halting"}, "halting": {"halting"}}
+
+
 def mistaken(inputs: torch.Tensor, share: float, tokens: Tokens, rng: random.Random) -> torch.Tensor:
     """inputs [B, T] with some words replaced by others of the same row: a share that every row draws between nothing
     and twice `share`. Separators stay where they are."""
@@ -43,6 +48,11 @@ class Objective:
         self.layers, self.pad = model.config.decoder.layers, model.config.tokens.pad
 
     @property
+    def trains_model(self) -> bool:
+        """Whether the phase trains the layers themselves, and not only what was put on top of them."""
+        return "base" in TRAINED[self.options.phase]
+
+    @property
     def aligned(self) -> bool:
         """A model without exits learns at its last layer alone."""
         return self.layers > 1 and self.model.config.exits is not None
@@ -61,7 +71,7 @@ class Objective:
         """What the decoder reads before each token of target [B, T + 1]: the reference, with `--mistakes` in it, so
         that it learns to go on after its own."""
         o = self.options
-        if o.phase not in ("base", "selection", "depth") or not o.mistakes:
+        if not self.trains_model or not o.mistakes:
             return target[:, :-1]
         return mistaken(target[:, :-1], o.mistakes, self.model.config.tokens, self.rng)
 

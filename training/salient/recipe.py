@@ -27,5 +27,3 @@ RECIPE: dict[str, dict] = {
               "alpha": 1.0, "straight_through": False, "oracle": "agreement", "penalty": 0.1, "sigma": 0.0},
     "halting": {"lr": 0.01, "warmup": 5, "oracle": "likelihood", "penalty": 0.05, "sigma": 0.5},
 }
-for flags in RECIPE.values():
-    flags["source_weights"] = SOURCES

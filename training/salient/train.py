@@ -25,7 +25,7 @@ import torch
 from .config import HEADS, Exits, ModelConfig, Selection
 from .data import MIXTURE, Corpus
 from .model import Transformer
-from .recipe import RECIPE
+from .recipe import RECIPE, SOURCES
 from .selection import MODULES
 from .tensor_file import read_folder
 from .trainer import TRAINED, Trainer
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--batch-tokens", type=int, default=6144)
     p.add_argument("--mixture", type=table_of(int), default=MIXTURE, metavar="TOKENS=SHARE,...",
                    help="share of the tokens cut to windows of so many tokens; 0 for single segments")
-    p.add_argument("--source-weights", type=table_of(str), default={}, metavar="SOURCE=WEIGHT,...",
+    p.add_argument("--source-weights", type=table_of(str), default=SOURCES, metavar="SOURCE=WEIGHT,...",
                    help="how often a pass holds the documents of a source; 1 for those left out")
     p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
     p.add_argument("--matrix-lr", type=float, default=0.02, help="Muon: weight matrices of the layers")

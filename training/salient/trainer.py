@@ -13,12 +13,10 @@ import torch
 from .data import BOS, Corpus, ahead, batches
 from .loss import smoothed_cross_entropy
 from .model import Transformer
-from .objective import Objective
+from .objective import TRAINED, Objective
 from .optimiser import optimisers
 from .selection import MODULES, SelectionRun, adapt_fraction
 
-TRAINED = {"base": {"base", "exit"}, "supervision": {"selection"}, "selection": {"base", "exit", "selection"},
-           "exits": {"exit"}, "depth": {"base", "exit", "selection", "halting"}, "halting": {"halting"}}
 MEASURE_EVERY = 4  # steps between two measurements of k in the supervision phase, which needs no masks otherwise
 AVERAGE_EVERY = 10  # steps between two states that enter the average
 
@@ -94,10 +92,10 @@ class Trainer:
         if o.phase == "exits":
             loss = self.objective.imitation(source, target)
             return loss, SelectionRun(), {"loss": float(loss.detach())}
-        exits = self.objective.early_exits(target) if o.phase in ("base", "selection", "depth") else None
+        exits = self.objective.early_exits(target) if self.objective.trains_model else None
         states, memory, run = self.forward(source, target, exits)
         loss = torch.zeros((), device=self.device)
-        if o.phase in ("base", "selection", "depth"):
+        if self.objective.trains_model:
             loss, notes["loss"] = self.objective.translation(states, target, exits)
         if o.phase in ("depth", "halting") and exits is None:
             halting, notes["oracle_exit"] = self.objective.halting(states, memory, source, target)
@@ -206,7 +204,7 @@ class Trainer:
                                   **notes}), flush=True)
                 spent["log"], tokens = now, 0
             if now - spent["save"] > o.save_seconds or done:
-                if done and self.averaged and dev is not None and o.phase in ("base", "selection", "depth"):
+                if done and self.averaged and dev is not None and self.objective.trains_model:
                     print(json.dumps(self.keep_the_better(dev)), flush=True)
                 elif dev is not None:
                     print(json.dumps({"step": self.step, "dev_nll_by_exit": self.dev_loss(dev, 20_000)}), flush=True)
