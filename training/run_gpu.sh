@@ -135,12 +135,14 @@ stages() {
   # shellcheck source=/dev/null
   . "$OUT/choice.sh"
   say "chosen: $config${compile:+, compiled}"
-  train base 52 base --config "configs/$config.json"
+  train base 38 base --config "configs/$config.json"
   compile=  # under selection the attention changes from batch to batch, and compiling it again costs more than it saves
   batch=$((few < batch ? few : batch))  # all scores of a batch are in memory then
-  train supervision 6 supervision --start "$WORK/base.pt"
-  train selection 20 selection --start "$WORK/supervision.pt"
-  train halting 5 halting --start "$WORK/selection.pt"
+  train supervision 4 supervision --start "$WORK/base.pt"
+  train selection 12 selection --start "$WORK/supervision.pt"
+  train depth 23 depth --start "$WORK/selection.pt"
+  train supervision 3 supervision-again --start "$WORK/depth.pt"
+  train halting 3 halting --start "$WORK/supervision-again.pt"
   say "exporting"
   $PYTHON -m salient.export --checkpoint "$WORK/halting.pt" --tokenizer "$PACK/tokenizer.model" --calibrate "$PACK" \
     --dtype int8 --shard-mb 15 --window 2048 --out "$OUT/model"

@@ -75,7 +75,7 @@ def calibrate(model: Transformer, pairs: Iterable[tuple[Tensor, Tensor]]) -> Non
     chosen = model.config.selection
     for source, target in pairs:
         if chosen.key_fraction:
-            run = SelectionRun(mode="select", fraction=chosen.key_fraction, min_keys=chosen.min_keys)
+            run = SelectionRun(mode="select", learns=False, fraction=chosen.key_fraction, min_keys=chosen.min_keys)
         else:
             run = SelectionRun(mode="supervise", measure=False)
         model.decode(target[:, :-1], source, model.encode(source, run), run)

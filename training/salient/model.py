@@ -112,22 +112,31 @@ class Attention(nn.Module):
             # Padding lies at the end, so that under a causal mask no real query sees it.
             mask = None if causal else allowed.unsqueeze(1).expand(-1, 1, q.shape[-2], -1)
             return self.output(self.merge(attend(q, k, v, mask, causal)))
+        if not run.learns:
+            if self.selection is not None:
+                with torch.no_grad():
+                    shared["mask"], _ = self.select(self.rank(queries_from, keys_from, q_at, k_at), allowed, run)
+            return self.output(self.merge(attend(q, k, v, shared["mask"].unsqueeze(1), False)))
 
         scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
         attention = F.softmax(scores.masked_fill(~allowed.unsqueeze(1), NEGATIVE).float(), -1)
         if self.selection is not None:
             self.finish_group(run, shared)
-            # What selection learns by stays in its own layers: states serve translation alone.
-            qs = self.turn(self.selection.query(queries_from.detach()), q_at)
-            ks = self.turn(self.selection.key(keys_from.detach()), k_at)
+            ranks = self.rank(queries_from, keys_from, q_at, k_at)
             shared.clear()
-            shared.update(module=self.module, scores=self.selection(qs, ks), allowed=allowed, attention=[])
+            shared.update(module=self.module, scores=ranks, allowed=allowed, attention=[])
             if run.mode == "select" or run.measure:
                 shared["mask"], shared["soft"] = self.select(shared["scores"], allowed, run)
         shared["attention"].append(self.target(q, k, attention, allowed, run))
         if run.mode == "select":
             attention = self.sparse(scores, attention, shared, run)
         return self.output(self.merge(attention.to(v.dtype) @ v))
+
+    def rank(self, queries_from: Tensor, keys_from: Tensor, q_at: Tensor, k_at: Tensor) -> Tensor:
+        """The selection layer's scores [B, queries, keys]. What it learns by stays in it: states serve translation."""
+        qs = self.turn(self.selection.query(queries_from.detach()), q_at)
+        ks = self.turn(self.selection.key(keys_from.detach()), k_at)
+        return self.selection(qs, ks)
 
     @staticmethod
     def sparse(scores: Tensor, attention: Tensor, shared: dict, run: SelectionRun) -> Tensor:

@@ -60,6 +60,7 @@ class SelectionRun:
     """
 
     mode: str = "dense"
+    learns: bool = True  # in select: whether sets are supervised, measured and have gradients, or are only applied
     measure: bool = True  # in supervise: whether sets are chosen all the same, to see what they would hold
     straight_through: bool = True
     supervision: str = "group"  # own: eq. 4 on the layer itself; group: mean over the r layers that share the set

@@ -52,6 +52,12 @@ class Trainer:
         left = 1 - self.progress()
         return min(1.0, (self.step + 1) / self.options.warmup) * max(0.0, min(1.0, left / self.options.cooldown))
 
+    @property
+    def learns_selection(self) -> bool:
+        """Whether selection layers or k change in the phase; elsewhere their sets are only applied."""
+        o = self.options
+        return "selection" in TRAINED[o.phase] and (o.phase != "depth" or o.alpha > 0 or o.straight_through)
+
     def selection_run(self) -> SelectionRun:
         if self.options.phase in ("base", "exits") or self.config.selection is None:
             return SelectionRun()
@@ -60,7 +66,8 @@ class Trainer:
         mode = "dense" if self.options.phase in ("depth", "halting") and self.step % 2 else "select"
         if self.options.phase == "supervision":
             mode = "supervise"
-        return SelectionRun(mode=mode, measure=mode == "select" or self.step % MEASURE_EVERY == 0,
+        return SelectionRun(mode=mode, learns=self.learns_selection,
+                            measure=mode == "select" or self.step % MEASURE_EVERY == 0,
                             fraction=chosen.key_fraction, min_keys=chosen.min_keys,
                             straight_through=self.options.straight_through,
                             supervision=self.options.supervision, window=self.options.attention_window)
@@ -101,7 +108,7 @@ class Trainer:
             halting, notes["oracle_exit"] = self.objective.halting(states, memory, source, target)
             loss = loss + o.halting_weight * halting  # (6) of 1910.10073
             notes["halting"] = float(halting.detach())
-        if run.mode != "dense" and o.phase != "halting":
+        if run.mode != "dense" and run.learns:
             notes["kl"] = float(run.loss.detach())
             notes["k"] = {m: [round(x, 3) for x in v] for m, v in self.config.selection.key_fraction.items()}
             notes["captured"] = {m: [round(x, 3) for x in v] for m, v in run.captured.items()}

@@ -101,6 +101,20 @@ def test_a_window_reads_its_keys_and_no_others():
     assert not torch.allclose(dense[0][0, 0], dense[1][0, 0])
 
 
+def test_sets_that_are_only_applied_are_those_that_are_learnt():
+    config = small()
+    model = built(config).train()
+    learnt, applied = (selecting(config, learns=learns, straight_through=False) for learns in (True, False))
+    expected, found = (states_of(model, SOURCE, TARGET, run) for run in (learnt, applied))
+    for n in range(3):
+        assert torch.allclose(expected[n][0], found[n][0], atol=1e-5)
+        assert torch.allclose(expected[n][1, :4], found[n][1, :4], atol=1e-5)
+    assert applied.kept == learnt.kept and applied.loss == 0.0 and not applied.captured
+    model.logits(2, found[2]).square().mean().backward()
+    for name, p in model.named_parameters():
+        assert ".selection." not in name or p.grad is None, name
+
+
 @pytest.mark.parametrize("straight_through, alpha, reached", [
     (True, 0.0, True), (False, 0.0, False), (False, 0.01, True), (True, 0.01, True)])
 def test_gradients_reach_selection_through_equation_3_or_5(straight_through, alpha, reached):

@@ -117,12 +117,14 @@ def test_all_stages_run_once_and_leave_what_travels(run, tmp_path):
     assert status == 0, text
     assert calls(tmp_path)[1:] == ["train:trial-plain", "train:trial-compiled", "train:choice-small",
                                    "train:choice-small-wide", "train:base", "train:supervision", "train:selection",
-                                   "train:halting", "export:", "shortlist:", "evaluate:", "ablations:"]
+                                   "train:depth", "train:supervision-again", "train:halting", "export:",
+                                   "shortlist:", "evaluate:", "ablations:"]
     assert (tmp_path / "out" / "choice.sh").read_text() == "config=small-wide\ncompile=\n"
     base = next(c for c in (tmp_path / "calls").read_text().splitlines() if c.startswith("train:base"))
-    assert "configs/small-wide.json" in base and "--minutes 0.520" in base
-    phases = ("base", "choice-small-wide", "choice-small", "halting", "selection", "supervision")
-    assert sorted(p.name for p in (tmp_path / "out.work").iterdir()) == ["ablations", *(f"{p}.pt" for p in phases)]
+    assert "configs/small-wide.json" in base and "--minutes 0.380" in base
+    phases = ("base", "choice-small", "choice-small-wide", "depth", "halting", "selection", "supervision",
+              "supervision-again")
+    assert {p.name for p in (tmp_path / "out.work").iterdir()} == {"ablations", *(f"{p}.pt" for p in phases)}
     assert not list((tmp_path / "out").rglob("*.pt")) and (tmp_path / "out" / "ablations.md").exists()
 
 
@@ -143,8 +145,8 @@ def test_it_goes_on_where_it_was_killed(run, tmp_path):
     assert status == 0, text
     again = calls(tmp_path)[before:]
     # each phase is asked for, which finds its checkpoint; the choice is not made again
-    assert again == ["train:base", "train:supervision", "train:selection", "train:halting", "export:", "shortlist:",
-                     "evaluate:", "ablations:"]
+    assert again == ["train:base", "train:supervision", "train:selection", "train:depth", "train:supervision-again",
+                     "train:halting", "export:", "shortlist:", "evaluate:", "ablations:"]
 
 
 def test_what_is_too_large_to_travel_is_said(run, tmp_path):

@@ -171,16 +171,19 @@ def test_halting_phase_trains_the_heads_alone(copier):
         assert torch.equal(p, before[name]) == (not name.startswith("halting.")), name
 
 
-def test_depth_phase_trains_heads_and_model_together(copier):
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_depth_phase_trains_heads_and_model_together_and_keeps_the_selection_unless_told(copier, alpha):
     model = new_model()
     model.load_state_dict(copier[0].state_dict())
     model.config.selection.key_fraction = {m: [0.8] for m in MODULES}
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
-    trainer = Trainer(model, options("depth", "--lr", "0.01", "--matrix-lr", "0.002"))
+    trainer = Trainer(model, options("depth", "--lr", "0.01", "--matrix-lr", "0.002", "--no-straight-through",
+                                     "--alpha", str(alpha)))
     notes = train(trainer, 40)
     assert mean(notes[-8:], "halting") < mean(notes[:4], "halting")
     assert mean(notes[-8:], "loss") < 1.1 * mean(notes[:4], "loss")
-    assert all(not torch.equal(p, before[n]) for n, p in model.named_parameters())
+    for name, p in model.named_parameters():
+        assert torch.equal(p, before[name]) == (".selection." in name and alpha == 0), name
     assert model.config.selection.key_fraction == {m: [0.8] for m in MODULES}
 
 

@@ -46,7 +46,7 @@ class Point:
 
 def own_selection(model: Transformer) -> SelectionRun:
     chosen = model.config.selection
-    return SelectionRun(mode="select", fraction=chosen.key_fraction, min_keys=chosen.min_keys)
+    return SelectionRun(mode="select", learns=False, fraction=chosen.key_fraction, min_keys=chosen.min_keys)
 
 
 @torch.no_grad()
