@@ -4,29 +4,25 @@
 
 The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
 tokenizer.model and README.md. What was never trained stays out: selection layers before phase `selection`, halting
-heads before phase `halting`. Calibration fits the int8 step of every selection layer's keys to real text.
+heads before phase `halting`. `--calibrate` fits to real text what training leaves open (calibrate.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import random
 import shutil
 import sys
 from pathlib import Path
-from typing import Iterable
 
 import torch
 from torch import Tensor
 
+from .calibrate import EXIT_COST, WINDOWS, calibrate
 from .config import Exits, ModelConfig
-from .data import Corpus, windows
 from .model import Transformer
-from .selection import SelectionLayer, SelectionRun
 from .tensor_file import quantise_rows, read_folder, write_folder
 
-QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
 DTYPES = ("f32", "bf16", "int8")
 
 
@@ -57,45 +53,6 @@ def load_model(folder: str | Path) -> tuple[Transformer, ModelConfig]:
     model = Transformer(config)
     model.load_state_dict(read_folder(Path(folder)))
     return model.eval(), config
-
-
-def selection_layers(model: Transformer) -> list[SelectionLayer]:
-    return [m for m in model.modules() if isinstance(m, SelectionLayer)]
-
-
-@torch.no_grad()
-def calibrate(model: Transformer, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:
-    """Sets every key_inverse_step to 127 over a high quantile of |Ks|, positions applied.
-
-    pairs: unpadded source [1, S] and target [1, T] windows.
-    """
-    seen: dict[SelectionLayer, list[Tensor]] = {layer: [] for layer in selection_layers(model)}
-    hooks = [layer.register_forward_pre_hook(lambda m, inputs: seen[m].append(inputs[1].float().abs().flatten()))
-             for layer in seen]
-    chosen = model.config.selection
-    for source, target in pairs:
-        if chosen.key_fraction:
-            run = SelectionRun(mode="select", learns=False, fraction=chosen.key_fraction, min_keys=chosen.min_keys)
-        else:
-            run = SelectionRun(mode="supervise", measure=False)
-        model.decode(target[:, :-1], source, model.encode(source, run), run)
-    for hook in hooks:
-        hook.remove()
-    for layer, values in seen.items():
-        sizes = torch.cat(values).sort().values
-        high = sizes[min(len(sizes) - 1, int(QUANTILE * len(sizes)))]
-        layer.key_inverse_step.copy_(127 / high.clamp_min(1e-6))
-
-
-def calibration_windows(data: Path, count: int, most_tokens: int) -> list[tuple[Tensor, Tensor]]:
-    """`count` windows of whole passages from a prepared folder's development set, or its training set."""
-    corpus = Corpus.load(data / ("dev.npz" if (data / "dev.npz").exists() else "train.npz"))
-    found = []
-    for source, target in windows(corpus, random.Random(1), {most_tokens: 1.0}):
-        found.append((torch.from_numpy(source)[None], torch.from_numpy(target)[None]))
-        if len(found) == count:
-            break
-    return found
 
 
 def stored_tensors(model: Transformer, dtype: str) -> dict[str, Tensor]:
@@ -142,17 +99,20 @@ def main() -> None:
     parser.add_argument("--readme", type=Path, help="the model card; a short one is written when left out")
     parser.add_argument("--name", help="the model's name")
     parser.add_argument("--window", type=int, help="the most source tokens in one pass")
-    parser.add_argument("--calibrate", type=Path, help="folder that `salient.data prepare` wrote")
-    parser.add_argument("--calibrate-windows", type=int, default=64)
+    parser.add_argument("--calibrate", type=Path, help="folder that `salient.prepare` wrote")
+    parser.add_argument("--calibrate-windows", type=int, default=WINDOWS, help="how much of its training text")
+    parser.add_argument("--exit-cost", type=float, default=EXIT_COST,
+                        help="probability of the last exit's token that a layer less may cost where the geometric "
+                             "heads' threshold is 0.5")
     parser.add_argument("--shard-mb", type=int, default=90, help="the most megabytes a file")
     o = parser.parse_args()
     model = load_checkpoint(o.checkpoint)
     model.config = dataclasses.replace(model.config, name=o.name or model.config.name,
                                        window=o.window or model.config.window)
-    if o.calibrate and model.config.selection:
-        calibrate(model, calibration_windows(o.calibrate, o.calibrate_windows, min(768, model.config.window)))
-    elif model.config.selection:
-        print("no --calibrate: selection keys keep the steps stored in the checkpoint", file=sys.stderr)
+    if o.calibrate:
+        calibrate(model, o.calibrate, o.calibrate_windows, o.exit_cost)
+    else:
+        print("no --calibrate: steps of selection keys and biases of halting heads stay as trained", file=sys.stderr)
     export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20)
     print(f"wrote {o.out}: {', '.join(sorted(p.name for p in o.out.iterdir()))}", file=sys.stderr)
 

@@ -19,7 +19,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from .export import calibrate, calibration_windows, export, load_checkpoint
+from .calibrate import calibrate
+from .export import export, load_checkpoint
 from .train import run_phase
 
 SHARES = {"supervision": 0.35, "selection": 0.3, "exits": 0.25, "halting": 0.1}  # of --minutes; less without --adapt
@@ -52,7 +53,7 @@ def retrofit(o: argparse.Namespace) -> None:
                   "--minutes", str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device, *flags)
         start = work / f"{phase}.pt"
     model = load_checkpoint(start)
-    calibrate(model, calibration_windows(o.data, 64, min(768, model.config.window)))
+    calibrate(model, o.data)
     readme = o.model / "README.md"
     export(model, theirs, o.out, dtype=o.dtype, readme=readme if readme.exists() else None)
     if not o.keep_work:

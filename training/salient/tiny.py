@@ -20,7 +20,8 @@ import torch
 
 from .config import HEADS, Exits, FeedForward, ModelConfig, Positions, Selection, Stack
 from .data import BOS, EOS, PAD, SEPARATOR
-from .export import DTYPES, calibrate, export
+from .calibrate import fit_key_steps
+from .export import DTYPES, export
 from .model import Transformer
 from .prepare import train_tokenizer
 from .selection import SelectionRun
@@ -153,7 +154,7 @@ def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int,
     randomise(model, generator)
     balance(model, pairs, generator)
     if config.selection is not None:
-        calibrate(model, pairs)
+        fit_key_steps(model, pairs)
     export(model, tokenizer, out / name, dtype=dtype, shard_bytes=shard_bytes)
     if name != "plain":
         random_shortlist(config.vocab_size, rng).save(out / name / "shortlist.safetensors")

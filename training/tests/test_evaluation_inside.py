@@ -3,18 +3,23 @@
 import pytest
 import torch
 
-from salient.evaluation import inside, segments, similarity, teacher_forcing, thresholds, tokens
+from salient import teacher_forcing, thresholds
+from salient.evaluation import inside, segments, similarity, tokens
 from salient.evaluation.run import Sizes
-from salient.evaluation.teacher_forcing import Forced
 from salient.evaluation.tokens import Window
 from salient.export import load_model
 from salient.selection import SelectionRun
+from salient.teacher_forcing import Forced
 
 TARGET = [2, 31, 47, 300, 4, 88, 340, 4, 17, 6, 3]
 
 
 def as_window(source: list[int]) -> Window:
     return Window(torch.tensor([source]), torch.tensor([TARGET]), 3)
+
+
+def forced_on(model, source: list[int]) -> Forced:
+    return teacher_forcing.force(model, torch.tensor([source]), torch.tensor([TARGET]))
 
 
 def test_windows_hold_what_fits():
@@ -75,7 +80,7 @@ def test_an_exit_loses_what_the_last_one_thinks_its_token_worse(tiny_models, win
     model, _ = load_model(tiny_models / "base")
     read = as_window(window)
     for learned in (False, True):
-        forced = teacher_forcing.force(model, read, learned)
+        forced = teacher_forcing.force(model, read.source, read.target, learned)
         run = teacher_forcing.own_selection(model) if learned else SelectionRun()
         with torch.no_grad():
             states = model.decode(read.target[:, :-1], read.source, model.encode(read.source, run), run)
@@ -89,7 +94,7 @@ def test_an_exit_loses_what_the_last_one_thinks_its_token_worse(tiny_models, win
 
 def test_eager_weights_leave_earlier(tiny_models, window):
     model, _ = load_model(tiny_models / "base")
-    forced = [teacher_forcing.force(model, as_window(window))]
+    forced = [forced_on(model, window)]
     found = thresholds.by_layer(forced, "confidence", (1e-6, 10.0))
     chosen = [teacher_forcing.first_above(forced[0].confidence, torch.tensor([*ts, 0.0])) for ts in found]
     exits = [teacher_forcing.measure(forced, [at]) for at in chosen]
@@ -98,7 +103,7 @@ def test_eager_weights_leave_earlier(tiny_models, window):
 
 def test_every_rule_has_its_curve(tiny_models, window):
     model, config = load_model(tiny_models / "base")
-    forced = [teacher_forcing.force(model, as_window(window))]
+    forced = [forced_on(model, window)]
     found = teacher_forcing.curves(forced)
     assert set(found) == {"fixed", "oracle, likelihood", "oracle, correctness", "oracle, agreement", "confidence",
                           "geometric", "multinomial", "sequence"}
@@ -114,7 +119,7 @@ def test_every_rule_has_its_curve(tiny_models, window):
 
 def test_models_without_exits_have_fewer_curves(tiny_models, window):
     model, _ = load_model(tiny_models / "no-exits")
-    found = teacher_forcing.curves([teacher_forcing.force(model, as_window(window))])
+    found = teacher_forcing.curves([forced_on(model, window)])
     assert "geometric" not in found and "sequence" not in found and "confidence" in found
 
 

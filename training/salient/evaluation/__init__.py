@@ -2,5 +2,5 @@
 
 In the order in which data flow: sets -> settings -> engine -> score, cost -> depth, pareto -> tables, figures
 -> sections, inside -> report. What the engine does not tell (states, likelihoods of references) comes from the PyTorch
-model: tokens -> teacher_forcing, similarity, segments. `salient.evaluate` is the command.
+model: tokens -> ../teacher_forcing, ../thresholds, similarity, segments. `salient.evaluate` is the command.
 """

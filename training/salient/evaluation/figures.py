@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..teacher_forcing import Point
     from .depth import Measured
     from .pareto import Candidate
-    from .teacher_forcing import Point
 
 COLOURS = {"fixed": "#222222", "geometric": "#0072b2", "confidence": "#d55e00", "multinomial": "#009e73",
            "sequence": "#cc79a7", "oracle, likelihood": "#888888", "oracle, correctness": "#e69f00",

@@ -8,7 +8,7 @@ from .tables import percent, table
 
 
 def oracles(run: Run) -> Section:
-    from .teacher_forcing import curves
+    from ..teacher_forcing import curves
 
     rows = [["rule", "mean exit", "nats a token", "tokens right"]]
     for name, points in curves(run.forced).items():

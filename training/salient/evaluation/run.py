@@ -96,15 +96,15 @@ class Run:
 
     @functools.cached_property
     def forced(self):
-        from . import teacher_forcing
+        from ..teacher_forcing import force
 
-        return [teacher_forcing.force(self.pytorch, w) for w in self.windows(self.sizes.inside_segments)]
+        return [force(self.pytorch, w.source, w.target) for w in self.windows(self.sizes.inside_segments)]
 
     @functools.cached_property
     def forced_for_tuning(self):
         """Windows of the development documents that settings are tuned on, with their translations at full depth in the
         references' place: decoding reads what it has written itself."""
-        from . import teacher_forcing
+        from ..teacher_forcing import force
         from .tokens import Tokenizer, windows
 
         documents = [self.dev.documents[i] for i in sets.halves(self.dev.documents)[0]]
@@ -112,7 +112,7 @@ class Run:
         own = [Document(t.document.source, t.document.lines, [t.lines])
                for t in self.engine.translate(part, Setting(self.sparse)).translated]
         found = windows(own, Tokenizer(self.model), self.config.window)
-        return [teacher_forcing.force(self.pytorch, w, self.sparse == "learned") for w in found]
+        return [force(self.pytorch, w.source, w.target, self.sparse == "learned") for w in found]
 
     def figure(self, name: str) -> Path:
         return self.out / "figures" / f"{name}.svg"

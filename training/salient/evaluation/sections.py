@@ -113,7 +113,7 @@ def tuned_rows(sweeps: dict[str, list[Measured]], full: Measured, layers: int) -
 
 def layer_settings(run: Run) -> dict[str, list[Setting]]:
     """Settings with a threshold for every layer, for the policies that have thresholds."""
-    from . import thresholds
+    from .. import thresholds
 
     weights, found = thresholds.WEIGHTS if run.sizes.fine else thresholds.WEIGHTS[1::2], {}
     for policy, signal in (("geometric", "halting"), ("confidence", "confidence")):
@@ -133,7 +133,7 @@ def depth_sweeps(run: Run) -> dict[str, list[Measured]]:
 
 
 def depth_section(run: Run) -> Section:
-    from . import teacher_forcing
+    from .. import teacher_forcing
 
     sweeps = depth_sweeps(run)
     full = next(m for m in sweeps["fixed"] if m.setting.exit == "full")

@@ -14,10 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..depth import oracle
-from ..model import Transformer
-from ..selection import SelectionRun
-from .tokens import Window
+from .depth import oracle
+from .model import Transformer
+from .selection import SelectionRun
 
 PENALTIES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)
 THRESHOLDS = tuple(0.05 * n for n in range(2, 20))
@@ -50,12 +49,12 @@ def own_selection(model: Transformer) -> SelectionRun:
 
 
 @torch.no_grad()
-def force(model: Transformer, window: Window, learned: bool = False) -> Forced:
-    """`learned`: under the model's own selection; dense otherwise."""
+def force(model: Transformer, source: Tensor, target: Tensor, learned: bool = False) -> Forced:
+    """source [1, S], target [1, T + 1] with BOS first. `learned`: under the model's own selection; dense otherwise."""
     run, halting = own_selection(model) if learned else SelectionRun(), model.halting
-    memory = model.encode(window.source, run)
-    states = model.decode(window.target[:, :-1], window.source, memory, run)
-    gold = window.target[0, 1:]
+    memory = model.encode(source, run)
+    states = model.decode(target[:, :-1], source, memory, run)
+    gold = target[0, 1:]
     columns: dict[str, list[Tensor]] = {"likelihood": [], "correct": [], "best": [], "confidence": [],
                                         "halting": []}
     for n, state in enumerate(states):

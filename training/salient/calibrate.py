@@ -1,0 +1,82 @@
+"""What is fitted to text once a model is trained: the int8 step of selection keys, and where halting heads leave.
+
+A geometric head says how probable it is that a token may leave; how probable that must be before it is worth leaving
+differs from layer to layer. So each layer's threshold is tuned (thresholds.py), and the head's bias moved until that
+threshold is 0.5: `geometric`, as a request names it without thresholds, is the model at its best, and a request's one
+threshold moves all layers together.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Iterable
+
+import torch
+from torch import Tensor
+
+from .data import Corpus, windows
+from .model import Transformer
+from .selection import SelectionLayer, SelectionRun
+from .teacher_forcing import force
+from .thresholds import tuned
+
+QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
+EXIT_COST = 0.002  # of the probability that the last exit gives its token: what a layer less may cost, in the mean
+WINDOWS, TOKENS = 64, 768  # how many, and of how many tokens
+
+Pairs = Iterable[tuple[Tensor, Tensor]]  # unpadded source [1, S] and target [1, T] windows
+
+
+def training_windows(data: Path, count: int, most_tokens: int) -> list[tuple[Tensor, Tensor]]:
+    """`count` windows of whole passages from the training text of a prepared folder."""
+    corpus, found = Corpus.load(data / "train.npz"), []
+    for source, target in windows(corpus, random.Random(1), {most_tokens: 1.0}):
+        found.append((torch.from_numpy(source)[None], torch.from_numpy(target)[None]))
+        if len(found) == count:
+            break
+    return found
+
+
+def selection_layers(model: Transformer) -> list[SelectionLayer]:
+    return [m for m in model.modules() if isinstance(m, SelectionLayer)]
+
+
+@torch.no_grad()
+def fit_key_steps(model: Transformer, pairs: Pairs) -> None:
+    """Sets every key_inverse_step to 127 over a high quantile of |Ks|, positions applied."""
+    seen: dict[SelectionLayer, list[Tensor]] = {layer: [] for layer in selection_layers(model)}
+    hooks = [layer.register_forward_pre_hook(lambda m, inputs: seen[m].append(inputs[1].float().abs().flatten()))
+             for layer in seen]
+    chosen = model.config.selection
+    for source, target in pairs:
+        if chosen.key_fraction:
+            run = SelectionRun(mode="select", learns=False, fraction=chosen.key_fraction, min_keys=chosen.min_keys)
+        else:
+            run = SelectionRun(mode="supervise", measure=False)
+        model.decode(target[:, :-1], source, model.encode(source, run), run)
+    for hook in hooks:
+        hook.remove()
+    for layer, values in seen.items():
+        sizes = torch.cat(values).sort().values
+        high = sizes[min(len(sizes) - 1, int(QUANTILE * len(sizes)))]
+        layer.key_inverse_step.copy_(127 / high.clamp_min(1e-6))
+
+
+@torch.no_grad()
+def centre_halting(model: Transformer, pairs: Pairs, exit_cost: float) -> None:
+    """Moves the biases of the geometric heads so that 0.5 is the threshold of least loss at every layer, where a layer
+    less may cost `exit_cost`."""
+    sparse = model.config.selection is not None and bool(model.config.selection.key_fraction)
+    forced = [force(model, source, target, sparse) for source, target in pairs]
+    found = tuned(torch.cat([f.halting for f in forced]), torch.cat([f.loss for f in forced]), exit_cost)
+    model.halting.geometric.bias[:-1] -= torch.tensor(found).logit()
+
+
+def calibrate(model: Transformer, data: Path, count: int = WINDOWS, exit_cost: float = EXIT_COST) -> None:
+    """Both, on `count` windows of the training text that `salient.prepare` wrote to the folder `data`."""
+    pairs = training_windows(data, count, min(TOKENS, model.config.window))
+    if model.config.selection is not None:
+        fit_key_steps(model, pairs)
+    if model.halting is not None and model.halting.geometric is not None:
+        centre_halting(model, pairs, exit_cost)
