@@ -8,7 +8,7 @@
 DATA is a folder with dev*.tsv and eval/*.tsv, or one such file: a segment a line, `source|document`, source and
 reference, tab-separated. A folder gives the whole report: OUT/quality.md with its tables, OUT/figures/*.svg, and
 OUT/operating_points.json, which belongs into the model's folder. A file, or --setting, gives one table on standard
-output.
+output, with each setting's difference to the first and its p by paired bootstrap.
 
 Everything translated is kept in WORK, so that a run that is interrupted goes on where it stopped. --quick takes samples
 and about seven minutes on two idle cores, --documents 60 twenty-five, all of every set some forty.
@@ -33,7 +33,7 @@ from .evaluation.report import Report
 from .evaluation.run import QUICK, Run, Section, Sizes, some_documents
 from .evaluation.score import Scorer
 from .evaluation.settings import Setting
-from .evaluation.tables import percent, table
+from .evaluation.tables import percent, probability, signed, table
 
 SETTINGS = [Setting(), Setting("learned"), Setting("window:20"), Setting("learned", "sequence"),
             Setting("learned", "multinomial"), Setting("learned", "geometric:0.5"),
@@ -52,25 +52,28 @@ SECTIONS: dict[str, Callable[[Run], Section]] = {
 }
 
 
-def row(setting: str, source: str, result: Result, timed: bool) -> list[str]:
+def row(setting: str, source: str, result: Result, against: list[str], timed: bool) -> list[str]:
     scores = Scorer(result.documents).scores(result)
     return [setting, source, str(len(result.translated)), str(sum(len(d.lines) for d in result.documents)),
-            f"{scores.bleu:.1f}", f"{scores.chrf:.1f}", f"{scores.document_bleu:.1f}",
+            f"{scores.bleu:.1f}", *against, f"{scores.chrf:.1f}", f"{scores.document_bleu:.1f}",
             percent(cost.attention_cost(result)), f"{cost.mean_exit(result):.2f}",
             f"{cost.tokens_per_second(result):.0f}" if timed else ""]
 
 
-def settings_table(run: Run, settings: dict[str, str], split_sources: bool) -> str:
-    rows = [["setting", "source", "documents", "segments", "BLEU", "chrF", "document BLEU", "attention cost",
-             "mean exit", "tokens/s"]]
+def settings_table(run: Run, settings: dict[str, str], split_sources: bool, without: list[str]) -> str:
+    rows = [["setting", "source", "documents", "segments", "BLEU", "against the first", "p", "chrF", "document BLEU",
+             "attention cost", "mean exit", "tokens/s"]]
     for name in run.paths if "dev" not in run.paths else ["dev"]:
         test_set = run.read(name, run.sizes.dev_segments)
-        for setting, flags in settings.items():
-            result = run.engine.translate(test_set, flags)
-            rows.append(row(setting, "all", result, True))
+        kept = [i for i, d in enumerate(test_set.documents) if d.source not in without]
+        results = [run.engine.translate(test_set, flags).part(kept) for flags in settings.values()]
+        differences = Scorer(results[0].documents).differences(results[0], results[1:]) if results[1:] else []
+        against = [["", ""], *([signed(d.bleu), probability(d.p)] for d in differences)]
+        for setting, result, difference in zip(settings, results, against):
+            rows.append(row(setting, "all", result, difference, not without))
             for source in sorted({d.source for d in result.documents}) if split_sources else []:
                 part = [i for i, d in enumerate(result.documents) if d.source == source]
-                rows.append(row(setting, source, result.part(part), False))
+                rows.append(row(setting, source, result.part(part), ["", ""], False))
     return table(rows, text_columns=2)
 
 
@@ -101,6 +104,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--setting", action="append", default=[], metavar="NAME=FLAGS",
                    help="flags of `salient translate`; several when repeated")
     p.add_argument("--by-source", action="store_true", help="with a file or --setting: a row a source too")
+    p.add_argument("--without", nargs="+", default=[], metavar="SOURCE",
+                   help="with a file or --setting: leave the documents of these sources out of the figures")
     p.add_argument("--parallel", type=int, default=32, help="documents sent at once (default: 32)")
     p.add_argument("--threads", type=int, default=0, help="of the PyTorch model; 0: as PyTorch likes")
     return p
@@ -123,7 +128,7 @@ def evaluate(o: argparse.Namespace, command: str) -> None:
             return write_report(run, o, command)
         usual = [s for s in SETTINGS if run.config.selection is not None or s.selection != "learned"]
         print(settings_table(run, dict(s.split("=", 1) for s in o.setting) or {s.name: s.flags for s in usual},
-                             o.by_source))
+                             o.by_source, o.without))
 
 
 def shown(arguments: list[str]) -> str:

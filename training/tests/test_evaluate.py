@@ -13,6 +13,7 @@ from salient.evaluation import cost, engine, sets
 from salient.evaluation.engine import Engine
 from salient.evaluation.report import Report
 from salient.evaluation.run import QUICK, Run, Section, some_documents
+from salient.evaluation.score import Difference
 from salient.evaluation.settings import Setting
 from salient.evaluation.sets import Document, DocumentSet
 
@@ -139,21 +140,42 @@ class Agreement:
         share = 100 * sum(a == b for a, b in zip(lines, self.references)) / len(lines)
         return type("Scores", (), {"bleu": share, "chrf": share, "document_bleu": share})
 
+    def differences(self, baseline, others):
+        return [Difference(self.scores(other).bleu - self.scores(baseline).bleu, 0.25) for other in others]
 
-def test_the_table_has_a_row_a_setting_and_source(programs, tiny_models, monkeypatch, capsys):
+
+@pytest.fixture
+def table_of(programs, tiny_models, monkeypatch, capsys):
+    """The cells below a table's head, under two settings and further flags."""
     data = programs / "dev.tsv"
-    data.write_text("a|1\tone\tONE\na|1\ttwo\tTWO\nb|1\tfour\tFOUR\n")
+    data.write_text("a|1\tone\tONE\na|1\ttwo\tTWO\nb|1\tfour\tFIVE\n")
     monkeypatch.setattr(evaluate, "Scorer", Agreement)
     arguments = ["--bin", str(programs), "--model", str(tiny_models / "base"), "--data", str(data), "--work",
-                 str(programs / "kept"), "--by-source", "--setting", "dense=--selection dense", "--setting",
+                 str(programs / "kept"), "--setting", "dense=--selection dense", "--setting",
                  "sparse=--selection ratio:0.1"]
-    evaluate.evaluate(evaluate.parser().parse_args(arguments), "command")
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    cells = [[c.strip() for c in line.strip("|").split("|")] for line in lines]
-    assert [c[:7] for c in cells[2:5]] == [["dense", "all", "2", "3", "100.0", "100.0", "100.0"],
-                                           ["dense", "a", "1", "2", "100.0", "100.0", "100.0"],
-                                           ["dense", "b", "1", "1", "100.0", "100.0", "100.0"]]
-    assert cells[5][0] == "sparse"
+
+    def made(*flags):
+        evaluate.evaluate(evaluate.parser().parse_args([*arguments, *flags]), "command")
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+        return [[c.strip() for c in line.strip("|").split("|")] for line in lines][2:]
+
+    return made
+
+
+def test_the_table_has_a_row_a_setting_and_source(table_of):
+    cells = table_of("--by-source")
+    assert [c[:9] for c in cells] == [["dense", "all", "2", "3", "66.7", "", "", "66.7", "66.7"],
+                                      ["dense", "a", "1", "2", "100.0", "", "", "100.0", "100.0"],
+                                      ["dense", "b", "1", "1", "0.0", "", "", "0.0", "0.0"],
+                                      ["sparse", "all", "2", "3", "66.7", "+0.0", "0.250", "66.7", "66.7"],
+                                      ["sparse", "a", "1", "2", "100.0", "", "", "100.0", "100.0"],
+                                      ["sparse", "b", "1", "1", "0.0", "", "", "0.0", "0.0"]]
+    assert [bool(c[-1]) for c in cells] == [True, False, False] * 2  # seconds are those of the whole
+
+
+def test_sources_can_be_left_out_of_the_table(table_of):
+    cells = table_of("--without", "b", "c")
+    assert [[*c[:5], c[-1]] for c in cells] == [[name, "all", "1", "2", "100.0", ""] for name in ("dense", "sparse")]
 
 
 def test_a_folder_of_data_needs_a_place_for_the_report(programs, tiny_models):
