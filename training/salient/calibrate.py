@@ -18,7 +18,7 @@ from torch import Tensor
 from .data import Corpus, windows
 from .model import Transformer
 from .selection import SelectionLayer, SelectionRun
-from .teacher_forcing import force
+from .teacher_forcing import force, own_selection
 from .thresholds import tuned
 
 QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
@@ -48,12 +48,9 @@ def fit_key_steps(model: Transformer, pairs: Pairs) -> None:
     seen: dict[SelectionLayer, list[Tensor]] = {layer: [] for layer in selection_layers(model)}
     hooks = [layer.register_forward_pre_hook(lambda m, inputs: seen[m].append(inputs[1].float().abs().flatten()))
              for layer in seen]
-    chosen = model.config.selection
+    trained = bool(model.config.selection.key_fraction)
     for source, target in pairs:
-        if chosen.key_fraction:
-            run = SelectionRun(mode="select", learns=False, fraction=chosen.key_fraction, min_keys=chosen.min_keys)
-        else:
-            run = SelectionRun(mode="supervise", measure=False)
+        run = own_selection(model) if trained else SelectionRun(mode="supervise", measure=False)
         model.decode(target[:, :-1], source, model.encode(source, run), run)
     for hook in hooks:
         hook.remove()
@@ -70,7 +67,7 @@ def centre_halting(model: Transformer, pairs: Pairs, exit_cost: float) -> None:
     sparse = model.config.selection is not None and bool(model.config.selection.key_fraction)
     forced = [force(model, source, target, sparse) for source, target in pairs]
     found = tuned(torch.cat([f.halting for f in forced]), torch.cat([f.loss for f in forced]), exit_cost)
-    model.halting.geometric.bias[:-1] -= torch.tensor(found).logit()
+    model.halting.geometric.bias[:len(found)] -= torch.tensor(found).logit()
 
 
 def calibrate(model: Transformer, data: Path, count: int = WINDOWS, exit_cost: float = EXIT_COST) -> None:
