@@ -22,7 +22,7 @@ from .teacher_forcing import force, own_selection
 from .thresholds import tuned
 
 QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
-EXIT_COST = 0.002  # of the probability that the last exit gives its token: what a layer less may cost, in the mean
+EXIT_COST = 0.004  # of the probability that the last exit gives its token: what a layer less may cost, in the mean
 WINDOWS, TOKENS = 64, 768  # how many, and of how many tokens
 
 Pairs = Iterable[tuple[Tensor, Tensor]]  # unpadded source [1, S] and target [1, T] windows
