@@ -16,9 +16,6 @@ SOURCES = {"mdn": 0.7, "bilara": 0.5, "gutenberg": 3.0, "bilinguator": 3.0}
 # How early exits learn: half from the last one, and now and then with tokens that have left beside them.
 EXITS = {"distil": 0.5, "hand_up": 0.3}
 
-# When a token should leave: at the first exit that says what the last one does, or nearly so.
-AGREEMENT = {"oracle": "agreement", "penalty": 0.1, "sigma": 0.0}
-
 RECIPE: dict[str, dict] = {
     "base": {"cooldown": 0.6, **EXITS},
     "supervision": {"lr": 0.002, "matrix_lr": 0.02, "warmup": 5, "cooldown": 0.6, "alpha": 1.0, "k_step": 0.0},
@@ -26,8 +23,8 @@ RECIPE: dict[str, dict] = {
                   "alpha": 1.0, "straight_through": False, "k_step": 0.01, "captured": 0.96,
                   "k_most": {"encoder": 0.07, "decoder": 0.03, "cross": 0.045}, "k_most_share": 0.25, **EXITS},
     "exits": {"lr": 0.001, "warmup": 20},
-    "depth": {"lr": 0.0008, "matrix_lr": 0.008, "warmup": 10, "cooldown": 0.9, "average": 0.15, "mixture": LONG,
+    "depth": {"lr": 0.0007, "matrix_lr": 0.007, "warmup": 10, "cooldown": 0.9, "average": 0.15, "mixture": LONG,
               "alpha": 0.0, "straight_through": False, "halting_weight": 1.5, "mistakes": 0.08, "distil": 0.5,
-              "hand_up": 0.25, **AGREEMENT},
-    "halting": {"lr": 0.01, "warmup": 5, **AGREEMENT},
+              "hand_up": 0.25, "oracle": "agreement", "penalty": 0.1, "sigma": 0.0},
+    "halting": {"lr": 0.01, "warmup": 5, "oracle": "likelihood", "penalty": 0.05, "sigma": 0.5},
 }
