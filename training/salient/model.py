@@ -115,7 +115,7 @@ class Attention(nn.Module):
         if not run.learns:
             if self.selection is not None:
                 with torch.no_grad():
-                    shared["mask"], _ = self.select(self.rank(queries_from, keys_from, q_at, k_at), allowed, run)
+                    shared["mask"] = self.select(self.rank(queries_from, keys_from, q_at, k_at), allowed, run)
             return self.output(self.merge(attend(q, k, v, shared["mask"].unsqueeze(1), False)))
 
         scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
@@ -126,7 +126,8 @@ class Attention(nn.Module):
             shared.clear()
             shared.update(module=self.module, scores=ranks, allowed=allowed, attention=[])
             if run.mode == "select" or run.measure:
-                shared["mask"], shared["soft"] = self.select(shared["scores"], allowed, run)
+                shared["mask"] = self.select(ranks, allowed, run)
+                shared["soft"] = F.softmax(ranks.masked_fill(~allowed, NEGATIVE).float(), -1)
         shared["attention"].append(self.target(q, k, attention, allowed, run))
         if run.mode == "select":
             attention = self.sparse(scores, attention, shared, run)
@@ -166,7 +167,7 @@ class Attention(nn.Module):
         joint = torch.einsum("bhqd,bhkd->bqk", q, k) / math.sqrt(self.config.d_model)
         return F.softmax(joint.masked_fill(~allowed, NEGATIVE).float(), -1).detach()
 
-    def select(self, scores: Tensor, allowed: Tensor, run: SelectionRun) -> tuple[Tensor, Tensor]:
+    def select(self, scores: Tensor, allowed: Tensor, run: SelectionRun) -> Tensor:
         if run.window is not None:
             mask = window_mask(allowed, run.centre[self.module], run.window).expand_as(scores)
         else:
@@ -175,7 +176,7 @@ class Attention(nn.Module):
         real = allowed.any(-1)
         run.note(run.kept, self.module,
                  float((mask.float().sum(-1) / allowed.float().sum(-1).clamp_min(1)).expand_as(real)[real].mean()))
-        return mask, F.softmax(scores.masked_fill(~allowed, NEGATIVE).float(), -1)
+        return mask
 
     @staticmethod
     def finish_group(run: SelectionRun, shared: dict) -> None:
