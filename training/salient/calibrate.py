@@ -2,8 +2,8 @@
 
 A geometric head says how probable it is that a token may leave; how probable that must be before it is worth leaving
 differs from layer to layer. So each layer's threshold is tuned (thresholds.py), and the head's bias moved until that
-threshold is 0.5: `geometric`, as a request names it without thresholds, is the model at its best, and a request's one
-threshold moves all layers together.
+threshold is 0.5: that is what `geometric` means where a request names no thresholds, and a request's one threshold
+moves all layers together.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .calibrate import fit_key_steps
 from .config import HEADS, Exits, FeedForward, ModelConfig, Positions, Selection, Stack
 from .data import BOS, EOS, PAD, SEPARATOR
-from .calibrate import fit_key_steps
 from .export import DTYPES, export
 from .model import Transformer
 from .prepare import train_tokenizer
