@@ -1,4 +1,4 @@
-# What demo and test share: telling what happens, installing what is missing, building. Sourced, not run.
+# What the other scripts share: telling what happens, installing what is missing, building. Sourced, not run.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,6 +21,11 @@ test_packages=(
   libgtest-dev libgmock-dev
   libsentencepiece-dev       # the reference that our tokens are compared with
   python3 python3-torch python3-numpy python3-sentencepiece python3-pytest  # the second implementation
+  xz-utils                   # training/run_gpu.sh packs with it
+)
+benchmark_packages=(
+  libbenchmark-dev libdnnl-dev  # operations, and what they are compared with
+  python3-venv               # for what benchmarks/requirements.txt names
 )
 
 # install_missing PACKAGE...: the Debian packages that are not there yet.

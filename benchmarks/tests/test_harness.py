@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from harness import cases, formats, measure, peers, report, scale
-from harness.models import FIRST_WORD, LIKELY, likely_words, piece, shapes, tokenizer_bytes
+from harness import cases, formats, measure, peers, report, scale, variants
+from harness.models import FIRST_WORD, LIKELY, likely_words, make, piece, shapes, tokenizer_bytes
 from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant, batchings, scaled
 
 
@@ -149,6 +149,26 @@ def test_the_tokeniser_has_a_piece_for_every_token():
     data = tokenizer_bytes(config)
     assert data.count(struct.pack("<f", -1.0)) == config.vocab_size
     assert piece(config.tokens.eos, config).encode() in data and piece(7999, config).encode() in data
+
+
+def test_only_settings_are_tried_that_the_processor_supports(monkeypatch, tmp_path):
+    """As on a processor where oneDNN has no int16, and MKL has."""
+    monkeypatch.setattr(variants, "supported_types", lambda environment:
+                        {"int8", "float32"} | ({"int16"} if environment["CT2_USE_MKL"] == "1" else set()))
+    names = [engine.name for engine in variants.ctranslate2_engines(tmp_path, 2, few=False)]
+    assert "int16 MKL" in names and "int8_float32 MKL" not in names and "int8 oneDNN, 2 workers" in names
+    assert [engine.name for engine in variants.ctranslate2_engines(tmp_path, 1, few=True)] == ["int8 MKL", "float32 MKL"]
+    alone = [engine.name for engine in variants.ctranslate2_engines(tmp_path, 1, few=False)]
+    assert not any("workers" in name for name in alone)
+
+
+def test_models_can_be_made():
+    """Down to the calls into the training code, whose names may change."""
+    config = shapes()["small"]
+    config.encoder.layers = config.decoder.layers = 2
+    config.selection.group = {"encoder": 2, "decoder": 2, "cross": 2}
+    config.d_model, config.vocab_size, config.window = 128, 64, 600
+    assert make(config).halting is not None
 
 
 def test_one_document_is_one_batch_and_arrivals_have_two_ways():
