@@ -95,7 +95,7 @@ def version() -> str:
     if shutil.which("git") is None:
         return "unversioned"
     commit = git("rev-parse", "--short", "HEAD")
-    changed = git("status", "--porcelain", "--", "engine", "server", "client", "benchmarks", "training/salient")
+    changed = git("status", "--porcelain", "--", "engine", "server", "client", "benchmarks", "training/salient", ":!benchmarks/results")
     return (commit + ("-dirty" if changed else "")) if commit else "unversioned"
 
 

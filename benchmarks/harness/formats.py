@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import page
 from .environment import BUILD, ROOT, build, conditions, die, machine, say
-from .report import lines_of
+from .page import lines_of
 
 FORMATS = ("fp32", "bf16", "int8")
 GOAL = 0.2  # BLEU that int8 may lose to fp32

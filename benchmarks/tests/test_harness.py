@@ -30,29 +30,6 @@ def test_ratios_are_against_the_best_median():
     assert row().ratio("selection and exits") is None
 
 
-def test_a_table_has_a_line_a_case():
-    lines = report.table([row(), row()]).splitlines()
-    assert len(lines) == 4 and len({line.count("|") for line in lines}) == 1
-    assert "2.00x | 1.5x" in lines[2] and row().runs() == 3
-
-
-def test_a_map_is_held_against_a_shortlist_only():
-    both = row()
-    assert report.map_table([both]) == ""
-    both.timings += [timing(SALIENT, "dense, shortlist", [0.5]),
-                     timing(SALIENT, "selection and exits, shortlist", [0.25])]
-    assert "4.00x" in report.map_table([both]) and "8.00x" in report.map_table([both])
-
-
-def test_together_is_held_against_the_parts():
-    rows = [report.Row(name, "", [1], [timing(CTRANSLATE2, "x", [theirs]), timing(SALIENT, "dense", [ours])])
-            for name, theirs, ours in (("mixed", 9.0, 2.2), ("mixed-long-part", 2.0, 1.5),
-                                       ("mixed-short-part", 1.0, 0.5))]
-    lines = report.sum_of_parts(rows).splitlines()
-    assert "1.10" in lines[2] and "3.00" in lines[3]
-    assert report.sum_of_parts(rows[:2]) == ""
-
-
 def test_rows_survive_being_stored():
     again = report.Row.from_json(json.loads(json.dumps(row().to_json())))
     assert again.to_json() == json.loads(json.dumps(row().to_json())) and again.ratio("dense") == row().ratio("dense")
