@@ -32,8 +32,8 @@ function(salient_program name)
 endfunction()
 
 # salient_test(name SOURCES ... DEPENDS ... [NEEDS fixture]): a GoogleTest program, each of its tests known to ctest;
-# NEEDS names what another test must have made before. The folder FOLDER that it is in is the tests' label (ctest -L FOLDER),
-# and target tests_FOLDER builds the programs of the folder.
+# NEEDS names what another test must have made before. The folder FOLDER that it is in is the tests' label
+# (ctest -L FOLDER), and target tests_FOLDER builds the programs of the folder.
 function(salient_test name)
   if(NOT SALIENT_TESTS)
     return()

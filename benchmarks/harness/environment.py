@@ -38,7 +38,8 @@ def enter(module: str, folder: Path = BUILD / "venv") -> None:
             die("no Python here has PyTorch, which makes the models: apt-get install python3-torch")
         say(f"Making a virtual environment in {folder} ({REQUIREMENTS.relative_to(ROOT)} from PyPI)")
         install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", str(REQUIREMENTS)]
-        for command in ([base, "-m", "venv", "--clear", "--system-site-packages", str(folder)], [str(python), *install]):
+        make = [base, "-m", "venv", "--clear", "--system-site-packages", str(folder)]
+        for command in (make, [str(python), *install]):
             if subprocess.run(command).returncode != 0:
                 die(f"{' '.join(command)} (Debian's venv is the package python3-venv)")
         ready.write_text(wanted)
@@ -95,7 +96,8 @@ def version() -> str:
     if shutil.which("git") is None:
         return "unversioned"
     commit = git("rev-parse", "--short", "HEAD")
-    changed = git("status", "--porcelain", "--", "engine", "server", "client", "benchmarks", "training/salient", ":!benchmarks/results")
+    changed = git("status", "--porcelain", "--", "engine", "server", "client", "benchmarks", "training/salient",
+                  ":!benchmarks/results")
     return (commit + ("-dirty" if changed else "")) if commit else "unversioned"
 
 

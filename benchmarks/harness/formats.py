@@ -127,8 +127,8 @@ def main() -> None:
 
     whole = read_set(o.data)
     sample = DocumentSet(whole.name, evenly(whole.documents, 3 if o.quick else o.documents))
-    about = {"machine": machine(), "command": "benchmarks/formats" + (" --quick" if o.quick else ""), "documents": len(sample.documents),
-             "segments": sample.segments, "model": o.model.resolve().name}
+    about = {"machine": machine(), "command": "benchmarks/formats" + (" --quick" if o.quick else ""),
+             "documents": len(sample.documents), "segments": sample.segments, "model": o.model.resolve().name}
     engines = {name: Engine(programs, o.model, o.out / "formats", flags=f"--compute {name}") for name in FORMATS}
     try:
         scored = score_formats(engines, sample)

@@ -29,7 +29,7 @@ def flags_of(program: str) -> frozenset[str]:
 
 @lru_cache
 def flags_of_others() -> frozenset[str]:
-    """Every flag in the text of our scripts and lesser programs: Python's parsers, case statements, the fuzz targets."""
+    """Every flag in the text of our scripts and lesser programs: parsers, case statements, the fuzz targets."""
     files = [path for folder in ("benchmarks", "training", "scripts", "tests") for path in (ROOT / folder).rglob("*")
              if path.is_file() and path.suffix in ("", ".cc", ".py", ".sh") and "pack" not in path.parts]
     return frozenset(flag for path in files for flag in FLAG.findall(path.read_text(encoding="utf-8")))
@@ -37,9 +37,10 @@ def flags_of_others() -> frozenset[str]:
 
 @lru_cache
 def sources() -> str:
-    files = [path for folder in ("engine", "server", "client", "cli", "cmake", "scripts", "benchmarks", "training", "tests")
-             for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix in
-             (".cc", ".h", ".cu", ".cuh", ".cmake", ".py", ".sh", ".txt", "")]
+    folders = ("engine", "server", "client", "cli", "cmake", "scripts", "benchmarks", "training", "tests")
+    suffixes = (".cc", ".h", ".cu", ".cuh", ".cmake", ".py", ".sh", ".txt", "")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*")
+             if path.is_file() and path.suffix in suffixes]
     return "\n".join(path.read_text(encoding="utf-8") for path in [ROOT / "CMakeLists.txt", *files])
 
 
@@ -52,7 +53,8 @@ def program_of(command: str) -> str | None:
 
 def is_ours(command: str) -> bool:
     """Whether nothing but programs of ours is run, so that every flag must be one of theirs."""
-    return re.match(r"(\w+=\S* )*(training|benchmarks|scripts|build|python3? -m salient|salient)\b", command) is not None
+    ours = r"(\w+=\S* )*(training|benchmarks|scripts|build|python3? -m salient|salient)\b"
+    return re.match(ours, command) is not None
 
 
 def test_spans_and_paths_are_read_as_they_are_meant():
@@ -76,7 +78,7 @@ def test_links_lead_somewhere(page):
 def test_files_exist(page):
     for span in [*page.spans(), *(c for c in page.commands() if is_ours(c))]:
         for path in named_files(span):
-            there = [found for start in (ROOT, page.path.parent) for ending in ("", ".*")  # x may stand for x.h and x.cc
+            there = [found for start in (ROOT, page.path.parent) for ending in ("", ".*")  # x stands for x.h and x.cc
                      for found in start.glob(path.rstrip("/") + ending)]
             assert there or path.startswith(MADE), f"{page}: `{path}` does not exist"
 

@@ -46,8 +46,9 @@ def requests(program: str) -> list[str]:
 def test_requests_of_the_client(command, server, tmp_path):
     sample = (ROOT / "docs" / "samples" / "caching.en.txt").read_text(encoding="utf-8")
     (tmp_path / "report.txt").write_text("".join(sample.splitlines(keepends=True)[:8]), encoding="utf-8")
-    line = command.replace("build/release/bin/salient", shlex.quote(str(BIN / "salient"))) + f" --server {server['grpc']}"
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    line = command.replace("build/release/bin/salient", shlex.quote(str(BIN / "salient")))
+    done = subprocess.run(["bash", "-c", f"{line} --server {server['grpc']}"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=120)
     assert done.returncode == 0, f"{command}: {done.stderr}"
     made = [path.read_text(encoding="utf-8") for path in tmp_path.iterdir() if path.name != "report.txt"]
     assert done.stdout.strip() or any(text.strip() for text in made), f"{command} gave no translation"
