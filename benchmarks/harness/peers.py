@@ -145,12 +145,12 @@ class Run:
         self.pytorch = [] if o.no_pytorch else variants.pytorch_variants(self.model, o.threads)
         self.screen = Screen(self.engines, self.config, self.clock)
 
-    def set_arrivals(self, case: cases.Case) -> None:
-        """Spaces the documents by what one of middle length takes CTranslate2 alone."""
+    def set_arrivals(self, case: cases.Case, engine: variants.Engine) -> None:
+        """Spaces the documents by what one of middle length takes CTranslate2 alone, with its best setting."""
         middle = sorted(case.lengths)[len(case.lengths) // 2]
         alone = cases.Case("alone", "", [middle], cap=case.cap)
         documents = cases.documents(alone, self.config, self.o.output_cap)
-        found = variants.ctranslate2_variants(self.engines[:1], alone.lengths, False)
+        found = variants.ctranslate2_variants([engine], alone.lengths, False)
         seconds = best(interleave(found, documents, alone, 2, 60)).median()
         case.arrivals = [0.001 + i * case.spacing * seconds for i in range(len(case.lengths))]
         say(f"    one of {middle} tokens takes CTranslate2 {seconds:.3g} s; one arrives every "
@@ -160,7 +160,7 @@ class Run:
         say(f"[{time.strftime('%H:%M:%S')}] {case.about}")
         rivals = self.screen.best(case, self.o.keep)
         if case.spacing:
-            self.set_arrivals(case)
+            self.set_arrivals(case, rivals[0].engine)
         slow = sum(case.lengths) > PYTORCH_MOST or len(case.lengths) > 1
         taking_part = [*rivals, variants.with_vocabulary_map(rivals[0]), *self.ours, *([] if slow else self.pytorch)]
         for variant in taking_part:

@@ -77,10 +77,10 @@ def ctranslate2_engines(model: Path, threads: int, few: bool) -> list[Engine]:
         setup = {"model": str(model), "compute": compute, "inter": inter, "intra": max(1, threads // inter)}
         return Engine(name, [sys.executable, "-m", "harness.ctranslate2_worker"], setup, {**library, **environment})
 
-    engines = [engine("int8 MKL", "int8", MKL), engine("float32 MKL", "float32", MKL)]
+    engines = [engine("int8 oneDNN", "int8", ONEDNN), engine("float32 MKL", "float32", MKL)]
     if not few:
         engines += [
-            engine("int8 oneDNN", "int8", ONEDNN),
+            engine("int8 MKL", "int8", MKL),
             engine("int8 MKL packed", "int8", MKL, CT2_USE_EXPERIMENTAL_PACKED_GEMM="1"),
             engine("int8 MKL AVX2", "int8", MKL, CT2_FORCE_CPU_ISA="AVX2"),
             engine("int8_float32 MKL", "int8_float32", MKL),
