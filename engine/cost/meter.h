@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/api/report.h"
 #include "engine/attention/attend.h"
-#include "engine/cost/report.h"
 #include "engine/depth/exit.h"
 #include "engine/model/config.h"
 

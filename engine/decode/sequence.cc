@@ -50,7 +50,7 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
       self_store_(self_store),
       cross_store_(cross_store),
       exit_rule_(options.exit),
-      staging_(backend),
+      staging_(backend.memory()),
       self_pages_(staging_, SelfPages(window, options)),
       cross_pages_(staging_, CrossPages(window)),
       beam_(staging_, options.beam > 1 ? 1 : 0),

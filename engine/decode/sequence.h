@@ -30,13 +30,14 @@
 #include <span>
 #include <vector>
 
-#include "engine/attention/kv_store.h"
-#include "engine/backend/staging.h"
+#include "engine/api/options.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/staging.h"
 #include "engine/cost/meter.h"
 #include "engine/depth/fill.h"
 #include "engine/model/decoder.h"
 #include "engine/model/encoder.h"
-#include "engine/options/options.h"
+#include "engine/options/resolve.h"
 #include "engine/search/rules.h"
 #include "engine/text/window.h"
 

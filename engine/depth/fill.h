@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
-#include "engine/attention/keys.h"
-#include "engine/attention/kv_store.h"
-#include "engine/backend/rows.h"
+#include "engine/core/keys.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/rows.h"
 #include "engine/depth/exit.h"
 
 namespace salient {

@@ -12,9 +12,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/api/request.h"
+#include "engine/api/result.h"
 #include "engine/cost/meter.h"
 #include "engine/decode/sequence.h"
-#include "engine/engine.h"
 #include "engine/model/config.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/text/document.h"

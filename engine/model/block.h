@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/backend/backend.h"
-#include "engine/backend/staging.h"
+#include "engine/core/staging.h"
 #include "engine/model/model.h"
 
 namespace salient {

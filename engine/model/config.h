@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/api/module.h"
+#include "engine/core/special_tokens.h"
 #include "engine/linear/linear.h"
-#include "engine/options/options.h"
-#include "engine/search/candidates.h"
 
 namespace salient {
 

@@ -14,9 +14,9 @@
 #include <functional>
 #include <vector>
 
-#include "engine/attention/kv_store.h"
 #include "engine/backend/backend.h"
-#include "engine/backend/staging.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/staging.h"
 #include "engine/model/block.h"
 #include "engine/model/decoder_rows.h"
 #include "engine/model/model.h"

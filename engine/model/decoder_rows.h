@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/attention/keys.h"
 #include "engine/backend/backend.h"
-#include "engine/backend/staging.h"
+#include "engine/core/keys.h"
+#include "engine/core/staging.h"
 #include "engine/model/block.h"
 #include "engine/model/config.h"
 

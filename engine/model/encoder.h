@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "engine/attention/kv_store.h"
+#include "engine/api/module.h"
 #include "engine/backend/backend.h"
-#include "engine/backend/staging.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/staging.h"
 #include "engine/model/block.h"
 #include "engine/model/model.h"
 #include "engine/model/probe.h"
-#include "engine/options/options.h"
 
 namespace salient {
 

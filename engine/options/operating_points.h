@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/options/options.h"
+#include "engine/api/options.h"
 
 namespace salient {
 

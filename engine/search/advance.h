@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/attention/keys.h"
-#include "engine/backend/rows.h"
+#include "engine/core/keys.h"
+#include "engine/core/rows.h"
 #include "engine/depth/exit.h"
 #include "engine/search/candidates.h"
 #include "engine/search/rules.h"

@@ -4,21 +4,16 @@
 
 #include <cstdint>
 
-#include "engine/backend/rows.h"
+#include "engine/core/rows.h"
+#include "engine/core/special_tokens.h"
 
 namespace salient {
-
-class ThreadPool;
 
 // Which next tokens a row may take.
 struct TokenConstraint {
   int32_t forced = -1;  // only this token; -1: free
   bool allow_separator = true;
   bool allow_end = true;
-};
-
-struct SpecialTokens {
-  int32_t pad = 0, unknown = 1, begin = 2, end = 3, separator = 4;
 };
 
 struct Candidate {
@@ -65,8 +60,5 @@ struct TopProbabilityArgs {
 
 void CandidatesReference(const CandidatesArgs& args);
 void TopProbabilityReference(const TopProbabilityArgs& args);
-
-void CandidatesCpu(const CandidatesArgs& args, ThreadPool& pool);
-void TopProbabilityCpu(const TopProbabilityArgs& args, ThreadPool& pool);
 
 }  // namespace salient

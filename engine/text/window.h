@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/search/candidates.h"
+#include "engine/core/special_tokens.h"
 #include "engine/text/document.h"
 #include "engine/text/tokenizer.h"
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "engine/attention/cuda/attend_row.h"
-#include "engine/backend/cuda/tensor_core.h"
+#include "engine/core/cuda/tensor_core.h"
 
 namespace salient::cuda {
 

@@ -3,9 +3,9 @@
 // The first kernel settles for every row of the step whether its window is filled for it (one row a window), counts
 // what the window lacks, and gives each its places in the order of the rows, as the plain CollectFills does.
 
-#include "engine/attention/cuda/pages.h"
-#include "engine/backend/cuda/language.h"
-#include "engine/depth/cuda/kernels.h"
+#include "engine/core/cuda/language.h"
+#include "engine/core/cuda/pages.h"
+#include "engine/depth/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // From the chosen tokens to the next step, and from group to group of steps, on the device: one block, a thread a row.
 
-#include "engine/backend/cuda/list_rows.h"
-#include "engine/search/cuda/kernels.h"
+#include "engine/core/cuda/list_rows.h"
+#include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {

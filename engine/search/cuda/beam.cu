@@ -1,8 +1,8 @@
 // A beam's next hypotheses: one block a window, the one of its first row. Every thread ranks some of the choices by
 // counting those that come before it; one thread takes the first of them; all copy what the next hypotheses have read.
 
-#include "engine/backend/cuda/language.h"
-#include "engine/search/cuda/kernels.h"
+#include "engine/core/cuda/language.h"
+#include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {

@@ -5,8 +5,8 @@
 // the best of all threads' (larger logit, then lower place) and only its owner looks through its own places again. The
 // sum of exponentials is taken in an order that the number of places alone fixes.
 
-#include "engine/backend/cuda/language.h"
-#include "engine/search/cuda/kernels.h"
+#include "engine/core/cuda/language.h"
+#include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {
