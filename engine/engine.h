@@ -1,7 +1,7 @@
 // The engine: documents in, translations and their cost out, many at once, batched step by step.
 //
-// One Engine serves one model. Submit cuts the document into segments, tokens and windows in the caller's thread, puts
-// the windows into a bounded queue, and returns; a thread of the engine's own runs the step loop. Documents join
+// One Engine serves one model. Submit cuts the document into segments, tokens and chunks in the caller's thread, puts
+// the chunks into a bounded queue, and returns; a thread of the engine's own runs the step loop. Documents join
 // between steps and leave as they finish; no document waits for another's end, and none changes another's result.
 //
 //   auto engine = Engine::Create({.model_folder = "models/en-de"});
@@ -35,7 +35,7 @@ struct EngineOptions {
   ComputeType compute = ComputeType::kAuto;
   int threads = 0;               // CPU threads; 0: one a core
   int32_t max_rows = 64;         // hypotheses decoded in one step
-  int32_t encode_tokens = 2048;  // source tokens encoded together; one window at least
+  int32_t encode_tokens = 2048;  // source tokens encoded together; one chunk at least
   // How long the translations under way wait, between two of their steps, for others to be encoded. An encoding that
   // takes longer goes on after the step; a slice is exceeded by a few rows at most. A GPU encodes beside the steps.
   absl::Duration encode_slice = absl::Milliseconds(10);
@@ -59,12 +59,13 @@ class EngineObserver {
   virtual void OnStep(int32_t rows, double seconds) = 0;
   // Translations under way have waited so long for others to be encoded.
   virtual void OnStall(double seconds) = 0;
-  // A window under way has given up its memory to older ones and will begin anew.
-  virtual void OnSuspend() = 0;
+  // A chunk under way has given up its memory to older ones and will begin anew.
+  virtual void OnPreempt() = 0;
 };
 
 struct ModelInfo {
   ModelConfig config;
+  SupportedPolicies policies;
   int64_t parameters = 0;
   std::string device;
   std::string description;  // the first paragraph of the folder's README.md

@@ -40,10 +40,16 @@ struct SearchOptions {
   std::optional<double> max_length_ratio;
   std::optional<int32_t> n_best;
   std::string prefix;
-  // Only tokens of the window's shortlist (engine/model/shortlist.h). The same translation as without wherever the best
+  // Only tokens of the chunk's shortlist (engine/model/shortlist.h). The same translation as without wherever the best
   // token of every step is in the list, with log probabilities, and confidence, over the list. None: false, because
   // nobody knows beforehand that it is.
   std::optional<bool> shortlist;
+};
+
+// The policies that a model can serve.
+struct SupportedPolicies {
+  std::vector<SelectionPolicy> selection;
+  std::vector<DepthPolicy> depth;
 };
 
 struct TranslationOptions {

@@ -9,7 +9,7 @@
 namespace salient {
 
 struct CostReport {
-  int32_t source_tokens = 0, target_tokens = 0, segments = 0, windows = 0;
+  int32_t source_tokens = 0, target_tokens = 0, segments = 0, chunks = 0;
   double queue_seconds = 0, encode_seconds = 0, decode_seconds = 0, total_seconds = 0;
   double attention_cost_ratio = 1, attention_executed_ratio = 1;
   std::array<double, 3> keys_selected_ratio = {1, 1, 1};  // by Module

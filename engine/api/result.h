@@ -42,8 +42,8 @@ struct TranslationProgress {
 };
 
 // Hears of one translation, in this order: OnProgress and OnSegment as often as there is something to tell, then
-// OnDone once and nothing after it. Segments come in the order of the document; with a beam, a window's segments come
-// when the window is finished.
+// OnDone once and nothing after it. Segments come in the order of the document; with a beam, a chunk's segments come
+// when the chunk is finished.
 class TranslationListener {
  public:
   virtual ~TranslationListener() = default;

@@ -71,7 +71,7 @@ class Backend {
   // Whether steps are to be made ahead, group by group (Decoder::StepAhead), because the host would have to wait for
   // the end of each.
   virtual bool goes_ahead() const { return false; }
-  virtual void Enlist(const EnlistArgs& args) { salient::Enlist(args); }
+  virtual void MergeNewRows(const MergeNewRowsArgs& args) { salient::MergeNewRows(args); }
   virtual void Advance(const AdvanceArgs& args) { salient::Advance(args); }
 
   // Runs `body`, which calls operations and does nothing else; or does again what they did when it last ran under the

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/api/options.h"
+#include "engine/model/config.h"
 
 namespace salient {
 

@@ -376,4 +376,18 @@ absl::StatusOr<ResolvedOptions> Resolve(const TranslationOptions& options, const
   return resolved;
 }
 
+SupportedPolicies PoliciesOf(const ModelConfig& config) {
+  SupportedPolicies policies;
+  for (const auto policy : {SelectionPolicy::kDense, SelectionPolicy::kLearned, SelectionPolicy::kRatio,
+                            SelectionPolicy::kMass, SelectionPolicy::kWindow}) {
+    if (CheckTrained(policy, config).ok()) policies.selection.push_back(policy);
+  }
+  for (const auto policy : {DepthPolicy::kFull, DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
+                            DepthPolicy::kGeometric, DepthPolicy::kConfidence, DepthPolicy::kVerify}) {
+    const bool drafts = policy != DepthPolicy::kVerify || config.decoder.layers > 1;
+    if (drafts && CheckTrained(policy, config).ok()) policies.depth.push_back(policy);
+  }
+  return policies;
+}
+
 }  // namespace salient

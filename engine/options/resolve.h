@@ -27,8 +27,8 @@ struct ResolvedOptions {
   // One rule a selection layer of each module; a single kAll rule for a model without selection.
   std::array<std::vector<SelectionRule>, kModules> selection;
   ExitRule exit;
-  int32_t draft_tokens = 0;  // that are guessed ahead at most and then verified; 0: none
-  ExitRule draft_exit;       // how a guess leaves the decoder
+  int32_t draft_tokens = 0;  // that are drafted ahead at most and then verified; 0: none
+  ExitRule draft_exit;       // how a draft leaves the decoder
   int32_t beam = 1;
   double length_penalty = 1.0;
   double max_length_ratio = 3.0;
@@ -39,5 +39,8 @@ struct ResolvedOptions {
 
 // INVALID_ARGUMENT names the field as the API spells it, such as "selection.value", the value and the allowed range.
 absl::StatusOr<ResolvedOptions> Resolve(const TranslationOptions& options, const ModelConfig& config);
+
+// The policies that Resolve accepts for the model, with values that are valid for them.
+SupportedPolicies PoliciesOf(const ModelConfig& config);
 
 }  // namespace salient

@@ -21,7 +21,7 @@ struct Candidate {
   float log_probability = 0;  // over the vocabulary, or the row's list; constraints apart
 };
 
-// The tokens that a row may choose among, where it is not the whole vocabulary: its window's shortlist. In device
+// The tokens that a row may choose among, where it is not the whole vocabulary: its chunk's shortlist. In device
 // memory.
 struct TokenList {
   const int32_t* tokens = nullptr;  // [count] ascending

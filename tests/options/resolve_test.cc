@@ -1,5 +1,6 @@
 #include "engine/options/resolve.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -398,6 +399,30 @@ TEST(SearchOptionsTest, APrefixIsShortText) {
   EXPECT_EQ(ErrorOf(Search({.prefix = "ab\xff"})), "search.prefix is not UTF-8 text without NUL at byte 2");
   EXPECT_THAT(ErrorOf(Search({.prefix = std::string(1, '\0')})), HasSubstr("at byte 0"));
   EXPECT_THAT(ErrorOf(Search({.prefix = std::string(5000, 'a')})), HasSubstr("has 5000 bytes"));
+}
+
+TEST(PoliciesTest, AreThoseThatResolveAccepts) {
+  for (const ModelConfig& config : {Whole(), WithoutSelection(), WithoutFractions(), WithHeads(nullptr),
+                                    WithHeads(nlohmann::json::array({"geometric"}))}) {
+    const SupportedPolicies policies = PoliciesOf(config);
+    for (const auto policy : {SelectionPolicy::kDense, SelectionPolicy::kLearned, SelectionPolicy::kRatio,
+                              SelectionPolicy::kMass, SelectionPolicy::kWindow}) {
+      const bool takes_value = policy != SelectionPolicy::kDense && policy != SelectionPolicy::kLearned;
+      SelectionOptions options{.policy = policy};
+      if (takes_value) options.value = 1;
+      const bool listed = std::count(policies.selection.begin(), policies.selection.end(), policy) == 1;
+      EXPECT_EQ(Resolve(Selection(options), config).ok(), listed) << static_cast<int>(policy);
+    }
+    for (const auto policy :
+         {DepthPolicy::kFull, DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
+          DepthPolicy::kGeometric, DepthPolicy::kConfidence, DepthPolicy::kVerify}) {
+      DepthOptions options{.policy = policy};
+      if (policy == DepthPolicy::kFixed) options.fixed_exit = 1;
+      if (policy == DepthPolicy::kVerify) options.draft_exit = 1;
+      const bool listed = std::count(policies.depth.begin(), policies.depth.end(), policy) == 1;
+      EXPECT_EQ(Resolve(Depth(options), config).ok(), listed) << static_cast<int>(policy);
+    }
+  }
 }
 
 }  // namespace

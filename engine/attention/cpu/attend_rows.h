@@ -10,6 +10,8 @@
 
 namespace salient {
 
+class ThreadPool;
+
 // How many keys the call's i-th query reads.
 int32_t KeysRead(const AttendArgs& args, int32_t i);
 

@@ -10,6 +10,8 @@
 
 namespace salient {
 
+class ThreadPool;
+
 // Rows from `first` on that share a page table and have no candidates of their own; one row at least.
 RowRange DocumentRows(const AttendArgs& args, int32_t first);
 

@@ -146,8 +146,8 @@ class CudaBackend final : public Backend {
   }
 
   bool goes_ahead() const override { return true; }
-  void Enlist(const EnlistArgs& args) override {
-    cuda::Enlist(*device_, args);
+  void MergeNewRows(const MergeNewRowsArgs& args) override {
+    cuda::MergeNewRows(*device_, args);
     Done();
   }
   void Advance(const AdvanceArgs& args) override {

@@ -1,6 +1,6 @@
 // A CUDA device's memory as the engine takes it: large blocks from the device, small ones from slabs.
 //
-// Windows come and go with every document, and each brings a few small arrays: cudaMalloc and cudaFree would wait for
+// Chunks come and go with every document, and each brings a few small arrays: cudaMalloc and cudaFree would wait for
 // the device each time, and so would pinning host memory. A freed block is kept and given to the next who asks for its
 // size: a block of the device's at once, because everything happens in the order of one stream; one of the host's when
 // the stream has come past what may still copy it. Not thread safe.

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/thread_pool.h"
+#include "engine/core/element_type.h"
 #include "engine/linear/cpu/kernels.h"
 #include "engine/linear/linear.h"
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/core/element_type.h"
 #include "engine/core/memory.h"
 #include "engine/linear/cuda/gemm_choice.h"
 #include "engine/linear/cuda/kernels.h"

@@ -25,7 +25,7 @@ struct Places {
 
   int32_t TokenAt(int32_t place) const { return list == nullptr ? place : list->tokens[place]; }
   // -1 where the token is not there.
-  int32_t PlaceOf(int32_t token) const {
+  int32_t StateOf(int32_t token) const {
     if (list == nullptr) return token < count ? token : -1;
     const int32_t* end = list->tokens + list->count;
     const int32_t* found = std::lower_bound(list->tokens, end, token);
@@ -45,8 +45,8 @@ Places PlacesOf(const Logits& logits, const Rows& rows, int64_t i) {
 }
 
 SpecialTokens SpecialPlaces(const Places& places, const SpecialTokens& special) {
-  return {places.PlaceOf(special.pad), places.PlaceOf(special.unknown), places.PlaceOf(special.begin),
-          places.PlaceOf(special.end), places.PlaceOf(special.separator)};
+  return {places.StateOf(special.pad), places.StateOf(special.unknown), places.StateOf(special.begin),
+          places.StateOf(special.end), places.StateOf(special.separator)};
 }
 
 void FindCandidates(const CandidatesArgs& args, const SearchKernels& kernels, int64_t i) {
@@ -58,7 +58,7 @@ void FindCandidates(const CandidatesArgs& args, const SearchKernels& kernels, in
   if (constraint.forced < 0) {
     count = kernels.best(places.logits, places.count, constraint, SpecialPlaces(places, args.special), args.width,
                          candidates);
-  } else if (const int32_t place = places.PlaceOf(constraint.forced); place >= 0 && args.width > 0) {
+  } else if (const int32_t place = places.StateOf(constraint.forced); place >= 0 && args.width > 0) {
     candidates[count++] = {place, places.logits[place]};
   }
   const float largest = kernels.largest(places.logits, places.count);

@@ -12,6 +12,6 @@ void Candidates(Device& device, const CandidatesArgs& args);
 void TopProbability(Device& device, const TopProbabilityArgs& args);
 void Advance(Device& device, const AdvanceArgs& args);
 void AdvanceBeams(Device& device, const AdvanceArgs& args);  // the part of Advance that beams alone need
-void Enlist(Device& device, const EnlistArgs& args);
+void MergeNewRows(Device& device, const MergeNewRowsArgs& args);
 
 }  // namespace salient::cuda

@@ -1,4 +1,4 @@
-#include "server/waiting_room.h"
+#include "server/admission_retry_queue.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -35,11 +35,11 @@ class Log {
   std::vector<int> numbers_;
 };
 
-TEST(WaitingRoomTest, FirstComeFirstServed) {
+TEST(AdmissionRetryQueueTest, FirstComeFirstServed) {
   Log admitted;
   std::atomic<int> places = 0;
   const int queue = 0;
-  WaitingRoom room;  // last: its thread may still be within an attempt, which touches the others
+  AdmissionRetryQueue room;  // last: its thread may still be within an attempt, which touches the others
   for (int i = 0; i < 3; ++i) {
     room.Wait(&queue, [&, i] {
       if (places == 0) return false;
@@ -56,10 +56,10 @@ TEST(WaitingRoomTest, FirstComeFirstServed) {
   EXPECT_THAT(admitted.WaitFor(3), ElementsAre(0, 1, 2));
 }
 
-TEST(WaitingRoomTest, AFullEngineHoldsUpNobodyElses) {
+TEST(AdmissionRetryQueueTest, AFullEngineHoldsUpNobodyElses) {
   Log admitted;
   const int full = 0, free = 0;
-  WaitingRoom room;
+  AdmissionRetryQueue room;
   room.Wait(&full, [] { return false; });
   room.Wait(&free, [&admitted] {
     admitted.Add(7);
@@ -69,11 +69,11 @@ TEST(WaitingRoomTest, AFullEngineHoldsUpNobodyElses) {
 }
 
 // A place may fall free without anybody's saying so.
-TEST(WaitingRoomTest, LooksByItself) {
+TEST(AdmissionRetryQueueTest, LooksByItself) {
   Log tries;
   const int queue = 0;
   std::atomic<int> count = 0;
-  WaitingRoom room;
+  AdmissionRetryQueue room;
   room.Wait(&queue, [&] {
     tries.Add(++count);
     return count == 3;
@@ -81,11 +81,11 @@ TEST(WaitingRoomTest, LooksByItself) {
   EXPECT_THAT(tries.WaitFor(3), ElementsAre(1, 2, 3));
 }
 
-TEST(WaitingRoomTest, WhoStillWaitsAtTheEndIsDropped) {
+TEST(AdmissionRetryQueueTest, WhoStillWaitsAtTheEndIsDropped) {
   const int queue = 0;
   auto held = std::make_shared<int>(0);
   {
-    WaitingRoom room;
+    AdmissionRetryQueue room;
     room.Wait(&queue, [held] { return false; });
   }
   EXPECT_EQ(held.use_count(), 1);

@@ -18,13 +18,13 @@
 
 namespace salient {
 
-class WaitingRoom {
+class AdmissionRetryQueue {
  public:
   // Returns true when the document no longer waits: admitted, or failed for good.
   using Attempt = std::function<bool()>;
 
-  WaitingRoom();
-  ~WaitingRoom();  // those still waiting are dropped
+  AdmissionRetryQueue();
+  ~AdmissionRetryQueue();  // those still waiting are dropped
 
   // First come, first served among those who wait for the same engine, which `queue` stands for.
   void Wait(const void* queue, Attempt attempt);

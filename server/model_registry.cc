@@ -1,4 +1,4 @@
-#include "server/catalogue.h"
+#include "server/model_registry.h"
 
 #include <utility>
 
@@ -28,8 +28,8 @@ std::string DescribeWish(const v1::TranslateDocumentRequest& request) {
 
 }  // namespace
 
-absl::Status Catalogue::Add(std::unique_ptr<Engine> engine, const EngineOptions& options,
-                            std::unique_ptr<StepObserver> observer) {
+absl::Status ModelRegistry::Add(std::unique_ptr<Engine> engine, const EngineOptions& options,
+                                std::unique_ptr<StepObserver> observer) {
   const ModelInfo& info = engine->info();
   const std::string& name = info.config.name;
   if (Find(name).ok()) {
@@ -47,14 +47,14 @@ absl::Status Catalogue::Add(std::unique_ptr<Engine> engine, const EngineOptions&
   return absl::OkStatus();
 }
 
-absl::StatusOr<ServedModel*> Catalogue::Find(const std::string& name) const {
+absl::StatusOr<ServedModel*> ModelRegistry::Find(const std::string& name) const {
   for (const auto& model : models_) {
     if (model->description.name() == name) return model.get();
   }
   return absl::NotFoundError(absl::StrCat("model: there is no '", name, "'; this server has ", Names()));
 }
 
-absl::StatusOr<ServedModel*> Catalogue::Choose(const v1::TranslateDocumentRequest& request) const {
+absl::StatusOr<ServedModel*> ModelRegistry::Choose(const v1::TranslateDocumentRequest& request) const {
   const auto serves = [&request](const ServedModel& model) {
     return Serves(model.description.source_language(), request.source_language()) &&
            Serves(model.description.target_language(), request.target_language());
@@ -80,11 +80,11 @@ absl::StatusOr<ServedModel*> Catalogue::Choose(const v1::TranslateDocumentReques
       absl::StrJoin(candidates, ", ", [](std::string* out, const ServedModel* model) { *out += Describe(*model); })));
 }
 
-void Catalogue::UpdateGauges() const {
+void ModelRegistry::UpdateGauges() const {
   for (const auto& model : models_) model->metrics->SetStatus(model->engine->status());
 }
 
-std::string Catalogue::Names() const {
+std::string ModelRegistry::Names() const {
   if (models_.empty()) return "no models";
   return absl::StrJoin(models_, ", ", [](std::string* out, const auto& model) { *out += Describe(*model); });
 }

@@ -1,4 +1,4 @@
-#include "engine/text/window.h"
+#include "engine/text/chunk.h"
 
 #include <random>
 #include <sstream>
@@ -48,46 +48,46 @@ SegmentedDocument Document(const std::vector<std::string>& texts, const std::vec
   return document;
 }
 
-std::vector<Window> Make(const SegmentedDocument& document, int32_t max_tokens) {
-  return MakeWindows(document, ByteTokenizer(), kSpecial, max_tokens);
+std::vector<Chunk> Make(const SegmentedDocument& document, int32_t max_tokens) {
+  return MakeChunks(document, ByteTokenizer(), kSpecial, max_tokens);
 }
 
-// Each window as the numbers of its pieces' segments.
-std::vector<std::vector<int32_t>> Segments(const std::vector<Window>& windows) {
+// Each chunk as the numbers of its pieces' segments.
+std::vector<std::vector<int32_t>> Segments(const std::vector<Chunk>& chunks) {
   std::vector<std::vector<int32_t>> segments;
-  for (const Window& window : windows) {
+  for (const Chunk& chunk : chunks) {
     segments.emplace_back();
-    for (const Piece& piece : window.pieces) segments.back().push_back(piece.segment);
+    for (const Piece& piece : chunk.pieces) segments.back().push_back(piece.segment);
   }
   return segments;
 }
 
-std::vector<int32_t> PieceTokens(const std::vector<Window>& windows) {
+std::vector<int32_t> PieceTokens(const std::vector<Chunk>& chunks) {
   std::vector<int32_t> tokens;
-  for (const Window& window : windows) {
-    for (const Piece& piece : window.pieces) tokens.push_back(piece.tokens);
+  for (const Chunk& chunk : chunks) {
+    for (const Piece& piece : chunk.pieces) tokens.push_back(piece.tokens);
   }
   return tokens;
 }
 
-TEST(WindowTest, NoSegmentsNoWindows) { EXPECT_THAT(Make(Document({}), 16), IsEmpty()); }
+TEST(ChunkTest, NoSegmentsNoChunks) { EXPECT_THAT(Make(Document({}), 16), IsEmpty()); }
 
-TEST(WindowTest, SeparatorsBetweenAndEndAfter) {
-  const std::vector<Window> windows = Make(Document({"ab", "c"}), 16);
-  ASSERT_EQ(windows.size(), 1u);
-  EXPECT_THAT(windows[0].tokens, ElementsAre(kFirstByte + 256 + 'a', kFirstByte + 'b', kSpecial.separator,
-                                             kFirstByte + 256 + 'c', kSpecial.end));
-  EXPECT_THAT(PieceTokens(windows), ElementsAre(2, 1));
+TEST(ChunkTest, SeparatorsBetweenAndEndAfter) {
+  const std::vector<Chunk> chunks = Make(Document({"ab", "c"}), 16);
+  ASSERT_EQ(chunks.size(), 1u);
+  EXPECT_THAT(chunks[0].tokens, ElementsAre(kFirstByte + 256 + 'a', kFirstByte + 'b', kSpecial.separator,
+                                            kFirstByte + 256 + 'c', kSpecial.end));
+  EXPECT_THAT(PieceTokens(chunks), ElementsAre(2, 1));
 }
 
-TEST(WindowTest, FillsUpToTheLastToken) {
+TEST(ChunkTest, FillsUpToTheLastToken) {
   EXPECT_THAT(Segments(Make(Document({"abc", "defg", "hij"}), 9)), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
   EXPECT_THAT(Segments(Make(Document({"abc", "defg", "hij"}), 8)),
               ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2)));
   EXPECT_THAT(Segments(Make(Document({"abc", "defg", "hij"}), 13)), ElementsAre(ElementsAre(0, 1, 2)));
 }
 
-TEST(WindowTest, CutsBeforeAParagraphInTheLastHalf) {
+TEST(ChunkTest, CutsBeforeAParagraphInTheLastHalf) {
   // 4 tokens a segment with its separator: four fit.
   const std::vector<std::string> texts(6, "abc");
   EXPECT_THAT(Segments(Make(Document(texts, {0, 3}), 16)), ElementsAre(ElementsAre(0, 1, 2), ElementsAre(3, 4, 5)));
@@ -98,33 +98,33 @@ TEST(WindowTest, CutsBeforeAParagraphInTheLastHalf) {
   EXPECT_THAT(Segments(Make(Document(texts, {0, 1}), 16)), ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4, 5)))
       << "in the first half";
   EXPECT_THAT(Segments(Make(Document(texts, {0, 3, 4}), 16)), ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4, 5)))
-      << "where the window ends anyway";
+      << "where the chunk ends anyway";
   EXPECT_THAT(Segments(Make(Document(texts, {0, 3}), 24)), ElementsAre(ElementsAre(0, 1, 2, 3, 4, 5))) << "all fits";
 }
 
-TEST(WindowTest, LongSegmentsAreCutBetweenWords) {
-  const std::vector<Window> windows = Make(Document({"abcd efgh ijkl", "m"}), 10);
-  EXPECT_THAT(Segments(windows), ElementsAre(ElementsAre(0), ElementsAre(0, 1)));
-  EXPECT_THAT(PieceTokens(windows), ElementsAre(8, 4, 1));
+TEST(ChunkTest, LongSegmentsAreCutBetweenWords) {
+  const std::vector<Chunk> chunks = Make(Document({"abcd efgh ijkl", "m"}), 10);
+  EXPECT_THAT(Segments(chunks), ElementsAre(ElementsAre(0), ElementsAre(0, 1)));
+  EXPECT_THAT(PieceTokens(chunks), ElementsAre(8, 4, 1));
 }
 
-TEST(WindowTest, LongWordsAreCutBetweenCharacters) {
+TEST(ChunkTest, LongWordsAreCutBetweenCharacters) {
   EXPECT_THAT(PieceTokens(Make(Document({"abcdefghijklmnopq"}), 10)), ElementsAre(9, 8));
   // Three bytes a character: a part of 9 - 1 = 8 bytes would end within one.
   EXPECT_THAT(PieceTokens(Make(Document({"学学学学"}), 9)), ElementsAre(6, 6));
 }
 
-TEST(WindowTest, BytesWithoutCharactersAreCutAnywhere) {
+TEST(ChunkTest, BytesWithoutCharactersAreCutAnywhere) {
   EXPECT_THAT(PieceTokens(Make(Document({std::string(12, '\x80')}), 8)), ElementsAre(7, 5));
 }
 
-TEST(WindowTest, ASegmentWithoutTokensHasItsPlace) {
-  const std::vector<Window> windows = Make(Document({"a", " ", "b"}), 16);
-  EXPECT_THAT(PieceTokens(windows), ElementsAre(1, 0, 1));
-  EXPECT_EQ(windows[0].tokens.size(), 5u);
+TEST(ChunkTest, ASegmentWithoutTokensHasItsPlace) {
+  const std::vector<Chunk> chunks = Make(Document({"a", " ", "b"}), 16);
+  EXPECT_THAT(PieceTokens(chunks), ElementsAre(1, 0, 1));
+  EXPECT_EQ(chunks[0].tokens.size(), 5u);
 }
 
-TEST(WindowTest, EverySegmentOnceInOrder) {
+TEST(ChunkTest, EverySegmentOnceInOrder) {
   std::mt19937 random(5);
   const ByteTokenizer tokenizer;
   for (int trial = 0; trial < 2000; ++trial) {
@@ -139,19 +139,19 @@ TEST(WindowTest, EverySegmentOnceInOrder) {
     const int32_t most = 8 + static_cast<int32_t>(random() % 40);
     std::vector<std::vector<int32_t>> found(count);
     int32_t last = -1;
-    for (const Window& window : MakeWindows(document, tokenizer, kSpecial, most)) {
-      ASSERT_LE(static_cast<int32_t>(window.tokens.size()), most);
-      ASSERT_FALSE(window.pieces.empty());
-      auto at = window.tokens.begin();
-      for (size_t i = 0; i < window.pieces.size(); ++i) {
-        const Piece& piece = window.pieces[i];
+    for (const Chunk& chunk : MakeChunks(document, tokenizer, kSpecial, most)) {
+      ASSERT_LE(static_cast<int32_t>(chunk.tokens.size()), most);
+      ASSERT_FALSE(chunk.pieces.empty());
+      auto at = chunk.tokens.begin();
+      for (size_t i = 0; i < chunk.pieces.size(); ++i) {
+        const Piece& piece = chunk.pieces[i];
         ASSERT_TRUE(piece.segment == last || piece.segment == last + 1);
         last = piece.segment;
         found[piece.segment].insert(found[piece.segment].end(), at, at + piece.tokens);
         at += piece.tokens;
-        ASSERT_EQ(*at++, i + 1 == window.pieces.size() ? kSpecial.end : kSpecial.separator);
+        ASSERT_EQ(*at++, i + 1 == chunk.pieces.size() ? kSpecial.end : kSpecial.separator);
       }
-      ASSERT_TRUE(at == window.tokens.end());
+      ASSERT_TRUE(at == chunk.tokens.end());
     }
     ASSERT_EQ(last, count - 1);
     for (int i = 0; i < count; ++i) ASSERT_EQ(found[i], tokenizer.Encode(document.segments[i].text));

@@ -1,4 +1,4 @@
-#include "server/waiting_room.h"
+#include "server/admission_retry_queue.h"
 
 #include <chrono>
 #include <utility>
@@ -11,9 +11,9 @@ constexpr std::chrono::milliseconds kLookEvery(20);
 
 }  // namespace
 
-WaitingRoom::WaitingRoom() : thread_([this] { Run(); }) {}
+AdmissionRetryQueue::AdmissionRetryQueue() : thread_([this] { Run(); }) {}
 
-WaitingRoom::~WaitingRoom() {
+AdmissionRetryQueue::~AdmissionRetryQueue() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
@@ -22,7 +22,7 @@ WaitingRoom::~WaitingRoom() {
   thread_.join();
 }
 
-void WaitingRoom::Wait(const void* queue, Attempt attempt) {
+void AdmissionRetryQueue::Wait(const void* queue, Attempt attempt) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     queues_[queue].push_back(std::move(attempt));
@@ -31,7 +31,7 @@ void WaitingRoom::Wait(const void* queue, Attempt attempt) {
   wake_.notify_all();
 }
 
-void WaitingRoom::Nudge() {
+void AdmissionRetryQueue::Nudge() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (queues_.empty()) return;
@@ -40,7 +40,7 @@ void WaitingRoom::Nudge() {
   wake_.notify_all();
 }
 
-void WaitingRoom::Run() {
+void AdmissionRetryQueue::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
     const auto has_cause = [this] { return stopping_ || nudged_; };
@@ -57,7 +57,7 @@ void WaitingRoom::Run() {
   }
 }
 
-void WaitingRoom::TryAll() {
+void AdmissionRetryQueue::TryAll() {
   std::vector<const void*> engines;
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -26,8 +26,8 @@ class StepObserver : public EngineObserver {
   void OnStall(double seconds) override {
     if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->ObserveStall(seconds);
   }
-  void OnSuspend() override {
-    if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->CountSuspended();
+  void OnPreempt() override {
+    if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->CountPreempted();
   }
 
  private:
@@ -42,9 +42,9 @@ struct ServedModel {
   std::unique_ptr<Engine> engine;
 };
 
-class Catalogue {
+class ModelRegistry {
  public:
-  explicit Catalogue(Metrics& metrics) : metrics_(metrics) {}
+  explicit ModelRegistry(Metrics& metrics) : metrics_(metrics) {}
 
   // ALREADY_EXISTS if there is a model of this name. `observer` is the one that the engine was created with, or null.
   absl::Status Add(std::unique_ptr<Engine> engine, const EngineOptions& options,

@@ -1,4 +1,4 @@
-#include "engine/text/window.h"
+#include "engine/text/chunk.h"
 
 #include <algorithm>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kWordStart = "\xE2\x96\x81";  // U+2581, SentencePiece's mark of a space before the piece
 constexpr int32_t kLeastTokens = 8;
 
-// A segment, or a part of one that is longer than a window.
+// A segment, or a part of one that is longer than a chunk.
 struct Unit {
   int32_t segment = 0;
   std::vector<int32_t> tokens;
@@ -56,8 +56,8 @@ std::vector<Unit> MakeUnits(const SegmentedDocument& document, const Tokenizer& 
   return units;
 }
 
-// The end of the window that begins with unit `first`.
-size_t WindowEnd(const std::vector<Unit>& units, size_t first, int32_t max_tokens) {
+// The end of the chunk that begins with unit `first`.
+size_t ChunkEnd(const std::vector<Unit>& units, size_t first, int32_t max_tokens) {
   size_t end = first;
   size_t paragraph = 0;  // the last place to cut before a paragraph; 0: none
   int32_t used = 0;
@@ -70,30 +70,30 @@ size_t WindowEnd(const std::vector<Unit>& units, size_t first, int32_t max_token
   return paragraph;
 }
 
-Window MakeWindow(const std::vector<Unit>& units, size_t first, size_t end, const SpecialTokens& special) {
-  Window window;
+Chunk MakeChunk(const std::vector<Unit>& units, size_t first, size_t end, const SpecialTokens& special) {
+  Chunk chunk;
   for (size_t i = first; i < end; ++i) {
     const Unit& unit = units[i];
-    window.tokens.insert(window.tokens.end(), unit.tokens.begin(), unit.tokens.end());
-    window.tokens.push_back(i + 1 == end ? special.end : special.separator);
-    window.pieces.push_back({unit.segment, unit.size() - 1});
+    chunk.tokens.insert(chunk.tokens.end(), unit.tokens.begin(), unit.tokens.end());
+    chunk.tokens.push_back(i + 1 == end ? special.end : special.separator);
+    chunk.pieces.push_back({unit.segment, unit.size() - 1});
   }
-  return window;
+  return chunk;
 }
 
 }  // namespace
 
-std::vector<Window> MakeWindows(const SegmentedDocument& document, const Tokenizer& tokenizer,
-                                const SpecialTokens& special, int32_t max_tokens) {
+std::vector<Chunk> MakeChunks(const SegmentedDocument& document, const Tokenizer& tokenizer,
+                              const SpecialTokens& special, int32_t max_tokens) {
   max_tokens = std::max(max_tokens, kLeastTokens);
   const std::vector<Unit> units = MakeUnits(document, tokenizer, max_tokens);
-  std::vector<Window> windows;
+  std::vector<Chunk> chunks;
   for (size_t first = 0; first < units.size();) {
-    const size_t end = WindowEnd(units, first, max_tokens);
-    windows.push_back(MakeWindow(units, first, end, special));
+    const size_t end = ChunkEnd(units, first, max_tokens);
+    chunks.push_back(MakeChunk(units, first, end, special));
     first = end;
   }
-  return windows;
+  return chunks;
 }
 
 }  // namespace salient
