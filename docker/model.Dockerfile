@@ -8,8 +8,12 @@ ARG BASE=docker.io/library/busybox:1.36-musl
 FROM ${BASE}
 ARG MODEL=models/en-de
 ARG NAME=en-de
+ARG REVISION=unknown
+ARG VERSION=unknown
 LABEL org.opencontainers.image.title="salient-model-${NAME}" \
-      org.opencontainers.image.description="A model for salient-server"
+      org.opencontainers.image.description="A model for salient-server" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
 COPY ${MODEL}/ /models/${NAME}/
 USER 65532:65532
 CMD ["cp", "-rL", "/models/.", "/target/"]
