@@ -48,14 +48,15 @@ def wait_for(condition, seconds, what):
 class Server:
     """A salient-server with the bundled model. Its ports are attributes: grpc, http, admin, each "HOST:PORT"."""
 
-    def __init__(self, folder, *flags, host="127.0.0.1", port=0, env=None):
-        self.admin = f"{host}:{free_port(host)}"
+    def __init__(self, folder, *flags, host="127.0.0.1", port=0, admin=None):
+        self.host = host
+        self.admin = f"{host}:{admin or free_port(host)}"
         ready = Path(folder) / f"ready-{self.admin}"
         self.log = Path(folder) / f"log-{self.admin}"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [SERVER, "--model", MODEL, "--listen", f"{host}:{port}", "--http", f"{host}:0", "--admin", self.admin,
-                 "--ready-file", ready, *flags], stderr=log, env={**os.environ, **(env or {})})
+                 "--ready-file", ready, *flags], stderr=log)
         wait_for(lambda: ready.exists() or self.process.poll() is not None, 60, "the server's ready file")
         assert self.process.poll() is None, self.log.read_text()
         addresses = json.loads(ready.read_text())
