@@ -147,7 +147,7 @@ class HttpPort::Impl {
                    response.set_content("ready\n", "text/plain");
                  }));
     server_->Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      if (readiness_ != Readiness::kLoading) translator_.catalogue().UpdateGauges();
+      if (readiness_ != Readiness::kLoading) translator_.models().UpdateGauges();
       response.set_content(metrics_.Text(), "text/plain; version=0.0.4");
     });
     // Through a content reader, because httplib otherwise takes what curl -d sends for a form, of 8 KiB at most.
@@ -164,15 +164,15 @@ class HttpPort::Impl {
       })(request, response);
     });
     server_->Get("/v1/models", WhenAllowed([this](const httplib::Request&, httplib::Response& response) {
-                   ReplyMessage(ListModels(translator_.catalogue()), response);
+                   ReplyMessage(ListModels(translator_.models()), response);
                  }));
     server_->Get("/v1/models/(.+)", WhenAllowed([this](const httplib::Request& request, httplib::Response& response) {
-                   auto model = GetModel(translator_.catalogue(), request.matches[1]);
+                   auto model = GetModel(translator_.models(), request.matches[1]);
                    if (!model.ok()) return ReplyError(model.status(), response);
                    ReplyMessage(*model, response);
                  }));
     server_->Get("/", WhenAllowed([this](const httplib::Request&, httplib::Response& response) {
-                   response.set_content(FrontPage(ListModels(translator_.catalogue())), "text/html; charset=utf-8");
+                   response.set_content(FrontPage(ListModels(translator_.models())), "text/html; charset=utf-8");
                  }));
     // For what httplib refuses by itself; our own errors have a body already.
     server_->set_error_handler([](const httplib::Request& request, httplib::Response& response) {

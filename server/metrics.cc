@@ -60,9 +60,9 @@ class MetricFamilies {
         target_tokens_total(Counter(registry, "target_tokens_total", "Tokens of their translations")),
         deadline_missed_total(
             Counter(registry, "deadline_missed_total", "Documents whose deadline passed, by where they were then")),
-        suspended_total(
-            Counter(registry, "suspended_total",
-                    "Windows that gave up their memory to older ones and began anew; more kv-memory helps")),
+        preemptions_total(
+            Counter(registry, "preemptions_total",
+                    "Chunks that gave up their memory to older ones and began anew; more kv-memory helps")),
         queue_seconds(Histogram(registry, "queue_seconds", "From arrival to the first step")),
         encode_seconds(Histogram(registry, "encode_seconds", "Encoding, a document")),
         first_segment_seconds(Histogram(registry, "first_segment_seconds", "From arrival to the first segment")),
@@ -81,7 +81,7 @@ class MetricFamilies {
                                        "Attention multiply-adds over dense attention's, a document")) {}
 
   GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio;
-  CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &suspended_total;
+  CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &preemptions_total;
   HistogramFamily &queue_seconds, &encode_seconds, &first_segment_seconds, &time_per_output_token_seconds;
   HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds,
       &stall_seconds;
@@ -108,7 +108,7 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
       kv_usage_(families.kv_cache_usage_ratio.Add({{"model", model}})),
       source_tokens_(families.source_tokens_total.Add({{"model", model}})),
       target_tokens_(families.target_tokens_total.Add({{"model", model}})),
-      suspended_(families.suspended_total.Add({{"model", model}})),
+      preempted_(families.preemptions_total.Add({{"model", model}})),
       queue_(families.queue_seconds.Add({{"model", model}}, Seconds())),
       encode_(families.encode_seconds.Add({{"model", model}}, Seconds())),
       first_segment_(families.first_segment_seconds.Add({{"model", model}}, Seconds())),
@@ -170,7 +170,7 @@ void ModelMetrics::ObserveStep(int32_t rows, double seconds) {
 
 void ModelMetrics::ObserveStall(double seconds) { stall_seconds_.Observe(seconds); }
 
-void ModelMetrics::CountSuspended() { suspended_.Increment(); }
+void ModelMetrics::CountPreempted() { preempted_.Increment(); }
 
 void ModelMetrics::SetStatus(const EngineStatus& status) {
   running_.Set(status.documents_running);

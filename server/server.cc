@@ -36,8 +36,8 @@ int MaxMessageBytes(int64_t max_document_bytes) {
 
 Server::Server(const ServerOptions& options)
     : options_(options),
-      catalogue_(metrics_),
-      translator_(catalogue_, metrics_, options.max_document_bytes),
+      models_(metrics_),
+      translator_(models_, metrics_, options.max_document_bytes),
       service_(translator_, *options_.access),
       http_(translator_, metrics_, *options_.access, readiness_, options.max_document_bytes) {}
 
@@ -53,7 +53,7 @@ absl::Status Server::StartHttp() {
 
 absl::Status Server::AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,
                               std::unique_ptr<StepObserver> observer) {
-  return catalogue_.Add(std::move(engine), options, std::move(observer));
+  return models_.Add(std::move(engine), options, std::move(observer));
 }
 
 absl::Status Server::StartGrpc() {
@@ -92,7 +92,7 @@ int Server::Drain(const DrainOptions& options) {
   readiness_ = Readiness::kDraining;
   InFlight& in_flight = translator_.in_flight();
   in_flight.StartDraining();
-  translator_.waiting_room().Nudge();
+  translator_.admission_retry_queue().Nudge();
   int cancelled = 0;
   CloseGrpc([&] {
     if (in_flight.WaitIdle(options.patience)) return;

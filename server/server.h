@@ -21,9 +21,9 @@
 #include "engine/engine.h"
 #include "grpcpp/server.h"
 #include "server/access.h"
-#include "server/catalogue.h"
 #include "server/http.h"
 #include "server/metrics.h"
+#include "server/model_registry.h"
 #include "server/service.h"
 #include "server/translator.h"
 
@@ -72,7 +72,7 @@ class Server {
   const ServerOptions options_;
   std::atomic<Readiness> readiness_ = Readiness::kLoading;
   Metrics metrics_;
-  Catalogue catalogue_;
+  ModelRegistry models_;
   Translator translator_;
   TranslationService service_;
   HttpPort http_;
