@@ -35,6 +35,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/decode/demand.h"
 #include "engine/decode/sequence.h"
 #include "engine/engine.h"
 #include "nlohmann/json.hpp"
@@ -162,7 +163,7 @@ int32_t Words(const std::string& text) {
   return static_cast<int32_t>(std::count(text.begin(), text.end(), ' ')) + 1;  // one token each
 }
 
-// The bound that lets a segment of `words` tokens grow to `length` tokens with its end (Sequence::LengthLimit).
+// The bound that lets a segment of `words` tokens grow to `length` tokens with its end (LengthLimit).
 absl::StatusOr<double> RatioFor(int32_t length, int32_t words) {
   constexpr int32_t kFixed = kSegmentSlack + 1;  // what the bound adds, and the end
   if (length > kFixed) return (length - kFixed + 0.5) / words;

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/decode/demand.h"
 
 namespace salient {
 namespace {
@@ -48,10 +49,10 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   job->chunks_ = MakeChunks(job->document_, tokenizer, config.tokens, config.chunk_tokens);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
-  if (!job->chunks_.empty() && prefix > Sequence::LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
+  if (!job->chunks_.empty() && prefix > LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
     return absl::InvalidArgumentError(absl::StrCat("search.prefix has ", prefix,
                                                    " tokens; the first segment may have at most ",
-                                                   Sequence::LengthLimit(job->chunks_[0].pieces[0], job->options_),
+                                                   LengthLimit(job->chunks_[0].pieces[0], job->options_),
                                                    ": shorten it, or raise search.max_length_ratio"));
   }
   job->sequences_.resize(job->chunks_.size());
@@ -78,11 +79,11 @@ void DocumentJob::IndexPieces() {
 std::vector<Demand> DocumentJob::Demands() const {
   std::vector<Demand> demands;
   for (const Chunk& chunk : chunks_) {
-    demands.push_back({.rows = Sequence::RowsWanted(options_),
-                       .self_pages = Sequence::SelfPages(chunk, options_),
-                       .cross_pages = Sequence::CrossPages(chunk),
+    demands.push_back({.rows = RowsWanted(options_),
+                       .self_pages = SelfPages(chunk, options_),
+                       .cross_pages = CrossPages(chunk),
                        .source_tokens = static_cast<int32_t>(chunk.tokens.size()),
-                       .expected_pages = Sequence::ExpectedPages(chunk, options_)});
+                       .expected_pages = ExpectedPages(chunk, options_)});
   }
   return demands;
 }
