@@ -128,23 +128,23 @@ absl::StatusOr<EngineOptions> EngineOptionsOf(const Json& line) {
   return options;
 }
 
+template <typename Info, size_t kCount>
+absl::StatusOr<decltype(Info::policy)> PolicyNamed(const std::array<Info, kCount>& table, const char* field,
+                                                   const std::string& name) {
+  for (const Info& info : table) {
+    if (name == info.name) return info.policy;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", name, ", which is no policy"));
+}
+
 absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
   const Json selection = line.value("selection", Json::object());
   const Json depth = line.value("depth", Json::object());
   const absl::StatusOr<SelectionPolicy> policy =
-      Lookup<SelectionPolicy>({{"dense", SelectionPolicy::kDense},
-                               {"learned", SelectionPolicy::kLearned},
-                               {"ratio", SelectionPolicy::kRatio},
-                               {"mass", SelectionPolicy::kMass},
-                               {"window", SelectionPolicy::kWindow}},
-                              "selection.policy", selection.value("policy", "dense"));
+      PolicyNamed(kSelectionPolicies, "selection.policy", selection.value("policy", "dense"));
   if (!policy.ok()) return policy.status();
-  const absl::StatusOr<DepthPolicy> exit = Lookup<DepthPolicy>({{"full", DepthPolicy::kFull},
-                                                                {"fixed", DepthPolicy::kFixed},
-                                                                {"geometric", DepthPolicy::kGeometric},
-                                                                {"confidence", DepthPolicy::kConfidence},
-                                                                {"verify", DepthPolicy::kVerify}},
-                                                               "depth.policy", depth.value("policy", "full"));
+  const absl::StatusOr<DepthPolicy> exit =
+      PolicyNamed(kDepthPolicies, "depth.policy", depth.value("policy", "full"));
   if (!exit.ok()) return exit.status();
   TranslationOptions options;
   options.selection.policy = *policy;

@@ -25,7 +25,7 @@ EncoderInput Sequence::ForEncoder() {
 }
 
 int32_t Sequence::deepest() const {
-  const bool fixed = exit_rule_.kind == ExitKind::kAt;
+  const bool fixed = exit_rule_.policy == DepthPolicy::kFixed;
   return fixed ? std::min(exit_rule_.at, exit_rule_.greatest) : exit_rule_.greatest;
 }
 

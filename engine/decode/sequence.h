@@ -65,7 +65,7 @@ class Sequence {
   // As given. On the host's side.
   std::span<const int32_t> tokens() const { return arrays_.tokens(); }
   // Whether tokens() are only what the confidence policy looks at first.
-  bool screens() const { return options_.exit.kind == ExitKind::kConfidence && !options_.shortlist; }
+  bool screens() const { return options_.exit.policy == DepthPolicy::kConfidence && !options_.shortlist; }
   // A classifier over tokens() alone.
   void OwnClassifier(std::unique_ptr<PackedLinear> classifier) { classifier_ = std::move(classifier); }
   bool has_own_classifier() const { return classifier_ != nullptr; }

@@ -101,7 +101,7 @@ Sequence& DocumentJob::Start(int32_t chunk, const Model& model, Backend& backend
 // What a chunk's translation may say, or what it drafts or leaves by before it asks the whole vocabulary.
 std::vector<int32_t> DocumentJob::LikelyTokens(int32_t chunk, const std::vector<int32_t>& prefix,
                                                const Model& model) const {
-  const bool drafts = options_.draft_tokens > 0, compares = options_.exit.kind == ExitKind::kConfidence;
+  const bool drafts = options_.draft_tokens > 0, compares = options_.exit.policy == DepthPolicy::kConfidence;
   if (model.shortlist == nullptr || !(options_.shortlist || drafts || compares)) return {};
   std::vector<int32_t> tokens = model.shortlist->TokensFor(chunks_[chunk].tokens, prefix);
   const bool few = static_cast<int64_t>(tokens.size()) * kVocabularyOverScreen <= config_.vocab_size;
