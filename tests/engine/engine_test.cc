@@ -1,4 +1,5 @@
 #include "engine/engine.h"
+#include "engine/text/document.h"
 
 #include <atomic>
 #include <filesystem>
