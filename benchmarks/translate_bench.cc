@@ -120,6 +120,13 @@ absl::StatusOr<EngineOptions> EngineOptionsOf(const Json& line) {
   options.model_folder = line.at("model").get<std::string>();
   options.device = line.value("device", "cpu");
   options.compute = *compute;
+  if (line.contains("kv_type")) {
+    const absl::StatusOr<ElementType> type =
+        Lookup<ElementType>({{"f32", ElementType::kF32}, {"bf16", ElementType::kBF16}, {"int8", ElementType::kInt8}},
+                            "kv_type", line["kv_type"].get<std::string>());
+    if (!type.ok()) return type.status();
+    options.kv_type = *type;
+  }
   options.threads = line.value("threads", defaults.threads);
   options.max_rows = line.value("max_rows", defaults.max_rows);
   options.encode_tokens = line.value("encode_tokens", defaults.encode_tokens);

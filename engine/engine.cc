@@ -175,7 +175,8 @@ absl::Status StepLoopEngine::OpenDevice() {
   model_ = *std::move(model);
   batch_options_ = {.max_rows = std::max(options_.max_rows, 1),
                     .encode_tokens = std::max(options_.encode_tokens, model_->config.chunk_tokens),
-                    .kv_bytes = options_.kv_bytes};
+                    .kv_bytes = options_.kv_bytes,
+                    .kv_type = options_.kv_type};
   if (const absl::Status fits = CheckMemory(options_, backend_->memory()); !fits.ok()) return fits;
   batch_ = std::make_unique<Batch>(*model_, *backend_, batch_options_);
   return backend_->status();

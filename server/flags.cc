@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 
 #include "CLI/CLI.hpp"
@@ -34,6 +35,7 @@ struct Raw {
   std::vector<std::string> models;
   std::string device = "auto";
   std::string compute = "auto";
+  std::string kv_type = "auto";
   int threads = 0;
   int32_t max_queue = 256;
   int32_t max_rows = 64;
@@ -53,6 +55,14 @@ const std::map<std::string, ComputeType>& ComputeTypes() {
   return *types;
 }
 
+const std::map<std::string, std::optional<ElementType>>& KvTypes() {
+  static const auto* types = new std::map<std::string, std::optional<ElementType>>{{"auto", std::nullopt},
+                                                                                   {"fp32", ElementType::kF32},
+                                                                                   {"bf16", ElementType::kBF16},
+                                                                                   {"int8", ElementType::kInt8}};
+  return *types;
+}
+
 void AddModelOptions(CLI::App& app, Raw& raw) {
   app.add_option("--model", raw.models, "A model's folder; repeat it to serve several models")
       ->type_name("DIR")
@@ -69,6 +79,13 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
                  "What products are computed in: fp32, bf16, int8, or auto: int8 where the processor is made for it")
       ->type_name("TYPE")
       ->check(CLI::IsMember(ComputeTypes()))
+      ->capture_default_str()
+      ->group("Models");
+  app.add_option("--kv-type", raw.kv_type,
+                 "What keys and values are stored as: fp32, bf16, int8, or auto: bf16, and fp32 with --compute fp32. int8 "
+                 "takes half of bf16's memory")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember(KvTypes()))
       ->capture_default_str()
       ->group("Models");
   app.add_option("--threads", raw.threads, "Threads that compute, a model; 0: one a core")
@@ -179,6 +196,7 @@ void Fill(const Raw& raw, ServerFlags& flags) {
     options.model_folder = folder;
     options.device = raw.device;
     options.compute = ComputeTypes().at(raw.compute);
+    options.kv_type = KvTypes().at(raw.kv_type);
     options.threads = raw.threads;
     options.max_rows = raw.max_rows;
     options.encode_tokens = raw.encode_tokens;

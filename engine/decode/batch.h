@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct BatchOptions {
   int32_t encode_tokens = 2048;
   int32_t encode_chunks = 32;
   int64_t kv_bytes = 1 << 30;
+  std::optional<ElementType> kv_type;  // of keys and values; none: the backend's own
 };
 
 class Batch {

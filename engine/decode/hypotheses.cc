@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/check.h"
+
 namespace salient {
 
 Hypotheses::Hypotheses(const Chunk& chunk, const ResolvedOptions& options, const ModelConfig& config)
@@ -12,6 +14,7 @@ Hypotheses::Hypotheses(const Chunk& chunk, const ResolvedOptions& options, const
 
 void Hypotheses::TakeToken(const RowResult& result) {
   const Candidate& candidate = result.candidates[0];
+  SALIENT_CHECK(candidate.token >= 0);  // some token is allowed at every step
   const BeamChoice choice{TotalWith(live_[0].total, candidate), 0, candidate};
   Hypothesis extended = Extend(std::move(live_[0]), choice, result);
   ++step_;
@@ -47,6 +50,7 @@ void Hypotheses::TakeStep(std::span<const RowResult> results) {
     next.push_back(std::move(extended));
   }
   ++step_;
+  SALIENT_DCHECK(!next.empty() || finished() > 0);
   live_ = std::move(next);
   if (finished() >= options_.beam) live_.clear();
   if (!done()) return;
@@ -81,6 +85,7 @@ int32_t Hypotheses::settled_pieces() const {
 }
 
 DecodedPiece Hypotheses::SettledPiece(int32_t index) const {
+  SALIENT_DCHECK(index < settled_pieces());
   return PiecesOf(done() ? finished_.front().hypothesis : live_[0])[index];
 }
 

@@ -68,7 +68,7 @@ class Hypotheses {
   int32_t finished() const { return static_cast<int32_t>(finished_.size()); }
   int32_t step() const { return step_; }  // tokens of each live hypothesis
   // The tokens of the best translation. After done().
-  const std::vector<DecodedToken>& BestTokens() const { return finished_.front().hypothesis.tokens; }
+  const std::vector<DecodedToken>& BestTokens() const { return finished_.at(0).hypothesis.tokens; }
 
   // Pieces whose translation is settled while the rest is still decoded; greedy search only, else none until the end.
   int32_t settled_pieces() const;

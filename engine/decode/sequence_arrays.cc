@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/check.h"
 #include "engine/decode/demand.h"
 
 namespace salient {
@@ -59,6 +60,7 @@ void SequenceArrays::SetDeepest(int32_t layers) {
 
 const int32_t* SequenceArrays::StageHistory(int32_t step, int32_t index, const std::vector<int32_t>& history) {
   if (options_.beam == 1) return nullptr;
+  SALIENT_CHECK(index < options_.beam && history.size() <= static_cast<size_t>(beam_.data()->most_steps));
   const int64_t first = beam_.data()->HistoryAt(step, index);
   std::copy(history.begin(), history.end(), histories_.data() + first);
   histories_.Upload(first, history.size());
@@ -67,6 +69,8 @@ const int32_t* SequenceArrays::StageHistory(int32_t step, int32_t index, const s
 
 void SequenceArrays::StageBeam(const Hypotheses& hypotheses, std::span<const int32_t> assigned_rows) {
   if (options_.beam == 1) return;
+  SALIENT_CHECK(options_.beam <= kMaxBeam && hypotheses.live().size() <= static_cast<size_t>(options_.beam) &&
+                assigned_rows.size() >= static_cast<size_t>(options_.beam));
   Beam& beam = *beam_.data();
   beam.finished = hypotheses.finished();
   std::copy_n(assigned_rows.begin(), options_.beam, beam.rows);
@@ -77,6 +81,8 @@ void SequenceArrays::StageBeam(const Hypotheses& hypotheses, std::span<const int
 void SequenceArrays::WriteRow(DecoderRows& rows, const Row& at) const {
   const SearchState& state = at.state;
   const int32_t row = at.row, step = state.tokens;
+  SALIENT_CHECK(row >= 0 && row < static_cast<int32_t>(rows.token.size()));
+  SALIENT_CHECK(state.piece < host_script_.piece_count);
   rows.token.data()[row] = at.token;
   rows.step.data()[row] = step;
   rows.offset.data()[row] = state.offset();  // 0 where the input token opens a segment: BOS, or a separator

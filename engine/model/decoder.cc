@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "engine/base/check.h"
+
 namespace salient {
 namespace {
 
@@ -42,6 +44,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       copies_(backend) {}
 
 void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
+  SALIENT_CHECK(width <= max_candidates_);
   const Rows all = TakingPart(rows);
   Prepare(rows);
   const auto run = [&] { Run(all, width, self_store, cross_store); };
@@ -64,6 +67,7 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
 }
 
 void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
+  SALIENT_CHECK(width <= max_candidates_ && launched_ - taken_ < kGroups);
   const Rows all = TakingPart(rows);
   for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
   NoteSignals(rows);
@@ -174,6 +178,8 @@ void Decoder::LaunchAdvance(int32_t capacity, int32_t width) {
 // The step's rows on the device. What is launched for them is launched for a few more, so that few graphs serve all
 // numbers of rows; how many there are is read on the device.
 Rows Decoder::TakingPart(const std::vector<int32_t>& rows) {
+  SALIENT_CHECK(rows.size() <= at_.taking_part.size());
+  SALIENT_DCHECK(std::is_sorted(rows.begin(), rows.end()));
   std::copy(rows.begin(), rows.end(), at_.taking_part.data());
   const auto count = static_cast<int32_t>(rows.size());
   *at_.taking_part_count.data() = count;

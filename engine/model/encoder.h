@@ -77,7 +77,7 @@ class Encoder {
   };
 
   void RunFor(absl::Duration time);
-  void SearchState();
+  void PackChunks();
   Rows RowsOf(Range range) const;
   template <typename Body>
   void InParts(Range range, const Body& body);

@@ -5,6 +5,8 @@
 // a page that none of a tile's 16 queries reads is skipped. Four tiles of queries, a group, take a page one after the
 // other while it lies in the first-level cache.
 //
+// Encoders keep no int8 keys, so tiles read none.
+//
 // Tiles give each query the arithmetic of a tile of its own: its numbers are its own row of every product, pages come
 // in ascending order, and a page that it does not read leaves its sums as they are, to the bit.
 

@@ -108,7 +108,7 @@ __device__ inline float QuantiseQuery(SelectShared& shared, const float* query, 
   __syncthreads();
   largest = shared.largest[0];
   for (int warp = 1; warp < kRowWarps; ++warp) largest = fmaxf(largest, shared.largest[warp]);
-  const float factor = 127.0f / (largest < kLeastQuery ? kLeastQuery : largest);
+  const float factor = QuantisationFactor(largest);
   for (auto w = static_cast<int32_t>(threadIdx.x); w < width / 4; w += kRowThreads) {
     shared.query[w] = QuantiseWord(query + 4 * w, factor);
   }
