@@ -150,8 +150,7 @@ absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
   const absl::StatusOr<SelectionPolicy> policy =
       PolicyNamed(kSelectionPolicies, "selection.policy", selection.value("policy", "dense"));
   if (!policy.ok()) return policy.status();
-  const absl::StatusOr<DepthPolicy> exit =
-      PolicyNamed(kDepthPolicies, "depth.policy", depth.value("policy", "full"));
+  const absl::StatusOr<DepthPolicy> exit = PolicyNamed(kDepthPolicies, "depth.policy", depth.value("policy", "full"));
   if (!exit.ok()) return exit.status();
   TranslationOptions options;
   options.selection.policy = *policy;

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& option
                       absl::StrCat("device is cuda: ", cuda.status().message(), "; use auto or cpu"));
 }
 
-// While nobody waits for an encoding, it is looked up from only to see cancellations and deadlines.
+// The slice of an encoding while no translation waits for it: how often cancellations and deadlines are checked.
 constexpr absl::Duration kUnhurriedSlice = absl::Milliseconds(100);
 
 // What keys and values get is taken at once: better refused than half taken.
@@ -255,7 +255,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
   return ticket;
 }
 
-// One turn: documents come in, leave if nobody wants them any more, join, and take one step together.
+// One iteration: takes new documents, drops those that were cancelled or are late, admits chunks, and makes one step.
 void StepLoopEngine::Loop() {
   while (true) {
     {

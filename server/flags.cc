@@ -58,10 +58,8 @@ const std::map<std::string, ComputeType>& ComputeTypes() {
 }
 
 const std::map<std::string, std::optional<ElementType>>& KvTypes() {
-  static const auto* types = new std::map<std::string, std::optional<ElementType>>{{"auto", std::nullopt},
-                                                                                   {"fp32", ElementType::kF32},
-                                                                                   {"bf16", ElementType::kBF16},
-                                                                                   {"int8", ElementType::kInt8}};
+  static const auto* types = new std::map<std::string, std::optional<ElementType>>{
+      {"auto", std::nullopt}, {"fp32", ElementType::kF32}, {"bf16", ElementType::kBF16}, {"int8", ElementType::kInt8}};
   return *types;
 }
 
@@ -83,9 +81,10 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
       ->check(CLI::IsMember(ComputeTypes()))
       ->capture_default_str()
       ->group("Models");
-  app.add_option("--kv-type", raw.kv_type,
-                 "What keys and values are stored as: fp32, bf16, int8, or auto: bf16, and fp32 with --compute fp32. int8 "
-                 "takes half of bf16's memory")
+  app.add_option(
+         "--kv-type", raw.kv_type,
+         "What keys and values are stored as: fp32, bf16, int8, or auto (bf16; fp32 with --compute fp32). int8 "
+         "takes half of bf16's memory")
       ->type_name("TYPE")
       ->check(CLI::IsMember(KvTypes()))
       ->capture_default_str()
@@ -108,8 +107,9 @@ void AddPortOptions(CLI::App& app, ServerFlags& flags) {
 }
 
 void AddAccess(CLI::App& app, AccessOptions& access) {
-  app.add_option("--tls-cert", access.tls_certificate,
-                 "PEM file of the server's certificate, those that vouch for it after it: both ports speak TLS")
+  app.add_option(
+         "--tls-cert", access.tls_certificate,
+         "PEM file of the server's certificate, followed by its intermediate certificates: both ports use TLS")
       ->type_name("FILE")
       ->group("Access");
   app.add_option("--tls-key", access.tls_key, "PEM file of the certificate's private key")

@@ -1,7 +1,7 @@
 // Assertions: what must hold whatever comes from outside, because our own code has seen to it.
 //
-//   SALIENT_CHECK(condition)    always; for what would corrupt memory if it did not hold: page and row numbers, capacities
-//   SALIENT_DCHECK(condition)   in debug and sanitizer builds; for everything else
+//   SALIENT_CHECK(condition)    always; for what would corrupt memory if it did not hold: page and row numbers,
+//   capacities SALIENT_DCHECK(condition)   in debug and sanitizer builds; for everything else
 //
 // A condition that does not hold ends the process and names the condition and its place. What comes from outside
 // (requests, documents, model folders) is refused with a status instead. Debian 12's Abseil has no CHECK yet.

@@ -8,8 +8,8 @@
 //   group g      [4][selection/4][16][4]    int8 selection keys, 16 keys by 4 bytes: one VNNI dot product a load
 //   exit states  [64][width] f32            the state that a position left the decoder with (lazy fill), optional
 //
-// int8: component = round(x * 127 / max |x|) within its head, half to even; it stands for component * scale, where scale
-// = max |x| / 127. It depends on the position alone, so a translation depends on no other.
+// int8: component = round(x * 127 / max |x|) within its head, half to even; it stands for component * scale, where
+// scale = max |x| / 127. It depends on the position alone, so a translation depends on no other.
 //
 // A position p of a document lies in page pages[p / 64] at p % 64. With beam search a position is a step and a
 // hypothesis (step * beam + hypothesis), and a hypothesis lists the positions that are its own history.

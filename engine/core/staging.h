@@ -10,8 +10,8 @@
 //   staging.Upload();
 //   kernel(token.device());     // the device's side
 //
-// Not thread safe. Neither copies nor moves. Upload takes the host's side as it is at the call or later, so that it
-// must not change until a Download, which waits, has followed, or a mark that was set after it is passed (memory.h).
+// Not thread safe; neither copied nor moved. Upload may read the host's side after it returns. So do not change it
+// until a later Download has returned or a mark set after the Upload is passed (memory.h).
 
 #pragma once
 

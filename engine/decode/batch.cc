@@ -115,7 +115,7 @@ void Batch::Leave(Sequence& sequence) {
   std::sort(free_rows_.rbegin(), free_rows_.rend());
 }
 
-// Whether the device makes the next steps by itself: nobody wants anything of the host in between.
+// Whether the device makes the next steps by itself: no sequence needs the host between them.
 bool Batch::GoesAhead() const {
   if (!backend_.goes_ahead() || decoder_.has_probes()) return false;
   return std::all_of(running_.begin(), running_.end(),

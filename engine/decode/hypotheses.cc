@@ -63,10 +63,8 @@ Hypothesis Hypotheses::Extend(Hypothesis parent, const BeamChoice& choice, const
   const SearchState& state = parent.state;
   const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
   const bool full = state.offset() >= script_.pieces[state.piece].limit;
-  parent.tokens.push_back({candidate.token,
-                           result.exit_at,
-                           candidate.log_probability,
-                           {result.selected.begin(), result.selected.end()}});
+  parent.tokens.push_back(
+      {candidate.token, result.exit_at, candidate.log_probability, {result.selected.begin(), result.selected.end()}});
   parent.total = choice.total;
   if (closes && full) parent.limited.push_back(state.piece);
   parent.state = After(state, candidate.token);

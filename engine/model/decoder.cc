@@ -221,7 +221,7 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
     if ((held_ >> layer & 1) != 0) active = Running(layer, all);
     if (KnownEmpty(active)) {
-      if (held_ >> layer <= 1) break;  // and nobody joins above
+      if (held_ >> layer <= 1) break;  // and no row is held above
       continue;
     }
     SelfAttention(layer, active, all, self_store);
@@ -266,7 +266,8 @@ void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store
 }
 
 // The active rows, followed by the rows that hold what this layer still lacks of their chunks. Where more is missing
-// than one product takes, the rest is made first, by itself; patience sees to it that on a device that never happens.
+// than one product takes, the rest is made first, by itself. On a device `patience` keeps the number within one
+// product.
 Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) {
   if (index == 0 || !config_.has_exits) return active;  // no token exits before the first layer
   const Rows extended{extended_.data(), counts_.data() + kExtended, active.capacity + max_fills_};

@@ -30,9 +30,7 @@ struct BackendCase {
   // Whether many queries of a document are computed in tiles.
   bool tiles() const { return kv_type.has_value() ? false : cuda ? compute != ComputeType::kF32 : !reference; }
   // Whether tiles multiply bf16 by bf16.
-  bool bf16_tiles() const {
-    return tiles() && compute != ComputeType::kF32 && (cuda || isa == CpuIsa::kAmx);
-  }
+  bool bf16_tiles() const { return tiles() && compute != ComputeType::kF32 && (cuda || isa == CpuIsa::kAmx); }
 };
 
 inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }

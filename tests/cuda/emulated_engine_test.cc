@@ -104,14 +104,13 @@ void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
 // Every policy of depth and selection, a beam among them: text, scores, exits, keys and costs. The rows of "whole-rows"
 // select and attend in one kernel where several are in a step, and in two where one is alone.
 class EmulatedEngineTest : public ::testing::TestWithParam<Setup> {};
-INSTANTIATE_TEST_SUITE_P(All, EmulatedEngineTest,
-                         ::testing::Values(Setup{"f32", ComputeType::kF32, "base"},
-                                           Setup{"bf16", ComputeType::kBF16, "base"},
-                                           Setup{"int8_keys", ComputeType::kBF16, "base", ElementType::kInt8},
-                                           Setup{"whole_rows", ComputeType::kBF16, "whole-rows"},
-                                           Setup{"whole_rows_int8_keys", ComputeType::kBF16, "whole-rows",
-                                                 ElementType::kInt8}),
-                         [](const auto& setup) { return setup.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, EmulatedEngineTest,
+    ::testing::Values(Setup{"f32", ComputeType::kF32, "base"}, Setup{"bf16", ComputeType::kBF16, "base"},
+                      Setup{"int8_keys", ComputeType::kBF16, "base", ElementType::kInt8},
+                      Setup{"whole_rows", ComputeType::kBF16, "whole-rows"},
+                      Setup{"whole_rows_int8_keys", ComputeType::kBF16, "whole-rows", ElementType::kInt8}),
+    [](const auto& setup) { return setup.param.name; });
 
 TEST_P(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
   EngineOptions options = Options(GetParam().compute, GetParam().model);

@@ -1,7 +1,7 @@
 // The inner loops of selection and attention, one table of them for each instruction set.
 //
-// Kernels see raw pointers and know nothing of documents; engine/attention/*_cpu.cc finds the pointers and divides the
-// work. Every table gives the same integers; floating-point results may differ between tables in the last bits.
+// Kernels see raw pointers and know nothing of documents; the other files of this folder find the pointers and divide
+// the work. Every table gives the same integers; floating-point results may differ between tables in the last bits.
 
 #pragma once
 

@@ -5,10 +5,10 @@
 // share a head are added by shuffles, so each head's score reaches its own lanes, which keep its softmax. A warp takes
 // kAtOnce keys at a time, its block's warps in turn.
 //
-// Many keys are split: how, depends on their number alone. Each split leaves its maximum, sum and weighted values
-// behind; who does the last of a row's splits adds them up, in the order of the keys. So which blocks do them changes
-// no bit; and because both kernels must round alike, what is fused into one operation here is said and not left to the
-// compiler.
+// Many keys are divided into splits; the division depends on the number of keys alone. Each split stores its maximum,
+// sum and weighted values. The block that finishes a row's last split adds them up in the order of the keys, so the
+// result does not depend on which block computed which split. Both kernels must round alike, so fused operations are
+// written out (fmaf, __fmul_rn) and not left to the compiler.
 
 #pragma once
 

@@ -26,7 +26,7 @@ namespace salient::cuda {
 inline constexpr int kHeldScores = 10 * 1024;
 inline constexpr int kBinBits = 8;
 inline constexpr int kBins = 1 << kBinBits;
-inline constexpr int kMostQueryWords = 256;         // of a selection query: ds up to 1024
+inline constexpr int kMostQueryWords = 256;  // of a selection query: ds up to 1024
 
 __device__ inline void ListWindow(const KeyWindow& window, const KeyView& view, KeyList& list) {
   if (threadIdx.x == 0) list.count = window.count >= view.length ? kEveryKey : window.count;
