@@ -64,6 +64,20 @@ TEST(KvStoreTest, Int8RowsHaveAScaleAHead) {
   EXPECT_EQ(wide.row_bytes(), 1088u);
 }
 
+TEST(KvStoreDeathTest, APageThatIsNotThereEndsTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  HostMemory memory;
+  KvStore store(memory, {.layers = 1, .width = 4}, 2);
+  const std::vector<int32_t> taken = {store.Take()};
+  EXPECT_DEATH(store.Return({1}), "this must hold");  // not taken
+  EXPECT_DEATH(store.Return({2}), "this must hold");  // none of the store's
+  store.Return(taken);
+  EXPECT_DEATH(store.Return(taken), "this must hold");  // twice
+  store.Take();
+  store.Take();
+  EXPECT_DEATH(store.Take(), "this must hold");
+}
+
 TEST(KvStoreTest, HandsOutEveryPageOnceAndTakesThemBack) {
   HostMemory memory;
   KvStore store(memory, {.layers = 1, .width = 4}, 5);
