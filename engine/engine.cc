@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& option
                       absl::StrCat("device is cuda: ", cuda.status().message(), "; use auto or cpu"));
 }
 
-// While nobody waits for an encoding, it is looked up from only to see cancellations and deadlines.
+// The slice of an encoding while no translation waits for it: how often cancellations and deadlines are checked.
 constexpr absl::Duration kUnhurriedSlice = absl::Milliseconds(100);
 
 // What keys and values get is taken at once: better refused than half taken.
@@ -98,14 +98,9 @@ struct Bell {
     }
     condition.notify_all();
   }
-  void WaitUntil(absl::Time deadline) {
+  void Wait() {
     std::unique_lock lock(mutex);
-    const auto ready = [this] { return rung; };
-    if (deadline == absl::InfiniteFuture()) {
-      condition.wait(lock, ready);
-    } else {
-      condition.wait_until(lock, absl::ToChronoTime(deadline), ready);
-    }
+    condition.wait(lock, [this] { return rung; });
     rung = false;
   }
 };
@@ -140,7 +135,6 @@ class StepLoopEngine : public Engine {
   void Publish();
   absl::Status OpenDevice();
   void Recover(const absl::Status& failure);
-  absl::Time NextDeadline() const;
   Sequence& SequenceOf(const Admission& name) { return jobs_.at(name.document)->sequence(name.chunk); }
   void Leave(int64_t document, Sequence& sequence, int32_t chunk);
 
@@ -181,7 +175,8 @@ absl::Status StepLoopEngine::OpenDevice() {
   model_ = *std::move(model);
   batch_options_ = {.max_rows = std::max(options_.max_rows, 1),
                     .encode_tokens = std::max(options_.encode_tokens, model_->config.chunk_tokens),
-                    .kv_bytes = options_.kv_bytes};
+                    .kv_bytes = options_.kv_bytes,
+                    .kv_type = options_.kv_type};
   if (const absl::Status fits = CheckMemory(options_, backend_->memory()); !fits.ok()) return fits;
   batch_ = std::make_unique<Batch>(*model_, *backend_, batch_options_);
   return backend_->status();
@@ -260,7 +255,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
   return ticket;
 }
 
-// One turn: documents come in, leave if nobody wants them any more, join, and take one step together.
+// One iteration: takes new documents, drops those that were cancelled or are late, admits chunks, and makes one step.
 void StepLoopEngine::Loop() {
   while (true) {
     {
@@ -277,7 +272,7 @@ void StepLoopEngine::Loop() {
     if (const absl::Status status = backend_->status(); !status.ok()) Recover(status);
     if (batch_ == nullptr) break;
     Collect();
-    if (jobs_.empty()) bell_->WaitUntil(NextDeadline());
+    if (jobs_.empty()) bell_->Wait();
   }
   TakeInbox();
   absl::Status reason = absl::CancelledError("the engine is shutting down");
@@ -334,12 +329,6 @@ void StepLoopEngine::TakeInbox() {
     scheduler_->Enqueue(next_document_, job->Demands());
     jobs_.emplace(next_document_++, std::move(job));
   }
-}
-
-absl::Time StepLoopEngine::NextDeadline() const {
-  absl::Time next = absl::InfiniteFuture();
-  for (const auto& [document, job] : jobs_) next = std::min(next, job->deadline());
-  return next;
 }
 
 void StepLoopEngine::Leave(int64_t document, Sequence& sequence, int32_t chunk) {

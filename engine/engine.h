@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct EngineOptions {
   absl::Duration encode_slice = absl::Milliseconds(10);
   // Memory for keys and values of all documents in flight. Taken from the system as it is first used, and kept.
   int64_t kv_bytes = 1LL << 30;
+  // What keys and values are stored as. None: bf16, or f32 where products are computed in f32. int8 halves what bf16
+  // reads and keeps; translations differ a little.
+  std::optional<ElementType> kv_type;
   int32_t max_queued_documents = 256;
   int64_t max_document_bytes = 4 << 20;
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 
 #include "CLI/CLI.hpp"
@@ -35,6 +36,7 @@ struct Raw {
   std::vector<std::string> models;
   std::string device = "auto";
   std::string compute = "auto";
+  std::string kv_type = "auto";
   int threads = 0;
   int32_t max_queue = 256;
   int32_t max_rows = 64;
@@ -52,6 +54,12 @@ const std::map<std::string, ComputeType>& ComputeTypes() {
                                                                     {"fp32", ComputeType::kF32},
                                                                     {"bf16", ComputeType::kBF16},
                                                                     {"int8", ComputeType::kInt8}};
+  return *types;
+}
+
+const std::map<std::string, std::optional<ElementType>>& KvTypes() {
+  static const auto* types = new std::map<std::string, std::optional<ElementType>>{
+      {"auto", std::nullopt}, {"fp32", ElementType::kF32}, {"bf16", ElementType::kBF16}, {"int8", ElementType::kInt8}};
   return *types;
 }
 
@@ -73,6 +81,14 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
       ->check(CLI::IsMember(ComputeTypes()))
       ->capture_default_str()
       ->group("Models");
+  app.add_option(
+         "--kv-type", raw.kv_type,
+         "What keys and values are stored as: fp32, bf16, int8, or auto (bf16; fp32 with --compute fp32). int8 "
+         "takes half of bf16's memory")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember(KvTypes()))
+      ->capture_default_str()
+      ->group("Models");
   app.add_option("--threads", raw.threads, "Threads that compute, a model; 0: one a core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
@@ -91,8 +107,9 @@ void AddPortOptions(CLI::App& app, ServerFlags& flags) {
 }
 
 void AddAccess(CLI::App& app, AccessOptions& access) {
-  app.add_option("--tls-cert", access.tls_certificate,
-                 "PEM file of the server's certificate, those that vouch for it after it: both ports speak TLS")
+  app.add_option(
+         "--tls-cert", access.tls_certificate,
+         "PEM file of the server's certificate, followed by its intermediate certificates: both ports use TLS")
       ->type_name("FILE")
       ->group("Access");
   app.add_option("--tls-key", access.tls_key, "PEM file of the certificate's private key")
@@ -190,6 +207,7 @@ void Fill(const Raw& raw, ServerFlags& flags) {
     options.model_folder = folder;
     options.device = raw.device;
     options.compute = ComputeTypes().at(raw.compute);
+    options.kv_type = KvTypes().at(raw.kv_type);
     options.threads = raw.threads;
     options.max_rows = raw.max_rows;
     options.encode_tokens = raw.encode_tokens;

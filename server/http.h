@@ -13,7 +13,7 @@
 // asks for what the server asks for: an API key (401), a client's certificate (403).
 //
 // A translation occupies a thread until it is done; so that probes are always answered, only some of the threads may be
-// occupied so, and more translations get 429. Who has many documents should use gRPC.
+// occupied so, and more translations get 429. For many documents, use gRPC.
 
 #pragma once
 

@@ -89,7 +89,7 @@ struct Signals {
   std::promise<int> first;
 };
 
-// The thread outlives whoever waits for it, so both own what they share.
+// The thread may outlive the waiting function, so both own what they share.
 std::shared_ptr<Signals> ListenForSignals() {
   auto signals = std::make_shared<Signals>();
   std::thread([signals] {

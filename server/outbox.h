@@ -5,7 +5,8 @@
 // Use: after every Push, SetProgress, Close and Written, call Next, and do what it says. It says "write" and "finish"
 // to one thread only, and "finish" once.
 //
-// Thread safety: all methods may be called from any thread; current() and status() belong to whoever Next told so.
+// Thread safety: all methods may be called from any thread; only the caller that Next selected may use current() and
+// status().
 
 #pragma once
 

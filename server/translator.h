@@ -27,7 +27,7 @@ class Recipient {
   virtual void TakeSegment(v1::TranslatedSegment) {}
   virtual void TakeProgress(v1::Progress) {}
   virtual void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) = 0;
-  // False saves the work of making segments that nobody takes.
+  // False: segments are not wanted, and not made.
   virtual bool wants_segments() const { return false; }
 };
 

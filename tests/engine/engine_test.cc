@@ -1,5 +1,4 @@
 #include "engine/engine.h"
-#include "engine/text/document.h"
 
 #include <atomic>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "engine/text/document.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/documents.h"
@@ -29,6 +29,7 @@ std::string TinyModel(const std::string& variant) { return std::string(SALIENT_T
 struct Setup {
   std::string device;
   ComputeType compute = ComputeType::kAuto;
+  std::optional<ElementType> kv_type;
 };
 
 class EngineTest : public ::testing::TestWithParam<Setup> {
@@ -40,7 +41,8 @@ class EngineTest : public ::testing::TestWithParam<Setup> {
             .threads = 2,
             .max_rows = 24,
             .encode_tokens = 300,
-            .kv_bytes = 64 << 20};
+            .kv_bytes = 64 << 20,
+            .kv_type = GetParam().kv_type};
   }
   std::unique_ptr<Engine> Make(const EngineOptions& options) const {
     absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options);
@@ -190,7 +192,8 @@ TEST_P(EngineTest, LittleMemoryChangesNothing) {
   EngineOptions options = Options();
   std::vector<std::string> expected;
   const bool wide = GetParam().device == "reference" || GetParam().compute == ComputeType::kF32;
-  for (const int64_t kv_bytes : {options.kv_bytes, int64_t{wide ? 6 << 20 : 7 << 19}}) {
+  const int64_t little = GetParam().kv_type.has_value() ? 5 << 19 : wide ? 6 << 20 : 7 << 19;
+  for (const int64_t kv_bytes : {options.kv_bytes, little}) {
     options.kv_bytes = kv_bytes;
     CountingObserver counter;
     absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
@@ -497,12 +500,14 @@ TEST_P(EngineTest, EveryKindOfModelTranslates) {
 
 std::string SetupName(const ::testing::TestParamInfo<Setup>& setup) {
   static constexpr const char* kCompute[] = {"auto", "f32", "bf16", "int8"};
-  return setup.param.device + "_" + kCompute[static_cast<int>(setup.param.compute)];
+  return setup.param.device + "_" + kCompute[static_cast<int>(setup.param.compute)] +
+         (setup.param.kv_type.has_value() ? "_int8_keys" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EngineTest,
                          ::testing::Values(Setup{"reference"}, Setup{"cpu", ComputeType::kF32},
-                                           Setup{"cpu", ComputeType::kBF16}, Setup{"cpu", ComputeType::kInt8}),
+                                           Setup{"cpu", ComputeType::kBF16}, Setup{"cpu", ComputeType::kInt8},
+                                           Setup{"cpu", ComputeType::kInt8, ElementType::kInt8}),
                          SetupName);
 
 class BadModelTest : public ::testing::Test {

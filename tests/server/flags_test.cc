@@ -58,6 +58,7 @@ TEST(ServerFlagsTest, Defaults) {
   EXPECT_EQ(flags.models[0].device, "auto");
   EXPECT_EQ(flags.models[0].compute, ComputeType::kAuto);
   EXPECT_EQ(flags.models[0].kv_bytes, 1LL << 30);
+  EXPECT_FALSE(flags.models[0].kv_type.has_value());
   EXPECT_EQ(flags.models[0].max_document_bytes, 4 << 20);
 }
 

@@ -64,7 +64,7 @@ __device__ Chosen ChooseKeys(const SelectArgs& args, int32_t i, int32_t row, con
     return {{{view.pages, candidates, window.first, window.count}, nullptr}, static_cast<int32_t>(gridDim.y)};
   }
   Chosen chosen = {{{view.pages, view.candidates, 0, view.length}, nullptr}, helpers};
-  if (block >= min(helpers, Division(Keep(rule, view.length)).splits)) {
+  if (block >= min(helpers, Division(KeysToKeep(rule, view.length)).splits)) {
     chosen.blocks = 0;
     return chosen;
   }
@@ -160,6 +160,7 @@ bool SelectAttendOf(Device& device, const SelectArgs& select, const AttendArgs& 
 
 bool SelectAttend(Device& device, const SelectArgs& select, const AttendArgs& attend, const uint32_t* mass_table,
                   const AttendSpace& space) {
+  if (attend.store.layout.type == ElementType::kInt8) return false;
   if (3 * attend.rows.capacity < device.multiprocessors()) return false;
   if (attend.store.layout.type == ElementType::kBF16) {
     return SelectAttendOf<uint16_t>(device, select, attend, mass_table, space);
