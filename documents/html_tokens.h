@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "documents/patch.h"
+#include "documents/markup.h"
 
 namespace salient {
 

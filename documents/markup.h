@@ -15,6 +15,10 @@
 
 namespace salient {
 
+struct ByteRange {
+  size_t begin = 0, end = 0;
+};
+
 enum class MarkerKind { kOpen, kClose, kStandalone };
 
 struct Marker {

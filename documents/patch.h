@@ -13,10 +13,6 @@
 
 namespace salient {
 
-struct ByteRange {
-  size_t begin = 0, end = 0;
-};
-
 // Writes a changed translation: `markers[i]` are the bytes of the unit's marker i as the document has them, attributes
 // within them translated.
 using UnitWriter =
