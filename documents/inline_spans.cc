@@ -153,7 +153,8 @@ bool FindTag(std::string_view text, size_t at, InlineSpan& span) {
     } else if (c == '"' || c == '\'') {
       quote = c;
     } else if (c == '>') {
-      const std::string_view tag = text.substr(name, name_end - name);
+      std::string_view tag = text.substr(name, name_end - name);
+      tag = tag.substr(0, tag.find('.'));  // "<c.loud>" of WebVTT ends in "</c>"
       const bool single = text[i - 1] == '/' || tag == "br" || tag == "img" || tag == "hr" || tag == "wbr";
       span = {at, i + 1, closes ? MarkerKind::kClose : single ? MarkerKind::kStandalone : MarkerKind::kOpen, tag, true};
       return true;

@@ -51,7 +51,7 @@ class PatchedText::Renderer {
                                    [](const Change& c, size_t begin) { return c.place.begin < begin; });
     for (; change != changes_.end() && change->place.begin <= range.end; ++change) {
       const bool fits = change->place.begin >= done && change->place.end <= range.end;
-      if (!fits || change->unit == outer) continue;
+      if (!fits || (outer != nullptr && change->unit == outer)) continue;
       if (outer != nullptr && change->place.begin == range.end) break;  // an insertion after a marker is not in it
       out.append(text_.bytes_, done, change->place.begin - done);
       out.append(change->edit != nullptr ? change->edit->bytes : WriteUnit(*change));

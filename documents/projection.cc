@@ -306,11 +306,14 @@ class Projector {
     const size_t at = places[first].at, end = places[last].at;
     const bool touches_before = first > 0 && places[first - 1].at == at;
     const bool touches_after = last + 1 < places.size() && places[last + 1].at == end;
-    const bool space_before = at > 0 && IsSpace(source[at - 1]) && !touches_before;
-    const bool space_after = end < source.size() && IsSpace(source[end]) && !touches_after;
+    // A pair that has lost its words needs no space.
+    const bool space_before = !node.is_pair() && at > 0 && IsSpace(source[at - 1]) && !touches_before;
+    const bool space_after = !node.is_pair() && end < source.size() && IsSpace(source[end]) && !touches_after;
     const size_t gap = node.place.begin;
     const bool at_end = gap == parent.place.end && parent.is_pair();
-    CopyTo(space_before && !at_end ? WordBegin(gap) : WordEnd(gap));
+    const size_t end_before = WordEnd(gap);
+    const bool has_space = end_before < WordBegin(gap) && IsSpace(translation_[end_before]);
+    CopyTo(space_before && has_space && !at_end ? end_before + 1 : end_before);
     if (space_before && !out_.text.empty() && !IsSpace(out_.text.back())) out_.text.push_back(' ');
     Mark(node.open);
     if (node.is_pair()) {

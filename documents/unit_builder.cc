@@ -34,7 +34,7 @@ void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one
     char c = text[i];
     if (rules_.collapse_space && IsAsciiSpace(c)) {
       const bool after_marker = !items_.empty() && items_.back().at == text_.size();
-      if (!text_.empty() && text_.back() == ' ' && !(after_marker && items_.back().is_word)) {
+      if (!text_.empty() && text_.back() == ' ' && !(after_marker && items_.back().kind == MarkerKind::kStandalone)) {
         if (!after_marker) origin_.back().end = from.end;
         continue;
       }
@@ -56,9 +56,9 @@ void UnitBuilder::Open(ByteRange range, std::string_view name) {
                     std::string(bytes_.substr(range.begin, range.end - range.begin))});
 }
 
-void UnitBuilder::Close(ByteRange range, std::string_view name) {
+void UnitBuilder::Close(ByteRange range, std::string_view name, bool stays) {
   items_.push_back({text_.size(), MarkerKind::kClose, range, std::string(name),
-                    std::string(bytes_.substr(range.begin, range.end - range.begin))});
+                    std::string(bytes_.substr(range.begin, range.end - range.begin)), /*ordered=*/false, stays});
 }
 
 void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word) {
@@ -157,7 +157,7 @@ void UnitBuilder::LeaveOutEnds() {
         changed = true;
         continue;
       }
-      if (left.partner + 1 == last && right.at == end_ && last - first > 1) {
+      if (left.partner + 1 == last && right.at == end_ && last - first > 1 && !right.is_word) {
         ++first;
         --last;
         changed = true;

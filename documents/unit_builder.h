@@ -34,7 +34,8 @@ class UnitBuilder {
   void AddText(ByteRange range);                        // the bytes are the text
   void AddDecoded(ByteRange range, std::string_view text);  // the bytes stand for the text, as a whole
   void Open(ByteRange range, std::string_view name);
-  void Close(ByteRange range, std::string_view name);
+  // `stays`: the pair is not left outside where it is around all of the unit.
+  void Close(ByteRange range, std::string_view name, bool stays = false);
   // `ordered`: see Marker. `is_word`: a part of the sentence, such as a code span, that stays in the unit at its ends.
   void Standalone(ByteRange range, bool ordered, bool is_word);
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -268,6 +269,8 @@ class MarkdownReader {
       Flush();
     }
     events_.clear();
+    links_.clear();
+    labels_.clear();
   }
 
   // Where the delimiters begin that stand before the first text.
@@ -396,6 +399,7 @@ class MarkdownReader {
         if (opaque_depth_ > 0 || opaque) {
           if (opaque_depth_++ == 0) opaque_begin_ = range.begin;
         } else {
+          if (event.span == MD_SPAN_A || event.span == MD_SPAN_IMG) links_.push_back(range.end);
           builder_.Open(range, SpanName(event.span));
         }
         break;
@@ -403,7 +407,7 @@ class MarkdownReader {
         if (opaque_depth_ > 0) {
           if (--opaque_depth_ == 0) builder_.Standalone({opaque_begin_, range.end}, /*ordered=*/false, /*is_word=*/true);
         } else {
-          builder_.Close(range, SpanName(event.span));
+          builder_.Close(range, SpanName(event.span), /*stays=*/NoteLabel(event, range));
           TakeTitle(event, range);
         }
         break;
@@ -413,6 +417,17 @@ class MarkdownReader {
       default:
         if (opaque_depth_ == 0) builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false);
     }
+  }
+
+  // "[Label]" and "[Label][]" refer to a definition by their text. In a translation they do so by "[Text][Label]".
+  // True if the link is a reference.
+  bool NoteLabel(const Event& event, ByteRange close) {
+    if ((event.span != MD_SPAN_A && event.span != MD_SPAN_IMG) || links_.empty()) return false;
+    const std::string_view end = bytes_.substr(close.begin, close.end - close.begin);
+    const size_t begin = links_.back();
+    links_.pop_back();
+    if (end == "]" || end == "][]") labels_[close.begin] = bytes_.substr(begin, close.begin - begin);
+    return !end.starts_with("](");
   }
 
   static const char* SpanName(MD_SPANTYPE span) {
@@ -483,14 +498,21 @@ class MarkdownReader {
       Refuse(absl::StrCat("a paragraph has more than ", options_.limits.max_markers,
                           " spans, placeholders and links; divide it"));
     }
-    unit.write = [writer = MarkdownWriter(unit.unit.source.text,
-                                          bytes_.substr(unit.place.begin, unit.place.end - unit.place.begin))](
+    std::map<size_t, std::string> labelled;  // by the marker
+    for (size_t i = 0; i < unit.markers.size(); ++i) {
+      const auto label = labels_.find(unit.markers[i].begin);
+      if (label != labels_.end()) labelled[i] = absl::StrCat("][", label->second, "]");
+    }
+    unit.write = [labelled, writer = MarkdownWriter(unit.unit.source.text,
+                                              bytes_.substr(unit.place.begin, unit.place.end - unit.place.begin))](
                      const Unit&, const MarkedText& translation, const std::vector<std::string>& markers) {
       const std::string_view text = translation.text;
       std::string out;
       size_t done = 0;
       for (const MarkerPlace& place : translation.places) {
-        out.append(writer.Write(text.substr(done, place.at - done), out.empty())).append(markers[place.marker]);
+        out.append(writer.Write(text.substr(done, place.at - done), out.empty()));
+        const auto label = labelled.find(static_cast<size_t>(place.marker));
+        out.append(label == labelled.end() ? markers[place.marker] : label->second);
         done = place.at;
       }
       return out.append(writer.Write(text.substr(done), out.empty()));
@@ -509,6 +531,8 @@ class MarkdownReader {
   bool verbatim_ = false;
   size_t at_ = 0;  // bytes of the paragraph that are taken
   size_t opaque_depth_ = 0, opaque_begin_ = 0;
+  std::vector<size_t> links_;              // open ones: where their text begins
+  std::map<size_t, std::string> labels_;  // of references by their text, by where their end begins
   absl::Status refusal_;
 };
 

@@ -13,7 +13,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
@@ -69,11 +68,21 @@ struct BlockWriter {
   bool folded = false;
 
   std::string operator()(const std::string& value) const {
-    std::vector<std::string> lines = absl::StrSplit(value.substr(0, value.find_last_not_of('\n') + 1), '\n');
-    for (std::string& line : lines) {
-      if (!line.empty()) line.insert(0, indent);
+    const std::vector<std::string> lines = absl::StrSplit(value.substr(0, value.find_last_not_of('\n') + 1), '\n');
+    std::string out = header;
+    const std::string* last = nullptr;  // the last line that is not empty
+    size_t breaks = 0;                  // since then
+    for (const std::string& line : lines) {
+      if (!line.empty()) {
+        // Between lines of folded text one break is a space; not so beside lines that are indented further.
+        const bool folds = folded && last != nullptr && (*last)[0] != ' ' && line[0] != ' ';
+        out.append(breaks + (folds ? 1 : 0), '\n').append(indent).append(line);
+        last = &line;
+        breaks = 0;
+      }
+      ++breaks;
     }
-    return header + absl::StrJoin(lines, folded ? "\n\n" : "\n") + end;
+    return out + end;
   }
 };
 
@@ -85,7 +94,6 @@ class YamlReader {
     yaml_parser_t parser;
     if (yaml_parser_initialize(&parser) == 0) return absl::ResourceExhaustedError("YAML: there is no memory to read it");
     const std::unique_ptr<yaml_parser_t, void (*)(yaml_parser_t*)> release(&parser, yaml_parser_delete);
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
     byte_ = ByteOrderMark(bytes_);
     for (bool done = false; !done;) {
