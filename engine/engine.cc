@@ -142,7 +142,7 @@ class StepLoopEngine : public Engine {
   EngineObserver* const observer_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  Tokenizers tokenizers_;
   ModelInfo info_;
   BatchOptions batch_options_;
   std::unique_ptr<Batch> batch_;  // null once a failed device could not be opened again
@@ -186,10 +186,11 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
   std::unique_ptr<StepLoopEngine> engine(new StepLoopEngine(options, observer));
   if (const absl::Status opened = engine->OpenDevice(); !opened.ok()) return opened;
   const ModelConfig& config = engine->model_->config;
-  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
-      Tokenizer::Load(options.model_folder + "/tokenizer.model", config.vocab_size, config.tokens);
-  if (!tokenizer.ok()) return tokenizer.status();
-  engine->tokenizer_ = *std::move(tokenizer);
+  absl::StatusOr<Tokenizers> tokenizers = LoadTokenizers(
+      options.model_folder,
+      {.source_size = config.vocab_size, .target_size = config.vocab_size, .special = config.tokens});
+  if (!tokenizers.ok()) return tokenizers.status();
+  engine->tokenizers_ = *std::move(tokenizers);
 
   ModelInfo& info = engine->info_;
   info.config = config;
@@ -227,7 +228,7 @@ StepLoopEngine::~StepLoopEngine() {
 absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
     TranslationRequest request, std::shared_ptr<TranslationListener> listener) {
   absl::StatusOr<std::unique_ptr<DocumentJob>> job = DocumentJob::Prepare(
-      std::move(request), info_.config, *tokenizer_, options_.max_document_bytes, std::move(listener));
+      std::move(request), info_.config, tokenizers_, options_.max_document_bytes, std::move(listener));
   if (!job.ok()) return job.status();
   for (const Demand& demand : (*job)->Demands()) {
     if (scheduler_->CouldFit(demand)) continue;

@@ -12,6 +12,7 @@ build_packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc   # the API
   libabsl-dev                # status, time, strings
   libicu-dev                 # sentence boundaries, Unicode
+  libsentencepiece-dev       # tokens
   nlohmann-json3-dev         # model folders
   prometheus-cpp-dev         # metrics
   libcpp-httplib-dev libssl-dev zlib1g-dev libbrotli-dev  # the HTTP port
@@ -19,7 +20,6 @@ build_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev
-  libsentencepiece-dev       # the reference that our tokens are compared with
   python3 python3-torch python3-numpy python3-sentencepiece python3-pytest  # the second implementation
   xz-utils                   # training/run_gpu.sh packs with it
 )

@@ -23,7 +23,7 @@ std::string OnOneLine(std::string text) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationRequest request, const ModelConfig& config,
-                                                                  const Tokenizer& tokenizer,
+                                                                  const Tokenizers& tokenizers,
                                                                   int64_t max_document_bytes,
                                                                   std::shared_ptr<TranslationListener> listener) {
   const int64_t size = static_cast<int64_t>(request.text.size());
@@ -39,14 +39,14 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
       SplitDocument(request.text, request.segmentation, config.source_language);
   if (!document.ok()) return document.status();
 
-  std::unique_ptr<DocumentJob> job(new DocumentJob(config, tokenizer));
+  std::unique_ptr<DocumentJob> job(new DocumentJob(config, tokenizers));
   job->listener_ = std::move(listener);
   job->options_ = *std::move(options);
-  job->prefix_ = tokenizer.Encode(request.options.search.prefix);
+  job->prefix_ = tokenizers.target->Encode(request.options.search.prefix);
   job->submitted_at_ = absl::Now();
   job->deadline_ = request.deadline;
   job->document_ = *std::move(document);
-  job->chunks_ = MakeChunks(job->document_, tokenizer, config.tokens, config.chunk_tokens);
+  job->chunks_ = MakeChunks(job->document_, *tokenizers.source, config.tokens, config.chunk_tokens);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
   if (!job->chunks_.empty() && prefix > LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
@@ -177,7 +177,7 @@ std::string DocumentJob::TextOf(const std::vector<const DecodedPiece*>& pieces) 
   for (const DecodedPiece* piece : pieces) {
     std::vector<int32_t> tokens;
     for (const DecodedToken& token : piece->tokens) tokens.push_back(token.token);
-    const std::string decoded = OnOneLine(tokenizer_.Decode(tokens));
+    const std::string decoded = OnOneLine(tokenizer_->Decode(tokens));
     if (!text.empty() && !decoded.empty()) text += ' ';
     text += decoded;
   }
@@ -199,7 +199,7 @@ TranslatedSegment DocumentJob::Segment(int32_t index) const {
     for (const DecodedToken& token : piece->tokens) {
       if (!options_.trace) break;
       segment.trace.push_back(
-          {tokenizer_.Piece(token.token), token.exit_at, std::exp(token.log_probability), token.selected});
+          {tokenizer_->Piece(token.token), token.exit_at, std::exp(token.log_probability), token.selected});
     }
   }
   segment.text = TextOf(pieces);

@@ -28,7 +28,7 @@ class DocumentJob {
  public:
   // Checks the options and cuts the text. INVALID_ARGUMENT as Engine::Submit says.
   static absl::StatusOr<std::unique_ptr<DocumentJob>> Prepare(TranslationRequest request, const ModelConfig& config,
-                                                              const Tokenizer& tokenizer, int64_t max_document_bytes,
+                                                              const Tokenizers& tokenizers, int64_t max_document_bytes,
                                                               std::shared_ptr<TranslationListener> listener);
 
   std::vector<Demand> Demands() const;  // of every chunk
@@ -95,8 +95,8 @@ class DocumentJob {
     int32_t segment = 0, piece = 0;
   };
 
-  DocumentJob(const ModelConfig& config, const Tokenizer& tokenizer)
-      : config_(config), tokenizer_(tokenizer), meter_(config) {}
+  DocumentJob(const ModelConfig& config, const Tokenizers& tokenizers)
+      : config_(config), tokenizer_(tokenizers.target), meter_(config) {}
 
   std::vector<int32_t> LikelyTokens(int32_t chunk, const std::vector<int32_t>& prefix, const Model& model) const;
   void IndexPieces();
@@ -108,7 +108,7 @@ class DocumentJob {
   std::string Alternative(int32_t rank) const;
 
   const ModelConfig& config_;
-  const Tokenizer& tokenizer_;
+  const std::shared_ptr<const Tokenizer> tokenizer_;  // of the translation
   std::shared_ptr<TranslationListener> listener_;
   ResolvedOptions options_;
   std::vector<int32_t> prefix_;
