@@ -20,7 +20,7 @@ from .environment import BUILD, ROOT, build, conditions, die, machine, say
 from .page import lines_of
 
 FORMATS = {"fp32": "--compute fp32", "bf16": "--compute bf16", "int8": "--compute int8",
-           "int8, keys and values too": "--compute int8 --kv-type int8"}  # the first is what the others are held against
+           "int8, keys and values too": "--compute int8 --kv-type int8"}  # the others are held against the first
 GOAL = 0.2  # BLEU that int8 may lose to fp32
 DENSE, SPARSE = "--selection dense --exit full", "--selection learned --exit geometric:0.5"
 VERIFIED = {"full depth": DENSE, "drafts of layer 2, verified": "--selection dense --exit verify:2"}
@@ -37,7 +37,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=40, help="how many of its documents, evenly chosen (40)")
     parser.add_argument("--quick", action="store_true", help="at most three documents: does it all work?")
     parser.add_argument("--model", type=Path, default=ROOT / "models" / "en-de", help="model folder (the bundled one)")
-    parser.add_argument("--bin", type=Path, help="a folder with salient, salient-server and translate_bench (built when left out)")
+    parser.add_argument("--bin", type=Path, help="a folder with salient, salient-server and translate_bench "
+                        "(built when left out)")
     parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of the table and the translations")
     return parser.parse_args()
 
