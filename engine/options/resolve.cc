@@ -80,7 +80,7 @@ const char* Lack(DepthPolicy policy, const ModelConfig& config) {
   if (policy == DepthPolicy::kFull) return nullptr;
   if (!config.has_exits) return "no exits below its last layer";
   if (InfoOf(policy).values == DepthValues::kDrafts && config.decoder.layers < 2) return "no layer to draft with";
-  constexpr char kNoHead[] = "no halting head for it";
+  static constexpr char kNoHead[] = "no halting head for it";
   switch (InfoOf(policy).signal) {
     case ExitSignal::kSequenceHead:
       return config.sequence_head ? nullptr : kNoHead;

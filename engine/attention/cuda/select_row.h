@@ -9,7 +9,7 @@
 // so the atomics' order does not matter.
 //
 // Scores of the first kHeldScores keys are kept in shared memory; those of longer rows are computed again in every
-// pass. Where the counts of keys are computed in floating point, product and sum are rounded apart, as the CPU does it.
+// pass. Where kMass counts keys in floating point, product and sum are rounded apart, as the CPU does it.
 
 #pragma once
 
