@@ -186,9 +186,9 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
   std::unique_ptr<StepLoopEngine> engine(new StepLoopEngine(options, observer));
   if (const absl::Status opened = engine->OpenDevice(); !opened.ok()) return opened;
   const ModelConfig& config = engine->model_->config;
-  absl::StatusOr<Tokenizers> tokenizers = LoadTokenizers(
-      options.model_folder,
-      {.source_size = config.vocab_size, .target_size = config.vocab_size, .special = config.tokens});
+  absl::StatusOr<Tokenizers> tokenizers =
+      LoadTokenizers(options.model_folder,
+                     {.source_size = config.vocab_size, .target_size = config.vocab_size, .special = config.tokens});
   if (!tokenizers.ok()) return tokenizers.status();
   engine->tokenizers_ = *std::move(tokenizers);
 

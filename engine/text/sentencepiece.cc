@@ -15,17 +15,18 @@ constexpr char kObject[] = "libsalient-sentencepiece.so";  // found by the progr
 
 // Of the object, opened once in a process. RTLD_DEEPBIND makes its symbols and those of the libraries that it needs go
 // before the program's: libsentencepiece so uses the protobuf that it contains (sentencepiece_module.h).
-// The scope is the program's own, LM_ID_BASE, which is what dlopen means, too; but dlopen is replaced by the sanitizers,
-// which refuse RTLD_DEEPBIND because it hides their allocator from what is opened. Not here: with sanitizers the object is
-// linked to their library first.
+// The scope is the program's own, LM_ID_BASE, which is what dlopen means, too; but dlopen is replaced by the
+// sanitizers, which refuse RTLD_DEEPBIND because it hides their allocator from what is opened. Not here: with
+// sanitizers the object is linked to their library first.
 absl::StatusOr<const SalientSentencePiece*> Library() {
-  static const absl::StatusOr<const SalientSentencePiece*> library = []() -> absl::StatusOr<const SalientSentencePiece*> {
+  static const absl::StatusOr<const SalientSentencePiece*> library =
+      []() -> absl::StatusOr<const SalientSentencePiece*> {
     void* object = dlmopen(LM_ID_BASE, kObject, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     void* symbol = object == nullptr ? nullptr : dlsym(object, "salient_sentencepiece");
     if (symbol == nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "SentencePiece cannot be used: ", dlerror(), "; install Debian's libsentencepiece0, and keep ", kObject,
-          " in ../lib/salient beside the program's folder"));
+      return absl::FailedPreconditionError(absl::StrCat("SentencePiece cannot be used: ", dlerror(),
+                                                        "; install Debian's libsentencepiece0, and keep ", kObject,
+                                                        " in ../lib/salient beside the program's folder"));
     }
     return reinterpret_cast<decltype(&salient_sentencepiece)>(symbol)();
   }();
@@ -65,7 +66,8 @@ SentencePiece::SentencePiece(SentencePieceModel model, const SalientSentencePiec
 
 SentencePiece::~SentencePiece() { library_->close(handle_); }
 
-void SentencePiece::Encode(std::string_view text, absl::FunctionRef<void(int token, std::string_view piece)> take) const {
+void SentencePiece::Encode(std::string_view text,
+                           absl::FunctionRef<void(int token, std::string_view piece)> take) const {
   const auto pass_on = [](void* context, int token, const char* piece, size_t piece_size) {
     (*static_cast<decltype(take)*>(context))(token, {piece, piece_size});
   };

@@ -30,8 +30,8 @@ class SentencePiece {
   SentencePiece(const SentencePiece&) = delete;
   SentencePiece& operator=(const SentencePiece&) = delete;
 
-  // Calls `take` for every token of the text in order, with its piece: the model's, or for the unknown token what has no
-  // piece in the text as normalized. A run of unknown characters is one token. Never a control piece.
+  // Calls `take` for every token of the text in order, with its piece: the model's, or for the unknown token what has
+  // no piece in the text as normalized. A run of unknown characters is one token. Never a control piece.
   void Encode(std::string_view text, absl::FunctionRef<void(int token, std::string_view piece)> take) const;
   std::vector<int> Encode(std::string_view text) const;
 

@@ -113,7 +113,8 @@ std::string CheckSentencePieceModel(const SentencePieceModel& model) {
   std::string wrong = CheckPieces(model);
   if (wrong.empty()) wrong = CheckNesting(model);
   if (wrong.empty()) wrong = CheckNormalizer(model.normalizer, "normalizer_spec");
-  if (wrong.empty() && model.denormalizer.has_value()) wrong = CheckNormalizer(*model.denormalizer, "denormalizer_spec");
+  if (wrong.empty() && model.denormalizer.has_value())
+    wrong = CheckNormalizer(*model.denormalizer, "denormalizer_spec");
   return wrong;
 }
 

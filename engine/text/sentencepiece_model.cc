@@ -185,8 +185,8 @@ bool ReadSentencePieceModel(std::string_view bytes, SentencePieceModel& model) {
   bool good = true;
   while (good && reader.Next(field)) {
     if (field.id == 1) {
-      good = model.pieces.size() < SentencePieceModel::kMaxPieces &&
-             ReadPiece(field.bytes, model.pieces.emplace_back());
+      good =
+          model.pieces.size() < SentencePieceModel::kMaxPieces && ReadPiece(field.bytes, model.pieces.emplace_back());
     }
     if (field.id == 2) good = ReadTrainerSpec(field.bytes, model);
     if (field.id == 3) good = ReadNormalizerSpec(field.bytes, model.normalizer);

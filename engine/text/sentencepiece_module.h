@@ -1,9 +1,9 @@
 // SentencePiece behind a C interface: what libsalient-sentencepiece.so, a shared object of its own, offers.
 //
-// Why of its own: Debian's libsentencepiece contains an old protobuf and exports it, and a gRPC server has a newer one. In
-// one scope of symbols they find each other's and protobuf ends the program. This object is opened in a scope of its own
-// (engine/text/sentencepiece.cc), in which libsentencepiece finds its own protobuf first; nothing but what is
-// below crosses.
+// Why of its own: Debian's libsentencepiece contains an old protobuf and exports it, and a gRPC server has a newer one.
+// In one scope of symbols they find each other's and protobuf ends the program. This object is opened in a scope of its
+// own (engine/text/sentencepiece.cc), in which libsentencepiece finds its own protobuf first; nothing but what is below
+// crosses.
 //
 // Thread safety: a model's functions but `close` may be called by many threads at once.
 

@@ -255,8 +255,8 @@ absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const Token
 
   Tokenizers made;
   absl::StatusOr<std::shared_ptr<const Tokenizer>> source =
-      MakeTokenizer(folder + kModelFile, *model, source_list.empty() ? list : source_list, spec.source_size, spec.special,
-                    !source_list.empty());
+      MakeTokenizer(folder + kModelFile, *model, source_list.empty() ? list : source_list, spec.source_size,
+                    spec.special, !source_list.empty());
   if (!source.ok()) return source.status();
   made.source = *std::move(source);
   made.target = made.source;

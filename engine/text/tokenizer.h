@@ -2,7 +2,8 @@
 //
 //   tokenizer.model           SentencePiece, cuts the source's text into pieces
 //   target_tokenizer.model    cuts text of the target language, if that is not the same
-//   vocabulary.json           the target's pieces in the order of their tokens, and the source's if it has none of its own;
+//   vocabulary.json           the target's pieces in the order of their tokens, and the source's if it has none of its
+//   own;
 //                             without it tokens are the SentencePiece model's own numbers
 //   source_vocabulary.json    the source's pieces
 //

@@ -1,5 +1,5 @@
-// SentencePiece::Parse: any bytes as a model. What is taken cuts and restores text without a token outside itself, without
-// a control piece and without bytes that are no UTF-8, and the library is neither led astray nor made to throw.
+// SentencePiece::Parse: any bytes as a model. What is taken cuts and restores text without a token outside itself,
+// without a control piece and without bytes that are no UTF-8, and the library is neither led astray nor made to throw.
 
 #include <unistd.h>
 
@@ -33,11 +33,14 @@ std::string Trained(const TinyTokenizerOptions& options) {
 }  // namespace
 
 std::vector<std::string> Seeds() {
-  return {Trained({}), Trained({.model_type = "bpe"}), Trained({.normalization = "nmt_nfkc"}),
-          Trained({.vocab_size = 60, .separator_in_text = true, .model_type = "bpe", .byte_fallback = false}),
-          WriteSentencePieceModel({.pieces = {{"<unk>", 0, PieceType::kUnknown}, {"a", -1}, {"ab", -1}},
-                                   .normalizer = {.charsmap = MadeCharsmap().Add("o", 0).Bytes(std::string("b\0", 2))}}),
-          ""};
+  return {
+      Trained({}),
+      Trained({.model_type = "bpe"}),
+      Trained({.normalization = "nmt_nfkc"}),
+      Trained({.vocab_size = 60, .separator_in_text = true, .model_type = "bpe", .byte_fallback = false}),
+      WriteSentencePieceModel({.pieces = {{"<unk>", 0, PieceType::kUnknown}, {"a", -1}, {"ab", -1}},
+                               .normalizer = {.charsmap = MadeCharsmap().Add("o", 0).Bytes(std::string("b\0", 2))}}),
+      ""};
 }
 
 }  // namespace salient

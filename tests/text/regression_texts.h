@@ -1,5 +1,5 @@
-// Texts of every kind that a tokenizer can meet: words, markup, all of Unicode's blocks, and bytes that are no UTF-8. The
-// same ones on every machine.
+// Texts of every kind that a tokenizer can meet: words, markup, all of Unicode's blocks, and bytes that are no UTF-8.
+// The same ones on every machine.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Models as we read, check and write them anew for the library, against the library on the file as it is: the same tokens
-// for the same text, and the same text back. And what is refused.
+// Models as we read, check and write them anew for the library, against the library on the file as it is: the same
+// tokens for the same text, and the same text back. And what is refused.
 
 #include "engine/text/sentencepiece.h"
 
@@ -60,9 +60,7 @@ class AgainstLibraryTest : public ::testing::TestWithParam<Variant> {
     CompareDecoded(expected);
   }
 
-  void CompareDecoded(const std::vector<int>& tokens) {
-    ASSERT_EQ(ours_->Decode(tokens), theirs_.Decode(tokens));
-  }
+  void CompareDecoded(const std::vector<int>& tokens) { ASSERT_EQ(ours_->Decode(tokens), theirs_.Decode(tokens)); }
 
   std::unique_ptr<SentencePiece> ours_;
   LibraryModel theirs_;
@@ -124,16 +122,17 @@ TEST_P(AgainstLibraryTest, RandomTokens) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, AgainstLibraryTest,
-    ::testing::Values(Variant{"identity", {}}, Variant{"nfkc", {.normalization = "nmt_nfkc"}},
-                      Variant{"casefold", {.normalization = "nmt_nfkc_cf"}},
-                      Variant{"user_defined", {.separator_in_text = true, .normalization = "nfkc"}},
-                      Variant{"bpe", {.normalization = "nmt_nfkc", .model_type = "bpe"}},
-                      Variant{"bpe_user_defined", {.separator_in_text = true, .model_type = "bpe"}},
-                      Variant{"unknown", {.vocab_size = 60, .byte_fallback = false}},
-                      Variant{"bpe_unknown", {.vocab_size = 60, .model_type = "bpe", .byte_fallback = false}},
-                      Variant{"as_it_is", {.more = {{"add_dummy_prefix", "false"}, {"remove_extra_whitespaces", "false"}}}},
-                      Variant{"suffix", {.more = {{"treat_whitespace_as_suffix", "true"}}}},
-                      Variant{"unk_surface", {.vocab_size = 60, .byte_fallback = false, .more = {{"unk_surface", "??"}}}}),
+    ::testing::Values(
+        Variant{"identity", {}}, Variant{"nfkc", {.normalization = "nmt_nfkc"}},
+        Variant{"casefold", {.normalization = "nmt_nfkc_cf"}},
+        Variant{"user_defined", {.separator_in_text = true, .normalization = "nfkc"}},
+        Variant{"bpe", {.normalization = "nmt_nfkc", .model_type = "bpe"}},
+        Variant{"bpe_user_defined", {.separator_in_text = true, .model_type = "bpe"}},
+        Variant{"unknown", {.vocab_size = 60, .byte_fallback = false}},
+        Variant{"bpe_unknown", {.vocab_size = 60, .model_type = "bpe", .byte_fallback = false}},
+        Variant{"as_it_is", {.more = {{"add_dummy_prefix", "false"}, {"remove_extra_whitespaces", "false"}}}},
+        Variant{"suffix", {.more = {{"treat_whitespace_as_suffix", "true"}}}},
+        Variant{"unk_surface", {.vocab_size = 60, .byte_fallback = false, .more = {{"unk_surface", "??"}}}}),
     [](const auto& param) { return std::string(param.param.name); });
 
 // A user-defined piece is never split, and nothing else grows over its ends.
@@ -219,7 +218,8 @@ TEST(SentencePieceTest, BpeModelsWhoseControlPiecesTextCanSpellAreRefused) {
     model.pieces.push_back({control, 0, PieceType::kControl});
     EXPECT_EQ(ErrorOf(model), "") << "a unigram model never looks for it";
     model.kind = SentencePieceModel::kBpe;
-    EXPECT_EQ(ErrorOf(model), "the control piece '" + std::string(control) + "' is one character, which text can spell");
+    EXPECT_EQ(ErrorOf(model),
+              "the control piece '" + std::string(control) + "' is one character, which text can spell");
   }
 }
 
@@ -245,8 +245,7 @@ TEST(SentencePieceTest, MapsAreCheckedAndUsed) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ((*parsed)->Encode("bb"), std::vector<int>({2, 3, 3, 3, 3}));
   model.normalizer.charsmap.pop_back();
-  EXPECT_EQ(ErrorOf(model),
-            "its normalizer_spec.precompiled_charsmap is damaged: its last replacement has no end");
+  EXPECT_EQ(ErrorOf(model), "its normalizer_spec.precompiled_charsmap is damaged: its last replacement has no end");
 
   model = Made();
   model.denormalizer = {.charsmap = MadeCharsmap().Add("a", 0).Bytes("xyz" + end),

@@ -259,8 +259,9 @@ TEST_F(ListedPiecesTest, BothSidesMayHaveTheirOwn) {
   EXPECT_EQ(loaded->target->Decode({4, 5, 4, 6, 7, 8, 9, 3}), "Haus haus");
 
   // With a model of its own the target's text is cut by that one.
-  ASSERT_EQ(TrainTinyTokenizer(folder_ + "/target_tokenizer.model", {.vocab_size = 60, .model_type = "bpe",
-                                                                     .byte_fallback = false}), "");
+  ASSERT_EQ(TrainTinyTokenizer(folder_ + "/target_tokenizer.model",
+                               {.vocab_size = 60, .model_type = "bpe", .byte_fallback = false}),
+            "");
   loaded = LoadTokenizers(folder_, spec);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->source->Encode("house"), Mirrored(tokenizer_->Encode("house")));
@@ -338,8 +339,8 @@ TEST(BundledTokenizerTest, TokensStayWhatTheyWere) {
   using Tokens = std::vector<int32_t>;
   EXPECT_EQ(tokenizer.Encode("The old house stands at the river."),
             Tokens({288, 3634, 266, 1589, 2230, 266, 3000, 263, 446, 264, 1691, 786, 302, 261}));
-  EXPECT_EQ(tokenizer.Encode("ﬁne ｈｏ Ⅷ"), Tokens({266, 244, 177, 134, 1208, 266, 244, 194, 141, 244, 194, 148, 266,
-                                                    231, 138, 172}));
+  EXPECT_EQ(tokenizer.Encode("ﬁne ｈｏ Ⅷ"),
+            Tokens({266, 244, 177, 134, 1208, 266, 244, 194, 141, 244, 194, 148, 266, 231, 138, 172}));
   EXPECT_EQ(tokenizer.Encode("  <sep> </s>\t▁x "), Tokens({328, 263, 280, 397, 341, 328, 323, 263, 341, 14, 749}));
 
   TokenDigest tokens, texts;
