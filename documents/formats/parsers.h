@@ -1,19 +1,15 @@
-// The formats, each in a file of its name. What they share is in the folder above; formats.h is the way to them.
+// The formats, each in a file of its name. What they share is in the folder above; registry.h is the way to them.
 //
 // All: `bytes` is copied into the document. INVALID_ARGUMENT says what is wrong with it, RESOURCE_EXHAUSTED which of
 // options.limits it exceeds.
 
 #pragma once
 
-#include <memory>
 #include <string_view>
 
-#include "absl/status/statusor.h"
 #include "documents/document.h"
 
 namespace salient {
-
-using ParsedDocument = absl::StatusOr<std::unique_ptr<FormattedDocument>>;
 
 ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& options);
 ParsedDocument ParseMarkdown(std::string_view bytes, const ParseOptions& options);

@@ -70,7 +70,8 @@ TEST_P(RealFilesTest, RoundTrips) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RealFilesTest,
-                         testing::Values("text", "markdown", "html", "docx", "pptx", "xlsx", "odt", "srt", "vtt", "json", "yaml"),
+                         testing::Values("text", "markdown", "html", "docx", "pptx", "xlsx", "odt", "srt", "vtt",
+                                         "json", "yaml"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

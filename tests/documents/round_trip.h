@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "documents/formats.h"
+#include "documents/formats/registry.h"
 #include "gtest/gtest.h"
 
 namespace salient {
@@ -44,8 +44,8 @@ inline std::vector<std::string> Shown(const FormattedDocument& document) {
   return shown;
 }
 
-// A translation that can be told from its source, of the same length: letters of ASCII moved by 13 places, but not those
-// that could make a placeholder.
+// A translation that can be told from its source, of the same length: letters of ASCII moved by 13 places, but not
+// those that could make a placeholder.
 inline MarkedText Rot13(MarkedText text) {
   for (size_t i = 0; i < text.text.size(); ++i) {
     char& c = text.text[i];

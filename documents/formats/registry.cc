@@ -1,4 +1,4 @@
-#include "documents/formats.h"
+#include "documents/formats/registry.h"
 
 #include <algorithm>
 
@@ -29,8 +29,18 @@ const std::vector<Format>& AllFormats() {
       {"text", "text/plain", {}, {"txt", "text"}, ParsePlainText},
       {"markdown", "text/markdown", {"text/x-markdown"}, {"md", "markdown", "mkd"}, ParseMarkdown},
       {"html", "text/html", {"application/xhtml+xml"}, {"html", "htm", "xhtml"}, ParseHtml},
-      {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", {}, {"docx"}, ParseDocx, true},
-      {"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation", {}, {"pptx"}, ParsePptx, true},
+      {"docx",
+       "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+       {},
+       {"docx"},
+       ParseDocx,
+       true},
+      {"pptx",
+       "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+       {},
+       {"pptx"},
+       ParsePptx,
+       true},
       {"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", {}, {"xlsx"}, ParseXlsx, true},
       {"odt",
        "application/vnd.oasis.opendocument.text",
@@ -74,9 +84,9 @@ absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name) {
   for (const Format& format : AllFormats()) {
     if (Has(format.extensions, extension)) return &format;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the name \"", std::string(file_name), "\" tells no format; formats are ",
-      Listed([](const Format& format) { return format.name; })));
+  return absl::InvalidArgumentError(absl::StrCat("the name \"", std::string(file_name),
+                                                 "\" tells no format; formats are ",
+                                                 Listed([](const Format& format) { return format.name; })));
 }
 
 }  // namespace salient

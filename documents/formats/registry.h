@@ -23,8 +23,8 @@ struct Format {
 
 const std::vector<Format>& AllFormats();
 
-// By name, by MIME type (parameters such as "; charset=utf-8" do not count), or by a file's name. INVALID_ARGUMENT lists
-// what there is.
+// By name, by MIME type (parameters such as "; charset=utf-8" do not count), or by a file's name. INVALID_ARGUMENT
+// lists what there is.
 absl::StatusOr<const Format*> FormatNamed(std::string_view name);
 absl::StatusOr<const Format*> FormatOfMimeType(std::string_view mime_type);
 absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name);
