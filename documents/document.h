@@ -1,6 +1,6 @@
 // A document of some format as units of text to translate, and back.
 //
-//   auto document = (*FormatNamed("markdown"))->parse(bytes, options);
+//   auto document = ParseDocument(**FormatNamed("markdown"), bytes, options);
 //   for (const Unit& unit : (*document)->units()) ...            // translate unit.source, keep its markers
 //   auto translated = (*document)->Render(translations);         // bytes of the same format
 //

@@ -1,4 +1,4 @@
-// The formats, each in a file of its name. What they share is in the folder above; registry.h is the way to them.
+// The formats, each in a file of its name. What they share is in the folder above.
 //
 // All: `bytes` is copied into the document. INVALID_ARGUMENT says what is wrong with it, RESOURCE_EXHAUSTED which of
 // options.limits it exceeds.
@@ -8,8 +8,12 @@
 #include <string_view>
 
 #include "documents/document.h"
+#include "documents/formats/registry.h"
 
 namespace salient {
+
+// By the format that registry.h finds.
+ParsedDocument ParseDocument(const Format& format, std::string_view bytes, const ParseOptions& options);
 
 ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& options);
 ParsedDocument ParseMarkdown(std::string_view bytes, const ParseOptions& options);

@@ -6,20 +6,20 @@
 #include <string_view>
 #include <vector>
 
-#include "documents/formats/registry.h"
+#include "documents/formats/parsers.h"
 #include "gtest/gtest.h"
 
 namespace salient {
 
 inline std::unique_ptr<FormattedDocument> ParseAs(const std::string& format, std::string_view bytes,
                                                   const ParseOptions& options = {.source_language = "en"}) {
-  auto document = (*FormatNamed(format))->parse(bytes, options);
+  auto document = ParseDocument(**FormatNamed(format), bytes, options);
   EXPECT_TRUE(document.ok()) << format << ": " << document.status();
   return document.ok() ? *std::move(document) : nullptr;
 }
 
 inline std::string RefusalAs(const std::string& format, std::string_view bytes, const ParseOptions& options = {}) {
-  const auto document = (*FormatNamed(format))->parse(bytes, options);
+  const auto document = ParseDocument(**FormatNamed(format), bytes, options);
   return document.ok() ? "was not refused" : document.status().ToString();
 }
 

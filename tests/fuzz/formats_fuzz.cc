@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "documents/formats/registry.h"
+#include "documents/formats/parsers.h"
 #include "documents/segments.h"
 #include "engine/base/utf8.h"
 #include "tests/fuzz/fuzz.h"
@@ -33,7 +33,7 @@ std::vector<MarkedText> Sources(const FormattedDocument& document) {
 bool FillsTargets(const Format& format) { return format.name == "xliff" || format.name == "po"; }
 
 void Check(const Format& format, std::string_view bytes) {
-  const auto document = format.parse(bytes, Options());
+  const auto document = ParseDocument(format, bytes, Options());
   if (!document.ok()) {
     Require(!document.status().message().empty(), "a refusal has a reason");
     return;
@@ -54,7 +54,7 @@ void Check(const Format& format, std::string_view bytes) {
   const auto changed = (*document)->Render(segments->Join(translations));
   Require(changed.ok(), "any translation can be written");
   if (!format.is_binary) Require(!FirstInvalidText(*changed).has_value(), "what is written is text");
-  Require(format.parse(*changed, Options()).status().code() != absl::StatusCode::kInvalidArgument,
+  Require(ParseDocument(format, *changed, Options()).status().code() != absl::StatusCode::kInvalidArgument,
           "what is written can be read");
 }
 
