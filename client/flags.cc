@@ -10,6 +10,7 @@
 #include "cli/sources.h"
 #include "cli/version.h"
 #include "client/controls.h"
+#include "documents/formats/registry.h"
 
 namespace salient {
 namespace {
@@ -28,10 +29,13 @@ constexpr char kTranslateDescription[] = R"(Translates documents.
 
   salient translate report.txt > report.de.txt
   salient translate *.txt --out translated/ --selection ratio:0.05 --exit geometric
+  salient translate page.html notes.md report.docx film.srt --to de --out german/
   echo "Good morning." | salient translate --selection dense)";
 
 constexpr char kTranslateFooter[] =
-    R"(The translation goes to standard output, or with --out to a file or, for several documents, a folder. Progress and the
+    R"(The translation goes to standard output, or with --out to a file or, for several documents, a folder, in which
+report.docx becomes report.de.docx with --to de. Of a folder all documents whose names tell a format are translated, and
+go into folders of the same names. A translated document is of the format of its source. Progress and the
 table of costs go to standard error. --report json prints one JSON object a document to standard output, with the field
 names of CostReport; without --out the translation is in its field "text". A document that fails is reported, in the
 JSON as "error", the others are translated all the same, and the exit status is 1.
@@ -44,7 +48,8 @@ over the file.)";
 struct Raw {
   std::string report = "table";
   std::string selection, exit, model, from, to, operating_point, prefix;
-  std::string format = "text";
+  std::string format = "auto";
+  std::vector<std::string> keep;
   std::optional<int> beam, n_best, min_keys, min_exit, max_exit;
   std::optional<double> length_penalty, max_length_ratio, latency;
   bool lines = false;
@@ -83,13 +88,21 @@ void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) 
 }
 
 void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
-  app.add_option("FILE", flags.files, "Documents, UTF-8 text; - or none: standard input")->configurable(false);
+  app.add_option("FILE", flags.files, "Documents, or folders of them; - or none: standard input")->configurable(false);
   app.add_option("--from", raw.from, "Language of the documents, such as en")->type_name("TAG")->group("Languages");
   app.add_option("--to", raw.to, "Language of the translations, such as de")->type_name("TAG")->group("Languages");
   app.add_option("--model", raw.model, "A model's name, where the server has several for the languages")
       ->type_name("NAME")
       ->group("Languages");
-  app.add_option("--format", raw.format, "Of the documents: text")->capture_default_str()->group("Languages");
+  app.add_option(
+         "--format", raw.format,
+         "Of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, yaml; auto: "
+         "as their names say, text where they do not")
+      ->capture_default_str()
+      ->group("Languages");
+  app.add_option("--keep", raw.keep, "A name or term that is not translated, in any format but text; may be repeated")
+      ->type_name("TERM")
+      ->group("Languages");
   app.add_flag("--lines", raw.lines, "One segment a line, for text that is split already")->group("Languages");
 }
 
@@ -180,10 +193,7 @@ void FillControls(const Raw& raw, v1::TranslateDocumentRequest* request) {
 
 void Fill(const Raw& raw, TranslateFlags& flags) {
   flags.report = ReadReport(raw.report);
-  if (raw.format != "text") {
-    throw CLI::ValidationError("--format: '" + raw.format +
-                               "' is not supported; text is, so convert the document to plain UTF-8 text first");
-  }
+  if (raw.format != "auto") flags.format = OrThrow(FormatNamed(raw.format));
   const bool needs_json = raw.n_best.value_or(1) > 1 || raw.trace;
   if (needs_json && flags.report != ReportFormat::kJson) {
     throw CLI::ValidationError(std::string(raw.trace ? "--trace" : "--n-best") +
@@ -194,6 +204,7 @@ void Fill(const Raw& raw, TranslateFlags& flags) {
   request.set_model(raw.model);
   request.set_source_language(raw.from);
   request.set_target_language(raw.to);
+  for (const std::string& term : raw.keep) request.mutable_document()->add_keep_terms(term);
   if (raw.lines) request.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
   FillControls(raw, &request);
   FillSearch(raw, request.mutable_search());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "documents/formats/registry.h"
 #include "salient/v1/translation.pb.h"
 
 namespace salient {
@@ -25,6 +26,7 @@ struct TranslateFlags {
   ConnectionFlags connection;
   std::vector<std::string> files;        // "-" is standard input
   v1::TranslateDocumentRequest request;  // all but the document's text
+  const Format* format = nullptr;        // of all documents; null: as each one's name says
   std::string out;                       // a file or a folder; empty: standard output
   ReportFormat report = ReportFormat::kTable;
   double timeout_seconds = 0;  // 0: none

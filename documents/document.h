@@ -1,6 +1,6 @@
 // A document of some format as units of text to translate, and back.
 //
-//   auto document = FormatNamed("markdown")->parse(bytes, options);
+//   auto document = ParseDocument(**FormatNamed("markdown"), bytes, options);
 //   for (const Unit& unit : (*document)->units()) ...            // translate unit.source, keep its markers
 //   auto translated = (*document)->Render(translations);         // bytes of the same format
 //
@@ -23,12 +23,12 @@ namespace salient {
 // Bounds on what a hostile document may cost. A document beyond them is refused (RESOURCE_EXHAUSTED names the limit)
 // before what they bound is read.
 struct DocumentLimits {
-  int64_t max_bytes = int64_t{32} << 20;      // of the document, and of any one part of an archive
+  int64_t max_bytes = int64_t{32} << 20;            // of the document, and of any one part of an archive
   int64_t max_unpacked_bytes = int64_t{128} << 20;  // of the parts of an archive that are read, together
-  int32_t max_parts = 10000;                  // entries of an archive
-  int32_t max_depth = 200;                    // elements, lists or objects within each other
+  int32_t max_parts = 10000;                        // entries of an archive
+  int32_t max_depth = 200;                          // elements, lists or objects within each other
   int32_t max_units = 1 << 20;
-  int32_t max_markers = 2000;                 // of one unit
+  int32_t max_markers = 2000;  // of one unit
 };
 
 struct ParseOptions {
@@ -51,5 +51,7 @@ class FormattedDocument {
   // markers (CheckMarkers).
   virtual absl::StatusOr<std::string> Render(const std::vector<MarkedText>& translations) const = 0;
 };
+
+using ParsedDocument = absl::StatusOr<std::unique_ptr<FormattedDocument>>;
 
 }  // namespace salient

@@ -15,17 +15,17 @@
 namespace salient {
 
 struct HtmlAttribute {
-  std::string name;    // in lower case
-  ByteRange value;     // without quotes; empty if there is none
-  char quote = '\0';   // '\0': not quoted
+  std::string name;   // in lower case
+  ByteRange value;    // without quotes; empty if there is none
+  char quote = '\0';  // '\0': not quoted
 };
 
 struct HtmlToken {
   enum class Kind { kText, kStart, kEnd, kOther };  // kOther: comments, doctype, and what is ignored
   Kind kind = Kind::kOther;
   ByteRange range;
-  std::string name;                        // of a tag, in lower case
-  std::vector<HtmlAttribute> attributes;   // of a start tag, each name once
+  std::string name;                       // of a tag, in lower case
+  std::vector<HtmlAttribute> attributes;  // of a start tag, each name once
   bool self_closing = false;
   bool raw = false;  // text in which "&" is no reference, as in a script
 

@@ -46,7 +46,8 @@ size_t BraceEnd(std::string_view text, size_t at) {
   for (size_t i = at + 1; i < text.size() && i - at <= kLongestName; ++i) {
     const char c = text[i];
     if (c == '}') return i + 1;
-    const bool allowed = absl::ascii_isalnum(c) || std::string_view("_.-:,#$@%?!/+\\").find(c) != std::string_view::npos;
+    const bool allowed =
+        absl::ascii_isalnum(c) || std::string_view("_.-:,#$@%?!/+\\").find(c) != std::string_view::npos;
     if (!allowed && !(c == ' ' && text[i - 1] == ',')) return at;
   }
   return at;
@@ -91,8 +92,8 @@ size_t TrimAddress(std::string_view text, size_t begin, size_t end) {
     }
     const char opening = last == ')' ? '(' : last == ']' ? '[' : last == '}' ? '{' : '\0';
     const std::string_view address = text.substr(begin, end - begin);
-    if (opening == '\0' || std::count(address.begin(), address.end(), opening) >=
-                               std::count(address.begin(), address.end(), last)) {
+    if (opening == '\0' ||
+        std::count(address.begin(), address.end(), opening) >= std::count(address.begin(), address.end(), last)) {
       break;
     }
     --end;
@@ -108,7 +109,8 @@ size_t UrlEnd(std::string_view text, size_t at) {
     if (!StartsWithAnyCase(rest, start)) continue;
     size_t end = at + start.size();
     const auto ends = [](char c) {
-      return absl::ascii_isspace(c) || absl::ascii_iscntrl(c) || std::string_view("<>\"`|").find(c) != std::string_view::npos;
+      return absl::ascii_isspace(c) || absl::ascii_iscntrl(c) ||
+             std::string_view("<>\"`|").find(c) != std::string_view::npos;
     };
     while (end < text.size() && end - at < kLongest && !ends(text[end])) ++end;
     while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // cut in a character
@@ -118,7 +120,9 @@ size_t UrlEnd(std::string_view text, size_t at) {
   return at;
 }
 
-bool IsMailByte(char c) { return absl::ascii_isalnum(c) || std::string_view("._%+-").find(c) != std::string_view::npos; }
+bool IsMailByte(char c) {
+  return absl::ascii_isalnum(c) || std::string_view("._%+-").find(c) != std::string_view::npos;
+}
 
 // The end of an e-mail address that begins at `at`, or `at`.
 size_t MailEnd(std::string_view text, size_t at) {
@@ -140,7 +144,9 @@ bool FindTag(std::string_view text, size_t at, InlineSpan& span) {
   const bool closes = text[at + 1] == '/';
   const size_t name = at + 1 + (closes ? 1 : 0);
   size_t i = name;
-  while (i < text.size() && i - name < kLongestName && (absl::ascii_isalnum(text[i]) || text[i] == '-' || text[i] == ':' || text[i] == '.')) ++i;
+  while (i < text.size() && i - name < kLongestName &&
+         (absl::ascii_isalnum(text[i]) || text[i] == '-' || text[i] == ':' || text[i] == '.'))
+    ++i;
   if (i == name || text[name] == '-') return false;
   const size_t name_end = i;
   if (i < text.size() && text[i] != '>' && text[i] != '/' && !absl::ascii_isspace(text[i])) return false;

@@ -22,9 +22,8 @@ absl::Status CheckText(std::string_view bytes, std::string_view what, const Docu
     return absl::InvalidArgumentError(
         absl::StrCat(std::string(what), ": is in UTF-16; convert it, such as with `iconv -f UTF-16 -t UTF-8`"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(std::string(what), ": is not UTF-8 text at byte ", *invalid,
-                   "; convert it, such as with `iconv -f ISO-8859-1 -t UTF-8`"));
+  return absl::InvalidArgumentError(absl::StrCat(std::string(what), ": is not UTF-8 text at byte ", *invalid,
+                                                 "; convert it, such as with `iconv -f ISO-8859-1 -t UTF-8`"));
 }
 
 size_t ByteOrderMark(std::string_view bytes) { return bytes.starts_with("\xef\xbb\xbf") ? 3 : 0; }

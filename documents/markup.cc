@@ -13,7 +13,8 @@ bool InsideCharacter(std::string_view text, size_t at) {
 
 absl::Status CheckMarkers(const std::vector<Marker>& markers, const MarkedText& text) {
   const auto wrong = [&markers](int32_t marker, std::string_view reason) {
-    return absl::InvalidArgumentError(absl::StrCat("marker ", marker, " (", markers[marker].bytes, ") ", std::string(reason)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("marker ", marker, " (", markers[marker].bytes, ") ", std::string(reason)));
   };
   std::vector<bool> seen(markers.size());
   std::vector<int32_t> open;

@@ -215,7 +215,8 @@ std::vector<Suggestion> TranslationMemory::FindAlike(std::string_view source, do
     const double score = 1 - static_cast<double>(WordEdits(entry.words, words)) / static_cast<double>(longer);
     if (score >= least) suggestions.push_back({entry.source, entry.translation, score});
   }
-  std::stable_sort(suggestions.begin(), suggestions.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+  std::stable_sort(suggestions.begin(), suggestions.end(),
+                   [](const auto& a, const auto& b) { return a.score > b.score; });
   suggestions.resize(std::min(suggestions.size(), most));
   return suggestions;
 }

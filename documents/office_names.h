@@ -21,8 +21,8 @@ std::string WithoutElement(std::string xml, const std::string& name);
 // A start tag without an attribute.
 std::string WithoutAttribute(std::string tag, const std::string& name);
 
-// Sets attributes that tell the language, of elements `element` (or of all, if empty), to the target language where they
-// tell the source's. Nothing if either language is not known.
+// Sets attributes that tell the language, of elements `element` (or of all, if empty), to the target language where
+// they tell the source's. Nothing if either language is not known.
 std::vector<Edit> LanguageEdits(std::string_view bytes, const std::vector<XmlEvent>& events,
                                 const ParseOptions& options, std::string_view element, std::string_view attribute);
 

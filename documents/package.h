@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "documents/formats/parsers.h"
+#include "documents/document.h"
 #include "documents/patch.h"
 #include "documents/xml_events.h"
 
@@ -17,8 +17,8 @@ struct PartContent {
   std::vector<PlacedUnit> units;
   std::vector<Edit> edits;
 };
-using PartReader =
-    PartContent (*)(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options);
+using PartReader = PartContent (*)(std::string_view bytes, const std::vector<XmlEvent>& events,
+                                   const ParseOptions& options);
 
 struct PackageRules {
   const char* what;         // names the format in errors

@@ -102,9 +102,8 @@ std::string PatchedText::Render(const MarkedText* translations) const {
 
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits) {
   if (text.unit_count() > static_cast<size_t>(limits.max_units)) {
-    return absl::ResourceExhaustedError(absl::StrCat("the document has ", text.unit_count(),
-                                                     " units of text; at most ", limits.max_units,
-                                                     " are allowed; split it"));
+    return absl::ResourceExhaustedError(absl::StrCat("the document has ", text.unit_count(), " units of text; at most ",
+                                                     limits.max_units, " are allowed; split it"));
   }
   return std::make_unique<PatchedDocument>(std::move(text));
 }

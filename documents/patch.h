@@ -15,8 +15,8 @@ namespace salient {
 
 // Writes a changed translation: `markers[i]` are the bytes of the unit's marker i as the document has them, attributes
 // within them translated.
-using UnitWriter =
-    std::function<std::string(const Unit& unit, const MarkedText& translation, const std::vector<std::string>& markers)>;
+using UnitWriter = std::function<std::string(const Unit& unit, const MarkedText& translation,
+                                             const std::vector<std::string>& markers)>;
 
 // The writer of most formats: text escaped by `escape`, markers as they are.
 UnitWriter WriteEscaped(std::function<std::string(std::string_view)> escape);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostAnchored = 1000;  // words of either side in which equal ones are looked for
 
-constexpr size_t kMostPaired = 256;     // markers of a unit whose pairs are placed by what is in them
+constexpr size_t kMostPaired = 256;  // markers of a unit whose pairs are placed by what is in them
 
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -27,7 +27,7 @@ struct Span {
 
 // A marker by itself, or a pair with what is in it.
 struct Node {
-  int32_t open = -1, close = -1;  // indexes of markers; `close` of a pair only
+  int32_t open = -1, close = -1;            // indexes of markers; `close` of a pair only
   size_t source_begin = 0, source_end = 0;  // source words within; equal: between two words
   bool ordered = false;
   std::vector<Node> children;
@@ -210,7 +210,8 @@ class Projector {
     }
     const double source_words = std::max<double>(1, static_cast<double>(parent.source_end - parent.source_begin));
     const double target_words = static_cast<double>(parent.place.end - parent.place.begin);
-    const double expected = static_cast<double>(next - std::min(next, parent.source_begin)) / source_words * target_words;
+    const double expected =
+        static_cast<double>(next - std::min(next, parent.source_begin)) / source_words * target_words;
     const double distance = std::abs(static_cast<double>(gap - parent.place.begin) - expected);
     return score - static_cast<float>(0.01 * distance / (1 + target_words));
   }
@@ -245,7 +246,7 @@ class Projector {
 
   // The places that are best together, none before that of the marker before it.
   void PlaceOrdered(const Node& parent, const std::vector<Node*>& nodes, const std::vector<size_t>& gaps) {
-    std::vector<float> best(gaps.size());                // of the markers so far, the last of them at a gap up to this
+    std::vector<float> best(gaps.size());  // of the markers so far, the last of them at a gap up to this
     std::vector<std::vector<size_t>> chosen(nodes.size());  // which gap that is
     for (size_t i = 0; i < nodes.size(); ++i) {
       chosen[i].resize(gaps.size());
@@ -302,7 +303,8 @@ class Projector {
     const std::string& source = unit_.source.text;
     const auto& places = unit_.source.places;
     // places[i] is that of marker i.
-    const size_t first = static_cast<size_t>(node.open), last = node.is_pair() ? static_cast<size_t>(node.close) : first;
+    const size_t first = static_cast<size_t>(node.open),
+                 last = node.is_pair() ? static_cast<size_t>(node.close) : first;
     const size_t at = places[first].at, end = places[last].at;
     const bool touches_before = first > 0 && places[first - 1].at == at;
     const bool touches_after = last + 1 < places.size() && places[last + 1].at == end;
@@ -398,7 +400,8 @@ Alignment AlignByPlace(std::string_view source, std::string_view translation) {
     return copies;
   };
   const size_t rows = alignment.source.size(), columns = alignment.target.size();
-  std::vector<std::pair<size_t, size_t>> anchors = Anchors(texts(source, alignment.source), texts(translation, alignment.target));
+  std::vector<std::pair<size_t, size_t>> anchors =
+      Anchors(texts(source, alignment.source), texts(translation, alignment.target));
   anchors.emplace_back(rows, columns);
   alignment.links.resize(columns);
   size_t source_begin = 0, target_begin = 0;  // of the stretch before the next anchor

@@ -21,7 +21,7 @@ struct Piece {
   enum class Kind { kText, kInRun, kObject, kOpen, kClose };  // kInRun: an object that must be in a run; kObject: not
   Kind kind = Kind::kText;
   ByteRange range;
-  std::string text;        // kText: references resolved
+  std::string text;  // kText: references resolved
   bool is_literal = false;
   std::string properties;  // kText and kInRun: of their run, as RunNames::plain_properties has them
   std::string name;        // kOpen and kClose
@@ -268,7 +268,9 @@ class RunReader {
           roles[at] = {Role::Kind::kInRun, piece.properties};
           builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false);
           break;
-        case Piece::Kind::kObject: builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false); break;
+        case Piece::Kind::kObject:
+          builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false);
+          break;
         case Piece::Kind::kOpen:
           change_to(writer.base, at);
           builder_.Open(piece.range, piece.name);

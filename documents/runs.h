@@ -20,10 +20,10 @@ namespace salient {
 // Element names with their prefix.
 struct RunNames {
   std::string paragraph, run, properties, text;
-  std::string text_tag;                 // the start tag of a text that is written, with what keeps its spaces
-  std::vector<std::string> outside;     // children of a paragraph that are no part of its text: its properties
-  std::vector<std::string> dropped;     // what a changed paragraph does without: marks of the spelling checker
-  std::vector<std::string> opaque;      // elements with runs in them that are not translated
+  std::string text_tag;              // the start tag of a text that is written, with what keeps its spaces
+  std::vector<std::string> outside;  // children of a paragraph that are no part of its text: its properties
+  std::vector<std::string> dropped;  // what a changed paragraph does without: marks of the spelling checker
+  std::vector<std::string> opaque;   // elements with runs in them that are not translated
   // The properties as they are compared and written: without what tells the language.
   std::string (*plain_properties)(std::string_view properties, const std::string& prefix,
                                   const std::string& target_language);

@@ -9,7 +9,9 @@
 namespace salient {
 namespace {
 
-bool IsWordByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80; }
+bool IsWordByte(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
+}
 
 // The text as a model shall see it, without the markers: where one stood between two words they stay two, and where it
 // had white space on both sides one of it is enough.

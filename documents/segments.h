@@ -29,8 +29,8 @@ class UnitSegments {
   // One segment a line, an empty line before each paragraph: SplitDocument makes the same segments of it with kLines.
   std::string lines() const;
 
-  // `translations[i]` is that of texts()[i], `alignments[i]` of its words, if a model gives one; else empty, and they are
-  // aligned by their place.
+  // `translations[i]` is that of texts()[i], `alignments[i]` of its words, if a model gives one; else empty, and they
+  // are aligned by their place.
   std::vector<MarkedText> Join(const std::vector<std::string>& translations,
                                const std::vector<Alignment>& alignments = {}) const;
 

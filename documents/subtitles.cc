@@ -16,9 +16,9 @@
 namespace salient {
 namespace {
 
-constexpr size_t kLineWidth = 42;      // characters, as broadcasters have it
-constexpr size_t kMostCues = 6;        // that one unit joins
-constexpr size_t kMostWords = 10000;   // of a cue that is broken into lines
+constexpr size_t kLineWidth = 42;     // characters, as broadcasters have it
+constexpr size_t kMostCues = 6;       // that one unit joins
+constexpr size_t kMostWords = 10000;  // of a cue that is broken into lines
 
 // Characters, without tags.
 size_t Width(std::string_view text) {
@@ -118,7 +118,8 @@ UChar32 FirstLetterOrMark(std::string_view text) {
 
 bool GoesOn(std::string_view cue, std::string_view next) {
   const size_t last = cue.find_last_not_of(" \t\r\n\"'>/ib<");
-  const bool ended = last != std::string_view::npos && std::string_view(".!?:)]").find(cue[last]) != std::string_view::npos;
+  const bool ended =
+      last != std::string_view::npos && std::string_view(".!?:)]").find(cue[last]) != std::string_view::npos;
   const bool ellipsis = cue.substr(0, last + 1).ends_with("...") || cue.substr(0, last + 1).ends_with("\xe2\x80\xa6");
   return !ended && !ellipsis && u_islower(FirstLetterOrMark(next));
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "documents/formats/parsers.h"
+#include "documents/document.h"
 #include "documents/patch.h"
 
 namespace salient {

@@ -33,9 +33,8 @@ void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one
     const ByteRange from = one_to_one ? ByteRange{range.begin + i, range.begin + i + 1} : range;
     char c = text[i];
     if (rules_.collapse_space && IsAsciiSpace(c)) {
-      const bool after_marker = !items_.empty() && items_.back().at == text_.size();
-      if (!text_.empty() && text_.back() == ' ' && !(after_marker && items_.back().kind == MarkerKind::kStandalone)) {
-        if (!after_marker) origin_.back().end = from.end;
+      if (!text_.empty() && text_.back() == ' ' && !AfterObject()) {
+        if (items_.empty() || items_.back().at < text_.size()) origin_.back().end = from.end;
         continue;
       }
       c = ' ';
@@ -43,6 +42,14 @@ void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one
     text_.push_back(c);
     origin_.push_back(from);
   }
+}
+
+// Whether a marker by itself stands at the end of the text: white space on both sides of it stays.
+bool UnitBuilder::AfterObject() const {
+  for (size_t i = items_.size(); i-- > 0 && items_[i].at == text_.size();) {
+    if (items_[i].kind == MarkerKind::kStandalone) return true;
+  }
+  return false;
 }
 
 void UnitBuilder::AddText(ByteRange range) {

@@ -23,7 +23,7 @@ namespace salient {
 struct UnitRules {
   InlineRules inline_rules;
   bool collapse_space = true;  // runs of white space are one space, as in HTML
-  bool leave_out_ends = true;   // white space and tags at the ends stay outside; else all that was added is in the unit
+  bool leave_out_ends = true;  // white space and tags at the ends stay outside; else all that was added is in the unit
 };
 
 class UnitBuilder {
@@ -31,7 +31,7 @@ class UnitBuilder {
   // `bytes` must outlive the builder.
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
 
-  void AddText(ByteRange range);                        // the bytes are the text
+  void AddText(ByteRange range);                            // the bytes are the text
   void AddDecoded(ByteRange range, std::string_view text);  // the bytes stand for the text, as a whole
   void Open(ByteRange range, std::string_view name);
   // `stays`: the pair is not left outside where it is around all of the unit.
@@ -47,7 +47,7 @@ class UnitBuilder {
   bool Finish(PlacedUnit* unit);
 
  private:
-  struct Item {  // a marker in the making
+  struct Item {     // a marker in the making
     size_t at = 0;  // in text_
     MarkerKind kind = MarkerKind::kStandalone;
     ByteRange range;
@@ -58,6 +58,7 @@ class UnitBuilder {
   };
 
   void Append(std::string_view text, ByteRange range, bool one_to_one);
+  bool AfterObject() const;
   void Splice();
   void Pair();
   void LeaveOutEnds();

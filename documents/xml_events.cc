@@ -40,9 +40,9 @@ class Reader {
     const XML_Status parsed = XML_Parse(parser_.get(), bytes_.data(), static_cast<int>(bytes_.size()), XML_TRUE);
     if (!refusal_.ok()) return refusal_;
     if (parsed == XML_STATUS_ERROR) {
-      return absl::InvalidArgumentError(absl::StrCat(what_, ": line ", XML_GetCurrentLineNumber(parser_.get()),
-                                                     " is not well-formed XML: ",
-                                                     XML_ErrorString(XML_GetErrorCode(parser_.get()))));
+      return absl::InvalidArgumentError(
+          absl::StrCat(what_, ": line ", XML_GetCurrentLineNumber(parser_.get()),
+                       " is not well-formed XML: ", XML_ErrorString(XML_GetErrorCode(parser_.get()))));
     }
     return std::move(events_);
   }
@@ -60,8 +60,8 @@ class Reader {
   void OnStart(const char* name) {
     if (!refusal_.ok()) return;  // expat may still tell of what it had begun
     if (open_.size() >= static_cast<size_t>(limits_.max_depth)) {
-      return Refuse(absl::ResourceExhaustedError(absl::StrCat(
-          what_, ": elements lie more than ", limits_.max_depth, " deep in each other; flatten the document")));
+      return Refuse(absl::ResourceExhaustedError(absl::StrCat(what_, ": elements lie more than ", limits_.max_depth,
+                                                              " deep in each other; flatten the document")));
     }
     open_.push_back(events_.size());
     events_.push_back({XmlEvent::Kind::kStart, Range(), name});
@@ -138,12 +138,23 @@ std::string Escape(std::string_view text, bool quotes) {
   out.reserve(text.size());
   for (const char c : text) {
     switch (c) {
-      case '&': out.append("&amp;"); break;
-      case '<': out.append("&lt;"); break;
-      case '>': out.append("&gt;"); break;
-      case '"': out.append(quotes ? "&quot;" : "\""); break;
-      case '\'': out.append(quotes ? "&#39;" : "'"); break;
-      default: out.push_back(c);
+      case '&':
+        out.append("&amp;");
+        break;
+      case '<':
+        out.append("&lt;");
+        break;
+      case '>':
+        out.append("&gt;");
+        break;
+      case '"':
+        out.append(quotes ? "&quot;" : "\"");
+        break;
+      case '\'':
+        out.append(quotes ? "&#39;" : "'");
+        break;
+      default:
+        out.push_back(c);
     }
   }
   return out;

@@ -20,11 +20,11 @@ namespace salient {
 struct XmlEvent {
   enum class Kind { kStart, kEnd, kText, kOther };  // kOther: comments, instructions, a reference that is not known
   Kind kind = Kind::kOther;
-  ByteRange range;     // an end of `<a/>` is empty
-  std::string name;    // of an element, with its prefix
-  std::string text;    // kText: references resolved
+  ByteRange range;          // an end of `<a/>` is empty
+  std::string name;         // of an element, with its prefix
+  std::string text;         // kText: references resolved
   bool is_literal = false;  // kText: the bytes are the text
-  size_t match = 0;    // of kStart its kEnd, and the other way round: indexes of events
+  size_t match = 0;         // of kStart its kEnd, and the other way round: indexes of events
 };
 
 // `what` names the document or its part in errors. INVALID_ARGUMENT with line and reason where the bytes are not XML

@@ -38,15 +38,15 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(std::string_view bytes, std::string_
   zip_t* opened = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error);
   if (opened == nullptr) {
     if (source != nullptr) zip_source_free(source);
-    return absl::InvalidArgumentError(absl::StrCat(archive.what_, ": is no ZIP archive, as files of this format are: ",
-                                                   Reason(&error)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(archive.what_, ": is no ZIP archive, as files of this format are: ", Reason(&error)));
   }
   zip_error_fini(&error);
   archive.archive_.reset(opened);
   const zip_int64_t count = zip_get_num_entries(opened, 0);
   if (count > limits.max_parts) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(archive.what_, ": the archive has ", count, " entries; at most ", limits.max_parts, " are allowed"));
+    return absl::ResourceExhaustedError(absl::StrCat(archive.what_, ": the archive has ", count, " entries; at most ",
+                                                     limits.max_parts, " are allowed"));
   }
   std::set<std::string> seen;
   for (zip_int64_t i = 0; i < count; ++i) {
@@ -60,7 +60,9 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(std::string_view bytes, std::string_
   return archive;
 }
 
-bool ZipArchive::Has(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
+bool ZipArchive::Has(std::string_view name) const {
+  return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
 
 absl::StatusOr<std::string> ZipArchive::Read(const std::string& name) {
   zip_stat_t stat;
@@ -78,7 +80,8 @@ absl::StatusOr<std::string> ZipArchive::Read(const std::string& name) {
   }
   zip_file_t* file = zip_fopen(archive_.get(), name.c_str(), 0);
   if (file == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(what_, ": ", name, " cannot be read: ", zip_strerror(archive_.get())));
+    return absl::InvalidArgumentError(
+        absl::StrCat(what_, ": ", name, " cannot be read: ", zip_strerror(archive_.get())));
   }
   const auto close = absl::MakeCleanup([file] { zip_fclose(file); });
   // One byte more than it says: an entry that says less than it holds is damaged, and found to be at its end.
@@ -131,7 +134,8 @@ absl::StatusOr<std::string> ReplaceInZip(std::string_view bytes, const std::map<
       return fail();
     }
     zip_stat_t stat;
-    if (zip_stat_index(archive, static_cast<zip_uint64_t>(index), 0, &stat) == 0 && (stat.valid & ZIP_STAT_MTIME) != 0) {
+    if (zip_stat_index(archive, static_cast<zip_uint64_t>(index), 0, &stat) == 0 &&
+        (stat.valid & ZIP_STAT_MTIME) != 0) {
       zip_file_set_mtime(archive, static_cast<zip_uint64_t>(index), stat.mtime, 0);
     }
   }

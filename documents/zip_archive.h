@@ -25,8 +25,8 @@ class ZipArchive {
   const std::vector<std::string>& names() const { return names_; }
   bool Has(std::string_view name) const;
 
-  // An entry's bytes. RESOURCE_EXHAUSTED, before anything is unpacked, if its size exceeds max_bytes or if with all that
-  // was read before it exceeds max_unpacked_bytes. INVALID_ARGUMENT if it is damaged or encrypted.
+  // An entry's bytes. RESOURCE_EXHAUSTED, before anything is unpacked, if its size exceeds max_bytes or if with all
+  // that was read before it exceeds max_unpacked_bytes. INVALID_ARGUMENT if it is damaged or encrypted.
   absl::StatusOr<std::string> Read(const std::string& name);
 
  private:

@@ -17,6 +17,7 @@ build_packages=(
   prometheus-cpp-dev         # metrics
   libcpp-httplib-dev libssl-dev zlib1g-dev libbrotli-dev  # the HTTP port
   libcli11-dev libspdlog-dev # command lines, logging
+  libmd4c-dev libexpat1-dev libzip-dev libyaml-dev  # formats of documents
 )
 test_packages=(
   libgtest-dev libgmock-dev

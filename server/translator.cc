@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/conversion.h"
 #include "server/convert.h"
 #include "server/settings.h"
 #include "server/status.h"
@@ -33,12 +34,14 @@ absl::Duration EstimateRetryDelay(const EngineStatus& status) {
 }
 
 // Stands between the engine and a recipient: makes messages of values, and measures.
-class MeteredListener final : public TranslationListener {
+class MeteredListener final : public TranslationListener, public std::enable_shared_from_this<MeteredListener> {
  public:
   struct Context {
     ServedModel& model;
     InFlight& in_flight;
     AdmissionRetryQueue& admission_retry_queue;
+    Worker& renderer;
+    std::shared_ptr<const Conversion> conversion;  // of a document that is not plain text; else null
     std::string operating_point;
     absl::Time arrival, deadline;
   };
@@ -65,16 +68,29 @@ class MeteredListener final : public TranslationListener {
   }
 
   void OnDone(absl::StatusOr<TranslationResult> result) override {
+    if (context_.conversion == nullptr || !result.ok()) return Finish(std::move(result));
+    auto kept = std::make_shared<absl::StatusOr<TranslationResult>>(std::move(result));
+    context_.renderer.Do([self = shared_from_this(), kept] { self->Finish(std::move(*kept)); });
+  }
+
+ private:
+  void Finish(absl::StatusOr<TranslationResult> result) {
     const std::shared_ptr<Recipient> recipient = std::move(recipient_);
     // The slot is given up only after the reply is on its way, for a drain waits until all slots are free.
     const std::unique_ptr<InFlight::Slot> slot = std::move(slot_);
     if (result.ok()) {
       context_.model.metrics->ObserveResult(result->report, SecondsSinceArrival());
-      context_.model.metrics->CountFinished(absl::StatusCode::kOk);
       v1::TranslateDocumentResponse reply = ToProto(*std::move(result));
       reply.set_model(context_.model.description.name());
       reply.set_operating_point(context_.operating_point);
-      recipient->TakeResult(std::move(reply));
+      absl::Status rendered;
+      if (context_.conversion != nullptr) rendered = context_.conversion->Render(&reply);
+      context_.model.metrics->CountFinished(rendered.code());
+      if (rendered.ok()) {
+        recipient->TakeResult(std::move(reply));
+      } else {
+        recipient->TakeResult(rendered);
+      }
     } else {
       const absl::Status status = Explain(result.status());
       context_.model.metrics->CountFinished(status.code());
@@ -84,7 +100,6 @@ class MeteredListener final : public TranslationListener {
     context_.admission_retry_queue.Nudge();
   }
 
- private:
   double SecondsSinceArrival() const { return absl::ToDoubleSeconds(absl::Now() - context_.arrival); }
 
   // A cancellation has one of three causes, of which the engine knows none: the call's deadline (gRPC cancels a call
@@ -148,13 +163,22 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
   auto slot = in_flight_.Enter();
   if (!slot.ok()) return slot.status();
   if (arrival >= deadline) return DeadlineMissed();
-  auto settings = ReadSettings(request, model.engine->info(), max_document_bytes_);
+  std::shared_ptr<const Conversion> conversion;
+  if (!request.document().content().empty()) {
+    const auto& config = model.engine->info().config;
+    auto created = Conversion::Create(request, config.source_language, config.target_language, max_document_bytes_);
+    if (!created.ok()) return created.status();
+    conversion = *std::move(created);
+  }
+  auto settings =
+      ReadSettings(conversion != nullptr ? conversion->request() : request, model.engine->info(), max_document_bytes_);
   if (!settings.ok()) return settings.status();
   settings->request.deadline = deadline;
 
   const uint64_t id = (*slot)->id();
   auto listener = std::make_shared<MeteredListener>(
-      MeteredListener::Context{model, in_flight_, admission_retry_queue_, settings->operating_point, arrival, deadline},
+      MeteredListener::Context{model, in_flight_, admission_retry_queue_, renderer_, conversion,
+                               settings->operating_point, arrival, deadline},
       *std::move(slot), std::move(recipient));
   auto ticket = model.engine->Submit(std::move(settings->request), listener);
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);

@@ -16,6 +16,7 @@
 #include "server/in_flight.h"
 #include "server/metrics.h"
 #include "server/model_registry.h"
+#include "server/worker.h"
 
 namespace salient {
 
@@ -71,6 +72,7 @@ class Translator {
   const int64_t max_document_bytes_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;
+  Worker renderer_;  // writes translated documents; the engine's thread must not wait for it
 };
 
 }  // namespace salient

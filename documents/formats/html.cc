@@ -34,18 +34,19 @@ bool IsVoid(std::string_view name) {
 }
 
 bool IsInline(std::string_view name) {
-  return IsOneOf(name, {"a",      "abbr",   "acronym", "audio", "b",    "bdi",  "bdo",   "big",    "br",   "cite",
-                        "code",   "data",   "del",     "dfn",   "em",   "font", "i",     "img",    "ins",  "kbd",
-                        "label",  "map",    "mark",    "math",  "meter", "nobr", "output", "picture", "q",  "rp",
-                        "rt",     "ruby",   "s",       "samp",  "small", "span", "strike", "strong", "sub", "sup",
-                        "svg",    "time",   "tt",      "u",     "var",  "wbr",  "input", "script", "style", "template",
-                        "noscript"});
+  return IsOneOf(name,
+                 {"a",    "abbr",  "acronym", "audio",  "b",      "bdi",      "bdo",     "big", "br",   "cite",  "code",
+                  "data", "del",   "dfn",     "em",     "font",   "i",        "img",     "ins", "kbd",  "label", "map",
+                  "mark", "math",  "meter",   "nobr",   "output", "picture",  "q",       "rp",  "rt",   "ruby",  "s",
+                  "samp", "small", "span",    "strike", "strong", "sub",      "sup",     "svg", "time", "tt",    "u",
+                  "var",  "wbr",   "input",   "script", "style",  "template", "noscript"});
 }
 
 // What holds no text to translate, and whether it stands in a sentence as a word.
 bool IsOpaqueName(std::string_view name) {
-  return IsOneOf(name, {"code", "kbd", "samp", "var", "math", "pre", "script", "style", "svg", "textarea", "template",
-                        "object", "canvas", "iframe", "audio", "video", "xmp", "noembed", "noframes", "plaintext"});
+  return IsOneOf(
+      name, {"code",     "kbd",    "samp",   "var",    "math",  "pre",   "script", "style",   "svg",      "textarea",
+             "template", "object", "canvas", "iframe", "audio", "video", "xmp",    "noembed", "noframes", "plaintext"});
 }
 bool IsWordName(std::string_view name) { return IsOneOf(name, {"code", "kbd", "samp", "var", "math"}); }
 
@@ -109,7 +110,8 @@ class HtmlReader {
           Flush();
         }
         return i;
-      case Kind::kStart: return TakeStart(i);
+      case Kind::kStart:
+        return TakeStart(i);
     }
     return i;
   }
@@ -148,11 +150,12 @@ class HtmlReader {
 
   bool IsTranslated(const HtmlToken& token, const HtmlAttribute& attribute) const {
     if (token.name == "meta") {
-      constexpr std::string_view kDescriptions[] = {"description",   "og:title",      "og:description",
-                                                    "twitter:title", "twitter:description"};
+      constexpr std::string_view kDescriptions[] = {"description", "og:title", "og:description", "twitter:title",
+                                                    "twitter:description"};
       std::string_view what = Value(token.Find("name"));
       if (what.empty()) what = Value(token.Find("property"));
-      return attribute.name == "content" && std::find(std::begin(kDescriptions), std::end(kDescriptions), what) != std::end(kDescriptions);
+      return attribute.name == "content" &&
+             std::find(std::begin(kDescriptions), std::end(kDescriptions), what) != std::end(kDescriptions);
     }
     if (token.name == "input" && attribute.name == "value") {
       return IsOneOf(Value(token.Find("type")), {"submit", "button", "reset"});

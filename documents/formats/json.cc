@@ -33,8 +33,8 @@ class Checker : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
     const std::string reason = error.what();
     const size_t colon = reason.rfind("syntax error");
-    status = absl::InvalidArgumentError(absl::StrCat("JSON: byte ", position, " is wrong: ",
-                                                     colon == std::string::npos ? reason : reason.substr(colon)));
+    status = absl::InvalidArgumentError(absl::StrCat(
+        "JSON: byte ", position, " is wrong: ", colon == std::string::npos ? reason : reason.substr(colon)));
     return false;
   }
 
@@ -43,8 +43,8 @@ class Checker : public nlohmann::json_sax<nlohmann::json> {
  private:
   bool Enter() {
     if (++depth_ <= max_depth_) return true;
-    status = absl::ResourceExhaustedError(
-        absl::StrCat("JSON: objects and arrays lie more than ", max_depth_, " deep in each other; flatten the document"));
+    status = absl::ResourceExhaustedError(absl::StrCat("JSON: objects and arrays lie more than ", max_depth_,
+                                                       " deep in each other; flatten the document"));
     return false;
   }
   bool Leave() { return --depth_ >= 0; }
@@ -83,7 +83,7 @@ class JsonReader {
  private:
   struct Container {
     bool is_object = false, key_next = false;
-    bool skips = false;       // nothing in it is translated
+    bool skips = false;        // nothing in it is translated
     bool skips_value = false;  // of the key that was read last
   };
 

@@ -90,12 +90,15 @@ size_t FrontMatterEnd(std::string_view text) {
   for (const std::string_view fence : {"---", "+++"}) {
     if (text.substr(begin, 3) != fence) continue;
     size_t line = text.find('\n', begin);
-    if (line == std::string_view::npos || absl::StripAsciiWhitespace(std::string(text.substr(begin + 3, line - begin - 3))) != "") continue;
+    if (line == std::string_view::npos ||
+        absl::StripAsciiWhitespace(std::string(text.substr(begin + 3, line - begin - 3))) != "")
+      continue;
     while (line != std::string_view::npos) {
       const size_t next = text.find('\n', line + 1);
       std::string_view found = text.substr(line + 1, next == std::string_view::npos ? next : next - line - 1);
       if (found.ends_with('\r')) found.remove_suffix(1);
-      if (found == fence || (fence == "---" && found == "...")) return next == std::string_view::npos ? text.size() : next + 1;
+      if (found == fence || (fence == "---" && found == "..."))
+        return next == std::string_view::npos ? text.size() : next + 1;
       line = next;
     }
   }
@@ -133,7 +136,8 @@ class MarkdownWriter {
         out.push_back(' ');
       } else {
         const char next = i + 1 < text.size() ? text[i + 1] : ' ';
-        const bool begins_tag = c == '<' && (absl::ascii_isalpha(static_cast<unsigned char>(next)) || next == '/' || next == '!' || next == '?');
+        const bool begins_tag = c == '<' && (absl::ascii_isalpha(static_cast<unsigned char>(next)) || next == '/' ||
+                                             next == '!' || next == '?');
         if (begins_tag || (special && !plain_[c])) out.push_back('\\');
         out.push_back(text[i]);
       }
@@ -149,8 +153,9 @@ class MarkdownWriter {
     const char c = text[at];
     const bool space = at + 1 == text.size() || text[at + 1] == ' ';
     if (at > 0) return at < 10 && (c == '.' || c == ')') && space;
-    return c == '>' || ((c == '-' || c == '+') && space) || (c == '#' && text.find_first_not_of('#') != std::string_view::npos &&
-                                                            text[text.find_first_not_of('#')] == ' ');
+    return c == '>' || ((c == '-' || c == '+') && space) ||
+           (c == '#' && text.find_first_not_of('#') != std::string_view::npos &&
+            text[text.find_first_not_of('#')] == ' ');
   }
 
   std::bitset<256> plain_;  // which special characters need no backslash
@@ -191,12 +196,15 @@ class MarkdownReader {
   // Some Markdown makes much of few bytes, such as a table of many columns. What is told is bounded by what is there.
   int Count(size_t cost) {
     told_ += cost;
-    return told_ > 16 * bytes_.size() + (size_t{1} << 20) ? Refuse("tables or links expand beyond all measure; make them smaller") : 0;
+    return told_ > 16 * bytes_.size() + (size_t{1} << 20)
+               ? Refuse("tables or links expand beyond all measure; make them smaller")
+               : 0;
   }
 
   int EnterBlock(MD_BLOCKTYPE type) {
     if (++depth_ > options_.limits.max_depth) {
-      return Refuse(absl::StrCat("lists and quotations lie more than ", options_.limits.max_depth, " deep in each other"));
+      return Refuse(
+          absl::StrCat("lists and quotations lie more than ", options_.limits.max_depth, " deep in each other"));
     }
     FinishLeaf();
     verbatim_ = type == MD_BLOCK_CODE || type == MD_BLOCK_HTML;
@@ -232,12 +240,23 @@ class MarkdownReader {
     if (verbatim_) return 0;
     Event event;
     switch (type) {
-      case MD_TEXT_BR: event.kind = Event::Kind::kHardBreak; break;
-      case MD_TEXT_SOFTBR: event.kind = Event::Kind::kSoftBreak; break;
-      case MD_TEXT_HTML: event.kind = Event::Kind::kHtml; break;
-      case MD_TEXT_ENTITY: event.kind = Event::Kind::kEntity; break;
-      case MD_TEXT_CODE: event.kind = Event::Kind::kCode; break;
-      default: break;
+      case MD_TEXT_BR:
+        event.kind = Event::Kind::kHardBreak;
+        break;
+      case MD_TEXT_SOFTBR:
+        event.kind = Event::Kind::kSoftBreak;
+        break;
+      case MD_TEXT_HTML:
+        event.kind = Event::Kind::kHtml;
+        break;
+      case MD_TEXT_ENTITY:
+        event.kind = Event::Kind::kEntity;
+        break;
+      case MD_TEXT_CODE:
+        event.kind = Event::Kind::kCode;
+        break;
+      default:
+        break;
     }
     if (event.is_text()) {
       if (text < bytes_.data() || text + size > bytes_.data() + bytes_.size()) return 0;  // not of the document
@@ -292,16 +311,21 @@ class MarkdownReader {
       return at - begin;
     };
     switch (span) {
-      case MD_SPAN_EM: return 1;
-      case MD_SPAN_STRONG: return 2;
-      case MD_SPAN_DEL: return std::min<size_t>(run(at, '~'), 2);
-      case MD_SPAN_IMG: return 2;
+      case MD_SPAN_EM:
+        return 1;
+      case MD_SPAN_STRONG:
+        return 2;
+      case MD_SPAN_DEL:
+        return std::min<size_t>(run(at, '~'), 2);
+      case MD_SPAN_IMG:
+        return 2;
       case MD_SPAN_CODE: {
         size_t from = at;
         while (from > begin_ && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from - 1]))) --from;
         return run(from, '`');
       }
-      default: return 1;  // a link, or an address in angle brackets
+      default:
+        return 1;  // a link, or an address in angle brackets
     }
   }
 
@@ -313,9 +337,12 @@ class MarkdownReader {
       return from;
     };
     switch (event.span) {
-      case MD_SPAN_EM: return at + 1;
-      case MD_SPAN_STRONG: return at + 2;
-      case MD_SPAN_DEL: return std::min(run(at, '~'), at + 2);
+      case MD_SPAN_EM:
+        return at + 1;
+      case MD_SPAN_STRONG:
+        return at + 2;
+      case MD_SPAN_DEL:
+        return std::min(run(at, '~'), at + 2);
       case MD_SPAN_CODE: {
         size_t from = at;
         while (leaves && from < bytes_.size() && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from]))) ++from;
@@ -323,8 +350,10 @@ class MarkdownReader {
         while (!leaves && from < bytes_.size() && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from]))) ++from;
         return from;
       }
-      case MD_SPAN_IMG: return leaves ? LinkEnd(bytes_, at) : at + 2;
-      default: return leaves && at < bytes_.size() && bytes_[at] == ']' ? LinkEnd(bytes_, at) : at + 1;
+      case MD_SPAN_IMG:
+        return leaves ? LinkEnd(bytes_, at) : at + 2;
+      default:
+        return leaves && at < bytes_.size() && bytes_[at] == ']' ? LinkEnd(bytes_, at) : at + 1;
     }
   }
 
@@ -333,11 +362,16 @@ class MarkdownReader {
     const char c = bytes_[range.begin], last = bytes_[range.end - 1];
     switch (event.span) {
       case MD_SPAN_EM:
-      case MD_SPAN_STRONG: return (c == '*' || c == '_') && last == c;
-      case MD_SPAN_DEL: return c == '~';
-      case MD_SPAN_CODE: return c == '`' || last == '`';
-      case MD_SPAN_IMG: return event.kind == Event::Kind::kLeave ? c == ']' : c == '!';
-      default: return event.kind == Event::Kind::kLeave ? c == ']' || c == '>' : c == '[' || c == '<';
+      case MD_SPAN_STRONG:
+        return (c == '*' || c == '_') && last == c;
+      case MD_SPAN_DEL:
+        return c == '~';
+      case MD_SPAN_CODE:
+        return c == '`' || last == '`';
+      case MD_SPAN_IMG:
+        return event.kind == Event::Kind::kLeave ? c == ']' : c == '!';
+      default:
+        return event.kind == Event::Kind::kLeave ? c == ']' || c == '>' : c == '[' || c == '<';
     }
   }
 
@@ -405,7 +439,8 @@ class MarkdownReader {
         break;
       case Event::Kind::kLeave:
         if (opaque_depth_ > 0) {
-          if (--opaque_depth_ == 0) builder_.Standalone({opaque_begin_, range.end}, /*ordered=*/false, /*is_word=*/true);
+          if (--opaque_depth_ == 0)
+            builder_.Standalone({opaque_begin_, range.end}, /*ordered=*/false, /*is_word=*/true);
         } else {
           builder_.Close(range, SpanName(event.span), /*stays=*/NoteLabel(event, range));
           TakeTitle(event, range);
@@ -432,11 +467,16 @@ class MarkdownReader {
 
   static const char* SpanName(MD_SPANTYPE span) {
     switch (span) {
-      case MD_SPAN_EM: return "em";
-      case MD_SPAN_STRONG: return "strong";
-      case MD_SPAN_DEL: return "del";
-      case MD_SPAN_IMG: return "img";
-      default: return "a";
+      case MD_SPAN_EM:
+        return "em";
+      case MD_SPAN_STRONG:
+        return "strong";
+      case MD_SPAN_DEL:
+        return "del";
+      case MD_SPAN_IMG:
+        return "img";
+      default:
+        return "a";
     }
   }
 
@@ -485,7 +525,8 @@ class MarkdownReader {
       return builder_.Standalone(range, /*ordered=*/false, /*is_word=*/true);
     }
     const std::vector<HtmlToken> tokens = TokenizeHtml(bytes_.substr(range.begin, range.end - range.begin));
-    const bool is_tag = tokens.size() == 1 && tokens[0].name != "br" && tokens[0].name != "img" && !tokens[0].self_closing;
+    const bool is_tag =
+        tokens.size() == 1 && tokens[0].name != "br" && tokens[0].name != "img" && !tokens[0].self_closing;
     if (is_tag && tokens[0].kind == HtmlToken::Kind::kStart) return builder_.Open(range, tokens[0].name);
     if (is_tag && tokens[0].kind == HtmlToken::Kind::kEnd) return builder_.Close(range, tokens[0].name);
     builder_.Standalone(range, /*ordered=*/!tokens.empty() && tokens[0].name == "br", /*is_word=*/false);
@@ -503,8 +544,9 @@ class MarkdownReader {
       const auto label = labels_.find(unit.markers[i].begin);
       if (label != labels_.end()) labelled[i] = absl::StrCat("][", label->second, "]");
     }
-    unit.write = [labelled, writer = MarkdownWriter(unit.unit.source.text,
-                                              bytes_.substr(unit.place.begin, unit.place.end - unit.place.begin))](
+    unit.write = [labelled,
+                  writer = MarkdownWriter(unit.unit.source.text,
+                                          bytes_.substr(unit.place.begin, unit.place.end - unit.place.begin))](
                      const Unit&, const MarkedText& translation, const std::vector<std::string>& markers) {
       const std::string_view text = translation.text;
       std::string out;
@@ -531,7 +573,7 @@ class MarkdownReader {
   bool verbatim_ = false;
   size_t at_ = 0;  // bytes of the paragraph that are taken
   size_t opaque_depth_ = 0, opaque_begin_ = 0;
-  std::vector<size_t> links_;              // open ones: where their text begins
+  std::vector<size_t> links_;             // open ones: where their text begins
   std::map<size_t, std::string> labels_;  // of references by their text, by where their end begins
   absl::Status refusal_;
 };

@@ -1,19 +1,19 @@
-// The formats, each in a file of its name. What they share is in the folder above; formats.h is the way to them.
+// The formats, each in a file of its name. What they share is in the folder above.
 //
 // All: `bytes` is copied into the document. INVALID_ARGUMENT says what is wrong with it, RESOURCE_EXHAUSTED which of
 // options.limits it exceeds.
 
 #pragma once
 
-#include <memory>
 #include <string_view>
 
-#include "absl/status/statusor.h"
 #include "documents/document.h"
+#include "documents/formats/registry.h"
 
 namespace salient {
 
-using ParsedDocument = absl::StatusOr<std::unique_ptr<FormattedDocument>>;
+// By the format that registry.h finds.
+ParsedDocument ParseDocument(const Format& format, std::string_view bytes, const ParseOptions& options);
 
 ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& options);
 ParsedDocument ParseMarkdown(std::string_view bytes, const ParseOptions& options);

@@ -16,12 +16,23 @@ std::string Quote(const std::string& value) {
   bool several = false;
   for (size_t i = 0; i < value.size(); ++i) {
     switch (value[i]) {
-      case '\n': quoted.append("\\n"); break;
-      case '\t': quoted.append("\\t"); break;
-      case '\r': quoted.append("\\r"); break;
-      case '"': quoted.append("\\\""); break;
-      case '\\': quoted.append("\\\\"); break;
-      default: quoted.push_back(value[i]);
+      case '\n':
+        quoted.append("\\n");
+        break;
+      case '\t':
+        quoted.append("\\t");
+        break;
+      case '\r':
+        quoted.append("\\r");
+        break;
+      case '"':
+        quoted.append("\\\"");
+        break;
+      case '\\':
+        quoted.append("\\\\");
+        break;
+      default:
+        quoted.push_back(value[i]);
     }
     if (value[i] != '\n' || i + 1 == value.size()) continue;
     quoted.append("\"\n\"");

@@ -25,8 +25,9 @@ ParsedDocument ParseSubRip(std::string_view bytes, const ParseOptions& options) 
     if (line(i).empty()) continue;
     if (i + 1 < lines.size() && !IsTime(line(i)) && IsTime(line(i + 1))) ++i;
     if (!IsTime(line(i))) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "SubRip: line ", i + 1, " stands where a cue's number or times must be, such as 00:00:01,000 --> 00:00:02,500"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("SubRip: line ", i + 1,
+                       " stands where a cue's number or times must be, such as 00:00:01,000 --> 00:00:02,500"));
     }
     const size_t first = i + 1;
     while (i + 1 < lines.size() && !line(i + 1).empty()) ++i;

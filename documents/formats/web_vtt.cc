@@ -23,7 +23,8 @@ ParsedDocument ParseWebVtt(std::string_view bytes, const ParseOptions& options) 
     if (i >= first) cues.push_back({lines[first].begin, lines[i].end});
   }
   return MakePatchedDocument(
-      PatchedText(std::string(bytes), MakeSubtitleUnits(bytes, cues, /*references=*/true, options), {}), options.limits);
+      PatchedText(std::string(bytes), MakeSubtitleUnits(bytes, cues, /*references=*/true, options), {}),
+      options.limits);
 }
 
 }  // namespace salient

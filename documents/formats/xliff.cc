@@ -90,8 +90,8 @@ class XliffReader {
   bool IsTranslated(size_t unit, size_t target) const {
     bool empty = true;
     for (size_t i = target + 1; i < events_[target].match; ++i) {
-      empty = empty && (events_[i].kind != Kind::kText ||
-                        events_[i].text.find_first_not_of(" \t\r\n") == std::string::npos);
+      empty = empty &&
+              (events_[i].kind != Kind::kText || events_[i].text.find_first_not_of(" \t\r\n") == std::string::npos);
     }
     const std::string_view state = AttributeOf(bytes_, events_[version_2_ ? unit : target], "state");
     return !empty && !IsOneOf(state, {"new", "needs-translation", "initial"});
@@ -157,7 +157,8 @@ class XliffReader {
         builder_.Close(event.range, event.name);
       } else if (event.kind == Kind::kStart) {
         const ByteRange whole{event.range.begin, events_[event.match].range.end};
-        const bool kept = AttributeOf(bytes_, event, "translate") == "no" || AttributeOf(bytes_, event, "mtype") == "protected";
+        const bool kept =
+            AttributeOf(bytes_, event, "translate") == "no" || AttributeOf(bytes_, event, "mtype") == "protected";
         if (IsOneOf(name, {"g", "pc", "mrk"}) && !kept && event.range.end < whole.end) {
           builder_.Open(event.range, event.name);
           continue;

@@ -24,7 +24,8 @@ namespace {
 // What YAML 1.1 and 1.2 take for something else than a string.
 bool IsOtherThanString(std::string_view value) {
   const std::string lower = absl::AsciiStrToLower(std::string(value));
-  for (const char* word : {"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", "-.inf", ".nan"}) {
+  for (const char* word :
+       {"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", "-.inf", ".nan"}) {
     if (lower == word) return true;
   }
   return value.find_first_not_of("0123456789.+-_:eExoTZabcdefABCDEF ") == std::string_view::npos &&
@@ -35,12 +36,23 @@ std::string DoubleQuoted(const std::string& value) {
   std::string out = "\"";
   for (const char c : value) {
     switch (c) {
-      case '"': out.append("\\\""); break;
-      case '\\': out.append("\\\\"); break;
-      case '\n': out.append("\\n"); break;
-      case '\r': out.append("\\r"); break;
-      case '\t': out.append("\\t"); break;
-      default: out.push_back(c);
+      case '"':
+        out.append("\\\"");
+        break;
+      case '\\':
+        out.append("\\\\");
+        break;
+      case '\n':
+        out.append("\\n");
+        break;
+      case '\r':
+        out.append("\\r");
+        break;
+      case '\t':
+        out.append("\\t");
+        break;
+      default:
+        out.push_back(c);
     }
   }
   return out + "\"";
@@ -57,8 +69,7 @@ std::string Plain(const std::string& value, bool in_flow) {
   const bool hard = value.empty() || IsOtherThanString(value) || value.find_first_of("\n\r\t") != std::string::npos ||
                     std::string_view("-?:,[]{}#&*!|>'\"%@` ").find(value[0]) != std::string_view::npos ||
                     value.back() == ' ' || value.back() == ':' || absl::StrContains(value, ": ") ||
-                    absl::StrContains(value, " #") ||
-                    (in_flow && value.find_first_of(",[]{}") != std::string::npos);
+                    absl::StrContains(value, " #") || (in_flow && value.find_first_of(",[]{}") != std::string::npos);
   return hard ? DoubleQuoted(value) : value;
 }
 
@@ -92,7 +103,8 @@ class YamlReader {
 
   ParsedDocument Read() {
     yaml_parser_t parser;
-    if (yaml_parser_initialize(&parser) == 0) return absl::ResourceExhaustedError("YAML: there is no memory to read it");
+    if (yaml_parser_initialize(&parser) == 0)
+      return absl::ResourceExhaustedError("YAML: there is no memory to read it");
     const std::unique_ptr<yaml_parser_t, void (*)(yaml_parser_t*)> release(&parser, yaml_parser_delete);
     yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
     byte_ = ByteOrderMark(bytes_);
@@ -147,13 +159,16 @@ class YamlReader {
       case YAML_SEQUENCE_END_EVENT:
         if (!open_.empty()) open_.pop_back();
         break;
-      case YAML_ALIAS_EVENT: PassNode(); break;
+      case YAML_ALIAS_EVENT:
+        PassNode();
+        break;
       case YAML_SCALAR_EVENT: {
         const size_t begin = ByteOf(event.start_mark.index);
         if (!PassNode()) TakeScalar(event, {begin, ByteOf(event.end_mark.index)});
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
 
@@ -177,13 +192,19 @@ class YamlReader {
     const std::string value(reinterpret_cast<const char*>(scalar.value), scalar.length);
     if (scalar.tag != nullptr || value.empty()) return;
     if (bytes_[range.begin] == '&') {  // an anchor
-      while (range.begin < range.end && !absl::ascii_isspace(static_cast<unsigned char>(bytes_[range.begin]))) ++range.begin;
-      while (range.begin < range.end && absl::ascii_isspace(static_cast<unsigned char>(bytes_[range.begin]))) ++range.begin;
+      while (range.begin < range.end && !absl::ascii_isspace(static_cast<unsigned char>(bytes_[range.begin])))
+        ++range.begin;
+      while (range.begin < range.end && absl::ascii_isspace(static_cast<unsigned char>(bytes_[range.begin])))
+        ++range.begin;
     }
     std::function<std::string(const std::string&)> encode;
     switch (scalar.style) {
-      case YAML_DOUBLE_QUOTED_SCALAR_STYLE: encode = DoubleQuoted; break;
-      case YAML_SINGLE_QUOTED_SCALAR_STYLE: encode = SingleQuoted; break;
+      case YAML_DOUBLE_QUOTED_SCALAR_STYLE:
+        encode = DoubleQuoted;
+        break;
+      case YAML_SINGLE_QUOTED_SCALAR_STYLE:
+        encode = SingleQuoted;
+        break;
       case YAML_LITERAL_SCALAR_STYLE:
       case YAML_FOLDED_SCALAR_STYLE: {
         BlockWriter writer;

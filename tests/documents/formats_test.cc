@@ -1,5 +1,4 @@
-#include "documents/formats.h"
-
+#include "documents/formats/registry.h"
 #include "documents/inline_spans.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -46,14 +45,16 @@ TEST(FormatsTest, TranslationsThatBreakMarkersAreRefused) {
 
 std::vector<std::string> Spans(std::string_view text, const InlineRules& rules = {}) {
   std::vector<std::string> spans;
-  for (const InlineSpan& span : FindInlineSpans(text, rules)) spans.emplace_back(text.substr(span.begin, span.end - span.begin));
+  for (const InlineSpan& span : FindInlineSpans(text, rules))
+    spans.emplace_back(text.substr(span.begin, span.end - span.begin));
   return spans;
 }
 
 TEST(InlineSpansTest, Placeholders) {
   EXPECT_THAT(Spans("{0} of {name}, {{ user.name }} and ${x} #{y} %{z} {% if a %} {0,number,#.##}"),
               ElementsAre("{0}", "{name}", "{{ user.name }}", "${x}", "#{y}", "%{z}", "{% if a %}", "{0,number,#.##}"));
-  EXPECT_THAT(Spans("%s: %1$s, %-5.2f%% (%d) %(name)s %@"), ElementsAre("%s", "%1$s", "%-5.2f", "%d", "%(name)s", "%@"));
+  EXPECT_THAT(Spans("%s: %1$s, %-5.2f%% (%d) %(name)s %@"),
+              ElementsAre("%s", "%1$s", "%-5.2f", "%d", "%(name)s", "%@"));
   EXPECT_THAT(Spans("50 % of them, 5 %d\u00e9part, {not a name}, a%b, 100 %."), IsEmpty());
 }
 

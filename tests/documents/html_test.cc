@@ -33,16 +33,18 @@ TEST(HtmlTest, KeepsWhatIsNotToBeTranslated) {
 }
 
 TEST(HtmlTest, AttributesAreUnits) {
-  const std::string html = "<p>See <img src=d.png alt='A dog'> and <a href=x title=\"More &amp; more\">this</a>"
-                           "<input type=submit value=Send><meta name=description content=\"About us\">";
+  const std::string html =
+      "<p>See <img src=d.png alt='A dog'> and <a href=x title=\"More &amp; more\">this</a>"
+      "<input type=submit value=Send><meta name=description content=\"About us\">";
   const auto document = ParseAs("html", html);
   EXPECT_THAT(Shown(*document), ElementsAre("A dog", "More & more", "Send",
                                             "See ⟦<img src=d.png alt='A dog'>⟧ and "
                                             "⟦<a href=x title=\"More &amp; more\">⟧this⟦</a>⟧",
                                             "About us"));
-  EXPECT_EQ(RenderWith(*document, {{"A dog", "Ein \"Hund\""}, {"Send", "Jetzt senden"}, {"More & more", "Mehr & mehr"}}),
-            "<p>See <img src=d.png alt='Ein &quot;Hund&quot;'> and <a href=x title=\"Mehr &amp; mehr\">this</a>"
-            "<input type=submit value=\"Jetzt senden\"><meta name=description content=\"About us\">");
+  EXPECT_EQ(
+      RenderWith(*document, {{"A dog", "Ein \"Hund\""}, {"Send", "Jetzt senden"}, {"More & more", "Mehr & mehr"}}),
+      "<p>See <img src=d.png alt='Ein &quot;Hund&quot;'> and <a href=x title=\"Mehr &amp; mehr\">this</a>"
+      "<input type=submit value=\"Jetzt senden\"><meta name=description content=\"About us\">");
 }
 
 TEST(HtmlTest, ReferencesAreResolvedAndWritten) {
@@ -105,8 +107,10 @@ std::vector<std::string> Tokens(std::string_view html) {
 }
 
 TEST(HtmlTokensTest, TagsEndWhereTheStandardSays) {
-  EXPECT_THAT(Tokens("a<b c='>' d=\"<\">e</b x>f"), ElementsAre("text a", "start <b c='>' d=\"<\">", "text e", "end </b x>", "text f"));
-  EXPECT_THAT(Tokens("1 < 2 <3 </ x>y</>z"), ElementsAre("text 1 < 2 <3 ", "other </ x>", "text y", "other </>", "text z"));
+  EXPECT_THAT(Tokens("a<b c='>' d=\"<\">e</b x>f"),
+              ElementsAre("text a", "start <b c='>' d=\"<\">", "text e", "end </b x>", "text f"));
+  EXPECT_THAT(Tokens("1 < 2 <3 </ x>y</>z"),
+              ElementsAre("text 1 < 2 <3 ", "other </ x>", "text y", "other </>", "text z"));
   EXPECT_THAT(Tokens("a<b c='never closed"), ElementsAre("text a", "other <b c='never closed"));
 }
 
@@ -131,7 +135,8 @@ TEST(HtmlTokensTest, AttributesHaveTheirValues) {
   const HtmlToken token = TokenizeHtml(html)[0];
   std::vector<std::string> found;
   for (const HtmlAttribute& attribute : token.attributes) {
-    found.push_back(attribute.name + "=" + html.substr(attribute.value.begin, attribute.value.end - attribute.value.begin));
+    found.push_back(attribute.name + "=" +
+                    html.substr(attribute.value.begin, attribute.value.end - attribute.value.begin));
   }
   EXPECT_THAT(found, ElementsAre("b=1", "c=two", "d=three", "e=", "f=g/h"));
 }

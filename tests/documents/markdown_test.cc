@@ -21,8 +21,9 @@ TEST(MarkdownTest, UnitsAreParagraphsHeadingsItemsAndCells) {
 
 TEST(MarkdownTest, EmphasisAndLinksArePairs) {
   EXPECT_THAT(Units("Some **bold *and italic* text**, a [link](http://x.org/a_(b) \"t\") and ~~gone~~."),
-              ElementsAre("t", "Some ⟦**⟧bold ⟦*⟧and italic⟦*⟧ text⟦**⟧, a ⟦[⟧link⟦](http://x.org/a_(b) \"t\")⟧ and "
-                               "⟦~~⟧gone⟦~~⟧."));
+              ElementsAre("t",
+                          "Some ⟦**⟧bold ⟦*⟧and italic⟦*⟧ text⟦**⟧, a ⟦[⟧link⟦](http://x.org/a_(b) \"t\")⟧ and "
+                          "⟦~~⟧gone⟦~~⟧."));
   EXPECT_THAT(Units("a ***b*** c"), ElementsAre("a ⟦*⟧⟦**⟧b⟦**⟧⟦*⟧ c"));
   EXPECT_THAT(Units("[ref][id] and [id] and ![alt text](i.png).\n\n[id]: http://x.org 'Title'\n"),
               ElementsAre("⟦[⟧ref⟦][id]⟧ and ⟦[⟧id⟦]⟧ and ⟦![⟧alt text⟦](i.png)⟧."));
@@ -41,8 +42,9 @@ TEST(MarkdownTest, CodeAndAddressesAreWords) {
 }
 
 TEST(MarkdownTest, CodeFrontMatterAndHtmlBlocksStay) {
-  EXPECT_THAT(Units("---\ntitle: Not this\n---\n\nText.\n\n```sh\nnot this\n```\n\n    nor this\n\n<div>\nnor\n</div>\n"),
-              ElementsAre("Text."));
+  EXPECT_THAT(
+      Units("---\ntitle: Not this\n---\n\nText.\n\n```sh\nnot this\n```\n\n    nor this\n\n<div>\nnor\n</div>\n"),
+      ElementsAre("Text."));
 }
 
 TEST(MarkdownTest, BreaksAndInlineHtml) {
@@ -68,7 +70,8 @@ TEST(MarkdownTest, ATranslationIsNeverReadAsMarkup) {
 
 TEST(MarkdownTest, OnlyWhatChangesIsWritten) {
   const std::string text = "Title\n=====\n\n* one\n  goes on\n*   two\n\n[a]:  <b>   'c'\n\n\n\nend  \n";
-  EXPECT_EQ(Translated(text, {{"two", "zwei"}}), "Title\n=====\n\n* one\n  goes on\n*   zwei\n\n[a]:  <b>   'c'\n\n\n\nend  \n");
+  EXPECT_EQ(Translated(text, {{"two", "zwei"}}),
+            "Title\n=====\n\n* one\n  goes on\n*   zwei\n\n[a]:  <b>   'c'\n\n\n\nend  \n");
   EXPECT_EQ(Translated(text, {{"one goes on", "eins geht weiter"}}),
             "Title\n=====\n\n* eins geht weiter\n*   two\n\n[a]:  <b>   'c'\n\n\n\nend  \n");
 }

@@ -26,15 +26,18 @@ TEST(TranslationMemoryTest, Tsv) {
   EXPECT_EQ(Found(memory, " Good morning. "), "Guten Morgen.");
   EXPECT_EQ(Found(memory, "Yes"), "Doch");
   EXPECT_EQ(Found(memory, "yes"), "(none)");
-  EXPECT_THAT(std::string(TranslationMemory::Load("a b\n", Kind::kTsv, "en", "de").status().message()), HasSubstr("line 1 has no tab"));
+  EXPECT_THAT(std::string(TranslationMemory::Load("a b\n", Kind::kTsv, "en", "de").status().message()),
+              HasSubstr("line 1 has no tab"));
 }
 
 TEST(TranslationMemoryTest, Tmx) {
   const TranslationMemory memory = Load(
-      "<?xml version=\"1.0\"?><tmx version=\"1.4\"><body><tu><tuv xml:lang=\"en-US\"><seg>Press <bpt i=\"1\">&lt;b></bpt>"
+      "<?xml version=\"1.0\"?><tmx version=\"1.4\"><body><tu><tuv xml:lang=\"en-US\"><seg>Press <bpt "
+      "i=\"1\">&lt;b></bpt>"
       "Enter<ept i=\"1\">x</ept> &amp; <hi>wait</hi></seg></tuv><tuv xml:lang=\"fr\"><seg>Non</seg></tuv>"
       "<tuv xml:lang=\"DE\"><seg>Enter drücken</seg></tuv></tu><tu><tuv xml:lang=\"en\"><seg>Alone</seg></tuv></tu>"
-      "</body></tmx>", Kind::kTmx);
+      "</body></tmx>",
+      Kind::kTmx);
   EXPECT_EQ(memory.size(), 1u);
   EXPECT_EQ(Found(memory, "Press Enter & wait"), "Enter drücken");
   EXPECT_FALSE(TranslationMemory::Load("<a/>", Kind::kTmx, "en", "de").ok());
@@ -42,16 +45,18 @@ TEST(TranslationMemoryTest, Tmx) {
 
 TEST(TranslationMemoryTest, Po) {
   const TranslationMemory memory = Load(
-      "msgid \"\"\nmsgstr \"Language: de\\n\"\n\nmsgid \"Open\"\nmsgstr \"Öffnen\"\n\n#, fuzzy\nmsgid \"Shut\"\nmsgstr \"Zu\"\n"
-      "\nmsgid \"%d file\"\nmsgid_plural \"%d files\"\nmsgstr[0] \"%d Datei\"\nmsgstr[1] \"%d Dateien\"\n", Kind::kPo);
+      "msgid \"\"\nmsgstr \"Language: de\\n\"\n\nmsgid \"Open\"\nmsgstr \"Öffnen\"\n\n#, fuzzy\nmsgid \"Shut\"\nmsgstr "
+      "\"Zu\"\n"
+      "\nmsgid \"%d file\"\nmsgid_plural \"%d files\"\nmsgstr[0] \"%d Datei\"\nmsgstr[1] \"%d Dateien\"\n",
+      Kind::kPo);
   EXPECT_EQ(Found(memory, "Open"), "Öffnen");
   EXPECT_EQ(Found(memory, "Shut"), "(none)");
   EXPECT_EQ(Found(memory, "%d files"), "%d Dateien");
 }
 
 TEST(TranslationMemoryTest, AlikeIsScored) {
-  const TranslationMemory memory = Load(
-      "The server is not running.\tA\nThe server is running.\tB\nA fish is swimming.\tC\n", Kind::kTsv);
+  const TranslationMemory memory =
+      Load("The server is not running.\tA\nThe server is running.\tB\nA fish is swimming.\tC\n", Kind::kTsv);
   const std::vector<Suggestion> alike = memory.FindAlike("The server was running.", 0.5);
   ASSERT_EQ(alike.size(), 2u);
   EXPECT_EQ(alike[0].translation, "B");

@@ -55,7 +55,8 @@ std::string Body(const std::string& docx) {
 TEST(DocxTest, RunsOfOneFormatAreOneText) {
   const std::string docx = Docx(
       "<w:p w:rsidR=\"1\"><w:pPr><w:jc/></w:pPr><w:r><w:t>He</w:t></w:r><w:r w:rsidR=\"2\"><w:rPr><w:lang "
-      "w:val=\"en-GB\"/></w:rPr><w:t xml:space=\"preserve\">llo </w:t></w:r><w:proofErr/><w:r><w:rPr><w:b/></w:rPr><w:t>"
+      "w:val=\"en-GB\"/></w:rPr><w:t xml:space=\"preserve\">llo "
+      "</w:t></w:r><w:proofErr/><w:r><w:rPr><w:b/></w:rPr><w:t>"
       "bold &amp; big</w:t></w:r><w:r><w:t xml:space=\"preserve\"> world.</w:t></w:r></w:p>");
   const auto document = ParseAs("docx", docx);
   ASSERT_EQ(document->units().size(), 1u);
@@ -85,8 +86,9 @@ TEST(DocxTest, LinksFieldsAndObjectsAreMarkers) {
   ExpectIdentity("docx", docx);
   ExpectTranslationIsRead("docx", docx);
   const std::string body = Body(RenderRot13(*document));
-  for (const char* kept : {"<w:bookmarkStart w:id=\"1\"/>", "<w:hyperlink r:id=\"x\" xmlns:r=\"r\">", "<w:r><w:br/></w:r>",
-                           "<w:instrText>PAGE</w:instrText>", "<w:r><w:footnoteReference w:id=\"2\"/></w:r>"}) {
+  for (const char* kept :
+       {"<w:bookmarkStart w:id=\"1\"/>", "<w:hyperlink r:id=\"x\" xmlns:r=\"r\">", "<w:r><w:br/></w:r>",
+        "<w:instrText>PAGE</w:instrText>", "<w:r><w:footnoteReference w:id=\"2\"/></w:r>"}) {
     EXPECT_THAT(body, HasSubstr(kept));
   }
 }
@@ -104,7 +106,8 @@ TEST(DocxTest, TextBoxesAreUnitsWithinUnits) {
 }
 
 TEST(DocxTest, PlaceholdersMaySpanRuns) {
-  const auto document = ParseAs("docx", Docx("<w:p><w:r><w:t>Dear {{na</w:t></w:r><w:r><w:t>me}}, hello</w:t></w:r></w:p>"));
+  const auto document =
+      ParseAs("docx", Docx("<w:p><w:r><w:t>Dear {{na</w:t></w:r><w:r><w:t>me}}, hello</w:t></w:r></w:p>"));
   EXPECT_THAT(Shown(*document), ElementsAre("Dear ⟦{{name}}⟧, hello"));
   EXPECT_THAT(Body(RenderRot13(*document)), HasSubstr(">Qrne {{name}}, uryyb<"));
 }
@@ -140,9 +143,10 @@ TEST(XlsxTest, StringsOfCells) {
   EXPECT_EQ(document->units()[1].source.text, "Some rich");
   ExpectIdentity("xlsx", xlsx);
   ExpectTranslationIsRead("xlsx", xlsx);
-  EXPECT_THAT(PartOf(RenderRot13(*document), "xl/sharedStrings.xml"),
-              HasSubstr("<si><t>Cynva</t></si><si><t>12</t></si><si><r><t xml:space=\"preserve\">Fbzr </t></r><r><rPr><b/>"
-                        "</rPr><t xml:space=\"preserve\">evpu</t></r></si>"));
+  EXPECT_THAT(
+      PartOf(RenderRot13(*document), "xl/sharedStrings.xml"),
+      HasSubstr("<si><t>Cynva</t></si><si><t>12</t></si><si><r><t xml:space=\"preserve\">Fbzr </t></r><r><rPr><b/>"
+                "</rPr><t xml:space=\"preserve\">evpu</t></r></si>"));
 }
 
 TEST(OpenDocumentTest, ParagraphsAndNotes) {
@@ -150,7 +154,8 @@ TEST(OpenDocumentTest, ParagraphsAndNotes) {
       "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
       "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\"><text:h>Title</text:h><text:p>Some "
       "<text:span text:style-name=\"T1\">bold</text:span> text<text:note><text:note-body><text:p>A note</text:p>"
-      "</text:note-body></text:note> goes<text:line-break/>on.</text:p><c office:value-type=\"float\"><text:p>one</text:p></c>"
+      "</text:note-body></text:note> goes<text:line-break/>on.</text:p><c "
+      "office:value-type=\"float\"><text:p>one</text:p></c>"
       "</office:document-content>";
   const std::string odt = MakeZip({{"mimetype", "application/vnd.oasis.opendocument.text"}, {"content.xml", content}});
   const auto document = ParseAs("odt", odt);

@@ -76,9 +76,7 @@ TEST(ProjectionTest, WithoutLinksMarkersKeepTheirPlaceInTheText) {
   EXPECT_EQ(Projected("one two <x/> three four", "a b c d", {-1, -1, -1, -1}), "a b <x/> c d");
 }
 
-TEST(ProjectionTest, EmptyTranslations) {
-  EXPECT_EQ(Projected("<a>one</a> <x/> two", "", {}), "<a></a><x/>");
-}
+TEST(ProjectionTest, EmptyTranslations) { EXPECT_EQ(Projected("<a>one</a> <x/> two", "", {}), "<a></a><x/>"); }
 
 // For any text, markers and weights: all markers, properly nested, and the translation itself but for added spaces.
 TEST(ProjectionTest, HoldsItsPromisesForAnyAlignment) {
@@ -88,7 +86,8 @@ TEST(ProjectionTest, HoldsItsPromisesForAnyAlignment) {
     std::string source, translation;
     std::vector<std::string> open;
     for (size_t i = 0, words = 1 + below(12); i < words; ++i) {
-      if (below(3) == 0) open.push_back(std::string(1, static_cast<char>('a' + below(3)))), source += "<" + open.back() + ">";
+      if (below(3) == 0)
+        open.push_back(std::string(1, static_cast<char>('a' + below(3)))), source += "<" + open.back() + ">";
       if (below(4) == 0) source += "<x/>";
       source += "word";
       if (below(5) == 0) source += "<y/>";
@@ -98,12 +97,14 @@ TEST(ProjectionTest, HoldsItsPromisesForAnyAlignment) {
     }
     for (size_t i = 0, words = below(12); i < words; ++i) translation += below(4) == 0 ? "wort." : "wort ";
     Unit unit = MakeUnit(source);
-    for (Marker& marker : unit.markers) marker.ordered = marker.ordered || (marker.kind == MarkerKind::kStandalone && below(2) == 0);
+    for (Marker& marker : unit.markers)
+      marker.ordered = marker.ordered || (marker.kind == MarkerKind::kStandalone && below(2) == 0);
     Alignment alignment{WordsOf(unit.source.text), WordsOf(translation)};
     for (size_t t = 0; t < alignment.target.size(); ++t) {
       alignment.links.push_back({});
       for (size_t k = below(4); k > 0 && !alignment.source.empty(); --k) {
-        alignment.links.back().push_back({static_cast<int32_t>(below(alignment.source.size())), 0.1f + static_cast<float>(below(10))});
+        alignment.links.back().push_back(
+            {static_cast<int32_t>(below(alignment.source.size())), 0.1f + static_cast<float>(below(10))});
       }
     }
     const MarkedText placed = ProjectMarkers(unit, translation, alignment);

@@ -52,7 +52,7 @@ TEST_P(RealFilesTest, RoundTrips) {
   for (const std::string& path : FilesOf(format)) {
     SCOPED_TRACE(path);
     const std::string bytes = ReadFile(path);
-    const auto document = format.parse(bytes, {.source_language = "en"});
+    const auto document = ParseDocument(format, bytes, {.source_language = "en"});
     if (!document.ok()) {
       EXPECT_FALSE(document.status().message().empty());
       ++refused;
@@ -70,7 +70,8 @@ TEST_P(RealFilesTest, RoundTrips) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RealFilesTest,
-                         testing::Values("text", "markdown", "html", "docx", "pptx", "xlsx", "odt", "srt", "vtt", "json", "yaml"),
+                         testing::Values("text", "markdown", "html", "docx", "pptx", "xlsx", "odt", "srt", "vtt",
+                                         "json", "yaml"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

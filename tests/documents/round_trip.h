@@ -6,20 +6,20 @@
 #include <string_view>
 #include <vector>
 
-#include "documents/formats.h"
+#include "documents/formats/parsers.h"
 #include "gtest/gtest.h"
 
 namespace salient {
 
 inline std::unique_ptr<FormattedDocument> ParseAs(const std::string& format, std::string_view bytes,
                                                   const ParseOptions& options = {.source_language = "en"}) {
-  auto document = (*FormatNamed(format))->parse(bytes, options);
+  auto document = ParseDocument(**FormatNamed(format), bytes, options);
   EXPECT_TRUE(document.ok()) << format << ": " << document.status();
   return document.ok() ? *std::move(document) : nullptr;
 }
 
 inline std::string RefusalAs(const std::string& format, std::string_view bytes, const ParseOptions& options = {}) {
-  const auto document = (*FormatNamed(format))->parse(bytes, options);
+  const auto document = ParseDocument(**FormatNamed(format), bytes, options);
   return document.ok() ? "was not refused" : document.status().ToString();
 }
 
@@ -44,8 +44,8 @@ inline std::vector<std::string> Shown(const FormattedDocument& document) {
   return shown;
 }
 
-// A translation that can be told from its source, of the same length: letters of ASCII moved by 13 places, but not those
-// that could make a placeholder.
+// A translation that can be told from its source, of the same length: letters of ASCII moved by 13 places, but not
+// those that could make a placeholder.
 inline MarkedText Rot13(MarkedText text) {
   for (size_t i = 0; i < text.text.size(); ++i) {
     char& c = text.text[i];

@@ -16,7 +16,8 @@ UnitSegments Segments(const FormattedDocument& document) {
 }
 
 TEST(UnitSegmentsTest, UnitsAreCutIntoSentences) {
-  const auto document = ParseAs("html", "<h1>Title</h1><p>First <b>one</b>. Second <code>x</code> one!<td>12<p>Run<br>away");
+  const auto document =
+      ParseAs("html", "<h1>Title</h1><p>First <b>one</b>. Second <code>x</code> one!<td>12<p>Run<br>away");
   const UnitSegments segments = Segments(*document);
   EXPECT_THAT(segments.texts(), ElementsAre("Title", "First one.", "Second one!", "Run away"));
   EXPECT_EQ(segments.lines(), "Title\n\nFirst one.\nSecond one!\n\nRun away\n");
@@ -33,8 +34,9 @@ TEST(UnitSegmentsTest, LinesAreTheSameSegmentsToTheEngine) {
 }
 
 TEST(UnitSegmentsTest, TheSameSentencesGiveTheSameUnits) {
-  const auto document = ParseAs("yaml", "a: |\n  It was the best of times, it was the worst of times, it was\n  the age "
-                                        "of wisdom.  Yes.\n\n  - {item} one\nb: \"x <b>y</b> z.  Next.\"\n");
+  const auto document = ParseAs("yaml",
+                                "a: |\n  It was the best of times, it was the worst of times, it was\n  the age "
+                                "of wisdom.  Yes.\n\n  - {item} one\nb: \"x <b>y</b> z.  Next.\"\n");
   const UnitSegments segments = Segments(*document);
   EXPECT_EQ(segments.Join(segments.texts()), Sources(*document));
 }
@@ -44,7 +46,8 @@ TEST(UnitSegmentsTest, MarkersFollowTheirWords) {
   const UnitSegments segments = Segments(*document);
   ASSERT_EQ(segments.texts().size(), 2u);
   std::vector<Alignment> alignments(2);
-  alignments[0] = {WordsOf("Press Enter now."), WordsOf("Jetzt Enter drücken."), {{{2, 1.f}}, {{1, 1.f}}, {{0, 1.f}}, {{3, 1.f}}}};
+  alignments[0] = {
+      WordsOf("Press Enter now."), WordsOf("Jetzt Enter drücken."), {{{2, 1.f}}, {{1, 1.f}}, {{0, 1.f}}, {{3, 1.f}}}};
   const auto rendered = document->Render(segments.Join({"Jetzt Enter drücken.", "Dann warten."}, alignments));
   EXPECT_EQ(*rendered, "<p>Jetzt <b>Enter</b> drücken. Dann <i>warten</i>.</p>");
 }

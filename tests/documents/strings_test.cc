@@ -73,9 +73,12 @@ end: Last
 }
 
 TEST(YamlTest, ByteOffsetsHoldBeyondAscii) {
-  const std::string yaml = "\xef\xbb\xbf" "ä: Grüße\n日本: 'text ü'\nz: end\n";
+  const std::string yaml =
+      "\xef\xbb\xbf"
+      "ä: Grüße\n日本: 'text ü'\nz: end\n";
   EXPECT_EQ(RenderWith(*ParseAs("yaml", yaml), {{"text ü", "Text"}, {"end", "Ende"}}),
-            "\xef\xbb\xbf" "ä: Grüße\n日本: 'Text'\nz: Ende\n");
+            "\xef\xbb\xbf"
+            "ä: Grüße\n日本: 'Text'\nz: Ende\n");
 }
 
 TEST(YamlTest, APlainScalarStaysOne) {
@@ -158,9 +161,11 @@ TEST(PoTest, RefusesByLine) {
 TEST(PlainTextTest, SentencesAreUnits) {
   const std::string text = "A title\n\nOne is here, at https://x.org/ab. Two is {n}.\n- item one\n";
   const auto document = ParseAs("text", text);
-  EXPECT_THAT(Shown(*document), ElementsAre("A title", "One is here, at ⟦https://x.org/ab⟧.", "Two is ⟦{n}⟧.", "item one"));
+  EXPECT_THAT(Shown(*document),
+              ElementsAre("A title", "One is here, at ⟦https://x.org/ab⟧.", "Two is ⟦{n}⟧.", "item one"));
   ExpectIdentity("text", text);
-  EXPECT_EQ(RenderWith(*document, {{"item one", "Punkt eins"}}), std::string(text).replace(text.find("item one"), 8, "Punkt eins"));
+  EXPECT_EQ(RenderWith(*document, {{"item one", "Punkt eins"}}),
+            std::string(text).replace(text.find("item one"), 8, "Punkt eins"));
 }
 
 TEST(PlainTextTest, WrappedLinesComeBackAsTheyWere) {

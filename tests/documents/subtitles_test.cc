@@ -16,17 +16,18 @@ constexpr char kSrt[] =
 
 TEST(SubRipTest, CuesAreJoinedToSentences) {
   const auto document = ParseAs("srt", kSrt);
-  EXPECT_THAT(Shown(*document),
-              ElementsAre("⟦<i>⟧Good morning,⟦</i>⟧ all of you.",
-                          "What I wanted⟦\n\n3\n00:00:05,000 --> 00:00:06,000\n⟧to say is this.", "- Really?⟦\n⟧- Yes."));
+  EXPECT_THAT(Shown(*document), ElementsAre("⟦<i>⟧Good morning,⟦</i>⟧ all of you.",
+                                            "What I wanted⟦\n\n3\n00:00:05,000 --> 00:00:06,000\n⟧to say is this.",
+                                            "- Really?⟦\n⟧- Yes."));
   ExpectIdentity("srt", kSrt);
   ExpectTranslationIsRead("srt", kSrt);
 }
 
 TEST(SubRipTest, LongTranslationsAreBrokenEvenly) {
   const std::string srt = "1\r\n00:00:01,000 --> 00:00:02,000\r\nShort text.\r\n\r\n";
-  EXPECT_EQ(RenderWith(*ParseAs("srt", srt), {{"Short text.", "Ein viel längerer Text, der nicht in eine Zeile passt."}}),
-            "1\r\n00:00:01,000 --> 00:00:02,000\r\nEin viel längerer Text, der\r\nnicht in eine Zeile passt.\r\n\r\n");
+  EXPECT_EQ(
+      RenderWith(*ParseAs("srt", srt), {{"Short text.", "Ein viel längerer Text, der nicht in eine Zeile passt."}}),
+      "1\r\n00:00:01,000 --> 00:00:02,000\r\nEin viel längerer Text, der\r\nnicht in eine Zeile passt.\r\n\r\n");
 }
 
 TEST(SubRipTest, ASentenceIsDividedAmongItsCues) {
@@ -39,12 +40,11 @@ TEST(SubRipTest, ASentenceIsDividedAmongItsCues) {
   }
   const auto rendered = document->Render(segments->Join(translations));
   ASSERT_TRUE(rendered.ok()) << rendered.status();
-  EXPECT_THAT(*rendered, HasSubstr("2\n00:00:03,000 --> 00:00:04,000\nWas ich\n\n3\n00:00:05,000 --> 00:00:06,000\nsagen wollte, ist das.\n\n4\n"));
+  EXPECT_THAT(*rendered, HasSubstr("2\n00:00:03,000 --> 00:00:04,000\nWas ich\n\n3\n00:00:05,000 --> "
+                                   "00:00:06,000\nsagen wollte, ist das.\n\n4\n"));
 }
 
-TEST(SubRipTest, RefusesByLine) {
-  EXPECT_THAT(RefusalAs("srt", "1\nno times here\n"), HasSubstr("SubRip: line 1"));
-}
+TEST(SubRipTest, RefusesByLine) { EXPECT_THAT(RefusalAs("srt", "1\nno times here\n"), HasSubstr("SubRip: line 1")); }
 
 TEST(WebVttTest, OnlyCuesAreText) {
   const std::string vtt =

@@ -24,17 +24,18 @@ constexpr char kVersion12[] = R"(<?xml version="1.0" encoding="UTF-8"?>
 
 TEST(XliffTest, FillsTargetsThatAreMissing) {
   const auto document = ParseAs("xliff", kVersion12, {.source_language = "en", .target_language = "de"});
-  EXPECT_THAT(Shown(*document),
-              ElementsAre("Some ⟦<g id=\"1\">⟧bold⟦</g>⟧ text & a ⟦<x id=\"2\"/>⟧ here.",
-                          "⟦<bpt id=\"1\">{</bpt>⟧Old⟦<ept id=\"1\">}</ept>⟧", "Empty"));
+  EXPECT_THAT(Shown(*document), ElementsAre("Some ⟦<g id=\"1\">⟧bold⟦</g>⟧ text & a ⟦<x id=\"2\"/>⟧ here.",
+                                            "⟦<bpt id=\"1\">{</bpt>⟧Old⟦<ept id=\"1\">}</ept>⟧", "Empty"));
   std::string expected = kVersion12;
   const auto put = [&expected](const std::string& old, const std::string& now) {
     ASSERT_NE(expected.find(old), std::string::npos) << old;
     expected.replace(expected.find(old), old.size(), now);
   };
   put("\"xx\"", "\"de\"");
-  put("here.</source>", "here.</source>\n      <target>Some <g id=\"1\">bold</g> text &amp; a <x id=\"2\"/> here.</target>");
-  put("<target state=\"new\">Old</target>", "<target state=\"new\"><bpt id=\"1\">{</bpt>Old<ept id=\"1\">}</ept></target>");
+  put("here.</source>",
+      "here.</source>\n      <target>Some <g id=\"1\">bold</g> text &amp; a <x id=\"2\"/> here.</target>");
+  put("<target state=\"new\">Old</target>",
+      "<target state=\"new\"><bpt id=\"1\">{</bpt>Old<ept id=\"1\">}</ept></target>");
   put("<target/>", "<target>Empty</target>");
   EXPECT_EQ(*document->Render(Sources(*document)), expected);
 }
@@ -50,8 +51,10 @@ TEST(XliffTest, WhatIsTranslatedComesBackByteForByte) {
 
 TEST(XliffTest, Version2) {
   const std::string text =
-      "<xliff version=\"2.0\" xmlns=\"urn:oasis:names:tc:xliff:document:2.0\" srcLang=\"en\"><file id=\"f\"><unit id=\"u\">"
-      "<segment id=\"s\"><source>A <pc id=\"1\">bold</pc> <sc id=\"2\"/>word<ec startRef=\"2\"/> <ph id=\"3\"/></source>"
+      "<xliff version=\"2.0\" xmlns=\"urn:oasis:names:tc:xliff:document:2.0\" srcLang=\"en\"><file id=\"f\"><unit "
+      "id=\"u\">"
+      "<segment id=\"s\"><source>A <pc id=\"1\">bold</pc> <sc id=\"2\"/>word<ec startRef=\"2\"/> <ph "
+      "id=\"3\"/></source>"
       "</segment></unit></file></xliff>";
   const auto document = ParseAs("xliff", text, {.source_language = "en", .target_language = "de"});
   ASSERT_EQ(document->units().size(), 1u);

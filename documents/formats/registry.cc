@@ -1,4 +1,4 @@
-#include "documents/formats.h"
+#include "documents/formats/registry.h"
 
 #include <algorithm>
 
@@ -26,24 +26,23 @@ std::string Listed(Field field) {
 
 const std::vector<Format>& AllFormats() {
   static const auto* const formats = new std::vector<Format>{
-      {"text", "text/plain", {}, {"txt", "text"}, ParsePlainText},
-      {"markdown", "text/markdown", {"text/x-markdown"}, {"md", "markdown", "mkd"}, ParseMarkdown},
-      {"html", "text/html", {"application/xhtml+xml"}, {"html", "htm", "xhtml"}, ParseHtml},
-      {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", {}, {"docx"}, ParseDocx, true},
-      {"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation", {}, {"pptx"}, ParsePptx, true},
-      {"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", {}, {"xlsx"}, ParseXlsx, true},
+      {"text", "text/plain", {}, {"txt", "text"}},
+      {"markdown", "text/markdown", {"text/x-markdown"}, {"md", "markdown", "mkd"}},
+      {"html", "text/html", {"application/xhtml+xml"}, {"html", "htm", "xhtml"}},
+      {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", {}, {"docx"}, true},
+      {"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation", {}, {"pptx"}, true},
+      {"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", {}, {"xlsx"}, true},
       {"odt",
        "application/vnd.oasis.opendocument.text",
        {"application/vnd.oasis.opendocument.presentation", "application/vnd.oasis.opendocument.spreadsheet"},
        {"odt", "odp", "ods"},
-       ParseOpenDocument,
        true},
-      {"xliff", "application/xliff+xml", {"application/x-xliff+xml"}, {"xlf", "xliff"}, ParseXliff},
-      {"po", "text/x-gettext-translation", {"text/x-po", "application/x-gettext"}, {"po", "pot"}, ParsePo},
-      {"srt", "application/x-subrip", {"text/srt", "application/srt"}, {"srt"}, ParseSubRip},
-      {"vtt", "text/vtt", {}, {"vtt"}, ParseWebVtt},
-      {"json", "application/json", {"text/json"}, {"json", "arb"}, ParseJson},
-      {"yaml", "application/yaml", {"text/yaml", "text/x-yaml", "application/x-yaml"}, {"yaml", "yml"}, ParseYaml},
+      {"xliff", "application/xliff+xml", {"application/x-xliff+xml"}, {"xlf", "xliff"}},
+      {"po", "text/x-gettext-translation", {"text/x-po", "application/x-gettext"}, {"po", "pot"}},
+      {"srt", "application/x-subrip", {"text/srt", "application/srt"}, {"srt"}},
+      {"vtt", "text/vtt", {}, {"vtt"}},
+      {"json", "application/json", {"text/json"}, {"json", "arb"}},
+      {"yaml", "application/yaml", {"text/yaml", "text/x-yaml", "application/x-yaml"}, {"yaml", "yml"}},
   };
   return *formats;
 }
@@ -74,9 +73,9 @@ absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name) {
   for (const Format& format : AllFormats()) {
     if (Has(format.extensions, extension)) return &format;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the name \"", std::string(file_name), "\" tells no format; formats are ",
-      Listed([](const Format& format) { return format.name; })));
+  return absl::InvalidArgumentError(absl::StrCat("the name \"", std::string(file_name),
+                                                 "\" tells no format; formats are ",
+                                                 Listed([](const Format& format) { return format.name; })));
 }
 
 }  // namespace salient
