@@ -27,7 +27,7 @@ ModelConfig MakeConfig(const FakeEngineOptions& options) {
   config.selection.min_keys = 10;
   for (int module = 0; module < kModules; ++module) {
     config.selection.group[module] = 3;
-    config.selection.key_fraction[module] = {0.1, 0.1};
+    config.selection.learned_ratio[module] = {0.1, 0.1};
   }
   config.has_exits = true;
   config.geometric_head = true;
