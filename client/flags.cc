@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/help.h"
 #include "cli/sources.h"
+#include "cli/version.h"
 #include "client/controls.h"
 
 namespace salient {
@@ -17,6 +18,8 @@ constexpr char kUsage[] = R"(Translates whole documents with a salient-server.
 
   salient translate FILE...    documents to their translations, and what each cost
   salient models               which models a server has, and what they can do
+
+  salient --version
 
 Each has its own --help.
 )";
@@ -50,7 +53,8 @@ struct Raw {
 };
 
 void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
-  app.add_option("--server", connection.server, "HOST:PORT where the server listens")
+  app.add_option("--server", connection.server, "HOST:PORT where the server listens; where the host's name has several "
+                                                    "addresses, all of them are used")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Server");
@@ -248,6 +252,9 @@ ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
   ParsedClientFlags parsed;
   if (command == "--help" || command == "-h" || command == "help") {
     std::cout << kUsage;
+    parsed.exit_code = 0;
+  } else if (command == "--version") {
+    std::cout << VersionLine("salient") << "\n";
     parsed.exit_code = 0;
   } else {
     if (!command.empty()) std::cerr << "salient: there is no command '" << command << "'\n\n";

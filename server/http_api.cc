@@ -61,7 +61,8 @@ size_t HttpApi::MaxBodyBytes(int64_t max_document_bytes) {
 
 std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
   if (IsProbe(request)) return std::nullopt;
-  absl::Status status = CheckReady(readiness_);
+  const Readiness readiness = readiness_;
+  absl::Status status = TakesDocuments(readiness) ? absl::OkStatus() : CheckReady(readiness);
   if (status.ok() && access_.asks_for_certificate() && request.certificate_subject.empty()) {
     status = absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
   }

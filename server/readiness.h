@@ -6,9 +6,14 @@
 
 namespace salient {
 
-enum class Readiness { kLoading, kServing, kDraining };
+// kLeaving: documents are still taken, but nobody should send more.
+enum class Readiness { kLoading, kServing, kLeaving, kDraining };
 
-// OK for kServing, else UNAVAILABLE.
+inline bool TakesDocuments(Readiness readiness) {
+  return readiness == Readiness::kServing || readiness == Readiness::kLeaving;
+}
+
+// What /readyz says: OK for kServing, else UNAVAILABLE.
 inline absl::Status CheckReady(Readiness readiness) {
   if (readiness == Readiness::kServing) return absl::OkStatus();
   return absl::UnavailableError(readiness == Readiness::kLoading ? "the server is still loading its models"
