@@ -298,7 +298,7 @@ TEST_F(SequenceTest, RowsOfDraftsStandWhereTheirTokensWould) {
   EXPECT_EQ(rows_.offset.data()[4], 0);
   EXPECT_EQ(rows_.cross_view.data()[4].centre, 3);
   EXPECT_EQ(sequence->settled_pieces(), 1);
-  EXPECT_THAT(Tokens(sequence->SettledPiece(0)), ElementsAre(7));
+  EXPECT_THAT(Tokens(sequence->SettledPieces(0)[0]), ElementsAre(7));
 }
 
 TEST_F(SequenceTest, NothingIsDraftedAfterTheEnd) {
