@@ -46,6 +46,10 @@ struct Raw {
   double drain_seconds = 30;
   double max_connection_age = 300;
   double default_deadline = 3600;
+  double stall_limit = 120;
+  uint64_t max_queue_bytes = 64 << 20;
+  int64_t max_queue_tokens = 16 << 20;
+  std::string log_format = "text";
 };
 
 const std::map<std::string, ComputeType>& ComputeTypes() {
@@ -113,8 +117,8 @@ void AddAccess(CLI::App& app, AccessOptions& access) {
       ->group("Access");
   app.add_option(
          "--api-keys", access.api_keys,
-         "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a key a line. These four "
-         "files are read again when they change")
+         "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a line each: KEY [name=NAME] "
+         "[weight=W] [tokens-per-minute=N] [documents=N]. These four files are read again when they change")
       ->type_name("FILE")
       ->group("Access");
 }
@@ -123,6 +127,15 @@ void AddLimits(CLI::App& app, Raw& raw) {
   app.add_option("--max-queue", raw.max_queue,
                  "Documents that may wait, a model; more get RESOURCE_EXHAUSTED and a time to retry after")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group("Limits");
+  app.add_option("--max-queue-bytes", raw.max_queue_bytes, "Bytes of documents that may wait, a model")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("64MiB")
+      ->group("Limits");
+  app.add_option("--max-queue-tokens", raw.max_queue_tokens, "Source tokens that may wait, a model")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--max-rows", raw.max_rows,
@@ -187,6 +200,18 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
                  "A file to write once documents are taken: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
       ->type_name("FILE")
       ->group("Operation");
+  app.add_option("--stall-limit", raw.stall_limit,
+                 "Seconds for which an engine with work may not turn before /healthz fails, so that the platform starts "
+                 "the server anew")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str()
+      ->group("Operation");
+  app.add_option("--log-format", raw.log_format, "text, or json: a line an event, one of them a document")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str()
+      ->group("Operation");
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error, on standard error")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
@@ -196,6 +221,8 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
 
 void Fill(const Raw& raw, ServerFlags& flags) {
   if (flags.server.http == "off") flags.server.http.clear();
+  flags.server.stall_limit = absl::Seconds(raw.stall_limit);
+  flags.log_format = raw.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
   if (flags.server.admin == "off") flags.server.admin.clear();
   if (raw.default_deadline > 0) flags.server.default_deadline = absl::Seconds(raw.default_deadline);
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
@@ -213,6 +240,8 @@ void Fill(const Raw& raw, ServerFlags& flags) {
     options.encode_slice = absl::Milliseconds(raw.encode_slice_ms);
     options.kv_bytes = static_cast<int64_t>(raw.kv_memory);
     options.max_queued_documents = raw.max_queue;
+    options.max_queued_bytes = static_cast<int64_t>(raw.max_queue_bytes);
+    options.max_queued_tokens = raw.max_queue_tokens;
     options.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
     flags.models.push_back(options);
   }
