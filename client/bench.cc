@@ -173,9 +173,9 @@ absl::StatusOr<std::vector<v1::TranslateDocumentRequest>> Mix(const BenchFlags& 
       settings.push_back(flags.request);
       const auto parsed = google::protobuf::util::JsonStringToMessage(line, &settings.back());
       if (parsed.ok()) continue;
-      return absl::InvalidArgumentError(absl::StrCat(flags.settings, ", line ", number,
-                                                     ": not a TranslateDocumentRequest in JSON: ",
-                                                     std::string(parsed.message())));
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags.settings, ", line ", number,
+                       ": not a TranslateDocumentRequest in JSON: ", std::string(parsed.message())));
     }
   }
   if (settings.empty()) settings.push_back(flags.request);

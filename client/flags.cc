@@ -54,8 +54,9 @@ struct Raw {
 };
 
 void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
-  app.add_option("--server", connection.server, "HOST:PORT where the server listens; where the host's name has several "
-                                                    "addresses, all of them are used")
+  app.add_option("--server", connection.server,
+                 "HOST:PORT where the server listens; where the host's name has several "
+                 "addresses, all of them are used")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Server");
@@ -101,10 +102,9 @@ void AddControls(CLI::App& app, Raw& raw) {
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-keys", raw.min_keys, "Never fewer keys than this")->group(kGroup);
-  app.add_option(
-         "--exit", raw.exit,
-         absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(), ". verify:2 gives what full ",
-                      "gives, with tokens drafted at layer 2. Default: full"))
+  app.add_option("--exit", raw.exit,
+                 absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(),
+                              ". verify:2 gives what full ", "gives, with tokens drafted at layer 2. Default: full"))
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);

@@ -39,8 +39,8 @@ struct ModelsFlags {
 
 struct BenchFlags {
   ConnectionFlags connection;
-  std::vector<std::string> files;        // documents to choose from
-  std::string settings;                  // file of TranslateDocumentRequests in JSON, one a line; empty: `request` alone
+  std::vector<std::string> files;  // documents to choose from
+  std::string settings;            // file of TranslateDocumentRequests in JSON, one a line; empty: `request` alone
   v1::TranslateDocumentRequest request;  // all but the document's text
   double rate = 1, end_rate = 1;         // documents a second, at first and at last
   double seconds = 60;

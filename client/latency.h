@@ -15,7 +15,7 @@ class LatencyHistogram {
   void Add(double seconds);
 
   int64_t count() const { return count_; }
-  double max() const { return max_; }    // 0 of none
+  double max() const { return max_; }  // 0 of none
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
   // The least latency that so many of a hundred do not exceed; 0 of none. Never above max().
   double Percentile(double percent) const;

@@ -247,8 +247,8 @@ absl::Status StepLoopEngine::CheckRoom(int64_t bytes) const {
         absl::StrCat("the queue is full: ", waiting, " documents are waiting; try again later"));
   }
   if (waiting > 0 && bytes_waiting_ + bytes > options_.max_queued_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", bytes_waiting_,
-                                                     " bytes of documents are waiting; try again later"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the queue is full: ", bytes_waiting_, " bytes of documents are waiting; try again later"));
   }
   if (waiting > 0 && status_.tokens_waiting >= options_.max_queued_tokens) {
     return absl::ResourceExhaustedError(
@@ -282,9 +282,8 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
 absl::StatusOr<std::unique_ptr<DocumentJob>> StepLoopEngine::MakeJob(
     TranslationRequest request, ResolvedOptions resolved, absl::Time submitted_at,
     std::shared_ptr<TranslationListener> listener) const {
-  absl::StatusOr<std::unique_ptr<DocumentJob>> job =
-      DocumentJob::Prepare(std::move(request), std::move(resolved), submitted_at, info_.config, *tokenizer_, *workers_,
-                           std::move(listener));
+  absl::StatusOr<std::unique_ptr<DocumentJob>> job = DocumentJob::Prepare(
+      std::move(request), std::move(resolved), submitted_at, info_.config, *tokenizer_, *workers_, std::move(listener));
   if (!job.ok()) return job.status();
   for (const Demand& demand : (*job)->Demands()) {
     if (scheduler_->CouldFit(demand)) continue;

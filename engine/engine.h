@@ -2,8 +2,8 @@
 //
 // One Engine serves one model. Submit makes the cheap checks and puts the document into a bounded queue; workers cut it
 // into segments, tokens and chunks, and put its reply together; a thread runs the step loop and does nothing else.
-// Documents join between steps and leave as they finish; no document waits for another's end, and none changes another's
-// result. Clients share the engine by weight (engine/schedule/scheduler.h).
+// Documents join between steps and leave as they finish; no document waits for another's end, and none changes
+// another's result. Clients share the engine by weight (engine/schedule/scheduler.h).
 //
 //   auto engine = Engine::Create({.model_folder = "models/en-de"});
 //   auto ticket = (*engine)->Submit(request, listener);   // listener hears of segments, then of the end
@@ -62,7 +62,7 @@ struct EngineStatus {
   int64_t tokens_waiting = 0;         // of documents that are cut, also of those that have begun
   double oldest_waiting_seconds = 0;  // since it was submitted; 0: none waits
   double turn_seconds = 0;            // since the step loop last turned, while it has anything to do
-  int32_t rows = 0;  // in the last step
+  int32_t rows = 0;                   // in the last step
   int64_t kv_bytes_used = 0, kv_bytes_total = 0;
 };
 
@@ -93,10 +93,10 @@ class Engine {
                                                         EngineObserver* observer = nullptr);
   virtual ~Engine() = default;  // cancels what is in flight, then joins
 
-  // INVALID_ARGUMENT for options that cannot be; RESOURCE_EXHAUSTED only if the queue is full, so that trying again later
-  // is worth it; UNAVAILABLE if the engine is dead. OnDone is called for every successful Submit and for no other: with
-  // INVALID_ARGUMENT for text that cannot be and for a document that could never fit into kv_bytes, with INTERNAL where
-  // the model's scores for this document are not numbers.
+  // INVALID_ARGUMENT for options that cannot be; RESOURCE_EXHAUSTED only if the queue is full, so that trying again
+  // later is worth it; UNAVAILABLE if the engine is dead. OnDone is called for every successful Submit and for no
+  // other: with INVALID_ARGUMENT for text that cannot be and for a document that could never fit into kv_bytes, with
+  // INTERNAL where the model's scores for this document are not numbers.
   virtual absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
                                                                     std::shared_ptr<TranslationListener> listener) = 0;
 

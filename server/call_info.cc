@@ -36,11 +36,10 @@ bool IsHex(std::string_view text) {
 }  // namespace
 
 std::string RequestId(std::string_view brought) {
-  const bool fit = !brought.empty() && brought.size() <= 128 &&
-                   std::all_of(brought.begin(), brought.end(), [](char c) {
-                     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                            std::string_view("._:/+=-").find(c) != std::string_view::npos;
-                   });
+  const bool fit = !brought.empty() && brought.size() <= 128 && std::all_of(brought.begin(), brought.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("._:/+=-").find(c) != std::string_view::npos;
+  });
   if (fit) return std::string(brought);
   thread_local std::mt19937_64 random{std::random_device{}()};
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad16));

@@ -51,7 +51,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
   }
 
   grpc::CallbackServerContext& context_;  // gRPC's, as the reply
-  grpc::ByteBuffer* const reply_;  // gRPC's, there until OnDone
+  grpc::ByteBuffer* const reply_;         // gRPC's, there until OnDone
   Cancellation cancellation_;
   std::shared_ptr<UnaryCall> self_;
 };

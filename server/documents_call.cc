@@ -81,11 +81,11 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   std::shared_ptr<DocumentsCall> self_;
 
   std::mutex mutex_;
-  bool reading_ = false;        // a read is under way, or a document is held
-  // Between deciding on a read and telling gRPC, when the call must not be finished. A count: a read may end, and another
-  // thread decide on the next, before the thread that started it has come back.
+  bool reading_ = false;  // a read is under way, or a document is held
+  // Between deciding on a read and telling gRPC, when the call must not be finished. A count: a read may end, and
+  // another thread decide on the next, before the thread that started it has come back.
   int starting_reads_ = 0;
-  bool no_more_ = false;        // the client has sent all, or the server wants no more
+  bool no_more_ = false;  // the client has sent all, or the server wants no more
   bool cancelled_ = false;
   grpc::Status end_;  // how the call ends once no_more_ is set and all documents are answered
   std::map<const Document*, std::shared_ptr<Document>> documents_;  // started or held

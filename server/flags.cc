@@ -200,9 +200,10 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
                  "A file to write once documents are taken: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
       ->type_name("FILE")
       ->group("Operation");
-  app.add_option("--stall-limit", raw.stall_limit,
-                 "Seconds for which an engine with work may not turn before /healthz fails, so that the platform starts "
-                 "the server anew")
+  app.add_option(
+         "--stall-limit", raw.stall_limit,
+         "Seconds for which an engine with work may not turn before /healthz fails, so that the platform starts "
+         "the server anew")
       ->type_name("SECONDS")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str()

@@ -32,8 +32,8 @@ absl::Status Health::Alive() const {
           absl::StrCat("the engine of ", model->description.name(), " is dead; start the server anew"));
     }
     if (absl::Seconds(status.turn_seconds) > stall_limit_) {
-      return absl::UnavailableError(absl::StrCat("the step loop of ", model->description.name(),
-                                                 " has not turned for ", status.turn_seconds,
+      return absl::UnavailableError(absl::StrCat("the step loop of ", model->description.name(), " has not turned for ",
+                                                 status.turn_seconds,
                                                  " seconds (--stall-limit); start the server anew"));
     }
   }

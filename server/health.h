@@ -2,7 +2,8 @@
 //
 //   alive   unless an engine is dead, or has work and its step loop has not turned for `stall_limit`: then only a new
 //           process helps
-//   ready   while it serves and every engine is healthy; not while models load, an engine recovers, or the server drains
+//   ready   while it serves and every engine is healthy; not while models load, an engine recovers, or the server
+//   drains
 //
 // Thread safety: all methods may be called from any thread.
 

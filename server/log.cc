@@ -80,7 +80,8 @@ std::string ToText(const DocumentLine& line, LogFormat format) {
   std::string text;
   for (const auto& [name, value] : fields.items()) {
     if (value == "") continue;
-    absl::StrAppend(&text, text.empty() ? "" : " ", name == "event" ? "" : name + "=", name == "event" ? "document" : Dump(value));
+    absl::StrAppend(&text, text.empty() ? "" : " ", name == "event" ? "" : name + "=",
+                    name == "event" ? "document" : Dump(value));
   }
   return text;
 }

@@ -66,9 +66,9 @@ class Server {
 
   // From now on /readyz gives 503 and health is NOT_SERVING. For `delay` documents are still taken, from clients that
   // have not heard of it yet. Then gRPC's port is closed, its clients are told to go elsewhere (GOAWAY), and new
-  // documents get UNAVAILABLE. Waits until the documents in flight are finished and their replies sent, then closes HTTP,
-  // too. Documents that take longer than `patience`, after the delay, are cancelled and told UNAVAILABLE; returns how many
-  // those were.
+  // documents get UNAVAILABLE. Waits until the documents in flight are finished and their replies sent, then closes
+  // HTTP, too. Documents that take longer than `patience`, after the delay, are cancelled and told UNAVAILABLE; returns
+  // how many those were.
   int Drain(const DrainOptions& options);
 
   int grpc_port() const { return grpc_port_; }

@@ -53,7 +53,8 @@ class Translator {
   // After OK, and only then, TakeResult is called. On failure the status names the field and the remedy. Who waits
   // (WhenFull::kWait) leaves a quarter of the queue to those who do not.
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Start(const v1::TranslateDocumentRequest& request,
-                                                           const CallInfo& call, absl::Time deadline, std::shared_ptr<Recipient> recipient,
+                                                           const CallInfo& call, absl::Time deadline,
+                                                           std::shared_ptr<Recipient> recipient,
                                                            WhenFull when_full = WhenFull::kRefuse);
 
   // Whether the engine that would take the request has room for one that waits. True where the request is wrong anyway.

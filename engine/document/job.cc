@@ -45,10 +45,9 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
   if (!job->chunks_.empty() && prefix > LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
-    return absl::InvalidArgumentError(absl::StrCat("search.prefix has ", prefix,
-                                                   " tokens; the first segment may have at most ",
-                                                   LengthLimit(job->chunks_[0].pieces[0], job->options_),
-                                                   ": shorten it, or raise search.max_length_ratio"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "search.prefix has ", prefix, " tokens; the first segment may have at most ",
+        LengthLimit(job->chunks_[0].pieces[0], job->options_), ": shorten it, or raise search.max_length_ratio"));
   }
   job->settled_.resize(job->chunks_.size(), 0);
   job->reply_ = std::make_shared<DocumentReply>(*std::move(document), job->chunks_, job->options_, tokenizer, workers,

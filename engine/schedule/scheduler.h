@@ -2,12 +2,12 @@
 // short.
 //
 // Those who send documents share the encoder by weight: deficit round robin over source tokens. A flow is a client's
-// documents of one priority; its turn brings it quantum * weight tokens, of which it spends what its chunks have, and it
-// keeps the rest while it has more to do. So a client with a thousand documents delays another's single one by no more
-// than its fair share and the chunk under way, whatever the lengths. Within a flow documents take turns chunk by chunk,
-// so that a book does not hold up a letter. A chunk is encoded when the pages for its source are free and the pass has
-// room for it, even if no rows are free yet: by as many rows as decode at once, chunks are encoded ahead. The one whose
-// turn it is waits at the front until it fits, so that none starves.
+// documents of one priority; its turn brings it quantum * weight tokens, of which it spends what its chunks have, and
+// it keeps the rest while it has more to do. So a client with a thousand documents delays another's single one by no
+// more than its fair share and the chunk under way, whatever the lengths. Within a flow documents take turns chunk by
+// chunk, so that a book does not hold up a letter. A chunk is encoded when the pages for its source are free and the
+// pass has room for it, even if no rows are free yet: by as many rows as decode at once, chunks are encoded ahead. The
+// one whose turn it is waits at the front until it fits, so that none starves.
 //
 // Once a chunk is encoded it is known how deep its tokens go at most (depth policies FULL, FIXED and SEQUENCE) or may
 // go (the others), and it gets rows when they are free. A layer costs a step hardly less for one row than for many, so

@@ -8,8 +8,8 @@
 namespace salient {
 namespace {
 
-constexpr int64_t kBytesPerToken = 4;          // about, of English; corrected when the tokens are counted
-constexpr size_t kManyClients = 4096;          // from so many on, those that are idle are forgotten
+constexpr int64_t kBytesPerToken = 4;  // about, of English; corrected when the tokens are counted
+constexpr size_t kManyClients = 4096;  // from so many on, those that are idle are forgotten
 constexpr absl::Duration kSoon = absl::Seconds(1);
 
 absl::Status Refuse(const std::string& message, absl::Duration delay) {
@@ -26,8 +26,8 @@ const char* RefusalName(Refusal refusal) {
   return kNames[static_cast<int>(refusal)];
 }
 
-absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client& client, int64_t bytes,
-                                                                    absl::Time now, Refusal* refusal) {
+absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client& client, int64_t bytes, absl::Time now,
+                                                                    Refusal* refusal) {
   const ClientLimits& limits = client.limits;
   const int64_t estimate = bytes / kBytesPerToken + 1;
   std::lock_guard lock(mutex_);

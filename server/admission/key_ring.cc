@@ -103,7 +103,8 @@ absl::StatusOr<KeyRing::Keys> KeyRing::Parse(std::string_view text, const std::s
     Client client{Client::Kind::kKey, NameOf(digest), {}};
     for (size_t i = 1; i < words.size(); ++i) {
       if (!ReadWord(words[i], client)) {
-        return wrong("'", words[i], "' is none of name=NAME (letters, digits, . _ -), weight=W (0.01 to 100), "
+        return wrong("'", words[i],
+                     "' is none of name=NAME (letters, digits, . _ -), weight=W (0.01 to 100), "
                      "tokens-per-minute=N and documents=N (1 or more)");
       }
     }

@@ -45,7 +45,6 @@ class KeyRing {
   static absl::StatusOr<Keys> Parse(std::string_view text, const std::string& path);
 
  private:
-
   explicit KeyRing(const std::string& path) : path_(path) {}
   static Digest DigestOf(std::string_view key);
   static absl::StatusOr<Keys> Read(const std::string& path);

@@ -1,12 +1,12 @@
 // Sequences without a model: the test plays the decoder and says which tokens are likely.
 
-#include "engine/decode/demand.h"
 #include "engine/decode/sequence.h"
 
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "engine/decode/demand.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/decode/small_config.h"

@@ -1,5 +1,4 @@
 #include "engine/engine.h"
-#include "engine/text/document.h"
 
 #include <atomic>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "engine/text/document.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/documents.h"

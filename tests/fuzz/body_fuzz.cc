@@ -12,8 +12,9 @@ std::vector<std::string> Seeds() {
                          23);
   const std::string zlib("\x78\x9c\x4b\x4c\x4a\x06\x00\x02\x4d\x01\x27", 11);
   const std::string brotli("\x0b\x01\x80\x61\x62\x63\x03", 7);
-  return {std::string("\x00\x05", 2) + "abc", std::string("\x01\x07", 2) + gzip, std::string("\x01\x02", 2) + gzip + gzip,
-          std::string("\x02\x01", 2) + zlib, std::string("\x03\x40", 2) + brotli};
+  return {std::string("\x00\x05", 2) + "abc", std::string("\x01\x07", 2) + gzip,
+          std::string("\x01\x02", 2) + gzip + gzip, std::string("\x02\x01", 2) + zlib,
+          std::string("\x03\x40", 2) + brotli};
 }
 
 }  // namespace salient
@@ -27,8 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(decoder.ok(), "these codings are known");
   const size_t piece = std::max<size_t>(data[1], 1);
   for (size_t at = 2; at < size; at += piece) {
-    const absl::Status added =
-        (*decoder)->Add({reinterpret_cast<const char*>(data) + at, std::min(piece, size - at)});
+    const absl::Status added = (*decoder)->Add({reinterpret_cast<const char*>(data) + at, std::min(piece, size - at)});
     Require((*decoder)->size() <= kLimit, "no more than the limit is held");
     if (!added.ok()) return 0;
   }

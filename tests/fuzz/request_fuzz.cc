@@ -1,5 +1,5 @@
-// A request from its bytes, or its JSON, to resolved settings: what a client's document passes before the engine has it.
-// The first byte chooses the form.
+// A request from its bytes, or its JSON, to resolved settings: what a client's document passes before the engine has
+// it. The first byte chooses the form.
 
 #include "engine/options/resolve.h"
 #include "google/protobuf/util/json_util.h"

@@ -120,7 +120,8 @@ TEST_F(AccessTest, AKeysLimitsHold) {
   EXPECT_EQ(context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1u);
   EXPECT_EQ(context.GetServerTrailingMetadata().count("x-request-id"), 1u);
   httplib::Client http("127.0.0.1", server.http_port());
-  const auto reply = http.Post("/v1/translate", {{"X-API-Key", kKey}}, R"({"document": {"text": "a"}})", "application/json");
+  const auto reply =
+      http.Post("/v1/translate", {{"X-API-Key", kKey}}, R"({"document": {"text": "a"}})", "application/json");
   EXPECT_EQ(reply->status, 429);
   EXPECT_EQ(reply->get_header_value("Retry-After"), "1");
   std::thread other([&] {
@@ -178,7 +179,8 @@ TEST_F(AccessTest, HttpCallsNeedAKeyAndProbesDoNot) {
   const auto refused = client.Post("/v1/translate", body, "application/json");
   EXPECT_EQ(refused->status, 401);
   EXPECT_EQ(refused->get_header_value("WWW-Authenticate"), "Bearer");
-  for (const char* path : {"/", "/v1/models", "/v1/models/x", "/metrics"}) EXPECT_EQ(client.Get(path)->status, 401) << path;
+  for (const char* path : {"/", "/v1/models", "/v1/models/x", "/metrics"})
+    EXPECT_EQ(client.Get(path)->status, 401) << path;
   const auto with = [](const std::string& name, const std::string& value) { return httplib::Headers{{name, value}}; };
   EXPECT_EQ(
       client.Post("/v1/translate", with("Authorization", std::string("Bearer ") + kKey), body, "application/json")

@@ -46,8 +46,8 @@ TEST(KeyRingTest, SaysWhatIsWrongAndWhere) {
   };
   EXPECT_THAT(complaint(""), HasSubstr("no key"));
   EXPECT_THAT(complaint("\n\nshort"), HasSubstr("line 3: the key has 5 characters"));
-  for (const char* word : {"name=", "name=a/b", "weight=0", "weight=1e9", "weight=nan", "weight", "tokens-per-minute=-1",
-                           "documents=0", "documents=x", "color=red"}) {
+  for (const char* word : {"name=", "name=a/b", "weight=0", "weight=1e9", "weight=nan", "weight",
+                           "tokens-per-minute=-1", "documents=0", "documents=x", "color=red"}) {
     EXPECT_THAT(complaint(std::string(kKey) + " " + word), HasSubstr(std::string("'") + word + "' is none of")) << word;
   }
   EXPECT_THAT(complaint(std::string(kKey) + "\n" + kKey), HasSubstr("twice"));
