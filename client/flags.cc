@@ -19,6 +19,7 @@ constexpr char kUsage[] = R"(Translates whole documents with a salient-server.
 
   salient translate FILE...    documents to their translations, and what each cost
   salient models               which models a server has, and what they can do
+  salient bench FILE...        a load of documents, and how a server bears it
 
   salient --version
 
@@ -253,6 +254,69 @@ ParsedClientFlags ParseModels(int argc, const char* const* argv) {
   return parsed;
 }
 
+constexpr char kBenchDescription[] = R"(Sends documents to a server at a rate, whatever it does, and reports latencies.
+
+  salient bench letter.txt report.txt --rate 2 --seconds 60
+  salient bench *.txt --rate 1 --end-rate 20 --settings settings.jsonl --report json)";
+
+constexpr char kBenchFooter[] =
+    R"(Arrivals are a Poisson process. A latency counts from the moment when its document should have been sent, so that a slow
+server does not hide its own slowness. Each arrival takes one of the documents, and one of the settings, by chance; the
+same ones for the same --seed. Refused documents are counted by their code, and not tried again.)";
+
+void AddLoad(CLI::App& app, BenchFlags& flags) {
+  app.add_option("FILE", flags.files, "Documents, UTF-8 text")->required()->configurable(false);
+  app.add_option("--rate", flags.rate, "Documents a second")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str()
+      ->group("Load");
+  app.add_option("--end-rate", flags.end_rate, "Documents a second at the end; left out: as at the beginning")
+      ->check(CLI::Range(0.001, 1e6))
+      ->group("Load");
+  app.add_option("--seconds", flags.seconds, "For how long documents are sent")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str()
+      ->group("Load");
+  app.add_option("--settings", flags.settings,
+                 "File of settings to choose from: a TranslateDocumentRequest in JSON a line, without the document")
+      ->type_name("FILE")
+      ->group("Load");
+  app.add_option("--in-flight", flags.in_flight, "Documents in flight beyond which none is sent, but counted")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str()
+      ->group("Load");
+  app.add_option("--timeout", flags.timeout_seconds, "Seconds for a document; 0: as many as it takes")
+      ->check(CLI::Range(0.0, 1e6))
+      ->group("Load");
+  app.add_option("--seed", flags.seed, "Of the arrivals and the choices")->capture_default_str()->group("Load");
+  app.add_flag("--quiet", flags.quiet, "No progress")->group("Output");
+}
+
+ParsedClientFlags ParseBench(int argc, const char* const* argv) {
+  ParsedClientFlags parsed;
+  BenchFlags flags;
+  Raw raw;
+  CLI::App app(kBenchDescription, "salient bench");
+  app.footer(kBenchFooter);
+  app.formatter(HelpFormatter());
+  AddLoad(app, flags);
+  AddControls(app, raw);
+  AddSearch(app, raw);
+  AddCommon(app, flags.connection, raw.report);
+  ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
+  try {
+    app.parse(argc, argv);
+    if (app.count("--end-rate") == 0) flags.end_rate = flags.rate;
+    flags.report = ReadReport(raw.report);
+    FillControls(raw, &flags.request);
+    FillSearch(raw, flags.request.mutable_search());
+    parsed.bench = flags;
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
+  }
+  return parsed;
+}
+
 }  // namespace
 
 ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
@@ -260,6 +324,7 @@ ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
   // A command's own parser takes the command's name for the program's.
   if (command == "translate") return ParseTranslate(argc - 1, argv + 1);
   if (command == "models") return ParseModels(argc - 1, argv + 1);
+  if (command == "bench") return ParseBench(argc - 1, argv + 1);
   ParsedClientFlags parsed;
   if (command == "--help" || command == "-h" || command == "help") {
     std::cout << kUsage;

@@ -29,7 +29,7 @@ over the file.
 SIGTERM and SIGINT drain: /readyz turns 503 and health NOT_SERVING; after --drain-delay clients are told to go elsewhere, new
 documents get UNAVAILABLE, and those in flight are finished. A second signal stops at once.
 
-HTTP: /metrics, /healthz, /readyz, POST /v1/translate, GET /v1/models, and a page at /.)";
+HTTP: POST /v1/translate, GET /v1/models, and a page at /. Admin: /metrics, /healthz, /readyz.)";
 
 // As typed, before the parts go where they belong.
 struct Raw {
@@ -47,6 +47,11 @@ struct Raw {
   double drain_delay = 0;
   double drain_seconds = 30;
   double max_connection_age = 300;
+  double default_deadline = 3600;
+  double stall_limit = 120;
+  uint64_t max_queue_bytes = 64 << 20;
+  int64_t max_queue_tokens = 16 << 20;
+  std::string log_format = "text";
 };
 
 const std::map<std::string, ComputeType>& ComputeTypes() {
@@ -106,6 +111,14 @@ void AddPortOptions(CLI::App& app, ServerFlags& flags) {
       ->group("Ports");
 }
 
+void AddAdmin(CLI::App& app, ServerFlags& flags) {
+  app.add_option("--admin", flags.server.admin,
+                 "HOST:PORT where probes and metrics listen, apart from clients and without keys; \"off\" for none")
+      ->type_name("ADDRESS")
+      ->capture_default_str()
+      ->group("Ports");
+}
+
 void AddAccess(CLI::App& app, AccessOptions& access) {
   app.add_option(
          "--tls-cert", access.tls_certificate,
@@ -121,8 +134,8 @@ void AddAccess(CLI::App& app, AccessOptions& access) {
       ->group("Access");
   app.add_option(
          "--api-keys", access.api_keys,
-         "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a key a line. These four "
-         "files are read again when they change")
+         "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a line each: KEY [name=NAME] "
+         "[weight=W] [tokens-per-minute=N] [documents=N]. These four files are read again when they change")
       ->type_name("FILE")
       ->group("Access");
 }
@@ -131,6 +144,15 @@ void AddLimits(CLI::App& app, Raw& raw) {
   app.add_option("--max-queue", raw.max_queue,
                  "Documents that may wait, a model; more get RESOURCE_EXHAUSTED and a time to retry after")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group("Limits");
+  app.add_option("--max-queue-bytes", raw.max_queue_bytes, "Bytes of documents that may wait, a model")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("64MiB")
+      ->group("Limits");
+  app.add_option("--max-queue-tokens", raw.max_queue_tokens, "Source tokens that may wait, a model")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--max-rows", raw.max_rows,
@@ -155,6 +177,12 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("1GiB")
+      ->group("Limits");
+  app.add_option("--default-deadline", raw.default_deadline,
+                 "Seconds after which a document is given up whose call brings no deadline; 0: never")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str()
       ->group("Limits");
   app.add_option("--max-document-bytes", raw.max_document_bytes, "The largest document taken")
       ->type_name("SIZE")
@@ -189,6 +217,19 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
                  "A file to write once documents are taken: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
       ->type_name("FILE")
       ->group("Operation");
+  app.add_option(
+         "--stall-limit", raw.stall_limit,
+         "Seconds for which an engine with work may not turn before /healthz fails, so that the platform starts "
+         "the server anew")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str()
+      ->group("Operation");
+  app.add_option("--log-format", raw.log_format, "text, or json: a line an event, one of them a document")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str()
+      ->group("Operation");
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error, on standard error")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
@@ -198,6 +239,10 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
 
 void Fill(const Raw& raw, ServerFlags& flags) {
   if (flags.server.http == "off") flags.server.http.clear();
+  flags.server.stall_limit = absl::Seconds(raw.stall_limit);
+  flags.log_format = raw.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+  if (flags.server.admin == "off") flags.server.admin.clear();
+  if (raw.default_deadline > 0) flags.server.default_deadline = absl::Seconds(raw.default_deadline);
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
   flags.drain = {.delay = absl::Seconds(raw.drain_delay), .patience = absl::Seconds(raw.drain_seconds)};
   flags.server.max_connection_age =
@@ -214,6 +259,8 @@ void Fill(const Raw& raw, ServerFlags& flags) {
     options.encode_slice = absl::Milliseconds(raw.encode_slice_ms);
     options.kv_bytes = static_cast<int64_t>(raw.kv_memory);
     options.max_queued_documents = raw.max_queue;
+    options.max_queued_bytes = static_cast<int64_t>(raw.max_queue_bytes);
+    options.max_queued_tokens = raw.max_queue_tokens;
     options.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
     flags.models.push_back(options);
   }
@@ -241,6 +288,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   app.formatter(HelpFormatter());
   AddModelOptions(app, raw);
   AddPortOptions(app, parsed.flags);
+  AddAdmin(app, parsed.flags);
   AddAccess(app, parsed.flags.access);
   AddLimits(app, raw);
   AddOperation(app, raw, parsed.flags);

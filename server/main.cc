@@ -16,19 +16,13 @@
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "server/flags.h"
+#include "server/log.h"
 #include "server/server.h"
 #include "server/signals.h"
-#include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace salient {
 namespace {
-
-void StartLog(const std::string& level) {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("salient"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
-  spdlog::set_level(spdlog::level::from_str(level));
-}
 
 // "0.0.0.0:50051" with the port that was really taken, at an address that a client on this machine can use.
 std::string Reachable(const std::string& address, int port) {
@@ -54,6 +48,7 @@ absl::Status LoadModel(const EngineOptions& options, Server& server) {
 absl::Status WriteReadyFile(const ServerFlags& flags, const Server& server) {
   nlohmann::json ready = {{"grpc", Reachable(flags.server.listen, server.grpc_port())}};
   if (server.http_port() != 0) ready["http"] = Reachable(flags.server.http, server.http_port());
+  if (server.admin_port() != 0) ready["admin"] = Reachable(flags.server.admin, server.admin_port());
   const std::string unfinished = flags.ready_file + ".new";
   std::ofstream(unfinished) << ready.dump() << "\n";
   std::error_code error;
@@ -71,8 +66,10 @@ absl::Status StartAll(const ServerFlags& flags, Server& server) {
   spdlog::info("gRPC on {}, at most {} bytes a document", Reachable(flags.server.listen, server.grpc_port()),
                flags.server.max_document_bytes);
   if (server.http_port() != 0) {
-    spdlog::info("HTTP on {}: /metrics /healthz /readyz /v1/translate /v1/models",
-                 Reachable(flags.server.http, server.http_port()));
+    spdlog::info("HTTP on {}: /v1/translate /v1/models", Reachable(flags.server.http, server.http_port()));
+  }
+  if (server.admin_port() != 0) {
+    spdlog::info("admin on {}: /metrics /healthz /readyz", Reachable(flags.server.admin, server.admin_port()));
   }
   return flags.ready_file.empty() ? absl::OkStatus() : WriteReadyFile(flags, server);
 }
@@ -139,6 +136,6 @@ int main(int argc, char** argv) {
   auto parsed = salient::ParseServerFlags(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
   salient::HoldSignals();
-  salient::StartLog(parsed.flags.log_level);
+  salient::StartLog(parsed.flags.log_level, parsed.flags.log_format);
   return salient::Run(parsed.flags);
 }

@@ -58,7 +58,7 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part) {
   ahead_ = false;
   for (int32_t i = 0; i < static_cast<int32_t>(hypotheses_.live().size()); ++i) {
     const Hypothesis& hypothesis = hypotheses_.live()[i];
-    const int32_t token = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;
+    const int32_t token = hypotheses_.LastToken(hypothesis);
     WriteRow(rows, i, hypothesis.state, token, StageHistory(i));
     rows.begins.data()[assigned_rows_[i]] = Beginning::kNow;
     may_take_part.push_back(assigned_rows_[i]);
@@ -74,7 +74,7 @@ void Sequence::PrepareAhead(DecoderRows& rows, std::vector<int32_t>& may_take_pa
   const auto live = static_cast<int32_t>(hypotheses_.live().size());
   for (int32_t i = 0; i < options_.beam; ++i) {
     const Hypothesis& hypothesis = hypotheses_.live()[i < live ? i : 0];
-    const int32_t token = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;
+    const int32_t token = hypotheses_.LastToken(hypothesis);
     WriteRow(rows, i, hypothesis.state, token, i < live && !device_is_further ? StageHistory(i) : nullptr);
     rows.begins.data()[assigned_rows_[i]] = device_is_further ? Beginning::kNone
                                             : i < live        ? Beginning::kNow
@@ -111,7 +111,7 @@ void Sequence::WriteTokens(DecoderRows& rows, int32_t slot, bool listed) {
 }
 
 const int32_t* Sequence::StageHistory(int32_t index) {
-  return arrays_.StageHistory(hypotheses_.step(), index, hypotheses_.live()[index].history);
+  return arrays_.StageHistory(hypotheses_, index);
 }
 
 // ---- Drafts ----
@@ -159,7 +159,10 @@ void Sequence::TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part) {
 void Sequence::RecordSelected(int32_t row, const KeyList& list) {
   const auto slot = std::find(assigned_rows_.begin(), assigned_rows_.end(), row);
   if (slot == assigned_rows_.end() || list.count == kEveryKey) return;
-  selected_[slot - assigned_rows_.begin()].assign(list.positions, list.positions + list.count);
+  std::vector<int32_t>& traced = selected_[slot - assigned_rows_.begin()];
+  const int64_t count = std::min<int64_t>(list.count, kMaxTracedKeys);
+  traced.clear();
+  for (int64_t i = 0; i < count; ++i) traced.push_back(list.positions[i * list.count / count]);
 }
 
 RowResult Sequence::ResultOf(const DecoderRows& rows, int32_t slot, int32_t width) const {
@@ -179,8 +182,8 @@ void Sequence::TakeStep(const DecoderRows& rows, int32_t width) {
     }
     hypotheses_.TakeStep(results);
   }
-  if (!done()) return;
-  for (const DecodedToken& token : hypotheses_.BestTokens()) meter_.meter().AddExit(token.exit_at);
+  if (!done() || failed()) return;
+  hypotheses_.ForEachBestToken([this](const DecodedToken& token) { meter_.meter().AddExit(token.exit_at); });
 }
 
 // The drafts that full depth agrees with, and its own choice after them.
@@ -193,6 +196,7 @@ void Sequence::TakeVerified(const DecoderRows& rows, int32_t width) {
     if (!agrees) continue;
     const RowResult result = ResultOf(rows, slot, width);
     hypotheses_.TakeToken(result);
+    if (hypotheses_.failed()) break;
     agrees = drafts_.Agrees(slot, result.candidates[0].token);
     accepted += agrees;
   }

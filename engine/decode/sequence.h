@@ -95,7 +95,8 @@ class Sequence {
   // As in Hypotheses.
   bool done() const { return hypotheses_.done(); }
   int32_t settled_pieces() const { return hypotheses_.settled_pieces(); }
-  DecodedPiece SettledPiece(int32_t index) const { return hypotheses_.SettledPiece(index); }
+  std::vector<DecodedPiece> SettledPieces(int32_t first) const { return hypotheses_.SettledPieces(first); }
+  bool failed() const { return hypotheses_.failed(); }
   std::vector<std::vector<DecodedPiece>> Results() const { return hypotheses_.Results(); }
   int32_t tokens_so_far() const { return hypotheses_.step(); }
 

@@ -58,12 +58,12 @@ void SequenceArrays::SetDeepest(int32_t layers) {
   ledger_.Upload(0, 1);
 }
 
-const int32_t* SequenceArrays::StageHistory(int32_t step, int32_t index, const std::vector<int32_t>& history) {
+const int32_t* SequenceArrays::StageHistory(const Hypotheses& hypotheses, int32_t index) {
   if (options_.beam == 1) return nullptr;
-  SALIENT_CHECK(index < options_.beam && history.size() <= static_cast<size_t>(beam_.data()->most_steps));
-  const int64_t first = beam_.data()->HistoryAt(step, index);
-  std::copy(history.begin(), history.end(), histories_.data() + first);
-  histories_.Upload(first, history.size());
+  SALIENT_CHECK(index < options_.beam && hypotheses.step() < beam_.data()->most_steps);
+  const int64_t first = beam_.data()->HistoryAt(hypotheses.step(), index);
+  hypotheses.WriteHistory(hypotheses.live()[index], histories_.data() + first);
+  histories_.Upload(first, hypotheses.step() + 1);
   return histories_.device() + first;
 }
 

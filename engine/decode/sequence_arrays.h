@@ -51,7 +51,7 @@ class SequenceArrays {
 
   // Writes a live hypothesis's own positions where kernels read them; returns their address on the device. Null in
   // greedy search, where a hypothesis reads all positions.
-  const int32_t* StageHistory(int32_t step, int32_t index, const std::vector<int32_t>& history);
+  const int32_t* StageHistory(const Hypotheses& hypotheses, int32_t index);
   // What a device needs to choose among several hypotheses by itself. Nothing in greedy search.
   void StageBeam(const Hypotheses& hypotheses, std::span<const int32_t> assigned_rows);
 

@@ -40,8 +40,11 @@ TEST(DrainTest, DocumentsInFlightAreFinishedAndNewOnesRefused) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(status.error_message(), HasSubstr("shutting down"));
   httplib::Client http("127.0.0.1", server.http_port());
-  EXPECT_EQ(http.Get("/readyz")->status, 503);
-  EXPECT_EQ(http.Get("/healthz")->status, 200);
+  httplib::Client admin("127.0.0.1", server.admin_port());
+  for (httplib::Client* client : {&http, &admin}) {
+    EXPECT_EQ(client->Get("/readyz")->status, 503);
+    EXPECT_EQ(client->Get("/healthz")->status, 200);
+  }
   EXPECT_EQ(http.Post("/v1/translate", R"({"document": {"text": "late"}})", "application/json")->status, 503);
 
   server.engine().Finish(0);
