@@ -66,16 +66,6 @@ def test_every_setting_of_chart_images_and_compose_is_an_option(server_variables
         assert used <= server_variables, f"{path}: no option for {used - server_variables}"
 
 
-@pytest.mark.parametrize("page", ["deploying", "scaling", "failures"])
-def test_every_flag_of_the_pages_exists(page):
-    text = (ROOT / "docs" / f"{page}.md").read_text()
-    known = options(SERVER) | options(CLIENT, "translate") | {"--version", "--help"}
-    lines = [line for line in text.splitlines() if not re.search(r"docker |podman |kubectl |helm |cmake |curl |pip ", line)]
-    used = set(re.findall(r"`[^`]*?(--[a-z][a-z-]*)", "\n".join(lines)))
-    assert used, "the page names no flag: is the test still right?"
-    assert used <= known, f"{page}.md: {used - known}"
-
-
 def test_the_documented_service_config_is_the_clients():
     source = (ROOT / "client" / "connection.cc").read_text()
     own = re.search(r'kServiceConfig\[\] = R"\((.*?)\)";', source, re.DOTALL)[1]
