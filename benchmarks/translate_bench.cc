@@ -35,6 +35,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/decode/demand.h"
 #include "engine/decode/sequence.h"
 #include "engine/engine.h"
 #include "nlohmann/json.hpp"
@@ -127,23 +128,23 @@ absl::StatusOr<EngineOptions> EngineOptionsOf(const Json& line) {
   return options;
 }
 
+template <typename Info, size_t kCount>
+absl::StatusOr<decltype(Info::policy)> PolicyNamed(const std::array<Info, kCount>& table, const char* field,
+                                                   const std::string& name) {
+  for (const Info& info : table) {
+    if (name == info.name) return info.policy;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", name, ", which is no policy"));
+}
+
 absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
   const Json selection = line.value("selection", Json::object());
   const Json depth = line.value("depth", Json::object());
   const absl::StatusOr<SelectionPolicy> policy =
-      Lookup<SelectionPolicy>({{"dense", SelectionPolicy::kDense},
-                               {"learned", SelectionPolicy::kLearned},
-                               {"ratio", SelectionPolicy::kRatio},
-                               {"mass", SelectionPolicy::kMass},
-                               {"window", SelectionPolicy::kWindow}},
-                              "selection.policy", selection.value("policy", "dense"));
+      PolicyNamed(kSelectionPolicies, "selection.policy", selection.value("policy", "dense"));
   if (!policy.ok()) return policy.status();
-  const absl::StatusOr<DepthPolicy> exit = Lookup<DepthPolicy>({{"full", DepthPolicy::kFull},
-                                                                {"fixed", DepthPolicy::kFixed},
-                                                                {"geometric", DepthPolicy::kGeometric},
-                                                                {"confidence", DepthPolicy::kConfidence},
-                                                                {"verify", DepthPolicy::kVerify}},
-                                                               "depth.policy", depth.value("policy", "full"));
+  const absl::StatusOr<DepthPolicy> exit =
+      PolicyNamed(kDepthPolicies, "depth.policy", depth.value("policy", "full"));
   if (!exit.ok()) return exit.status();
   TranslationOptions options;
   options.selection.policy = *policy;
@@ -162,7 +163,7 @@ int32_t Words(const std::string& text) {
   return static_cast<int32_t>(std::count(text.begin(), text.end(), ' ')) + 1;  // one token each
 }
 
-// The bound that lets a segment of `words` tokens grow to `length` tokens with its end (Sequence::LengthLimit).
+// The bound that lets a segment of `words` tokens grow to `length` tokens with its end (LengthLimit).
 absl::StatusOr<double> RatioFor(int32_t length, int32_t words) {
   constexpr int32_t kFixed = kSegmentSlack + 1;  // what the bound adds, and the end
   if (length > kFixed) return (length - kFixed + 0.5) / words;

@@ -1,5 +1,6 @@
 #include "client/controls.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -10,21 +11,34 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "engine/api/module.h"
+#include "engine/api/policies.h"
 
 namespace salient {
 namespace {
 
-constexpr char kSelectionForms[] = "dense, learned, ratio:0.05, mass:0.95 or window:20";
-constexpr char kDepthForms[] =
-    "full, verify:2[,4], fixed:3, sequence, multinomial, geometric[:0.5] or confidence[:0.9]";
-
 struct Typed {
-  std::string policy;  // in capitals, as the .proto spells it
+  std::string policy;  // in lower case
   std::vector<double> values;
 };
 
-absl::Status Malformed(const char* flag, std::string_view text, const char* forms) {
-  return absl::InvalidArgumentError(absl::StrCat(flag, ": '", std::string(text), "' is not ", forms));
+// `expected`: what would be right.
+absl::Status Malformed(const char* flag, std::string_view text, std::string_view expected) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": '", std::string(text), "' is not right; it takes ", std::string(expected)));
+}
+
+template <typename Info, size_t kCount>
+std::string Forms(const std::array<Info, kCount>& table) {
+  return absl::StrJoin(table, ", ", [](std::string* out, const Info& info) { out->append(info.example); });
+}
+
+// Null if it is none of the policies.
+template <typename Info, size_t kCount>
+const Info* Find(const std::array<Info, kCount>& table, const std::optional<Typed>& typed) {
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const Info& info) { return typed.has_value() && typed->policy == info.name; });
+  return found == table.end() ? nullptr : &*found;
 }
 
 bool IsInteger(double value) { return value == std::floor(value) && std::abs(value) <= 1e6; }
@@ -33,7 +47,7 @@ bool IsInteger(double value) { return value == std::floor(value) && std::abs(val
 std::optional<Typed> Split(std::string_view text) {
   Typed typed;
   const size_t colon = text.find(':');
-  typed.policy = absl::AsciiStrToUpper(std::string(text.substr(0, colon)));
+  typed.policy = absl::AsciiStrToLower(std::string(text.substr(0, colon)));
   if (colon == std::string_view::npos) return typed;
   for (const auto& part : absl::StrSplit(std::string(text.substr(colon + 1)), ',')) {
     double value = 0;
@@ -49,65 +63,60 @@ std::string Describe(const std::string& policy, const std::vector<double>& value
 
 }  // namespace
 
+std::string SelectionForms() { return Forms(kSelectionPolicies); }
+std::string DepthForms() { return Forms(kDepthPolicies); }
+
 absl::StatusOr<v1::SelectionControls> ParseSelection(std::string_view text) {
   const auto typed = Split(text);
-  v1::SelectionControls controls;
-  v1::SelectionControls::Policy policy;
-  if (!typed.has_value() || !v1::SelectionControls::Policy_Parse(typed->policy, &policy) ||
-      policy == v1::SelectionControls::POLICY_UNSPECIFIED) {
-    return Malformed("--selection", text, kSelectionForms);
-  }
-  const bool takes_value = policy != v1::SelectionControls::DENSE && policy != v1::SelectionControls::LEARNED;
-  const size_t count = typed->values.size();
-  if (takes_value ? (count != 1 && count != 3) : count != 0) {
+  const SelectionPolicyInfo* info = Find(kSelectionPolicies, typed);
+  if (info == nullptr) return Malformed("--selection", text, SelectionForms());
+  const std::vector<double>& values = typed->values;
+  if (info->value == SelectionValue::kNone) {
+    if (!values.empty()) return Malformed("--selection", text, absl::StrCat(info->name, " without a value"));
+  } else if (values.size() != 1 && values.size() != kModules) {
     return Malformed("--selection", text,
-                     takes_value
-                         ? "a policy with one value, or three for encoder, decoder and cross-attention, such as "
-                           "ratio:0.05 or ratio:0.1,0.02,0.05"
-                         : "right: dense and learned take no value");
+                     absl::StrCat(info->name, " with one value, such as ", info->example,
+                                  ", or three: for encoder, decoder and cross-attention"));
   }
-  controls.set_policy(policy);
-  if (count == 1) controls.set_value(typed->values[0]);
-  if (count == 3) {
-    controls.set_encoder_value(typed->values[0]);
-    controls.set_decoder_value(typed->values[1]);
-    controls.set_cross_value(typed->values[2]);
+  v1::SelectionControls controls;
+  controls.set_policy(static_cast<v1::SelectionControls::Policy>(info->policy));
+  if (values.size() == 1) controls.set_value(values[0]);
+  if (values.size() == kModules) {
+    controls.set_encoder_value(values[0]);
+    controls.set_decoder_value(values[1]);
+    controls.set_cross_value(values[2]);
   }
   return controls;
 }
 
 absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text) {
   const auto typed = Split(text);
-  v1::DepthControls controls;
-  v1::DepthControls::Policy policy;
-  if (!typed.has_value() || !v1::DepthControls::Policy_Parse(typed->policy, &policy) ||
-      policy == v1::DepthControls::POLICY_UNSPECIFIED) {
-    return Malformed("--exit", text, kDepthForms);
-  }
-  controls.set_policy(policy);
+  const DepthPolicyInfo* info = Find(kDepthPolicies, typed);
+  if (info == nullptr) return Malformed("--exit", text, DepthForms());
   const std::vector<double>& values = typed->values;
-  switch (policy) {
-    case v1::DepthControls::FIXED:
+  v1::DepthControls controls;
+  controls.set_policy(static_cast<v1::DepthControls::Policy>(info->policy));
+  switch (info->values) {
+    case DepthValues::kNone:
+      if (!values.empty()) return Malformed("--exit", text, absl::StrCat(info->name, " without a value"));
+      break;
+    case DepthValues::kFixedExit:
       if (values.size() != 1 || !IsInteger(values[0])) {
-        return Malformed("--exit", text, "fixed with the number of a layer, such as fixed:3");
+        return Malformed("--exit", text, absl::StrCat(info->name, " with the number of a layer: ", info->example));
       }
       controls.set_fixed_exit(static_cast<int32_t>(values[0]));
       break;
-    case v1::DepthControls::VERIFY:
+    case DepthValues::kDrafts:
       if (values.empty() || values.size() > 2 || !IsInteger(values[0]) || !IsInteger(values.back())) {
-        return Malformed("--exit", text,
-                         "verify with the layer that drafts, and how many tokens, such as verify:2 or "
-                         "verify:2,4");
+        return Malformed("--exit", text, absl::StrCat(info->name, " with the layer that drafts, and if you like how ",
+                                                      "many tokens it drafts: ", info->example));
       }
       controls.set_draft_exit(static_cast<int32_t>(values[0]));
       if (values.size() == 2) controls.set_draft_tokens(static_cast<int32_t>(values[1]));
       break;
-    case v1::DepthControls::GEOMETRIC:
-    case v1::DepthControls::CONFIDENCE:
+    case DepthValues::kThresholds:
       controls.mutable_thresholds()->Add(values.begin(), values.end());
       break;
-    default:
-      if (!values.empty()) return Malformed("--exit", text, "right: full, sequence and multinomial take no value");
   }
   return controls;
 }
@@ -127,11 +136,9 @@ std::string Describe(const v1::SelectionControls& controls) {
 
 std::string Describe(const v1::DepthControls& controls) {
   std::vector<double> values(controls.thresholds().begin(), controls.thresholds().end());
-  if (controls.policy() == v1::DepthControls::FIXED) values = {static_cast<double>(controls.fixed_exit())};
-  if (controls.policy() == v1::DepthControls::VERIFY) {
-    values = {static_cast<double>(controls.draft_exit())};
-    if (controls.has_draft_tokens()) values.push_back(controls.draft_tokens());
-  }
+  if (controls.has_fixed_exit()) values = {static_cast<double>(controls.fixed_exit())};
+  if (controls.has_draft_exit()) values = {static_cast<double>(controls.draft_exit())};
+  if (controls.has_draft_tokens()) values.push_back(controls.draft_tokens());
   return Describe(v1::DepthControls::Policy_Name(controls.policy()), values);
 }
 

@@ -10,12 +10,16 @@
 
 namespace salient {
 
-// "dense", "learned", "ratio:0.05", "mass:0.95", "window:20"; three values are those of encoder self-, decoder self-
-// and cross-attention: "ratio:0.1,0.02,0.05". The values' ranges are left to the server, which knows the model.
+// The forms that --selection and --exit take: "dense, learned, ratio:0.05, ..." (engine/api/policies.h).
+std::string SelectionForms();
+std::string DepthForms();
+
+// One of SelectionForms. Three values are those of encoder self-, decoder self- and cross-attention:
+// "ratio:0.1,0.02,0.05". The server, which knows the model, checks their ranges.
 absl::StatusOr<v1::SelectionControls> ParseSelection(std::string_view text);
 
-// "full", "fixed:3", "sequence", "multinomial", "geometric", "geometric:0.5", "confidence:0.9"; several thresholds are
-// those of the layers, from the first. "verify:2" drafts at layer 2, "verify:2,4" up to 4 tokens.
+// One of DepthForms. Several thresholds are those of the layers, from the first. "verify:2" drafts at layer 2,
+// "verify:2,4" up to 4 tokens.
 absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text);
 
 // What ParseSelection and ParseDepth would read.

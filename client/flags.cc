@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "cli/help.h"
 #include "cli/sources.h"
 #include "cli/version.h"
@@ -94,15 +95,15 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
 void AddControls(CLI::App& app, Raw& raw) {
   constexpr char kGroup[] = "Quality against cost";
   app.add_option("--selection", raw.selection,
-                 "Which keys attention reads: dense, learned, ratio:0.05, mass:0.95, window:20; three values are for "
-                 "encoder, decoder and cross-attention. Default: learned where the model is trained for it")
+                 absl::StrCat("Which keys attention reads: ", SelectionForms(), "; three values are for encoder, ",
+                              "decoder and cross-attention. Default: learned where the model is trained for it"))
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-keys", raw.min_keys, "Never fewer keys than this")->group(kGroup);
   app.add_option(
          "--exit", raw.exit,
-         "After which decoder layer a token is predicted: full, fixed:3, sequence, multinomial, geometric[:0.5], "
-         "confidence[:0.9]; or verify:2, which is full with tokens drafted at layer 2. Default: full")
+         absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(), ". verify:2 gives what full ",
+                      "gives, with tokens drafted at layer 2. Default: full"))
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);

@@ -98,14 +98,9 @@ struct Bell {
     }
     condition.notify_all();
   }
-  void WaitUntil(absl::Time deadline) {
+  void Wait() {
     std::unique_lock lock(mutex);
-    const auto ready = [this] { return rung; };
-    if (deadline == absl::InfiniteFuture()) {
-      condition.wait(lock, ready);
-    } else {
-      condition.wait_until(lock, absl::ToChronoTime(deadline), ready);
-    }
+    condition.wait(lock, [this] { return rung; });
     rung = false;
   }
 };
@@ -140,7 +135,6 @@ class StepLoopEngine : public Engine {
   void Publish();
   absl::Status OpenDevice();
   void Recover(const absl::Status& failure);
-  absl::Time NextDeadline() const;
   Sequence& SequenceOf(const Admission& name) { return jobs_.at(name.document)->sequence(name.chunk); }
   void Leave(int64_t document, Sequence& sequence, int32_t chunk);
 
@@ -277,7 +271,7 @@ void StepLoopEngine::Loop() {
     if (const absl::Status status = backend_->status(); !status.ok()) Recover(status);
     if (batch_ == nullptr) break;
     Collect();
-    if (jobs_.empty()) bell_->WaitUntil(NextDeadline());
+    if (jobs_.empty()) bell_->Wait();
   }
   TakeInbox();
   absl::Status reason = absl::CancelledError("the engine is shutting down");
@@ -334,12 +328,6 @@ void StepLoopEngine::TakeInbox() {
     scheduler_->Enqueue(next_document_, job->Demands());
     jobs_.emplace(next_document_++, std::move(job));
   }
-}
-
-absl::Time StepLoopEngine::NextDeadline() const {
-  absl::Time next = absl::InfiniteFuture();
-  for (const auto& [document, job] : jobs_) next = std::min(next, job->deadline());
-  return next;
 }
 
 void StepLoopEngine::Leave(int64_t document, Sequence& sequence, int32_t chunk) {

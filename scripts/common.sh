@@ -14,11 +14,12 @@ build_packages=(
   libicu-dev                 # sentence boundaries, Unicode
   nlohmann-json3-dev         # model folders
   prometheus-cpp-dev         # metrics
-  libcpp-httplib-dev libssl-dev zlib1g-dev libbrotli-dev  # the HTTP port
+  libboost-dev libssl-dev zlib1g-dev libbrotli-dev  # the HTTP port
   libcli11-dev libspdlog-dev # command lines, logging
 )
 test_packages=(
   libgtest-dev libgmock-dev
+  libcpp-httplib-dev         # the HTTP client of the tests
   libsentencepiece-dev       # the reference that our tokens are compared with
   python3 python3-torch python3-numpy python3-sentencepiece python3-pytest  # the second implementation
   xz-utils                   # training/run_gpu.sh packs with it

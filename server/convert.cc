@@ -10,20 +10,6 @@
 namespace salient {
 namespace {
 
-// The wire's policies are the engine's with UNSPECIFIED in front.
-static_assert(static_cast<int>(SelectionPolicy::kDense) + 1 == v1::SelectionControls::DENSE);
-static_assert(static_cast<int>(SelectionPolicy::kLearned) + 1 == v1::SelectionControls::LEARNED);
-static_assert(static_cast<int>(SelectionPolicy::kRatio) + 1 == v1::SelectionControls::RATIO);
-static_assert(static_cast<int>(SelectionPolicy::kMass) + 1 == v1::SelectionControls::MASS);
-static_assert(static_cast<int>(SelectionPolicy::kWindow) + 1 == v1::SelectionControls::WINDOW);
-static_assert(static_cast<int>(DepthPolicy::kFull) + 1 == v1::DepthControls::FULL);
-static_assert(static_cast<int>(DepthPolicy::kFixed) + 1 == v1::DepthControls::FIXED);
-static_assert(static_cast<int>(DepthPolicy::kSequence) + 1 == v1::DepthControls::SEQUENCE);
-static_assert(static_cast<int>(DepthPolicy::kMultinomial) + 1 == v1::DepthControls::MULTINOMIAL);
-static_assert(static_cast<int>(DepthPolicy::kGeometric) + 1 == v1::DepthControls::GEOMETRIC);
-static_assert(static_cast<int>(DepthPolicy::kConfidence) + 1 == v1::DepthControls::CONFIDENCE);
-static_assert(static_cast<int>(DepthPolicy::kVerify) + 1 == v1::DepthControls::VERIFY);
-
 absl::Status UnknownValue(const std::string& field, int value, const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> names;
   for (int i = 1; i < type.value_count(); ++i) {  // all but UNSPECIFIED
@@ -33,15 +19,16 @@ absl::Status UnknownValue(const std::string& field, int value, const google::pro
       absl::StrCat(field, ": ", value, " is none of the values that this server knows: ", absl::StrJoin(names, ", ")));
 }
 
+// The engine's policies have the API's numbers; 0 is unspecified.
 template <typename Policy, typename Wire>
 std::optional<Policy> PolicyFromWire(Wire policy) {
   if (policy == 0) return std::nullopt;
-  return static_cast<Policy>(static_cast<int>(policy) - 1);
+  return static_cast<Policy>(policy);
 }
 
 template <typename Wire, typename Policy>
 Wire PolicyToWire(const std::optional<Policy>& policy) {
-  return policy.has_value() ? static_cast<Wire>(static_cast<int>(*policy) + 1) : static_cast<Wire>(0);
+  return policy.has_value() ? static_cast<Wire>(*policy) : static_cast<Wire>(0);
 }
 
 v1::TokenTrace ToProto(TokenTrace trace) {

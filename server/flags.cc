@@ -28,7 +28,7 @@ over the file.
 SIGTERM and SIGINT drain: /readyz turns 503 and health NOT_SERVING; after --drain-delay clients are told to go elsewhere, new
 documents get UNAVAILABLE, and those in flight are finished. A second signal stops at once.
 
-HTTP: /metrics, /healthz, /readyz, POST /v1/translate, GET /v1/models, and a page at /.)";
+HTTP: POST /v1/translate, GET /v1/models, and a page at /. Admin: /metrics, /healthz, /readyz.)";
 
 // As typed, before the parts go where they belong.
 struct Raw {
@@ -45,6 +45,7 @@ struct Raw {
   double drain_delay = 0;
   double drain_seconds = 30;
   double max_connection_age = 300;
+  double default_deadline = 3600;
 };
 
 const std::map<std::string, ComputeType>& ComputeTypes() {
@@ -85,6 +86,14 @@ void AddPortOptions(CLI::App& app, ServerFlags& flags) {
       ->capture_default_str()
       ->group("Ports");
   app.add_option("--http", flags.server.http, "HOST:PORT where HTTP listens; \"off\" for no HTTP")
+      ->type_name("ADDRESS")
+      ->capture_default_str()
+      ->group("Ports");
+}
+
+void AddAdmin(CLI::App& app, ServerFlags& flags) {
+  app.add_option("--admin", flags.server.admin,
+                 "HOST:PORT where probes and metrics listen, apart from clients and without keys; \"off\" for none")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Ports");
@@ -139,6 +148,12 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->transform(CLI::AsSizeValue(false))
       ->default_str("1GiB")
       ->group("Limits");
+  app.add_option("--default-deadline", raw.default_deadline,
+                 "Seconds after which a document is given up whose call brings no deadline; 0: never")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str()
+      ->group("Limits");
   app.add_option("--max-document-bytes", raw.max_document_bytes, "The largest document taken")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false))
@@ -181,6 +196,8 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
 
 void Fill(const Raw& raw, ServerFlags& flags) {
   if (flags.server.http == "off") flags.server.http.clear();
+  if (flags.server.admin == "off") flags.server.admin.clear();
+  if (raw.default_deadline > 0) flags.server.default_deadline = absl::Seconds(raw.default_deadline);
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
   flags.drain = {.delay = absl::Seconds(raw.drain_delay), .patience = absl::Seconds(raw.drain_seconds)};
   flags.server.max_connection_age =
@@ -223,6 +240,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   app.formatter(HelpFormatter());
   AddModelOptions(app, raw);
   AddPortOptions(app, parsed.flags);
+  AddAdmin(app, parsed.flags);
   AddAccess(app, parsed.flags.access);
   AddLimits(app, raw);
   AddOperation(app, raw, parsed.flags);

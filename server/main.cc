@@ -54,6 +54,7 @@ absl::Status LoadModel(const EngineOptions& options, Server& server) {
 absl::Status WriteReadyFile(const ServerFlags& flags, const Server& server) {
   nlohmann::json ready = {{"grpc", Reachable(flags.server.listen, server.grpc_port())}};
   if (server.http_port() != 0) ready["http"] = Reachable(flags.server.http, server.http_port());
+  if (server.admin_port() != 0) ready["admin"] = Reachable(flags.server.admin, server.admin_port());
   const std::string unfinished = flags.ready_file + ".new";
   std::ofstream(unfinished) << ready.dump() << "\n";
   std::error_code error;
@@ -71,8 +72,10 @@ absl::Status StartAll(const ServerFlags& flags, Server& server) {
   spdlog::info("gRPC on {}, at most {} bytes a document", Reachable(flags.server.listen, server.grpc_port()),
                flags.server.max_document_bytes);
   if (server.http_port() != 0) {
-    spdlog::info("HTTP on {}: /metrics /healthz /readyz /v1/translate /v1/models",
-                 Reachable(flags.server.http, server.http_port()));
+    spdlog::info("HTTP on {}: /v1/translate /v1/models", Reachable(flags.server.http, server.http_port()));
+  }
+  if (server.admin_port() != 0) {
+    spdlog::info("admin on {}: /metrics /healthz /readyz", Reachable(flags.server.admin, server.admin_port()));
   }
   return flags.ready_file.empty() ? absl::OkStatus() : WriteReadyFile(flags, server);
 }

@@ -32,23 +32,46 @@ int MaxMessageBytes(int64_t max_document_bytes) {
   return static_cast<int>(std::min<int64_t>(bytes, std::numeric_limits<int>::max()));
 }
 
+// Bodies that arrive at once, in all, over the largest single one.
+constexpr size_t kBodiesAtOnce = 8;
+
+HttpListenerOptions ForClients(const ServerOptions& options) {
+  HttpListenerOptions http{.flag = "--http", .address = options.http};
+  http.max_body_bytes = HttpApi::MaxBodyBytes(options.max_document_bytes);
+  http.max_bodies_bytes = kBodiesAtOnce * http.max_body_bytes;
+  if (options.access->encrypted()) {
+    http.set_up_tls = [access = options.access](ssl_ctx_st& context) { return access->SetUp(context); };
+  }
+  return http;
+}
+
+HttpListenerOptions ForPlatform(const ServerOptions& options) {
+  return {.flag = "--admin", .address = options.admin, .threads = 1, .max_connections = 64, .max_body_bytes = 0};
+}
+
 }  // namespace
 
 Server::Server(const ServerOptions& options)
     : options_(options),
       models_(metrics_),
-      translator_(models_, metrics_, options.max_document_bytes),
+      translator_(models_, metrics_, options.max_document_bytes, options.default_deadline),
       service_(translator_, *options_.access),
-      http_(translator_, metrics_, *options_.access, readiness_, options.max_document_bytes) {}
+      http_api_(translator_, *options_.access, readiness_),
+      admin_(models_, metrics_, readiness_),
+      http_(ForClients(options_), http_api_),
+      admin_listener_(ForPlatform(options_), admin_) {}
 
 Server::~Server() { Drain({.patience = absl::ZeroDuration()}); }
 
 absl::Status Server::StartHttp() {
-  if (options_.http.empty()) return absl::OkStatus();
-  auto port = http_.Start(options_.http);
-  if (!port.ok()) return port.status();
-  http_port_ = *port;
-  return absl::OkStatus();
+  const auto start = [](HttpListener& listener, const std::string& address, int& port) {
+    if (address.empty()) return absl::OkStatus();
+    auto started = listener.Start();
+    if (started.ok()) port = *started;
+    return started.status();
+  };
+  if (auto status = start(admin_listener_, options_.admin, admin_port_); !status.ok()) return status;
+  return start(http_, options_.http, http_port_);
 }
 
 absl::Status Server::AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,
@@ -100,6 +123,7 @@ int Server::Drain(const DrainOptions& options) {
     in_flight.WaitIdle(absl::InfiniteDuration());
   });
   http_.Stop();
+  admin_listener_.Stop();
   return cancelled;
 }
 

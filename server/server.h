@@ -1,7 +1,7 @@
 // The server as a whole: its ports, its models, its end.
 //
 //   Server server(options);
-//   server.StartHttp();                  // /healthz answers, /readyz says that models are loading
+//   server.StartHttp();                  // both HTTP listeners: /healthz answers, /readyz says that models are loading
 //   server.AddModel(engine, ...);        // once a model
 //   server.StartGrpc();                  // ready
 //   server.Drain({.delay = ..., .patience = ...});  // takes no more, finishes what there is
@@ -21,7 +21,9 @@
 #include "engine/engine.h"
 #include "grpcpp/server.h"
 #include "server/access.h"
-#include "server/http.h"
+#include "server/admin.h"
+#include "server/http/listener.h"
+#include "server/http_api.h"
 #include "server/metrics.h"
 #include "server/model_registry.h"
 #include "server/service.h"
@@ -32,11 +34,14 @@ namespace salient {
 struct ServerOptions {
   std::string listen = "0.0.0.0:50051";  // gRPC
   std::string http = "0.0.0.0:8080";     // empty: no HTTP
+  std::string admin = "0.0.0.0:9090";    // probes and metrics; empty: none
   std::shared_ptr<const Access> access = std::make_shared<Access>();
   int64_t max_document_bytes = 4 << 20;
   // A connection older than this is closed once its calls are done, so that clients spread over servers that have come
   // since and leave those that drain; infinite: never.
   absl::Duration max_connection_age = absl::Minutes(5);
+  // Of a call that brings none.
+  absl::Duration default_deadline = absl::InfiniteDuration();
 };
 
 struct DrainOptions {
@@ -63,6 +68,7 @@ class Server {
 
   int grpc_port() const { return grpc_port_; }
   int http_port() const { return http_port_; }
+  int admin_port() const { return admin_port_; }
   Translator& translator() { return translator_; }
 
  private:
@@ -75,10 +81,13 @@ class Server {
   ModelRegistry models_;
   Translator translator_;
   TranslationService service_;
-  HttpPort http_;
+  HttpApi http_api_;
+  Admin admin_;
+  HttpListener http_, admin_listener_;
   std::unique_ptr<grpc::Server> grpc_;
   int grpc_port_ = 0;
   int http_port_ = 0;
+  int admin_port_ = 0;
 };
 
 }  // namespace salient

@@ -1,7 +1,6 @@
 #include "server/translator.h"
 
 #include <algorithm>
-#include <future>
 #include <string>
 #include <utility>
 
@@ -106,17 +105,6 @@ class MeteredListener final : public TranslationListener {
   Stage stage_ = Stage::kQueue;
 };
 
-class Waiter final : public Recipient {
- public:
-  void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
-    promise_.set_value(std::move(result));
-  }
-  absl::StatusOr<v1::TranslateDocumentResponse> Wait() { return promise_.get_future().get(); }
-
- private:
-  std::promise<absl::StatusOr<v1::TranslateDocumentResponse>> promise_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::TranslateDocumentRequest& request,
@@ -145,6 +133,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
                                                                       absl::Time deadline,
                                                                       std::shared_ptr<Recipient> recipient) {
   const absl::Time arrival = absl::Now();
+  deadline = std::min(deadline, arrival + default_deadline_);
   auto slot = in_flight_.Enter();
   if (!slot.ok()) return slot.status();
   if (arrival >= deadline) return DeadlineMissed();
@@ -159,14 +148,6 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
   auto ticket = model.engine->Submit(std::move(settings->request), listener);
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);
   return ticket;
-}
-
-absl::StatusOr<v1::TranslateDocumentResponse> Translator::Translate(const v1::TranslateDocumentRequest& request,
-                                                                    absl::Time deadline) {
-  auto waiter = std::make_shared<Waiter>();
-  auto ticket = Start(request, deadline, waiter);
-  if (!ticket.ok()) return ticket.status();
-  return waiter->Wait();
 }
 
 bool Translator::HasRoom(const v1::TranslateDocumentRequest& request) const {

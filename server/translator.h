@@ -39,17 +39,18 @@ enum class WhenFull {
 
 class Translator {
  public:
-  Translator(const ModelRegistry& models, Metrics& metrics, int64_t max_document_bytes)
-      : models_(models), metrics_(metrics), max_document_bytes_(max_document_bytes) {}
+  // A document that comes without a deadline gets `default_deadline`.
+  Translator(const ModelRegistry& models, Metrics& metrics, int64_t max_document_bytes,
+             absl::Duration default_deadline = absl::InfiniteDuration())
+      : models_(models),
+        metrics_(metrics),
+        max_document_bytes_(max_document_bytes),
+        default_deadline_(default_deadline) {}
 
   // After OK, and only then, TakeResult is called. On failure the status names the field and the remedy.
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Start(const v1::TranslateDocumentRequest& request,
                                                            absl::Time deadline, std::shared_ptr<Recipient> recipient,
                                                            WhenFull when_full = WhenFull::kRefuse);
-
-  // Starts and waits. For callers with a thread to spare.
-  absl::StatusOr<v1::TranslateDocumentResponse> Translate(const v1::TranslateDocumentRequest& request,
-                                                          absl::Time deadline);
 
   // Whether the engine that would take the request has room in its queue now. True where the request is wrong anyway.
   bool HasRoom(const v1::TranslateDocumentRequest& request) const;
@@ -69,6 +70,7 @@ class Translator {
   const ModelRegistry& models_;
   Metrics& metrics_;
   const int64_t max_document_bytes_;
+  const absl::Duration default_deadline_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;
 };

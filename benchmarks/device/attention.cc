@@ -42,7 +42,7 @@ class AttentionBench {
     std::vector<KeyView> views;
     std::vector<KeyList> lists;
     std::vector<SelectionRule> rules(case_.rows,
-                                     {SelectionKind::kFraction, static_cast<double>(case_.listed) / case_.length, 0});
+                                     {SelectionPolicy::kRatio, static_cast<double>(case_.listed) / case_.length, 0});
     std::fill_n(rules.begin(), case_.dense, SelectionRule{});
     for (int32_t row = 0; row < case_.rows; ++row) {
       views.push_back({.pages = table_.data() + row * pages, .length = case_.length});

@@ -11,6 +11,7 @@
 #include "benchmarks/operations/common.h"
 #include "engine/attention/cpu/attend_rows.h"
 #include "engine/attention/cpu/attend_tiles.h"
+#include "engine/attention/select_rules.h"
 #include "engine/base/thread_pool.h"
 
 namespace salient::benchmarks {
@@ -104,7 +105,7 @@ std::vector<int32_t> RandomPositions(int32_t length, int32_t keep) {
 }
 
 int32_t Keep(int32_t length, bool sparse) {
-  return sparse ? KeysToKeep({SelectionKind::kFraction, kSparse, 0}, length) : length;
+  return sparse ? KeysToKeep({SelectionPolicy::kRatio, kSparse, 0}, length) : length;
 }
 
 // The multiply-adds of scores and of sums, and the softmax's exponentials.
@@ -195,7 +196,7 @@ void AttendDocument(benchmark::State& state, int32_t length, bool sparse, int th
 enum class Way { kRows, kTiles };
 
 void AttendOneWay(benchmark::State& state, int32_t length, int32_t percent, Way way, int threads) {
-  const int32_t keep = KeysToKeep({SelectionKind::kFraction, percent / 100.0, 0}, length);
+  const int32_t keep = KeysToKeep({SelectionPolicy::kRatio, percent / 100.0, 0}, length);
   Documents& documents = Documents::Of(length, 1, threads);
   DocumentQueries document(documents, length, keep);
   ThreadPool pool(threads);
@@ -252,7 +253,7 @@ void SelectDocument(benchmark::State& state, int32_t length, int threads) {
   Documents& documents = Documents::Of(length, 1, threads);
   const std::vector<float> queries = Normal(static_cast<size_t>(length) * kSelectionWidth);
   const std::vector<KeyView> views(length, documents.View(0));
-  const std::vector<SelectionRule> rules(length, SelectionRule{SelectionKind::kFraction, kSparse, 10});
+  const std::vector<SelectionRule> rules(length, SelectionRule{SelectionPolicy::kRatio, kSparse, 10});
   std::vector<int32_t> positions(static_cast<size_t>(length) * length);
   std::vector<KeyList> lists(length);
   for (int32_t i = 0; i < length; ++i) lists[i].positions = positions.data() + static_cast<size_t>(i) * length;
@@ -282,7 +283,7 @@ void Register(const std::string& name, Arguments... arguments) {
 }  // namespace
 
 void RegisterAttention(int threads) {
-  const SelectionRule best = {SelectionKind::kFraction, kSparse, 10}, mass = {SelectionKind::kMass, 0.95, 10};
+  const SelectionRule best = {SelectionPolicy::kRatio, kSparse, 10}, mass = {SelectionPolicy::kMass, 0.95, 10};
   for (const int32_t length : {128, 512, 2048, 8192}) {
     for (const int32_t rows : {1, 16}) {
       if (rows * length > 16 * 2048) continue;

@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "engine/api/module.h"
+#include "engine/api/policies.h"
 
 namespace salient {
-
-enum class SelectionPolicy { kDense, kLearned, kRatio, kMass, kWindow };
 
 struct SelectionOptions {
   std::optional<SelectionPolicy> policy;  // none: learned where the model was trained for it, else dense
@@ -23,8 +22,6 @@ struct SelectionOptions {
   std::array<std::optional<double>, kModules> module_value;
   std::optional<int32_t> min_keys;
 };
-
-enum class DepthPolicy { kFull, kFixed, kSequence, kMultinomial, kGeometric, kConfidence, kVerify };
 
 struct DepthOptions {
   std::optional<DepthPolicy> policy;  // none: full

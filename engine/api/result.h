@@ -12,10 +12,15 @@
 
 namespace salient {
 
+// Positions that a token's trace lists at most.
+inline constexpr int32_t kMaxTracedKeys = 64;
+
 struct TokenTrace {
   std::string piece;
   int32_t exit_layer = 0;
   double probability = 0;
+  // Positions within the document's source tokens, in which each segment is followed by one token that closes it.
+  // Where more than kMaxTracedKeys were selected, so many of them, evenly spread.
   std::vector<int32_t> selected;
 };
 

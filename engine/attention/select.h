@@ -37,10 +37,6 @@ struct SelectArgs {
   AttentionTally* tallies = nullptr;     // [.] by row number: `scored` is added to; null: not counted
 };
 
-// How many of `length` keys a rule keeps, never more than there are. For kMass, whose count depends on the scores, the
-// most it may keep: all.
-int32_t KeysToKeep(const SelectionRule& rule, int32_t length);
-
 void AppendSelectionReference(const AppendSelectionArgs& args);
 void SelectReference(const SelectArgs& args);
 

@@ -63,7 +63,7 @@ void SelectRow(const SelectArgs& args, const float* query, const KeyView& view, 
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return scores[a] > scores[b]; });
 
   int32_t keep = KeysToKeep(rule, view.length);
-  if (rule.kind == SelectionKind::kMass) {
+  if (rule.policy == SelectionPolicy::kMass) {
     const float scale = MassScale(quantised.largest, args.key_inverse_step, args.store.layout.selection_width);
     keep = KeysForMass(rule, scores, order, scale);
   }
@@ -75,22 +75,6 @@ void SelectRow(const SelectArgs& args, const float* query, const KeyView& view, 
 }
 
 }  // namespace
-
-int32_t KeysToKeep(const SelectionRule& rule, int32_t length) {
-  switch (rule.kind) {
-    case SelectionKind::kAll:
-    case SelectionKind::kMass:
-      return length;
-    case SelectionKind::kWindow:
-      return std::clamp(static_cast<int32_t>(std::min(rule.value, static_cast<double>(length))), 0, length);
-    case SelectionKind::kFraction: {
-      // The small step back keeps a product such as 0.05 * 100, a little above 5 in binary, at 5.
-      const int32_t share = static_cast<int32_t>(std::ceil(length * rule.value - 1e-6));
-      return std::min(length, std::max(rule.min_keys, share));
-    }
-  }
-  return length;
-}
 
 void AppendSelectionReference(const AppendSelectionArgs& args) {
   const int32_t width = args.store.layout.selection_width;

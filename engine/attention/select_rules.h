@@ -1,4 +1,5 @@
-// The parts of selection that depend on no scores, shared by every host backend.
+// What selection policies mean: how many keys a rule keeps, and which where that depends on no scores. One function each
+// for the reference, the CPU and kernels.
 
 #pragma once
 
@@ -13,17 +14,49 @@ namespace salient {
 // A training query of zeros would divide by zero; the training code uses the same floor.
 inline constexpr float kLeastQuery = 1e-20f;
 
-inline bool NeedsScores(const SelectionRule& rule, int32_t length) {
-  switch (rule.kind) {
-    case SelectionKind::kAll:
-    case SelectionKind::kWindow:
-      return false;
-    case SelectionKind::kFraction:
-      return KeysToKeep(rule, length) < length;
-    case SelectionKind::kMass:
-      return rule.min_keys < length;
+// How many of `length` keys a rule keeps, never more than there are. For kMass, whose count depends on the scores, the
+// most it may keep: all.
+constexpr int32_t KeysToKeep(const SelectionRule& rule, int32_t length) {
+  switch (rule.policy) {
+    case SelectionPolicy::kDense:
+    case SelectionPolicy::kLearned:  // kRatio in a rule
+    case SelectionPolicy::kMass:
+      return length;
+    case SelectionPolicy::kWindow: {
+      const double asked = rule.value < length ? rule.value : length;
+      const auto keep = static_cast<int32_t>(asked);
+      return keep < 0 ? 0 : keep;
+    }
+    case SelectionPolicy::kRatio: {
+      // The small step back keeps a product such as 0.05 * 100, a little above 5 in binary, at 5.
+      const auto keep = static_cast<int32_t>(std::ceil(rule.value * length - 1e-6));
+      const int32_t least = keep > rule.min_keys ? keep : rule.min_keys;
+      return least < length ? least : length;
+    }
   }
-  return false;
+  return length;
+}
+
+// Whether the rule's choice among `length` keys depends on their scores.
+constexpr bool NeedsScores(const SelectionRule& rule, int32_t length) {
+  if (rule.policy == SelectionPolicy::kRatio) return KeysToKeep(rule, length) < length;
+  return rule.policy == SelectionPolicy::kMass && rule.min_keys < length;
+}
+
+// What rules that need no scores choose: `count` keys of those that the query sees, from index `first` on.
+struct KeyWindow {
+  int32_t first, count;
+};
+constexpr KeyWindow WindowOf(const SelectionRule& rule, const KeyView& view) {
+  if (rule.policy != SelectionPolicy::kWindow) return {0, view.length};
+  const int32_t keep = KeysToKeep(rule, view.length);
+  const int32_t first = view.centre - keep / 2, last = view.length - keep;
+  return {first < 0 ? 0 : first < last ? first : last, keep};
+}
+
+// Whether a query's keys count as scored in its tally. A kMass that keeps every key has summed over them, too.
+constexpr bool CountsAsScored(const SelectionRule& rule, int32_t length) {
+  return rule.policy == SelectionPolicy::kMass || NeedsScores(rule, length);
 }
 
 // rounds half to even and clamps to [-127, 127]; a NaN becomes 127
@@ -31,23 +64,18 @@ inline int8_t QuantiseComponent(float value, float factor) {
   return static_cast<int8_t>(std::nearbyint(std::max(-127.0f, std::min(127.0f, value * factor))));
 }
 
-// Lists the window of kWindow, or all keys as kEveryKey. For rules that need no scores.
+// Lists WindowOf, or all keys as kEveryKey. For rules that need no scores.
 inline void SelectWithoutScores(const SelectionRule& rule, const KeyView& view, KeyList& list) {
-  const int32_t keep = rule.kind == SelectionKind::kWindow ? KeysToKeep(rule, view.length) : view.length;
+  const KeyWindow window = WindowOf(rule, view);
   list.count = kEveryKey;
-  if (keep >= view.length) return;
-  const int32_t first = std::clamp(view.centre - keep / 2, 0, view.length - keep);
-  for (int32_t i = 0; i < keep; ++i) list.positions[i] = view.Position(first + i);
-  list.count = keep;
+  if (window.count >= view.length) return;
+  for (int32_t i = 0; i < window.count; ++i) list.positions[i] = view.Position(window.first + i);
+  list.count = window.count;
 }
 
-// Counts the keys that were scored for a query. A fraction that keeps every key scores none.
 inline void CountScored(const SelectArgs& args, int32_t row) {
-  if (args.tallies == nullptr) return;
-  const SelectionKind kind = args.rules[row].kind;
-  const bool scored =
-      kind == SelectionKind::kMass || (kind == SelectionKind::kFraction && args.lists[row].count != kEveryKey);
-  if (scored) args.tallies[row].scored += args.views[row].length;
+  if (args.tallies == nullptr || !CountsAsScored(args.rules[row], args.views[row].length)) return;
+  args.tallies[row].scored += args.views[row].length;
 }
 
 }  // namespace salient

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -52,6 +53,16 @@ CpuIsa MachineIsa() { return CpuIsa::kScalar; }
 
 #endif
 
+CpuIsa Machine() {
+  static const CpuIsa machine = MachineIsa();
+  return machine;
+}
+
+std::atomic<CpuIsa>& Level() {
+  static std::atomic<CpuIsa> level{LoweredCpuIsa(Machine(), std::getenv("SALIENT_CPU_ISA"))};
+  return level;
+}
+
 }  // namespace
 
 const char* CpuIsaName(CpuIsa isa) {
@@ -68,14 +79,16 @@ const char* CpuIsaName(CpuIsa isa) {
   return "unknown";
 }
 
-CpuIsa DetectCpuIsa() {
-  static const CpuIsa machine = MachineIsa();
-  const char* wanted = std::getenv("SALIENT_CPU_ISA");
+CpuIsa LoweredCpuIsa(CpuIsa machine, const char* wanted) {
   if (wanted == nullptr) return machine;
   for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx}) {
     if (std::strcmp(wanted, CpuIsaName(isa)) == 0) return std::min(isa, machine);
   }
   return machine;
 }
+
+CpuIsa DetectCpuIsa() { return Level().load(std::memory_order_relaxed); }
+
+CpuIsa SetCpuIsa(CpuIsa isa) { return Level().exchange(std::min(isa, Machine())); }
 
 }  // namespace salient

@@ -14,9 +14,15 @@ enum class CpuIsa {
   kAmx,     // AMX tiles for int8 and bf16, allowed by the operating system for this process, and AVX-512 BF16
 };
 
-// What this machine has, lowered by the environment. Reads the environment at every call; asks the operating system
-// for AMX once. Thread safe as long as nobody changes the environment meanwhile.
+// What this machine has, lowered by the environment, which is read at the first call. Thread safe.
 CpuIsa DetectCpuIsa();
+
+// Sets what DetectCpuIsa returns from now on, as far as the machine has it; returns what it was. For tests and
+// benchmarks that compare levels in one process: not while kernels run.
+CpuIsa SetCpuIsa(CpuIsa isa);
+
+// The level that a value of SALIENT_CPU_ISA asks for, at most `machine`; `machine` if it is null or names none.
+CpuIsa LoweredCpuIsa(CpuIsa machine, const char* wanted);
 
 // "scalar", "avx2", "avx512", "amx": the names that SALIENT_CPU_ISA takes.
 const char* CpuIsaName(CpuIsa isa);

@@ -18,7 +18,7 @@ constexpr size_t kMapFrom = 2 * kHugePage;
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 [[noreturn]] void OutOfMemory(size_t bytes) {
-  std::fprintf(stderr, "salient: cannot allocate %zu bytes of memory; lower --kv-bytes or free some memory\n", bytes);
+  std::fprintf(stderr, "salient: cannot allocate %zu bytes of memory; lower --kv-memory or free some memory\n", bytes);
   std::abort();
 }
 

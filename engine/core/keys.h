@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "engine/api/policies.h"
+
 namespace salient {
 
 // The keys that a query can see: positions 0 .. length - 1 of a document, or the `length` positions listed in
@@ -18,12 +20,11 @@ struct KeyView {
   int32_t Position(int32_t i) const { return candidates == nullptr ? i : candidates[i]; }
 };
 
-enum class SelectionKind : int32_t { kAll, kFraction, kMass, kWindow };
-
-// How one selection layer chooses for one query. kFraction keeps max(min_keys, ceil(value * length)) keys, kMass the
-// fewest best keys whose softmax sums to `value` but at least min_keys, kWindow the `value` keys around the centre.
+// How one selection layer chooses for one query; policies are in engine/api/policies.h. kRatio keeps max(min_keys,
+// ceil(value * length)) keys, kMass the fewest best keys whose softmax sums to `value` but at least min_keys, kWindow
+// the `value` keys around the centre. kLearned is kRatio with the layer's own value here.
 struct SelectionRule {
-  SelectionKind kind = SelectionKind::kAll;
+  SelectionPolicy policy = SelectionPolicy::kDense;
   double value = 1.0;
   int32_t min_keys = 0;
 };

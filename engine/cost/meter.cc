@@ -17,24 +17,6 @@ AttentionTally& Of(std::array<AttentionTally, kModules>& tally, Module module) {
   return tally[static_cast<int>(module)];
 }
 
-// What the exit policy itself costs a token: sequence is paid once a chunk, the others as often as they look.
-double ExitPredictionFlops(const ModelConfig& config, const ExitRule& rule, const RowCost& row) {
-  const double d = config.d_model;
-  const int32_t looked = std::min(row.exit_at, config.decoder.layers - 1);
-  switch (rule.kind) {
-    case ExitKind::kMultinomial:
-      return 2.0 * config.decoder.layers * d;
-    case ExitKind::kGeometric:
-      return 2.0 * d * looked;
-    case ExitKind::kConfidence:
-      return 2.0 * row.compared * d * std::max(0, std::min(row.exit_at, rule.greatest - 1) - rule.least + 1);
-    case ExitKind::kAt:
-    case ExitKind::kSequence:
-      return 0;
-  }
-  return 0;
-}
-
 }  // namespace
 
 Meter::Meter(const ModelConfig& config) : config_(&config), exits_(config.decoder.layers, 0) {}
@@ -66,7 +48,8 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
                 2 * ds * static_cast<double>(row.self.scored + row.cross.scored);
   }
   flops_ += row.exit_at * layer + 4 * d * static_cast<double>(row.self.attended + row.cross.attended) + selection +
-            row.fills * 4 * d * d + ExitPredictionFlops(config, rule, row) + 2.0 * row.outputs * d;
+            row.fills * 4 * d * d +
+            2.0 * OutputsLookedAt(rule, row.exit_at, config.decoder.layers, row.compared) * d + 2.0 * row.outputs * d;
   if (!row.kept) return;
   const int64_t visible = row.step + 1 + row.source_tokens;
   dense_ += visible * config.decoder.layers;

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/decode/demand.h"
 
 namespace salient {
 namespace {
@@ -48,10 +49,10 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   job->chunks_ = MakeChunks(job->document_, tokenizer, config.tokens, config.chunk_tokens);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
-  if (!job->chunks_.empty() && prefix > Sequence::LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
+  if (!job->chunks_.empty() && prefix > LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
     return absl::InvalidArgumentError(absl::StrCat("search.prefix has ", prefix,
                                                    " tokens; the first segment may have at most ",
-                                                   Sequence::LengthLimit(job->chunks_[0].pieces[0], job->options_),
+                                                   LengthLimit(job->chunks_[0].pieces[0], job->options_),
                                                    ": shorten it, or raise search.max_length_ratio"));
   }
   job->sequences_.resize(job->chunks_.size());
@@ -78,11 +79,11 @@ void DocumentJob::IndexPieces() {
 std::vector<Demand> DocumentJob::Demands() const {
   std::vector<Demand> demands;
   for (const Chunk& chunk : chunks_) {
-    demands.push_back({.rows = Sequence::RowsWanted(options_),
-                       .self_pages = Sequence::SelfPages(chunk, options_),
-                       .cross_pages = Sequence::CrossPages(chunk),
+    demands.push_back({.rows = RowsWanted(options_),
+                       .self_pages = SelfPages(chunk, options_),
+                       .cross_pages = CrossPages(chunk),
                        .source_tokens = static_cast<int32_t>(chunk.tokens.size()),
-                       .expected_pages = Sequence::ExpectedPages(chunk, options_)});
+                       .expected_pages = ExpectedPages(chunk, options_)});
   }
   return demands;
 }
@@ -100,7 +101,7 @@ Sequence& DocumentJob::Start(int32_t chunk, const Model& model, Backend& backend
 // What a chunk's translation may say, or what it drafts or leaves by before it asks the whole vocabulary.
 std::vector<int32_t> DocumentJob::LikelyTokens(int32_t chunk, const std::vector<int32_t>& prefix,
                                                const Model& model) const {
-  const bool drafts = options_.draft_tokens > 0, compares = options_.exit.kind == ExitKind::kConfidence;
+  const bool drafts = options_.draft_tokens > 0, compares = options_.exit.policy == DepthPolicy::kConfidence;
   if (model.shortlist == nullptr || !(options_.shortlist || drafts || compares)) return {};
   std::vector<int32_t> tokens = model.shortlist->TokensFor(chunks_[chunk].tokens, prefix);
   const bool few = static_cast<int64_t>(tokens.size()) * kVocabularyOverScreen <= config_.vocab_size;

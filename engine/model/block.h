@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/attention/select_rules.h"
 #include "engine/backend/backend.h"
 #include "engine/core/staging.h"
 #include "engine/model/model.h"
@@ -162,17 +163,7 @@ class KeyListArena {
     return most;
   }
   static size_t Room(const KeyView& view, const SelectionRule& rule) {
-    switch (rule.kind) {
-      case SelectionKind::kAll:
-        return 0;
-      case SelectionKind::kFraction:
-        return KeysToKeep(rule, view.length);
-      case SelectionKind::kWindow:
-        return std::min(view.length, std::max(static_cast<int32_t>(rule.value), rule.min_keys));
-      case SelectionKind::kMass:
-        return view.length;
-    }
-    return view.length;
+    return rule.policy == SelectionPolicy::kDense ? 0 : KeysToKeep(rule, view.length);
   }
 
   Backend& backend_;

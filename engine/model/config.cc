@@ -119,22 +119,22 @@ void ReadSelection(JsonObject selection, ModelConfig& config) {
     read.group[m] = Integer(groups, ModuleName(module), 1, config.layers(module));
   }
   groups.Finish();
-  JsonObject fractions = selection.Object("key_fraction");
+  JsonObject ratios = selection.Object("key_fraction");
   bool any = false;
-  for (int m = 0; m < kModules; ++m) any = any || fractions.Has(ModuleName(static_cast<Module>(m)));
+  for (int m = 0; m < kModules; ++m) any = any || ratios.Has(ModuleName(static_cast<Module>(m)));
   for (int m = 0; any && m < kModules; ++m) {
     const Module module = static_cast<Module>(m);
-    read.key_fraction[m] = fractions.Numbers(ModuleName(module));
-    const auto is_share = [](double share) { return share > 0 && share <= 1; };
-    if (!std::all_of(read.key_fraction[m].begin(), read.key_fraction[m].end(), is_share)) {
-      fractions.Fail(ModuleName(module), "every share must be in (0, 1]");
+    read.learned_ratio[m] = ratios.Numbers(ModuleName(module));
+    const auto is_ratio = [](double ratio) { return ratio > 0 && ratio <= 1; };
+    if (!std::all_of(read.learned_ratio[m].begin(), read.learned_ratio[m].end(), is_ratio)) {
+      ratios.Fail(ModuleName(module), "every ratio must be in (0, 1]");
     }
-    if (static_cast<int32_t>(read.key_fraction[m].size()) != config.groups(module)) {
-      fractions.Fail(ModuleName(module),
-                     absl::StrCat("it must have one share a selection layer, ", config.groups(module), " in all"));
+    if (static_cast<int32_t>(read.learned_ratio[m].size()) != config.groups(module)) {
+      ratios.Fail(ModuleName(module),
+                     absl::StrCat("it must have one ratio a selection layer, ", config.groups(module), " in all"));
     }
   }
-  fractions.Finish();
+  ratios.Finish();
   selection.Finish();
 }
 

@@ -31,9 +31,11 @@ enum class CrossPosition { kNone, kSegmentRotary };
 struct SelectionConfig {
   int32_t width = 0;  // ds
   int32_t min_keys = 0;
-  // By Module: r consecutive layers share a selection layer, and k of eq. 7 as learned, one a selection layer.
+  // By Module: r consecutive layers share a selection layer.
   std::array<int32_t, kModules> group = {};
-  std::array<std::vector<double>, kModules> key_fraction;
+  // By Module: the ratio of keys that each selection layer has learned to need (k of eq. 7); none if it was not learned.
+  // config.json calls it key_fraction.
+  std::array<std::vector<double>, kModules> learned_ratio;
 };
 
 struct ModelConfig {

@@ -66,7 +66,7 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
 void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
   const Rows all = TakingPart(rows);
   for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
-  NotePolicies(rows);
+  NoteSignals(rows);
   at_.in.UploadTo(at_.given.data());
   uploaded_ = backend_.memory().Mark();
   const auto place = static_cast<int32_t>(launched_++ % kGroups);
@@ -113,7 +113,7 @@ void Decoder::PrepareRows(const std::vector<int32_t>& rows, int32_t growth) {
 
 // What the device needs to begin.
 void Decoder::Prepare(const std::vector<int32_t>& rows) {
-  NotePolicies(rows);
+  NoteSignals(rows);
   for (const int32_t row : rows) at_.exit_at.data()[row] = 0;
   at_.in.Upload();
   at_.out.Upload();
@@ -182,8 +182,8 @@ Rows Decoder::TakingPart(const std::vector<int32_t>& rows) {
 }
 
 uint64_t Decoder::ReplayKey(int32_t capacity, int32_t width, bool ahead) const {
-  const uint64_t policies = geometric_ + 2 * multinomial_ + 4 * confidence_ + 8 * ahead;
-  return ((id_ << 20 | static_cast<uint64_t>(capacity)) << 8 | static_cast<uint64_t>(width)) << 4 | policies;
+  const uint64_t policies = signals_ << 1 | (ahead ? 1 : 0);
+  return ((id_ << 20 | static_cast<uint64_t>(capacity)) << 8 | static_cast<uint64_t>(width)) << 8 | policies;
 }
 
 void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store) {
@@ -232,6 +232,7 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
 // The rows that run layer `layer`, from 0: those that came up to it and those that were held below it.
 Rows Decoder::Running(int32_t layer, Rows all) {
   backend_.PickRows({.rows = all,
+                     .filter = RowFilter::kRunning,
                      .layer = layer,
                      .held_at = at_.held_at.device(),
                      .exit_at = at_.exit_at.device(),
@@ -240,16 +241,12 @@ Rows Decoder::Running(int32_t layer, Rows all) {
   return {running_.data(), counts_.data() + kRunning, all.capacity};
 }
 
-// Which policies are in the step at all, so that no head is computed for nobody; and where rows are held.
-void Decoder::NotePolicies(const std::vector<int32_t>& rows) {
-  geometric_ = multinomial_ = confidence_ = false;
-  held_ = 0;
+// Which signals the step's policies look at, so that no others are computed; and where rows are held.
+void Decoder::NoteSignals(const std::vector<int32_t>& rows) {
+  signals_ = held_ = 0;
   for (const int32_t row : rows) {
     if (at_.held_at.data()[row] > 0) held_ |= uint64_t{1} << at_.held_at.data()[row];
-    const ExitKind kind = at_.exit_rule.data()[row].kind;
-    geometric_ |= kind == ExitKind::kGeometric;
-    multinomial_ |= kind == ExitKind::kMultinomial;
-    confidence_ |= kind == ExitKind::kConfidence;
+    signals_ |= uint64_t{1} << static_cast<int>(InfoOf(at_.exit_rule.data()[row].policy).signal);
   }
 }
 
@@ -376,26 +373,26 @@ Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
 // What the policies of this step's rows look at after layer n.
 void Decoder::Signal(int32_t n, Rows active) {
   if (KnownEmpty(active)) return;
-  if (geometric_) {
+  if (LooksAt(ExitSignal::kGeometricHead)) {
     backend_.Linear({.weight = model_.halting.geometric[n - 1].get(),
                      .rows = active,
                      .input = output_.StatesAt(n, active),
                      .output = signal_.data(),
                      .scatter = true});
   }
-  if (multinomial_ && n == 1) {
+  if (LooksAt(ExitSignal::kMultinomialHead) && n == 1) {
     backend_.Linear({.weight = model_.halting.multinomial.get(),
                      .rows = active,
                      .input = output_.StatesAt(n, active),
                      .output = heads_.data()});
     backend_.ResolveExits({.rows = active,
-                           .kind = ExitKind::kMultinomial,
+                           .policy = DepthPolicy::kMultinomial,
                            .logits = heads_.data(),
                            .layers = config_.decoder.layers,
                            .rules = at_.exit_rule.device(),
                            .resolved = at_.exit_rule.device()});
   }
-  if (confidence_) output_.Confidence(n, active, signal_.data());
+  if (LooksAt(ExitSignal::kConfidence)) output_.Confidence(n, active, signal_.data());
 }
 
 }  // namespace salient

@@ -84,7 +84,7 @@ class Decoder {
   void LaunchMerge(int32_t capacity, int32_t place);
   void LaunchAdvance(int32_t capacity, int32_t width);
   Rows TakingPart(const std::vector<int32_t>& rows);
-  void NotePolicies(const std::vector<int32_t>& rows);
+  void NoteSignals(const std::vector<int32_t>& rows);
   uint64_t ReplayKey(int32_t capacity, int32_t width, bool ahead) const;
   void RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
   void Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
@@ -96,6 +96,7 @@ class Decoder {
   void Attend(Module module, int32_t layer, Rows active, const float* input, KvStore& store);
   Rows Exits(int32_t layer, Rows active, int32_t width);
   void Signal(int32_t exit_layer, Rows active);
+  bool LooksAt(ExitSignal signal) const { return (signals_ >> static_cast<int>(signal) & 1) != 0; }
   // The host looks at a count only where that does not mean waiting for the device.
   bool KnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
 
@@ -114,8 +115,8 @@ class Decoder {
   OutputLayer output_;
   DeviceArray<float> signal_, heads_;
   DeviceArray<int32_t> active_[2], running_, extended_, counts_;
-  bool geometric_ = false, multinomial_ = false, confidence_ = false;  // which policies this step's rows have
-  uint64_t held_ = 0;                                                  // bit n: some of them are held at n
+  uint64_t signals_ = 0;  // bit s: some of this step's rows have a policy that looks at ExitSignal s
+  uint64_t held_ = 0;     // bit n: some of them are held at layer n
   // Groups of steps, counted from the first: launched, and whose records were taken. Group n has place n % kGroups.
   int64_t launched_ = 0, taken_ = 0;
   std::array<uint64_t, kGroups> recorded_ = {};  // marks behind a place's records

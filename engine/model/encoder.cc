@@ -368,7 +368,7 @@ void Encoder::WriteCross(Range range) {
 // q(n|x) = softmax(W_h mean(encoder output) + b_h) (eq. 8): the sequence policy knows its exit before the first token.
 void Encoder::DecideSequenceExits() {
   if (model_.halting.sequence == nullptr) return;
-  const auto asks = [](const PassChunk& w) { return !w.dropped && w.input.exit->kind == ExitKind::kSequence; };
+  const auto asks = [](const PassChunk& w) { return !w.dropped && w.input.exit->policy == DepthPolicy::kSequence; };
   if (std::none_of(chunks_.begin(), chunks_.end(), asks)) return;
   for (size_t w = 0; w < chunks_.size(); ++w) {
     backend_.MeanRows({output_.data() + static_cast<size_t>(chunks_[w].first) * config_.d_model,
@@ -383,7 +383,7 @@ void Encoder::DecideSequenceExits() {
   }
   exits_.Upload();
   backend_.ResolveExits({.rows = rows,
-                         .kind = ExitKind::kSequence,
+                         .policy = DepthPolicy::kSequence,
                          .logits = logits_.data(),
                          .layers = config_.decoder.layers,
                          .rules = exit_rules_.device(),

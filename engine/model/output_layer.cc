@@ -31,6 +31,7 @@ void OutputLayer::Begin() {
 void OutputLayer::Confidence(int32_t n, Rows among, float* probability) {
   const Rows rows = Picked(among);
   backend_.PickRows({.rows = among,
+                     .filter = RowFilter::kComparesConfidence,
                      .layer = n,
                      .rules = at_.exit_rule.device(),
                      .picked = picked_.data(),
@@ -64,7 +65,7 @@ Rows OutputLayer::PassedByScreens(Rows rows, int32_t n, float* probability) {
   }
   passed_.clear();
   for (int32_t i = 0; i < rows.size(); ++i) {
-    if (probability[rows[i]] > at_.exit_rule.data()[rows[i]].threshold[n - 1]) passed_.push_back(rows[i]);
+    if (probability[rows[i]] > at_.exit_rule.data()[rows[i]].thresholds[n - 1]) passed_.push_back(rows[i]);
   }
   return {passed_.data(), nullptr, static_cast<int32_t>(passed_.size())};
 }
@@ -155,6 +156,7 @@ void OutputLayer::Classify(Rows all, int32_t width) {
     if (!tied) {
       leaving = Picked(rows);
       backend_.PickRows({.rows = rows,
+                         .filter = RowFilter::kLeft,
                          .layer = n,
                          .exit_at = at_.exit_at.device(),
                          .picked = picked_.data(),

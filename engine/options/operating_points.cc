@@ -30,15 +30,22 @@ std::optional<int32_t> IntegerIfThere(JsonObject& object, const std::string& nam
   return static_cast<int32_t>(object.Integer(name, kLeastInt, kMaxInt));
 }
 
+template <typename Info, size_t kCount>
+std::optional<decltype(Info::policy)> PolicyIfThere(JsonObject& object, const std::array<Info, kCount>& table) {
+  if (!object.Has("policy")) return std::nullopt;
+  const std::string name = object.String("policy");
+  for (const Info& info : table) {
+    if (name == info.name) return info.policy;
+  }
+  const std::string known =
+      absl::StrJoin(table, ", ", [](std::string* out, const Info& info) { out->append(info.name); });
+  object.Fail("policy", absl::StrCat("it must be one of ", known));
+  return std::nullopt;
+}
+
 SelectionOptions ReadSelection(JsonObject object) {
   SelectionOptions selection;
-  if (object.Has("policy")) {
-    selection.policy = object.Choice<SelectionPolicy>("policy", {{"dense", SelectionPolicy::kDense},
-                                                                 {"learned", SelectionPolicy::kLearned},
-                                                                 {"ratio", SelectionPolicy::kRatio},
-                                                                 {"mass", SelectionPolicy::kMass},
-                                                                 {"window", SelectionPolicy::kWindow}});
-  }
+  selection.policy = PolicyIfThere(object, kSelectionPolicies);
   selection.value = NumberIfThere(object, "value");
   for (int module = 0; module < kModules; ++module) {
     selection.module_value[module] =
@@ -51,15 +58,7 @@ SelectionOptions ReadSelection(JsonObject object) {
 
 DepthOptions ReadDepth(JsonObject object) {
   DepthOptions depth;
-  if (object.Has("policy")) {
-    depth.policy = object.Choice<DepthPolicy>("policy", {{"full", DepthPolicy::kFull},
-                                                         {"fixed", DepthPolicy::kFixed},
-                                                         {"sequence", DepthPolicy::kSequence},
-                                                         {"multinomial", DepthPolicy::kMultinomial},
-                                                         {"geometric", DepthPolicy::kGeometric},
-                                                         {"confidence", DepthPolicy::kConfidence},
-                                                         {"verify", DepthPolicy::kVerify}});
-  }
+  depth.policy = PolicyIfThere(object, kDepthPolicies);
   depth.fixed_exit = IntegerIfThere(object, "fixed_exit");
   if (object.Has("thresholds")) depth.thresholds = object.Numbers("thresholds");
   depth.min_exit = IntegerIfThere(object, "min_exit");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/utf8.h"
@@ -16,45 +17,14 @@ namespace {
 constexpr int32_t kDefaultBeam = 1;
 constexpr double kDefaultLengthPenalty = 1.0, kMaxLengthPenalty = 5.0;
 constexpr double kDefaultLengthRatio = 3.0, kMaxLengthRatio = 20.0;
-constexpr double kDefaultGeometricThreshold = 0.5, kDefaultConfidenceThreshold = 0.9;
 constexpr int32_t kDefaultDraftTokens = 4;
 constexpr double kMaxWindow = 1 << 24;  // the greatest whole number up to which a float has all
 constexpr size_t kMaxPrefixBytes = 4096;
 
-const char* PolicyName(SelectionPolicy policy) {
-  switch (policy) {
-    case SelectionPolicy::kDense:
-      return "DENSE";
-    case SelectionPolicy::kLearned:
-      return "LEARNED";
-    case SelectionPolicy::kRatio:
-      return "RATIO";
-    case SelectionPolicy::kMass:
-      return "MASS";
-    case SelectionPolicy::kWindow:
-      return "WINDOW";
-  }
-  return "unknown";
-}
-
-const char* PolicyName(DepthPolicy policy) {
-  switch (policy) {
-    case DepthPolicy::kFull:
-      return "FULL";
-    case DepthPolicy::kFixed:
-      return "FIXED";
-    case DepthPolicy::kSequence:
-      return "SEQUENCE";
-    case DepthPolicy::kMultinomial:
-      return "MULTINOMIAL";
-    case DepthPolicy::kGeometric:
-      return "GEOMETRIC";
-    case DepthPolicy::kConfidence:
-      return "CONFIDENCE";
-    case DepthPolicy::kVerify:
-      return "VERIFY";
-  }
-  return "unknown";
+// As the API spells it.
+template <typename Policy>
+std::string PolicyName(Policy policy) {
+  return absl::AsciiStrToUpper(InfoOf(policy).name);
 }
 
 template <typename Value>
@@ -80,39 +50,73 @@ std::string ValueField(int module) {
 }
 
 absl::Status CheckValue(SelectionPolicy policy, int module, double value) {
-  if (policy == SelectionPolicy::kWindow) {
+  if (InfoOf(policy).value == SelectionValue::kKeys) {
     if (value >= 1 && value <= kMaxWindow && value == std::floor(value)) return absl::OkStatus();
     return Bad(ValueField(module), value,
-               absl::StrCat("WINDOW needs a whole number of keys from 1 to ", static_cast<int64_t>(kMaxWindow)));
+               absl::StrCat(PolicyName(policy), " needs a whole number of keys from 1 to ",
+                            static_cast<int64_t>(kMaxWindow)));
   }
   if (value > 0 && value <= 1) return absl::OkStatus();
-  return Bad(ValueField(module), value, absl::StrCat(PolicyName(policy), " needs a share in (0, 1]"));
+  return Bad(ValueField(module), value, absl::StrCat(PolicyName(policy), " needs a ratio in (0, 1]"));
 }
 
 bool IsLearned(const ModelConfig& config) {
   if (!config.has_selection) return false;
   for (int module = 0; module < kModules; ++module) {
-    if (config.selection.key_fraction[module].empty()) return false;
+    if (config.selection.learned_ratio[module].empty()) return false;
   }
   return true;
 }
 
-absl::Status CheckTrained(SelectionPolicy policy, const ModelConfig& config) {
-  if (policy == SelectionPolicy::kDense || policy == SelectionPolicy::kWindow) return absl::OkStatus();
-  if (!config.has_selection) {
-    return Bad("selection.policy", PolicyName(policy),
-               absl::StrCat("the model ", config.name, " has no selection layers; it can be DENSE or WINDOW"));
+// What the model lacks to be translated with under a policy; null if nothing.
+const char* Lack(SelectionPolicy policy, const ModelConfig& config) {
+  const SelectionPolicyInfo& info = InfoOf(policy);
+  if (info.needs_layers && !config.has_selection) return "no selection layers";
+  if (info.needs_ratios && !IsLearned(config)) return "no learned ratio of keys";
+  return nullptr;
+}
+
+const char* Lack(DepthPolicy policy, const ModelConfig& config) {
+  if (policy == DepthPolicy::kFull) return nullptr;
+  if (!config.has_exits) return "no exits below its last layer";
+  if (InfoOf(policy).values == DepthValues::kDrafts && config.decoder.layers < 2) return "no layer to draft with";
+  constexpr char kNoHead[] = "no halting head for it";
+  switch (InfoOf(policy).signal) {
+    case ExitSignal::kSequenceHead:
+      return config.sequence_head ? nullptr : kNoHead;
+    case ExitSignal::kMultinomialHead:
+      return config.multinomial_head ? nullptr : kNoHead;
+    case ExitSignal::kGeometricHead:
+      return config.geometric_head ? nullptr : kNoHead;
+    case ExitSignal::kNone:
+    case ExitSignal::kConfidence:
+      break;
   }
-  if (policy == SelectionPolicy::kLearned && !IsLearned(config)) {
-    return Bad("selection.policy", PolicyName(policy),
-               absl::StrCat("the model ", config.name,
-                            " has learned no key fractions; it can be DENSE, RATIO, MASS or WINDOW"));
+  return nullptr;
+}
+
+template <typename Info, size_t kCount>
+auto PoliciesFor(const std::array<Info, kCount>& table, const ModelConfig& config) {
+  std::vector<decltype(Info::policy)> policies;
+  for (const Info& info : table) {
+    if (Lack(info.policy, config) == nullptr) policies.push_back(info.policy);
   }
-  return absl::OkStatus();
+  return policies;
+}
+
+// `field`: "selection.policy" or "depth.policy".
+template <typename Info, size_t kCount>
+absl::Status CheckTrained(absl::string_view field, const std::array<Info, kCount>& table, decltype(Info::policy) policy,
+                          const ModelConfig& config) {
+  const char* lack = Lack(policy, config);
+  if (lack == nullptr) return absl::OkStatus();
+  const std::string others = absl::StrJoin(PoliciesFor(table, config), ", ",
+                                           [](std::string* out, auto known) { out->append(PolicyName(known)); });
+  return Bad(field, PolicyName(policy), absl::StrCat("the model ", config.name, " has ", lack, "; it can be ", others));
 }
 
 absl::Status CheckValues(const SelectionOptions& options, SelectionPolicy policy) {
-  const bool takes_value = policy != SelectionPolicy::kDense && policy != SelectionPolicy::kLearned;
+  const bool takes_value = InfoOf(policy).value != SelectionValue::kNone;
   for (int module = -1; module < kModules; ++module) {
     const std::optional<double>& value = module < 0 ? options.value : options.module_value[module];
     if (!value.has_value()) continue;
@@ -131,26 +135,12 @@ absl::Status CheckValues(const SelectionOptions& options, SelectionPolicy policy
 SelectionRule RuleOf(const SelectionOptions& options, const ModelConfig& config, int module, int32_t group) {
   SelectionRule rule;
   rule.min_keys = options.min_keys.value_or(0);
-  const double value = options.module_value[module].value_or(options.value.value_or(1.0));
-  switch (*options.policy) {
-    case SelectionPolicy::kDense:
-      return rule;
-    case SelectionPolicy::kLearned:
-      rule.kind = SelectionKind::kFraction;
-      rule.value = static_cast<float>(config.selection.key_fraction[module][group]);
-      break;
-    case SelectionPolicy::kRatio:
-      rule.kind = SelectionKind::kFraction;
-      rule.value = static_cast<float>(value);
-      break;
-    case SelectionPolicy::kMass:
-      rule.kind = SelectionKind::kMass;
-      rule.value = static_cast<float>(value);
-      break;
-    case SelectionPolicy::kWindow:
-      rule.kind = SelectionKind::kWindow;
-      rule.value = static_cast<float>(value);
-      break;
+  rule.policy = *options.policy;
+  if (InfoOf(rule.policy).value != SelectionValue::kNone) {
+    rule.value = static_cast<float>(options.module_value[module].value_or(options.value.value_or(1.0)));
+  } else if (rule.policy == SelectionPolicy::kLearned) {
+    rule.policy = SelectionPolicy::kRatio;
+    rule.value = static_cast<float>(config.selection.learned_ratio[module][group]);
   }
   return rule;
 }
@@ -159,9 +149,9 @@ absl::Status ResolveSelection(const ModelConfig& config, ResolvedOptions& resolv
   SelectionOptions& used = resolved.used.selection;
   if (!used.policy.has_value()) used.policy = IsLearned(config) ? SelectionPolicy::kLearned : SelectionPolicy::kDense;
   const SelectionPolicy policy = *used.policy;
-  if (absl::Status status = CheckTrained(policy, config); !status.ok()) return status;
+  if (absl::Status status = CheckTrained("selection.policy", kSelectionPolicies, policy, config); !status.ok()) return status;
   if (absl::Status status = CheckValues(used, policy); !status.ok()) return status;
-  const bool has_minimum = policy != SelectionPolicy::kDense && policy != SelectionPolicy::kWindow;
+  const bool has_minimum = InfoOf(policy).takes_min_keys;
   if (used.min_keys.has_value()) {
     if (!has_minimum) return HasNoMeaning("selection.min_keys", policy);
     if (*used.min_keys < 1) return Bad("selection.min_keys", *used.min_keys, "it must be 1 or more");
@@ -179,41 +169,14 @@ absl::Status ResolveSelection(const ModelConfig& config, ResolvedOptions& resolv
 
 // ---- Depth ----
 
-bool TakesThresholds(DepthPolicy policy) {
-  return policy == DepthPolicy::kGeometric || policy == DepthPolicy::kConfidence;
-}
-
-bool TakesBounds(DepthPolicy policy) {
-  return policy != DepthPolicy::kFull && policy != DepthPolicy::kFixed && policy != DepthPolicy::kVerify;
-}
-
-absl::Status CheckTrained(DepthPolicy policy, const ModelConfig& config) {
-  if (policy == DepthPolicy::kFull) return absl::OkStatus();
-  if (!config.has_exits) {
-    return Bad("depth.policy", PolicyName(policy),
-               absl::StrCat("the model ", config.name, " has no exits below its last layer; it can only be FULL"));
-  }
-  const bool has_head = (policy == DepthPolicy::kSequence && config.sequence_head) ||
-                        (policy == DepthPolicy::kMultinomial && config.multinomial_head) ||
-                        (policy == DepthPolicy::kGeometric && config.geometric_head) || policy == DepthPolicy::kFixed ||
-                        policy == DepthPolicy::kConfidence || policy == DepthPolicy::kVerify;
-  if (has_head) return absl::OkStatus();
-  std::vector<std::string> can = {"FULL", "FIXED", "CONFIDENCE", "VERIFY"};
-  if (config.sequence_head) can.push_back("SEQUENCE");
-  if (config.multinomial_head) can.push_back("MULTINOMIAL");
-  if (config.geometric_head) can.push_back("GEOMETRIC");
-  return Bad(
-      "depth.policy", PolicyName(policy),
-      absl::StrCat("the model ", config.name, " has no halting head for it; it can be ", absl::StrJoin(can, ", ")));
-}
+// Whether the policy decides a token's exit, so that bounds have a meaning.
+bool TakesBounds(DepthPolicy policy) { return InfoOf(policy).signal != ExitSignal::kNone; }
 
 absl::Status ResolveThresholds(DepthOptions& used, DepthPolicy policy, int32_t layers, ExitRule& rule) {
-  if (!TakesThresholds(policy)) {
+  if (InfoOf(policy).values != DepthValues::kThresholds) {
     return used.thresholds.empty() ? absl::OkStatus() : HasNoMeaning("depth.thresholds", policy);
   }
-  if (used.thresholds.empty()) {
-    used.thresholds = {policy == DepthPolicy::kGeometric ? kDefaultGeometricThreshold : kDefaultConfidenceThreshold};
-  }
+  if (used.thresholds.empty()) used.thresholds = {InfoOf(policy).default_threshold};
   if (used.thresholds.size() != 1 && used.thresholds.size() != static_cast<size_t>(layers)) {
     return absl::InvalidArgumentError(absl::StrCat("depth.thresholds has ", used.thresholds.size(),
                                                    " values; it must have one for all layers or one a layer, ",
@@ -225,7 +188,7 @@ absl::Status ResolveThresholds(DepthOptions& used, DepthPolicy policy, int32_t l
     }
   }
   for (int32_t layer = 0; layer < layers; ++layer) {
-    rule.threshold[layer] = static_cast<float>(used.thresholds[used.thresholds.size() == 1 ? 0 : layer]);
+    rule.thresholds[layer] = static_cast<float>(used.thresholds[used.thresholds.size() == 1 ? 0 : layer]);
   }
   return absl::OkStatus();
 }
@@ -248,33 +211,12 @@ absl::Status ResolveBounds(DepthOptions& used, DepthPolicy policy, int32_t layer
   return absl::OkStatus();
 }
 
-ExitKind KindOf(DepthPolicy policy) {
-  switch (policy) {
-    case DepthPolicy::kSequence:
-      return ExitKind::kSequence;
-    case DepthPolicy::kMultinomial:
-      return ExitKind::kMultinomial;
-    case DepthPolicy::kGeometric:
-      return ExitKind::kGeometric;
-    case DepthPolicy::kConfidence:
-      return ExitKind::kConfidence;
-    case DepthPolicy::kFull:
-    case DepthPolicy::kFixed:
-    case DepthPolicy::kVerify:
-      break;
-  }
-  return ExitKind::kAt;
-}
-
 absl::Status ResolveDrafts(DepthOptions& used, DepthPolicy policy, int32_t layers, ResolvedOptions& resolved) {
   resolved.draft_tokens = 0;
-  if (policy != DepthPolicy::kVerify) {
+  if (InfoOf(policy).values != DepthValues::kDrafts) {
     if (used.draft_exit.has_value()) return HasNoMeaning("depth.draft_exit", policy);
     if (used.draft_tokens.has_value()) return HasNoMeaning("depth.draft_tokens", policy);
     return absl::OkStatus();
-  }
-  if (layers < 2) {
-    return Bad("depth.policy", PolicyName(policy), "the model has one decoder layer, and none below it to draft with");
   }
   if (!used.draft_exit.has_value()) {
     return absl::InvalidArgumentError(
@@ -297,13 +239,13 @@ absl::Status ResolveDepth(const ModelConfig& config, ResolvedOptions& resolved) 
   if (!used.policy.has_value()) used.policy = DepthPolicy::kFull;
   const DepthPolicy policy = *used.policy;
   const int32_t layers = config.decoder.layers;
-  if (absl::Status status = CheckTrained(policy, config); !status.ok()) return status;
+  if (absl::Status status = CheckTrained("depth.policy", kDepthPolicies, policy, config); !status.ok()) return status;
   ExitRule rule;
-  rule.kind = KindOf(policy);
+  rule.policy = TakesBounds(policy) ? policy : DepthPolicy::kFixed;
   rule.least = 1;
   rule.greatest = layers;
   rule.at = layers;
-  if (policy == DepthPolicy::kFixed) {
+  if (InfoOf(policy).values == DepthValues::kFixedExit) {
     if (!used.fixed_exit.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("depth.fixed_exit is missing; FIXED needs a layer from 1 to ", layers));
@@ -377,17 +319,7 @@ absl::StatusOr<ResolvedOptions> Resolve(const TranslationOptions& options, const
 }
 
 SupportedPolicies PoliciesOf(const ModelConfig& config) {
-  SupportedPolicies policies;
-  for (const auto policy : {SelectionPolicy::kDense, SelectionPolicy::kLearned, SelectionPolicy::kRatio,
-                            SelectionPolicy::kMass, SelectionPolicy::kWindow}) {
-    if (CheckTrained(policy, config).ok()) policies.selection.push_back(policy);
-  }
-  for (const auto policy : {DepthPolicy::kFull, DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
-                            DepthPolicy::kGeometric, DepthPolicy::kConfidence, DepthPolicy::kVerify}) {
-    const bool drafts = policy != DepthPolicy::kVerify || config.decoder.layers > 1;
-    if (drafts && CheckTrained(policy, config).ok()) policies.depth.push_back(policy);
-  }
-  return policies;
+  return {PoliciesFor(kSelectionPolicies, config), PoliciesFor(kDepthPolicies, config)};
 }
 
 }  // namespace salient

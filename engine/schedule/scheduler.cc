@@ -4,13 +4,56 @@
 #include <utility>
 
 namespace salient {
+namespace {
 
-void Scheduler::Enqueue(int64_t document, std::vector<Demand> chunks) {
-  if (!chunks.empty()) waiting_.push_back({document, std::move(chunks), 0});
+// What bulk documents get of the share that the same client's interactive ones get.
+constexpr double kBulkShare = 1.0 / 8;
+
+}  // namespace
+
+void Scheduler::Enqueue(int64_t document, std::vector<Demand> chunks, const Flow& flow) {
+  if (chunks.empty()) return;
+  ++untouched_;
+  for (const Demand& chunk : chunks) tokens_waiting_ += chunk.source_tokens;
+  auto found = std::find_if(flows_.begin(), flows_.end(), [&flow](const Queue& queue) {
+    return queue.flow.client == flow.client && queue.flow.bulk == flow.bulk;
+  });
+  // A newcomer has its first turn after all others have had theirs, with what a turn brings.
+  if (found == flows_.end()) found = flows_.insert(flows_.end(), Queue{.flow = flow, .deficit = QuantumOf(flow)});
+  found->flow.weight = flow.weight;
+  found->documents.push_back({document, std::move(chunks), 0});
+}
+
+double Scheduler::QuantumOf(const Flow& flow) const {
+  return std::max(1.0, limits_.quantum * flow.weight * (flow.bulk ? kBulkShare : 1));
+}
+
+// Until the first flow may spend what its next chunk has, the turn goes on.
+void Scheduler::TurnToWhoMay() {
+  while (true) {
+    const Entry& next = flows_.front().documents.front();
+    if (flows_.front().deficit >= next.chunks[next.next].source_tokens) return;
+    std::rotate(flows_.begin(), flows_.begin() + 1, flows_.end());
+    flows_.back().deficit += QuantumOf(flows_.back().flow);
+  }
+}
+
+void Scheduler::Forget(const Entry& entry) {
+  untouched_ -= entry.next == 0;
+  for (size_t chunk = entry.next; chunk < entry.chunks.size(); ++chunk) {
+    tokens_waiting_ -= entry.chunks[chunk].source_tokens;
+  }
 }
 
 void Scheduler::Cancel(int64_t document) {
-  std::erase_if(waiting_, [&](const Entry& entry) { return entry.document == document; });
+  for (Queue& queue : flows_) {
+    std::erase_if(queue.documents, [&](const Entry& entry) {
+      if (entry.document != document) return false;
+      Forget(entry);
+      return true;
+    });
+  }
+  std::erase_if(flows_, [](const Queue& queue) { return queue.documents.empty(); });
   std::erase_if(preempted_, [&](const Chunk& chunk) { return chunk.name.document == document; });
 }
 
@@ -44,14 +87,20 @@ std::optional<Admission> Scheduler::Admit() {
     Encode(chunk);
     return chunk.name;
   }
-  if (waiting_.empty()) return std::nullopt;
-  const Entry& front = waiting_.front();
+  if (flows_.empty()) return std::nullopt;
+  TurnToWhoMay();
+  Queue& queue = flows_.front();
+  const Entry& front = queue.documents.front();
   const Chunk chunk{{front.document, front.next}, front.chunks[front.next]};
   if (!CanEncode(chunk)) return std::nullopt;
   Encode(chunk);
-  Entry entry = std::move(waiting_.front());
-  waiting_.pop_front();
-  if (++entry.next < static_cast<int32_t>(entry.chunks.size())) waiting_.push_back(std::move(entry));
+  queue.deficit -= chunk.demand.source_tokens;
+  tokens_waiting_ -= chunk.demand.source_tokens;
+  Entry entry = std::move(queue.documents.front());
+  queue.documents.pop_front();
+  untouched_ -= entry.next == 0;
+  if (++entry.next < static_cast<int32_t>(entry.chunks.size())) queue.documents.push_back(std::move(entry));
+  if (queue.documents.empty()) flows_.pop_front();
   return chunk.name;
 }
 
@@ -142,11 +191,6 @@ void Scheduler::Release(const Admission& name) {
     chunks->erase(found);
     return;
   }
-}
-
-int32_t Scheduler::untouched() const {
-  return static_cast<int32_t>(
-      std::count_if(waiting_.begin(), waiting_.end(), [](const Entry& entry) { return entry.next == 0; }));
 }
 
 }  // namespace salient

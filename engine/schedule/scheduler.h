@@ -1,10 +1,13 @@
 // Which chunks are encoded, pass by pass; which of them are decoded then; and which one gives way when memory runs
 // short.
 //
-// Documents wait in the order in which they came; each is a queue of chunks. A chunk is encoded when the pages for
-// its source are free and the pass has room for it, even if no rows are free yet: by as many rows as decode at once,
-// chunks are encoded ahead. Documents take turns chunk by chunk, so that a book does not hold up a letter; but the
-// one whose turn it is waits at the front until it fits, so that none starves.
+// Those who send documents share the encoder by weight: deficit round robin over source tokens. A flow is a client's
+// documents of one priority; its turn brings it quantum * weight tokens, of which it spends what its chunks have, and it
+// keeps the rest while it has more to do. So a client with a thousand documents delays another's single one by no more
+// than its fair share and the chunk under way, whatever the lengths. Within a flow documents take turns chunk by chunk,
+// so that a book does not hold up a letter. A chunk is encoded when the pages for its source are free and the pass has
+// room for it, even if no rows are free yet: by as many rows as decode at once, chunks are encoded ahead. The one whose
+// turn it is waits at the front until it fits, so that none starves.
 //
 // Once a chunk is encoded it is known how deep its tokens go at most (depth policies FULL, FIXED and SEQUENCE) or may
 // go (the others), and it gets rows when they are free. A layer costs a step hardly less for one row than for many, so
@@ -24,6 +27,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace salient {
@@ -35,6 +39,13 @@ struct Demand {
   int32_t cross_pages = 0;
   int32_t source_tokens = 0;   // to encode
   int32_t expected_pages = 0;  // of the self_pages, what a translation of usual length takes
+};
+
+// Whose documents share what there is, and how large their share is.
+struct Flow {
+  std::string client;
+  bool bulk = false;
+  double weight = 1;  // above 0; of the flow's document that came last
 };
 
 // A chunk by its place in a document.
@@ -50,6 +61,7 @@ class Scheduler {
     int32_t rows = 0, self_pages = 0, cross_pages = 0;
     int32_t encode_tokens = 0;  // a pass
     int32_t encode_chunks = 0;  // a pass
+    int32_t quantum = 512;      // tokens that a turn brings a flow of weight 1
   };
 
   explicit Scheduler(const Limits& limits) : limits_(limits) {}
@@ -61,7 +73,7 @@ class Scheduler {
   }
 
   // Needs CouldFit for every chunk. `document` is a name of the caller's choice.
-  void Enqueue(int64_t document, std::vector<Demand> chunks);
+  void Enqueue(int64_t document, std::vector<Demand> chunks, const Flow& flow = {});
   // Forgets chunks of the document that are not in flight.
   void Cancel(int64_t document);
 
@@ -86,15 +98,22 @@ class Scheduler {
   // A chunk, admitted or scheduled, has left; returns what it had reserved.
   void Release(const Admission& chunk);
 
-  bool idle() const { return waiting_.empty() && preempted_.empty(); }
+  bool idle() const { return flows_.empty() && preempted_.empty(); }
   // Documents of which no chunk was admitted yet.
-  int32_t untouched() const;
+  int32_t untouched() const { return untouched_; }
+  // Source tokens of the chunks that were never admitted.
+  int64_t tokens_waiting() const { return tokens_waiting_; }
 
  private:
   struct Entry {
     int64_t document = 0;
     std::vector<Demand> chunks;
     int32_t next = 0;
+  };
+  struct Queue {
+    Flow flow;
+    std::deque<Entry> documents;
+    double deficit = 0;  // tokens that it may spend
   };
   struct Chunk {
     Admission name;
@@ -105,6 +124,9 @@ class Scheduler {
   };
   using Chunks = std::vector<Chunk>;
 
+  double QuantumOf(const Flow& flow) const;
+  void TurnToWhoMay();
+  void Forget(const Entry& entry);
   bool CanEncode(const Chunk& chunk) const;
   void Encode(Chunk chunk);
   Chunks::iterator NextToSchedule();
@@ -112,7 +134,9 @@ class Scheduler {
   static Chunks::iterator Find(Chunks& chunks, const Admission& name);
 
   const Limits limits_;
-  std::deque<Entry> waiting_;
+  std::deque<Queue> flows_;  // the one whose turn it is first; none is empty
+  int32_t untouched_ = 0;
+  int64_t tokens_waiting_ = 0;
   std::deque<Chunk> preempted_;          // oldest first
   Chunks encoding_, encoded_, running_;  // oldest first; of the encoded, those that were preempted before the others
   Demand reserved_;                      // rows and pages; source_tokens and pass_chunks_ of this pass

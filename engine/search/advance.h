@@ -126,7 +126,7 @@ constexpr void WriteNext(const AdvanceArgs& args, int32_t row, const SearchState
   args.self_view[row].length = state.tokens + 1;
   args.self_view[row].centre = state.tokens;
   args.cross_view[row].centre = SourceCentre(state, script);
-  args.exit_rule[row].kind = args.asked[row].kind;
+  args.exit_rule[row].policy = args.asked[row].policy;
   args.exit_rule[row].at = args.asked[row].at;
   args.constraint[row] = ConstraintAt(state, script, args.special);
 }

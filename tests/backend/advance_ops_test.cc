@@ -55,7 +55,7 @@ struct State {
         all.insert(all.end(), {candidates, view.length, view.centre});
       }
     }
-    for (const ExitRule& rule : exit_rule) all.insert(all.end(), {static_cast<int64_t>(rule.kind), rule.at});
+    for (const ExitRule& rule : exit_rule) all.insert(all.end(), {static_cast<int64_t>(rule.policy), rule.at});
     for (const TokenConstraint& one : constraint) {
       all.insert(all.end(), {one.forced, one.allow_separator, one.allow_end});
     }
@@ -147,7 +147,7 @@ class AdvanceOpsTest : public BackendTest {
     }
     for (const int32_t row : rows) {
       script_of_[row] = &scripts_[w];
-      asked_[row] = {static_cast<ExitKind>(Uniform(0, 4)), Uniform(1, 6)};
+      asked_[row] = {static_cast<DepthPolicy>(Uniform(2, 6)), Uniform(1, 6)};
     }
     state_.goes_on[rows[0]] = 1;
     state_.self_view[rows[0]] = {nullptr, width > 1 ? histories : nullptr, 1, 0};
@@ -177,7 +177,7 @@ class AdvanceOpsTest : public BackendTest {
       state_.fills[row] = Uniform(0, 9);
       state_.self_tally[row].visible = Uniform(1, 99);
       state_.cross_tally[row].scored = Uniform(1, 99);
-      state_.exit_rule[row] = {ExitKind::kAt, 1};
+      state_.exit_rule[row] = {DepthPolicy::kFixed, 1};
     }
   }
 

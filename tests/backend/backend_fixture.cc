@@ -6,9 +6,6 @@
 
 namespace salient {
 
-ScopedIsa::ScopedIsa(CpuIsa isa) { setenv("SALIENT_CPU_ISA", CpuIsaName(isa), 1); }
-ScopedIsa::~ScopedIsa() { unsetenv("SALIENT_CPU_ISA"); }
-
 BackendTest::BackendTest() : isa_(GetParam().isa), backend_(MakeBackend(GetParam())) {}
 
 std::vector<float> BackendTest::Normal(size_t n, float deviation) {

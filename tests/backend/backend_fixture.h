@@ -40,11 +40,16 @@ inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << bac
 std::vector<BackendCase> BackendCases();
 std::unique_ptr<Backend> MakeBackend(const BackendCase& backend);
 
-// Sets SALIENT_CPU_ISA while it lives.
+// Holds the CPU's kernels at a level while it lives, or at the highest below it that the machine has.
 class ScopedIsa {
  public:
-  explicit ScopedIsa(CpuIsa isa);
-  ~ScopedIsa();
+  explicit ScopedIsa(CpuIsa isa) : before_(SetCpuIsa(isa)) {}
+  ~ScopedIsa() { SetCpuIsa(before_); }
+  ScopedIsa(const ScopedIsa&) = delete;
+  ScopedIsa& operator=(const ScopedIsa&) = delete;
+
+ private:
+  const CpuIsa before_;
 };
 
 class BackendTest : public testing::TestWithParam<BackendCase> {

@@ -2,36 +2,37 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "engine/backend/backend.h"
+#include "tests/backend/backend_fixture.h"
 
 namespace salient {
 namespace {
 
-class CpuFeaturesTest : public testing::Test {
- protected:
-  ~CpuFeaturesTest() override { unsetenv("SALIENT_CPU_ISA"); }
-};
+constexpr CpuIsa kLevels[] = {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx};
 
-TEST_F(CpuFeaturesTest, TheEnvironmentLowersTheLevel) {
-  const CpuIsa machine = DetectCpuIsa();
-  for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx}) {
-    setenv("SALIENT_CPU_ISA", CpuIsaName(isa), 1);
-    EXPECT_EQ(DetectCpuIsa(), std::min(isa, machine));
+TEST(CpuFeaturesTest, ANameLowersTheLevel) {
+  for (const CpuIsa machine : kLevels) {
+    for (const CpuIsa isa : kLevels) EXPECT_EQ(LoweredCpuIsa(machine, CpuIsaName(isa)), std::min(isa, machine));
   }
 }
 
-TEST_F(CpuFeaturesTest, UnknownNamesAreIgnored) {
-  const CpuIsa machine = DetectCpuIsa();
+TEST(CpuFeaturesTest, UnknownNamesAreIgnored) {
   for (const char* name : {"", "AVX2", "sse", "avx512 "}) {
-    setenv("SALIENT_CPU_ISA", name, 1);
-    EXPECT_EQ(DetectCpuIsa(), machine) << name;
+    EXPECT_EQ(LoweredCpuIsa(CpuIsa::kAvx512, name), CpuIsa::kAvx512) << name;
   }
+  EXPECT_EQ(LoweredCpuIsa(CpuIsa::kAvx2, nullptr), CpuIsa::kAvx2);
 }
 
-TEST_F(CpuFeaturesTest, TheBackendSaysWhatItComputesWith) {
-  setenv("SALIENT_CPU_ISA", "scalar", 1);
+TEST(CpuFeaturesTest, ALevelIsNeverAboveTheMachines) {
+  const CpuIsa before = SetCpuIsa(CpuIsa::kScalar);
+  EXPECT_EQ(DetectCpuIsa(), CpuIsa::kScalar);
+  EXPECT_EQ(SetCpuIsa(CpuIsa::kAmx), CpuIsa::kScalar);
+  EXPECT_GE(DetectCpuIsa(), before);
+  SetCpuIsa(before);
+}
+
+TEST(CpuFeaturesTest, TheBackendSaysWhatItComputesWith) {
+  const ScopedIsa scalar(CpuIsa::kScalar);
   EXPECT_EQ(MakeCpuBackend({.threads = 1, .compute = ComputeType::kInt8})->Name(), "cpu int8 (scalar)");
   EXPECT_EQ(MakeCpuBackend({.threads = 1, .compute = ComputeType::kBF16})->kv_type(), ElementType::kBF16);
   // Without dot-product instructions int8 gains nothing.

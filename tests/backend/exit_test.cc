@@ -10,9 +10,9 @@
 namespace salient {
 namespace {
 
-ExitRule Rule(ExitKind kind, int32_t at, int32_t least, int32_t greatest, float threshold = 0.5f) {
-  ExitRule rule = {.kind = kind, .at = at, .least = least, .greatest = greatest};
-  std::fill(std::begin(rule.threshold), std::end(rule.threshold), threshold);
+ExitRule Rule(DepthPolicy policy, int32_t at, int32_t least, int32_t greatest, float threshold = 0.5f) {
+  ExitRule rule = {.policy = policy, .at = at, .least = least, .greatest = greatest};
+  std::fill(std::begin(rule.thresholds), std::end(rule.thresholds), threshold);
   return rule;
 }
 
@@ -41,34 +41,34 @@ std::vector<int32_t> ExitsOf(const std::vector<ExitRule>& rules, const std::vect
 }
 
 TEST(DecideExitsTest, AtALayerWithinTheBounds) {
-  EXPECT_EQ(ExitsOf({Rule(ExitKind::kAt, 1, 1, 6), Rule(ExitKind::kAt, 3, 1, 6), Rule(ExitKind::kAt, 6, 1, 6),
-                     Rule(ExitKind::kAt, 2, 4, 6), Rule(ExitKind::kAt, 6, 1, 2)},
+  EXPECT_EQ(ExitsOf({Rule(DepthPolicy::kFixed, 1, 1, 6), Rule(DepthPolicy::kFixed, 3, 1, 6), Rule(DepthPolicy::kFixed, 6, 1, 6),
+                     Rule(DepthPolicy::kFixed, 2, 4, 6), Rule(DepthPolicy::kFixed, 6, 1, 2)},
                     {}),
             (std::vector<int32_t>{1, 3, 6, 4, 2}));
 }
 
 TEST(DecideExitsTest, GeometricComparesTheSigmoid) {
-  const ExitRule rule = Rule(ExitKind::kGeometric, 0, 1, 3);
+  const ExitRule rule = Rule(DepthPolicy::kGeometric, 0, 1, 3);
   // sigmoid(0) = 0.5 is not above 0.5.
   EXPECT_EQ(ExitsOf({rule, rule, rule, rule}, {{0.1f, 0, -9, -9}, {0, 0.001f, -9, -9}, {9, 9, 9, -9}}),
             (std::vector<int32_t>{1, 2, 3, 3}));
 }
 
 TEST(DecideExitsTest, ConfidenceComparesTheProbabilityWithEachLayersThreshold) {
-  ExitRule rule = Rule(ExitKind::kConfidence, 0, 1, 4, 0.9f);
-  rule.threshold[1] = 0.2f;
+  ExitRule rule = Rule(DepthPolicy::kConfidence, 0, 1, 4, 0.9f);
+  rule.thresholds[1] = 0.2f;
   EXPECT_EQ(ExitsOf({rule, rule, rule}, {{0.95f, 0.9f, 0.1f}, {0.1f, 0.3f, 0.2f}, {0, 0, 0.91f}, {0, 0, 0}}),
             (std::vector<int32_t>{1, 2, 3}));
 }
 
 TEST(DecideExitsTest, NeverBelowLeast) {
-  const ExitRule rule = Rule(ExitKind::kConfidence, 0, 3, 5, 0.0f);
+  const ExitRule rule = Rule(DepthPolicy::kConfidence, 0, 3, 5, 0.0f);
   EXPECT_EQ(ExitsOf({rule}, {{1}, {1}, {1}, {1}, {1}}), (std::vector<int32_t>{3}));
 }
 
 TEST(DecideExitsTest, ANotANumberRunsToTheEnd) {
   EXPECT_EQ(
-      ExitsOf({Rule(ExitKind::kGeometric, 0, 1, 2), Rule(ExitKind::kConfidence, 0, 1, 2)}, {{NAN, NAN}, {NAN, NAN}}),
+      ExitsOf({Rule(DepthPolicy::kGeometric, 0, 1, 2), Rule(DepthPolicy::kConfidence, 0, 1, 2)}, {{NAN, NAN}, {NAN, NAN}}),
       (std::vector<int32_t>{2, 2}));
 }
 
@@ -79,18 +79,18 @@ TEST(DecideExitsTest, NoRows) {
 }
 
 TEST(ResolveExitsTest, TakesTheBestLayerWithinTheBounds) {
-  const std::vector<ExitRule> rules = {Rule(ExitKind::kMultinomial, 0, 1, 4), Rule(ExitKind::kMultinomial, 0, 3, 4),
-                                       Rule(ExitKind::kGeometric, 0, 1, 4), Rule(ExitKind::kMultinomial, 0, 1, 2),
-                                       Rule(ExitKind::kMultinomial, 0, 1, 4)};
+  const std::vector<ExitRule> rules = {Rule(DepthPolicy::kMultinomial, 0, 1, 4), Rule(DepthPolicy::kMultinomial, 0, 3, 4),
+                                       Rule(DepthPolicy::kGeometric, 0, 1, 4), Rule(DepthPolicy::kMultinomial, 0, 1, 2),
+                                       Rule(DepthPolicy::kMultinomial, 0, 1, 4)};
   const std::vector<float> logits = {0, 3, 1, 2,   // 2
                                      9, 0, 0, 0,   // 1, raised to 3
-                                     0, 0, 0, 9,   // of another kind
+                                     0, 0, 0, 9,   // of another policy
                                      0, 0, 0, 9,   // 4, lowered to 2
                                      5, 1, 5, 5};  // a tie: the lowest
   std::vector<ExitRule> resolved(5);
   resolved[2].at = 77;
   ResolveExits({.rows = Rows::First(5),
-                .kind = ExitKind::kMultinomial,
+                .policy = DepthPolicy::kMultinomial,
                 .logits = logits.data(),
                 .layers = 4,
                 .rules = rules.data(),
@@ -101,25 +101,25 @@ TEST(ResolveExitsTest, TakesTheBestLayerWithinTheBounds) {
   EXPECT_EQ(resolved[3].at, 2);
   EXPECT_EQ(resolved[4].at, 1);
   for (int32_t i : {0, 1, 3, 4}) {
-    EXPECT_EQ(resolved[i].kind, ExitKind::kAt);
+    EXPECT_EQ(resolved[i].policy, DepthPolicy::kFixed);
     EXPECT_EQ(resolved[i].least, rules[i].least);
     EXPECT_EQ(resolved[i].greatest, rules[i].greatest);
   }
 }
 
 TEST(ResolveExitsTest, InPlaceAndByRowNumber) {
-  std::vector<ExitRule> rules(6, Rule(ExitKind::kSequence, 0, 1, 3));
+  std::vector<ExitRule> rules(6, Rule(DepthPolicy::kSequence, 0, 1, 3));
   const std::vector<int32_t> index = {1, 4};
   const std::vector<float> logits = {0, 1, 0, 0, 0, 1};
   ResolveExits({.rows = {index.data(), nullptr, 2},
-                .kind = ExitKind::kSequence,
+                .policy = DepthPolicy::kSequence,
                 .logits = logits.data(),
                 .layers = 3,
                 .rules = rules.data(),
                 .resolved = rules.data()});
   EXPECT_EQ(rules[1].at, 2);
   EXPECT_EQ(rules[4].at, 3);
-  EXPECT_EQ(rules[0].kind, ExitKind::kSequence);
+  EXPECT_EQ(rules[0].policy, DepthPolicy::kSequence);
 }
 
 TEST(PickRowsTest, RowsThatWereHeldJoinThoseThatHaveNotLeft) {
@@ -128,6 +128,7 @@ TEST(PickRowsTest, RowsThatWereHeldJoinThoseThatHaveNotLeft) {
     std::vector<int32_t> picked(6, -1);
     int32_t count = -1;
     PickRows({.rows = Rows::First(6),
+              .filter = RowFilter::kRunning,
               .layer = layer,
               .held_at = held_at.data(),
               .exit_at = exit_at.data(),

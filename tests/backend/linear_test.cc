@@ -20,6 +20,7 @@
 #include "engine/linear/cpu/operations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/backend/backend_fixture.h"
 
 namespace salient {
 namespace {
@@ -27,29 +28,6 @@ namespace {
 using ::testing::Combine;
 using ::testing::Each;
 using ::testing::Values;
-
-// Holds SALIENT_CPU_ISA at a level. A level that the machine lacks gives the highest below it, so that every test runs
-// everywhere.
-class IsaScope {
- public:
-  explicit IsaScope(CpuIsa isa) {
-    const char* before = std::getenv("SALIENT_CPU_ISA");
-    if (before != nullptr) before_ = before;
-    had_ = before != nullptr;
-    setenv("SALIENT_CPU_ISA", CpuIsaName(isa), 1);
-  }
-  ~IsaScope() {
-    if (had_) {
-      setenv("SALIENT_CPU_ISA", before_.c_str(), 1);
-    } else {
-      unsetenv("SALIENT_CPU_ISA");
-    }
-  }
-
- private:
-  std::string before_;
-  bool had_ = false;
-};
 
 std::vector<float> RandomFloats(size_t size, uint32_t seed, float scale = 1.0f) {
   std::mt19937 generator(seed);
@@ -161,7 +139,7 @@ class LinearTest : public ::testing::TestWithParam<IsaAndType> {
 
   std::unique_ptr<PackedLinear> Pack(const Layer& layer) { return PackLinearCpu(layer.view, type_, pool_); }
 
-  IsaScope isa_;
+  ScopedIsa isa_;
   ComputeType type_;
   ThreadPool pool_{2};
 };
@@ -348,7 +326,7 @@ INSTANTIATE_TEST_SUITE_P(Isas, ActivationTest, kIsas, IsaTestName);
 
 // One input, weight 1: the output is the activation of the input.
 TEST_P(ActivationTest, IsAccurateFromEndToEnd) {
-  const IsaScope isa(GetParam());
+  const ScopedIsa isa(GetParam());
   ThreadPool pool(1);
   Layer layer(1, 1, false);
   layer.weight[0] = 1.0f;
@@ -399,7 +377,7 @@ std::vector<float> Int8ByDefinition(const Layer& layer, const std::vector<float>
 
 class Int8LinearTest : public ::testing::TestWithParam<CpuIsa> {
  protected:
-  IsaScope isa_{GetParam()};
+  ScopedIsa isa_{GetParam()};
   ThreadPool pool_{2};
 };
 
@@ -443,7 +421,7 @@ TEST(LinearIsaTest, Int8IsTheSameBitsOnEveryInstructionSet) {
   for (Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kSwish}) {
     std::vector<std::vector<uint32_t>> results;
     for (CpuIsa isa : {CpuIsa::kScalar, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx}) {
-      const IsaScope scope(isa);
+      const ScopedIsa scope(isa);
       const auto packed = PackLinearCpu(layer.view, ComputeType::kInt8, pool);
       results.push_back(Bits(Compute(*packed, input, 90, pool, activation)));
     }
@@ -457,7 +435,7 @@ TEST(LinearIsaTest, F32IsTheSameBitsWithAvx2AndAbove) {
   const auto input = RandomFloats(90 * 130, 15);
   std::vector<std::vector<uint32_t>> results;
   for (CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx}) {
-    const IsaScope scope(isa);
+    const ScopedIsa scope(isa);
     const auto packed = PackLinearCpu(layer.view, ComputeType::kF32, pool);
     results.push_back(Bits(Compute(*packed, input, 90, pool)));
   }

@@ -63,12 +63,12 @@ class SelectAttendOpsTest : public BackendTest {
       case 0:
         return {};
       case 1:
-        return {SelectionKind::kWindow, static_cast<double>(Uniform(0, 200)), 0};
+        return {SelectionPolicy::kWindow, static_cast<double>(Uniform(0, 200)), 0};
       case 2:
       case 3:
-        return {SelectionKind::kMass, kShares[Uniform(0, 6)], Uniform(0, 1) * 10};
+        return {SelectionPolicy::kMass, kShares[Uniform(0, 6)], Uniform(0, 1) * 10};
       default:
-        return {SelectionKind::kFraction, kShares[Uniform(0, 6)], Uniform(0, 2) * 10};
+        return {SelectionPolicy::kRatio, kShares[Uniform(0, 6)], Uniform(0, 2) * 10};
     }
   }
 
@@ -187,9 +187,9 @@ TEST_P(SelectAttendOpsTest, LongRowsToo) {
   const std::vector<TestDocument> documents = {store.Add(10500), store.Add(4600)};
   for (const TestDocument& document : documents) Fill(store, document, kShape);
   StepCall call = RandomCall(documents, 6, kShape);
-  const SelectionRule kRules[] = {{SelectionKind::kFraction, 0.6, 0}, {SelectionKind::kFraction, 0.1, 0},
-                                  {SelectionKind::kMass, 0.9, 0},     {SelectionKind::kMass, 0.2, 0},
-                                  {SelectionKind::kAll, 0, 0},        {SelectionKind::kWindow, 3000, 0}};
+  const SelectionRule kRules[] = {{SelectionPolicy::kRatio, 0.6, 0}, {SelectionPolicy::kRatio, 0.1, 0},
+                                  {SelectionPolicy::kMass, 0.9, 0},     {SelectionPolicy::kMass, 0.2, 0},
+                                  {SelectionPolicy::kDense, 0, 0},        {SelectionPolicy::kWindow, 3000, 0}};
   for (int32_t i = 0; i < 6; ++i) {
     const int32_t row = call.rows[i];
     call.views[row] = ViewOf(documents[i % 2], documents[i % 2].positions);

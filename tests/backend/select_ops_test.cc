@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/attention/mass.h"
+#include "engine/attention/select_rules.h"
 #include "tests/backend/backend_fixture.h"
 #include "tests/backend/documents.h"
 
@@ -84,12 +85,12 @@ class SelectOpsTest : public BackendTest {
       case 0:
         return {};
       case 1:
-        return {SelectionKind::kWindow, static_cast<float>(Uniform(0, 40)), 0};
+        return {SelectionPolicy::kWindow, static_cast<float>(Uniform(0, 40)), 0};
       case 2:
       case 3:
-        return {SelectionKind::kMass, kMasses[Uniform(0, 5)], Uniform(0, 1) * 10};
+        return {SelectionPolicy::kMass, kMasses[Uniform(0, 5)], Uniform(0, 1) * 10};
       default:
-        return {SelectionKind::kFraction, kFractions[Uniform(0, 6)], Uniform(0, 2) * 10};
+        return {SelectionPolicy::kRatio, kFractions[Uniform(0, 6)], Uniform(0, 2) * 10};
     }
   }
 
@@ -100,7 +101,7 @@ class SelectOpsTest : public BackendTest {
     backend().Select(call.Args(pages, group));
     for (size_t row = 0; row < call.lists.size(); ++row) {
       ASSERT_EQ(call.lists[row].count, expected[row].count)
-          << "row " << row << ", kind " << static_cast<int>(call.rules[row].kind) << ", value " << call.rules[row].value
+          << "row " << row << ", kind " << static_cast<int>(call.rules[row].policy) << ", value " << call.rules[row].value
           << ", length " << call.views[row].length;
       // kEveryKey leaves the positions alone, and no list is written past its count.
       const int32_t listed = std::max(0, expected[row].count);
@@ -170,7 +171,7 @@ TEST_P(SelectOpsTest, ManyQueriesOfADocumentGetTheReferencesLists) {
         SelectCall call = RandomCall(documents, rows, width);
         for (int32_t i = 0; i < rows; ++i) {
           if (i % 13 == 5) continue;
-          call.rules[call.rows[i]] = {i % 4 == 0 ? SelectionKind::kMass : SelectionKind::kFraction, 0.1 * (i % 7),
+          call.rules[call.rows[i]] = {i % 4 == 0 ? SelectionPolicy::kMass : SelectionPolicy::kRatio, 0.1 * (i % 7),
                                       i % 5};
         }
         ExpectReferencesLists(call, store.pages(), 1);
@@ -212,7 +213,7 @@ TEST_P(SelectOpsTest, TiesGoToTheLowerPosition) {
   std::fill(call.queries.begin(), call.queries.end(), 0.0f);  // all scores equal
   ExpectReferencesLists(call, store.pages(), 0);
   const int32_t row = call.rows[0];
-  call.rules[row] = {SelectionKind::kFraction, 0.1f, 0};
+  call.rules[row] = {SelectionPolicy::kRatio, 0.1f, 0};
   call.views[row].length = 500;
   ExpectReferencesLists(call, store.pages(), 0);
   ASSERT_EQ(call.lists[row].count, 50);
@@ -261,7 +262,7 @@ TEST_P(SelectOpsTest, ARowDoesNotDependOnOtherRows) {
 
 TEST(KeysToKeepTest, CountsAsTrainingDoes) {
   const auto keep = [](float value, int32_t min_keys, int32_t length) {
-    return KeysToKeep({SelectionKind::kFraction, value, min_keys}, length);
+    return KeysToKeep({SelectionPolicy::kRatio, value, min_keys}, length);
   };
   EXPECT_EQ(keep(0.05f, 0, 100), 5);  // not 6, though 0.05f * 100 is a little above 5
   EXPECT_EQ(keep(0.05f, 0, 101), 6);
@@ -270,9 +271,9 @@ TEST(KeysToKeepTest, CountsAsTrainingDoes) {
   EXPECT_EQ(keep(1.0f, 0, 33), 33);
   EXPECT_EQ(keep(0.0f, 0, 33), 0);
   EXPECT_EQ(keep(0.5f, 0, 0), 0);
-  EXPECT_EQ(KeysToKeep({SelectionKind::kAll, 0.1f, 0}, 40), 40);
-  EXPECT_EQ(KeysToKeep({SelectionKind::kWindow, 20.0f, 0}, 40), 20);
-  EXPECT_EQ(KeysToKeep({SelectionKind::kWindow, 20.0f, 0}, 4), 4);
+  EXPECT_EQ(KeysToKeep({SelectionPolicy::kDense, 0.1f, 0}, 40), 40);
+  EXPECT_EQ(KeysToKeep({SelectionPolicy::kWindow, 20.0f, 0}, 40), 20);
+  EXPECT_EQ(KeysToKeep({SelectionPolicy::kWindow, 20.0f, 0}, 4), 4);
 }
 
 TEST(MassWeightTest, IsSoftmaxWithinItsStep) {
@@ -291,7 +292,7 @@ TEST(WindowTest, StaysInsideAndKeepsAsManyAsItCan) {
   for (int32_t length : {1, 5, 20, 21, 50}) {
     for (int32_t value : {1, 2, 5, 20}) {
       for (int32_t centre = 0; centre < length; ++centre) {
-        const SelectionRule rule = {SelectionKind::kWindow, static_cast<float>(value), 0};
+        const SelectionRule rule = {SelectionPolicy::kWindow, static_cast<float>(value), 0};
         KeyView view = {.length = length, .centre = centre};
         std::vector<int32_t> positions(length, -1);
         KeyList list = {.positions = positions.data()};

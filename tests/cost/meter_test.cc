@@ -28,9 +28,9 @@ ModelConfig SmallConfig() {
 constexpr double kLayer = 12 * 64 + 4 * 16 * 8;  // 12 d^2 + 4 d_ff d
 constexpr double kOutput = 2 * 100 * 8;          // 2 V d
 
-ExitRule Rule(ExitKind kind) {
+ExitRule Rule(DepthPolicy kind) {
   ExitRule rule;
-  rule.kind = kind;
+  rule.policy = kind;
   rule.at = rule.greatest = 4;
   return rule;
 }
@@ -45,7 +45,7 @@ TEST(MeterTest, DenseAtFullDepthCostsOne) {
                 .outputs = config.vocab_size,
                 .self = {.visible = 20, .attended = 20, .executed = 20},
                 .cross = {.visible = 40, .attended = 40, .executed = 40}},
-               Rule(ExitKind::kAt));
+               Rule(DepthPolicy::kFixed));
   meter.AddExit(4);
   const CostReport report = meter.Report();
   EXPECT_THAT(report.attention_cost_ratio, DoubleEq(1.0));
@@ -80,7 +80,7 @@ TEST(MeterTest, EarlyExitsCostWhatRan) {
                 .outputs = config.vocab_size,
                 .self = {.visible = 1, .attended = 1},
                 .cross = {.visible = 9, .attended = 9}},
-               Rule(ExitKind::kGeometric));
+               Rule(DepthPolicy::kGeometric));
   meter.AddExit(1);
   meter.AddExit(3);
   const CostReport report = meter.Report();
@@ -93,16 +93,16 @@ TEST(MeterTest, EarlyExitsCostWhatRan) {
 
 TEST(MeterTest, ExitPoliciesPayForTheirLooks) {
   const ModelConfig config = SmallConfig();
-  const auto flops = [&](ExitKind kind, int32_t exit_at) {
+  const auto flops = [&](DepthPolicy kind, int32_t exit_at) {
     Meter meter(config);
     meter.AddRow({.exit_at = exit_at, .outputs = config.vocab_size, .compared = config.vocab_size}, Rule(kind));
     return meter.Report().decoder_flops;
   };
-  EXPECT_THAT(flops(ExitKind::kMultinomial, 2) - flops(ExitKind::kAt, 2), DoubleEq(2 * 4 * 8));
-  EXPECT_THAT(flops(ExitKind::kGeometric, 3) - flops(ExitKind::kAt, 3), DoubleEq(3 * 2 * 8));
-  EXPECT_THAT(flops(ExitKind::kConfidence, 2) - flops(ExitKind::kAt, 2), DoubleEq(2 * kOutput));
+  EXPECT_THAT(flops(DepthPolicy::kMultinomial, 2) - flops(DepthPolicy::kFixed, 2), DoubleEq(2 * 4 * 8));
+  EXPECT_THAT(flops(DepthPolicy::kGeometric, 3) - flops(DepthPolicy::kFixed, 3), DoubleEq(3 * 2 * 8));
+  EXPECT_THAT(flops(DepthPolicy::kConfidence, 2) - flops(DepthPolicy::kFixed, 2), DoubleEq(2 * kOutput));
   // The last layer always exits; nothing looks there.
-  EXPECT_THAT(flops(ExitKind::kGeometric, 4) - flops(ExitKind::kAt, 4), DoubleEq(3 * 2 * 8));
+  EXPECT_THAT(flops(DepthPolicy::kGeometric, 4) - flops(DepthPolicy::kFixed, 4), DoubleEq(3 * 2 * 8));
 }
 
 TEST(MeterTest, WrongDraftsCostAndAreNoPartOfWhatFullDepthWouldHaveCost) {
@@ -115,7 +115,7 @@ TEST(MeterTest, WrongDraftsCostAndAreNoPartOfWhatFullDepthWouldHaveCost) {
                   .outputs = config.vocab_size + drafted_among,
                   .kept = kept,
                   .self = {.visible = 20, .attended = 20}},
-                 Rule(ExitKind::kAt));
+                 Rule(DepthPolicy::kFixed));
     return meter.Report();
   };
   const CostReport plain = report(0, true), drafted = report(config.vocab_size, true),

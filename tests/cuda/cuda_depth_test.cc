@@ -22,8 +22,8 @@ TEST_P(CudaDepthTest, ExitsAreDecidedLikeThePlainOnes) {
     const size_t end = rows.end() + 1;
     std::vector<ExitRule> rules(end);
     for (ExitRule& rule : rules) {
-      rule = {static_cast<ExitKind>(Uniform(0, 4)), Uniform(1, kLayers), Uniform(1, 3), Uniform(3, kLayers)};
-      for (float& threshold : rule.threshold) threshold = 0.5f;
+      rule = {static_cast<DepthPolicy>(Uniform(2, 6)), Uniform(1, kLayers), Uniform(1, 3), Uniform(3, kLayers)};
+      for (float& threshold : rule.thresholds) threshold = 0.5f;
     }
     const std::vector<float> signal = Normal(end), logits = Normal(static_cast<size_t>(rows.capacity()) * kLayers);
     std::vector<ExitRule> resolved = rules, expected_resolved = rules;
@@ -53,13 +53,13 @@ TEST_P(CudaDepthTest, ExitsAreDecidedLikeThePlainOnes) {
 
       std::vector<int32_t> held_at(end);
       for (int32_t& held : held_at) held = Uniform(0, kLayers - 1);
-      for (const bool left : {false, true}) {
-        const bool held = left && layer % 2 == 0;
+      for (const RowFilter filter : {RowFilter::kRunning, RowFilter::kLeft, RowFilter::kComparesConfidence}) {
         std::vector<int32_t> picked(rows.capacity(), -1), expected_picked = picked;
         PickRowsArgs pick = {.rows = rows.rows(),
+                             .filter = filter,
                              .layer = layer,
-                             .held_at = held ? held_at.data() : nullptr,
-                             .exit_at = left ? exit_at.data() : nullptr,
+                             .held_at = held_at.data(),
+                             .exit_at = exit_at.data(),
                              .rules = rules.data(),
                              .picked = expected_picked.data(),
                              .count = &expected_count};

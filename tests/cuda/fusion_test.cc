@@ -22,7 +22,7 @@ int64_t Launches(int32_t width, int32_t heads, int32_t rows, bool few_a_document
                   {.layers = 1, .width = width, .groups = 1, .selection_width = 16, .type = ElementType::kBF16}, 8);
   const TestDocument document = store.Add(200);
   const std::vector<KeyView> views(rows, ViewOf(document, 200));
-  const std::vector<SelectionRule> rules(rows, {SelectionKind::kFraction, 0.1, 0});
+  const std::vector<SelectionRule> rules(rows, {SelectionPolicy::kRatio, 0.1, 0});
   std::vector<int32_t> positions(static_cast<size_t>(rows) * 200);
   std::vector<KeyList> lists;
   for (int32_t row = 0; row < rows; ++row) lists.push_back({positions.data() + static_cast<size_t>(row) * 200, 0});

@@ -38,7 +38,7 @@ class AdvanceTest : public ::testing::Test {
 
   AdvanceTest() : config_(SmallConfig()), backend_(MakeReferenceBackend()) {
     for (auto& rules : options_.selection) rules.resize(1);
-    options_.exit = {ExitKind::kMultinomial, 0, 1, 2};
+    options_.exit = {DepthPolicy::kMultinomial, 0, 1, 2};
     options_.max_length_ratio = 1.0;
   }
 
@@ -66,7 +66,7 @@ class AdvanceTest : public ::testing::Test {
     rows.exit_at.data()[row] = 1 + static_cast<int32_t>(random() % 2);
     rows.fills.data()[row] = static_cast<int32_t>(random() % 3);
     rows.self_tally.data()[row].attended = random() % 100;
-    rows.exit_rule.data()[row] = {ExitKind::kAt, 1, 1, 2};  // as ResolveExits leaves it
+    rows.exit_rule.data()[row] = {DepthPolicy::kFixed, 1, 1, 2};  // as ResolveExits leaves it
   }
 
   static std::vector<int32_t> Positions(const KeyView& view) {
@@ -84,7 +84,7 @@ class AdvanceTest : public ::testing::Test {
     EXPECT_EQ(a.forced, b.forced);
     EXPECT_EQ(a.allow_separator, b.allow_separator);
     EXPECT_EQ(a.allow_end, b.allow_end);
-    EXPECT_EQ(got.exit_rule.data()[row].kind, expected.exit_rule.data()[row].kind);
+    EXPECT_EQ(got.exit_rule.data()[row].policy, expected.exit_rule.data()[row].policy);
     EXPECT_EQ(got.self_view.data()[row].centre, expected.self_view.data()[row].centre);
     EXPECT_EQ(got.cross_view.data()[row].centre, expected.cross_view.data()[row].centre);
     EXPECT_EQ(got.cross_view.data()[row].length, expected.cross_view.data()[row].length);

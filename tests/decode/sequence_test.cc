@@ -1,5 +1,6 @@
 // Sequences without a model: the test plays the decoder and says which tokens are likely.
 
+#include "engine/decode/demand.h"
 #include "engine/decode/sequence.h"
 
 #include <cmath>
@@ -36,7 +37,7 @@ class SequenceTest : public ::testing::Test {
   std::unique_ptr<Sequence> Make(std::vector<int32_t> prefix = {}) {
     auto sequence = std::make_unique<Sequence>(chunk_, options_, std::move(prefix), config_, *backend_, self_, cross_);
     std::vector<int32_t> assigned;
-    for (int32_t row = 0; row < Sequence::RowsWanted(options_); ++row) assigned.push_back(row + 2);
+    for (int32_t row = 0; row < RowsWanted(options_); ++row) assigned.push_back(row + 2);
     sequence->AssignRows(assigned);
     return sequence;
   }
@@ -174,7 +175,7 @@ TEST_F(SequenceTest, ClosesASegmentThatGrowsBeyondItsBound) {
   EXPECT_EQ(Constraint().forced, kEnd);
   Step(*sequence, {{{kEnd, -9.0f}}});
   ASSERT_TRUE(sequence->done());
-  EXPECT_EQ(sequence->tokens_so_far(), Sequence::MaxSteps(chunk_, options_));
+  EXPECT_EQ(sequence->tokens_so_far(), MaxSteps(chunk_, options_));
   EXPECT_TRUE(sequence->Results()[0][0].length_limited);
   EXPECT_TRUE(sequence->Results()[0][1].length_limited);
 }
@@ -297,7 +298,7 @@ TEST_F(SequenceTest, RowsOfDraftsStandWhereTheirTokensWould) {
   EXPECT_EQ(rows_.offset.data()[4], 0);
   EXPECT_EQ(rows_.cross_view.data()[4].centre, 3);
   EXPECT_EQ(sequence->settled_pieces(), 1);
-  EXPECT_THAT(Tokens(sequence->SettledPiece(0)), ElementsAre(7));
+  EXPECT_THAT(Tokens(sequence->SettledPieces(0)[0]), ElementsAre(7));
 }
 
 TEST_F(SequenceTest, NothingIsDraftedAfterTheEnd) {
@@ -324,7 +325,7 @@ TEST_F(SequenceTest, DraftsNeverChangeATranslation) {
     for (const int32_t tokens : {0, 1, 4, 5}) {
       Verify(tokens);
       const auto sequence = Make(seed % 3 == 0 ? std::vector<int32_t>{15, 16, 17} : std::vector<int32_t>{});
-      const int32_t reserved = Sequence::SelfPages(chunk_, options_), before = self_.free_pages();
+      const int32_t reserved = SelfPages(chunk_, options_), before = self_.free_pages();
       const auto choose = [&](int32_t row) {
         if (Constraint(row).forced >= 0) return Candidate{Constraint(row).forced, -9.0f};
         std::mt19937 random(seed * 1000003 + rows_.token.data()[row] * 8191 + rows_.step.data()[row] * 131 +
@@ -344,7 +345,7 @@ TEST_F(SequenceTest, DraftsNeverChangeATranslation) {
       while (!sequence->done()) {
         Cycle(*sequence, draft, choose);
         ASSERT_LE(before - self_.free_pages(), reserved);
-        ASSERT_LE(sequence->tokens_so_far(), Sequence::MaxSteps(chunk_, options_));
+        ASSERT_LE(sequence->tokens_so_far(), MaxSteps(chunk_, options_));
       }
       translations.emplace_back();
       double score = 0;
@@ -379,7 +380,7 @@ TEST_F(SequenceTest, ReturnsItsPages) {
 TEST_F(SequenceTest, NeverNeedsMoreThanItReserves) {
   options_.beam = 3;
   const auto sequence = Make();
-  const int32_t reserved = Sequence::SelfPages(chunk_, options_), before = self_.free_pages();
+  const int32_t reserved = SelfPages(chunk_, options_), before = self_.free_pages();
   for (int step = 0; step < 1000 && !sequence->done(); ++step) {
     const std::vector<int32_t> taking_part = Prepare(*sequence);
     std::vector<std::vector<Candidate>> best;

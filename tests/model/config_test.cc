@@ -68,7 +68,7 @@ TEST(ConfigTest, ReadsEveryField) {
   EXPECT_EQ(config.groups(Module::kEncoder), 2);
   EXPECT_EQ(config.groups(Module::kDecoder), 2);
   EXPECT_EQ(config.groups(Module::kCross), 2) << "the last group is smaller";
-  EXPECT_THAT(config.selection.key_fraction,
+  EXPECT_THAT(config.selection.learned_ratio,
               ElementsAre(ElementsAre(0.1, 0.2), ElementsAre(0.02, 1), ElementsAre(0.05, 0.5)));
   EXPECT_TRUE(config.has_exits);
   EXPECT_TRUE(config.tied_classifiers);
@@ -96,7 +96,7 @@ TEST(ConfigTest, ReadsTheOtherChoices) {
   EXPECT_EQ(config->embedding_position, EmbeddingPosition::kNone);
   EXPECT_FALSE(config->self_rotary);
   EXPECT_EQ(config->cross_position, CrossPosition::kNone);
-  EXPECT_THAT(config->selection.key_fraction[0], IsEmpty());
+  EXPECT_THAT(config->selection.learned_ratio[0], IsEmpty());
   EXPECT_FALSE(config->tied_classifiers);
   EXPECT_FALSE(config->sequence_head);
   EXPECT_FALSE(config->multinomial_head);

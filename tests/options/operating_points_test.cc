@@ -92,7 +92,7 @@ TEST(OperatingPointsTest, ErrorsNameThePoint) {
 
 TEST(OperatingPointsTest, PointsMustSuitTheModel) {
   EXPECT_EQ(ErrorWith("/points/1/selection/value", 2),
-            "operating_points.json: points[1] (balanced): selection.value is 2; MASS needs a share in (0, 1]");
+            "operating_points.json: points[1] (balanced): selection.value is 2; MASS needs a ratio in (0, 1]");
   EXPECT_THAT(ErrorWith("/points/2/depth/fixed_exit", 5), HasSubstr("points[2] (fast): depth.fixed_exit is 5"));
   json config = SmallConfigJson();
   config["exits"] = nullptr;

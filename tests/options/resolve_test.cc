@@ -109,7 +109,7 @@ TEST(OptionsTest, UsedOptionsResolveToThemselves) {
     EXPECT_EQ(twice.draft_tokens, once.draft_tokens);
     EXPECT_EQ(twice.used.search.n_best, once.used.search.n_best);
     EXPECT_EQ(twice.trace, once.trace);
-    EXPECT_EQ(twice.exit.kind, once.exit.kind);
+    EXPECT_EQ(twice.exit.policy, once.exit.policy);
     EXPECT_EQ(twice.exit.at, once.exit.at);
     for (int module = 0; module < kModules; ++module) {
       ASSERT_EQ(twice.selection[module].size(), once.selection[module].size());
@@ -123,7 +123,7 @@ TEST(OptionsTest, UsedOptionsResolveToThemselves) {
 TEST(SelectionOptionsTest, LearnedFractionsAreThoseOfTheModel) {
   const ResolvedOptions resolved = Resolved(Selection({.policy = SelectionPolicy::kLearned}));
   ASSERT_THAT(resolved.selection[kDecoder], SizeIs(2));
-  EXPECT_EQ(resolved.selection[kDecoder][0].kind, SelectionKind::kFraction);
+  EXPECT_EQ(resolved.selection[kDecoder][0].policy, SelectionPolicy::kRatio);
   EXPECT_FLOAT_EQ(resolved.selection[kDecoder][0].value, 0.02f);
   EXPECT_FLOAT_EQ(resolved.selection[kDecoder][1].value, 1.0f);
   EXPECT_EQ(resolved.selection[kDecoder][0].min_keys, 10);
@@ -135,7 +135,7 @@ TEST(SelectionOptionsTest, DefaultIsDenseWhereNothingWasLearned) {
     EXPECT_EQ(resolved.used.selection.policy, SelectionPolicy::kDense);
     EXPECT_EQ(resolved.used.selection.min_keys, std::nullopt);
     for (const auto& rules : resolved.selection) {
-      for (const SelectionRule& rule : rules) EXPECT_EQ(rule.kind, SelectionKind::kAll);
+      for (const SelectionRule& rule : rules) EXPECT_EQ(rule.policy, SelectionPolicy::kDense);
     }
   }
   EXPECT_THAT(Resolved({}, WithoutSelection()).selection, ElementsAre(SizeIs(1), SizeIs(1), SizeIs(1)));
@@ -149,15 +149,15 @@ TEST(SelectionOptionsTest, AModulesOwnValueComesFirst) {
   EXPECT_FLOAT_EQ(resolved.selection[kEncoder][0].value, 0.25f);
   EXPECT_FLOAT_EQ(resolved.selection[kCross][1].value, 0.5f);
   EXPECT_EQ(resolved.selection[kCross][1].min_keys, 3);
-  EXPECT_EQ(resolved.selection[kCross][1].kind, SelectionKind::kFraction);
+  EXPECT_EQ(resolved.selection[kCross][1].policy, SelectionPolicy::kRatio);
 }
 
 TEST(SelectionOptionsTest, MassAndWindow) {
   const ResolvedOptions mass = Resolved(Selection({.policy = SelectionPolicy::kMass, .value = 0.95}));
-  EXPECT_EQ(mass.selection[kEncoder][0].kind, SelectionKind::kMass);
+  EXPECT_EQ(mass.selection[kEncoder][0].policy, SelectionPolicy::kMass);
   EXPECT_FLOAT_EQ(mass.selection[kEncoder][0].value, 0.95f);
   const ResolvedOptions window = Resolved(Selection({.policy = SelectionPolicy::kWindow, .value = 20}));
-  EXPECT_EQ(window.selection[kEncoder][0].kind, SelectionKind::kWindow);
+  EXPECT_EQ(window.selection[kEncoder][0].policy, SelectionPolicy::kWindow);
   EXPECT_EQ(window.selection[kEncoder][0].value, 20);
 }
 
@@ -165,24 +165,24 @@ TEST(SelectionOptionsTest, WindowAndDenseNeedNoSelectionLayers) {
   const ResolvedOptions window =
       Resolved(Selection({.policy = SelectionPolicy::kWindow, .value = 7}), WithoutSelection());
   EXPECT_THAT(window.selection, ElementsAre(SizeIs(1), SizeIs(1), SizeIs(1)));
-  EXPECT_EQ(window.selection[kDecoder][0].kind, SelectionKind::kWindow);
+  EXPECT_EQ(window.selection[kDecoder][0].policy, SelectionPolicy::kWindow);
   Resolved(Selection({.policy = SelectionPolicy::kDense}), WithoutSelection());
 }
 
 TEST(SelectionOptionsTest, WhatWasNotTrainedIsRefused) {
   EXPECT_EQ(ErrorOf(Selection({.policy = SelectionPolicy::kRatio, .value = 0.5}), WithoutSelection()),
-            "selection.policy is RATIO; the model en-de has no selection layers; it can be DENSE or WINDOW");
+            "selection.policy is RATIO; the model en-de has no selection layers; it can be DENSE, WINDOW");
   EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kMass, .value = 0.5}), WithoutSelection()),
               HasSubstr("MASS"));
   EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kLearned}), WithoutSelection()), HasSubstr("LEARNED"));
   EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kLearned}), WithoutFractions()),
-              HasSubstr("learned no key fractions"));
+              HasSubstr("has no learned ratio of keys"));
   Resolved(Selection({.policy = SelectionPolicy::kRatio, .value = 0.5}), WithoutFractions());
 }
 
 TEST(SelectionOptionsTest, SharesAreInRange) {
   EXPECT_EQ(ErrorOf(Selection({.policy = SelectionPolicy::kRatio, .value = 2})),
-            "selection.value is 2; RATIO needs a share in (0, 1]");
+            "selection.value is 2; RATIO needs a ratio in (0, 1]");
   for (const double bad : {0.0, -0.5, 1.0001, kNan, kInfinity, -kInfinity}) {
     EXPECT_THAT(ErrorOf(Selection({.policy = SelectionPolicy::kMass, .value = bad})), HasSubstr("selection.value"));
     SelectionOptions selection{.policy = SelectionPolicy::kRatio, .value = 0.5};
@@ -234,11 +234,11 @@ TEST(SelectionOptionsTest, AtLeastOneKey) {
 
 TEST(DepthOptionsTest, FullAndFixed) {
   const ExitRule full = Resolved({}).exit;
-  EXPECT_EQ(full.kind, ExitKind::kAt);
+  EXPECT_EQ(full.policy, DepthPolicy::kFixed);
   EXPECT_EQ(full.at, 4);
   EXPECT_EQ(full.greatest, 4);
   const ExitRule fixed = Resolved(Depth({.policy = DepthPolicy::kFixed, .fixed_exit = 3})).exit;
-  EXPECT_EQ(fixed.kind, ExitKind::kAt);
+  EXPECT_EQ(fixed.policy, DepthPolicy::kFixed);
   EXPECT_EQ(fixed.at, 3);
   EXPECT_EQ(fixed.greatest, 3) << "no layer above it runs";
 }
@@ -254,7 +254,7 @@ TEST(DepthOptionsTest, FixedExitIsALayer) {
 TEST(DepthOptionsTest, VerifyDraftsBelowTheLastLayer) {
   const ResolvedOptions resolved =
       Resolved(Depth({.policy = DepthPolicy::kVerify, .draft_exit = 3, .draft_tokens = 16}));
-  EXPECT_EQ(resolved.exit.kind, ExitKind::kAt);
+  EXPECT_EQ(resolved.exit.policy, DepthPolicy::kFixed);
   EXPECT_EQ(resolved.exit.at, 4) << "what is kept ran every layer";
   EXPECT_EQ(resolved.draft_exit.at, 3);
   EXPECT_EQ(resolved.draft_exit.greatest, 3);
@@ -279,27 +279,27 @@ TEST(DepthOptionsTest, VerifyIsGreedy) {
 }
 
 TEST(DepthOptionsTest, AdaptivePolicies) {
-  const auto kind = [](DepthPolicy policy) { return Resolved(Depth({.policy = policy})).exit.kind; };
-  EXPECT_EQ(kind(DepthPolicy::kSequence), ExitKind::kSequence);
-  EXPECT_EQ(kind(DepthPolicy::kMultinomial), ExitKind::kMultinomial);
-  EXPECT_EQ(kind(DepthPolicy::kGeometric), ExitKind::kGeometric);
-  EXPECT_EQ(kind(DepthPolicy::kConfidence), ExitKind::kConfidence);
+  const auto kind = [](DepthPolicy policy) { return Resolved(Depth({.policy = policy})).exit.policy; };
+  EXPECT_EQ(kind(DepthPolicy::kSequence), DepthPolicy::kSequence);
+  EXPECT_EQ(kind(DepthPolicy::kMultinomial), DepthPolicy::kMultinomial);
+  EXPECT_EQ(kind(DepthPolicy::kGeometric), DepthPolicy::kGeometric);
+  EXPECT_EQ(kind(DepthPolicy::kConfidence), DepthPolicy::kConfidence);
 }
 
 TEST(DepthOptionsTest, ThresholdsHaveDefaults) {
   const ResolvedOptions geometric = Resolved(Depth({.policy = DepthPolicy::kGeometric}));
   EXPECT_THAT(geometric.used.depth.thresholds, ElementsAre(0.5));
-  for (int layer = 0; layer < 4; ++layer) EXPECT_FLOAT_EQ(geometric.exit.threshold[layer], 0.5f);
+  for (int layer = 0; layer < 4; ++layer) EXPECT_FLOAT_EQ(geometric.exit.thresholds[layer], 0.5f);
   const ResolvedOptions confidence = Resolved(Depth({.policy = DepthPolicy::kConfidence}));
   EXPECT_THAT(confidence.used.depth.thresholds, ElementsAre(0.9));
-  EXPECT_FLOAT_EQ(confidence.exit.threshold[3], 0.9f);
+  EXPECT_FLOAT_EQ(confidence.exit.thresholds[3], 0.9f);
   EXPECT_THAT(Resolved(Depth({.policy = DepthPolicy::kMultinomial})).used.depth.thresholds, IsEmpty());
 }
 
 TEST(DepthOptionsTest, OneThresholdOrOneALayer) {
   const ExitRule rule = Resolved(Depth({.policy = DepthPolicy::kConfidence, .thresholds = {0, 0.25, 0.5, 1}})).exit;
-  EXPECT_FLOAT_EQ(rule.threshold[1], 0.25f);
-  EXPECT_FLOAT_EQ(rule.threshold[3], 1.0f);
+  EXPECT_FLOAT_EQ(rule.thresholds[1], 0.25f);
+  EXPECT_FLOAT_EQ(rule.thresholds[3], 1.0f);
   EXPECT_EQ(ErrorOf(Depth({.policy = DepthPolicy::kConfidence, .thresholds = {0.1, 0.2}})),
             "depth.thresholds has 2 values; it must have one for all layers or one a layer, 4");
   for (const double bad : {-0.1, 1.1, kNan, kInfinity}) {
@@ -339,7 +339,7 @@ TEST(DepthOptionsTest, WhatWasNotTrainedIsRefused) {
   const ModelConfig none = WithHeads(nullptr), no_heads = WithHeads(nlohmann::json::array());
   for (const DepthPolicy policy : {DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
                                    DepthPolicy::kGeometric, DepthPolicy::kConfidence, DepthPolicy::kVerify}) {
-    EXPECT_THAT(ErrorOf(Depth({.policy = policy}), none), HasSubstr("it can only be FULL"));
+    EXPECT_THAT(ErrorOf(Depth({.policy = policy}), none), HasSubstr("has no exits below its last layer; it can be FULL"));
   }
   for (const DepthPolicy policy : {DepthPolicy::kSequence, DepthPolicy::kMultinomial, DepthPolicy::kGeometric}) {
     EXPECT_THAT(ErrorOf(Depth({.policy = policy}), no_heads), HasSubstr("it can be FULL, FIXED, CONFIDENCE, VERIFY"));
@@ -347,8 +347,8 @@ TEST(DepthOptionsTest, WhatWasNotTrainedIsRefused) {
   Resolved(Depth({.policy = DepthPolicy::kConfidence}), no_heads);
   Resolved(Depth({.policy = DepthPolicy::kFixed, .fixed_exit = 1}), no_heads);
   EXPECT_EQ(ErrorOf(Depth({.policy = DepthPolicy::kSequence}), WithHeads({"geometric"})),
-            "depth.policy is SEQUENCE; the model en-de has no halting head for it; it can be FULL, FIXED, CONFIDENCE, "
-            "VERIFY, GEOMETRIC");
+            "depth.policy is SEQUENCE; the model en-de has no halting head for it; it can be FULL, FIXED, GEOMETRIC, "
+            "CONFIDENCE, VERIFY");
 }
 
 // ---- Search ----

@@ -60,6 +60,65 @@ TEST(SchedulerTest, DocumentsTakeTurnsChunkByChunk) {
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1, 2, 1, 1));
 }
 
+// Everything, a chunk a pass, as long as anything waits: whose chunks come after one another.
+std::vector<int64_t> DrainOneByOne(Scheduler& scheduler, size_t most = 1000000) {
+  std::vector<int64_t> order;
+  while (!scheduler.idle() && order.size() < most) {
+    scheduler.BeginPass();
+    const auto admitted = scheduler.Admit();
+    EXPECT_TRUE(admitted.has_value());
+    if (!admitted.has_value()) break;
+    order.push_back(admitted->document);
+    scheduler.MarkEncoded(*admitted, 1);
+    scheduler.Release(*admitted);
+  }
+  return order;
+}
+
+TEST(SchedulerTest, AThousandDocumentsOfOneClientHoldUpNobody) {
+  Scheduler scheduler(kLimits);
+  for (int64_t document = 0; document < 1000; ++document) scheduler.Enqueue(document, {Chunk(500)}, {.client = "busy"});
+  EXPECT_THAT(DrainOneByOne(scheduler, 3), testing::ElementsAre(0, 1, 2));
+  scheduler.Enqueue(5000, {Chunk(500)}, {.client = "other"});
+  EXPECT_EQ(scheduler.untouched(), 998);
+  EXPECT_EQ(scheduler.tokens_waiting(), 998 * 500);
+  const std::vector<int64_t> order = DrainOneByOne(scheduler);
+  EXPECT_LE(std::find(order.begin(), order.end(), 5000) - order.begin(), 1) << "after the chunk whose turn it is";
+  EXPECT_EQ(order.size(), 998u);
+  EXPECT_EQ(scheduler.untouched(), 0);
+  EXPECT_EQ(scheduler.tokens_waiting(), 0);
+}
+
+// Tokens, not chunks: a client of long chunks gets no more than one of short ones.
+TEST(SchedulerTest, ClientsShareTokensByWeight) {
+  Scheduler scheduler(kLimits);
+  for (int64_t document = 0; document < 2000; ++document) {
+    scheduler.Enqueue(document, {Chunk(900)}, {.client = "long"});
+    scheduler.Enqueue(10000 + document, {Chunk(30)}, {.client = "short"});
+    scheduler.Enqueue(20000 + document, {Chunk(300)}, {.client = "heavy", .weight = 3});
+    scheduler.Enqueue(30000 + document, {Chunk(100)}, {.client = "long", .bulk = true});
+  }
+  int64_t tokens[4] = {};
+  for (const int64_t document : DrainOneByOne(scheduler, 1500)) {
+    constexpr int64_t kTokens[] = {900, 30, 300, 100};
+    tokens[document / 10000] += kTokens[document / 10000];
+  }
+  const auto share = [&](int flow) { return static_cast<double>(tokens[flow]) / static_cast<double>(tokens[0]); };
+  EXPECT_NEAR(share(1), 1, 0.1);
+  EXPECT_NEAR(share(2), 3, 0.3);
+  EXPECT_NEAR(share(3), 1.0 / 8, 0.03);
+}
+
+TEST(SchedulerTest, WhoCancelsGivesUpItsTurn) {
+  Scheduler scheduler(kLimits);
+  scheduler.Enqueue(1, {Chunk(10), Chunk(10)}, {.client = "a"});
+  scheduler.Enqueue(2, {Chunk(10)}, {.client = "b"});
+  scheduler.Cancel(1);
+  EXPECT_EQ(scheduler.tokens_waiting(), 10);
+  EXPECT_EQ(scheduler.untouched(), 1);
+  EXPECT_THAT(DrainOneByOne(scheduler), testing::ElementsAre(2));
+}
+
 TEST(SchedulerTest, EncodingBudgetIsAPassesOwn) {
   Scheduler scheduler(kLimits);
   for (int64_t document = 0; document < 3; ++document) scheduler.Enqueue(document, {Chunk(600)});

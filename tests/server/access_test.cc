@@ -132,12 +132,14 @@ TEST_F(AccessTest, HttpCallsNeedAKeyAndProbesDoNot) {
   TestServer server({}, 4 << 20, Open({.api_keys = Write("keys", kKey)}));
   server.Start();
   httplib::Client client("127.0.0.1", server.http_port());
-  for (const char* path : {"/healthz", "/readyz", "/metrics"}) EXPECT_EQ(client.Get(path)->status, 200) << path;
+  httplib::Client admin("127.0.0.1", server.admin_port());
+  for (const char* path : {"/healthz", "/readyz"}) EXPECT_EQ(client.Get(path)->status, 200) << path;
+  for (const char* path : {"/healthz", "/readyz", "/metrics"}) EXPECT_EQ(admin.Get(path)->status, 200) << path;
   const std::string body = R"({"document": {"text": "text"}})";
   const auto refused = client.Post("/v1/translate", body, "application/json");
   EXPECT_EQ(refused->status, 401);
   EXPECT_EQ(refused->get_header_value("WWW-Authenticate"), "Bearer");
-  for (const char* path : {"/", "/v1/models", "/v1/models/x"}) EXPECT_EQ(client.Get(path)->status, 401) << path;
+  for (const char* path : {"/", "/v1/models", "/v1/models/x", "/metrics"}) EXPECT_EQ(client.Get(path)->status, 401) << path;
   const auto with = [](const std::string& name, const std::string& value) { return httplib::Headers{{name, value}}; };
   EXPECT_EQ(
       client.Post("/v1/translate", with("Authorization", std::string("Bearer ") + kKey), body, "application/json")
@@ -145,7 +147,7 @@ TEST_F(AccessTest, HttpCallsNeedAKeyAndProbesDoNot) {
       200);
   EXPECT_EQ(client.Get("/v1/models", with("X-API-Key", kKey))->status, 200);
   EXPECT_EQ(client.Get("/v1/models", with("X-API-Key", kOtherKey))->status, 401);
-  EXPECT_THAT(client.Get("/metrics")->body, HasSubstr("outcome=\"unauthenticated\""));
+  EXPECT_THAT(admin.Get("/metrics")->body, HasSubstr("outcome=\"unauthenticated\""));
 }
 
 TEST_F(AccessTest, KeysAreReadAgainWhenTheFileChanges) {

@@ -41,8 +41,11 @@ TEST(DrainTest, DocumentsInFlightAreFinishedAndNewOnesRefused) {
   const grpc::Status status = server.stub().TranslateDocument(&late_context, RequestFor("late"), &late);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   httplib::Client http("127.0.0.1", server.http_port());
-  EXPECT_EQ(http.Get("/readyz")->status, 503);
-  EXPECT_EQ(http.Get("/healthz")->status, 200);
+  httplib::Client admin("127.0.0.1", server.admin_port());
+  for (httplib::Client* client : {&http, &admin}) {
+    EXPECT_EQ(client->Get("/readyz")->status, 503);
+    EXPECT_EQ(client->Get("/healthz")->status, 200);
+  }
   EXPECT_EQ(http.Post("/v1/translate", R"({"document": {"text": "late"}})", "application/json")->status, 503);
 
   server.engine().Finish(0);

@@ -20,6 +20,7 @@ class TestServer {
                       std::shared_ptr<const Access> access = std::make_shared<Access>())
       : server_({.listen = "127.0.0.1:0",
                  .http = "127.0.0.1:0",
+                 .admin = "127.0.0.1:0",
                  .access = std::move(access),
                  .max_document_bytes = max_document_bytes}) {
     EXPECT_TRUE(server_.StartHttp().ok());
@@ -44,6 +45,7 @@ class TestServer {
 
   std::string address() const { return "127.0.0.1:" + std::to_string(server_.grpc_port()); }
   int http_port() const { return server_.http_port(); }
+  int admin_port() const { return server_.admin_port(); }
   Server& server() { return server_; }
   FakeEngine& engine() { return *engine_; }
   v1::Translation::Stub& stub() { return *stub_; }

@@ -153,13 +153,12 @@ class Oracle:
     # Settings, resolved.
 
     def rule(self, s: Settings, module: str, group: int) -> tuple[str, float, int]:
-        """(kind, value, least number of keys) of a selection layer: all, fraction, mass or window."""
+        """(policy, value, least number of keys) of a selection layer; learned is ratio with the layer's own value."""
         chosen = self.config.selection
         least = s.min_keys if s.min_keys is not None else chosen.min_keys if chosen is not None else 0
         if s.selection == "learned":
-            return "fraction", chosen.key_fraction[module][group], least
-        kind = {"dense": "all", "ratio": "fraction", "mass": "mass", "window": "window"}[s.selection]
-        return kind, s.values.get(module, 1.0), least
+            return "ratio", chosen.key_fraction[module][group], least
+        return s.selection, s.values.get(module, 1.0), least
 
     def group_of(self, module: str, layer: int) -> tuple[int, bool]:
         """A layer's group, and whether it chooses the group's keys. Without selection layers all make one group."""
@@ -176,23 +175,23 @@ class Oracle:
     def choose(self, s: Settings, module: str, group: int, selection, query: Tensor | None, keys: list[Tensor],
                length: int, centre: int) -> Choice:
         """Which of `length` keys a query reads; query [ds] and integer keys [ds], positions applied."""
-        kind, value, least = self.rule(s, module, group)
+        policy, value, least = self.rule(s, module, group)
         everything = list(range(length))
-        if kind == "all":
+        if policy == "dense":
             return Choice(everything)
-        if kind == "window":
+        if policy == "window":
             keep = min(int(value), length)
             first = min(max(centre - keep // 2, 0), length - keep)
             return Choice(everything[first:first + keep])
         share = min(length, max(least, math.ceil(length * value - 1e-6)))
-        if (share if kind == "fraction" else least) >= length:
+        if (share if policy == "ratio" else least) >= length:
             return Choice(everything)
         largest = query.abs().max().clamp_min(1e-20)
         turned = torch.round(query * (torch.tensor(127.0) / largest)).double()
         scores = torch.stack(keys).double().mv(turned).numpy().astype(np.int64)
         order = sorted(everything, key=lambda j: (-scores[j], j))
         keep = share
-        if kind == "mass":
+        if policy == "mass":
             weights = mass_weights(scores, float(largest), float(selection.key_inverse_step), selection.width)
             wanted, held, keep = value * sum(weights), 0, 0
             while keep < length and held < wanted:

@@ -103,7 +103,7 @@ class Choice {
   }
 
   void Write(const SelectionRule& rule, KeyList& list) const {
-    const int32_t keep = rule.kind == SelectionKind::kMass ? KeysForMass(rule) : KeysToKeep(rule, view_.length);
+    const int32_t keep = rule.policy == SelectionPolicy::kMass ? KeysForMass(rule) : KeysToKeep(rule, view_.length);
     list.count = kEveryKey;
     if (keep < view_.length) ListBest(keep, list);
   }

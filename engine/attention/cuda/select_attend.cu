@@ -64,7 +64,7 @@ __device__ Chosen ChooseKeys(const SelectArgs& args, int32_t i, int32_t row, con
     return {{{view.pages, candidates, window.first, window.count}, nullptr}, static_cast<int32_t>(gridDim.y)};
   }
   Chosen chosen = {{{view.pages, view.candidates, 0, view.length}, nullptr}, helpers};
-  if (block >= min(helpers, Division(Keep(rule, view.length)).splits)) {
+  if (block >= min(helpers, Division(KeysToKeep(rule, view.length)).splits)) {
     chosen.blocks = 0;
     return chosen;
   }

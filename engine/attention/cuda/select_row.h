@@ -18,7 +18,7 @@
 #include "engine/attention/cuda/quantise.h"
 #include "engine/attention/cuda/row_block.h"
 #include "engine/attention/mass.h"
-#include "engine/attention/select.h"
+#include "engine/attention/select_rules.h"
 #include "engine/core/cuda/pages.h"
 
 namespace salient::cuda {
@@ -27,33 +27,6 @@ inline constexpr int kHeldScores = 10 * 1024;
 inline constexpr int kBinBits = 8;
 inline constexpr int kBins = 1 << kBinBits;
 inline constexpr int kMostQueryWords = 256;         // of a selection query: ds up to 1024
-inline constexpr float kLeastDeviceQuery = 1e-20f;  // kLeastQuery of select_rules.h
-
-// KeysToKeep of select.h.
-__device__ inline int32_t Keep(const SelectionRule& rule, int32_t length) {
-  if (rule.kind == SelectionKind::kWindow) {
-    const double asked = rule.value < length ? rule.value : length;
-    return max(0, min(static_cast<int32_t>(asked), length));
-  }
-  if (rule.kind != SelectionKind::kFraction) return length;
-  const auto share = static_cast<int32_t>(ceil(__dmul_rn(length, rule.value) - 1e-6));
-  return min(length, max(rule.min_keys, share));
-}
-
-__device__ inline bool NeedsScores(const SelectionRule& rule, int32_t length) {
-  if (rule.kind == SelectionKind::kFraction) return Keep(rule, length) < length;
-  return rule.kind == SelectionKind::kMass && rule.min_keys < length;
-}
-
-// What rules that need no scores choose: `count` keys from `first` on.
-struct KeyWindow {
-  int32_t first, count;
-};
-__device__ inline KeyWindow WindowOf(const SelectionRule& rule, const KeyView& view) {
-  if (rule.kind != SelectionKind::kWindow) return {0, view.length};
-  const int32_t keep = Keep(rule, view.length);
-  return {max(0, min(view.centre - keep / 2, view.length - keep)), keep};
-}
 
 __device__ inline void ListWindow(const KeyWindow& window, const KeyView& view, KeyList& list) {
   if (threadIdx.x == 0) list.count = window.count >= view.length ? kEveryKey : window.count;
@@ -63,11 +36,10 @@ __device__ inline void ListWindow(const KeyWindow& window, const KeyView& view, 
   }
 }
 
-// By one thread: the keys that were scored for a row, or that a mass was asked of.
+// By one thread.
 __device__ inline void TallyScores(const SelectArgs& args, const SelectionRule& rule, int32_t row) {
   const int32_t length = args.views[row].length;
-  if (args.tallies == nullptr || (rule.kind != SelectionKind::kMass && !NeedsScores(rule, length))) return;
-  args.tallies[row].scored += length;
+  if (args.tallies != nullptr && CountsAsScored(rule, length)) args.tallies[row].scored += length;
 }
 
 struct SelectShared {
@@ -136,7 +108,7 @@ __device__ inline float QuantiseQuery(SelectShared& shared, const float* query, 
   __syncthreads();
   largest = shared.largest[0];
   for (int warp = 1; warp < kRowWarps; ++warp) largest = fmaxf(largest, shared.largest[warp]);
-  const float factor = 127.0f / (largest < kLeastDeviceQuery ? kLeastDeviceQuery : largest);
+  const float factor = 127.0f / (largest < kLeastQuery ? kLeastQuery : largest);
   for (auto w = static_cast<int32_t>(threadIdx.x); w < width / 4; w += kRowThreads) {
     shared.query[w] = QuantiseWord(query + 4 * w, factor);
   }
@@ -349,8 +321,8 @@ __device__ int32_t SelectRow(const SelectArgs& args, int32_t i, const SelectionR
   const int32_t width = search.pages.selection_width;
   const float largest = QuantiseQuery(search.shared, args.queries + static_cast<size_t>(i) * width, width);
   const ScoreRange range = ScoreAll(search);
-  int32_t keep = Keep(rule, search.view.length);
-  if (rule.kind == SelectionKind::kMass) {
+  int32_t keep = KeysToKeep(rule, search.view.length);
+  if (rule.policy == SelectionPolicy::kMass) {
     constexpr float kStepsPerE = 1.44269504f * kMassSteps;
     const float scale = largest / 127.0f / args.key_inverse_step / sqrtf(static_cast<float>(width)) * kStepsPerE;
     keep = KeysForMass(search, rule, range, scale);

@@ -29,24 +29,7 @@ const char* ComputeName(ComputeType compute) {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::unique_ptr<Device> device, ComputeType compute, bool host_visible)
-      : device_(std::move(device)),
-        compute_(compute),
-        host_visible_(host_visible),
-        memory_(*device_, host_visible),
-        gemms_(std::make_shared<GemmChoices>(*device_, memory_)),
-        mass_table_(memory_, kMassSteps) {
-    CopyMassTable();
-  }
-  // A queue beside it.
-  explicit CudaBackend(const CudaBackend& first)
-      : device_(first.device_->OpenStream()),
-        compute_(first.compute_),
-        host_visible_(first.host_visible_),
-        memory_(*device_, first.host_visible_),
-        gemms_(first.gemms_),
-        mass_table_(memory_, kMassSteps) {
-    CopyMassTable();
-  }
+      : CudaBackend(std::move(device), compute, host_visible, nullptr) {}
 
   std::string Name() const override { return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), ")"); }
   DeviceMemory& memory() override { return memory_; }
@@ -54,7 +37,9 @@ class CudaBackend final : public Backend {
     return compute_ == ComputeType::kF32 ? ElementType::kF32 : ElementType::kBF16;
   }
   absl::Status status() const override { return device_->status(); }
-  std::unique_ptr<Backend> OpenQueue() override { return std::make_unique<CudaBackend>(*this); }
+  std::unique_ptr<Backend> OpenQueue() override {
+    return std::unique_ptr<Backend>(new CudaBackend(device_->OpenStream(), compute_, host_visible_, gemms_));
+  }
   void After(Backend& other) override { device_->After(*static_cast<CudaBackend&>(other).device_); }
 
   std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) override {
@@ -169,7 +154,17 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  void CopyMassTable() { memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t)); }
+  // `gemms`: another queue's of the same device; null for the first.
+  CudaBackend(std::unique_ptr<Device> device, ComputeType compute, bool host_visible,
+              std::shared_ptr<GemmChoices> gemms)
+      : device_(std::move(device)),
+        compute_(compute),
+        host_visible_(host_visible),
+        memory_(*device_, host_visible),
+        gemms_(gemms != nullptr ? std::move(gemms) : std::make_shared<GemmChoices>(*device_, memory_)),
+        mass_table_(memory_, kMassSteps) {
+    memory_.CopyToDevice(mass_table_.data(), MassTable().data(), kMassSteps * sizeof(uint32_t));
+  }
 
   void Done() {
     if (host_visible_) device_->Synchronize();

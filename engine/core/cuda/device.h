@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,6 +39,8 @@ class Graph {
 class Device {
  public:
   virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
 
   virtual std::string Name() const = 0;  // "NVIDIA H100 80GB HBM3 (sm_90)"
   virtual size_t free_bytes() const = 0;
@@ -86,7 +89,9 @@ class Device {
 
  protected:
   Device() : status_(std::make_shared<absl::Status>()) {}
-  explicit Device(const Device& sibling) : status_(sibling.status_) {}  // a stream beside it
+  // A stream beside another: `errors` is the other's shared_errors().
+  explicit Device(std::shared_ptr<absl::Status> errors) : status_(std::move(errors)) {}
+  const std::shared_ptr<absl::Status>& shared_errors() const { return status_; }
 
   virtual std::string ErrorText(int error) const = 0;
 

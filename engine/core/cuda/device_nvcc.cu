@@ -28,8 +28,9 @@ class RuntimeGraph final : public Graph {
 class RuntimeDevice final : public Device {
  public:
   explicit RuntimeDevice(const cudaDeviceProp& properties) : properties_(properties), first_(true) { Open(); }
-  explicit RuntimeDevice(const RuntimeDevice& sibling)
-      : Device(sibling), properties_(sibling.properties_), first_(false) {
+  // A stream beside the first.
+  RuntimeDevice(const cudaDeviceProp& properties, std::shared_ptr<absl::Status> errors)
+      : Device(std::move(errors)), properties_(properties), first_(false) {
     Open();
   }
   ~RuntimeDevice() override {
@@ -55,7 +56,7 @@ class RuntimeDevice final : public Device {
   bool overlaps_launches() const override { return properties_.major >= 9; }
   void* stream() override { return stream_; }
 
-  std::unique_ptr<Device> OpenStream() override { return std::make_unique<RuntimeDevice>(*this); }
+  std::unique_ptr<Device> OpenStream() override { return std::make_unique<RuntimeDevice>(properties_, shared_errors()); }
   void After(Device& other) override {
     if (!ok()) return;
     Check(cudaEventRecord(after_, static_cast<RuntimeDevice&>(other).stream_), "cudaEventRecord");

@@ -8,28 +8,10 @@ namespace {
 
 constexpr int kThreads = kListThreads;
 
-__device__ bool Leaves(const DecideExitsArgs& args, int32_t row) {
-  const ExitRule& rule = args.rules[row];
-  if (args.layer >= rule.greatest) return true;
-  if (args.layer < rule.least) return false;
-  switch (rule.kind) {
-    case ExitKind::kAt:
-      return args.layer >= rule.at;
-    case ExitKind::kSequence:
-    case ExitKind::kMultinomial:
-      return false;
-    case ExitKind::kGeometric:
-      return 1 / (1 + expf(-args.signal[row])) > rule.threshold[args.layer - 1];
-    case ExitKind::kConfidence:
-      return args.signal[row] > rule.threshold[args.layer - 1];
-  }
-  return true;
-}
-
 __global__ void __launch_bounds__(kThreads) DecideExitsKernel(DecideExitsArgs args) {
   WaitForPrevious();
   ListRows(args.active, args.staying, args.staying_count, [&](int32_t row) {
-    const bool leaves = Leaves(args, row);
+    const bool leaves = Leaves(args.rules[row], args.layer, args.signal[row]);
     if (leaves) args.exit_at[row] = args.layer;
     return !leaves;
   });
@@ -37,12 +19,7 @@ __global__ void __launch_bounds__(kThreads) DecideExitsKernel(DecideExitsArgs ar
 
 __global__ void __launch_bounds__(kThreads) PickRowsKernel(PickRowsArgs args) {
   WaitForPrevious();
-  ListRows(args.rows, args.picked, args.count, [&](int32_t row) {
-    if (args.held_at != nullptr) return args.held_at[row] <= args.layer && args.exit_at[row] == 0;
-    if (args.exit_at != nullptr) return args.exit_at[row] == args.layer;
-    const ExitRule& rule = args.rules[row];
-    return rule.kind == ExitKind::kConfidence && args.layer >= rule.least && args.layer < rule.greatest;
-  });
+  ListRows(args.rows, args.picked, args.count, [&](int32_t row) { return IsPicked(args, row); });
 }
 
 __global__ void __launch_bounds__(kThreads) ResolveExitsKernel(ResolveExitsArgs args) {
@@ -51,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) ResolveExitsKernel(ResolveExitsArgs 
   if (i >= RowCount(args.rows)) return;
   const int32_t row = RowAt(args.rows, i);
   const ExitRule& rule = args.rules[row];
-  if (rule.kind != args.kind) return;
+  if (rule.policy != args.policy) return;
   const float* logits = args.logits + static_cast<size_t>(i) * args.layers;
   int32_t best = 0;
   for (int32_t n = 1; n < args.layers; ++n) {
@@ -62,9 +39,9 @@ __global__ void __launch_bounds__(kThreads) ResolveExitsKernel(ResolveExitsArgs 
   if (&resolved != &rule) {
     resolved.least = rule.least;
     resolved.greatest = rule.greatest;
-    for (int n = 0; n < kMaxLayers; ++n) resolved.threshold[n] = rule.threshold[n];
+    for (int n = 0; n < kMaxLayers; ++n) resolved.thresholds[n] = rule.thresholds[n];
   }
-  resolved.kind = ExitKind::kAt;
+  resolved.policy = DepthPolicy::kFixed;
   resolved.at = at;
 }
 

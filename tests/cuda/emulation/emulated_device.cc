@@ -26,14 +26,14 @@ class EmulatedGraph final : public cuda::Graph {
 int64_t WaitsForEverything() { return g_waits_for_everything.load(); }
 
 EmulatedDevice::EmulatedDevice() : gpu_(std::make_shared<Gpu>()), stream_(gpu_->OpenStream()) {}
-EmulatedDevice::EmulatedDevice(const EmulatedDevice& sibling)
-    : Device(sibling), gpu_(sibling.gpu_), stream_(gpu_->OpenStream()) {}
+EmulatedDevice::EmulatedDevice(std::shared_ptr<Gpu> gpu, std::shared_ptr<absl::Status> errors)
+    : Device(std::move(errors)), gpu_(std::move(gpu)), stream_(gpu_->OpenStream()) {}
 EmulatedDevice::~EmulatedDevice() = default;
 
 size_t EmulatedDevice::free_bytes() const { return gpu_->free_bytes(); }
 
 std::unique_ptr<cuda::Device> EmulatedDevice::OpenStream() {
-  return std::unique_ptr<cuda::Device>(new EmulatedDevice(*this));
+  return std::unique_ptr<cuda::Device>(new EmulatedDevice(gpu_, shared_errors()));
 }
 
 void EmulatedDevice::After(cuda::Device& other) {

@@ -74,7 +74,7 @@ class EmulatedDevice final : public cuda::Device {
   void FailAllocation(int64_t allocations, bool pinned);
 
  private:
-  EmulatedDevice(const EmulatedDevice& sibling);
+  EmulatedDevice(std::shared_ptr<Gpu> gpu, std::shared_ptr<absl::Status> errors);  // a stream beside another
 
   void RunUntil(uint64_t done);
   void NoteFailure();

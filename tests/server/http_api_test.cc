@@ -1,6 +1,6 @@
-// The HTTP port: probes, metrics, JSON.
+// The RPCs as JSON over HTTP.
 
-#include "server/http.h"
+#include "server/http_api.h"
 
 #include <string>
 #include <thread>
@@ -28,6 +28,7 @@ class HttpTest : public ::testing::Test {
                          const char* type = "application/json") {
     return Take(httplib::Client("127.0.0.1", port()).Post(path.c_str(), body, type));
   }
+  std::string Metrics() { return Take(httplib::Client("127.0.0.1", server_.admin_port()).Get("/metrics")).body; }
   int port() { return server_.http_port(); }
 
   TestServer server_;
@@ -44,7 +45,6 @@ nlohmann::json Error(const httplib::Response& response) { return nlohmann::json:
 TEST_F(HttpTest, BeforeTheModelsAreThere) {
   EXPECT_EQ(Get("/healthz").status, 200);
   EXPECT_EQ(Get("/readyz").status, 503);
-  EXPECT_EQ(Get("/metrics").status, 200);
   const httplib::Response reply = Post(R"({"document": {"text": "text"}})");
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(Error(reply)["message"], "the server is still loading its models");
@@ -67,6 +67,17 @@ TEST_F(HttpTest, TranslatesJson) {
   EXPECT_EQ(json["report"]["attention_cost_ratio"], 0.07);
   EXPECT_EQ(json["report"]["queue_seconds"], 0) << "zeros are told";
   EXPECT_EQ(json["selection"]["policy"], "RATIO");
+}
+
+TEST_F(HttpTest, UnpacksBodies) {
+  server_.Start();
+  httplib::Client client("127.0.0.1", port());
+  client.set_compress(true);
+  const nlohmann::json request = {{"document", {{"text", std::string(100000, 'a')}}}};
+  const auto reply = client.Post("/v1/translate", request.dump(), "application/json");
+  ASSERT_TRUE(reply);
+  ASSERT_EQ(reply->status, 200) << reply->body;
+  EXPECT_EQ(nlohmann::json::parse(reply->body)["text"], std::string(100000, 'A'));
 }
 
 // What curl -d sends, which other servers take for a form.
@@ -99,6 +110,27 @@ TEST_F(HttpTest, ErrorsAreJson) {
   EXPECT_THAT(Error(reply)["message"].get<std::string>(), HasSubstr("POST /v1/translate"));
 }
 
+TEST_F(HttpTest, ABodyAboveTheLimitIsRefused) {
+  TestServer server({}, 1000);
+  server.Start();
+  httplib::Client client("127.0.0.1", server.http_port());
+  const auto reply = client.Post("/v1/translate", std::string(2 << 20, 'a'), "application/json");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 413);
+  EXPECT_THAT(Error(*reply)["message"].get<std::string>(), HasSubstr("--max-document-bytes"));
+}
+
+TEST(HttpCancelTest, AClientThatLeavesCancelsItsTranslation) {
+  TestServer server({.automatic = false});
+  server.Start();
+  {
+    httplib::Client client("127.0.0.1", server.http_port());
+    client.set_read_timeout(0, 300000);
+    EXPECT_FALSE(client.Post("/v1/translate", R"({"document": {"text": "text"}})", "application/json"));
+  }
+  server.engine().WaitForCancelled(1);
+}
+
 TEST_F(HttpTest, ListsModels) {
   server_.Start();
   const nlohmann::json models = nlohmann::json::parse(Get("/v1/models").body);
@@ -122,7 +154,7 @@ TEST_F(HttpTest, MetricsCountWhatHappened) {
   }
   Post(R"({"document": {"text": ""}})");
   Post(R"({"model": "none", "document": {"text": "a"}})");
-  const std::string text = Get("/metrics").body;
+  const std::string text = Metrics();
   EXPECT_THAT(text, HasSubstr("salient_requests_total{model=\"fake\",outcome=\"ok\"} 3"));
   EXPECT_THAT(text, HasSubstr("salient_requests_total{model=\"fake\",outcome=\"invalid_argument\"} 1"));
   EXPECT_THAT(text, HasSubstr("salient_requests_total{outcome=\"not_found\"} 1"));
@@ -160,7 +192,7 @@ TEST(MetricsTest, TheStageOfAMissedDeadline) {
   miss(0, -1);
   miss(1, 0);
   miss(2, 5);
-  httplib::Client http("127.0.0.1", server.http_port());
+  httplib::Client http("127.0.0.1", server.admin_port());
   const std::string text = http.Get("/metrics")->body;
   for (const char* stage : {"queue", "encode", "decode"}) {
     EXPECT_THAT(text,

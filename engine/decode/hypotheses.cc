@@ -1,0 +1,142 @@
+#include "engine/decode/hypotheses.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace salient {
+namespace {
+
+// Scores that are no numbers, or infinite, leave no candidate or one without a finite probability.
+bool CanBe(const Candidate& candidate) { return candidate.token >= 0 && std::isfinite(candidate.log_probability); }
+
+}  // namespace
+
+Hypotheses::Hypotheses(const Chunk& chunk, const ResolvedOptions& options, const ModelConfig& config)
+    : chunk_(chunk), options_(options), config_(config), live_(1) {}
+
+void Hypotheses::TakeToken(const RowResult& result) {
+  const Candidate& candidate = result.candidates[0];
+  if (!CanBe(candidate)) return Fail();
+  const BeamChoice choice{TotalWith(live_[0].total, candidate), 0, candidate};
+  const Hypothesis extended = Extend(live_[0], choice, result, 0);
+  ++step_;
+  if (candidate.token == config_.tokens.end) {
+    live_.clear();
+    return Finish(extended);
+  }
+  live_[0] = extended;
+}
+
+void Hypotheses::TakeStep(std::span<const RowResult> results) {
+  if (options_.beam == 1) return TakeToken(results[0]);
+  std::vector<BeamChoice> pool;
+  for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
+    if (!CanBe(results[i].candidates[0])) return Fail();
+    for (const Candidate& candidate : results[i].candidates) {
+      if (!CanBe(candidate)) break;
+      pool.push_back({TotalWith(live_[i].total, candidate), i, candidate});
+    }
+  }
+  std::sort(pool.begin(), pool.end(), Before);
+  std::vector<Hypothesis> next;
+  for (size_t rank = 0; rank < pool.size() && static_cast<int32_t>(next.size()) < options_.beam; ++rank) {
+    const BeamChoice& choice = pool[rank];
+    const bool ends = choice.candidate.token == config_.tokens.end;
+    if (IsDropped(ends, static_cast<int32_t>(rank), options_.beam)) continue;
+    const auto slot = static_cast<int32_t>(next.size());
+    const Hypothesis extended = Extend(live_[choice.parent], choice, results[choice.parent], slot);
+    if (ends) {
+      Finish(extended);
+    } else {
+      next.push_back(extended);
+    }
+  }
+  ++step_;
+  live_ = std::move(next);
+  if (finished() >= options_.beam) live_.clear();
+  if (!done()) return;
+  std::stable_sort(finished_.begin(), finished_.end(),
+                   [](const Finished& a, const Finished& b) { return a.score > b.score; });
+}
+
+Hypothesis Hypotheses::Extend(const Hypothesis& parent, const BeamChoice& choice, const RowResult& result,
+                              int32_t slot) {
+  const Candidate& candidate = choice.candidate;
+  const SearchState& state = parent.state;
+  const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
+  const bool full = state.offset() >= script_.pieces[state.piece].limit;
+  written_.push_back({{candidate.token,
+                       result.exit_at,
+                       candidate.log_probability,
+                       {result.selected.begin(), result.selected.end()}},
+                      parent.last,
+                      slot,
+                      state.piece});
+  Hypothesis extended{static_cast<int32_t>(written_.size()) - 1, choice.total, After(state, candidate.token),
+                      parent.limited};
+  if (closes && full) extended.limited.push_back(state.piece);
+  return extended;
+}
+
+void Hypotheses::Finish(const Hypothesis& hypothesis) {
+  const double length = static_cast<double>(hypothesis.state.tokens);
+  const double score = hypothesis.total / std::pow(length, options_.length_penalty);
+  finished_.push_back({hypothesis, score});
+}
+
+void Hypotheses::Fail() {
+  failed_ = true;
+  live_.clear();
+  finished_.clear();
+}
+
+void Hypotheses::WriteHistory(const Hypothesis& hypothesis, int32_t* history) const {
+  int32_t position = hypothesis.state.tokens;
+  for (int32_t at = hypothesis.last; at >= 0; at = written_[at].before, --position) {
+    history[position] = KeyPosition(position, options_.beam, written_[at].slot);
+  }
+  history[0] = KeyPosition(0, options_.beam, 0);
+}
+
+int32_t Hypotheses::settled_pieces() const {
+  if (failed_) return 0;
+  if (done()) return static_cast<int32_t>(chunk_.pieces.size());
+  return options_.beam == 1 ? live_[0].state.piece : 0;
+}
+
+std::vector<DecodedPiece> Hypotheses::SettledPieces(int32_t first) const {
+  const int32_t end = settled_pieces();
+  if (first >= end) return {};
+  return PiecesOf(done() ? finished_.front().hypothesis : live_[0], first, end);
+}
+
+std::vector<std::vector<DecodedPiece>> Hypotheses::Results() const {
+  std::vector<std::vector<DecodedPiece>> results;
+  for (const Finished& finished : finished_) {
+    if (static_cast<int32_t>(results.size()) == options_.n_best) break;
+    results.push_back(PiecesOf(finished.hypothesis, 0, static_cast<int32_t>(chunk_.pieces.size())));
+  }
+  return results;
+}
+
+// Pieces [first, end). Goes back over no more tokens than come after the first of them.
+std::vector<DecodedPiece> Hypotheses::PiecesOf(const Hypothesis& hypothesis, int32_t first, int32_t end) const {
+  std::vector<int32_t> tokens;
+  for (int32_t at = hypothesis.last; at >= 0 && written_[at].piece >= first; at = written_[at].before) {
+    if (written_[at].piece < end) tokens.push_back(at);
+  }
+  std::reverse(tokens.begin(), tokens.end());
+  std::vector<DecodedPiece> pieces(end - first);
+  for (const int32_t at : tokens) {
+    DecodedPiece& piece = pieces[written_[at].piece - first];
+    const DecodedToken& token = written_[at].token;
+    piece.score += token.log_probability;
+    if (token.token != config_.tokens.end && token.token != config_.tokens.separator) piece.tokens.push_back(token);
+  }
+  for (const int32_t piece : hypothesis.limited) {
+    if (piece >= first && piece < end) pieces[piece - first].length_limited = true;
+  }
+  return pieces;
+}
+
+}  // namespace salient

@@ -1,0 +1,47 @@
+// The pages that a chunk holds of one key store, and their table where kernels read it.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/core/kv_store.h"
+#include "engine/core/staging.h"
+
+namespace salient {
+
+// Takes pages as the chunk grows and returns all of them when it is destroyed. Not thread safe.
+class PageTable {
+ public:
+  // Room for `most` pages. `store` and `staging` must outlive it.
+  PageTable(KvStore& store, Staging& staging, int32_t most) : store_(store), table_(staging, most) {}
+  ~PageTable() { store_.Return(taken_); }
+  PageTable(const PageTable&) = delete;
+  PageTable& operator=(const PageTable&) = delete;
+
+  // Takes pages until there are `pages`, on the host's side of the table. The store must have them: admission has
+  // reserved them. After the staging's Allocate.
+  void GrowTo(int32_t pages) {
+    while (static_cast<int32_t>(taken_.size()) < pages) {
+      table_.data()[taken_.size()] = store_.Take();
+      taken_.push_back(table_.data()[taken_.size()]);
+    }
+  }
+  // The same, and tells the device.
+  void GrowAndUpload(int32_t pages) {
+    const size_t before = taken_.size();
+    GrowTo(pages);
+    if (taken_.size() > before) table_.Upload(before, taken_.size() - before);
+  }
+
+  const int32_t* device() const { return table_.device(); }
+  int32_t most() const { return static_cast<int32_t>(table_.size()); }
+  int64_t bytes() const { return static_cast<int64_t>(taken_.size() * store_.layout().page_bytes()); }
+
+ private:
+  KvStore& store_;
+  StagedArray<int32_t> table_;
+  std::vector<int32_t> taken_;
+};
+
+}  // namespace salient

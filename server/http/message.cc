@@ -1,0 +1,65 @@
+#include "server/http/message.h"
+
+#include <strings.h>
+
+#include <cstdint>
+
+namespace salient {
+namespace {
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool Decode(std::string_view text, bool plus_is_space, std::string& decoded) {
+  decoded.clear();
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && plus_is_space) {
+      decoded += ' ';
+    } else if (text[i] != '%') {
+      decoded += text[i];
+    } else {
+      const int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
+      if (high < 0 || low < 0) return false;
+      decoded += static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool HttpRequest::NameLess::operator()(const std::string& a, const std::string& b) const {
+  return strcasecmp(a.c_str(), b.c_str()) < 0;
+}
+
+std::string HttpRequest::header(const std::string& name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? std::string() : found->second;
+}
+
+bool ParseTarget(std::string_view target, HttpRequest& request) {
+  if (target.empty() || target[0] != '/') return false;
+  const size_t mark = target.find('?');
+  if (!Decode(target.substr(0, mark), false, request.path)) return false;
+  request.query.clear();
+  std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const size_t end = rest.find('&');
+    const std::string_view pair = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    const size_t equals = pair.find('=');
+    std::string name, value;
+    if (!Decode(pair.substr(0, equals), true, name)) return false;
+    if (equals != std::string_view::npos && !Decode(pair.substr(equals + 1), true, value)) return false;
+    if (!name.empty()) request.query[name] = value;
+  }
+  return true;
+}
+
+}  // namespace salient

@@ -1,0 +1,117 @@
+#include "server/http_api.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "google/protobuf/util/json_util.h"
+#include "server/http_page.h"
+#include "server/http_reply.h"
+#include "server/service.h"
+#include "server/status.h"
+
+namespace salient {
+namespace {
+
+// JSON writes a byte as up to six ("\u0001"), so a body may be that much longer than its document.
+constexpr int64_t kJsonExpansion = 6;
+constexpr char kModels[] = "/v1/models";
+
+bool IsProbe(const HttpRequest& request) { return request.path == "/healthz" || request.path == "/readyz"; }
+
+absl::StatusOr<absl::Time> ReadDeadline(const HttpRequest& request) {
+  const auto found = request.query.find("timeout_seconds");
+  if (found == request.query.end()) return absl::InfiniteFuture();
+  double seconds = 0;
+  if (!absl::SimpleAtod(found->second, &seconds) || !(seconds > 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("timeout_seconds: '", found->second, "' is not a number above 0"));
+  }
+  return absl::Now() + absl::Seconds(seconds);
+}
+
+absl::StatusOr<v1::TranslateDocumentRequest> ReadBody(const std::string& body) {
+  v1::TranslateDocumentRequest message;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(body, &message);
+  if (parsed.ok()) return message;
+  // After the first line protobuf draws a picture of the place, which is no use within JSON.
+  const std::string text(parsed.message());
+  return absl::InvalidArgumentError(
+      absl::StrCat("the body is not a TranslateDocumentRequest in JSON: ", text.substr(0, text.find('\n'))));
+}
+
+class HttpRecipient final : public Recipient {
+ public:
+  explicit HttpRecipient(HttpHandler::Reply reply) : reply_(std::move(reply)) {}
+  void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
+    reply_(result.ok() ? MessageReply(*result) : ErrorReply(result.status()));
+  }
+
+ private:
+  const HttpHandler::Reply reply_;
+};
+
+}  // namespace
+
+size_t HttpApi::MaxBodyBytes(int64_t max_document_bytes) {
+  return static_cast<size_t>(max_document_bytes * kJsonExpansion + (1 << 20));
+}
+
+std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
+  if (IsProbe(request)) return std::nullopt;
+  const Readiness readiness = readiness_;
+  absl::Status status = TakesDocuments(readiness) ? absl::OkStatus() : CheckReady(readiness);
+  if (status.ok() && access_.asks_for_certificate() && request.certificate_subject.empty()) {
+    status = absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
+  }
+  if (status.ok()) status = access_.CheckKey(request.header("Authorization"), request.header("X-API-Key"));
+  if (status.ok()) return std::nullopt;
+  if (!absl::IsUnavailable(status)) translator_.CountRefused(status.code());
+  return ErrorReply(status);
+}
+
+std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
+  if (request.method == "POST" && request.path == "/v1/translate") return Translate(request, std::move(reply));
+  reply(Get(request));
+  return nullptr;
+}
+
+HttpResponse HttpApi::Error(int status, const std::string& message) { return TransportErrorReply(status, message); }
+
+HttpResponse HttpApi::Get(const HttpRequest& request) const {
+  const bool get = request.method == "GET" || request.method == "HEAD";
+  if (get && request.path == "/healthz") return {.body = "ok\n"};
+  if (get && request.path == "/readyz") {
+    const absl::Status ready = CheckReady(readiness_);
+    return ready.ok() ? HttpResponse{.body = "ready\n"} : ErrorReply(ready);
+  }
+  const ModelRegistry& models = translator_.models();
+  if (get && request.path == "/") {
+    return {.content_type = "text/html; charset=utf-8", .body = FrontPage(ListModels(models))};
+  }
+  if (get && request.path == kModels) return MessageReply(ListModels(models));
+  if (get && request.path.rfind(absl::StrCat(kModels, "/"), 0) == 0) {
+    auto model = GetModel(models, request.path.substr(sizeof(kModels)));
+    return model.ok() ? MessageReply(*model) : ErrorReply(model.status());
+  }
+  return ErrorReply(absl::NotFoundError(absl::StrCat(
+      request.method, " ", request.path, ": there is POST /v1/translate, GET /v1/models, /v1/models/NAME and /")));
+}
+
+std::function<void()> HttpApi::Translate(const HttpRequest& request, Reply reply) {
+  const auto refuse = [&reply](const absl::Status& status) {
+    reply(ErrorReply(status));
+    return nullptr;
+  };
+  auto deadline = ReadDeadline(request);
+  if (!deadline.ok()) return refuse(deadline.status());
+  auto message = ReadBody(request.body);
+  if (!message.ok()) return refuse(message.status());
+  auto ticket = translator_.Start(*message, *deadline, std::make_shared<HttpRecipient>(reply));
+  if (!ticket.ok()) return refuse(ticket.status());
+  return [ticket = *std::move(ticket)] { ticket->Cancel(); };
+}
+
+}  // namespace salient

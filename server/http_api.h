@@ -1,0 +1,53 @@
+// The unary RPCs as JSON over HTTP, for those without a gRPC client.
+//
+//   POST /v1/translate       TranslateDocumentRequest as JSON -> TranslateDocumentResponse; ?timeout_seconds=30
+//   GET  /v1/models[/NAME]   ListModels, GetModel
+//   GET  /                   a page about the server
+//   GET  /healthz /readyz    as on the admin listener (server/admin.h), for load balancers before this port
+//
+// Field names are those of the .proto. An error is {"error": {"code", "status", "message"}} under the HTTP status that
+// google.rpc.Code documents for it; 429 carries Retry-After.
+//
+// With a certificate (server/access.h) the port speaks HTTPS. But for the two probes everything asks for what the
+// server asks for, before a byte of a body is read: an API key (401), a client's certificate (403).
+//
+// A translation occupies no thread while it is waited for; a client that leaves cancels it.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "server/access.h"
+#include "server/http/message.h"
+#include "server/readiness.h"
+#include "server/translator.h"
+
+namespace salient {
+
+class HttpApi final : public HttpHandler {
+ public:
+  // All three outlive it. Until `readiness` is kServing, the models are not looked at.
+  HttpApi(Translator& translator, const Access& access, const std::atomic<Readiness>& readiness)
+      : translator_(translator), access_(access), readiness_(readiness) {}
+
+  std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
+  std::function<void()> Handle(HttpRequest request, Reply reply) override;
+  HttpResponse Error(int status, const std::string& message) override;
+
+  // The largest body that can hold a document of so many bytes.
+  static size_t MaxBodyBytes(int64_t max_document_bytes);
+
+ private:
+  HttpResponse Get(const HttpRequest& request) const;
+  std::function<void()> Translate(const HttpRequest& request, Reply reply);
+
+  Translator& translator_;
+  const Access& access_;
+  const std::atomic<Readiness>& readiness_;
+};
+
+}  // namespace salient

@@ -1,0 +1,51 @@
+// The wire and the engine name the same policies.
+
+#include "server/convert.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/ascii.h"
+#include "google/protobuf/descriptor.h"
+
+namespace salient {
+namespace {
+
+// The table of policies has a row for every value of the wire's enum but UNSPECIFIED, with its number and its name.
+template <typename Table>
+void ExpectSame(const Table& table, const google::protobuf::EnumDescriptor& wire) {
+  ASSERT_EQ(static_cast<int>(table.size()) + 1, wire.value_count());
+  for (const auto& row : table) {
+    const auto* value = wire.FindValueByNumber(static_cast<int>(row.policy));
+    ASSERT_NE(value, nullptr) << row.name;
+    EXPECT_EQ(absl::AsciiStrToUpper(row.name), value->name());
+  }
+}
+
+TEST(ConvertTest, PoliciesHaveTheNamesAndNumbersOfTheWire) {
+  ExpectSame(kSelectionPolicies, *v1::SelectionControls::Policy_descriptor());
+  ExpectSame(kDepthPolicies, *v1::DepthControls::Policy_descriptor());
+}
+
+TEST(ConvertTest, PoliciesGoThereAndBack) {
+  for (const SelectionPolicyInfo& info : kSelectionPolicies) {
+    SelectionOptions options;
+    options.policy = info.policy;
+    EXPECT_EQ(FromProto(ToProto(options))->policy, info.policy);
+  }
+  for (const DepthPolicyInfo& info : kDepthPolicies) {
+    DepthOptions options;
+    options.policy = info.policy;
+    EXPECT_EQ(FromProto(ToProto(options))->policy, info.policy);
+  }
+  EXPECT_FALSE(FromProto(v1::DepthControls())->policy.has_value());
+}
+
+TEST(ConvertTest, ThresholdsGoThereAndBack) {
+  DepthOptions options;
+  options.policy = DepthPolicy::kGeometric;
+  options.thresholds = {0.25, 0.5};
+  EXPECT_EQ(FromProto(ToProto(options))->thresholds, options.thresholds);
+}
+
+}  // namespace
+}  // namespace salient

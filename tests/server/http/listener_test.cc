@@ -1,0 +1,269 @@
+// What a stranger may do to a listener: nothing.
+
+#include "server/http/listener.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Client {
+ public:
+  explicit Client(int port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  }
+  ~Client() { close(socket_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool Send(const std::string& bytes) {
+    return send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+  // What comes until the server closes, `enough` has come, or five seconds are over.
+  std::string Read(const std::string& enough = "") {
+    std::string text;
+    char buffer[4096];
+    pollfd descriptor = {socket_, POLLIN, 0};
+    while (poll(&descriptor, 1, 5000) > 0) {
+      const ssize_t size = recv(socket_, buffer, sizeof(buffer), 0);
+      closed_ = size <= 0;
+      if (closed_) break;
+      text.append(buffer, static_cast<size_t>(size));
+      if (!enough.empty() && text.find(enough) != std::string::npos) break;
+    }
+    return text;
+  }
+  bool closed() const { return closed_; }
+
+ private:
+  const int socket_;
+  bool closed_ = false;
+};
+
+class Echo final : public HttpHandler {
+ public:
+  std::optional<HttpResponse> Refuse(const HttpRequest& request) override {
+    if (request.header("X-Key") == "key") return std::nullopt;
+    return HttpResponse{.status = 401, .body = "who are you?"};
+  }
+  std::function<void()> Handle(HttpRequest request, Reply reply) override {
+    if (request.path == "/hold") {
+      ++held;
+      std::lock_guard lock(mutex);
+      replies.push_back(std::move(reply));
+      return [this] { ++cancelled; };
+    }
+    reply({.body = request.method + " " + request.path + " " + std::to_string(request.body.size())});
+    return nullptr;
+  }
+  HttpResponse Error(int status, const std::string& message) override { return {.status = status, .body = message}; }
+
+  std::atomic<int> held = 0, cancelled = 0;
+  std::mutex mutex;
+  std::vector<Reply> replies;
+};
+
+class ListenerTest : public ::testing::Test {
+ protected:
+  void Start(HttpListenerOptions options = {}) {
+    options.flag = "--http";
+    options.address = "127.0.0.1:0";
+    if (options.max_body_bytes == (1 << 20)) options.max_body_bytes = 1000;
+    listener_ = std::make_unique<HttpListener>(options, echo_);
+    const auto port = listener_->Start();
+    ASSERT_TRUE(port.ok()) << port.status();
+    port_ = *port;
+  }
+  std::string Ask(const std::string& request, const std::string& enough = "") {
+    Client client(port_);
+    client.Send(request);
+    return client.Read(enough);
+  }
+  template <class Condition>
+  static void WaitFor(Condition condition) {
+    for (int i = 0; i < 5000 && !condition(); ++i) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_TRUE(condition());
+  }
+
+  Echo echo_;
+  std::unique_ptr<HttpListener> listener_;
+  int port_ = 0;
+};
+
+constexpr char kKey[] = "Host: h\r\nX-Key: key\r\nConnection: close\r\n";
+
+TEST_F(ListenerTest, Answers) {
+  Start();
+  EXPECT_THAT(Ask(std::string("GET /a%20b?c HTTP/1.1\r\n") + kKey + "\r\n"), HasSubstr("GET /a b 0"));
+  EXPECT_THAT(Ask(std::string("POST / HTTP/1.1\r\n") + kKey + "Content-Length: 3\r\n\r\nabc"), HasSubstr("POST / 3"));
+  EXPECT_THAT(
+      Ask(std::string("POST / HTTP/1.1\r\n") + kKey + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
+      HasSubstr("POST / 3"));
+  EXPECT_THAT(Ask(std::string("POST / HTTP/1.1\r\n") + kKey + "Expect: 100-continue\r\nContent-Length: 0\r\n\r\n"),
+              HasSubstr("POST / 0"));
+}
+
+TEST_F(ListenerTest, KeepsAConnection) {
+  Start();
+  Client client(port_);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(client.Send("POST /x HTTP/1.1\r\nHost: h\r\nX-Key: key\r\nContent-Length: 2\r\n\r\nab"));
+    EXPECT_THAT(client.Read("POST /x 2"), StartsWith("HTTP/1.1 200"));
+  }
+  EXPECT_EQ(listener_->connections(), 1);
+}
+
+TEST_F(ListenerTest, WhoMayNotIsToldBeforeItsBodyIsRead) {
+  Start();
+  for (const std::string framing : {"Content-Length: 400000000", "Transfer-Encoding: chunked"}) {
+    Client client(port_);
+    ASSERT_TRUE(client.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\n" + framing + "\r\n\r\n"));
+    // Not a byte of a body was sent, and here is the answer.
+    const std::string reply = client.Read("who are you?");
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 401")) << framing;
+  }
+}
+
+TEST_F(ListenerTest, NoFramingPassesTheLimit) {
+  Start();
+  EXPECT_THAT(Ask(std::string("POST / HTTP/1.1\r\n") + kKey + "Content-Length: 1001\r\n\r\n"),
+              StartsWith("HTTP/1.1 413"));
+  const std::string piece = "100\r\n" + std::string(256, 'a') + "\r\n";
+  Client client(port_);
+  client.Send(std::string("POST / HTTP/1.1\r\n") + kKey + "Transfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 4; ++i) client.Send(piece);  // 1,024 bytes, and no end
+  EXPECT_THAT(client.Read(), StartsWith("HTTP/1.1 413"));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(ListenerTest, RefusesWhatIsNotHttp) {
+  Start();
+  for (const std::string& request :
+       {std::string("nonsense\r\n\r\n"), std::string("GET noslash HTTP/1.1\r\n\r\n"),
+        std::string(40, '\0') + "\r\n\r\n",
+        std::string("POST / HTTP/1.1\r\n") + kKey + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        std::string("POST / HTTP/1.1\r\n") + kKey + "Content-Length: -1\r\n\r\n",
+        std::string("POST / HTTP/1.1\r\n") + kKey + "Transfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+    EXPECT_THAT(Ask(request), StartsWith("HTTP/1.1 400")) << request;
+  }
+  EXPECT_THAT(Ask("GET / HTTP/1.1\r\nX: " + std::string(20000, 'a') + "\r\n\r\n"), StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(Ask(std::string("POST / HTTP/1.1\r\n") + kKey + "Content-Encoding: zstd\r\nContent-Length: 1\r\n\r\n"),
+              StartsWith("HTTP/1.1 415"));
+}
+
+TEST_F(ListenerTest, TricklingClientsAreClosed) {
+  Start({.header_timeout = absl::Milliseconds(200), .request_timeout = absl::Milliseconds(300)});
+  Client header(port_), body(port_), silent(port_);
+  header.Send("GET / HTTP/1.1\r\nX-K");
+  body.Send(std::string("POST / HTTP/1.1\r\n") + kKey + "Content-Length: 900\r\n\r\n");
+  const absl::Time start = absl::Now();
+  std::thread trickle([&] {  // a byte every 20 ms buys no time
+    while (absl::Now() < start + absl::Milliseconds(600)) {
+      header.Send("a");
+      body.Send("a");
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+  });
+  for (Client* client : {&silent, &header, &body}) {
+    client->Read();
+    EXPECT_TRUE(client->closed());
+  }
+  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+  trickle.join();
+}
+
+TEST_F(ListenerTest, ThoseWhoSendNothingMakeRoom) {
+  Start({.max_connections = 4});
+  std::vector<std::unique_ptr<Client>> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<Client>(port_));
+  EXPECT_THAT(Ask(std::string("GET / HTTP/1.1\r\n") + kKey + "\r\n"), StartsWith("HTTP/1.1 200"));
+  WaitFor([&] { return listener_->connections() <= 4; });
+}
+
+TEST_F(ListenerTest, WhenAllAreBusyANewConnectionIsClosed) {
+  Start({.max_connections = 2});
+  Client first(port_), second(port_);
+  for (Client* client : {&first, &second}) client->Send("POST /hold HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n\r\n");
+  WaitFor([&] { return echo_.held == 2; });
+  Client third(port_);
+  EXPECT_EQ(third.Read(), "");
+  EXPECT_TRUE(third.closed());
+  echo_.replies[0]({.body = "done"});
+  echo_.replies[1]({.body = "done"});
+  EXPECT_THAT(first.Read("done"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ListenerTest, AClientThatLeavesIsNoticed) {
+  Start();
+  {
+    Client client(port_);
+    client.Send("POST /hold HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n\r\n");
+    WaitFor([&] { return echo_.held == 1; });
+    EXPECT_EQ(echo_.cancelled, 0);
+  }
+  WaitFor([&] { return echo_.cancelled == 1; });
+  echo_.replies[0]({.body = "too late"});  // nobody is there
+}
+
+TEST_F(ListenerTest, BodiesTogetherAreBounded) {
+  Start({.max_body_bytes = 1000, .max_bodies_bytes = 1500});
+  Client first(port_), second(port_);
+  for (Client* client : {&first, &second}) {
+    client->Send("POST / HTTP/1.1\r\nHost: h\r\nX-Key: key\r\nContent-Length: 1000\r\n\r\n" + std::string(900, 'a'));
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  EXPECT_THAT(second.Read(), StartsWith("HTTP/1.1 503"));
+  first.Send(std::string(100, 'a'));
+  EXPECT_THAT(first.Read("POST / 1000"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ListenerTest, StopsInTimeAndReleasesThePort) {
+  Start();
+  Client idle(port_), busy(port_);
+  busy.Send("POST /hold HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n\r\n");
+  WaitFor([&] { return echo_.held == 1; });
+  std::thread replier([&] {
+    absl::SleepFor(absl::Milliseconds(200));
+    echo_.replies[0]({.body = "done"});
+  });
+  listener_->Stop();
+  replier.join();
+  EXPECT_THAT(busy.Read(), HasSubstr("done"));
+  EXPECT_EQ(idle.Read(), "");
+}
+
+TEST(ListenerStartTest, SaysWhatIsWrongWithAnAddress) {
+  Echo echo;
+  HttpListener wrong({.flag = "--admin", .address = "nowhere"}, echo);
+  EXPECT_THAT(wrong.Start().status().message(), HasSubstr("--admin: 'nowhere' is not HOST:PORT"));
+  HttpListener first({.flag = "--http", .address = "127.0.0.1:0"}, echo);
+  const auto port = first.Start();
+  ASSERT_TRUE(port.ok());
+  HttpListener second({.flag = "--http", .address = "127.0.0.1:" + std::to_string(*port)}, echo);
+  EXPECT_THAT(second.Start().status().message(), HasSubstr("is the port taken"));
+}
+
+}  // namespace
+}  // namespace salient

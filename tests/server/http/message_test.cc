@@ -1,0 +1,32 @@
+#include "server/http/message.h"
+
+#include "gtest/gtest.h"
+
+namespace salient {
+namespace {
+
+TEST(MessageTest, SplitsAndDecodesATarget) {
+  HttpRequest request;
+  ASSERT_TRUE(ParseTarget("/v1/models/a%20b+c?x=1&y=a+b%26c&z&x=2", request));
+  EXPECT_EQ(request.path, "/v1/models/a b+c");
+  EXPECT_EQ(request.query, (std::map<std::string, std::string>{{"x", "2"}, {"y", "a b&c"}, {"z", ""}}));
+  ASSERT_TRUE(ParseTarget("/%41", request));
+  EXPECT_EQ(request.path, "/A");
+}
+
+TEST(MessageTest, RefusesWhatIsNoPath) {
+  HttpRequest request;
+  for (const char* target : {"", "v1", "http://host/", "/%", "/%4", "/%g1", "/a?b=%z0", "*"}) {
+    EXPECT_FALSE(ParseTarget(target, request)) << target;
+  }
+}
+
+TEST(MessageTest, HeaderNamesHaveNoCase) {
+  HttpRequest request;
+  request.headers.emplace("X-Api-Key", "key");
+  EXPECT_EQ(request.header("x-api-KEY"), "key");
+  EXPECT_EQ(request.header("x"), "");
+}
+
+}  // namespace
+}  // namespace salient
