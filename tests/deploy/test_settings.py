@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import yaml
 
-from manifests import COMPONENTS, DEPLOY, OVERLAYS, ROOT, build, build_with, container, has_kubectl, settings
+from manifests import DEPLOY, ROOT, container, settings, variants
 from programs import CLIENT, SERVER, has_binaries
 
 pytestmark = pytest.mark.skipif(not has_binaries, reason="nothing built")
@@ -28,26 +28,17 @@ def server_variables():
     return variables("SALIENT_SERVER_", options(SERVER))
 
 
-def variants():
-    if not has_kubectl:
-        return {}
-    found = {name: build(DEPLOY / "overlays" / name) for name in OVERLAYS}
-    found |= {name: build_with(([] if name.startswith("model-") else ["model-image"]) + [name]) for name in COMPONENTS}
-    return found
-
-
-@pytest.mark.skipif(not has_kubectl, reason="no kubectl")
 def test_every_setting_of_the_manifests_is_an_option(server_variables):
-    for name, items in variants().items():
+    for name, make in variants().items():
+        items = make()
         used = set(settings(items)) | {entry["name"] for entry in container(items).get("env", [])}
         assert used <= server_variables, f"{name}: no option for {used - server_variables}"
 
 
-@pytest.mark.skipif(not has_kubectl, reason="no kubectl")
-@pytest.mark.parametrize("variant", [*OVERLAYS, "hpa"])
+@pytest.mark.parametrize("variant", variants())
 def test_the_server_takes_the_values(variant):
     """It goes as far as the model, which is not there: exit status 1. A value it does not take is 2."""
-    items = build(DEPLOY / "overlays" / variant) if variant in OVERLAYS else build_with(["model-image", variant])
+    items = variants()[variant]()
     values = {name: value for name, value in settings(items).items() if not value.startswith("/etc/")}
     values |= {"SALIENT_SERVER_MODEL": "/nowhere", "SALIENT_SERVER_ADMIN": "127.0.0.1:0", "SALIENT_SERVER_HTTP": "off",
                "SALIENT_SERVER_THREADS": container(items)["resources"]["limits"]["cpu"]}
@@ -70,6 +61,17 @@ def test_the_documented_service_config_is_the_clients():
     source = (ROOT / "client" / "connection.cc").read_text()
     own = re.search(r'kServiceConfig\[\] = R"\((.*?)\)";', source, re.DOTALL)[1]
     assert json.loads(own) == json.loads((DEPLOY / "clients" / "service-config.json").read_text())
+
+
+def test_images_are_of_this_version():
+    version = re.search(r"^project\(salient VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+    chart = yaml.safe_load((DEPLOY / "helm" / "salient" / "Chart.yaml").read_text())
+    assert chart["appVersion"] == version
+    for name, make in variants().items():
+        items = make()
+        kind = "cuda" if "gpu" in name else "cpu"
+        assert container(items)["image"].endswith(f"salient-server:{version}-{kind}"), name
+    assert f"salient-server:{version}-cpu" in (ROOT / "docker" / "compose.yaml").read_text()
 
 
 def test_version():
