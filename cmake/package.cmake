@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 
 install(TARGETS salient-server COMPONENT server)
-install(TARGETS salient_sentencepiece LIBRARY DESTINATION lib/salient COMPONENT server)  # which the server opens
+install(TARGETS salient_sentencepiece LIBRARY DESTINATION lib/salient COMPONENT server)  # which the server opens at run time
 install(TARGETS salient COMPONENT client)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/en-de DESTINATION ${CMAKE_INSTALL_DATADIR}/salient/models COMPONENT model)
 foreach(part IN ITEMS server:salient-server client:salient)

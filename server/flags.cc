@@ -94,7 +94,8 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
       ->check(CLI::IsMember(KvTypes()))
       ->capture_default_str()
       ->group("Models");
-  app.add_option("--threads", raw.threads, "Threads that compute, a model; 0: one a core")
+  app.add_option("--threads", raw.threads,
+                 "Threads that compute, a model; 0: one a core, or as many as the CPU limit of the container keeps busy")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->group("Models");

@@ -2,8 +2,9 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <chrono>
+
+#include "engine/base/cpu_share.h"
 
 namespace salient {
 namespace {
@@ -22,31 +23,19 @@ inline void Pause() {
 #endif
 }
 
-// The cores that this process may use.
-std::vector<int> AllowedCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
-    }
-  }
-  return cores;
-}
-
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) : ticket_(kClosed) {
+  if (threads <= 0) threads = DefaultThreads();
   const std::vector<int> cores = AllowedCores();
-  if (threads <= 0) threads = std::max<int>(1, static_cast<int>(cores.size()));
+  // Only where there is a core for each: several threads pinned to one core would wait for each other.
+  const bool pin = static_cast<size_t>(threads) <= cores.size() && OwnsItsCores();
   for (int thread = 1; thread < threads; ++thread) {
-    workers_.emplace_back([this, thread, cores] {
-      // Only where there is a core for each: several threads pinned to one core would wait for each other.
-      if (static_cast<size_t>(thread) < cores.size()) {
+    workers_.emplace_back([this, thread, core = pin ? cores[thread] : -1] {
+      if (core >= 0) {
         cpu_set_t set;
         CPU_ZERO(&set);
-        CPU_SET(cores[thread], &set);
+        CPU_SET(core, &set);
         sched_setaffinity(0, sizeof(set), &set);
       }
       Work(thread);

@@ -1,4 +1,4 @@
-// The CPU backend's own threads: a fixed few, pinned, each computing a part of one operation at a time.
+// The CPU backend's own threads: a fixed few, each computing a part of one operation at a time.
 
 #pragma once
 
@@ -21,7 +21,8 @@ namespace salient {
 // whose start it did not see.
 class ThreadPool {
  public:
-  // `threads` in all, the caller's included; 0: one a core that this process may use.
+  // `threads` in all, the caller's included; 0: as many as its cores and its CPU limit keep busy (cpu_share.h).
+  // They are pinned to cores only where the process has these to itself.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

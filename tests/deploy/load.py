@@ -12,16 +12,21 @@ import grpc
 from manifests import DEPLOY, ROOT
 
 # What docs/deploying.md tells Python clients to set.
-SERVICE_CONFIG = (DEPLOY / "clients" / "service-config.json").read_text()
-DOCUMENTED = [
-    ("grpc.service_config", SERVICE_CONFIG),
-    ("grpc.service_config_disable_resolution", 1),
-    ("grpc.dns_min_time_between_resolutions_ms", 500),
-    ("grpc.per_rpc_retry_buffer_size", 8 << 20),
-    ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 2000),
-]
-# A client that knows of one address only: what a proxy must make up for.
+def documented(config):
+    return [
+        ("grpc.service_config", (DEPLOY / "clients" / config).read_text()),
+        ("grpc.service_config_disable_resolution", 1),
+        ("grpc.dns_min_time_between_resolutions_ms", 500),
+        ("grpc.per_rpc_retry_buffer_size", 8 << 20),
+        ("grpc.initial_reconnect_backoff_ms", 200),
+        ("grpc.max_reconnect_backoff_ms", 2000),
+    ]
+
+
+DIRECT = documented("service-config.json")
+# Through a proxy, which asks for health itself: a client that asked would hear of one replica and take it for all.
+THROUGH_PROXY = documented("service-config-proxy.json")
+# A client that sets nothing: what a proxy must make up for.
 PLAIN = []
 
 
@@ -39,7 +44,7 @@ def messages(folder):
 class Load:
     """`callers` channels, each sending one document after another to the target until it is stopped."""
 
-    def __init__(self, api, target, text, callers=8, options=DOCUMENTED, timeout=30, pause=0.0):
+    def __init__(self, api, target, text, callers=8, options=DIRECT, timeout=30, pause=0.0):
         self.outcomes = collections.Counter()
         self.failures = []
         self.wrong = []

@@ -1,5 +1,6 @@
 """Manifests as lists of objects: what kustomize builds and what the chart renders."""
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -14,6 +15,26 @@ OVERLAYS = sorted(path.name for path in (DEPLOY / "overlays").iterdir())
 COMPONENTS = sorted(path.name for path in (DEPLOY / "components").iterdir())
 
 has_kubectl = shutil.which("kubectl") is not None
+has_helm = importlib.util.find_spec("helm_python") is not None
+
+MODEL = "model-image"
+PVC = {"model": {"image": "", "claim": "salient-models", "createClaim": True}}
+# Components -> the chart's values that ask for the same.
+CHART_VALUES = {
+    (MODEL,): {},
+    ("model-pvc",): PVC,
+    (MODEL, "hpa"): {"autoscaling": {"kind": "hpa"}},
+    (MODEL, "keda"): {"autoscaling": {"kind": "keda"}},
+    (MODEL, "podmonitor"): {"podMonitor": {"enabled": True}},
+    (MODEL, "tls"): {"tls": {"enabled": True}},
+    (MODEL, "api-keys"): {"apiKeys": {"enabled": True}},
+    (MODEL, "gpu"): {"gpu": {"enabled": True}},
+    (MODEL, "envoy"): {"envoy": {"enabled": True}},
+    (MODEL, "gateway"): {"gateway": {"enabled": True}},
+    (MODEL, "gpu", "tls", "api-keys", "podmonitor", "keda"): {
+        "gpu": {"enabled": True}, "tls": {"enabled": True}, "apiKeys": {"enabled": True},
+        "podMonitor": {"enabled": True}, "autoscaling": {"kind": "keda"}},
+}
 
 
 def build_text(folder):
@@ -68,3 +89,16 @@ def container(items, name="server", deployment="salient"):
 
 def settings(items):
     return find(items, "ConfigMap", "salient-settings")["data"]
+
+
+def variants():
+    """Name -> what makes the objects: every overlay, the base with each component, and the chart with each."""
+    found = {}
+    if has_kubectl:
+        found |= {name: lambda name=name: build(DEPLOY / "overlays" / name) for name in OVERLAYS}
+        found |= {name: lambda name=name: build_with([name] if name.startswith("model-") else [MODEL, name])
+                  for name in COMPONENTS}
+    if has_helm:
+        found |= {"chart:" + "+".join(names): lambda values=values: render_chart(values)
+                  for names, values in CHART_VALUES.items()}
+    return found

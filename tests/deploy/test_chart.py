@@ -6,28 +6,9 @@ import difflib
 import pytest
 import yaml
 
-from manifests import DEPLOY, build_with, has_kubectl, plain_name, render_chart
+from manifests import CHART_VALUES, DEPLOY, build_with, has_kubectl, plain_name, render_chart
 
 helm = pytest.importorskip("helm_python", reason="no helm-python-sdk")
-
-MODEL = "model-image"
-PVC = {"model": {"image": "", "claim": "salient-models", "createClaim": True}}
-# Components -> the values that ask for the same.
-SAME = {
-    (MODEL,): {},
-    ("model-pvc",): PVC,
-    (MODEL, "hpa"): {"autoscaling": {"kind": "hpa"}},
-    (MODEL, "keda"): {"autoscaling": {"kind": "keda"}},
-    (MODEL, "podmonitor"): {"podMonitor": {"enabled": True}},
-    (MODEL, "tls"): {"tls": {"enabled": True}},
-    (MODEL, "api-keys"): {"apiKeys": {"enabled": True}},
-    (MODEL, "gpu"): {"gpu": {"enabled": True}},
-    (MODEL, "envoy"): {"envoy": {"enabled": True}},
-    (MODEL, "gateway"): {"gateway": {"enabled": True}},
-    (MODEL, "gpu", "tls", "api-keys", "podmonitor", "keda"): {
-        "gpu": {"enabled": True}, "tls": {"enabled": True}, "apiKeys": {"enabled": True},
-        "podMonitor": {"enabled": True}, "autoscaling": {"kind": "keda"}},
-}
 
 # The same quantity in two notations.
 QUANTITIES = {"8k": "8000"}
@@ -61,9 +42,9 @@ def strip(name):
 
 
 @pytest.mark.skipif(not has_kubectl, reason="no kubectl")
-@pytest.mark.parametrize("components", SAME, ids="+".join)
+@pytest.mark.parametrize("components", CHART_VALUES, ids="+".join)
 def test_chart_equals_components(components):
-    built, rendered = essence(build_with(components)), essence(render_chart(SAME[components]))
+    built, rendered = essence(build_with(components)), essence(render_chart(CHART_VALUES[components]))
     assert built.keys() == rendered.keys()
     for key, item in built.items():
         lines = (yaml.safe_dump(entry).splitlines() for entry in (item, rendered[key]))

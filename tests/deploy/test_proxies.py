@@ -11,7 +11,7 @@ from programs import has_binaries
 
 grpc = pytest.importorskip("grpc", reason="no grpcio")
 from cluster import Cluster  # noqa: E402
-from load import DOCUMENTED, PLAIN, Load, messages  # noqa: E402
+from load import PLAIN, THROUGH_PROXY, Load, messages  # noqa: E402
 from proxies import PROXIES, program, running  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not has_binaries, reason="nothing built")
@@ -40,7 +40,7 @@ def wait_until_it_answers(api, address):
 def test_servers_come_and_go(name, client, tmp_path, api):
     if program(name) is None:
         pytest.skip(f"no {name}")
-    options = {"plain": PLAIN, "documented": DOCUMENTED}[client]
+    options = {"plain": PLAIN, "documented": THROUGH_PROXY}[client]
     with Cluster(tmp_path) as cluster, running(name, tmp_path, cluster.names.address) as address:
         wait_until_it_answers(api, address)
         with Load(api, address, TEXT, callers=CALLERS, options=options) as load:

@@ -23,8 +23,8 @@ std::vector<std::string> Seeds() {
   v1::TranslateDocumentRequest point;
   point.mutable_document()->set_text("text");
   point.set_latency_target_seconds(2);
-  return {"j" + json, "b" + request.SerializeAsString(), "b" + point.SerializeAsString(),
-          "t/v1/translate?timeout_seconds=3&a=%20b"};
+  return {absl::StrCat("j", json), absl::StrCat("b", request.SerializeAsString()),
+          absl::StrCat("b", point.SerializeAsString()), "t/v1/translate?timeout_seconds=3&a=%20b"};
 }
 
 }  // namespace salient

@@ -171,7 +171,7 @@ TEST(TranslateDocumentsTest, CancellingFreesAHeldDocument) {
     stream->Finish();
   }
   // Were the held one still there, it would take the only place.
-  EXPECT_EQ(server.server().Drain(absl::InfiniteDuration()), 0);
+  EXPECT_EQ(server.server().Drain({.patience = absl::InfiniteDuration()}), 0);
 }
 
 TEST(TranslateDocumentsTest, AnEmptyStreamIsFine) {

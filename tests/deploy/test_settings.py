@@ -1,0 +1,93 @@
+"""What manifests, images and documents say of options: each is one of --help, and the server takes the values."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from manifests import DEPLOY, ROOT, container, settings, variants
+from programs import CLIENT, SERVER, has_binaries
+
+pytestmark = pytest.mark.skipif(not has_binaries, reason="nothing built")
+
+
+def options(program, *command):
+    said = subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", said))
+
+
+def variables(prefix, known):
+    return {prefix + option[2:].upper().replace("-", "_") for option in known}
+
+
+@pytest.fixture(scope="module")
+def server_variables():
+    return variables("SALIENT_SERVER_", options(SERVER))
+
+
+def test_every_setting_of_the_manifests_is_an_option(server_variables):
+    for name, make in variants().items():
+        items = make()
+        used = set(settings(items)) | {entry["name"] for entry in container(items).get("env", [])}
+        assert used <= server_variables, f"{name}: no option for {used - server_variables}"
+
+
+@pytest.mark.parametrize("variant", variants())
+def test_the_server_takes_the_values(variant):
+    """It goes as far as the model, which is not there: exit status 1. A value it does not take is 2."""
+    items = variants()[variant]()
+    values = {name: value for name, value in settings(items).items() if not value.startswith("/etc/")}
+    values |= {"SALIENT_SERVER_MODEL": "/nowhere", "SALIENT_SERVER_ADMIN": "127.0.0.1:0", "SALIENT_SERVER_HTTP": "off",
+               "SALIENT_SERVER_THREADS": container(items)["resources"]["limits"]["cpu"]}
+    done = subprocess.run([SERVER], env={**os.environ, **values}, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "/nowhere" in done.stderr
+
+
+def test_every_setting_of_chart_images_and_compose_is_an_option(server_variables):
+    values = yaml.safe_load((DEPLOY / "helm" / "salient" / "values.yaml").read_text())
+    for name in [*values["settings"], *values["gpu"]["settings"]]:
+        assert f"SALIENT_SERVER_{name}" in server_variables
+    texts = [*(ROOT / "docker").iterdir(), *(DEPLOY / "helm").rglob("*.tpl"), *(DEPLOY / "components").rglob("*.yaml")]
+    for path in texts:
+        used = set(re.findall(r"SALIENT_SERVER_[A-Z_]*[A-Z]\b", path.read_text()))
+        assert used <= server_variables, f"{path}: no option for {used - server_variables}"
+
+
+def test_the_documented_service_config_is_the_clients():
+    source = (ROOT / "client" / "connection.cc").read_text()
+    own = re.search(r'kServiceConfig\[\] = R"\((.*?)\)";', source, re.DOTALL)[1]
+    assert json.loads(own) == json.loads((DEPLOY / "clients" / "service-config.json").read_text())
+
+
+def test_images_are_of_this_version():
+    version = re.search(r"^project\(salient VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+    chart = yaml.safe_load((DEPLOY / "helm" / "salient" / "Chart.yaml").read_text())
+    assert chart["appVersion"] == version
+    for name, make in variants().items():
+        items = make()
+        kind = "cuda" if "gpu" in name else "cpu"
+        assert container(items)["image"].endswith(f"salient-server:{version}-{kind}"), name
+    assert f"salient-server:{version}-cpu" in (ROOT / "docker" / "compose.yaml").read_text()
+
+
+def test_version():
+    version = re.search(r"^project\(salient VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+    for program in (SERVER, CLIENT):
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+        assert re.fullmatch(rf"{program.name} {re.escape(version)} \(\w+\)\n", said)
+
+
+def test_install_gives_what_the_packages_hold(tmp_path):
+    build_folder = SERVER.parents[1]
+    if not (build_folder / "cmake_install.cmake").exists():
+        pytest.skip("not CMake's build folder")
+    subprocess.run(["cmake", "--install", build_folder, "--prefix", tmp_path, "--strip"], check=True, capture_output=True)
+    for file in ("bin/salient-server", "bin/salient", "share/salient/models/en-de/model.safetensors",
+                 "share/doc/salient-server/copyright", "share/doc/salient/copyright"):
+        assert (tmp_path / file).is_file(), file
+    said = subprocess.run([tmp_path / "bin" / "salient-server", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout.startswith("salient-server ")
