@@ -1,6 +1,7 @@
 // A request from its bytes, or its JSON, to resolved settings: what a client's document passes before the engine has
 // it. The first byte chooses the form.
 
+#include "absl/strings/str_cat.h"
 #include "engine/options/resolve.h"
 #include "google/protobuf/util/json_util.h"
 #include "grpcpp/support/slice.h"
