@@ -87,7 +87,7 @@ def with_copied_states(model, source, tokens, exits):
         target_segment, offsets = segment_of(target, config.tokens.separator, inclusive=True)
         source_segment, _ = segment_of(source, config.tokens.separator, inclusive=False)
         seen = torch.ones(1, length, source.shape[1], dtype=torch.bool)
-        x, states = model.embed(target, offsets), []
+        x, states = model.embed(target, offsets, True), []
         for n, layer in enumerate(model.decoder_layers):
             y = layer.residual(x, layer.self_attention_norm,
                                lambda z: layer.self_attention(z, z, at, at, causal, True, run, {}))
