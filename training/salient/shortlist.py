@@ -30,11 +30,17 @@ LONGEST = 48  # tokens: model 1 learns little from longer segments, which cost t
 
 @dataclass
 class Shortlist:
-    tokens: np.ndarray  # uint16 [vocabulary, width]
-    common: np.ndarray  # uint16 [count]
+    tokens: np.ndarray  # [source vocabulary, width]
+    common: np.ndarray  # [count]
 
     def save(self, path: Path) -> None:
-        write_arrays(path, {TOKENS: self.tokens.astype(np.uint16), COMMON: self.common.astype(np.uint16)})
+        write_arrays(path, {TOKENS: self.tokens, COMMON: self.common})
+
+    def with_rows(self, count: int) -> "Shortlist":
+        """With rows for source tokens that were added; those are listed for nothing but themselves."""
+        added = np.full((count - len(self.tokens), self.tokens.shape[1]), PAD, self.tokens.dtype)
+        added[:, 0] = np.arange(len(self.tokens), count)
+        return Shortlist(np.concatenate((self.tokens, added)), self.common)
 
     @staticmethod
     def load(path: Path) -> "Shortlist":
@@ -98,7 +104,7 @@ def best_targets(pairs: np.ndarray, probability: np.ndarray, vocabulary: int, wi
     order = np.lexsort((target, -probability, source))
     source, target = source[order], target[order]
     rank = np.arange(len(source)) - np.searchsorted(source, source)
-    table = np.full((vocabulary, width), PAD, np.uint16)
+    table = np.full((vocabulary, width), PAD, np.uint32)
     table[:, 0] = np.arange(vocabulary)
     itself = np.isin(np.arange(vocabulary), source[source == target])
     column = np.where(itself[source], rank, rank + 1)
@@ -109,8 +115,6 @@ def best_targets(pairs: np.ndarray, probability: np.ndarray, vocabulary: int, wi
 
 def shortlist(corpus: Corpus, vocabulary: int, width: int, common: int, pairs: int, rounds: int = 5,
               seed: int = 1) -> Shortlist:
-    if vocabulary > 1 << 16:
-        raise ValueError(f"the vocabulary has {vocabulary} tokens; a shortlist stores them as 16-bit numbers")
     frequency = np.bincount(corpus.target, minlength=vocabulary)
     frequent = np.argsort(-frequency, kind="stable")[:common]
     found = model_1(corpus, sample(corpus, pairs, seed), vocabulary, rounds)

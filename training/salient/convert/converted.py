@@ -21,6 +21,8 @@ TOKENIZER, TARGET_TOKENIZER = "tokenizer.model", "target_tokenizer.model"
 VOCABULARY, SOURCE_VOCABULARY = "vocabulary.json", "source_vocabulary.json"
 SHORTLIST = "shortlist.safetensors"
 SHARD_BYTES = 1 << 30
+WINDOW = 512  # source tokens of a sentence, at most
+NEVER = -1e9  # the output bias of a token that is there to start from alone
 
 
 @dataclass

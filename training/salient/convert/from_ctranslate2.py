@@ -12,15 +12,12 @@ from torch import Tensor
 from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
 from ..model import sinusoid
 from . import Unsupported
-from .converted import Converted, with_start
+from .converted import NEVER, WINDOW, Converted, with_start
 from .ctranslate2 import ModelFile, read_model
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 UNSUPPORTED_ACTIVATIONS = {1: "gelu by tanh", 4: "gelu by sigmoid", 5: "tanh", 6: "sigmoid"}
 EPSILON = 1e-5  # where config.json names none
-WINDOW = 512
-NEVER = -1e9  # the output bias of a token that is there to start from alone
-LAYER_PARTS = {"layer_norm": "norm", "linear_0": "up", "linear_1": "down"}
 ALIGNMENT = ("alignment_heads", "alignment_layer")
 
 
