@@ -70,9 +70,11 @@ def parse(data: bytes) -> ModelFile:
     stored = dict(variable(file, i) for i in range(count))
     values, scalars = {}, {}
     for name, array in stored.items():
+        if name.endswith(SCALE) and name[:-len(SCALE)] in stored:
+            continue
         if array.ndim == 0:
             scalars[name] = array.item()
-        elif not (name.endswith(SCALE) and name[:-len(SCALE)] in stored):
+        else:
             values[name] = torch.from_numpy(floats(name, array, stored.get(name + SCALE)))
     (aliases,) = file.unpack("<I", "the aliases")
     if aliases > MOST_VARIABLES:
