@@ -31,7 +31,7 @@ def oracle_of(tiny_models):
 
 def teacher_forced(model, source, tokens, run):
     with torch.no_grad():
-        source, target = torch.tensor([source]), torch.tensor([[2, *tokens[:-1]]])
+        source, target = torch.tensor([source]), torch.tensor([[model.config.tokens.bos, *tokens[:-1]]])
         memory = model.encode(source, run)
         return memory[0], [x[0] for x in model.decode(target, source, memory, run)]
 
@@ -79,7 +79,7 @@ def test_selected_states_are_the_batched_models(tiny_models, window, name, setti
 def with_copied_states(model, source, tokens, exits):
     """States after every layer, computed layer by layer for all tokens at once: one that has left keeps its state."""
     config, run = model.config, SelectionRun()
-    source, target = torch.tensor([source]), torch.tensor([[2, *tokens[:-1]]])
+    source, target = torch.tensor([source]), torch.tensor([[config.tokens.bos, *tokens[:-1]]])
     with torch.no_grad():
         memory = model.encode(source, run)
         at, length = torch.arange(target.shape[1])[None], target.shape[1]
@@ -89,8 +89,8 @@ def with_copied_states(model, source, tokens, exits):
         seen = torch.ones(1, length, source.shape[1], dtype=torch.bool)
         x, states = model.embed(target, offsets, True), []
         for n, layer in enumerate(model.decoder_layers):
-            y = layer.residual(x, layer.self_attention_norm,
-                               lambda z: layer.self_attention(z, z, at, at, causal, True, run, {}))
+            y = layer.residual(x, layer.self_attention_norm, layer.ssru or (
+                lambda z: layer.self_attention(z, z, at, at, causal, True, run, {})))
             y = layer.residual(y, layer.cross_attention_norm, lambda z: layer.cross_attention(
                 z, memory, target_segment, source_segment, seen, False, run, {}))
             y = model.feed_forward(layer, y, True)

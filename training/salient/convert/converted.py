@@ -15,10 +15,9 @@ from ..export import stored_tensors
 from ..model import Transformer
 from ..shortlist import Shortlist
 from ..tensor_file import write_folder
+from ..vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
 from . import Unsupported
 
-TOKENIZER, TARGET_TOKENIZER = "tokenizer.model", "target_tokenizer.model"
-VOCABULARY, SOURCE_VOCABULARY = "vocabulary.json", "source_vocabulary.json"
 SHORTLIST = "shortlist.safetensors"
 SHARD_BYTES = 1 << 30
 WINDOW = 512  # source tokens of a sentence, at most
