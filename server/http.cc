@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -194,16 +195,22 @@ class HttpPort::Impl {
   }
 
   httplib::Server::Handler WhenReady(httplib::Server::Handler handler) {
-    return [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
-      const Readiness readiness = readiness_;
-      if (readiness != Readiness::kServing) return ReplyError(NotReady(readiness), response);
+    return WhenNot({Readiness::kLoading, Readiness::kLeaving, Readiness::kDraining}, std::move(handler));
+  }
+
+  httplib::Server::Handler WhenNot(std::vector<Readiness> states, httplib::Server::Handler handler) {
+    return [this, states = std::move(states), handler = std::move(handler)](const httplib::Request& request,
+                                                                           httplib::Response& response) {
+      const Readiness now = readiness_;
+      if (std::find(states.begin(), states.end(), now) != states.end()) return ReplyError(NotReady(now), response);
       handler(request, response);
     };
   }
 
-  // WhenReady, for those who may.
+  // While documents are taken, for those who may.
   httplib::Server::Handler WhenAllowed(httplib::Server::Handler handler) {
-    return WhenReady(
+    return WhenNot(
+        {Readiness::kLoading, Readiness::kDraining},
         [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
           if (const absl::Status status = Check(request); !status.ok()) {
             translator_.CountRefused(status.code());

@@ -28,7 +28,8 @@
 
 namespace salient {
 
-enum class Readiness { kLoading, kServing, kDraining };
+// kLeaving: documents are still taken, but nobody should send more.
+enum class Readiness { kLoading, kServing, kLeaving, kDraining };
 
 class HttpPort {
  public:

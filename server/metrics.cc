@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "cli/version.h"
 #include "prometheus/counter.h"
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
@@ -178,7 +179,14 @@ void ModelMetrics::SetStatus(const EngineStatus& status) {
   kv_usage_.Set(total > 0 ? static_cast<double>(status.kv_bytes_used) / total : 0);
 }
 
-Metrics::Metrics() : families_(std::make_unique<MetricFamilies>(registry_)) {}
+Metrics::Metrics() : families_(std::make_unique<MetricFamilies>(registry_)) {
+  prometheus::BuildGauge()
+      .Name("salient_build_info")
+      .Help("What the server was built from; always 1")
+      .Register(registry_)
+      .Add({{"version", Version()}, {"revision", Revision()}})
+      .Set(1);
+}
 Metrics::~Metrics() = default;
 
 ModelMetrics* Metrics::ForModel(const std::string& model, int32_t decoder_layers) {
