@@ -91,7 +91,7 @@ class Search:
     """What a request gets where it does not say, and what no translation may contain."""
 
     length_penalty: float = 1.0  # a finished hypothesis's score is its log probability / length^length_penalty
-    suppressed: list[int] = field(default_factory=list)
+    suppressed: list[int] = field(default_factory=list)  # they have no probability
 
 
 @dataclass

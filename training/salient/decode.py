@@ -404,8 +404,9 @@ class Oracle:
         return Step(states, exit_at, decided.get("margin", math.inf), selected), self.log_probabilities(exit_at, x, s)
 
     def log_probabilities(self, n: int, x: Tensor, s: Settings) -> Tensor:
-        """Of the next token [V], by the classifier of exit n (from 1): -inf where it is not listed."""
+        """Of the next token [V], by the classifier of exit n (from 1): -inf where it is suppressed or not listed."""
         logits = self.model.logits(n - 1, x)
+        logits[self.config.search.suppressed] = -math.inf
         if s.listed:
             unlisted = torch.ones_like(logits, dtype=torch.bool)
             unlisted[s.listed] = False
@@ -441,8 +442,7 @@ class Oracle:
         first, last = segments[h.segment]
         if h.in_segment >= math.floor(s.max_length_ratio * (last - first)) + SLACK:
             return [closing]
-        never = {tokens.pad, tokens.unk, tokens.bos, tokens.eos, tokens.separator, *self.config.search.suppressed}
-        never -= {closing}
+        never = {tokens.pad, tokens.unk, tokens.bos, tokens.eos, tokens.separator} - {closing}
         return [v for v in s.listed or range(self.config.vocab_size) if v not in never]
 
     def extend(self, h: Hypothesis, token: int, log_probability: float, gap: float) -> Hypothesis:

@@ -53,7 +53,9 @@ def test_dense_states_are_the_batched_models(oracle_of, window, name):
     result = oracle.translate(window, Settings(max_length_ratio=0.5))
     assert_states_equal(result, *teacher_forced(oracle.model, window, result.finished[0].tokens, SelectionRun()))
     last = torch.stack([step.states[-1] for step in result.finished[0].steps])
-    logits = oracle.model.logits(oracle.config.decoder.layers - 1, last).detach().log_softmax(-1)
+    logits = oracle.model.logits(oracle.config.decoder.layers - 1, last).detach()
+    logits[:, oracle.config.search.suppressed] = -math.inf
+    logits = logits.log_softmax(-1)
     for t, step in enumerate(result.finished[0].steps):
         assert step.log_probability == pytest.approx(float(logits[t, step.token]), abs=1e-3)
 
