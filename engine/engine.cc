@@ -186,9 +186,9 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
   std::unique_ptr<StepLoopEngine> engine(new StepLoopEngine(options, observer));
   if (const absl::Status opened = engine->OpenDevice(); !opened.ok()) return opened;
   const ModelConfig& config = engine->model_->config;
-  absl::StatusOr<Tokenizers> tokenizers =
-      LoadTokenizers(options.model_folder,
-                     {.source_size = config.vocab_size, .target_size = config.vocab_size, .special = config.tokens});
+  TokenizerSpec spec{config.source_vocab_size, config.vocab_size, config.tokens, {}};
+  for (const auto& [language, token] : config.languages.tokens) spec.languages.push_back(token);
+  absl::StatusOr<Tokenizers> tokenizers = LoadTokenizers(options.model_folder, spec);
   if (!tokenizers.ok()) return tokenizers.status();
   engine->tokenizers_ = *std::move(tokenizers);
 

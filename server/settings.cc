@@ -94,6 +94,8 @@ absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& reques
   settings.request.bulk = request.priority() == v1::PRIORITY_BULK;
   settings.request.text = request.document().text();
   settings.request.segmentation = *segmentation;
+  settings.request.source_language = request.source_language();
+  settings.request.target_language = request.target_language();
   settings.request.options = *std::move(options);
   return settings;
 }

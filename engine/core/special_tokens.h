@@ -6,8 +6,12 @@
 
 namespace salient {
 
+// begin: what decoding starts from; it may be the pad or the end token. separator: -1 where the model knows none, and
+// each segment is a chunk of its own.
 struct SpecialTokens {
   int32_t pad = 0, unknown = 1, begin = 2, end = 3, separator = 4;
+
+  constexpr bool has_separator() const { return separator >= 0; }
 };
 
 }  // namespace salient

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/decode/demand.h"
+#include "engine/options/languages.h"
 #include "engine/text/document.h"
 
 namespace salient {
@@ -24,6 +25,10 @@ absl::StatusOr<ResolvedOptions> DocumentJob::Check(const TranslationRequest& req
                                                    " are accepted: split the document, or start the server with a "
                                                    "larger --max-document-bytes"));
   }
+  if (absl::Status pair = ResolveLanguages(request.source_language, request.target_language, config).status();
+      !pair.ok()) {
+    return pair;
+  }
   return Resolve(request.options, config);
 }
 
@@ -31,17 +36,22 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
                                                                   absl::Time submitted_at, const ModelConfig& config,
                                                                   const Tokenizers& tokenizers, Workers& workers,
                                                                   std::shared_ptr<TranslationListener> listener) {
-  absl::StatusOr<SegmentedDocument> document =
-      SplitDocument(request.text, request.segmentation, config.source_language);
+  absl::StatusOr<LanguagePair> languages = ResolveLanguages(request.source_language, request.target_language, config);
+  if (!languages.ok()) return languages.status();
+  absl::StatusOr<SegmentedDocument> document = SplitDocument(request.text, request.segmentation, languages->source);
   if (!document.ok()) return document.status();
 
   std::unique_ptr<DocumentJob> job(new DocumentJob(config));
   job->options_ = std::move(options);
-  job->prefix_ = tokenizers.target->Encode(request.options.search.prefix);
+  job->language_ = languages->target_prefix;
+  job->prefix_ = job->language_;
+  const std::vector<int32_t> asked = tokenizers.target->Encode(request.options.search.prefix);
+  job->prefix_.insert(job->prefix_.end(), asked.begin(), asked.end());
   job->flow_ = {request.client, request.bulk, request.weight};
   job->submitted_at_ = submitted_at;
   job->deadline_ = request.deadline;
-  job->chunks_ = MakeChunks(*document, *tokenizers.source, config.tokens, config.chunk_tokens);
+  job->chunks_ = MakeChunks(*document, *tokenizers.source, config.tokens, config.chunk_tokens,
+                            languages->source_prefix);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
   if (!job->chunks_.empty() && prefix > LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
@@ -71,7 +81,7 @@ Sequence& DocumentJob::Start(int32_t chunk, const Model& model, Backend& backend
                              KvStore& cross_store, absl::Time now) {
   started_at_ = std::min(started_at_, now);
   // A prefix is the beginning of the document's translation: the first chunk's.
-  const std::vector<int32_t> prefix = chunk == 0 ? prefix_ : std::vector<int32_t>();
+  const std::vector<int32_t>& prefix = chunk == 0 ? prefix_ : language_;
   auto& sequence = sequences_[chunk];
   sequence = std::make_unique<Sequence>(chunks_[chunk], options_, prefix, config_, backend, self_store, cross_store,
                                         LikelyTokens(chunk, prefix, model));

@@ -99,7 +99,7 @@ class DocumentJob {
 
   const ModelConfig& config_;
   ResolvedOptions options_;
-  std::vector<int32_t> prefix_;
+  std::vector<int32_t> language_, prefix_;  // what every chunk's translation begins with; the first chunk's
   Flow flow_;
   absl::Time submitted_at_ = absl::InfiniteFuture(), started_at_ = absl::InfiniteFuture(), deadline_;
   double encode_seconds_ = 0;

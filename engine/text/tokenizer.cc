@@ -97,11 +97,9 @@ std::optional<char> ByteOf(std::string_view piece) {
 // Tokens are places in a list of pieces.
 class ListedPieces : public Tokenizer {
  public:
-  ListedPieces(Model model, std::vector<std::string> pieces, const SpecialTokens& special, bool own_source)
-      : model_(std::move(model)),
-        pieces_(std::move(pieces)),
-        special_(SpecialOf(special, own_source)),
-        unknown_(special.unknown) {
+  // `special`: what no text may become.
+  ListedPieces(Model model, std::vector<std::string> pieces, std::vector<int32_t> special, int32_t unknown)
+      : model_(std::move(model)), pieces_(std::move(pieces)), special_(std::move(special)), unknown_(unknown) {
     for (size_t i = 0; i < pieces_.size(); ++i) tokens_[pieces_[i]] = static_cast<int32_t>(i);
     of_model_.reserve(model_->size());
     for (int i = 0; i < model_->size(); ++i) of_model_.push_back(Find(model_->Piece(i)));
@@ -172,6 +170,7 @@ absl::Status CheckTokens(const std::string& path, const SentencePiece& model, in
                                {"eos", special.end, model.end()},
                                {"separator", special.separator, ours ? model.Find(kSeparatorPiece) : -1}};
   for (const Expected& token : expected) {
+    if (token.id < 0) continue;  // the model has no separator
     if (token.id != token.found) {
       return absl::InvalidArgumentError(absl::StrCat(path, " has the ", token.name, " token at ", token.found,
                                                      "; config.json says tokens.", token.name, " ", token.id));
@@ -189,8 +188,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, error)) {
     return absl::NotFoundError(absl::StrCat(path, " does not exist or is not a file"));
   }
-  if (std::filesystem::file_size(path, error) > kMaxFileBytes || error) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxFileBytes, " bytes"));
+  if (std::filesystem::file_size(path, error) > max_bytes || error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", max_bytes, " bytes"));
   }
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -233,14 +232,16 @@ absl::StatusOr<std::vector<std::string>> LoadPieces(const std::string& path, int
 // `list`: the file of its pieces, empty if tokens are the model's own numbers. own_source: the source's alone.
 absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const std::string& path, Model model,
                                                                const std::string& list, int32_t size,
-                                                               const SpecialTokens& special, bool own_source) {
+                                                               const TokenizerSpec& spec, bool own_source) {
   if (list.empty()) {
-    if (const absl::Status good = CheckTokens(path, *model, size, special); !good.ok()) return good;
-    return std::make_shared<OwnNumbers>(std::move(model), special);
+    if (const absl::Status good = CheckTokens(path, *model, size, spec.special); !good.ok()) return good;
+    return std::make_shared<OwnNumbers>(std::move(model), spec.special);
   }
   absl::StatusOr<std::vector<std::string>> pieces = LoadPieces(list, size);
   if (!pieces.ok()) return pieces.status();
-  return std::make_shared<ListedPieces>(std::move(model), *std::move(pieces), special, own_source);
+  std::vector<int32_t> special = SpecialOf(spec.special, own_source);
+  special.insert(special.end(), spec.languages.begin(), spec.languages.end());
+  return std::make_shared<ListedPieces>(std::move(model), *std::move(pieces), std::move(special), spec.special.unknown);
 }
 
 }  // namespace
@@ -255,8 +256,8 @@ absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const Token
 
   Tokenizers made;
   absl::StatusOr<std::shared_ptr<const Tokenizer>> source =
-      MakeTokenizer(folder + kModelFile, *model, source_list.empty() ? list : source_list, spec.source_size,
-                    spec.special, !source_list.empty());
+      MakeTokenizer(folder + kModelFile, *model, source_list.empty() ? list : source_list, spec.source_size, spec,
+                    !source_list.empty());
   if (!source.ok()) return source.status();
   made.source = *std::move(source);
   made.target = made.source;
@@ -267,7 +268,7 @@ absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const Token
   if (own_model) model = LoadModel(target_path);
   if (!model.ok()) return model.status();
   absl::StatusOr<std::shared_ptr<const Tokenizer>> target =
-      MakeTokenizer(target_path, *model, list, spec.target_size, spec.special, false);
+      MakeTokenizer(target_path, *model, list, spec.target_size, spec, false);
   if (!target.ok()) return target.status();
   made.target = *std::move(target);
   return made;

@@ -42,7 +42,8 @@ struct Tokenizers {
 // What config.json says of them.
 struct TokenizerSpec {
   int32_t source_size = 0, target_size = 0;
-  SpecialTokens special;  // of both
+  SpecialTokens special;           // of both
+  std::vector<int32_t> languages;  // tokens that name languages, which are never text
 };
 
 // Reads the files of a model folder. INVALID_ARGUMENT, with the file, if one is damaged, or if its size or its special
