@@ -102,6 +102,13 @@ void ReadPositions(JsonObject positions, ModelConfig& config) {
                                                         {"sinusoidal", EmbeddingPosition::kSinusoidal},
                                                         {"segment_sinusoidal", EmbeddingPosition::kSegmentSinusoidal}});
   config.self_rotary = positions.Choice<bool>("self_attention", {{"none", false}, {"rotary", true}});
+  config.encoder_position = config.self_rotary ? SelfPosition::kRotary : SelfPosition::kNone;
+  if (positions.Has("encoder_self_attention")) {
+    config.encoder_position = positions.Choice<SelfPosition>("encoder_self_attention",
+                                                             {{"none", SelfPosition::kNone},
+                                                              {"rotary", SelfPosition::kRotary},
+                                                              {"segment_rotary", SelfPosition::kSegmentRotary}});
+  }
   config.cross_position = positions.Choice<CrossPosition>(
       "cross_attention", {{"none", CrossPosition::kNone}, {"segment_rotary", CrossPosition::kSegmentRotary}});
   config.rotary_base = static_cast<float>(positions.Number("rotary_base", 1.5, 1e9));

@@ -26,6 +26,7 @@ struct StackConfig {
 };
 
 enum class EmbeddingPosition { kNone, kSinusoidal, kSegmentSinusoidal };
+enum class SelfPosition { kNone, kRotary, kSegmentRotary };
 enum class CrossPosition { kNone, kSegmentRotary };
 
 struct SelectionConfig {
@@ -45,7 +46,8 @@ struct ModelConfig {
   float layer_norm_epsilon = 1e-5f;
   bool scale_embeddings = true;
   EmbeddingPosition embedding_position = EmbeddingPosition::kNone;
-  bool self_rotary = false;
+  bool self_rotary = false;  // the decoder's
+  SelfPosition encoder_position = SelfPosition::kNone;
   CrossPosition cross_position = CrossPosition::kNone;
   float rotary_base = 10000.0f;
 

@@ -34,6 +34,13 @@ class Positions:
     self_attention: str = "rotary"  # none | rotary: distance in tokens
     cross_attention: str = "segment_rotary"  # none | segment_rotary: distance in segments
     rotary_base: float = 10000.0
+    encoder_self_attention: str | None = None  # none | rotary | segment_rotary; None: as self_attention
+
+    def of(self, module: str) -> str:
+        """What turns the queries and keys of a module: encoder, decoder (self-attention) or cross."""
+        if module == "cross":
+            return self.cross_attention
+        return self.encoder_self_attention or self.self_attention if module == "encoder" else self.self_attention
 
 
 @dataclass
