@@ -321,7 +321,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--vocabulary", type=Path, required=True, help="the teacher's SentencePiece model")
     p.add_argument("--text", type=Path, required=True, help="parallel text (TSV), the target by the teacher")
     p.add_argument("--out", type=Path, required=True, help="model folder to write")
-    p.add_argument("--pieces", type=int, default=15707, help="pieces to keep, beside 293 special ones")
+    p.add_argument("--pieces", type=int, default=100_000, help="pieces to keep of the teacher's, beside 293 special ones")
     p.add_argument("--markers", type=int, default=32)
     p.add_argument("--decoder-layers", type=int, default=4)
     p.add_argument("--selection-width", type=int, default=32)

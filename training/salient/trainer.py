@@ -31,8 +31,18 @@ class Trainer:
         for name, p in model.named_parameters():
             p.requires_grad = (self.part_of(name) in TRAINED[options.phase]
                                and not name.startswith(tuple(options.frozen)))
+        if options.learned_tokens:
+            for p in (model.embedding.weight, model.output_bias):
+                if p.requires_grad:
+                    p.register_hook(lambda gradient: self.of_learned_tokens(gradient))
         self.encoder_learns = any(p.requires_grad for p in model.encoder_layers.parameters())
         self.optimisers = optimisers(model, options.matrix_lr, options.lr)
+
+    def of_learned_tokens(self, gradient: torch.Tensor) -> torch.Tensor:
+        """gradient [V, ...] for the first tokens alone; Adam leaves what never had one where it is."""
+        learned = torch.zeros_like(gradient)
+        learned[:self.options.learned_tokens] = gradient[:self.options.learned_tokens]
+        return learned
 
     def part_of(self, name: str) -> str:
         if name.startswith("halting."):

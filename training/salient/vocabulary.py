@@ -39,7 +39,7 @@ def kept_pieces(tokenizer: sentencepiece.SentencePieceProcessor, counts: Counter
     normal = [i for i in range(tokenizer.get_piece_size())
               if not (tokenizer.is_control(i) or tokenizer.is_unknown(i) or tokenizer.is_unused(i))]
     single = [i for i in normal if len(tokenizer.id_to_piece(i)) == 1]
-    longer = sorted((i for i in normal if len(tokenizer.id_to_piece(i)) > 1 and counts[i]), key=lambda i: -counts[i])
+    longer = sorted((i for i in normal if len(tokenizer.id_to_piece(i)) > 1), key=lambda i: -counts[i])
     return sorted((single + longer)[:most])
 
 
