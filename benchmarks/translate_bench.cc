@@ -175,9 +175,9 @@ absl::StatusOr<Json> Describe(const Json& document, Stopwatch& stopwatch, absl::
   const CostReport& report = result->report;
   const int32_t wanted = document.at("length").get<int32_t>();
   const int32_t words = Words(document.at("text").get_ref<const std::string&>());
-  if (report.source_tokens != words || report.windows != 1 || report.target_tokens != wanted) {
+  if (report.source_tokens != words || report.chunks != 1 || report.target_tokens != wanted) {
     return absl::InternalError(absl::StrCat("a document of ", words, " words got ", report.source_tokens,
-                                            " source tokens in ", report.windows, " windows and ", report.target_tokens,
+                                            " source tokens in ", report.chunks, " chunks and ", report.target_tokens,
                                             " target tokens where ", wanted,
                                             " were asked for: the model must come from harness.models"));
   }

@@ -13,9 +13,18 @@
 namespace salient {
 namespace {
 
+// How often a document is sent again because servers are out of reach: with these pauses about half a minute, longer than a
+// replica takes to be replaced. A server that took the document and then went away counts for several, lest a document that
+// ends servers be sent to all of them.
+constexpr int kTries = 12;
+constexpr int kTriesOfOneThatTookIt = 4;
+constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
+constexpr absl::Duration kLastPause = absl::Seconds(3);
+
 struct Try {
   grpc::Status status;
   Translation translation;
+  bool was_taken = false;  // something came from the server
 };
 
 // Every segment must have come once and in order, and as many as the server counted, or something was lost.
@@ -34,6 +43,21 @@ absl::Status CheckComplete(const Translation& translation) {
   return absl::OkStatus();
 }
 
+// A document's tries that ended because a server was out of reach.
+class Outage {
+ public:
+  // Before the next try; none when there were enough.
+  std::optional<absl::Duration> NextPause(bool was_taken) {
+    tries_ += was_taken ? kTriesOfOneThatTookIt : 1;
+    if (tries_ >= kTries) return std::nullopt;
+    return std::exchange(pause_, std::min(2 * pause_, kLastPause));
+  }
+
+ private:
+  int tries_ = 0;
+  absl::Duration pause_ = kFirstPause;
+};
+
 Try TryOnce(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& request, absl::Time deadline,
             const ProgressFn& progress) {
   Try attempt;
@@ -44,6 +68,7 @@ Try TryOnce(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& req
   std::optional<int> total;
   v1::StreamTranslateDocumentResponse event;
   while (reader->Read(&event)) {
+    attempt.was_taken = true;
     if (event.has_segment()) {
       segments.push_back(std::move(*event.mutable_segment()));
     } else if (event.has_progress()) {
@@ -66,20 +91,27 @@ Try TryOnce(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& req
 absl::StatusOr<Translation> TranslateOne(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& request,
                                          const CallOptions& options, const ProgressFn& progress) {
   const absl::Time deadline = absl::Now() + options.timeout;
+  Outage outage;
   for (;;) {
     Try attempt = TryOnce(stub, request, deadline, progress);
     if (attempt.status.ok()) {
       if (absl::Status status = CheckComplete(attempt.translation); !status.ok()) return status;
       return std::move(attempt.translation);
     }
-    const auto delay =
-        attempt.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ? RetryDelay(attempt.status) : std::nullopt;
+    std::optional<absl::Duration> delay;
+    const bool refused = attempt.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+    if (refused) {
+      delay = RetryDelay(attempt.status);
+    } else if (attempt.status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      delay = outage.NextPause(attempt.was_taken);
+    }
     if (!delay.has_value()) return Explain(attempt.status, options.server);
     if (absl::Now() + *delay >= deadline) {
+      if (!refused) return Explain(attempt.status, options.server);
       return absl::DeadlineExceededError(
           absl::StrCat("the server's queue stayed full for all of --timeout: ", attempt.status.error_message()));
     }
-    progress(0, 0, "the server's queue is full, waiting");
+    progress(0, 0, refused ? "the server's queue is full, waiting" : "the server went away, trying again");
     absl::SleepFor(std::max(*delay, absl::Milliseconds(10)));
   }
 }

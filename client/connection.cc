@@ -17,6 +17,32 @@ namespace {
 
 constexpr std::chrono::seconds kConnectWithin(5);
 
+// Calls go to all of a name's addresses in turn, but to those that say that they are leaving; what a server refused or did
+// not live to answer is tried again, on the next one. That of deploy/clients/service-config.json, which other clients use.
+constexpr char kServiceConfig[] = R"({
+  "loadBalancingConfig": [{"round_robin": {}}],
+  "healthCheckConfig": {"serviceName": "salient.v1.Translation"},
+  "methodConfig": [{
+    "name": [{"service": "salient.v1.Translation"}],
+    "retryPolicy": {
+      "maxAttempts": 5,
+      "initialBackoff": "0.2s",
+      "maxBackoff": "3s",
+      "backoffMultiplier": 2,
+      "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]
+    }
+  }]
+})";
+
+// New addresses are asked for when a server leaves, at most this often; gRPC's own 30 s would outlive a rolling update.
+constexpr int kResolveEveryMs = 500;
+
+// A call is kept for another try while it fits in here, which must be more than the largest document.
+constexpr int kRetryBytes = 64 << 20;
+
+constexpr int kFirstReconnectMs = 200;
+constexpr int kLastReconnectMs = 2000;
+
 absl::Status ReadPem(const char* flag, const std::string& path, std::string* pem) {
   if (path.empty()) return absl::OkStatus();
   std::ifstream file(path, std::ios::binary);
@@ -77,6 +103,12 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ConnectionFlags& flags,
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
+  arguments.SetServiceConfigJSON(kServiceConfig);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, kResolveEveryMs);
+  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kRetryBytes);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastReconnectMs);
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (!flags.api_key.empty()) interceptors.push_back(std::make_unique<KeyInterceptors>(flags.api_key));
   return grpc::experimental::CreateCustomChannelWithInterceptors(flags.server, credentials, arguments,

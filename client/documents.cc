@@ -10,7 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "proto/utf8.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {

@@ -7,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "cli/help.h"
 #include "cli/sources.h"
+#include "cli/version.h"
 #include "client/controls.h"
 
 namespace salient {
@@ -16,6 +17,8 @@ constexpr char kUsage[] = R"(Translates whole documents with a salient-server.
 
   salient translate FILE...    documents to their translations, and what each cost
   salient models               which models a server has, and what they can do
+
+  salient --version
 
 Each has its own --help.
 )";
@@ -49,7 +52,8 @@ struct Raw {
 };
 
 void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
-  app.add_option("--server", connection.server, "HOST:PORT where the server listens")
+  app.add_option("--server", connection.server, "HOST:PORT where the server listens; where the host's name has several "
+                                                    "addresses, all of them are used")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Server");
@@ -247,6 +251,9 @@ ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
   ParsedClientFlags parsed;
   if (command == "--help" || command == "-h" || command == "help") {
     std::cout << kUsage;
+    parsed.exit_code = 0;
+  } else if (command == "--version") {
+    std::cout << VersionLine("salient") << "\n";
     parsed.exit_code = 0;
   } else {
     if (!command.empty()) std::cerr << "salient: there is no command '" << command << "'\n\n";

@@ -58,7 +58,7 @@ std::string ModelsTable(const v1::ListModelsResponse& models) {
     table.push_back({model.name(), absl::StrCat(model.source_language(), " > ", model.target_language()),
                      absl::StrCat(model.encoder_layers(), " + ", model.decoder_layers()), absl::StrCat(model.d_model()),
                      absl::StrFormat("%.1f M", static_cast<double>(model.parameters()) / 1e6),
-                     absl::StrCat(model.window_tokens(), " tokens"), model.device()});
+                     absl::StrCat(model.chunk_tokens(), " tokens"), model.device()});
   }
   std::string text = AlignColumns(table);
   for (const v1::Model& model : models.models()) text += Details(model);

@@ -7,9 +7,9 @@ set(SALIENT_CUDA_KERNELS
     engine/linear/cuda/linear_many.cu engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu engine/search/cuda/advance.cu
     engine/search/cuda/beam.cu engine/search/cuda/candidates.cu)
 set(SALIENT_CUDA_HOST
-    engine/backend/cuda/cuda_backend.cc engine/backend/cuda/cuda_memory.cc engine/backend/cuda/device.cc
+    engine/backend/cuda/cuda_backend.cc engine/core/cuda/cuda_memory.cc engine/core/cuda/device.cc
     engine/backend/cuda/open.cc engine/linear/cuda/gemm_choice.cc)
-set(SALIENT_CUDA_ONLY engine/backend/cuda/device_nvcc.cu engine/linear/cuda/gemm_cublaslt.cc)  # the emulation has its own
+set(SALIENT_CUDA_ONLY engine/core/cuda/device_nvcc.cu engine/linear/cuda/gemm_cublaslt.cc)  # the emulation has its own
 list(TRANSFORM SALIENT_CUDA_KERNELS PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM SALIENT_CUDA_HOST PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM SALIENT_CUDA_ONLY PREPEND ${PROJECT_SOURCE_DIR}/)

@@ -32,15 +32,21 @@ function(salient_program name)
 endfunction()
 
 # salient_test(name SOURCES ... DEPENDS ... [NEEDS fixture]): a GoogleTest program, each of its tests known to ctest;
-# NEEDS names what another test must have made before.
+# NEEDS names what another test must have made before. The folder FOLDER that it is in is the tests' label
+# (ctest -L FOLDER), and target tests_FOLDER builds the programs of the folder.
 function(salient_test name)
   if(NOT SALIENT_TESTS)
     return()
   endif()
   cmake_parse_arguments(ARG "" "NEEDS" "SOURCES;DEPENDS" ${ARGN})
   salient_program(${name} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
-                       PROPERTIES TIMEOUT 600 FIXTURES_REQUIRED "${ARG_NEEDS}")
+                       PROPERTIES TIMEOUT 600 FIXTURES_REQUIRED "${ARG_NEEDS}" LABELS ${folder})
+  if(NOT TARGET tests_${folder})
+    add_custom_target(tests_${folder})
+  endif()
+  add_dependencies(tests_${folder} ${name})
 endfunction()
 
 # salient_simd_sources(name AVX2 a.cc ... AVX512 b.cc ... AMX c.cc ...): sources of salient_name that are compiled for one

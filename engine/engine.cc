@@ -18,6 +18,7 @@
 #include "engine/decode/batch.h"
 #include "engine/document/job.h"
 #include "engine/model/model.h"
+#include "engine/options/resolve.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/text/tokenizer.h"
 
@@ -132,7 +133,7 @@ class StepLoopEngine : public Engine {
   void DropCancelled();
   void Admit();
   void Encode();
-  void Seat();
+  void ScheduleChunks();
   void MakeRoom();
   void Step();
   void Collect();
@@ -140,8 +141,8 @@ class StepLoopEngine : public Engine {
   absl::Status OpenDevice();
   void Recover(const absl::Status& failure);
   absl::Time NextDeadline() const;
-  Sequence& SequenceOf(const Admission& name) { return jobs_.at(name.document)->sequence(name.window); }
-  void Leave(int64_t document, Sequence& sequence, int32_t window);
+  Sequence& SequenceOf(const Admission& name) { return jobs_.at(name.document)->sequence(name.chunk); }
+  void Leave(int64_t document, Sequence& sequence, int32_t chunk);
 
   const EngineOptions options_;
   EngineObserver* const observer_;
@@ -179,7 +180,7 @@ absl::Status StepLoopEngine::OpenDevice() {
   if (!model.ok()) return model.status();
   model_ = *std::move(model);
   batch_options_ = {.max_rows = std::max(options_.max_rows, 1),
-                    .encode_tokens = std::max(options_.encode_tokens, model_->config.window),
+                    .encode_tokens = std::max(options_.encode_tokens, model_->config.chunk_tokens),
                     .kv_bytes = options_.kv_bytes};
   if (const absl::Status fits = CheckMemory(options_, backend_->memory()); !fits.ok()) return fits;
   batch_ = std::make_unique<Batch>(*model_, *backend_, batch_options_);
@@ -197,6 +198,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
 
   ModelInfo& info = engine->info_;
   info.config = config;
+  info.policies = PoliciesOf(config);
   info.parameters = engine->model_->parameters;
   info.device = engine->backend_->Name();
   info.description = Description(TextOf(options.model_folder + "/README.md"));
@@ -212,7 +214,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
                                                                      .self_pages = engine->batch_->self_pages(),
                                                                      .cross_pages = engine->batch_->cross_pages(),
                                                                      .encode_tokens = batch.encode_tokens,
-                                                                     .encode_windows = batch.encode_windows});
+                                                                     .encode_chunks = batch.encode_chunks});
   engine->Publish();
   engine->thread_ = std::thread([raw = engine.get()] { raw->Loop(); });
   return engine;
@@ -269,7 +271,7 @@ void StepLoopEngine::Loop() {
     DropCancelled();
     Admit();
     Encode();
-    Seat();
+    ScheduleChunks();
     MakeRoom();
     Step();
     if (const absl::Status status = backend_->status(); !status.ok()) Recover(status);
@@ -284,7 +286,7 @@ void StepLoopEngine::Loop() {
     if (!broken_.ok()) reason = broken_;
   }
   for (auto& [document, job] : jobs_) {
-    job->Abandon([&, name = document](Sequence& sequence, int32_t window) { Leave(name, sequence, window); });
+    job->Abandon([&, name = document](Sequence& sequence, int32_t chunk) { Leave(name, sequence, chunk); });
     job->Fail(reason);
   }
   jobs_.clear();
@@ -301,7 +303,7 @@ void StepLoopEngine::Recover(const absl::Status& failure) {
       continue;
     }
     scheduler_->Cancel(at->first);
-    job.Abandon([&](Sequence& sequence, int32_t window) { Leave(at->first, sequence, window); });
+    job.Abandon([&](Sequence& sequence, int32_t chunk) { Leave(at->first, sequence, chunk); });
     lost.push_back(std::move(at->second));
     at = jobs_.erase(at);
   }
@@ -340,9 +342,9 @@ absl::Time StepLoopEngine::NextDeadline() const {
   return next;
 }
 
-void StepLoopEngine::Leave(int64_t document, Sequence& sequence, int32_t window) {
+void StepLoopEngine::Leave(int64_t document, Sequence& sequence, int32_t chunk) {
   batch_->Leave(sequence);
-  scheduler_->Release({document, window});
+  scheduler_->Release({document, chunk});
 }
 
 void StepLoopEngine::DropCancelled() {
@@ -357,7 +359,7 @@ void StepLoopEngine::DropCancelled() {
     }
     scheduler_->Cancel(at->first);
     const bool started = job.started();
-    job.Abandon([&](Sequence& sequence, int32_t window) { Leave(at->first, sequence, window); });
+    job.Abandon([&](Sequence& sequence, int32_t chunk) { Leave(at->first, sequence, chunk); });
     const absl::Status status =
         late ? absl::DeadlineExceededError(started ? "the deadline passed while the document was translated"
                                                    : "the deadline passed while the document waited in the queue")
@@ -378,7 +380,7 @@ void StepLoopEngine::Admit() {
   while (const std::optional<Admission> admission = scheduler_->Admit()) {
     DocumentJob& job = *jobs_.at(admission->document);
     joining.push_back(
-        &job.Start(admission->window, *model_, *backend_, batch_->self_store(), batch_->cross_store(), now));
+        &job.Start(admission->chunk, *model_, *backend_, batch_->self_store(), batch_->cross_store(), now));
   }
   pass_began_ = now;
   batch_->Join(joining);
@@ -400,29 +402,29 @@ void StepLoopEngine::Encode() {
   const double worked = !beside ? seconds : batch_->encoding() ? 0 : absl::ToDoubleSeconds(absl::Now() - pass_began_);
   for (DocumentJob* job : owners) job->AddEncodeTime(worked);
   if (!batch_->encoding()) {
-    for (const Admission& name : scheduler_->Encoding()) scheduler_->NoteEncoded(name, SequenceOf(name).deepest());
+    for (const Admission& name : scheduler_->Encoding()) scheduler_->MarkEncoded(name, SequenceOf(name).deepest());
   }
   if (others_wait && observer_ != nullptr) observer_->OnStall(seconds);
 }
 
-void StepLoopEngine::Seat() {
-  while (const std::optional<Admission> next = scheduler_->Seat()) {
-    batch_->Seat(SequenceOf(*next));
-    jobs_.at(next->document)->NoteDecoding(absl::Now());
+void StepLoopEngine::ScheduleChunks() {
+  while (const std::optional<Admission> next = scheduler_->ScheduleNext()) {
+    batch_->Schedule(SequenceOf(*next));
+    jobs_.at(next->document)->MarkDecoding(absl::Now());
   }
 }
 
 // Whatever is decoded in the next step has room for its keys, if need be at the cost of the youngest.
 void StepLoopEngine::MakeRoom() {
-  std::vector<Admission> growing = scheduler_->Seated();
+  std::vector<Admission> growing = scheduler_->Running();
   for (size_t i = 0; i < growing.size(); ++i) {
     const int32_t pages = SequenceOf(growing[i]).SelfPagesFor(batch_->most_steps());
     while (i < growing.size() && !scheduler_->Grow(growing[i], pages)) {
-      const Admission youngest = scheduler_->SuspendYoungest();
+      const Admission youngest = scheduler_->PreemptYoungest();
       batch_->Leave(SequenceOf(youngest));
-      jobs_.at(youngest.document)->Suspend(youngest.window);
+      jobs_.at(youngest.document)->Preempt(youngest.chunk);
       growing.pop_back();
-      if (observer_ != nullptr) observer_->OnSuspend();
+      if (observer_ != nullptr) observer_->OnPreempt();
     }
   }
 }
@@ -433,7 +435,7 @@ void StepLoopEngine::Step() {
   for (auto& [document, job] : jobs_) {
     bool first = true;
     job->ForEachSequence([&](Sequence& sequence) {
-      if (!first || !sequence.seated()) return;
+      if (!first || !sequence.scheduled()) return;
       sequence.meter().AddStep(documents);
       first = false;
     });
@@ -450,7 +452,7 @@ void StepLoopEngine::Collect() {
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     DocumentJob& job = *at->second;
     job.ReportProgress();
-    job.Collect([&](Sequence& sequence, int32_t window) { Leave(at->first, sequence, window); });
+    job.Collect([&](Sequence& sequence, int32_t chunk) { Leave(at->first, sequence, chunk); });
     if (!job.done()) {
       ++at;
       continue;

@@ -1,7 +1,7 @@
 // The engine: documents in, translations and their cost out, many at once, batched step by step.
 //
-// One Engine serves one model. Submit cuts the document into segments, tokens and windows in the caller's thread, puts
-// the windows into a bounded queue, and returns; a thread of the engine's own runs the step loop. Documents join
+// One Engine serves one model. Submit cuts the document into segments, tokens and chunks in the caller's thread, puts
+// the chunks into a bounded queue, and returns; a thread of the engine's own runs the step loop. Documents join
 // between steps and leave as they finish; no document waits for another's end, and none changes another's result.
 //
 //   auto engine = Engine::Create({.model_folder = "models/en-de"});
@@ -20,12 +20,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "engine/cost/report.h"
-#include "engine/linear/linear.h"
+#include "engine/api/options.h"
+#include "engine/api/request.h"
+#include "engine/api/result.h"
+#include "engine/core/element_type.h"
 #include "engine/model/config.h"
 #include "engine/options/operating_points.h"
-#include "engine/options/options.h"
-#include "engine/text/document.h"
 
 namespace salient {
 
@@ -35,7 +35,7 @@ struct EngineOptions {
   ComputeType compute = ComputeType::kAuto;
   int threads = 0;               // CPU threads; 0: one a core
   int32_t max_rows = 64;         // hypotheses decoded in one step
-  int32_t encode_tokens = 2048;  // source tokens encoded together; one window at least
+  int32_t encode_tokens = 2048;  // source tokens encoded together; one chunk at least
   // How long the translations under way wait, between two of their steps, for others to be encoded. An encoding that
   // takes longer goes on after the step; a slice is exceeded by a few rows at most. A GPU encodes beside the steps.
   absl::Duration encode_slice = absl::Milliseconds(10);
@@ -43,60 +43,6 @@ struct EngineOptions {
   int64_t kv_bytes = 1LL << 30;
   int32_t max_queued_documents = 256;
   int64_t max_document_bytes = 4 << 20;
-};
-
-struct TranslationRequest {
-  std::string text;  // UTF-8
-  Segmentation segmentation = Segmentation::kSentences;
-  TranslationOptions options;
-  absl::Time deadline = absl::InfiniteFuture();
-};
-
-struct TokenTrace {
-  std::string piece;
-  int32_t exit_layer = 0;
-  double probability = 0;
-  std::vector<int32_t> selected;
-};
-
-struct TranslatedSegment {
-  int32_t index = 0;
-  std::string source, text;
-  double score = 0;
-  int32_t source_tokens = 0, target_tokens = 0;
-  bool length_limited = false;
-  std::vector<TokenTrace> trace;
-};
-
-struct TranslationResult {
-  std::string text;
-  std::vector<TranslatedSegment> segments;
-  std::vector<std::string> alternatives;
-  CostReport report;
-  TranslationOptions used;  // defaults filled in
-};
-
-struct TranslationProgress {
-  int32_t segments_done = 0, segments_total = 0, target_tokens = 0;
-  bool queued = false;
-};
-
-// Hears of one translation, in this order: OnProgress and OnSegment as often as there is something to tell, then
-// OnDone once and nothing after it. Segments come in the order of the document; with a beam, a window's segments come
-// when the window is finished.
-class TranslationListener {
- public:
-  virtual ~TranslationListener() = default;
-  virtual void OnSegment(const TranslatedSegment&) {}
-  virtual void OnProgress(const TranslationProgress&) {}
-  virtual void OnDone(absl::StatusOr<TranslationResult> result) = 0;
-};
-
-// A translation in flight. Dropping the ticket does not cancel it.
-class TranslationTicket {
- public:
-  virtual ~TranslationTicket() = default;
-  virtual void Cancel() = 0;  // OnDone(CANCELLED) follows within one step, unless it is done already
 };
 
 // What the engine is doing now, for gauges.
@@ -113,12 +59,13 @@ class EngineObserver {
   virtual void OnStep(int32_t rows, double seconds) = 0;
   // Translations under way have waited so long for others to be encoded.
   virtual void OnStall(double seconds) = 0;
-  // A window under way has given up its memory to older ones and will begin anew.
-  virtual void OnSuspend() = 0;
+  // A chunk under way has given up its memory to older ones and will begin anew.
+  virtual void OnPreempt() = 0;
 };
 
 struct ModelInfo {
   ModelConfig config;
+  SupportedPolicies policies;
   int64_t parameters = 0;
   std::string device;
   std::string description;  // the first paragraph of the folder's README.md

@@ -1,4 +1,4 @@
-# What demo and test share: telling what happens, installing what is missing, building. Sourced, not run.
+# What the other scripts share: telling what happens, installing what is missing, building. Sourced, not run.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,6 +21,11 @@ test_packages=(
   libgtest-dev libgmock-dev
   libsentencepiece-dev       # the reference that our tokens are compared with
   python3 python3-torch python3-numpy python3-sentencepiece python3-pytest  # the second implementation
+  xz-utils                   # training/run_gpu.sh packs with it
+)
+benchmark_packages=(
+  libbenchmark-dev libdnnl-dev  # operations, and what they are compared with
+  python3-venv               # for what benchmarks/requirements.txt names
 )
 
 # install_missing PACKAGE...: the Debian packages that are not there yet.
@@ -44,15 +49,20 @@ install_missing() {
   rm -f "$log"
 }
 
-# build PRESET [CMAKE OPTION...]
+# build PRESET [CMAKE OPTION...] [-- TARGET...]: everything, or these targets.
 build() {
-  local preset=$1
+  local preset=$1 options=() targets=()
   shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    options+=("$1")
+    shift
+  done
+  [ $# -gt 1 ] && targets=(--target "${@:2}")
   say "Building ($preset)"
-  cmake --preset "$preset" "$@" >/dev/null || die "cmake --preset $preset"
+  cmake --preset "$preset" "${options[@]}" >/dev/null || die "cmake --preset $preset"
   # Compiling gRPC's headers takes up to 1 GB a process.
   local jobs memory_jobs
   jobs=$(nproc)
   memory_jobs=$(awk '/MemAvailable/ {print int($2 / 1048576) + 1}' /proc/meminfo)
-  cmake --build --preset "$preset" -j "$((jobs < memory_jobs ? jobs : memory_jobs))" || die "the build"
+  cmake --build --preset "$preset" -j "$((jobs < memory_jobs ? jobs : memory_jobs))" "${targets[@]}" || die "the build"
 }

@@ -53,29 +53,6 @@ v1::TokenTrace ToProto(TokenTrace trace) {
   return wire;
 }
 
-// Lists the policies that a request may ask of the model: those that Resolve takes, each tried with a value that is
-// valid for it.
-void AddPolicies(const ModelConfig& config, v1::Model* wire) {
-  for (const auto policy : {SelectionPolicy::kDense, SelectionPolicy::kLearned, SelectionPolicy::kRatio,
-                            SelectionPolicy::kMass, SelectionPolicy::kWindow}) {
-    TranslationOptions options;
-    options.selection.policy = policy;
-    if (policy == SelectionPolicy::kRatio || policy == SelectionPolicy::kMass) options.selection.value = 0.5;
-    if (policy == SelectionPolicy::kWindow) options.selection.value = 20;
-    if (!Resolve(options, config).ok()) continue;
-    wire->add_selection_policies(PolicyToWire<v1::SelectionControls::Policy>(std::optional(policy)));
-  }
-  for (const auto policy : {DepthPolicy::kFull, DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
-                            DepthPolicy::kGeometric, DepthPolicy::kConfidence, DepthPolicy::kVerify}) {
-    TranslationOptions options;
-    options.depth.policy = policy;
-    if (policy == DepthPolicy::kFixed) options.depth.fixed_exit = 1;
-    if (policy == DepthPolicy::kVerify) options.depth.draft_exit = 1;
-    if (!Resolve(options, config).ok()) continue;
-    wire->add_depth_policies(PolicyToWire<v1::DepthControls::Policy>(std::optional(policy)));
-  }
-}
-
 v1::OperatingPoint ToProto(const OperatingPoint& point) {
   v1::OperatingPoint wire;
   wire.set_name(point.name);
@@ -208,7 +185,7 @@ v1::CostReport ToProto(const CostReport& report) {
   wire.set_source_tokens(report.source_tokens);
   wire.set_target_tokens(report.target_tokens);
   wire.set_segments(report.segments);
-  wire.set_windows(report.windows);
+  wire.set_chunks(report.chunks);
   wire.set_queue_seconds(report.queue_seconds);
   wire.set_encode_seconds(report.encode_seconds);
   wire.set_decode_seconds(report.decode_seconds);
@@ -252,9 +229,14 @@ v1::Model ToProto(const ModelInfo& info) {
   wire.set_decoder_layers(config.decoder.layers);
   wire.set_d_model(config.d_model);
   wire.set_parameters(info.parameters);
-  wire.set_window_tokens(config.window);
+  wire.set_chunk_tokens(config.chunk_tokens);
 
-  AddPolicies(config, &wire);
+  for (const SelectionPolicy policy : info.policies.selection) {
+    wire.add_selection_policies(PolicyToWire<v1::SelectionControls::Policy>(std::optional(policy)));
+  }
+  for (const DepthPolicy policy : info.policies.depth) {
+    wire.add_depth_policies(PolicyToWire<v1::DepthControls::Policy>(std::optional(policy)));
+  }
   if (config.has_exits) {
     for (int layer = 1; layer <= config.decoder.layers; ++layer) wire.add_exits(layer);
   } else {

@@ -93,9 +93,9 @@ void DocumentsCall::OnReadDone(bool ok) {
     auto document = std::make_shared<Document>(shared_from_this(), std::move(request));
     Enter(document);
     if (!TryToStart(document)) {
-      auto chosen = translator_.catalogue().Choose(document->request().request());
-      translator_.waiting_room().Wait(chosen.ok() ? *chosen : nullptr,
-                                      [call = shared_from_this(), document] { return call->TryAgain(document); });
+      auto chosen = translator_.models().Choose(document->request().request());
+      translator_.admission_retry_queue().Wait(
+          chosen.ok() ? *chosen : nullptr, [call = shared_from_this(), document] { return call->TryAgain(document); });
       return;
     }
   }
@@ -220,7 +220,7 @@ void DocumentsCall::OnCancel() {
     documents = documents_;
   }
   for (const auto& [key, document] : documents) document->cancellation().Cancel();
-  translator_.waiting_room().Nudge();
+  translator_.admission_retry_queue().Nudge();
   StopReading(grpc::Status(grpc::StatusCode::CANCELLED, "cancelled by the client"));
 }
 

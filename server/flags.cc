@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "cli/help.h"
 #include "cli/sources.h"
+#include "cli/version.h"
 
 namespace salient {
 namespace {
@@ -24,8 +25,8 @@ constexpr char kFooter[] =
 (SALIENT_SERVER_MAX_QUEUE=64), and from a file given by --config. The command line wins over the environment, and that
 over the file.
 
-SIGTERM and SIGINT drain: /readyz turns 503, health NOT_SERVING, new documents get UNAVAILABLE, and those in flight are
-finished. A second signal stops at once.
+SIGTERM and SIGINT drain: /readyz turns 503 and health NOT_SERVING; after --drain-delay clients are told to go elsewhere, new
+documents get UNAVAILABLE, and those in flight are finished. A second signal stops at once.
 
 HTTP: /metrics, /healthz, /readyz, POST /v1/translate, GET /v1/models, and a page at /.)";
 
@@ -41,8 +42,9 @@ struct Raw {
   int32_t encode_slice_ms = 10;
   uint64_t kv_memory = 1ULL << 30;
   uint64_t max_document_bytes = 4 << 20;
+  double drain_delay = 0;
   double drain_seconds = 30;
-  double max_connection_age = 0;
+  double max_connection_age = 300;
 };
 
 const std::map<std::string, ComputeType>& ComputeTypes() {
@@ -145,8 +147,16 @@ void AddLimits(CLI::App& app, Raw& raw) {
 }
 
 void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
+  app.add_option("--drain-delay", raw.drain_delay,
+                 "How long after SIGTERM documents are still taken, while probes and health already say no: as long as "
+                 "clients and proxies need to hear of it")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str()
+      ->group("Operation");
   app.add_option("--drain-seconds", raw.drain_seconds,
-                 "How long documents in flight may take to finish after SIGTERM before they are cancelled")
+                 "How long documents in flight may take to finish after that before they are cancelled")
+      ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str()
       ->group("Operation");
@@ -172,8 +182,9 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
 void Fill(const Raw& raw, ServerFlags& flags) {
   if (flags.server.http == "off") flags.server.http.clear();
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
-  flags.drain = absl::Seconds(raw.drain_seconds);
-  if (raw.max_connection_age > 0) flags.server.max_connection_age = absl::Seconds(raw.max_connection_age);
+  flags.drain = {.delay = absl::Seconds(raw.drain_delay), .patience = absl::Seconds(raw.drain_seconds)};
+  flags.server.max_connection_age =
+      raw.max_connection_age > 0 ? absl::Seconds(raw.max_connection_age) : absl::InfiniteDuration();
   for (const std::string& folder : raw.models) {
     EngineOptions options;
     options.model_folder = folder;
@@ -216,6 +227,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   AddLimits(app, raw);
   AddOperation(app, raw, parsed.flags);
   ReadEnvironmentAndConfig(app, "SALIENT_SERVER_", UnknownKeys::kError);
+  app.set_version_flag("--version", VersionLine("salient-server"), "Print the version and exit");
   try {
     app.parse(argc, argv);
     CheckSizes(raw);

@@ -16,7 +16,7 @@ struct ServerFlags {
   ServerOptions server;  // but for `access`, which is opened from the files that follow
   AccessOptions access;
   std::vector<EngineOptions> models;  // one engine each, in the order given
-  absl::Duration drain = absl::Seconds(30);
+  DrainOptions drain;
   std::string ready_file;
   std::string log_level = "info";
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -146,7 +147,7 @@ class HttpPort::Impl {
                    response.set_content("ready\n", "text/plain");
                  }));
     server_->Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      if (readiness_ != Readiness::kLoading) translator_.catalogue().UpdateGauges();
+      if (readiness_ != Readiness::kLoading) translator_.models().UpdateGauges();
       response.set_content(metrics_.Text(), "text/plain; version=0.0.4");
     });
     // Through a content reader, because httplib otherwise takes what curl -d sends for a form, of 8 KiB at most.
@@ -163,15 +164,15 @@ class HttpPort::Impl {
       })(request, response);
     });
     server_->Get("/v1/models", WhenAllowed([this](const httplib::Request&, httplib::Response& response) {
-                   ReplyMessage(ListModels(translator_.catalogue()), response);
+                   ReplyMessage(ListModels(translator_.models()), response);
                  }));
     server_->Get("/v1/models/(.+)", WhenAllowed([this](const httplib::Request& request, httplib::Response& response) {
-                   auto model = GetModel(translator_.catalogue(), request.matches[1]);
+                   auto model = GetModel(translator_.models(), request.matches[1]);
                    if (!model.ok()) return ReplyError(model.status(), response);
                    ReplyMessage(*model, response);
                  }));
     server_->Get("/", WhenAllowed([this](const httplib::Request&, httplib::Response& response) {
-                   response.set_content(FrontPage(ListModels(translator_.catalogue())), "text/html; charset=utf-8");
+                   response.set_content(FrontPage(ListModels(translator_.models())), "text/html; charset=utf-8");
                  }));
     // For what httplib refuses by itself; our own errors have a body already.
     server_->set_error_handler([](const httplib::Request& request, httplib::Response& response) {
@@ -194,16 +195,22 @@ class HttpPort::Impl {
   }
 
   httplib::Server::Handler WhenReady(httplib::Server::Handler handler) {
-    return [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
-      const Readiness readiness = readiness_;
-      if (readiness != Readiness::kServing) return ReplyError(NotReady(readiness), response);
+    return WhenNot({Readiness::kLoading, Readiness::kLeaving, Readiness::kDraining}, std::move(handler));
+  }
+
+  httplib::Server::Handler WhenNot(std::vector<Readiness> states, httplib::Server::Handler handler) {
+    return [this, states = std::move(states), handler = std::move(handler)](const httplib::Request& request,
+                                                                           httplib::Response& response) {
+      const Readiness now = readiness_;
+      if (std::find(states.begin(), states.end(), now) != states.end()) return ReplyError(NotReady(now), response);
       handler(request, response);
     };
   }
 
-  // WhenReady, for those who may.
+  // While documents are taken, for those who may.
   httplib::Server::Handler WhenAllowed(httplib::Server::Handler handler) {
-    return WhenReady(
+    return WhenNot(
+        {Readiness::kLoading, Readiness::kDraining},
         [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
           if (const absl::Status status = Check(request); !status.ok()) {
             translator_.CountRefused(status.code());

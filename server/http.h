@@ -28,11 +28,12 @@
 
 namespace salient {
 
-enum class Readiness { kLoading, kServing, kDraining };
+// kLeaving: documents are still taken, but nobody should send more.
+enum class Readiness { kLoading, kServing, kLeaving, kDraining };
 
 class HttpPort {
  public:
-  // All four outlive the port. Until `readiness` is kServing, the catalogue is not looked at.
+  // All four outlive the port. Until `readiness` is kServing, the models is not looked at.
   HttpPort(Translator& translator, const Metrics& metrics, const Access& access,
            const std::atomic<Readiness>& readiness, int64_t max_document_bytes);
   ~HttpPort();  // stops

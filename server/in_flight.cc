@@ -31,14 +31,14 @@ bool Cancellation::cancelled() const {
   return cancelled_;
 }
 
-absl::StatusOr<std::unique_ptr<InFlight::Place>> InFlight::Enter() {
+absl::StatusOr<std::unique_ptr<InFlight::Slot>> InFlight::Enter() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (draining_) {
     return absl::UnavailableError("the server is shutting down and takes no new documents; send it to another one");
   }
   const uint64_t id = next_id_++;
   documents_[id];
-  return std::make_unique<Place>(*this, id);
+  return std::make_unique<Slot>(*this, id);
 }
 
 void InFlight::StartDraining() {

@@ -33,13 +33,13 @@ class Cancellation {
 
 class InFlight {
  public:
-  // A document's place. It is in flight until the place is destroyed.
-  class Place {
+  // A document's slot. It is in flight until the slot is destroyed.
+  class Slot {
    public:
-    Place(InFlight& owner, uint64_t id) : owner_(owner), id_(id) {}
-    ~Place() { owner_.Leave(id_); }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
+    Slot(InFlight& owner, uint64_t id) : owner_(owner), id_(id) {}
+    ~Slot() { owner_.Leave(id_); }
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
 
     uint64_t id() const { return id_; }
 
@@ -49,9 +49,9 @@ class InFlight {
   };
 
   // UNAVAILABLE from StartDraining on.
-  absl::StatusOr<std::unique_ptr<Place>> Enter();
+  absl::StatusOr<std::unique_ptr<Slot>> Enter();
 
-  // Lets CancelAll reach the document. Does nothing if its place is given up already.
+  // Lets CancelAll reach the document. Does nothing if its slot is given up already.
   void SetTicket(uint64_t id, const std::shared_ptr<TranslationTicket>& ticket);
 
   // From now on nothing enters. Calls every callback that OnDrain was given and whose owner still lives.

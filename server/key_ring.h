@@ -20,7 +20,7 @@ namespace salient {
 
 class KeyRing {
  public:
-  // A key shorter than this could be guessed.
+  // A key shorter than this could be drafted.
   static constexpr size_t kShortestKey = 16;
 
   // INVALID_ARGUMENT: the file cannot be read, has no key, or has one that is too short, whose line it tells.

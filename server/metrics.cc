@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "cli/version.h"
 #include "prometheus/counter.h"
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
@@ -59,9 +60,9 @@ class MetricFamilies {
         target_tokens_total(Counter(registry, "target_tokens_total", "Tokens of their translations")),
         deadline_missed_total(
             Counter(registry, "deadline_missed_total", "Documents whose deadline passed, by where they were then")),
-        suspended_total(
-            Counter(registry, "suspended_total",
-                    "Windows that gave up their memory to older ones and began anew; more kv-memory helps")),
+        preemptions_total(
+            Counter(registry, "preemptions_total",
+                    "Chunks that gave up their memory to older ones and began anew; more kv-memory helps")),
         queue_seconds(Histogram(registry, "queue_seconds", "From arrival to the first step")),
         encode_seconds(Histogram(registry, "encode_seconds", "Encoding, a document")),
         first_segment_seconds(Histogram(registry, "first_segment_seconds", "From arrival to the first segment")),
@@ -80,7 +81,7 @@ class MetricFamilies {
                                        "Attention multiply-adds over dense attention's, a document")) {}
 
   GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio;
-  CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &suspended_total;
+  CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &preemptions_total;
   HistogramFamily &queue_seconds, &encode_seconds, &first_segment_seconds, &time_per_output_token_seconds;
   HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds,
       &stall_seconds;
@@ -107,7 +108,7 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
       kv_usage_(families.kv_cache_usage_ratio.Add({{"model", model}})),
       source_tokens_(families.source_tokens_total.Add({{"model", model}})),
       target_tokens_(families.target_tokens_total.Add({{"model", model}})),
-      suspended_(families.suspended_total.Add({{"model", model}})),
+      preempted_(families.preemptions_total.Add({{"model", model}})),
       queue_(families.queue_seconds.Add({{"model", model}}, Seconds())),
       encode_(families.encode_seconds.Add({{"model", model}}, Seconds())),
       first_segment_(families.first_segment_seconds.Add({{"model", model}}, Seconds())),
@@ -169,7 +170,7 @@ void ModelMetrics::ObserveStep(int32_t rows, double seconds) {
 
 void ModelMetrics::ObserveStall(double seconds) { stall_seconds_.Observe(seconds); }
 
-void ModelMetrics::CountSuspended() { suspended_.Increment(); }
+void ModelMetrics::CountPreempted() { preempted_.Increment(); }
 
 void ModelMetrics::SetStatus(const EngineStatus& status) {
   running_.Set(status.documents_running);
@@ -178,7 +179,14 @@ void ModelMetrics::SetStatus(const EngineStatus& status) {
   kv_usage_.Set(total > 0 ? static_cast<double>(status.kv_bytes_used) / total : 0);
 }
 
-Metrics::Metrics() : families_(std::make_unique<MetricFamilies>(registry_)) {}
+Metrics::Metrics() : families_(std::make_unique<MetricFamilies>(registry_)) {
+  prometheus::BuildGauge()
+      .Name("salient_build_info")
+      .Help("What the server was built from; always 1")
+      .Register(registry_)
+      .Add({{"version", Version()}, {"revision", Revision()}})
+      .Set(1);
+}
 Metrics::~Metrics() = default;
 
 ModelMetrics* Metrics::ForModel(const std::string& model, int32_t decoder_layers) {

@@ -33,7 +33,7 @@ class ModelMetrics {
   void ObserveResult(const CostReport& report, double end_to_end_seconds);
   void ObserveStep(int32_t rows, double seconds);
   void ObserveStall(double seconds);
-  void CountSuspended();
+  void CountPreempted();
   void SetStatus(const EngineStatus& status);
 
  private:
@@ -41,7 +41,7 @@ class ModelMetrics {
   const std::string model_;
   const int32_t layers_;
   prometheus::Gauge &running_, &waiting_, &kv_usage_;
-  prometheus::Counter &source_tokens_, &target_tokens_, &suspended_;
+  prometheus::Counter &source_tokens_, &target_tokens_, &preempted_;
   std::array<prometheus::Counter*, 3> deadline_missed_;  // by Stage
   prometheus::Histogram &queue_, &encode_, &first_segment_, &output_token_, &end_to_end_;
   prometheus::Histogram &source_length_, &target_length_, &batch_rows_, &step_seconds_, &stall_seconds_;

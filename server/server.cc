@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server_builder.h"
@@ -16,7 +20,7 @@ namespace {
 constexpr char kServiceName[] = "salient.v1.Translation";
 
 // How long a call may take to end once its documents are finished.
-constexpr std::chrono::seconds kClosing(2);
+constexpr absl::Duration kClosing = absl::Seconds(2);
 
 constexpr std::chrono::milliseconds kProbeEvery = std::chrono::minutes(1);
 
@@ -32,12 +36,12 @@ int MaxMessageBytes(int64_t max_document_bytes) {
 
 Server::Server(const ServerOptions& options)
     : options_(options),
-      catalogue_(metrics_),
-      translator_(catalogue_, metrics_, options.max_document_bytes),
+      models_(metrics_),
+      translator_(models_, metrics_, options.max_document_bytes),
       service_(translator_, *options_.access),
       http_(translator_, metrics_, *options_.access, readiness_, options.max_document_bytes) {}
 
-Server::~Server() { Drain(absl::ZeroDuration()); }
+Server::~Server() { Drain({.patience = absl::ZeroDuration()}); }
 
 absl::Status Server::StartHttp() {
   if (options_.http.empty()) return absl::OkStatus();
@@ -49,7 +53,7 @@ absl::Status Server::StartHttp() {
 
 absl::Status Server::AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,
                               std::unique_ptr<StepObserver> observer) {
-  return catalogue_.Add(std::move(engine), options, std::move(observer));
+  return models_.Add(std::move(engine), options, std::move(observer));
 }
 
 absl::Status Server::StartGrpc() {
@@ -78,27 +82,40 @@ absl::Status Server::StartGrpc() {
   return absl::OkStatus();
 }
 
-int Server::Drain(absl::Duration patience) {
-  readiness_ = Readiness::kDraining;
+int Server::Drain(const DrainOptions& options) {
   if (grpc_ != nullptr) {
     grpc_->GetHealthCheckService()->SetServingStatus(false);
     grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, false);
+    readiness_ = Readiness::kLeaving;
+    absl::SleepFor(options.delay);
   }
+  readiness_ = Readiness::kDraining;
   InFlight& in_flight = translator_.in_flight();
   in_flight.StartDraining();
-  translator_.waiting_room().Nudge();
+  translator_.admission_retry_queue().Nudge();
   int cancelled = 0;
-  if (!in_flight.WaitIdle(patience)) {
+  CloseGrpc([&] {
+    if (in_flight.WaitIdle(options.patience)) return;
     cancelled = in_flight.CancelAll();
     in_flight.WaitIdle(absl::InfiniteDuration());
-  }
-  if (grpc_ != nullptr) {
-    grpc_->Shutdown(std::chrono::system_clock::now() + kClosing);
-    grpc_->Wait();
-    grpc_.reset();
-  }
+  });
   http_.Stop();
   return cancelled;
+}
+
+void Server::CloseGrpc(const std::function<void()>& finish_documents) {
+  if (grpc_ == nullptr) return finish_documents();
+  absl::Notification closed;
+  std::thread closing([&] {
+    grpc_->Shutdown();  // no new connections and calls from here on; waits for the calls that there are
+    closed.Notify();
+  });
+  finish_documents();
+  // What is left are replies on their way, and calls that never end by themselves, such as those that watch the health.
+  if (!closed.WaitForNotificationWithTimeout(kClosing)) grpc_server_cancel_all_calls(grpc_->c_server());
+  closing.join();
+  grpc_->Wait();
+  grpc_.reset();
 }
 
 }  // namespace salient

@@ -4,7 +4,7 @@
 //   server.StartHttp();                  // /healthz answers, /readyz says that models are loading
 //   server.AddModel(engine, ...);        // once a model
 //   server.StartGrpc();                  // ready
-//   server.Drain(absl::Seconds(30));     // takes no more, finishes what there is
+//   server.Drain({.delay = ..., .patience = ...});  // takes no more, finishes what there is
 //
 // Thread safety: the methods are called from one thread, in this order.
 
@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,9 +21,9 @@
 #include "engine/engine.h"
 #include "grpcpp/server.h"
 #include "server/access.h"
-#include "server/catalogue.h"
 #include "server/http.h"
 #include "server/metrics.h"
+#include "server/model_registry.h"
 #include "server/service.h"
 #include "server/translator.h"
 
@@ -34,8 +35,13 @@ struct ServerOptions {
   std::shared_ptr<const Access> access = std::make_shared<Access>();
   int64_t max_document_bytes = 4 << 20;
   // A connection older than this is closed once its calls are done, so that clients spread over servers that have come
-  // since; infinite: never.
-  absl::Duration max_connection_age = absl::InfiniteDuration();
+  // since and leave those that drain; infinite: never.
+  absl::Duration max_connection_age = absl::Minutes(5);
+};
+
+struct DrainOptions {
+  absl::Duration delay = absl::ZeroDuration();
+  absl::Duration patience = absl::Seconds(30);
 };
 
 class Server {
@@ -48,20 +54,25 @@ class Server {
                         std::unique_ptr<StepObserver> observer);
   absl::Status StartGrpc();
 
-  // From now on /readyz gives 503, health is NOT_SERVING and new documents get UNAVAILABLE. Waits until the documents
-  // in flight are finished and their replies sent, then closes both ports. Documents that take longer than `patience`
-  // are cancelled and told UNAVAILABLE; returns how many those were.
-  int Drain(absl::Duration patience);
+  // From now on /readyz gives 503 and health is NOT_SERVING. For `delay` documents are still taken, from clients that
+  // have not heard of it yet. Then gRPC's port is closed, its clients are told to go elsewhere (GOAWAY), and new
+  // documents get UNAVAILABLE. Waits until the documents in flight are finished and their replies sent, then closes HTTP,
+  // too. Documents that take longer than `patience`, after the delay, are cancelled and told UNAVAILABLE; returns how many
+  // those were.
+  int Drain(const DrainOptions& options);
 
   int grpc_port() const { return grpc_port_; }
   int http_port() const { return http_port_; }
   Translator& translator() { return translator_; }
 
  private:
+  // Sends GOAWAY at once and returns when all calls are over, those of documents when they are finished.
+  void CloseGrpc(const std::function<void()>& finish_documents);
+
   const ServerOptions options_;
   std::atomic<Readiness> readiness_ = Readiness::kLoading;
   Metrics metrics_;
-  Catalogue catalogue_;
+  ModelRegistry models_;
   Translator translator_;
   TranslationService service_;
   HttpPort http_;

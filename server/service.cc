@@ -26,14 +26,14 @@ class Refusal final : public Reactor {
 
 }  // namespace
 
-v1::ListModelsResponse ListModels(const Catalogue& catalogue) {
+v1::ListModelsResponse ListModels(const ModelRegistry& models) {
   v1::ListModelsResponse reply;
-  for (const auto& model : catalogue.models()) *reply.add_models() = model->description;
+  for (const auto& model : models.models()) *reply.add_models() = model->description;
   return reply;
 }
 
-absl::StatusOr<v1::Model> GetModel(const Catalogue& catalogue, const std::string& name) {
-  auto model = catalogue.Find(name);
+absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::string& name) {
+  auto model = models.Find(name);
   if (!model.ok()) return model.status();
   return (*model)->description;
 }
@@ -72,7 +72,7 @@ grpc::ServerUnaryReactor* TranslationService::ListModels(grpc::CallbackServerCon
                                                          const v1::ListModelsRequest*, v1::ListModelsResponse* reply) {
   if (const absl::Status status = CheckKey(*context); !status.ok())
     return new Refusal<grpc::ServerUnaryReactor>(status);
-  *reply = salient::ListModels(translator_.catalogue());
+  *reply = salient::ListModels(translator_.models());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;
@@ -82,7 +82,7 @@ grpc::ServerUnaryReactor* TranslationService::GetModel(grpc::CallbackServerConte
                                                        const v1::GetModelRequest* request, v1::Model* reply) {
   if (const absl::Status status = CheckKey(*context); !status.ok())
     return new Refusal<grpc::ServerUnaryReactor>(status);
-  auto model = salient::GetModel(translator_.catalogue(), request->name());
+  auto model = salient::GetModel(translator_.models(), request->name());
   if (model.ok()) *reply = *std::move(model);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(model.status()));

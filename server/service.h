@@ -38,7 +38,7 @@ class TranslationService final : public TranslationServiceBase {
 };
 
 // As the two RPCs reply; the HTTP port gives the same.
-v1::ListModelsResponse ListModels(const Catalogue& catalogue);
-absl::StatusOr<v1::Model> GetModel(const Catalogue& catalogue, const std::string& name);
+v1::ListModelsResponse ListModels(const ModelRegistry& models);
+absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::string& name);
 
 }  // namespace salient

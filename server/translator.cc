@@ -24,9 +24,9 @@ absl::Status DeadlineMissed() {
       "for a cheaper setting with operating_point or latency_target_seconds");
 }
 
-// When a place in the queue should fall free: a document's mean share of the engine's time, as far as is known from
-// what runs. A guess is enough, since RetryInfo only spreads the next tries.
-absl::Duration GuessRetryDelay(const EngineStatus& status) {
+// When a slot in the queue should fall free: a document's mean share of the engine's time, as far as is known from
+// what runs. A draft is enough, since RetryInfo only spreads the next tries.
+absl::Duration EstimateRetryDelay(const EngineStatus& status) {
   const int32_t running = std::max(status.documents_running, 1);
   return std::clamp(absl::Seconds(static_cast<double>(status.documents_waiting) / running), absl::Milliseconds(500),
                     absl::Seconds(30));
@@ -38,13 +38,13 @@ class MeteredListener final : public TranslationListener {
   struct Context {
     ServedModel& model;
     InFlight& in_flight;
-    WaitingRoom& waiting_room;
+    AdmissionRetryQueue& admission_retry_queue;
     std::string operating_point;
     absl::Time arrival, deadline;
   };
 
-  MeteredListener(Context context, std::unique_ptr<InFlight::Place> place, std::shared_ptr<Recipient> recipient)
-      : context_(std::move(context)), place_(std::move(place)), recipient_(std::move(recipient)) {}
+  MeteredListener(Context context, std::unique_ptr<InFlight::Slot> slot, std::shared_ptr<Recipient> recipient)
+      : context_(std::move(context)), slot_(std::move(slot)), recipient_(std::move(recipient)) {}
 
   void OnSegment(const TranslatedSegment& segment) override {
     stage_ = Stage::kDecode;
@@ -66,8 +66,8 @@ class MeteredListener final : public TranslationListener {
 
   void OnDone(absl::StatusOr<TranslationResult> result) override {
     const std::shared_ptr<Recipient> recipient = std::move(recipient_);
-    // The place is given up only after the reply is on its way, for a drain waits until all places are free.
-    const std::unique_ptr<InFlight::Place> place = std::move(place_);
+    // The slot is given up only after the reply is on its way, for a drain waits until all slots are free.
+    const std::unique_ptr<InFlight::Slot> slot = std::move(slot_);
     if (result.ok()) {
       context_.model.metrics->ObserveResult(result->report, SecondsSinceArrival());
       context_.model.metrics->CountFinished(absl::StatusCode::kOk);
@@ -81,7 +81,7 @@ class MeteredListener final : public TranslationListener {
       if (absl::IsDeadlineExceeded(status)) context_.model.metrics->CountDeadlineMissed(stage_);
       recipient->TakeResult(status);
     }
-    context_.waiting_room.Nudge();
+    context_.admission_retry_queue.Nudge();
   }
 
  private:
@@ -100,7 +100,7 @@ class MeteredListener final : public TranslationListener {
   }
 
   const Context context_;
-  std::unique_ptr<InFlight::Place> place_;
+  std::unique_ptr<InFlight::Slot> slot_;
   std::shared_ptr<Recipient> recipient_;
   bool first_segment_seen_ = false;
   Stage stage_ = Stage::kQueue;
@@ -123,7 +123,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
                                                                      absl::Time deadline,
                                                                      std::shared_ptr<Recipient> recipient,
                                                                      WhenFull when_full) {
-  auto model = catalogue_.Choose(request);
+  auto model = models_.Choose(request);
   if (!model.ok()) {
     metrics_.CountRefused(model.status().code());
     return model.status();
@@ -133,7 +133,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
   absl::Status status = ticket.status();
   if (absl::IsResourceExhausted(status)) {
     if (when_full == WhenFull::kWait) return status;
-    SetRetryDelay(status, GuessRetryDelay((*model)->engine->status()));
+    SetRetryDelay(status, EstimateRetryDelay((*model)->engine->status()));
   }
   (*model)->metrics->CountFinished(status.code());
   if (absl::IsDeadlineExceeded(status)) (*model)->metrics->CountDeadlineMissed(Stage::kQueue);
@@ -145,17 +145,17 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
                                                                       absl::Time deadline,
                                                                       std::shared_ptr<Recipient> recipient) {
   const absl::Time arrival = absl::Now();
-  auto place = in_flight_.Enter();
-  if (!place.ok()) return place.status();
+  auto slot = in_flight_.Enter();
+  if (!slot.ok()) return slot.status();
   if (arrival >= deadline) return DeadlineMissed();
   auto settings = ReadSettings(request, model.engine->info(), max_document_bytes_);
   if (!settings.ok()) return settings.status();
   settings->request.deadline = deadline;
 
-  const uint64_t id = (*place)->id();
+  const uint64_t id = (*slot)->id();
   auto listener = std::make_shared<MeteredListener>(
-      MeteredListener::Context{model, in_flight_, waiting_room_, settings->operating_point, arrival, deadline},
-      *std::move(place), std::move(recipient));
+      MeteredListener::Context{model, in_flight_, admission_retry_queue_, settings->operating_point, arrival, deadline},
+      *std::move(slot), std::move(recipient));
   auto ticket = model.engine->Submit(std::move(settings->request), listener);
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);
   return ticket;
@@ -170,7 +170,7 @@ absl::StatusOr<v1::TranslateDocumentResponse> Translator::Translate(const v1::Tr
 }
 
 bool Translator::HasRoom(const v1::TranslateDocumentRequest& request) const {
-  auto model = catalogue_.Choose(request);
+  auto model = models_.Choose(request);
   if (!model.ok()) return true;
   return (*model)->engine->status().documents_waiting < (*model)->options.max_queued_documents;
 }

@@ -12,10 +12,10 @@
 #include "absl/time/time.h"
 #include "engine/engine.h"
 #include "salient/v1/translation.pb.h"
-#include "server/catalogue.h"
+#include "server/admission_retry_queue.h"
 #include "server/in_flight.h"
 #include "server/metrics.h"
-#include "server/waiting_room.h"
+#include "server/model_registry.h"
 
 namespace salient {
 
@@ -39,8 +39,8 @@ enum class WhenFull {
 
 class Translator {
  public:
-  Translator(const Catalogue& catalogue, Metrics& metrics, int64_t max_document_bytes)
-      : catalogue_(catalogue), metrics_(metrics), max_document_bytes_(max_document_bytes) {}
+  Translator(const ModelRegistry& models, Metrics& metrics, int64_t max_document_bytes)
+      : models_(models), metrics_(metrics), max_document_bytes_(max_document_bytes) {}
 
   // After OK, and only then, TakeResult is called. On failure the status names the field and the remedy.
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Start(const v1::TranslateDocumentRequest& request,
@@ -57,20 +57,20 @@ class Translator {
   // A request that was turned away before it was looked at.
   void CountRefused(absl::StatusCode outcome) { metrics_.CountRefused(outcome); }
 
-  const Catalogue& catalogue() const { return catalogue_; }
+  const ModelRegistry& models() const { return models_; }
   InFlight& in_flight() { return in_flight_; }
-  WaitingRoom& waiting_room() { return waiting_room_; }
+  AdmissionRetryQueue& admission_retry_queue() { return admission_retry_queue_; }
 
  private:
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(ServedModel& model,
                                                             const v1::TranslateDocumentRequest& request,
                                                             absl::Time deadline, std::shared_ptr<Recipient> recipient);
 
-  const Catalogue& catalogue_;
+  const ModelRegistry& models_;
   Metrics& metrics_;
   const int64_t max_document_bytes_;
   InFlight in_flight_;
-  WaitingRoom waiting_room_;
+  AdmissionRetryQueue admission_retry_queue_;
 };
 
 }  // namespace salient

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "benchmarks/device/bench.h"
-#include "engine/attention/kv_store.h"
+#include "engine/core/kv_store.h"
 
 namespace salient {
 namespace {

@@ -20,20 +20,20 @@ class Translations {
 
   // One more, whose encoding begins.
   void Join(int32_t length) {
-    windows_.push_back(std::make_unique<Window>());
-    Window& window = *windows_.back();
+    chunks_.push_back(std::make_unique<Chunk>());
+    Chunk& chunk = *chunks_.back();
     for (int32_t t = 0; t + 1 < length; ++t) {
-      window.tokens.push_back(5 + static_cast<int32_t>(random_() % (model_.config.vocab_size - 5)));
+      chunk.tokens.push_back(5 + static_cast<int32_t>(random_() % (model_.config.vocab_size - 5)));
     }
-    window.tokens.push_back(model_.config.tokens.end);
-    window.pieces.push_back({0, length - 1});
-    sequences_.push_back(std::make_unique<Sequence>(window, options_, std::vector<int32_t>(), model_.config, backend_,
+    chunk.tokens.push_back(model_.config.tokens.end);
+    chunk.pieces.push_back({0, length - 1});
+    sequences_.push_back(std::make_unique<Sequence>(chunk, options_, std::vector<int32_t>(), model_.config, backend_,
                                                     batch_.self_store(), batch_.cross_store()));
     Sequence* const joining[] = {sequences_.back().get()};
     batch_.Join(joining);
   }
   // The last one is encoded and begins to be decoded.
-  void Seat() { batch_.Seat(*sequences_.back()); }
+  void Schedule() { batch_.Schedule(*sequences_.back()); }
   int64_t tokens() const {
     int64_t sum = 0;
     for (const auto& sequence : sequences_) sum += sequence->tokens_so_far();
@@ -46,7 +46,7 @@ class Translations {
   Batch& batch_;
   const ResolvedOptions& options_;
   std::mt19937 random_{3};
-  std::vector<std::unique_ptr<Window>> windows_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
 };
 
@@ -92,7 +92,7 @@ Speed Decode(const Model& model, Backend& backend, Batch& batch, const DecodeCas
   for (int32_t i = 0; i < decode.documents; ++i) {
     translations.Join(decode.length);
     batch.Encode(absl::InfiniteDuration());
-    translations.Seat();
+    translations.Schedule();
   }
   for (int warm = 0; warm < kWarmSteps; ++warm) batch.Step();
   const int64_t before = translations.tokens();
@@ -115,7 +115,7 @@ Overlap MeasureOverlap(const Model& model, Backend& backend, Batch& batch, const
     translations.Join(decode.length);
     batch.Encode(absl::InfiniteDuration());
     overlap.alone = Seconds(start);
-    translations.Seat();
+    translations.Schedule();
   }
   for (int warm = 0; warm < kWarmSteps; ++warm) batch.Step();
   int calls = 16;
@@ -135,7 +135,7 @@ void BenchOverlap(const Model& model, Backend& backend, const ResolvedOptions& o
   Batch batch(model, backend,
               {.max_rows = 64,
                .encode_tokens = decode.length,
-               .encode_windows = 1,
+               .encode_chunks = 1,
                .kv_bytes = small ? 64LL << 20 : 20LL << 30});
   std::vector<double> alone, beside, tokens, meanwhile;
   for (int round = 0; round < 5; ++round) {
@@ -175,7 +175,7 @@ absl::Status BenchDecoding(Backend& backend, bool small, double copy_speed, doub
   for (const DecodeCase& one : cases) {
     const int64_t kv_bytes = small ? 64LL << 20 : one.length > 2048 ? 60LL << 30 : 20LL << 30;
     Batch batch(**model, backend,
-                {.max_rows = 64, .encode_tokens = one.length, .encode_windows = 1, .kv_bytes = kv_bytes});
+                {.max_rows = 64, .encode_tokens = one.length, .encode_chunks = 1, .kv_bytes = kv_bytes});
     std::vector<double> times[3];
     double tokens = 0;
     for (int round = 0; round < 3; ++round) {

@@ -71,7 +71,7 @@ ModelConfig RandomModelConfig(bool small) {
     config.selection.key_fraction[m].assign(config.groups(static_cast<Module>(m)), 0.05);
   }
   config.has_exits = config.geometric_head = true;
-  config.window = small ? 256 : 8192;
+  config.chunk_tokens = small ? 256 : 8192;
   return config;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "benchmarks"
-PACKAGES = ["ctranslate2", "matplotlib", "numpy<2", "sacrebleu"]  # Debian's PyTorch was built for NumPy 1
+REQUIREMENTS = ROOT / "benchmarks" / "requirements.txt"
 
 
 def say(text: str) -> None:
@@ -27,38 +28,36 @@ def has_torch(python: str) -> bool:
 
 
 def enter(module: str, folder: Path = BUILD / "venv") -> None:
-    """Runs `module` with this command's arguments in a virtual environment that has PACKAGES; never returns."""
+    """Runs `module` with this command's arguments in a virtual environment that has REQUIREMENTS; never returns."""
     python = folder / "bin" / "python"
     ready = folder / "ready"
-    if not ready.exists() or ready.read_text() != " ".join(PACKAGES):
+    wanted = REQUIREMENTS.read_text()
+    if not ready.exists() or ready.read_text() != wanted:
         base = next((p for p in (sys.executable, "/usr/bin/python3") if Path(p).exists() and has_torch(p)), None)
         if base is None:
             die("no Python here has PyTorch, which makes the models: apt-get install python3-torch")
-        say(f"Making a virtual environment in {folder} ({', '.join(PACKAGES)} from PyPI)")
-        make = [[base, "-m", "venv", "--system-site-packages", str(folder)]] if not python.exists() else []
-        for command in (*make, [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES]):
+        say(f"Making a virtual environment in {folder} ({REQUIREMENTS.relative_to(ROOT)} from PyPI)")
+        install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", str(REQUIREMENTS)]
+        make = [base, "-m", "venv", "--clear", "--system-site-packages", str(folder)]
+        for command in (make, [str(python), *install]):
             if subprocess.run(command).returncode != 0:
                 die(f"{' '.join(command)} (Debian's venv is the package python3-venv)")
-        ready.write_text(" ".join(PACKAGES))
+        ready.write_text(wanted)
     path = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), str(ROOT / "training"),
                                          os.environ.get("PYTHONPATH")]))
     os.execve(python, [str(python), "-m", module, *sys.argv[1:]], {**os.environ, "PYTHONPATH": path})
 
 
-def build(targets: list[str], service: bool = False) -> Path:
-    """Builds programs of the benchmarks, or of the service, and returns the folder that they are in."""
-    folder = BUILD / ("service" if service else "release")
+def build(targets: list[str]) -> Path:
+    """Builds programs in the release build, and returns the folder that they are in."""
     say(f"Building {', '.join(targets)}")
-    configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                 f"-DSALIENT_SERVICE={'ON' if service else 'OFF'}", "-DSALIENT_TESTS=OFF",
-                 f"-DSALIENT_BENCHMARKS={'OFF' if service else 'ON'}"]
-    for command in (configure, ["cmake", "--build", str(folder), "--target", *targets]):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for command in (["cmake", "--preset", "release", "-DSALIENT_BENCHMARKS=ON"],
+                    ["cmake", "--build", "--preset", "release", "--target", *targets]):
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             say(done.stdout[-3000:])
-            die(f"{' '.join(command[:3])}: see above. The benchmarks need what scripts/test installs, and "
-                "apt-get install libbenchmark-dev libdnnl-dev")
-    return folder / "bin"
+            die(f"{' '.join(command)}: see above. scripts/benchmarks installs what the benchmarks need")
+    return ROOT / "build" / "release" / "bin"
 
 
 def models(shape: str, converted: bool, folder: Path = BUILD / "models") -> tuple[Path, Path]:
@@ -94,8 +93,11 @@ def version() -> str:
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True).stdout.strip()
 
+    if shutil.which("git") is None:
+        return "unversioned"
     commit = git("rev-parse", "--short", "HEAD")
-    changed = git("status", "--porcelain", "--", "engine", "server", "client", "benchmarks", "training/salient")
+    changed = git("status", "--porcelain", "--", "engine", "server", "client", "benchmarks", "training/salient",
+                  ":!benchmarks/results")
     return (commit + ("-dirty" if changed else "")) if commit else "unversioned"
 
 

@@ -15,22 +15,24 @@ from pathlib import Path
 
 from . import page
 from .environment import BUILD, ROOT, build, conditions, die, machine, say
-from .report import lines_of
+from .page import lines_of
 
 FORMATS = ("fp32", "bf16", "int8")
 GOAL = 0.2  # BLEU that int8 may lose to fp32
 DENSE, SPARSE = "--selection dense --exit full", "--selection learned --exit geometric:0.5"
 VERIFIED = {"full depth": DENSE, "drafts of layer 2, verified": "--selection dense --exit verify:2"}
+QUICK_SET = ROOT / "benchmarks" / "samples" / "quick.tsv"
 TAKES = 3  # of each whose time is told
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks/formats", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, metavar="FILE",
-                        help="a development set: key<TAB>source<TAB>reference, a segment a line")
+    parser.add_argument("--data", type=Path, metavar="FILE",
+                        help="a development set: key<TAB>source<TAB>reference, a segment a line (with --quick a few "
+                        "lines of our own when left out)")
     parser.add_argument("--documents", type=int, default=40, help="how many of its documents, evenly chosen (40)")
-    parser.add_argument("--quick", action="store_true", help="three documents: does it all work?")
+    parser.add_argument("--quick", action="store_true", help="at most three documents: does it all work?")
     parser.add_argument("--model", type=Path, default=ROOT / "models" / "en-de", help="model folder (the bundled one)")
     parser.add_argument("--bin", type=Path, help="a folder with salient and salient-server (built when left out)")
     parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of the table and the translations")
@@ -114,16 +116,19 @@ def write(text: str, o: argparse.Namespace) -> None:
 
 def main() -> None:
     o = parse()
+    if o.data is None and not o.quick:
+        die("--data is missing: name a development set, or give --quick")
+    o.data = o.data or QUICK_SET
     if not o.data.exists():
         die(f"--data: {o.data} does not exist")
-    programs = o.bin or build(["salient", "salient-server"], service=True)
+    programs = o.bin or build(["salient", "salient-server"])
     from salient.evaluation.engine import Engine
     from salient.evaluation.sets import DocumentSet, read_set
 
     whole = read_set(o.data)
     sample = DocumentSet(whole.name, evenly(whole.documents, 3 if o.quick else o.documents))
-    about = {"machine": machine(), "command": "benchmarks/formats", "documents": len(sample.documents),
-             "segments": sample.segments, "model": o.model.resolve().name}
+    about = {"machine": machine(), "command": "benchmarks/formats" + (" --quick" if o.quick else ""),
+             "documents": len(sample.documents), "segments": sample.segments, "model": o.model.resolve().name}
     engines = {name: Engine(programs, o.model, o.out / "formats", flags=f"--compute {name}") for name in FORMATS}
     try:
         scored = score_formats(engines, sample)

@@ -11,10 +11,11 @@ import re
 from pathlib import Path
 
 from . import page
-from .environment import say
+from .environment import BUILD, ROOT, say
 
 PAPERS_GAIN = 1.2  # of selection, end to end
 HEAD = "| case | dense |"
+SAMPLE = ROOT / "benchmarks" / "samples" / "gpu-report.md"
 SHOWN = ("selection of 5 %", "and geometric exits")
 
 
@@ -67,9 +68,16 @@ def picture(rows: list[dict], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks/gpu", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("report", type=Path, help="report.md, as scripts/test-gpu leaves it")
-    parser.add_argument("--figure", type=Path, default=page.FIGURES / "gpu.svg", help="the picture (%(default)s)")
+    parser.add_argument("report", type=Path, nargs="?", help="report.md, as scripts/test-gpu leaves it")
+    parser.add_argument("--quick", action="store_true", help="a report of made-up numbers: does it all work?")
+    parser.add_argument("--figure", type=Path, help=f"the picture ({page.FIGURES / 'gpu.svg'}; with --quick, in "
+                        f"{BUILD / 'results'})")
     o = parser.parse_args()
+    if o.report is None and not o.quick:
+        parser.error("name the report that scripts/test-gpu has written, or give --quick")
+    o.report = o.report or SAMPLE
+    o.figure = o.figure or (BUILD / "results" if o.quick else page.FIGURES) / "gpu.svg"
+    o.figure.parent.mkdir(parents=True, exist_ok=True)
     rows = decoding(o.report.read_text(encoding="utf-8"))
     if not rows:
         raise SystemExit(f"{o.report}: no table of decoding in it (a line that begins with {HEAD!r}); was "

@@ -24,8 +24,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "training"))
 
+from salient.calibrate import fit_key_steps  # noqa: E402
 from salient.config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack  # noqa: E402
-from salient.export import calibrate, export  # noqa: E402
+from salient.export import export  # noqa: E402
 from salient.model import Transformer  # noqa: E402
 from salient.selection import SelectionRun  # noqa: E402
 from salient.shortlist import Shortlist  # noqa: E402
@@ -154,7 +155,7 @@ def make(config: ModelConfig, seed: int = 1) -> Transformer:
     config.selection.key_fraction = {module: [0.05] * len(config.selection_layers(module))
                                      for module in config.selection.group}
     pairs = random_pairs(config, 2, 256, generator)
-    calibrate(model, pairs)
+    fit_key_steps(model, pairs)
     spread_exits(model, channels, pairs, generator)
     return model
 

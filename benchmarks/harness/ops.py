@@ -136,7 +136,7 @@ def markdown(found: dict[int, list[Measured]], about: dict) -> str:
     if crossover:
         parts.append("The two ways of an encoder's attention, each query with a random share of the keys: time query "
                      "by query over time by tiles. The crossover, a constant of the instruction set "
-                     "(`engine/attention/tiles.h`), is where this is 1.\n\n" + crossover)
+                     "(`engine/attention/cpu/tiles.h`), is where this is 1.\n\n" + crossover)
     return "\n\n".join(parts) + "\n"
 
 

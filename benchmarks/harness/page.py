@@ -11,6 +11,12 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 FIGURES = ROOT / "docs" / "figures"
 
 
+def lines_of(head: list[str], rows: list[list[str]], left: int = 1) -> str:
+    """A table; all columns but the first `left` are numbers."""
+    rule = "|" + "---|" * left + "---:|" * (len(head) - left)
+    return "\n".join(["| " + " | ".join(head) + " |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
 def put(name: str, text: str, page: Path = PAGE) -> None:
     """Replaces what stands between the page's marks of section `name`."""
     begin, end = f"<!-- {name}: written by benchmarks/{name} -->", f"<!-- end of {name} -->"

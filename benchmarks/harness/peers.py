@@ -3,7 +3,8 @@
 Makes a model with random weights, converts it to CTranslate2, checks that both compute what PyTorch computes, finds
 CTranslate2's best settings for each kind of case on this machine, and times them against Salient's in turns. Writes a
 table (Markdown) and everything that was measured (JSON) to build/benchmarks/results; a full run also writes its section
-of docs/benchmarks.md and docs/figures/peers.svg. A run that was stopped goes on where it was.
+of docs/benchmarks.md and docs/figures/peers.svg, which show every processor that was measured (benchmarks/results). A
+run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import sys
 import time
 from pathlib import Path
 
-from . import cases, page, report, variants
+from . import cases, page, processors, report, variants
 from .check import check
-from .environment import BUILD, build, machine, models, say
+from .environment import BUILD, build, conditions, machine, models, say
 from .measure import best, interleave
 from .models import ModelConfig
 from .protocol import WorkerError
@@ -52,6 +53,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-pytorch", action="store_true", help="leave PyTorch out")
     parser.add_argument("--driver", type=Path, help="a translate_bench that is built already")
     parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of the table and the JSON")
+    parser.add_argument("--record", action="store_true", help="with --case: put these cases among those that are kept "
+                        "of this processor, and onto the page")
+    parser.add_argument("--processor", metavar="NAME", help="what the page calls this processor (its own name and its "
+                        "widest instructions)")
     parser.add_argument("--figure", type=Path, help="the picture (default docs/figures/peers.svg; with --quick, or "
                         "only some cases, it goes to --out instead)")
     return parser.parse_args()
@@ -140,12 +145,12 @@ class Run:
         self.pytorch = [] if o.no_pytorch else variants.pytorch_variants(self.model, o.threads)
         self.screen = Screen(self.engines, self.config, self.clock)
 
-    def set_arrivals(self, case: cases.Case) -> None:
-        """Spaces the documents by what one of middle length takes CTranslate2 alone."""
+    def set_arrivals(self, case: cases.Case, engine: variants.Engine) -> None:
+        """Spaces the documents by what one of middle length takes CTranslate2 alone, with its best setting."""
         middle = sorted(case.lengths)[len(case.lengths) // 2]
         alone = cases.Case("alone", "", [middle], cap=case.cap)
         documents = cases.documents(alone, self.config, self.o.output_cap)
-        found = variants.ctranslate2_variants(self.engines[:1], alone.lengths, False)
+        found = variants.ctranslate2_variants([engine], alone.lengths, False)
         seconds = best(interleave(found, documents, alone, 2, 60)).median()
         case.arrivals = [0.001 + i * case.spacing * seconds for i in range(len(case.lengths))]
         say(f"    one of {middle} tokens takes CTranslate2 {seconds:.3g} s; one arrives every "
@@ -155,7 +160,7 @@ class Run:
         say(f"[{time.strftime('%H:%M:%S')}] {case.about}")
         rivals = self.screen.best(case, self.o.keep)
         if case.spacing:
-            self.set_arrivals(case)
+            self.set_arrivals(case, rivals[0].engine)
         slow = sum(case.lengths) > PYTORCH_MOST or len(case.lengths) > 1
         taking_part = [*rivals, variants.with_vocabulary_map(rivals[0]), *self.ours, *([] if slow else self.pytorch)]
         for variant in taking_part:
@@ -164,7 +169,7 @@ class Run:
         timings = interleave(taking_part, documents, case, self.repeats, case.budget * self.o.patience)
         row = report.Row(case.name, case.about, case.outputs(self.o.output_cap), timings, self.clock, case.goals)
         say("    " + "; ".join(f"{t.variant.family} {t.variant.name} {t.median(self.clock):.3g} s" for t in timings))
-        say("    " + ", ".join(f"{name} {report.times(row.ratio(name))}" for name in report.OURS) +
+        say("    " + ", ".join(f"{name} {processors.times(row.ratio(name))}" for name in variants.OURS) +
             (f" (goals {case.goals[0]:g}x, {case.goals[1]:g}x)" if case.goals else ""))
         if sum(case.lengths) > HEAVY:
             self.close()
@@ -201,13 +206,25 @@ class Store:
 
 
 def write(rows: list[report.Row], about: dict, o: argparse.Namespace) -> None:
-    text = report.markdown(rows, about)
+    here = processors.Processor(
+        o.processor or processors.name_of(about["machine"]), conditions(about),
+        {"shape": about["shape"], "threads": about["threads"], "layers": about["layers"],
+         "ctranslate2": about["ctranslate2"], "clock": rows[0].clock}, [row.outcome() for row in rows])
+    kept = not o.quick and (o.record or not o.case)
+    if kept:
+        if o.case and here.path().exists():
+            new = {case.name for case in here.cases}
+            here.cases += [case for case in processors.load(here.path()).cases if case.name not in new]
+            order = [case.name for case in cases.full_cases()]
+            here.cases.sort(key=lambda case: order.index(case.name))
+        say(f"Wrote {here.save()}")
+    shown = processors.stored() if kept else [here]
+    text = processors.markdown(shown)
     (o.out / "peers.md").write_text(text, encoding="utf-8")
-    whole = not o.quick and not o.case
-    figure = o.figure or (page.FIGURES if whole else o.out) / "peers.svg"
+    figure = o.figure or (page.FIGURES if kept else o.out) / "peers.svg"
     figure.parent.mkdir(parents=True, exist_ok=True)
-    report.picture(rows, figure, f"{about['shape']}, {about['threads']} threads, {about['machine']['cpu']}")
-    if whole:
+    processors.picture(shown, figure)
+    if kept:
         page.put("peers", text)
     print(text)
     say(f"Wrote {o.out / 'peers.md'}, {o.out / 'peers.json'} and {figure}")

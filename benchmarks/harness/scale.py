@@ -19,8 +19,8 @@ from . import page
 from .cases import WARM, Case, documents
 from .environment import BUILD, build, conditions, machine, models, say
 from .models import ModelConfig
+from .page import lines_of
 from .protocol import Peer
-from .report import lines_of
 from .variants import DENSE, OURS, SPARSE
 
 SETTINGS = {**OURS, "selection": {**SPARSE, "depth": DENSE["depth"]}}

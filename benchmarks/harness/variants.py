@@ -5,6 +5,9 @@ An engine setting is a process; a variant is a process together with what a run 
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -65,25 +68,47 @@ def salient_variants(driver: Path, model: Path, threads: int) -> list[Variant]:
     return found
 
 
-def ctranslate2_engines(model: Path, threads: int, few: bool) -> list[Engine]:
-    def engine(name: str, compute: str, inter: int = 1, **environment: str) -> Engine:
-        setup = {"model": str(model), "compute": compute, "inter": inter, "intra": max(1, threads // inter)}
-        return Engine(name, [sys.executable, "-m", "harness.ctranslate2_worker"], setup, environment)
+MKL, ONEDNN = {"CT2_USE_MKL": "1"}, {"CT2_USE_MKL": "0"}  # left alone, it takes MKL on Intel's processors only
 
-    engines = [engine("int8 MKL", "int8"), engine("float32 MKL", "float32")]
-    if few:
-        return engines
-    engines += [
-        engine("int8 oneDNN", "int8", CT2_USE_MKL="0"),
-        engine("int8 MKL packed", "int8", CT2_USE_EXPERIMENTAL_PACKED_GEMM="1"),
-        engine("int8 MKL AVX2", "int8", CT2_FORCE_CPU_ISA="AVX2"),
-        engine("int8_float32 MKL", "int8_float32"),
-        engine("int16 MKL", "int16"),
-        engine("float32 oneDNN", "float32", CT2_USE_MKL="0"),
-    ]
-    if threads > 1:
-        engines.append(engine(f"int8 MKL, {threads} workers", "int8", inter=threads))
-    return engines
+
+def ctranslate2_engines(model: Path, threads: int, few: bool) -> list[Engine]:
+    """Those of its settings that it supports on this processor."""
+    def engine(name: str, compute: str, library: dict[str, str], inter: int = 1, **environment: str) -> Engine:
+        setup = {"model": str(model), "compute": compute, "inter": inter, "intra": max(1, threads // inter)}
+        return Engine(name, [sys.executable, "-m", "harness.ctranslate2_worker"], setup, {**library, **environment})
+
+    engines = [engine("int8 oneDNN", "int8", ONEDNN), engine("float32 MKL", "float32", MKL)]
+    if not few:
+        engines += [
+            engine("int8 MKL", "int8", MKL),
+            engine("int8 MKL packed", "int8", MKL, CT2_USE_EXPERIMENTAL_PACKED_GEMM="1"),
+            engine("int8 MKL AVX2", "int8", MKL, CT2_FORCE_CPU_ISA="AVX2"),
+            engine("int8_float32 MKL", "int8_float32", MKL),
+            engine("int16 MKL", "int16", MKL),
+            engine("float32 oneDNN", "float32", ONEDNN),
+        ]
+        if threads > 1:
+            engines += [engine(f"int8 {name}, {threads} workers", "int8", library, inter=threads)
+                        for name, library in (("MKL", MKL), ("oneDNN", ONEDNN))]
+    return supported(engines)
+
+
+def supported(engines: list[Engine]) -> list[Engine]:
+    """Which types there are depends on the processor and on the library, so CTranslate2 is asked under each engine's
+    environment."""
+    types: dict[str, set[str]] = {}
+    for engine in engines:
+        key = json.dumps(engine.environment, sort_keys=True)
+        if key not in types:
+            types[key] = supported_types(engine.environment)
+    return [e for e in engines if e.setup["compute"] in types[json.dumps(e.environment, sort_keys=True)]]
+
+
+def supported_types(environment: dict[str, str]) -> set[str]:
+    ask = "import ctranslate2; print(*ctranslate2.get_supported_compute_types('cpu'))"
+    done = subprocess.run([sys.executable, "-c", ask], env={**os.environ, **environment}, capture_output=True,
+                          text=True, check=True)
+    return set(done.stdout.split())
 
 
 def batchings(sizes: list[int], arriving: bool) -> dict[str, dict]:

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "benchmarks/operations/common.h"
-#include "engine/attention/attend_rows.h"
-#include "engine/attention/attend_tiles.h"
+#include "engine/attention/cpu/attend_rows.h"
+#include "engine/attention/cpu/attend_tiles.h"
 #include "engine/base/thread_pool.h"
 
 namespace salient::benchmarks {

@@ -14,6 +14,7 @@
 
 #include "benchmarks/operations/common.h"
 #include "engine/base/thread_pool.h"
+#include "engine/linear/cpu/operations.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
 namespace salient::benchmarks {

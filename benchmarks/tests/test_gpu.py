@@ -4,27 +4,7 @@ import pytest
 
 from harness import gpu
 
-REPORT = """# GPU report
-
-| step | result | time |
-|---|---|---|
-| measurements cuda | passed | 9 s |
-
-# cuda bf16 (a GPU)
-
-## Decoding
-
-| case | dense | selection of 5 % | and geometric exits | dense over its floor |
-|---|---|---|---|---|
-| 1 x 2048, beam 1 | 120 us, 8333 tokens/s | 100 us, 10000 tokens/s | 60 us, 16667 tokens/s | 3.1x |
-| 64 x 2048, beam 1 | 900.5 us, 71072 tokens/s | 225 us, 284444 tokens/s | 180 us, 355556 tokens/s | 1.5x |
-
-## Encoding beside decoding
-
-| | alone | together |
-|---|---|---|
-| encoding | 1 ms | 2 ms |
-"""
+REPORT = gpu.SAMPLE.read_text(encoding="utf-8")
 
 
 def test_the_tables_of_decoding_are_found():

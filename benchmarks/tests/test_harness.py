@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from harness import cases, formats, measure, peers, report, scale
-from harness.models import FIRST_WORD, LIKELY, likely_words, piece, shapes, tokenizer_bytes
+from harness import cases, formats, measure, peers, report, scale, variants
+from harness.models import FIRST_WORD, LIKELY, likely_words, make, piece, shapes, tokenizer_bytes
 from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant, batchings, scaled
 
 
@@ -28,29 +28,6 @@ def test_ratios_are_against_the_best_median():
     assert row().ratio("dense") == pytest.approx(2.0)
     assert row().ratio("dense", exact=False) == pytest.approx(0.8)
     assert row().ratio("selection and exits") is None
-
-
-def test_a_table_has_a_line_a_case():
-    lines = report.table([row(), row()]).splitlines()
-    assert len(lines) == 4 and len({line.count("|") for line in lines}) == 1
-    assert "2.00x | 1.5x" in lines[2] and row().runs() == 3
-
-
-def test_a_map_is_held_against_a_shortlist_only():
-    both = row()
-    assert report.map_table([both]) == ""
-    both.timings += [timing(SALIENT, "dense, shortlist", [0.5]),
-                     timing(SALIENT, "selection and exits, shortlist", [0.25])]
-    assert "4.00x" in report.map_table([both]) and "8.00x" in report.map_table([both])
-
-
-def test_together_is_held_against_the_parts():
-    rows = [report.Row(name, "", [1], [timing(CTRANSLATE2, "x", [theirs]), timing(SALIENT, "dense", [ours])])
-            for name, theirs, ours in (("mixed", 9.0, 2.2), ("mixed-long-part", 2.0, 1.5),
-                                       ("mixed-short-part", 1.0, 0.5))]
-    lines = report.sum_of_parts(rows).splitlines()
-    assert "1.10" in lines[2] and "3.00" in lines[3]
-    assert report.sum_of_parts(rows[:2]) == ""
 
 
 def test_rows_survive_being_stored():
@@ -149,6 +126,27 @@ def test_the_tokeniser_has_a_piece_for_every_token():
     data = tokenizer_bytes(config)
     assert data.count(struct.pack("<f", -1.0)) == config.vocab_size
     assert piece(config.tokens.eos, config).encode() in data and piece(7999, config).encode() in data
+
+
+def test_only_settings_are_tried_that_the_processor_supports(monkeypatch, tmp_path):
+    """As on a processor where oneDNN has no int16, and MKL has."""
+    monkeypatch.setattr(variants, "supported_types", lambda environment:
+                        {"int8", "float32"} | ({"int16"} if environment["CT2_USE_MKL"] == "1" else set()))
+    names = [engine.name for engine in variants.ctranslate2_engines(tmp_path, 2, few=False)]
+    assert "int16 MKL" in names and "int8_float32 MKL" not in names and "int8 oneDNN, 2 workers" in names
+    few = [engine.name for engine in variants.ctranslate2_engines(tmp_path, 1, few=True)]
+    assert few == ["int8 oneDNN", "float32 MKL"]
+    alone = [engine.name for engine in variants.ctranslate2_engines(tmp_path, 1, few=False)]
+    assert not any("workers" in name for name in alone)
+
+
+def test_models_can_be_made():
+    """Down to the calls into the training code, whose names may change."""
+    config = shapes()["small"]
+    config.encoder.layers = config.decoder.layers = 2
+    config.selection.group = {"encoder": 2, "decoder": 2, "cross": 2}
+    config.d_model, config.vocab_size, config.window = 128, 64, 600
+    assert make(config).halting is not None
 
 
 def test_one_document_is_one_batch_and_arrivals_have_two_ways():

@@ -12,13 +12,11 @@
 
 #pragma once
 
-#include "engine/attention/keys.h"
-#include "engine/attention/kv_store.h"
-#include "engine/backend/rows.h"
+#include "engine/core/keys.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/rows.h"
 
 namespace salient {
-
-class ThreadPool;
 
 inline constexpr int32_t kQueryPart = 64;
 
@@ -47,8 +45,5 @@ struct AttendArgs {
 
 void AppendKeyValueReference(const AppendKeyValueArgs& args);
 void AttendReference(const AttendArgs& args);
-
-void AppendKeyValueCpu(const AppendKeyValueArgs& args, ThreadPool& pool);
-void AttendCpu(const AttendArgs& args, ThreadPool& pool);
 
 }  // namespace salient

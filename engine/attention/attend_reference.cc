@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/attention/attend.h"
-#include "engine/attention/bf16.h"
+#include "engine/core/bf16.h"
 
 namespace salient {
 namespace {

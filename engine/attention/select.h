@@ -9,13 +9,11 @@
 
 #pragma once
 
-#include "engine/attention/keys.h"
-#include "engine/attention/kv_store.h"
-#include "engine/backend/rows.h"
+#include "engine/core/keys.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/rows.h"
 
 namespace salient {
-
-class ThreadPool;
 
 struct AppendSelectionArgs {
   Rows rows;                    // which of the arrays' rows to store
@@ -45,8 +43,5 @@ int32_t KeysToKeep(const SelectionRule& rule, int32_t length);
 
 void AppendSelectionReference(const AppendSelectionArgs& args);
 void SelectReference(const SelectArgs& args);
-
-void AppendSelectionCpu(const AppendSelectionArgs& args, ThreadPool& pool);
-void SelectCpu(const SelectArgs& args, ThreadPool& pool);
 
 }  // namespace salient

@@ -19,7 +19,8 @@
 #include "absl/status/statusor.h"
 #include "engine/attention/attend.h"
 #include "engine/attention/select.h"
-#include "engine/backend/memory.h"
+#include "engine/core/element_type.h"
+#include "engine/core/memory.h"
 #include "engine/depth/exit.h"
 #include "engine/depth/fill.h"
 #include "engine/linear/linear.h"
@@ -36,7 +37,7 @@ class Backend {
   // For people: "reference", "cpu int8 (amx)".
   virtual std::string Name() const = 0;
   virtual DeviceMemory& memory() = 0;
-  virtual bool host_addressable() const = 0;
+  bool host_addressable() { return memory().host_addressable(); }
   // What K and V are stored as.
   virtual ElementType kv_type() const = 0;
 
@@ -70,7 +71,7 @@ class Backend {
   // Whether steps are to be made ahead, group by group (Decoder::StepAhead), because the host would have to wait for
   // the end of each.
   virtual bool goes_ahead() const { return false; }
-  virtual void Enlist(const EnlistArgs& args) { salient::Enlist(args); }
+  virtual void MergeNewRows(const MergeNewRowsArgs& args) { salient::MergeNewRows(args); }
   virtual void Advance(const AdvanceArgs& args) { salient::Advance(args); }
 
   // Runs `body`, which calls operations and does nothing else; or does again what they did when it last ran under the

@@ -3,10 +3,14 @@
 #include <memory>
 #include <string>
 
+#include "engine/attention/cpu/operations.h"
 #include "engine/backend/backend.h"
-#include "engine/backend/host_memory.h"
 #include "engine/base/cpu_features.h"
 #include "engine/base/thread_pool.h"
+#include "engine/core/host_memory.h"
+#include "engine/linear/cpu/operations.h"
+#include "engine/norm/cpu/operations.h"
+#include "engine/search/cpu/operations.h"
 
 namespace salient {
 namespace {
@@ -38,7 +42,6 @@ class CpuBackend final : public Backend {
     return std::string("cpu ") + ComputeName(compute_) + " (" + CpuIsaName(DetectCpuIsa()) + ")";
   }
   DeviceMemory& memory() override { return memory_; }
-  bool host_addressable() const override { return true; }
   ElementType kv_type() const override {
     return compute_ == ComputeType::kF32 ? ElementType::kF32 : ElementType::kBF16;
   }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/backend/backend.h"
-#include "engine/backend/host_memory.h"
+#include "engine/core/host_memory.h"
 
 namespace salient {
 namespace {
@@ -13,7 +13,6 @@ class ReferenceBackend final : public Backend {
  public:
   std::string Name() const override { return "reference"; }
   DeviceMemory& memory() override { return memory_; }
-  bool host_addressable() const override { return true; }
   ElementType kv_type() const override { return ElementType::kF32; }
 
   std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) override { return PackLinearReference(weights); }

@@ -1,6 +1,5 @@
 #include "engine/base/thread_pool.h"
 
-#include <omp.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -36,12 +35,6 @@ std::vector<int> AllowedCores() {
   return cores;
 }
 
-// oneDNN would start OpenMP threads of its own in whichever thread calls it; the setting is a thread's own.
-void KeepOpenMpToOneThread() {
-  thread_local const bool done = (omp_set_num_threads(1), true);
-  static_cast<void>(done);
-}
-
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) : ticket_(kClosed) {
@@ -71,7 +64,6 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::ParallelFor(int64_t tasks, const std::function<void(int64_t, int)>& body) {
-  KeepOpenMpToOneThread();
   if (tasks <= 1 || workers_.empty()) {
     for (int64_t i = 0; i < tasks; ++i) body(i, 0);
     return;
@@ -125,7 +117,6 @@ bool ThreadPool::SpinForTask() const {
 }
 
 void ThreadPool::Work(int thread) {
-  KeepOpenMpToOneThread();
   while (!stop_.load()) {
     if (!SpinForTask()) {
       std::unique_lock lock(mutex_);

@@ -17,7 +17,7 @@ AttentionTally& Of(std::array<AttentionTally, kModules>& tally, Module module) {
   return tally[static_cast<int>(module)];
 }
 
-// What the exit policy itself costs a token: sequence is paid once a window, the others as often as they look.
+// What the exit policy itself costs a token: sequence is paid once a chunk, the others as often as they look.
 double ExitPredictionFlops(const ModelConfig& config, const ExitRule& rule, const RowCost& row) {
   const double d = config.d_model;
   const int32_t looked = std::min(row.exit_at, config.decoder.layers - 1);

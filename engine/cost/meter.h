@@ -1,4 +1,4 @@
-// Counts what a translation's windows ran, and turns the counts into a report.
+// Counts what a translation's chunks ran, and turns the counts into a report.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/api/report.h"
 #include "engine/attention/attend.h"
-#include "engine/cost/report.h"
 #include "engine/depth/exit.h"
 #include "engine/model/config.h"
 
@@ -19,13 +19,13 @@ struct RowCost {
   int32_t source_tokens = 0;  // |x|
   int32_t exit_at = 0;        // layers run
   int32_t fills = 0;          // positions whose keys were made for it, a layer each
-  int32_t outputs = 0;        // tokens that output layers scored for its choice, and on the way for its guess
+  int32_t outputs = 0;        // tokens that output layers scored for its choice, and on the way for its draft
   int32_t compared = 0;       // tokens that the confidence policy scores when it looks at a layer
-  bool kept = true;           // its token is part of the translation: not of a guess that was wrong
+  bool kept = true;           // its token is part of the translation: not of a draft that was wrong
   AttentionTally self, cross;
 };
 
-// What one window (or, merged, one document) has cost so far. Plain values; not thread safe.
+// What one chunk (or, merged, one document) has cost so far. Plain values; not thread safe.
 class Meter {
  public:
   explicit Meter(const ModelConfig& config);
@@ -35,7 +35,7 @@ class Meter {
   void AddStep(int32_t documents);  // a step that the document took part in, with how many documents in it
   // The exits of a finished translation's tokens: of the hypothesis that was kept, not of all that were tried.
   void AddExit(int32_t exit_at) { ++exits_[exit_at - 1]; }
-  // Tokens that were guessed at an early exit, and how many of them full depth agreed with.
+  // Tokens that were drafted at an early exit, and how many of them full depth agreed with.
   void AddDrafts(int32_t drafted, int32_t accepted);
   void Merge(const Meter& other);
 

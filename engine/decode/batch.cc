@@ -9,11 +9,11 @@ namespace {
 
 // Positions whose missing keys are made together with a step's own rows; more are made in further products.
 constexpr int32_t kFillRows = 256;
-// Where the host does not see how many are missing, there is room for all that can be: a window's keys wait for so many
+// Where the host does not see how many are missing, there is room for all that can be: a chunk's keys wait for so many
 // steps at most (fill.h).
 constexpr int32_t kPatientSteps = 8;
 
-int32_t FillRows(const Backend& backend, const BatchOptions& options) {
+int32_t FillRows(Backend& backend, const BatchOptions& options) {
   return backend.host_addressable() ? kFillRows : (kPatientSteps + 1) * options.max_rows;
 }
 
@@ -43,7 +43,7 @@ int32_t PagesIn(double bytes, const KvLayout& layout) {
 }
 
 int32_t EncoderTokens(const Model& model, const BatchOptions& options) {
-  return std::max(options.encode_tokens, model.config.window);
+  return std::max(options.encode_tokens, model.config.chunk_tokens);
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
       cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend), cross_pages_)),
       encode_queue_(backend.OpenQueue()),
       encoder_(model, encode_queue_ != nullptr ? *encode_queue_ : backend, EncoderTokens(model, options),
-               options.encode_windows),
+               options.encode_chunks),
       decoder_(model, backend, options.max_rows, FillRows(backend, options), 2 * kMaxBeam) {
   for (int32_t row = options.max_rows; row-- > 0;) free_rows_.push_back(row);
 }
@@ -69,31 +69,31 @@ void Batch::Join(std::span<Sequence* const> sequences) {
     inputs.push_back(sequence->ForEncoder());
   }
   joining_.assign(sequences.begin(), sequences.end());
-  // Steps under way may still read the pages that the windows were given, and write those arrays.
+  // Steps under way may still read the pages that the chunks were given, and write those arrays.
   if (encode_queue_ != nullptr) encode_queue_->After(backend_);
   encoder_.Begin(inputs, *cross_store_);
 }
 
-// A window is seated when the host has seen the end of its pass, so that steps find its keys.
+// A chunk is scheduled when the host has seen the end of its pass, so that steps find its keys.
 void Batch::Encode(absl::Duration time) {
   if (!encoder_.busy()) return;
   const bool others_wait = decoding();
-  if (!encoder_.Advance(encode_queue_ != nullptr && !others_wait ? absl::InfiniteDuration() : time)) return;
+  if (!encoder_.Continue(encode_queue_ != nullptr && !others_wait ? absl::InfiniteDuration() : time)) return;
   for (Sequence* sequence : joining_) {
-    if (sequence != nullptr) sequence->NoteEncoded();
+    if (sequence != nullptr) sequence->MarkEncoded();
   }
 }
 
-void Batch::Seat(Sequence& sequence) {
+void Batch::Schedule(Sequence& sequence) {
   std::vector<int32_t> rows(free_rows_.end() - sequence.rows_wanted(), free_rows_.end());
   std::reverse(rows.begin(), rows.end());
   free_rows_.resize(free_rows_.size() - rows.size());
-  sequence.Seat(std::move(rows));
-  seated_.push_back(&sequence);
+  sequence.AssignRows(std::move(rows));
+  running_.push_back(&sequence);
 }
 
 bool Batch::decoding() const {
-  return std::any_of(seated_.begin(), seated_.end(), [](const Sequence* sequence) { return TakesPart(*sequence); });
+  return std::any_of(running_.begin(), running_.end(), [](const Sequence* sequence) { return TakesPart(*sequence); });
 }
 
 void Batch::Leave(Sequence& sequence) {
@@ -101,34 +101,34 @@ void Batch::Leave(Sequence& sequence) {
     const auto place = std::find(joining_.begin(), joining_.end(), &sequence);
     *place = nullptr;
     encoder_.Drop(static_cast<size_t>(place - joining_.begin()));
-    // The pass under way still reads and writes what the window lets go of.
+    // The pass under way still reads and writes what the chunk lets go of.
     if (encode_queue_ != nullptr) backend_.After(*encode_queue_);
   }
-  std::erase(seated_, &sequence);
+  std::erase(running_, &sequence);
   for (std::vector<Sequence*>& group : ahead_) std::erase(group, &sequence);
-  free_rows_.insert(free_rows_.end(), sequence.seats().begin(), sequence.seats().end());
+  free_rows_.insert(free_rows_.end(), sequence.assigned_rows().begin(), sequence.assigned_rows().end());
   std::sort(free_rows_.rbegin(), free_rows_.rend());
 }
 
 // Whether the device makes the next steps by itself: nobody wants anything of the host in between.
 bool Batch::GoesAhead() const {
   if (!backend_.goes_ahead() || decoder_.has_probes()) return false;
-  return std::all_of(seated_.begin(), seated_.end(),
+  return std::all_of(running_.begin(), running_.end(),
                      [](const Sequence* sequence) { return !TakesPart(*sequence) || sequence->goes_ahead(); });
 }
 
-// Gives windows with a shortlist classifiers of their own while they are fewer outputs together than the vocabulary,
+// Gives chunks with a shortlist classifiers of their own while they are fewer outputs together than the vocabulary,
 // which also bounds the memory. Otherwise one product over the vocabulary, whose weights are read once for all rows,
 // reads less; its results are the same in bits. Screens pay only while together they are so much smaller.
 void Batch::GiveClassifiers() {
   if (!model_.has_tied_classifiers()) return;
   size_t outputs = 0;
-  for (const Sequence* sequence : seated_) {
+  for (const Sequence* sequence : running_) {
     if (sequence->tokens().empty()) return;
     outputs += sequence->tokens().size() * (sequence->screens() ? kVocabularyOverScreen : 1);
   }
   if (outputs > static_cast<size_t>(model_.config.vocab_size)) return;
-  for (Sequence* sequence : seated_) {
+  for (Sequence* sequence : running_) {
     if (sequence->has_own_classifier()) continue;
     sequence->OwnClassifier(backend_.PickOutputs(model_.classifier(1), sequence->tokens()));
   }
@@ -147,7 +147,7 @@ int32_t Batch::StepAhead() {
   std::vector<int32_t> rows;
   std::vector<Sequence*> group;
   int32_t width = 1;
-  for (Sequence* sequence : seated_) {
+  for (Sequence* sequence : running_) {
     if (!TakesPart(*sequence)) continue;
     sequence->PrepareAhead(decoder_.rows(), rows, most_steps());
     width = std::max(width, sequence->candidates_wanted());
@@ -155,7 +155,7 @@ int32_t Batch::StepAhead() {
   }
   if (rows.empty()) return 0;
   std::sort(rows.begin(), rows.end());
-  decoder_.Lay(rows, most_steps());
+  decoder_.PrepareRows(rows, most_steps());
   decoder_.StepAhead(rows, width, *self_store_, *cross_store_);
   ahead_.push_back(std::move(group));
   if (ahead_.size() == Decoder::kGroups) TakeRecords();
@@ -172,8 +172,8 @@ void Batch::TakeRecords() {
   for (int32_t step = 0; step < Decoder::kMostAhead; ++step) {
     for (Sequence* sequence : group) {
       if (sequence->done()) continue;
-      decoder_.Recall(sequence->seats(), step);
-      sequence->Advance(decoder_.rows(), width);
+      decoder_.LoadRecord(sequence->assigned_rows(), step);
+      sequence->TakeStep(decoder_.rows(), width);
     }
   }
 }
@@ -182,7 +182,7 @@ int32_t Batch::StepOnce() {
   std::vector<int32_t> rows;
   int32_t width = 1;
   bool traces = false;
-  for (Sequence* sequence : seated_) {
+  for (Sequence* sequence : running_) {
     if (!TakesPart(*sequence)) continue;
     sequence->Prepare(decoder_.rows(), rows);
     width = std::max(width, sequence->candidates_wanted());
@@ -190,50 +190,50 @@ int32_t Batch::StepOnce() {
   }
   if (rows.empty()) return 0;
   std::sort(rows.begin(), rows.end());
-  decoder_.Lay(rows, 0);
+  decoder_.PrepareRows(rows, 0);
   if (traces) {
     decoder_.set_selection_probe([this](Module module, int32_t group, Rows active, const KeyList* lists) {
       if (module != Module::kCross || group != 0) return;
-      for (Sequence* sequence : seated_) {
+      for (Sequence* sequence : running_) {
         if (!sequence->wants_trace() || !TakesPart(*sequence)) continue;
-        for (int32_t i = 0; i < active.size(); ++i) sequence->NoteSelected(active[i], lists[active[i]]);
+        for (int32_t i = 0; i < active.size(); ++i) sequence->RecordSelected(active[i], lists[active[i]]);
       }
     });
   }
   Draft();
   rows.clear();
-  for (Sequence* sequence : seated_) {
+  for (Sequence* sequence : running_) {
     if (TakesPart(*sequence)) sequence->TakePart(decoder_.rows(), rows);
   }
   std::sort(rows.begin(), rows.end());
   decoder_.Step(rows, width, *self_store_, *cross_store_);
   if (traces) decoder_.set_selection_probe(nullptr);
-  Advance(width);
+  TakeSteps(width);
   return static_cast<int32_t>(rows.size());
 }
 
-// Those that verify guess their next tokens, one after another, all of them together.
+// Those that verify draft their next tokens, one after another, all of them together.
 void Batch::Draft() {
   while (true) {
     std::vector<int32_t> drafting;
-    for (Sequence* sequence : seated_) {
+    for (Sequence* sequence : running_) {
       if (TakesPart(*sequence)) sequence->PrepareDraft(decoder_.rows(), drafting);
     }
     if (drafting.empty()) return;
     std::sort(drafting.begin(), drafting.end());
     decoder_.Draft(drafting, *self_store_, *cross_store_);
     if (!backend_.status().ok()) return;
-    for (Sequence* sequence : seated_) {
+    for (Sequence* sequence : running_) {
       if (TakesPart(*sequence)) sequence->TakeDraft(decoder_.rows());
     }
   }
 }
 
 // Tells the sequences what was decoded for them.
-void Batch::Advance(int32_t width) {
+void Batch::TakeSteps(int32_t width) {
   if (!backend_.status().ok()) return;
-  for (Sequence* sequence : seated_) {
-    if (TakesPart(*sequence)) sequence->Advance(decoder_.rows(), width);
+  for (Sequence* sequence : running_) {
+    if (TakesPart(*sequence)) sequence->TakeStep(decoder_.rows(), width);
   }
 }
 

@@ -1,4 +1,4 @@
-// All the windows in flight, encoded and decoded together, one step at a time.
+// All the chunks in flight, encoded and decoded together, one step at a time.
 //
 // Not thread safe; the step loop owns it. Sequences belong to the caller and must be removed before they are destroyed.
 
@@ -22,7 +22,7 @@ namespace salient {
 struct BatchOptions {
   int32_t max_rows = 64;
   int32_t encode_tokens = 2048;
-  int32_t encode_windows = 32;
+  int32_t encode_chunks = 32;
   int64_t kv_bytes = 1 << 30;
 };
 
@@ -35,15 +35,15 @@ class Batch {
   int32_t self_pages() const { return self_pages_; }
   int32_t cross_pages() const { return cross_pages_; }
 
-  // New windows, to be encoded in one pass; none may be under way. Their tokens must be within the encoding budget unless
-  // there is only one.
+  // New chunks, to be encoded in one pass; none may be under way. Their tokens must be within the encoding budget
+  // unless there is only one.
   void Join(std::span<Sequence* const> sequences);
-  // Goes on encoding for about `time` (Encoder::Advance). Where the device encodes beside the steps, looks whether it
-  // has; and waits for it if no step is to be made. When the pass is done its windows may be seated.
+  // Goes on encoding for about `time` (Encoder::Continue). Where the device encodes beside the steps, looks whether it
+  // has; and waits for it if no step is to be made. When the pass is done its chunks may be scheduled.
   void Encode(absl::Duration time);
   bool encoding() const { return encoder_.busy(); }
-  // An encoded window takes part in the steps that follow. As many rows as it wants must be free.
-  void Seat(Sequence& sequence);
+  // An encoded chunk takes part in the steps that follow. As many rows as it wants must be free.
+  void Schedule(Sequence& sequence);
   bool encodes_beside_steps() const { return encode_queue_ != nullptr; }
   // Whether a step would decode anything.
   bool decoding() const;
@@ -52,14 +52,14 @@ class Batch {
   // Whenever it is wanted, even while it is encoded.
   void Leave(Sequence& sequence);
 
-  // One token for every live hypothesis of every sequence that is seated and not done; or a few, where a sequence has
-  // guessed them right. Returns how many rows that were. Where the backend has failed the sequences stay as they were,
-  // not to be stepped again.
+  // One token for every live hypothesis of every sequence that is scheduled and not done; or a few, where a sequence
+  // has drafted them right. Returns how many rows that were. Where the backend has failed the sequences stay as they
+  // were, not to be stepped again.
   //
   // Where the device can go on by itself (Decoder::StepAhead) the call launches a few steps and tells the sequences of
   // those that the call before it launched: so the device has work while the host looks, joins, leaves and launches.
-  // What the host makes of the steps it is told of takes effect a group of steps later. All rows that a beam may come to
-  // use are counted.
+  // What the host makes of the steps it is told of takes effect a group of steps later. All rows that a beam may come
+  // to use are counted.
   int32_t Step();
 
   Decoder& decoder() { return decoder_; }
@@ -73,7 +73,7 @@ class Batch {
   int32_t StepOnce();
   void GiveClassifiers();
   void Draft();
-  void Advance(int32_t width);
+  void TakeSteps(int32_t width);
 
   const Model& model_;
   Backend& backend_;
@@ -83,7 +83,7 @@ class Batch {
   Encoder encoder_;
   Decoder decoder_;
   std::vector<int32_t> free_rows_;  // largest first: the lowest free row is taken
-  std::vector<Sequence*> seated_;
+  std::vector<Sequence*> running_;
   std::deque<std::vector<Sequence*>> ahead_;  // who takes part in the groups of steps under way, the first first
   std::vector<Sequence*> joining_;            // of the pass under way, in its order; null for those that have left
 };

@@ -6,7 +6,7 @@
 namespace salient {
 namespace {
 
-// Guessing ends with a guess that is less probable than this: what would follow it is rarely of use.
+// Drafting ends with a draft that is less probable than this: what would follow it is rarely of use.
 const float kLeastLogProbability = std::log(0.5f);
 
 }  // namespace
@@ -15,50 +15,50 @@ int32_t Sequence::LengthLimit(const Piece& piece, const ResolvedOptions& options
   return static_cast<int32_t>(options.max_length_ratio * piece.tokens) + kSegmentSlack;
 }
 
-int64_t Sequence::MaxSteps(const Window& window, const ResolvedOptions& options) {
+int64_t Sequence::MaxSteps(const Chunk& chunk, const ResolvedOptions& options) {
   int64_t steps = 0;
-  for (const Piece& piece : window.pieces) steps += LengthLimit(piece, options) + 1;  // and what closes it
+  for (const Piece& piece : chunk.pieces) steps += LengthLimit(piece, options) + 1;  // and what closes it
   return steps;
 }
 
 int32_t Sequence::RowsWanted(const ResolvedOptions& options) { return options.beam + options.draft_tokens; }
 
-int32_t Sequence::SelfPages(const Window& window, const ResolvedOptions& options) {
-  return KvStore::PagesFor(MaxSteps(window, options) * options.beam);
+int32_t Sequence::SelfPages(const Chunk& chunk, const ResolvedOptions& options) {
+  return KvStore::PagesFor(MaxSteps(chunk, options) * options.beam);
 }
 
 // Few translations have a quarter more tokens than their source.
-int32_t Sequence::ExpectedPages(const Window& window, const ResolvedOptions& options) {
+int32_t Sequence::ExpectedPages(const Chunk& chunk, const ResolvedOptions& options) {
   int64_t steps = 0;
-  for (const Piece& piece : window.pieces) {
+  for (const Piece& piece : chunk.pieces) {
     steps += std::min(LengthLimit(piece, options), piece.tokens + piece.tokens / 4) + 1;
   }
   return KvStore::PagesFor(steps * options.beam);
 }
 
-int32_t Sequence::CrossPages(const Window& window) {
-  return KvStore::PagesFor(static_cast<int64_t>(window.tokens.size()));
+int32_t Sequence::CrossPages(const Chunk& chunk) {
+  return KvStore::PagesFor(static_cast<int64_t>(chunk.tokens.size()));
 }
 
-Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::vector<int32_t> prefix,
+Sequence::Sequence(const Chunk& chunk, const ResolvedOptions& options, std::vector<int32_t> prefix,
                    const ModelConfig& config, Backend& backend, KvStore& self_store, KvStore& cross_store,
                    const std::vector<int32_t>& tokens)
-    : window_(window),
+    : chunk_(chunk),
       options_(options),
       prefix_(std::move(prefix)),
       config_(config),
       self_store_(self_store),
       cross_store_(cross_store),
       exit_rule_(options.exit),
-      staging_(backend),
-      self_pages_(staging_, SelfPages(window, options)),
-      cross_pages_(staging_, CrossPages(window)),
+      staging_(backend.memory()),
+      self_pages_(staging_, SelfPages(chunk, options)),
+      cross_pages_(staging_, CrossPages(chunk)),
       beam_(staging_, options.beam > 1 ? 1 : 0),
-      histories_(staging_, options.beam > 1 ? 2 * options.beam * MaxSteps(window, options) : 0),
-      exit_of_(staging_, static_cast<size_t>(SelfPages(window, options)) * kPagePositions),
+      histories_(staging_, options.beam > 1 ? 2 * options.beam * MaxSteps(chunk, options) : 0),
+      exit_of_(staging_, static_cast<size_t>(SelfPages(chunk, options)) * kPagePositions),
       filled_to_(staging_, config.decoder.layers),
       ledger_(staging_, 1),
-      pieces_(staging_, window.pieces.size()),
+      pieces_(staging_, chunk.pieces.size()),
       forced_(staging_, prefix_.size()),
       script_(staging_, 1),
       tokens_(staging_, tokens.size()),
@@ -68,14 +68,14 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
   staging_.Allocate();
   std::fill_n(exit_of_.data(), exit_of_.size(), kNoExit);
   *ledger_.data() = {exit_of_.device(), filled_to_.device(), options.beam};
-  for (int32_t page = 0; page < CrossPages(window); ++page) {
+  for (int32_t page = 0; page < CrossPages(chunk); ++page) {
     taken_cross_.push_back(cross_store_.Take());
     cross_pages_.data()[page] = taken_cross_.back();
   }
   int32_t start = 0;
-  for (size_t p = 0; p < window.pieces.size(); ++p) {
-    const int32_t tokens_and_close = window.pieces[p].tokens + 1;
-    pieces_.data()[p] = {LengthLimit(window.pieces[p], options), start, tokens_and_close};
+  for (size_t p = 0; p < chunk.pieces.size(); ++p) {
+    const int32_t tokens_and_close = chunk.pieces[p].tokens + 1;
+    pieces_.data()[p] = {LengthLimit(chunk.pieces[p], options), start, tokens_and_close};
     start += tokens_and_close;
   }
   std::copy(prefix_.begin(), prefix_.end(), forced_.data());
@@ -88,7 +88,7 @@ Sequence::Sequence(const Window& window, const ResolvedOptions& options, std::ve
     script_.data()->beam = beam_.device();
     *beam_.data() = {.width = options.beam,
                      .histories = histories_.device(),
-                     .most_steps = static_cast<int32_t>(MaxSteps(window, options))};
+                     .most_steps = static_cast<int32_t>(MaxSteps(chunk, options))};
     live_[0].history.push_back(KeyPosition(0, options.beam, 0));
   }
   std::copy(tokens.begin(), tokens.end(), tokens_.data());
@@ -102,7 +102,11 @@ Sequence::~Sequence() {
 }
 
 EncoderInput Sequence::ForEncoder() {
-  return {window_.tokens, {cross_pages_.device(), cross_pages_.size()}, &options_, &exit_rule_, &encoder_tally_};
+  return {chunk_.tokens,
+          {cross_pages_.device(), cross_pages_.size()},
+          options_.selection[static_cast<int>(Module::kEncoder)],
+          &exit_rule_,
+          &encoder_tally_};
 }
 
 int32_t Sequence::deepest() const {
@@ -110,11 +114,11 @@ int32_t Sequence::deepest() const {
   return fixed ? std::min(exit_rule_.at, exit_rule_.greatest) : exit_rule_.greatest;
 }
 
-void Sequence::NoteEncoded() {
+void Sequence::MarkEncoded() {
   ledger_.data()->deepest = deepest();
   ledger_.Upload(0, 1);
   encoded_ = true;
-  meter_.AddEncoding(static_cast<int32_t>(window_.tokens.size()), options_.exit.greatest, encoder_tally_);
+  meter_.AddEncoding(static_cast<int32_t>(chunk_.tokens.size()), options_.exit.greatest, encoder_tally_);
 }
 
 int64_t Sequence::kv_bytes() const {
@@ -123,7 +127,7 @@ int64_t Sequence::kv_bytes() const {
 }
 
 int32_t Sequence::SelfPagesFor(int32_t steps) const {
-  const int64_t positions = std::min<int64_t>(step_ + steps + options_.draft_tokens, MaxSteps(window_, options_));
+  const int64_t positions = std::min<int64_t>(step_ + steps + options_.draft_tokens, MaxSteps(chunk_, options_));
   return KvStore::PagesFor(positions * options_.beam);
 }
 
@@ -153,18 +157,18 @@ void Sequence::StageBeam() {
   if (options_.beam == 1) return;
   Beam& beam = *beam_.data();
   beam.finished = static_cast<int32_t>(finished_.size());
-  std::copy_n(seats_.begin(), options_.beam, beam.rows);
+  std::copy_n(assigned_rows_.begin(), options_.beam, beam.rows);
   for (size_t i = 0; i < live_.size(); ++i) beam.total[i] = live_[i].total;
   beam_.Upload(0, 1);
 }
 
 void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps, bool ahead) {
-  const int64_t left = MaxSteps(window_, options_) - step_;
-  most_guesses_ = static_cast<int32_t>(std::min<int64_t>(options_.draft_tokens, left - 1));
-  guesses_on_ = most_guesses_ > 0;
-  guesses_.clear();
+  const int64_t left = MaxSteps(chunk_, options_) - step_;
+  max_drafts_ = static_cast<int32_t>(std::min<int64_t>(options_.draft_tokens, left - 1));
+  drafting_ = max_drafts_ > 0;
+  drafts_.clear();
   TakePages(steps);
-  selected_.assign(seats_.size(), {});
+  selected_.assign(assigned_rows_.size(), {});
   const bool device_is_further = ahead && ahead_;
   ahead_ = ahead;
   // Where the device goes on by itself it may come to use all rows of a beam: those that wait are staged like the
@@ -173,33 +177,33 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part, i
   for (int32_t i = 0; i < (ahead ? options_.beam : live); ++i) {
     const Hypothesis& hypothesis = live_[i < live ? i : 0];
     const int32_t token = hypothesis.tokens.empty() ? config_.tokens.begin : hypothesis.tokens.back().token;
-    Stage(rows, i, hypothesis.place, token, i < live && !device_is_further ? StageHistory(i) : nullptr);
-    rows.begins.data()[seats_[i]] = device_is_further ? Beginning::kNone
-                                    : i < live        ? Beginning::kNow
-                                                      : Beginning::kLater;
-    may_take_part.push_back(seats_[i]);
+    Stage(rows, i, hypothesis.state, token, i < live && !device_is_further ? StageHistory(i) : nullptr);
+    rows.begins.data()[assigned_rows_[i]] = device_is_further ? Beginning::kNone
+                                            : i < live        ? Beginning::kNow
+                                                              : Beginning::kLater;
+    may_take_part.push_back(assigned_rows_[i]);
   }
   if (ahead && !device_is_further) StageBeam();
-  // Whichever tokens will stand there, so many keys the guesses' rows can see.
-  for (int32_t i = 1; i <= most_guesses_; ++i) {
-    Place place = live_[0].place;
-    place.tokens += i;
-    Stage(rows, i, place, config_.tokens.begin, nullptr);
-    may_take_part.push_back(seats_[i]);
+  // Whichever tokens will stand there, so many keys the drafts' rows can see.
+  for (int32_t i = 1; i <= max_drafts_; ++i) {
+    SearchState state = live_[0].state;
+    state.tokens += i;
+    Stage(rows, i, state, config_.tokens.begin, nullptr);
+    may_take_part.push_back(assigned_rows_[i]);
   }
 }
 
-// Writes the row in which the token after `token` is decoded, at `place`.
-void Sequence::Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_t token, const int32_t* history) {
-  const int32_t row = seats_[seat], step = place.tokens;
+// Writes the row in which the token after `token` is decoded, at `state`.
+void Sequence::Stage(DecoderRows& rows, int32_t slot, const SearchState& state, int32_t token, const int32_t* history) {
+  const int32_t row = assigned_rows_[slot], step = state.tokens;
   rows.token.data()[row] = token;
   rows.step.data()[row] = step;
-  rows.offset.data()[row] = place.offset();  // 0 where the input token opens a segment: BOS, or a separator
-  rows.segment.data()[row] = place.piece;
-  rows.position.data()[row] = options_.beam == 1 ? step : KeyPosition(step, options_.beam, seat);
+  rows.offset.data()[row] = state.offset();  // 0 where the input token opens a segment: BOS, or a separator
+  rows.segment.data()[row] = state.piece;
+  rows.position.data()[row] = options_.beam == 1 ? step : KeyPosition(step, options_.beam, slot);
   rows.self_view.data()[row] = {self_pages_.device(), history, step + 1, step};
-  rows.cross_view.data()[row] = {cross_pages_.device(), nullptr, static_cast<int32_t>(window_.tokens.size()),
-                                 SourceCentre(place, host_script_)};
+  rows.cross_view.data()[row] = {cross_pages_.device(), nullptr, static_cast<int32_t>(chunk_.tokens.size()),
+                                 SourceCentre(state, host_script_)};
   for (size_t g = 0; g < rows.self_rule.size(); ++g) {
     rows.self_rule[g].data()[row] = options_.selection[static_cast<int>(Module::kDecoder)][g];
   }
@@ -210,7 +214,7 @@ void Sequence::Stage(DecoderRows& rows, int32_t seat, const Place& place, int32_
   rows.held_at.data()[row] = 0;
   rows.script.data()[row] = script_.device();
   rows.ledger.data()[row] = ledger_.device();
-  rows.constraint.data()[row] = ConstraintAt(place, host_script_, config_.tokens);
+  rows.constraint.data()[row] = ConstraintAt(state, host_script_, config_.tokens);
   StageTokens(rows, row, options_.shortlist);
   rows.self_tally.data()[row] = {};
   rows.cross_tally.data()[row] = {};
@@ -225,63 +229,63 @@ void Sequence::StageTokens(DecoderRows& rows, int32_t row, bool listed) {
   rows.own_classifier[row] = classifier_.get();
 }
 
-// The row after the last guess.
+// The row after the last draft.
 void Sequence::StageNext(DecoderRows& rows) {
-  if (guesses_.empty()) return;  // Prepare has written it
-  Stage(rows, static_cast<int32_t>(guesses_.size()), guesses_.back().after, guesses_.back().token, nullptr);
+  if (drafts_.empty()) return;  // Prepare has written it
+  Stage(rows, static_cast<int32_t>(drafts_.size()), drafts_.back().after, drafts_.back().token, nullptr);
 }
 
 void Sequence::PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting) {
-  if (!guesses_on_) return;
+  if (!drafting_) return;
   StageNext(rows);
-  const int32_t row = seats_[guesses_.size()];
+  const int32_t row = assigned_rows_[drafts_.size()];
   rows.exit_rule.data()[row] = options_.draft_exit;
   StageTokens(rows, row, /*listed=*/true);
   drafting.push_back(row);
 }
 
 void Sequence::TakeDraft(const DecoderRows& rows) {
-  if (!guesses_on_) return;
-  const int32_t row = seats_[guesses_.size()];
-  const Candidate& guess = rows.candidates.data()[row];
-  const bool sure = rows.constraint.data()[row].forced >= 0 || guess.log_probability >= kLeastLogProbability;
-  const Place& place = guesses_.empty() ? live_[0].place : guesses_.back().after;
-  guesses_.push_back({guess.token, After(place, guess.token)});
-  guesses_on_ = sure && guess.token != config_.tokens.end && static_cast<int32_t>(guesses_.size()) < most_guesses_;
+  if (!drafting_) return;
+  const int32_t row = assigned_rows_[drafts_.size()];
+  const Candidate& draft = rows.candidates.data()[row];
+  const bool sure = rows.constraint.data()[row].forced >= 0 || draft.log_probability >= kLeastLogProbability;
+  const SearchState& state = drafts_.empty() ? live_[0].state : drafts_.back().after;
+  drafts_.push_back({draft.token, After(state, draft.token)});
+  drafting_ = sure && draft.token != config_.tokens.end && static_cast<int32_t>(drafts_.size()) < max_drafts_;
 }
 
 // After the end nothing follows.
 int32_t Sequence::RowsTakingPart() const {
-  const auto guesses = static_cast<int32_t>(guesses_.size());
-  if (guesses == 0) return static_cast<int32_t>(live_.size());
-  return guesses_.back().token == config_.tokens.end ? guesses : guesses + 1;
+  const auto drafts = static_cast<int32_t>(drafts_.size());
+  if (drafts == 0) return static_cast<int32_t>(live_.size());
+  return drafts_.back().token == config_.tokens.end ? drafts : drafts + 1;
 }
 
 void Sequence::TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part) {
-  const int32_t guesses = static_cast<int32_t>(guesses_.size()), count = RowsTakingPart();
-  if (count > guesses) StageNext(rows);
-  for (int32_t seat = 0; seat < guesses; ++seat) {
-    rows.exit_rule.data()[seats_[seat]] = exit_rule_;
-    StageTokens(rows, seats_[seat], options_.shortlist);
-    rows.held_at.data()[seats_[seat]] = options_.draft_exit.at;
+  const int32_t drafts = static_cast<int32_t>(drafts_.size()), count = RowsTakingPart();
+  if (count > drafts) StageNext(rows);
+  for (int32_t slot = 0; slot < drafts; ++slot) {
+    rows.exit_rule.data()[assigned_rows_[slot]] = exit_rule_;
+    StageTokens(rows, assigned_rows_[slot], options_.shortlist);
+    rows.held_at.data()[assigned_rows_[slot]] = options_.draft_exit.at;
   }
-  taking_part.insert(taking_part.end(), seats_.begin(), seats_.begin() + count);
+  taking_part.insert(taking_part.end(), assigned_rows_.begin(), assigned_rows_.begin() + count);
 }
 
-void Sequence::NoteSelected(int32_t row, const KeyList& list) {
-  const auto seat = std::find(seats_.begin(), seats_.end(), row);
-  if (seat == seats_.end() || list.count == kEveryKey) return;
-  selected_[seat - seats_.begin()].assign(list.positions, list.positions + list.count);
+void Sequence::RecordSelected(int32_t row, const KeyList& list) {
+  const auto slot = std::find(assigned_rows_.begin(), assigned_rows_.end(), row);
+  if (slot == assigned_rows_.end() || list.count == kEveryKey) return;
+  selected_[slot - assigned_rows_.begin()].assign(list.positions, list.positions + list.count);
 }
 
-void Sequence::CountRow(const DecoderRows& rows, int32_t seat, int32_t step, bool kept) {
-  const int32_t row = seats_[seat];
-  const bool guessed = seat < static_cast<int32_t>(guesses_.size());
+void Sequence::CountRow(const DecoderRows& rows, int32_t slot, int32_t step, bool kept) {
+  const int32_t row = assigned_rows_[slot];
+  const bool drafted = slot < static_cast<int32_t>(drafts_.size());
   meter_.AddRow({.step = step,
-                 .source_tokens = static_cast<int32_t>(window_.tokens.size()),
+                 .source_tokens = static_cast<int32_t>(chunk_.tokens.size()),
                  .exit_at = rows.exit_at.data()[row],
                  .fills = rows.fills.data()[row],
-                 .outputs = Outputs(options_.shortlist) + (guessed ? Outputs(true) : 0),
+                 .outputs = Outputs(options_.shortlist) + (drafted ? Outputs(true) : 0),
                  .compared = Outputs(true),
                  .kept = kept,
                  .self = rows.self_tally.data()[row],
@@ -289,12 +293,12 @@ void Sequence::CountRow(const DecoderRows& rows, int32_t seat, int32_t step, boo
                 options_.exit);
 }
 
-void Sequence::Advance(const DecoderRows& rows, int32_t width) {
-  if (!guesses_.empty()) return TakeVerified(rows, width);
+void Sequence::TakeStep(const DecoderRows& rows, int32_t width) {
+  if (!drafts_.empty()) return TakeVerified(rows, width);
   std::vector<BeamChoice> pool;
   for (int32_t i = 0; i < static_cast<int32_t>(live_.size()); ++i) {
     CountRow(rows, i, step_, true);
-    const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(seats_[i]) * width;
+    const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(assigned_rows_[i]) * width;
     for (int32_t c = 0; c < candidates_wanted() && candidates[c].token >= 0; ++c) {
       pool.push_back({TotalWith(live_[i].total, candidates[c]), i, candidates[c]});
     }
@@ -305,7 +309,7 @@ void Sequence::Advance(const DecoderRows& rows, int32_t width) {
     const BeamChoice& choice = pool[rank];
     const bool ends = choice.candidate.token == config_.tokens.end;
     if (IsDropped(ends, static_cast<int32_t>(rank), options_.beam)) continue;
-    const int32_t exit_at = rows.exit_at.data()[seats_[choice.parent]];
+    const int32_t exit_at = rows.exit_at.data()[assigned_rows_[choice.parent]];
     Hypothesis extended = Extend(live_[choice.parent], choice, exit_at, choice.parent);
     if (!ends) {
       const auto index = static_cast<int32_t>(next.size());
@@ -319,42 +323,42 @@ void Sequence::Advance(const DecoderRows& rows, int32_t width) {
   ++step_;
   live_ = std::move(next);
   if (static_cast<int32_t>(finished_.size()) >= options_.beam) live_.clear();
-  if (done()) NoteEnd();
+  if (done()) RecordEnd();
 }
 
-// The guesses that full depth agrees with, and its own choice after them.
+// The drafts that full depth agrees with, and its own choice after them.
 void Sequence::TakeVerified(const DecoderRows& rows, int32_t width) {
-  const auto guesses = static_cast<int32_t>(guesses_.size());
+  const auto drafts = static_cast<int32_t>(drafts_.size());
   const int32_t first = step_;
   int32_t accepted = 0;
   bool agrees = true;
-  for (int32_t seat = 0; seat < RowsTakingPart(); ++seat) {
-    CountRow(rows, seat, first + seat, agrees);
+  for (int32_t slot = 0; slot < RowsTakingPart(); ++slot) {
+    CountRow(rows, slot, first + slot, agrees);
     if (!agrees) continue;
-    const int32_t row = seats_[seat];
+    const int32_t row = assigned_rows_[slot];
     const Candidate& candidate = rows.candidates.data()[static_cast<size_t>(row) * width];
     const BeamChoice choice{TotalWith(live_[0].total, candidate), 0, candidate};
-    live_[0] = Extend(std::move(live_[0]), choice, rows.exit_at.data()[row], seat);
+    live_[0] = Extend(std::move(live_[0]), choice, rows.exit_at.data()[row], slot);
     ++step_;
-    agrees = seat < guesses && candidate.token == guesses_[seat].token;
+    agrees = slot < drafts && candidate.token == drafts_[slot].token;
     accepted += agrees;
   }
-  meter_.AddDrafts(guesses, accepted);
+  meter_.AddDrafts(drafts, accepted);
   if (live_[0].tokens.back().token != config_.tokens.end) return;
   Finish(std::move(live_[0]));
   live_.clear();
-  NoteEnd();
+  RecordEnd();
 }
 
 Sequence::Hypothesis Sequence::Extend(Hypothesis parent, const BeamChoice& choice, int32_t exit_at,
-                                      int32_t seat) const {
+                                      int32_t slot) const {
   const Candidate& candidate = choice.candidate;
-  const Place& place = parent.place;
-  parent.tokens.push_back({candidate.token, exit_at, candidate.log_probability, selected_[seat]});
+  const SearchState& state = parent.state;
+  parent.tokens.push_back({candidate.token, exit_at, candidate.log_probability, selected_[slot]});
   parent.total = choice.total;
   const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
-  if (closes && IsFull(place)) parent.limited.push_back(place.piece);
-  parent.place = After(place, candidate.token);
+  if (closes && IsFull(state)) parent.limited.push_back(state.piece);
+  parent.state = After(state, candidate.token);
   return parent;
 }
 
@@ -364,15 +368,15 @@ void Sequence::Finish(Hypothesis hypothesis) {
   finished_.push_back({std::move(hypothesis), score});
 }
 
-void Sequence::NoteEnd() {
+void Sequence::RecordEnd() {
   std::stable_sort(finished_.begin(), finished_.end(),
                    [](const Finished& a, const Finished& b) { return a.score > b.score; });
   for (const DecodedToken& token : finished_.front().hypothesis.tokens) meter_.AddExit(token.exit_at);
 }
 
 int32_t Sequence::settled_pieces() const {
-  if (done()) return static_cast<int32_t>(window_.pieces.size());
-  return options_.beam == 1 ? live_[0].place.piece : 0;
+  if (done()) return static_cast<int32_t>(chunk_.pieces.size());
+  return options_.beam == 1 ? live_[0].state.piece : 0;
 }
 
 DecodedPiece Sequence::SettledPiece(int32_t index) const {

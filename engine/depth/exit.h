@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "engine/attention/keys.h"
-#include "engine/attention/kv_store.h"
-#include "engine/backend/rows.h"
+#include "engine/core/keys.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/rows.h"
 
 namespace salient {
 
@@ -51,9 +51,9 @@ struct ResolveExitsArgs {
   ExitRule* resolved = nullptr;     // [.] by row number, may be `rules`
 };
 
-// Lists some of the rows, in their order: with `held_at` those that run the layer after n, which are those that were held
-// at n or lower and have not left; with `exit_at` alone those that left after layer n; with neither those whose rule
-// compares the confidence after layer n.
+// Lists some of the rows, in their order: with `held_at` those that run the layer after n, which are those that were
+// held at n or lower and have not left; with `exit_at` alone those that left after layer n; with neither those whose
+// rule compares the confidence after layer n.
 struct PickRowsArgs {
   Rows rows;
   int32_t layer = 0;                 // n; with `held_at` 0 is before the first layer

@@ -15,7 +15,7 @@ bool Contains(const Rows& rows, int32_t row) {
   return false;
 }
 
-// With patience: the rows whose windows are to be filled, one row a window, in ascending order.
+// With patience: the rows whose chunks are to be filled, one row a chunk, in ascending order.
 std::vector<int32_t> PatientRows(const CollectFillsArgs& args) {
   std::vector<int32_t> chosen;
   std::set<const FillLedger*> seen;
@@ -33,8 +33,9 @@ std::vector<int32_t> PatientRows(const CollectFillsArgs& args) {
   return chosen;
 }
 
-// Fills a row's window as far as there is room, behind the `found` fills that there are; returns how many there are then.
-int32_t FillWindow(const CollectFillsArgs& args, int32_t row, int32_t found) {
+// Fills a row's chunk as far as there is room, behind the `found` fills that there are; returns how many there are
+// then.
+int32_t FillChunk(const CollectFillsArgs& args, int32_t row, int32_t found) {
   FillLedger& ledger = *args.ledgers[row];
   const int32_t end = args.steps[row] * ledger.beam;
   int32_t& position = ledger.filled_to[args.layer - 1];
@@ -56,10 +57,10 @@ int32_t FillWindow(const CollectFillsArgs& args, int32_t row, int32_t found) {
 void CollectFills(const CollectFillsArgs& args) {
   int32_t found = 0;
   if (args.patience > 0) {
-    for (const int32_t row : PatientRows(args)) found = FillWindow(args, row, found);
+    for (const int32_t row : PatientRows(args)) found = FillChunk(args, row, found);
   } else {
-    // The first active row of a window leaves nothing for its others.
-    for (int32_t i = 0; i < args.active.size(); ++i) found = FillWindow(args, args.active[i], found);
+    // The first active row of a chunk leaves nothing for its others.
+    for (int32_t i = 0; i < args.active.size(); ++i) found = FillChunk(args, args.active[i], found);
   }
   *args.count = found;
   if (args.extended == nullptr) return;

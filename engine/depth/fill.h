@@ -9,36 +9,36 @@
 
 #include <cstdint>
 
-#include "engine/attention/keys.h"
-#include "engine/attention/kv_store.h"
-#include "engine/backend/rows.h"
+#include "engine/core/keys.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/rows.h"
 #include "engine/depth/exit.h"
 
 namespace salient {
 
 inline constexpr uint8_t kNoExit = 255;  // nothing was decoded at this position yet
 
-// Where a window's tokens left the decoder, and how far each layer is filled. In device memory, a window its own.
+// Where a chunk's tokens left the decoder, and how far each layer is filled. In device memory, a chunk its own.
 struct FillLedger {
   uint8_t* exit_of = nullptr;    // [positions] layers a position ran, counted from 1; kNoExit
   int32_t* filled_to = nullptr;  // [decoder layers] no position below it is missing in the layer
   int32_t beam = 1;              // positions a step
-  int32_t deepest = kMaxLayers;  // no token of the window runs a layer above it
+  int32_t deepest = kMaxLayers;  // no token of the chunk runs a layer above it
 };
 
-// Finds up to `capacity` positions that layer `layer` lacks and the active rows' windows need, copies their exit states
+// Finds up to `capacity` positions that layer `layer` lacks and the active rows' chunks need, copies their exit states
 // into rows first_row, first_row + 1, ... of `states`, and says whose they are. Advances filled_to past them; when
 // fewer than `capacity` are found, nothing is missing any more.
 //
-// A host that cannot wait for the count must know beforehand how many there can be. With `patience` also those windows
-// of `all` are filled that no active row belongs to but that have gone `patience` steps without: then a window never
+// A host that cannot wait for the count must know beforehand how many there can be. With `patience` also those chunks
+// of `all` are filled that no active row belongs to but that have gone `patience` steps without: then a chunk never
 // lacks more than patience + 1 steps, and (patience + 1) positions a row are always enough.
 struct CollectFillsArgs {
   Rows active;
   Rows all;                              // rows of the step, the active ones among them; read where patience > 0
   int32_t patience = 0;                  // steps; 0: without end
   int32_t layer = 0;                     // from 1: positions that exited below it lack it
-  FillLedger* const* ledgers = nullptr;  // [.] by row number; rows of one window share one
+  FillLedger* const* ledgers = nullptr;  // [.] by row number; rows of one chunk share one
   const int32_t* steps = nullptr;        // [.] by row number: steps before this one
   const KeyView* views = nullptr;        // [.] by row number: the page tables
   KvPages store;
@@ -48,7 +48,7 @@ struct CollectFillsArgs {
   KeyView* fill_views = nullptr;      // [.] by row number, written at first_row + i
   int32_t* fill_positions = nullptr;  // storage position
   int32_t* fill_steps = nullptr;      // its step: the rotary position
-  int32_t* fills = nullptr;           // [.] by row number: added to at the window's first active row, else its first
+  int32_t* fills = nullptr;           // [.] by row number: added to at the chunk's first active row, else its first
   int32_t* count = nullptr;           // [1] out
 
   // Out: the active rows, then the rows of the fills; null where nobody asks.

@@ -45,30 +45,30 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   job->submitted_at_ = absl::Now();
   job->deadline_ = request.deadline;
   job->document_ = *std::move(document);
-  job->windows_ = MakeWindows(job->document_, tokenizer, config.tokens, config.window);
+  job->chunks_ = MakeChunks(job->document_, tokenizer, config.tokens, config.chunk_tokens);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
-  if (!job->windows_.empty() && prefix > Sequence::LengthLimit(job->windows_[0].pieces[0], job->options_)) {
+  if (!job->chunks_.empty() && prefix > Sequence::LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
     return absl::InvalidArgumentError(absl::StrCat("search.prefix has ", prefix,
                                                    " tokens; the first segment may have at most ",
-                                                   Sequence::LengthLimit(job->windows_[0].pieces[0], job->options_),
+                                                   Sequence::LengthLimit(job->chunks_[0].pieces[0], job->options_),
                                                    ": shorten it, or raise search.max_length_ratio"));
   }
-  job->sequences_.resize(job->windows_.size());
-  job->settled_.resize(job->windows_.size(), 0);
-  job->alternatives_.resize(job->windows_.size());
-  job->PlacePieces();
+  job->sequences_.resize(job->chunks_.size());
+  job->settled_.resize(job->chunks_.size(), 0);
+  job->alternatives_.resize(job->chunks_.size());
+  job->IndexPieces();
   return job;
 }
 
-// A segment that was too long for a window comes back in several pieces; this says where each belongs.
-void DocumentJob::PlacePieces() {
+// A segment that was too long for a chunk comes back in several pieces; this says where each belongs.
+void DocumentJob::IndexPieces() {
   segments_.resize(document_.segments.size());
-  for (const Window& window : windows_) {
-    places_.emplace_back();
-    for (const Piece& piece : window.pieces) {
+  for (const Chunk& chunk : chunks_) {
+    addresses_.emplace_back();
+    for (const Piece& piece : chunk.pieces) {
       SegmentState& segment = segments_[piece.segment];
-      places_.back().push_back({piece.segment, static_cast<int32_t>(segment.pieces.size())});
+      addresses_.back().push_back({piece.segment, static_cast<int32_t>(segment.pieces.size())});
       segment.pieces.emplace_back();
       segment.source_tokens += piece.tokens;
     }
@@ -77,37 +77,37 @@ void DocumentJob::PlacePieces() {
 
 std::vector<Demand> DocumentJob::Demands() const {
   std::vector<Demand> demands;
-  for (const Window& window : windows_) {
+  for (const Chunk& chunk : chunks_) {
     demands.push_back({.rows = Sequence::RowsWanted(options_),
-                       .self_pages = Sequence::SelfPages(window, options_),
-                       .cross_pages = Sequence::CrossPages(window),
-                       .source_tokens = static_cast<int32_t>(window.tokens.size()),
-                       .expected_pages = Sequence::ExpectedPages(window, options_)});
+                       .self_pages = Sequence::SelfPages(chunk, options_),
+                       .cross_pages = Sequence::CrossPages(chunk),
+                       .source_tokens = static_cast<int32_t>(chunk.tokens.size()),
+                       .expected_pages = Sequence::ExpectedPages(chunk, options_)});
   }
   return demands;
 }
 
-Sequence& DocumentJob::Start(int32_t window, const Model& model, Backend& backend, KvStore& self_store,
+Sequence& DocumentJob::Start(int32_t chunk, const Model& model, Backend& backend, KvStore& self_store,
                              KvStore& cross_store, absl::Time now) {
   started_at_ = std::min(started_at_, now);
-  // A prefix is the beginning of the document's translation: the first window's.
-  const std::vector<int32_t> prefix = window == 0 ? prefix_ : std::vector<int32_t>();
-  sequences_[window] = std::make_unique<Sequence>(windows_[window], options_, prefix, config_, backend, self_store,
-                                                  cross_store, LikelyTokens(window, prefix, model));
-  return *sequences_[window];
+  // A prefix is the beginning of the document's translation: the first chunk's.
+  const std::vector<int32_t> prefix = chunk == 0 ? prefix_ : std::vector<int32_t>();
+  sequences_[chunk] = std::make_unique<Sequence>(chunks_[chunk], options_, prefix, config_, backend, self_store,
+                                                 cross_store, LikelyTokens(chunk, prefix, model));
+  return *sequences_[chunk];
 }
 
-// What a window's translation may say, or what it guesses or leaves by before it asks the whole vocabulary.
-std::vector<int32_t> DocumentJob::LikelyTokens(int32_t window, const std::vector<int32_t>& prefix,
+// What a chunk's translation may say, or what it drafts or leaves by before it asks the whole vocabulary.
+std::vector<int32_t> DocumentJob::LikelyTokens(int32_t chunk, const std::vector<int32_t>& prefix,
                                                const Model& model) const {
-  const bool guesses = options_.draft_tokens > 0, compares = options_.exit.kind == ExitKind::kConfidence;
-  if (model.shortlist == nullptr || !(options_.shortlist || guesses || compares)) return {};
-  std::vector<int32_t> tokens = model.shortlist->TokensFor(windows_[window].tokens, prefix);
+  const bool drafts = options_.draft_tokens > 0, compares = options_.exit.kind == ExitKind::kConfidence;
+  if (model.shortlist == nullptr || !(options_.shortlist || drafts || compares)) return {};
+  std::vector<int32_t> tokens = model.shortlist->TokensFor(chunks_[chunk].tokens, prefix);
   const bool few = static_cast<int64_t>(tokens.size()) * kVocabularyOverScreen <= config_.vocab_size;
-  return options_.shortlist || guesses || few ? tokens : std::vector<int32_t>();
+  return options_.shortlist || drafts || few ? tokens : std::vector<int32_t>();
 }
 
-void DocumentJob::NoteDecoding(absl::Time now) {
+void DocumentJob::MarkDecoding(absl::Time now) {
   if (queue_seconds_.has_value()) return;
   queue_seconds_ = std::max(0.0, absl::ToDoubleSeconds(now - submitted_at_) - encode_seconds_);
 }
@@ -119,15 +119,15 @@ bool DocumentJob::encoding() const {
 
 bool DocumentJob::decoding() const {
   return std::any_of(sequences_.begin(), sequences_.end(),
-                     [](const auto& sequence) { return sequence != nullptr && sequence->seated(); });
+                     [](const auto& sequence) { return sequence != nullptr && sequence->scheduled(); });
 }
 
-// Pieces that a window has settled, moved to their segments. Greedy search settles them one by one.
-void DocumentJob::Settle(int32_t window) {
-  const Sequence& sequence = *sequences_[window];
-  for (int32_t& next = settled_[window]; next < sequence.settled_pieces(); ++next) {
-    SegmentState& segment = segments_[places_[window][next].segment];
-    const size_t piece = places_[window][next].piece;
+// Pieces that a chunk has settled, moved to their segments. Greedy search settles them one by one.
+void DocumentJob::Settle(int32_t chunk) {
+  const Sequence& sequence = *sequences_[chunk];
+  for (int32_t& next = settled_[chunk]; next < sequence.settled_pieces(); ++next) {
+    SegmentState& segment = segments_[addresses_[chunk][next].segment];
+    const size_t piece = addresses_[chunk][next].piece;
     segment.pieces[piece] = sequence.SettledPiece(next);
   }
 }
@@ -143,7 +143,7 @@ void DocumentJob::ReportProgress() {
   }
   peak_kv_bytes_ = std::max(peak_kv_bytes_, bytes);
   EmitSegments();
-  // A window that was suspended begins anew; the document is no less far for that.
+  // A chunk that was preempted begins anew; the document is no less far for that.
   tokens = std::max(tokens, told_.target_tokens);
   const TranslationProgress progress{emitted_, static_cast<int32_t>(segments_.size()), tokens, !started()};
   const bool news = progress.segments_done != told_.segments_done || progress.queued != told_.queued ||
@@ -163,13 +163,13 @@ void DocumentJob::EmitSegments() {
   }
 }
 
-void DocumentJob::Take(int32_t window) {
-  Settle(window);
-  Sequence& sequence = *sequences_[window];
+void DocumentJob::Take(int32_t chunk) {
+  Settle(chunk);
+  Sequence& sequence = *sequences_[chunk];
   target_tokens_done_ += sequence.tokens_so_far();
   meter_.Merge(sequence.meter());
-  if (options_.n_best > 1) alternatives_[window] = sequence.Results();
-  ++windows_done_;
+  if (options_.n_best > 1) alternatives_[chunk] = sequence.Results();
+  ++chunks_done_;
 }
 
 std::string DocumentJob::TextOf(const std::vector<const DecodedPiece*>& pieces) const {
@@ -206,13 +206,13 @@ TranslatedSegment DocumentJob::Segment(int32_t index) const {
   return segment;
 }
 
-// The i-th best translation: of every window its i-th best, or its last where it has fewer.
+// The i-th best translation: of every chunk its i-th best, or its last where it has fewer.
 std::string DocumentJob::Alternative(int32_t rank) const {
   std::vector<std::vector<const DecodedPiece*>> pieces(segments_.size());
-  for (size_t w = 0; w < windows_.size(); ++w) {
+  for (size_t w = 0; w < chunks_.size(); ++w) {
     const auto& results = alternatives_[w];
     const std::vector<DecodedPiece>& chosen = results[std::min<size_t>(rank, results.size() - 1)];
-    for (size_t p = 0; p < chosen.size(); ++p) pieces[places_[w][p].segment].push_back(&chosen[p]);
+    for (size_t p = 0; p < chosen.size(); ++p) pieces[addresses_[w][p].segment].push_back(&chosen[p]);
   }
   std::vector<std::string> texts;
   for (const auto& segment : pieces) texts.push_back(TextOf(segment));
@@ -229,7 +229,7 @@ void DocumentJob::Finish(absl::Time now) {
     texts.push_back(result.segments.back().text);
   }
   result.text = JoinDocument(document_, texts);
-  for (int32_t rank = 1; rank < options_.n_best && !windows_.empty(); ++rank) {
+  for (int32_t rank = 1; rank < options_.n_best && !chunks_.empty(); ++rank) {
     result.alternatives.push_back(Alternative(rank));
   }
   result.used = options_.used;
@@ -237,7 +237,7 @@ void DocumentJob::Finish(absl::Time now) {
   report = meter_.Report();
   for (const SegmentState& segment : segments_) report.source_tokens += segment.source_tokens;
   report.segments = static_cast<int32_t>(segments_.size());
-  report.windows = windows();
+  report.chunks = chunks();
   report.queue_seconds = queue_seconds_.value_or(absl::ToDoubleSeconds(started_at_ - submitted_at_));
   report.total_seconds = absl::ToDoubleSeconds(now - submitted_at_);
   report.encode_seconds = encode_seconds_;

@@ -7,13 +7,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 
-#include "engine/backend/rows.h"
+#include "engine/core/rows.h"
 
 namespace salient {
-
-class ThreadPool;
 
 enum class Activation : int32_t { kNone, kRelu, kGelu, kSwish };
 
@@ -47,14 +44,5 @@ struct LinearArgs {
 
 std::unique_ptr<PackedLinear> PackLinearReference(const LinearWeights& weights);
 void LinearReference(const LinearArgs& args);
-
-// What the products are computed in. kAuto: int8 with AMX or VNNI, else fp32.
-enum class ComputeType { kAuto, kF32, kBF16, kInt8 };
-
-std::unique_ptr<PackedLinear> PackLinearCpu(const LinearWeights& weights, ComputeType type, ThreadPool& pool);
-// Of a layer that PackLinearCpu packed.
-std::unique_ptr<PackedLinear> PickOutputsCpu(const PackedLinear& layer, std::span<const int32_t> outputs,
-                                             ThreadPool& pool);
-void LinearCpu(const LinearArgs& args, ThreadPool& pool);
 
 }  // namespace salient

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/backend/backend.h"
-#include "engine/backend/staging.h"
+#include "engine/core/staging.h"
 #include "engine/model/model.h"
 
 namespace salient {
@@ -136,7 +136,7 @@ class KeyListArena {
 
   // Gives every row's list room for what `rules` [groups][.] can choose among views[row], also when the view has grown
   // by `growth`. All of them are read on the host; the lists go to the device with their staging.
-  void Lay(Rows rows, const KeyView* views, std::span<const StagedArray<SelectionRule>> rules, int32_t growth = 0) {
+  void Assign(Rows rows, const KeyView* views, std::span<const StagedArray<SelectionRule>> rules, int32_t growth = 0) {
     size_t needed = 0;
     for (int32_t i = 0; i < rows.size(); ++i) needed += Room(Grown(views[rows[i]], growth), rules, rows[i]);
     if (needed > positions_.size()) positions_ = backend_.Array<int32_t>(needed + needed / 2);

@@ -213,7 +213,7 @@ absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
   if (!object.IsNull("selection")) ReadSelection(object.Object("selection"), config);
   if (!object.IsNull("exits")) ReadExits(object.Object("exits"), config);
   ReadTokens(object.Object("tokens"), config);
-  config.window = Integer(object, "window", 16, 65536);
+  config.chunk_tokens = Integer(object, "window", 16, 65536);
   object.Finish();
   if (!status.ok()) return status;
   return config;

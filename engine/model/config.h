@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/api/module.h"
+#include "engine/core/special_tokens.h"
 #include "engine/linear/linear.h"
-#include "engine/options/options.h"
-#include "engine/search/candidates.h"
 
 namespace salient {
 
@@ -62,7 +62,7 @@ struct ModelConfig {
   bool has_shortlist = false;
 
   SpecialTokens tokens;
-  int32_t window = 0;  // the most source tokens, separators included, in one pass
+  int32_t chunk_tokens = 0;  // the most source tokens, separators included, in one pass
 
   int32_t head_width() const { return d_model / heads; }
   int32_t layers(Module module) const { return module == Module::kEncoder ? encoder.layers : decoder.layers; }

@@ -66,15 +66,15 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
 void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
   const Rows all = TakingPart(rows);
   for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
-  NoteWishes(rows);
+  NotePolicies(rows);
   at_.in.UploadTo(at_.given.data());
   uploaded_ = backend_.memory().Mark();
   const auto place = static_cast<int32_t>(launched_++ % kGroups);
-  Enlist(all.capacity, place);
+  LaunchMerge(all.capacity, place);
   for (int32_t step = 0; step < kMostAhead; ++step) {
     backend_.Replay(ReplayKey(all.capacity, width, true), [&] {
       Run(all, width, self_store, cross_store);
-      Advance(all.capacity, width);
+      LaunchAdvance(all.capacity, width);
     });
   }
   const size_t group_records = static_cast<size_t>(kMostAhead) * max_rows_, group_candidates = group_records * width;
@@ -90,7 +90,7 @@ int32_t Decoder::TakeRecords() {
   return width_[place];
 }
 
-void Decoder::Recall(const std::vector<int32_t>& rows, int32_t step) {
+void Decoder::LoadRecord(const std::vector<int32_t>& rows, int32_t step) {
   const auto place = static_cast<int32_t>((taken_ - 1) % kGroups);
   const int32_t recorded = place * kMostAhead + step, width = width_[place];
   const StepRecords records = Records(at_.records.data(), at_.recorded_candidates.data());
@@ -105,47 +105,47 @@ void Decoder::Recall(const std::vector<int32_t>& rows, int32_t step) {
   }
 }
 
-void Decoder::Lay(const std::vector<int32_t>& rows, int32_t growth) {
+void Decoder::PrepareRows(const std::vector<int32_t>& rows, int32_t growth) {
   const Rows on_host{rows.data(), nullptr, static_cast<int32_t>(rows.size())};
-  at_.self_arena.Lay(on_host, at_.self_view.data(), at_.self_rule, growth);
-  at_.cross_arena.Lay(on_host, at_.cross_view.data(), at_.cross_rule);
+  at_.self_arena.Assign(on_host, at_.self_view.data(), at_.self_rule, growth);
+  at_.cross_arena.Assign(on_host, at_.cross_view.data(), at_.cross_rule);
 }
 
 // What the device needs to begin.
 void Decoder::Prepare(const std::vector<int32_t>& rows) {
-  NoteWishes(rows);
+  NotePolicies(rows);
   for (const int32_t row : rows) at_.exit_at.data()[row] = 0;
   at_.in.Upload();
   at_.out.Upload();
 }
 
 // The rows of a group of steps, as StepAhead was given them.
-Rows Decoder::Seated(int32_t capacity) const {
+Rows Decoder::ScheduledRows(int32_t capacity) const {
   const std::byte* given = at_.given.data();
   return {reinterpret_cast<const int32_t*>(given + at_.taking_part.at()),
           reinterpret_cast<const int32_t*>(given + at_.taking_part_count.at()), capacity};
 }
 
-void Decoder::Enlist(int32_t capacity, int32_t place) {
+void Decoder::LaunchMerge(int32_t capacity, int32_t place) {
   std::byte* given = at_.given.data();
-  backend_.Enlist({.rows = Seated(capacity),
-                   .begins = reinterpret_cast<const Beginning*>(given + at_.begins.at()),
-                   .fields = at_.fields.data(),
-                   .field_count = static_cast<int32_t>(at_.fields.size()),
-                   .given = given,
-                   .kept = at_.in.device(),
-                   .goes_on = at_.goes_on.data(),
-                   .self_tally = at_.self_tally.device(),
-                   .cross_tally = at_.cross_tally.device(),
-                   .fills = at_.fills.device(),
-                   .taking_part = at_.taking_part.device(),
-                   .count = at_.taking_part_count.device(),
-                   .first_record = place * kMostAhead,
-                   .record_step = at_.record_step.device()});
+  backend_.MergeNewRows({.rows = ScheduledRows(capacity),
+                         .begins = reinterpret_cast<const Beginning*>(given + at_.begins.at()),
+                         .fields = at_.fields.data(),
+                         .field_count = static_cast<int32_t>(at_.fields.size()),
+                         .given = given,
+                         .kept = at_.in.device(),
+                         .goes_on = at_.goes_on.data(),
+                         .self_tally = at_.self_tally.device(),
+                         .cross_tally = at_.cross_tally.device(),
+                         .fills = at_.fills.device(),
+                         .taking_part = at_.taking_part.device(),
+                         .count = at_.taking_part_count.device(),
+                         .first_record = place * kMostAhead,
+                         .record_step = at_.record_step.device()});
 }
 
-void Decoder::Advance(int32_t capacity, int32_t width) {
-  backend_.Advance({.seated = Seated(capacity),
+void Decoder::LaunchAdvance(int32_t capacity, int32_t width) {
+  backend_.Advance({.scheduled = ScheduledRows(capacity),
                     .rows = at_.taking_part.device(),
                     .count = at_.taking_part_count.device(),
                     .width = width,
@@ -182,8 +182,8 @@ Rows Decoder::TakingPart(const std::vector<int32_t>& rows) {
 }
 
 uint64_t Decoder::ReplayKey(int32_t capacity, int32_t width, bool ahead) const {
-  const uint64_t wishes = geometric_ + 2 * multinomial_ + 4 * confidence_ + 8 * ahead;
-  return ((id_ << 20 | static_cast<uint64_t>(capacity)) << 8 | static_cast<uint64_t>(width)) << 4 | wishes;
+  const uint64_t policies = geometric_ + 2 * multinomial_ + 4 * confidence_ + 8 * ahead;
+  return ((id_ << 20 | static_cast<uint64_t>(capacity)) << 8 | static_cast<uint64_t>(width)) << 4 | policies;
 }
 
 void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store) {
@@ -241,7 +241,7 @@ Rows Decoder::Running(int32_t layer, Rows all) {
 }
 
 // Which policies are in the step at all, so that no head is computed for nobody; and where rows are held.
-void Decoder::NoteWishes(const std::vector<int32_t>& rows) {
+void Decoder::NotePolicies(const std::vector<int32_t>& rows) {
   geometric_ = multinomial_ = confidence_ = false;
   held_ = 0;
   for (const int32_t row : rows) {
@@ -262,7 +262,7 @@ void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store
   block_.AddTo(states_.data(), active, *layer.self.output, block_.attended(), layer.self_norm);
 }
 
-// The active rows, followed by the rows that hold what this layer still lacks of their windows. Where more is missing
+// The active rows, followed by the rows that hold what this layer still lacks of their chunks. Where more is missing
 // than one product takes, the rest is made first, by itself; patience sees to it that on a device that never happens.
 Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) {
   if (index == 0 || !config_.has_exits) return active;  // no token exits before the first layer

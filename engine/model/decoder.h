@@ -3,7 +3,7 @@
 //
 // Rows leave layer by layer as they exit; the others are compacted, so that a layer's products are as small as its
 // active rows. Keys that earlier exits left out are made as extra rows of a layer's own products (depth/fill.h). Rows
-// that were held after a layer, to guess the tokens that follow, join the others there.
+// that were held after a layer, to draft the tokens that follow, join the others there.
 //
 //   tokens -> embed -> [self-attention, cross-attention, feed-forward, exit?] x layers -> norm of the exit -> logits
 
@@ -14,9 +14,9 @@
 #include <functional>
 #include <vector>
 
-#include "engine/attention/kv_store.h"
 #include "engine/backend/backend.h"
-#include "engine/backend/staging.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/staging.h"
 #include "engine/model/block.h"
 #include "engine/model/decoder_rows.h"
 #include "engine/model/model.h"
@@ -31,7 +31,7 @@ using LayerProbe = std::function<void(int32_t layer, Rows active, const float* s
 class Decoder {
  public:
   // Up to `rows` rows a step, and up to `fills` missing positions made in one go. Where the host cannot look at the
-  // device's counts, `fills` must be a multiple of `rows`, at least twice as many: windows that lack keys wait for
+  // device's counts, `fills` must be a multiple of `rows`, at least twice as many: chunks that lack keys wait for
   // fills / rows - 1 steps at most (fill.h).
   Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fills, int32_t max_candidates);
   Decoder(const Decoder&) = delete;
@@ -42,9 +42,9 @@ class Decoder {
 
   // Gives rows room for the keys that they may choose in the step to come, and in each of `growth` more. Before the
   // rest of a step, for all rows that may take part in it.
-  void Lay(const std::vector<int32_t>& rows, int32_t growth);
+  void PrepareRows(const std::vector<int32_t>& rows, int32_t growth);
 
-  // Runs rows as far as their exit rules say and leaves the best next token of each in rows(), to be guessed by. Their
+  // Runs rows as far as their exit rules say and leaves the best next token of each in rows(), to be drafted by. Their
   // states, chosen keys and tallies are held: Step takes the rows on from there, once the caller has set held_at and
   // the rule that holds from then on. A position is held in one row at a time.
   void Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store);
@@ -55,16 +55,16 @@ class Decoder {
 
   // A group of steps in a row, which the device makes by itself (Backend::goes_ahead). StepAhead returns when the group
   // is launched; up to kGroups of them are under way, so that the device need not wait for the host between them.
-  // `rows` are all that the windows may come to use, as many as each has hypotheses at most. Rows that begin
+  // `rows` are all that the chunks may come to use, as many as each has hypotheses at most. Rows that begin
   // (DecoderRows::begins) are as the caller has written them, the others where the group before leaves them; those that
   // end there, or within the group, take part no longer. TakeRecords waits for the first group under way, and returns
-  // the `width` that it was launched with; Recall then puts what one of its steps did where Step would have put it, for
-  // rows that took part. Between the last StepAhead and a Step all records must have been taken.
+  // the `width` that it was launched with; LoadRecord then puts what one of its steps did where Step would have put it,
+  // for rows that took part. Between the last StepAhead and a Step all records must have been taken.
   static constexpr int32_t kMostAhead = 4;
   static constexpr int32_t kGroups = 2;
   void StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
   int32_t TakeRecords();
-  void Recall(const std::vector<int32_t>& rows, int32_t step);
+  void LoadRecord(const std::vector<int32_t>& rows, int32_t step);
   // Waits until what the caller has written of rows() for the last group is on the device.
   void AwaitUpload() { backend_.memory().WaitFor(uploaded_); }
   bool has_probes() const { return probe_ != nullptr || selection_probe_ != nullptr; }
@@ -77,14 +77,14 @@ class Decoder {
 
  private:
   void Prepare(const std::vector<int32_t>& rows);
-  Rows Seated(int32_t capacity) const;
+  Rows ScheduledRows(int32_t capacity) const;
   StepRecords Records(StepRecord* rows, Candidate* candidates) const {
     return {rows, candidates, kMostAhead, max_rows_, max_candidates_};
   }
-  void Enlist(int32_t capacity, int32_t place);
-  void Advance(int32_t capacity, int32_t width);
+  void LaunchMerge(int32_t capacity, int32_t place);
+  void LaunchAdvance(int32_t capacity, int32_t width);
   Rows TakingPart(const std::vector<int32_t>& rows);
-  void NoteWishes(const std::vector<int32_t>& rows);
+  void NotePolicies(const std::vector<int32_t>& rows);
   uint64_t ReplayKey(int32_t capacity, int32_t width, bool ahead) const;
   void RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
   void Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);

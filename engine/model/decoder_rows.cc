@@ -4,9 +4,9 @@ namespace salient {
 
 DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t rows, int32_t extra, int32_t width,
                          int32_t recorded_steps)
-    : in(backend),
-      out(backend),
-      ahead(backend),
+    : in(backend.memory()),
+      out(backend.memory()),
+      ahead(backend.memory()),
       token(in, rows),
       step(in, rows + extra),
       offset(in, rows),

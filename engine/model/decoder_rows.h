@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/attention/keys.h"
 #include "engine/backend/backend.h"
-#include "engine/backend/staging.h"
+#include "engine/core/keys.h"
+#include "engine/core/staging.h"
 #include "engine/model/block.h"
 #include "engine/model/config.h"
 
@@ -39,7 +39,7 @@ struct DecoderRows {
   // `tokens` the same; null: none.
   StagedArray<const TokenList*> screen;
   StagedArray<Beginning> begins;  // for StepAhead: whether what is written here holds
-  // Of the row's window, over its `tokens` or `screen` alone; null for none. Of use where the host addresses device
+  // Of the row's chunk, over its `tokens` or `screen` alone; null for none. Of use where the host addresses device
   // memory.
   std::vector<const PackedLinear*> own_classifier;
   // Written by the decoder: which rows take part, and their lists' places.
@@ -54,7 +54,7 @@ struct DecoderRows {
   StagedArray<StepRecord> records;
   StagedArray<Candidate> recorded_candidates;
 
-  // For steps made ahead: `in` as the host has written it, and which of it Enlist takes.
+  // For steps made ahead: `in` as the host has written it, and which of it MergeNewRows takes.
   std::vector<RowField> Fields() const;
   DeviceArray<std::byte> given;
   DeviceArray<RowField> fields;

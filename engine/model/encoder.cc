@@ -17,7 +17,8 @@ KvLayout ScratchLayout(const Model& model, Backend& backend) {
           .type = backend.kv_type()};
 }
 
-// Rows whose keys and values, or hidden states, exist at a time: few enough for a cache, many enough for matrix products.
+// Rows whose keys and values, or hidden states, exist at a time: few enough for a cache, many enough for matrix
+// products.
 constexpr int32_t kPartRows = 1024;
 
 // A slice ends when less than this share of it is left.
@@ -39,20 +40,20 @@ SourcePositions PositionsOf(std::span<const int32_t> tokens, int32_t separator) 
   return made;
 }
 
-Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32_t max_windows)
+Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32_t max_chunks)
     : model_(model),
       config_(model.config),
       backend_(backend),
       part_rows_(backend.host_addressable() ? std::min(max_tokens, kPartRows) : max_tokens),
       block_(model, backend, max_tokens, part_rows_, model.config.encoder.ffn_width),
-      scratch_(backend.memory(), ScratchLayout(model, backend), KvStore::PagesFor(max_tokens) + max_windows),
-      in_(backend),
-      out_(backend),
+      scratch_(backend.memory(), ScratchLayout(model, backend), KvStore::PagesFor(max_tokens) + max_chunks),
+      in_(backend.memory()),
+      out_(backend.memory()),
       tokens_(in_, max_tokens),
       offset_(in_, max_tokens),
       segment_(in_, max_tokens),
       position_(in_, max_tokens),
-      scratch_pages_(in_, KvStore::PagesFor(max_tokens) + max_windows),
+      scratch_pages_(in_, KvStore::PagesFor(max_tokens) + max_chunks),
       views_(in_, max_tokens),
       cross_views_(in_, max_tokens),
       rules_(RuleArrays(in_, model.config.key_groups(Module::kEncoder), max_tokens)),
@@ -60,12 +61,12 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
       tallies_(out_, max_tokens),
       every_row_(backend.Array<int32_t>(max_tokens)),
       needing_rows_(backend.Array<int32_t>(max_tokens)),
-      exits_(backend),
-      exit_rules_(exits_, max_windows),
+      exits_(backend.memory()),
+      exit_rules_(exits_, max_chunks),
       states_(backend.Array<float>(static_cast<size_t>(max_tokens) * model.config.d_model)),
       output_(backend.Array<float>(static_cast<size_t>(max_tokens) * model.config.d_model)),
-      mean_(backend.Array<float>(static_cast<size_t>(max_windows) * model.config.d_model)),
-      logits_(backend.Array<float>(static_cast<size_t>(max_windows) * model.config.decoder.layers)),
+      mean_(backend.Array<float>(static_cast<size_t>(max_chunks) * model.config.d_model)),
+      logits_(backend.Array<float>(static_cast<size_t>(max_chunks) * model.config.decoder.layers)),
       copies_(backend) {
   in_.Allocate();
   out_.Allocate();
@@ -75,15 +76,15 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
   backend.memory().CopyToDevice(every_row_.data(), numbers.data(), numbers.size() * sizeof(int32_t));
 }
 
-void Encoder::Begin(std::span<const EncoderInput> windows, KvStore& cross_store) {
-  windows_.clear();
+void Encoder::Begin(std::span<const EncoderInput> chunks, KvStore& cross_store) {
+  chunks_.clear();
   tokens_count_ = 0;
-  for (const EncoderInput& window : windows) {
-    windows_.push_back({window, tokens_count_, false});
-    tokens_count_ += static_cast<int32_t>(window.tokens.size());
+  for (const EncoderInput& chunk : chunks) {
+    chunks_.push_back({chunk, tokens_count_, false});
+    tokens_count_ += static_cast<int32_t>(chunk.tokens.size());
   }
   cross_store_ = &cross_store;
-  Place();
+  SearchState();
   in_.Upload();
   out_.Upload();
   backend_.Embed({.rows = Rows::First(tokens_count_),
@@ -102,7 +103,7 @@ void Encoder::Begin(std::span<const EncoderInput> windows, KvStore& cross_store)
   if (!backend_.host_addressable()) RunFor(absl::InfiniteDuration());
 }
 
-bool Encoder::Advance(absl::Duration time) {
+bool Encoder::Continue(absl::Duration time) {
   if (backend_.host_addressable()) {
     RunFor(time);
   } else if (time == absl::InfiniteDuration()) {
@@ -127,39 +128,39 @@ void Encoder::RunFor(absl::Duration time) {
   }
 }
 
-// What a device was given for the window it does all the same; its arrays are not for others before that is done.
-void Encoder::Drop(size_t window) {
-  windows_[window].dropped = true;
+// What a device was given for the chunk it does all the same; its arrays are not for others before that is done.
+void Encoder::Drop(size_t chunk) {
+  chunks_[chunk].dropped = true;
   if (!backend_.host_addressable()) return;
-  const bool all = std::all_of(windows_.begin(), windows_.end(), [](const PassWindow& w) { return w.dropped; });
+  const bool all = std::all_of(chunks_.begin(), chunks_.end(), [](const PassChunk& w) { return w.dropped; });
   if (all && busy()) Finish();
 }
 
-// Lays the windows' tokens one after another and says where each stands and what it may see.
-void Encoder::Place() {
+// Lays the chunks' tokens one after another and says where each stands and what it may see.
+void Encoder::SearchState() {
   taken_.clear();
-  for (const auto& [window, first, dropped] : windows_) {
-    const int32_t length = static_cast<int32_t>(window.tokens.size());
+  for (const auto& [chunk, first, dropped] : chunks_) {
+    const int32_t length = static_cast<int32_t>(chunk.tokens.size());
     const size_t first_page = taken_.size();
     for (int32_t page = 0; page < KvStore::PagesFor(length); ++page) taken_.push_back(scratch_.Take());
     const int32_t* pages = scratch_pages_.device() + first_page;
-    const SourcePositions positions = PositionsOf(window.tokens, config_.tokens.separator);
+    const SourcePositions positions = PositionsOf(chunk.tokens, config_.tokens.separator);
     for (int32_t i = 0; i < length; ++i) {
       const int32_t row = first + i;
-      tokens_.data()[row] = window.tokens[i];
+      tokens_.data()[row] = chunk.tokens[i];
       offset_.data()[row] = positions.offset[i];
       segment_.data()[row] = positions.segment[i];
       position_.data()[row] = i;
       views_.data()[row] = KeyView{pages, nullptr, length, i};
-      cross_views_.data()[row] = KeyView{window.cross_pages.data(), nullptr, length, i};
+      cross_views_.data()[row] = KeyView{chunk.cross_pages.data(), nullptr, length, i};
       tallies_.data()[row] = {};
       for (size_t g = 0; g < rules_.size(); ++g) {
-        rules_[g].data()[row] = window.options->selection[static_cast<int>(Module::kEncoder)][g];
+        rules_[g].data()[row] = chunk.rules[g];
       }
     }
   }
   std::copy(taken_.begin(), taken_.end(), scratch_pages_.data());
-  arena_.Lay(Rows::First(tokens_count_), views_.data(), rules_);
+  arena_.Assign(Rows::First(tokens_count_), views_.data(), rules_);
 }
 
 Rows Encoder::RowsOf(Range range) const {
@@ -180,9 +181,9 @@ void Encoder::InParts(Range range, const Body& body) {
 int32_t Encoder::EndAfter(int32_t first, int32_t rows) const {
   if (rows >= tokens_count_ - first) return tokens_count_;
   const int32_t end = first + rows;
-  const auto next = std::upper_bound(windows_.begin(), windows_.end(), end,
-                                     [](int32_t row, const PassWindow& window) { return row < window.first; });
-  const PassWindow& cut = *std::prev(next);
+  const auto next = std::upper_bound(chunks_.begin(), chunks_.end(), end,
+                                     [](int32_t row, const PassChunk& chunk) { return row < chunk.first; });
+  const PassChunk& cut = *std::prev(next);
   const int32_t length = static_cast<int32_t>(cut.input.tokens.size());
   const int32_t part = (end - cut.first) / kQueryPart * kQueryPart;
   return cut.first + (length - part < kQueryPart ? length : part);
@@ -249,7 +250,7 @@ const int32_t* Encoder::TurnedBy() const {
   return nullptr;
 }
 
-// What a layer's rows offer to all queries of their windows.
+// What a layer's rows offer to all queries of their chunks.
 void Encoder::WriteKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
@@ -332,14 +333,14 @@ void Encoder::TellProbes() {
   probe_(layer_, tokens_count_, copies_.OnHost(states_.data(), size));
 }
 
-// Those of the range's rows that this decoder layer will read, on the device. Layers above a window's greatest exit are
+// Those of the range's rows that this decoder layer will read, on the device. Layers above a chunk's greatest exit are
 // never read and so never made.
 Rows Encoder::Needing(Range range) {
   std::vector<int32_t> needing;
-  for (const PassWindow& window : windows_) {
-    if (window.dropped || layer_ >= window.input.exit->greatest) continue;
-    const int32_t end = window.first + static_cast<int32_t>(window.input.tokens.size());
-    for (int32_t row = std::max(range.first, window.first); row < std::min(range.last, end); ++row) {
+  for (const PassChunk& chunk : chunks_) {
+    if (chunk.dropped || layer_ >= chunk.input.exit->greatest) continue;
+    const int32_t end = chunk.first + static_cast<int32_t>(chunk.input.tokens.size());
+    for (int32_t row = std::max(range.first, chunk.first); row < std::min(range.last, end); ++row) {
       needing.push_back(row);
     }
   }
@@ -377,18 +378,18 @@ void Encoder::WriteCross(Range range) {
 // q(n|x) = softmax(W_h mean(encoder output) + b_h) (eq. 8): the sequence policy knows its exit before the first token.
 void Encoder::DecideSequenceExits() {
   if (model_.halting.sequence == nullptr) return;
-  const auto asks = [](const PassWindow& w) { return !w.dropped && w.input.exit->kind == ExitKind::kSequence; };
-  if (std::none_of(windows_.begin(), windows_.end(), asks)) return;
-  for (size_t w = 0; w < windows_.size(); ++w) {
-    backend_.MeanRows({output_.data() + static_cast<size_t>(windows_[w].first) * config_.d_model,
-                       static_cast<int32_t>(windows_[w].input.tokens.size()), config_.d_model,
+  const auto asks = [](const PassChunk& w) { return !w.dropped && w.input.exit->kind == ExitKind::kSequence; };
+  if (std::none_of(chunks_.begin(), chunks_.end(), asks)) return;
+  for (size_t w = 0; w < chunks_.size(); ++w) {
+    backend_.MeanRows({output_.data() + static_cast<size_t>(chunks_[w].first) * config_.d_model,
+                       static_cast<int32_t>(chunks_[w].input.tokens.size()), config_.d_model,
                        mean_.data() + w * config_.d_model});
   }
-  const Rows rows = Rows::First(static_cast<int32_t>(windows_.size()));
+  const Rows rows = Rows::First(static_cast<int32_t>(chunks_.size()));
   backend_.Linear(
       {.weight = model_.halting.sequence.get(), .rows = rows, .input = mean_.data(), .output = logits_.data()});
-  for (size_t w = 0; w < windows_.size(); ++w) {
-    exit_rules_.data()[w] = windows_[w].dropped ? ExitRule{} : *windows_[w].input.exit;
+  for (size_t w = 0; w < chunks_.size(); ++w) {
+    exit_rules_.data()[w] = chunks_[w].dropped ? ExitRule{} : *chunks_[w].input.exit;
   }
   exits_.Upload();
   backend_.ResolveExits({.rows = rows,
@@ -409,16 +410,16 @@ void Encoder::Launched() {
 }
 
 void Encoder::Finish() {
-  for (size_t w = 0; w < windows_.size(); ++w) {
-    const auto& [window, first, dropped] = windows_[w];
+  for (size_t w = 0; w < chunks_.size(); ++w) {
+    const auto& [chunk, first, dropped] = chunks_[w];
     if (dropped) continue;
-    if (decides_exits_) *window.exit = exit_rules_.data()[w];
-    for (size_t i = 0; i < window.tokens.size(); ++i) {
+    if (decides_exits_) *chunk.exit = exit_rules_.data()[w];
+    for (size_t i = 0; i < chunk.tokens.size(); ++i) {
       const AttentionTally& tally = tallies_.data()[first + i];
-      window.tally->visible += tally.visible;
-      window.tally->attended += tally.attended;
-      window.tally->executed += tally.executed;
-      window.tally->scored += tally.scored;
+      chunk.tally->visible += tally.visible;
+      chunk.tally->attended += tally.attended;
+      chunk.tally->executed += tally.executed;
+      chunk.tally->scored += tally.scored;
     }
   }
   scratch_.Return(taken_);

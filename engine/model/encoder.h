@@ -1,7 +1,7 @@
-// The encoder: source windows in, what the decoder reads of them out.
+// The encoder: source chunks in, what the decoder reads of them out.
 //
-// Several windows are encoded in one pass, their tokens packed one after another without padding; attention stays
-// within a window. What is left of a pass is, for every decoder layer, the window's cross-attention keys and values in
+// Several chunks are encoded in one pass, their tokens packed one after another without padding; attention stays
+// within a chunk. What is left of a pass is, for every decoder layer, the chunk's cross-attention keys and values in
 // its pages of the cross store, and its cross selection keys.
 //
 // A pass is resumable, so that translations under way need not wait for the whole of it: layer by layer the keys of all
@@ -17,23 +17,23 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "engine/attention/kv_store.h"
+#include "engine/api/module.h"
 #include "engine/backend/backend.h"
-#include "engine/backend/staging.h"
+#include "engine/core/kv_store.h"
+#include "engine/core/staging.h"
 #include "engine/model/block.h"
 #include "engine/model/model.h"
 #include "engine/model/probe.h"
-#include "engine/options/options.h"
 
 namespace salient {
 
-// One window to encode. What it points to must stay until the pass is done or the window is dropped.
+// One chunk to encode. What it points to must stay until the pass is done or the chunk is dropped.
 struct EncoderInput {
   std::span<const int32_t> tokens;  // with separators and EOS
   std::span<const int32_t> cross_pages;
-  const ResolvedOptions* options = nullptr;
-  ExitRule* exit = nullptr;         // in: the request's rule; out: kAt where the sequence policy has decided
-  AttentionTally* tally = nullptr;  // added to
+  std::span<const SelectionRule> rules;  // of the encoder's selection layers
+  ExitRule* exit = nullptr;              // in: the request's rule; out: kAt where the sequence policy has decided
+  AttentionTally* tally = nullptr;       // added to
 };
 
 // Positions of tokens: the ordinal of the segment that each belongs to, and the offset within it. A separator closes
@@ -45,21 +45,21 @@ SourcePositions PositionsOf(std::span<const int32_t> tokens, int32_t separator);
 
 class Encoder {
  public:
-  // `max_tokens` in one pass, over all of its windows; `max_windows` in one pass.
-  Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32_t max_windows);
+  // `max_tokens` in one pass, over all of its chunks; `max_chunks` in one pass.
+  Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32_t max_chunks);
 
-  // Takes the windows on; none may be under way. A device that works beside the host is given the whole pass. Not
+  // Takes the chunks on; none may be under way. A device that works beside the host is given the whole pass. Not
   // thread safe, nor are the others.
-  void Begin(std::span<const EncoderInput> windows, KvStore& cross_store);
+  void Begin(std::span<const EncoderInput> chunks, KvStore& cross_store);
   // Goes on for about `time`, by one range of rows at least; or looks whether a device that works beside the host is
   // done, and waits for it if `time` is without end. Returns whether the pass is done: cross pages, exits and tallies
   // are filled.
-  bool Advance(absl::Duration time);
+  bool Continue(absl::Duration time);
   bool busy() const { return stage_ != Stage::kDone; }
-  // The window, by its place in Begin, is given up: nothing of it is read, written or told any more.
-  void Drop(size_t window);
+  // The chunk, by its place in Begin, is given up: nothing of it is read, written or told any more.
+  void Drop(size_t chunk);
 
-  // After a pass: its states, [tokens, d] in the order of its windows, on the device. For tests and alignment.
+  // After a pass: its states, [tokens, d] in the order of its chunks, on the device. For tests and alignment.
   const float* output() const { return output_.data(); }
 
   // Sees the states after every layer, [tokens, d], and the keys that a selection layer chose, by token.
@@ -77,7 +77,7 @@ class Encoder {
   };
 
   void RunFor(absl::Duration time);
-  void Place();
+  void SearchState();
   Rows RowsOf(Range range) const;
   template <typename Body>
   void InParts(Range range, const Body& body);
@@ -105,24 +105,24 @@ class Encoder {
   KvStore scratch_;  // keys of the layer that runs: one layer, one group
 
   // The pass under way, and what comes next of it.
-  struct PassWindow {
+  struct PassChunk {
     EncoderInput input;
     int32_t first = 0;  // its rows
     bool dropped = false;
   };
-  std::vector<PassWindow> windows_;
+  std::vector<PassChunk> chunks_;
   KvStore* cross_store_ = nullptr;
   int32_t tokens_count_ = 0;
   Stage stage_ = Stage::kDone;
   int32_t layer_ = 0, row_ = 0;
-  bool decides_exits_ = false;                // of some of its windows
+  bool decides_exits_ = false;                // of some of its chunks
   uint64_t launched_ = 0;                     // behind all of it
   std::array<double, 3> seconds_a_row_ = {};  // by stage, as last measured in this pass
 
   // By token of the pass.
   Staging in_, out_;
   StagedArray<int32_t> tokens_, offset_, segment_, position_;
-  StagedArray<int32_t> scratch_pages_;  // the windows' page tables, one after the other
+  StagedArray<int32_t> scratch_pages_;  // the chunks' page tables, one after the other
   StagedArray<KeyView> views_, cross_views_;
   std::vector<StagedArray<SelectionRule>> rules_;  // by group
   KeyListArena arena_;
@@ -130,7 +130,7 @@ class Encoder {
   std::vector<int32_t> taken_, needing_;           // pages of scratch_; rows whose cross keys a layer needs
   DeviceArray<int32_t> every_row_, needing_rows_;  // 0, 1, 2, ...; needing_ on the device
   Staging exits_;
-  StagedArray<ExitRule> exit_rules_;  // by window
+  StagedArray<ExitRule> exit_rules_;  // by chunk
   DeviceArray<float> states_, output_, mean_, logits_;
   ProbeCopies copies_;
   Probe probe_;

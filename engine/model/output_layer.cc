@@ -58,7 +58,7 @@ bool OutputLayer::MayHaveScreens(const Rows& rows) const {
 
 // Those that their screens do not keep; it is left to the vocabulary to say whether they leave.
 Rows OutputLayer::PassedByScreens(Rows rows, int32_t n, float* probability) {
-  ScoreByWindow(rows, exit_number_.data() + n * max_rows_, at_.screen.device());
+  ScoreByChunk(rows, exit_number_.data() + n * max_rows_, at_.screen.device());
   for (const Scored& scored : scored_) {
     backend_.TopProbability({.rows = scored.rows, .logits = scored.logits, .probability = probability});
   }
@@ -94,13 +94,13 @@ const float* OutputLayer::States(Rows rows, const int32_t* set) {
 // Logits of the rows by the classifier of an exit, their states seen through the norms that `set` names.
 void OutputLayer::Score(Rows rows, int32_t exit_layer, const int32_t* set) {
   scored_.clear();
-  if (HaveOwnClassifiers(rows, at_.tokens)) return ScoreByWindow(rows, set, at_.tokens.device());
+  if (HaveOwnClassifiers(rows, at_.tokens)) return ScoreByChunk(rows, set, at_.tokens.device());
   backend_.Linear(
       {.weight = &model_.classifier(exit_layer), .rows = rows, .input = States(rows, set), .output = logits_.data()});
   scored_.push_back({rows, {logits_.data(), config_.vocab_size, at_.tokens.device()}});
 }
 
-// Whether all of the rows have lists, and classifiers of just those tokens: a product a window pays only where there is
+// Whether all of the rows have lists, and classifiers of just those tokens: a product a chunk pays only where there is
 // none over the vocabulary to take part in.
 bool OutputLayer::HaveOwnClassifiers(const Rows& rows, const StagedArray<const TokenList*>& lists) const {
   if (!backend_.host_addressable()) return false;
@@ -110,18 +110,18 @@ bool OutputLayer::HaveOwnClassifiers(const Rows& rows, const StagedArray<const T
   return true;
 }
 
-void OutputLayer::ScoreByWindow(Rows rows, const int32_t* set, const TokenList* const* lists) {
+void OutputLayer::ScoreByChunk(Rows rows, const int32_t* set, const TokenList* const* lists) {
   scored_.clear();
-  by_window_.assign(rows.index, rows.index + rows.size());
+  by_chunk_.assign(rows.index, rows.index + rows.size());
   float* logits = logits_.data();
-  for (auto first = by_window_.begin(); first != by_window_.end();) {
+  for (auto first = by_chunk_.begin(); first != by_chunk_.end();) {
     const PackedLinear* own = at_.own_classifier[*first];
     const auto last =
-        std::stable_partition(first, by_window_.end(), [&](int32_t row) { return at_.own_classifier[row] == own; });
-    const Rows of_window{&*first, nullptr, static_cast<int32_t>(last - first)};
-    backend_.Linear({.weight = own, .rows = of_window, .input = States(of_window, set), .output = logits});
-    scored_.push_back({of_window, {logits, own->outputs(), lists, true}});
-    logits += static_cast<size_t>(of_window.capacity) * own->outputs();
+        std::stable_partition(first, by_chunk_.end(), [&](int32_t row) { return at_.own_classifier[row] == own; });
+    const Rows of_chunk{&*first, nullptr, static_cast<int32_t>(last - first)};
+    backend_.Linear({.weight = own, .rows = of_chunk, .input = States(of_chunk, set), .output = logits});
+    scored_.push_back({of_chunk, {logits, own->outputs(), lists, true}});
+    logits += static_cast<size_t>(of_chunk.capacity) * own->outputs();
     first = last;
   }
 }

@@ -1,5 +1,5 @@
 // The decoder's output layer: from the states of rows, seen through the norm of the exit they left at, to logits over
-// the vocabulary or over a window's likely tokens, and to the best next tokens.
+// the vocabulary or over a chunk's likely tokens, and to the best next tokens.
 //
 // What the confidence policy looks at are the same logits: a row that leaves by them is settled at once, instead of
 // being computed again when all rows have left.
@@ -50,7 +50,7 @@ class OutputLayer {
 
   const float* States(Rows rows, const int32_t* set);
   void Score(Rows rows, int32_t exit_layer, const int32_t* set);
-  void ScoreByWindow(Rows rows, const int32_t* set, const TokenList* const* lists);
+  void ScoreByChunk(Rows rows, const int32_t* set, const TokenList* const* lists);
   bool HaveOwnClassifiers(const Rows& rows, const StagedArray<const TokenList*>& lists) const;
   bool MayHaveScreens(const Rows& rows) const;
   Rows PassedByScreens(Rows rows, int32_t n, float* probability);
@@ -71,9 +71,9 @@ class OutputLayer {
   DeviceArray<float> logits_;         // [rows, vocabulary]
   DeviceArray<int32_t> exit_number_;  // [decoder layers + 1, rows] n, n, ...: whose norm all rows are seen through
   DeviceArray<int32_t> picked_, picked_count_;
-  std::vector<Scored> scored_;      // what Score leaves, until the next
-  std::vector<int32_t> by_window_;  // scored rows, the rows of a window one after the other
-  std::vector<uint8_t> settled_;    // by row number: the step's candidates are there already
+  std::vector<Scored> scored_;     // what Score leaves, until the next
+  std::vector<int32_t> by_chunk_;  // scored rows, the rows of a chunk one after the other
+  std::vector<uint8_t> settled_;   // by row number: the step's candidates are there already
   std::vector<int32_t> unsettled_, passed_;
 };
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/attention/keys.h"
 #include "engine/backend/backend.h"
+#include "engine/core/keys.h"
 
 namespace salient {
 

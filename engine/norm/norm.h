@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-#include "engine/backend/rows.h"
+#include "engine/core/rows.h"
 
 namespace salient {
-
-class ThreadPool;
 
 // out[i] = (x[rows[i]] - mean) / sqrt(variance + epsilon) * weight + bias
 struct LayerNormArgs {
@@ -67,9 +65,5 @@ void MeanRows(const MeanRowsArgs& args);
 void LayerNormReference(const LayerNormArgs& args);
 void EmbedReference(const EmbedArgs& args);
 void RotateReference(const RotateArgs& args);
-
-void LayerNormCpu(const LayerNormArgs& args, ThreadPool& pool);
-void EmbedCpu(const EmbedArgs& args, ThreadPool& pool);
-void RotateCpu(const RotateArgs& args, ThreadPool& pool);
 
 }  // namespace salient

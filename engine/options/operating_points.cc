@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/model/config.h"
 #include "engine/model/json.h"
+#include "engine/options/resolve.h"
 
 namespace salient {
 namespace {

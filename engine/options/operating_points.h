@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/options/options.h"
+#include "engine/api/options.h"
+#include "engine/model/config.h"
 
 namespace salient {
 

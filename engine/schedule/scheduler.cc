@@ -5,141 +5,141 @@
 
 namespace salient {
 
-void Scheduler::Enqueue(int64_t document, std::vector<Demand> windows) {
-  if (!windows.empty()) waiting_.push_back({document, std::move(windows), 0});
+void Scheduler::Enqueue(int64_t document, std::vector<Demand> chunks) {
+  if (!chunks.empty()) waiting_.push_back({document, std::move(chunks), 0});
 }
 
 void Scheduler::Cancel(int64_t document) {
   std::erase_if(waiting_, [&](const Entry& entry) { return entry.document == document; });
-  std::erase_if(suspended_, [&](const Window& window) { return window.name.document == document; });
+  std::erase_if(preempted_, [&](const Chunk& chunk) { return chunk.name.document == document; });
 }
 
 void Scheduler::BeginPass() {
   reserved_.source_tokens = 0;
-  pass_windows_ = 0;
+  pass_chunks_ = 0;
 }
 
-bool Scheduler::CanEncode(const Window& window) const {
-  const Demand& demand = window.demand;
-  const bool in_pass = pass_windows_ == 0 || (pass_windows_ < limits_.encode_windows &&
-                                              reserved_.source_tokens + demand.source_tokens <= limits_.encode_tokens);
-  // Others wait for one that was suspended, so it does not wait for them.
-  const bool not_too_early = window.again || rows_ahead_ == 0 || rows_ahead_ + demand.rows <= limits_.rows;
+bool Scheduler::CanEncode(const Chunk& chunk) const {
+  const Demand& demand = chunk.demand;
+  const bool in_pass = pass_chunks_ == 0 || (pass_chunks_ < limits_.encode_chunks &&
+                                             reserved_.source_tokens + demand.source_tokens <= limits_.encode_tokens);
+  // Others wait for one that was preempted, so it does not wait for them.
+  const bool not_too_early = chunk.again || rows_ahead_ == 0 || rows_ahead_ + demand.rows <= limits_.rows;
   return in_pass && not_too_early && reserved_.cross_pages + demand.cross_pages <= limits_.cross_pages;
 }
 
-void Scheduler::Encode(Window window) {
-  reserved_.cross_pages += window.demand.cross_pages;
-  reserved_.source_tokens += window.demand.source_tokens;
-  rows_ahead_ += window.demand.rows;
-  ++pass_windows_;
-  encoding_.push_back(window);
+void Scheduler::Encode(Chunk chunk) {
+  reserved_.cross_pages += chunk.demand.cross_pages;
+  reserved_.source_tokens += chunk.demand.source_tokens;
+  rows_ahead_ += chunk.demand.rows;
+  ++pass_chunks_;
+  encoding_.push_back(chunk);
 }
 
 std::optional<Admission> Scheduler::Admit() {
-  if (!suspended_.empty()) {
-    const Window window = suspended_.front();
-    if (!CanEncode(window)) return std::nullopt;
-    suspended_.pop_front();
-    Encode(window);
-    return window.name;
+  if (!preempted_.empty()) {
+    const Chunk chunk = preempted_.front();
+    if (!CanEncode(chunk)) return std::nullopt;
+    preempted_.pop_front();
+    Encode(chunk);
+    return chunk.name;
   }
   if (waiting_.empty()) return std::nullopt;
   const Entry& front = waiting_.front();
-  const Window window{{front.document, front.next}, front.windows[front.next]};
-  if (!CanEncode(window)) return std::nullopt;
-  Encode(window);
+  const Chunk chunk{{front.document, front.next}, front.chunks[front.next]};
+  if (!CanEncode(chunk)) return std::nullopt;
+  Encode(chunk);
   Entry entry = std::move(waiting_.front());
   waiting_.pop_front();
-  if (++entry.next < static_cast<int32_t>(entry.windows.size())) waiting_.push_back(std::move(entry));
-  return window.name;
+  if (++entry.next < static_cast<int32_t>(entry.chunks.size())) waiting_.push_back(std::move(entry));
+  return chunk.name;
 }
 
-void Scheduler::NoteEncoded(const Admission& name, int32_t depth) {
+void Scheduler::MarkEncoded(const Admission& name, int32_t depth) {
   const auto found = Find(encoding_, name);
-  Window window = *found;
+  Chunk chunk = *found;
   encoding_.erase(found);
-  window.depth = depth;
-  const auto place = window.again
-                         ? std::find_if(encoded_.begin(), encoded_.end(), [](const Window& w) { return !w.again; })
+  chunk.depth = depth;
+  const auto place = chunk.again
+                         ? std::find_if(encoded_.begin(), encoded_.end(), [](const Chunk& w) { return !w.again; })
                          : encoded_.end();
-  encoded_.insert(place, window);
+  encoded_.insert(place, chunk);
 }
 
-Scheduler::Windows::iterator Scheduler::NextToSeat() {
-  const auto again = [](const Window& window) { return window.again; };
-  const bool one_waits = !suspended_.empty() || std::any_of(encoding_.begin(), encoding_.end(), again);
+Scheduler::Chunks::iterator Scheduler::NextToSchedule() {
+  const auto again = [](const Chunk& chunk) { return chunk.again; };
+  const bool one_waits = !preempted_.empty() || std::any_of(encoding_.begin(), encoding_.end(), again);
   if (encoded_.empty() || again(encoded_.front())) return encoded_.begin();
   if (one_waits) return encoded_.end();
   if (overtaking_ >= limits_.rows) return encoded_.begin();
   const auto alike =
-      std::find_if(encoded_.begin(), encoded_.end(), [&](const Window& window) { return window.depth == depth_; });
+      std::find_if(encoded_.begin(), encoded_.end(), [&](const Chunk& chunk) { return chunk.depth == depth_; });
   return alike != encoded_.end() ? alike : encoded_.begin();
 }
 
-std::optional<Admission> Scheduler::Seat() {
-  const auto next = NextToSeat();
+std::optional<Admission> Scheduler::ScheduleNext() {
+  const auto next = NextToSchedule();
   if (next == encoded_.end()) return std::nullopt;
-  Window window = *next;
-  const Demand& demand = window.demand;
-  window.self_reserved = window.again ? demand.self_pages : std::min(demand.expected_pages, demand.self_pages);
-  if (reserved_.rows + demand.rows > limits_.rows || reserved_.self_pages + window.self_reserved > limits_.self_pages) {
+  Chunk chunk = *next;
+  const Demand& demand = chunk.demand;
+  chunk.self_reserved = chunk.again ? demand.self_pages : std::min(demand.expected_pages, demand.self_pages);
+  if (reserved_.rows + demand.rows > limits_.rows || reserved_.self_pages + chunk.self_reserved > limits_.self_pages) {
     return std::nullopt;
   }
   overtaking_ = next == encoded_.begin() ? 0 : overtaking_ + 1;
-  depth_ = window.depth;
+  depth_ = chunk.depth;
   encoded_.erase(next);
   reserved_.rows += demand.rows;
-  reserved_.self_pages += window.self_reserved;
+  reserved_.self_pages += chunk.self_reserved;
   rows_ahead_ -= demand.rows;
-  seated_.push_back(window);
-  return window.name;
+  running_.push_back(chunk);
+  return chunk.name;
 }
 
-Scheduler::Windows::iterator Scheduler::Find(Windows& windows, const Admission& name) {
-  return std::find_if(windows.begin(), windows.end(), [&](const Window& window) { return window.name == name; });
+Scheduler::Chunks::iterator Scheduler::Find(Chunks& chunks, const Admission& name) {
+  return std::find_if(chunks.begin(), chunks.end(), [&](const Chunk& chunk) { return chunk.name == name; });
 }
 
 bool Scheduler::Grow(const Admission& name, int32_t self_pages) {
-  Window& window = *Find(seated_, name);
-  const int32_t missing = std::min(self_pages, window.demand.self_pages) - window.self_reserved;
+  Chunk& chunk = *Find(running_, name);
+  const int32_t missing = std::min(self_pages, chunk.demand.self_pages) - chunk.self_reserved;
   if (missing <= 0) return true;
   if (reserved_.self_pages + missing > limits_.self_pages) return false;
   reserved_.self_pages += missing;
-  window.self_reserved += missing;
+  chunk.self_reserved += missing;
   return true;
 }
 
-std::vector<Admission> Scheduler::Names(const Windows& windows) {
+std::vector<Admission> Scheduler::Names(const Chunks& chunks) {
   std::vector<Admission> names;
-  for (const Window& window : windows) names.push_back(window.name);
+  for (const Chunk& chunk : chunks) names.push_back(chunk.name);
   return names;
 }
 
 std::vector<Admission> Scheduler::Encoding() const { return Names(encoding_); }
 
-std::vector<Admission> Scheduler::Seated() const { return Names(seated_); }
+std::vector<Admission> Scheduler::Running() const { return Names(running_); }
 
-Admission Scheduler::SuspendYoungest() {
-  Window window = seated_.back();
-  Release(window.name);
-  window.again = true;
-  suspended_.push_front(window);
-  return window.name;
+Admission Scheduler::PreemptYoungest() {
+  Chunk chunk = running_.back();
+  Release(chunk.name);
+  chunk.again = true;
+  preempted_.push_front(chunk);
+  return chunk.name;
 }
 
 void Scheduler::Release(const Admission& name) {
-  for (Windows* windows : {&encoding_, &encoded_, &seated_}) {
-    const auto found = Find(*windows, name);
-    if (found == windows->end()) continue;
+  for (Chunks* chunks : {&encoding_, &encoded_, &running_}) {
+    const auto found = Find(*chunks, name);
+    if (found == chunks->end()) continue;
     reserved_.cross_pages -= found->demand.cross_pages;
-    if (windows == &seated_) {
+    if (chunks == &running_) {
       reserved_.rows -= found->demand.rows;
       reserved_.self_pages -= found->self_reserved;
     } else {
       rows_ahead_ -= found->demand.rows;
     }
-    windows->erase(found);
+    chunks->erase(found);
     return;
   }
 }

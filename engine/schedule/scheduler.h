@@ -1,21 +1,21 @@
-// Which windows are encoded, pass by pass; which of them are decoded then; and which one gives way when memory runs
+// Which chunks are encoded, pass by pass; which of them are decoded then; and which one gives way when memory runs
 // short.
 //
-// Documents wait in the order in which they came; each is a queue of windows. A window is encoded when the pages for
+// Documents wait in the order in which they came; each is a queue of chunks. A chunk is encoded when the pages for
 // its source are free and the pass has room for it, even if no rows are free yet: by as many rows as decode at once,
-// windows are encoded ahead. Documents take turns window by window, so that a book does not hold up a letter; but the
+// chunks are encoded ahead. Documents take turns chunk by chunk, so that a book does not hold up a letter; but the
 // one whose turn it is waits at the front until it fits, so that none starves.
 //
-// Once a window is encoded it is known how deep its tokens go at most (depth policies FULL, FIXED and SEQUENCE) or may
+// Once a chunk is encoded it is known how deep its tokens go at most (depth policies FULL, FIXED and SEQUENCE) or may
 // go (the others), and it gets rows when they are free. A layer costs a step hardly less for one row than for many, so
-// windows of one depth follow one another: first those of the depth of the window before, in their order, for as many
-// windows as there are rows; then the one that has waited longest, whatever its depth, and those of its depth after it.
+// chunks of one depth follow one another: first those of the depth of the chunk before, in their order, for as many
+// chunks as there are rows; then the one that has waited longest, whatever its depth, and those of its depth after it.
 //
 // Of the pages for a translation's own keys only as many are reserved as one of usual length takes, since few are as
-// long as they may become. One that grows longer reserves more; when none are left, the youngest window is suspended:
+// long as they may become. One that grows longer reserves more; when none are left, the youngest chunk is preempted:
 // it gives back all it has, waits before all others, and begins again, with its greatest length reserved. Until it has
-// rows, no other gets any. The oldest is never suspended, and alone it always fits: so something always goes on, and
-// every window becomes the oldest.
+// rows, no other gets any. The oldest is never preempted, and alone it always fits: so something always goes on, and
+// every chunk becomes the oldest.
 //
 // Knows sizes, no tensors. Not thread safe; the step loop owns it.
 
@@ -28,7 +28,7 @@
 
 namespace salient {
 
-// What a window needs while it is in flight.
+// What a chunk needs while it is in flight.
 struct Demand {
   int32_t rows = 0;        // hypotheses
   int32_t self_pages = 0;  // at most
@@ -37,10 +37,10 @@ struct Demand {
   int32_t expected_pages = 0;  // of the self_pages, what a translation of usual length takes
 };
 
-// A window by its place in a document.
+// A chunk by its place in a document.
 struct Admission {
   int64_t document = 0;
-  int32_t window = 0;
+  int32_t chunk = 0;
   friend bool operator==(const Admission&, const Admission&) = default;
 };
 
@@ -48,78 +48,78 @@ class Scheduler {
  public:
   struct Limits {
     int32_t rows = 0, self_pages = 0, cross_pages = 0;
-    int32_t encode_tokens = 0;   // a pass
-    int32_t encode_windows = 0;  // a pass
+    int32_t encode_tokens = 0;  // a pass
+    int32_t encode_chunks = 0;  // a pass
   };
 
   explicit Scheduler(const Limits& limits) : limits_(limits) {}
 
-  // Whether the window could run in an empty engine.
+  // Whether the chunk could run in an empty engine.
   bool CouldFit(const Demand& demand) const {
     return demand.rows <= limits_.rows && demand.self_pages <= limits_.self_pages &&
            demand.cross_pages <= limits_.cross_pages;
   }
 
-  // Needs CouldFit for every window. `document` is a name of the caller's choice.
-  void Enqueue(int64_t document, std::vector<Demand> windows);
-  // Forgets windows of the document that are not in flight.
+  // Needs CouldFit for every chunk. `document` is a name of the caller's choice.
+  void Enqueue(int64_t document, std::vector<Demand> chunks);
+  // Forgets chunks of the document that are not in flight.
   void Cancel(int64_t document);
 
   // The encoder is free for another pass.
   void BeginPass();
-  // The next window to encode, the pages for its source reserved; none if nothing waits or what is next does not fit. A
-  // window larger than a pass is the only one of its pass.
+  // The next chunk to encode, the pages for its source reserved; none if nothing waits or what is next does not fit. A
+  // chunk larger than a pass is the only one of its pass.
   std::optional<Admission> Admit();
   // Admitted, and not encoded yet.
   std::vector<Admission> Encoding() const;
-  // An admitted window is encoded; its tokens run at most `depth` decoder layers.
-  void NoteEncoded(const Admission& window, int32_t depth);
-  // The next window to decode, its rows and pages reserved; none if none is encoded or what is next does not fit.
-  std::optional<Admission> Seat();
-  // Reserves what is missing to `self_pages` in all, at most the window's demand, for a window that is decoded. False,
-  // and nothing reserved, if there are not as many; then the youngest is to be suspended, which may be this one.
-  bool Grow(const Admission& window, int32_t self_pages);
+  // An admitted chunk is encoded; its tokens run at most `depth` decoder layers.
+  void MarkEncoded(const Admission& chunk, int32_t depth);
+  // The next chunk to decode, its rows and pages reserved; none if none is encoded or what is next does not fit.
+  std::optional<Admission> ScheduleNext();
+  // Reserves what is missing to `self_pages` in all, at most the chunk's demand, for a chunk that is decoded. False,
+  // and nothing reserved, if there are not as many; then the youngest is to be preempted, which may be this one.
+  bool Grow(const Admission& chunk, int32_t self_pages);
   // Those that are decoded, in the order in which they began.
-  std::vector<Admission> Seated() const;
+  std::vector<Admission> Running() const;
   // The youngest of them gives back what it had reserved and waits to be admitted again.
-  Admission SuspendYoungest();
-  // A window, admitted or seated, has left; returns what it had reserved.
-  void Release(const Admission& window);
+  Admission PreemptYoungest();
+  // A chunk, admitted or scheduled, has left; returns what it had reserved.
+  void Release(const Admission& chunk);
 
-  bool idle() const { return waiting_.empty() && suspended_.empty(); }
-  // Documents of which no window was admitted yet.
+  bool idle() const { return waiting_.empty() && preempted_.empty(); }
+  // Documents of which no chunk was admitted yet.
   int32_t untouched() const;
 
  private:
   struct Entry {
     int64_t document = 0;
-    std::vector<Demand> windows;
+    std::vector<Demand> chunks;
     int32_t next = 0;
   };
-  struct Window {
+  struct Chunk {
     Admission name;
     Demand demand;
-    bool again = false;         // was suspended
-    int32_t self_reserved = 0;  // once it is seated
+    bool again = false;         // was preempted
+    int32_t self_reserved = 0;  // once it is scheduled
     int32_t depth = 0;          // once it is encoded
   };
-  using Windows = std::vector<Window>;
+  using Chunks = std::vector<Chunk>;
 
-  bool CanEncode(const Window& window) const;
-  void Encode(Window window);
-  Windows::iterator NextToSeat();
-  static std::vector<Admission> Names(const Windows& windows);
-  static Windows::iterator Find(Windows& windows, const Admission& name);
+  bool CanEncode(const Chunk& chunk) const;
+  void Encode(Chunk chunk);
+  Chunks::iterator NextToSchedule();
+  static std::vector<Admission> Names(const Chunks& chunks);
+  static Chunks::iterator Find(Chunks& chunks, const Admission& name);
 
   const Limits limits_;
   std::deque<Entry> waiting_;
-  std::deque<Window> suspended_;         // oldest first
-  Windows encoding_, encoded_, seated_;  // oldest first; of the encoded, those that were suspended before the others
-  Demand reserved_;                      // rows and pages; source_tokens and pass_windows_ of this pass
-  int32_t pass_windows_ = 0;
-  int32_t rows_ahead_ = 0;  // wanted by windows that are admitted and not seated
-  int32_t depth_ = 0;       // of the window that was seated last
-  int32_t overtaking_ = 0;  // windows that were seated one after another before one that is older
+  std::deque<Chunk> preempted_;          // oldest first
+  Chunks encoding_, encoded_, running_;  // oldest first; of the encoded, those that were preempted before the others
+  Demand reserved_;                      // rows and pages; source_tokens and pass_chunks_ of this pass
+  int32_t pass_chunks_ = 0;
+  int32_t rows_ahead_ = 0;  // wanted by chunks that are admitted and not scheduled
+  int32_t depth_ = 0;       // of the chunk that was scheduled last
+  int32_t overtaking_ = 0;  // chunks that were scheduled one after another before one that is older
 };
 
 }  // namespace salient

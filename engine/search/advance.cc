@@ -37,9 +37,9 @@ std::vector<BeamChoice> Next(const std::vector<BeamChoice>& choices, int32_t end
 }
 
 void AdvanceBeam(const AdvanceArgs& args, Beam& beam) {
-  std::vector<Place> places;
+  std::vector<SearchState> places;
   for (int32_t i = 0; i < beam.width && args.goes_on[beam.rows[i]] != 0; ++i) {
-    places.push_back(args.PlaceOf(beam.rows[i]));
+    places.push_back(args.StateOf(beam.rows[i]));
   }
   if (places.empty()) return;
   const int32_t step = places[0].tokens;
@@ -72,7 +72,7 @@ void Record(const AdvanceArgs& args) {
 
 }  // namespace
 
-void Enlist(const EnlistArgs& args) {
+void MergeNewRows(const MergeNewRowsArgs& args) {
   *args.count = 0;
   for (int32_t i = 0; i < args.rows.size(); ++i) {
     const int32_t row = args.rows[i];
@@ -93,15 +93,15 @@ void Enlist(const EnlistArgs& args) {
 
 void Advance(const AdvanceArgs& args) {
   Record(args);
-  for (int32_t i = 0; i < args.seated.size(); ++i) {
-    const int32_t row = args.seated[i];
+  for (int32_t i = 0; i < args.scheduled.size(); ++i) {
+    const int32_t row = args.scheduled[i];
     Beam* beam = args.scripts[row]->beam;
     if (beam != nullptr && beam->rows[0] == row) AdvanceBeam(args, *beam);
     if (beam == nullptr && args.goes_on[row] != 0) args.goes_on[row] = AdvanceGreedy(args, row);
   }
   *args.count = 0;
-  for (int32_t i = 0; i < args.seated.size(); ++i) {
-    if (args.goes_on[args.seated[i]] != 0) args.rows[(*args.count)++] = args.seated[i];
+  for (int32_t i = 0; i < args.scheduled.size(); ++i) {
+    if (args.goes_on[args.scheduled[i]] != 0) args.rows[(*args.count)++] = args.scheduled[i];
   }
 }
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/attention/keys.h"
-#include "engine/backend/rows.h"
+#include "engine/core/keys.h"
+#include "engine/core/rows.h"
 #include "engine/depth/exit.h"
 #include "engine/search/candidates.h"
 #include "engine/search/rules.h"
@@ -49,12 +49,12 @@ struct RowField {
 enum class Beginning : uint8_t {
   kNone,   // it is not: it stays where the steps before have brought it
   kNow,    // now, and takes part in the first step
-  kLater,  // now, but it takes part when its window has so many hypotheses
+  kLater,  // now, but it takes part when its chunk has so many hypotheses
 };
 
 // Begins a group of steps. Rows that begin are as the host has written them; the others stay where the steps before
 // have brought them, and those whose translation has ended are left out: so that the host need not know of them yet.
-struct EnlistArgs {
+struct MergeNewRowsArgs {
   Rows rows;                          // that the host wants in the group, ascending, count in device memory
   const Beginning* begins = nullptr;  // [.] by row number
   const RowField* fields = nullptr;
@@ -76,8 +76,8 @@ struct EnlistArgs {
 // beam the next hypotheses (sequence.h), lists the rows that take part in the next step, and writes where those stand.
 // A beam's hypotheses are in its first rows again; what they have read is listed anew, keys stay where they are.
 struct AdvanceArgs {
-  Rows seated;                             // of the group of steps, ascending, all rows of each window
-  int32_t* rows = nullptr;                 // [seated.capacity] in: the step's rows, ascending; out: the next one's
+  Rows scheduled;                          // of the group of steps, ascending, all rows of each chunk
+  int32_t* rows = nullptr;                 // [scheduled.capacity] in: the step's rows, ascending; out: the next one's
   int32_t* count = nullptr;                // [1] in and out
   int32_t width = 1;                       // candidates a row: as many as the widest beam wants
   const Script* const* scripts = nullptr;  // [.] by row number
@@ -99,10 +99,10 @@ struct AdvanceArgs {
   StepRecords records;
   int32_t* record_step = nullptr;  // [1] which step's records to write; out: one more
 
-  constexpr Place PlaceOf(int32_t row) const { return {step[row], segment[row], step[row] - offset[row]}; }
+  constexpr SearchState StateOf(int32_t row) const { return {step[row], segment[row], step[row] - offset[row]}; }
 };
 
-void Enlist(const EnlistArgs& args);
+void MergeNewRows(const MergeNewRowsArgs& args);
 void Advance(const AdvanceArgs& args);
 
 // Records all of what a step did for a row but its candidates, and begins to count anew.
@@ -113,28 +113,28 @@ constexpr void RecordRow(const AdvanceArgs& args, int32_t row, int32_t step) {
   args.cross_tally[row] = AttentionTally{};
 }
 
-// Writes a row's next step, from `place` on after `token`. `history`: as in KeyView.
-constexpr void WriteNext(const AdvanceArgs& args, int32_t row, const Place& place, int32_t token, int32_t position,
-                         const int32_t* history) {
+// Writes a row's next step, from `state` on after `token`. `history`: as in KeyView.
+constexpr void WriteNext(const AdvanceArgs& args, int32_t row, const SearchState& state, int32_t token,
+                         int32_t position, const int32_t* history) {
   const Script& script = *args.scripts[row];
   args.token[row] = token;
-  args.step[row] = place.tokens;
-  args.offset[row] = place.offset();
-  args.segment[row] = place.piece;
+  args.step[row] = state.tokens;
+  args.offset[row] = state.offset();
+  args.segment[row] = state.piece;
   args.position[row] = position;
   args.self_view[row].candidates = history;
-  args.self_view[row].length = place.tokens + 1;
-  args.self_view[row].centre = place.tokens;
-  args.cross_view[row].centre = SourceCentre(place, script);
+  args.self_view[row].length = state.tokens + 1;
+  args.self_view[row].centre = state.tokens;
+  args.cross_view[row].centre = SourceCentre(state, script);
   args.exit_rule[row].kind = args.asked[row].kind;
   args.exit_rule[row].at = args.asked[row].at;
-  args.constraint[row] = ConstraintAt(place, script, args.special);
+  args.constraint[row] = ConstraintAt(state, script, args.special);
 }
 
 // Makes a greedy translation's next step; false where it has ended.
 constexpr bool AdvanceGreedy(const AdvanceArgs& args, int32_t row) {
   const int32_t token = args.candidates[static_cast<int64_t>(row) * args.width].token;
-  const Place next = After(args.PlaceOf(row), token, args.special);
+  const SearchState next = After(args.StateOf(row), token, args.special);
   if (token < 0 || token == args.special.end || next.piece >= args.scripts[row]->piece_count) return false;
   WriteNext(args, row, next, token, next.tokens, nullptr);
   return true;

@@ -4,11 +4,10 @@
 
 #include <cstdint>
 
-#include "engine/backend/rows.h"
+#include "engine/core/rows.h"
+#include "engine/core/special_tokens.h"
 
 namespace salient {
-
-class ThreadPool;
 
 // Which next tokens a row may take.
 struct TokenConstraint {
@@ -17,16 +16,12 @@ struct TokenConstraint {
   bool allow_end = true;
 };
 
-struct SpecialTokens {
-  int32_t pad = 0, unknown = 1, begin = 2, end = 3, separator = 4;
-};
-
 struct Candidate {
   int32_t token = 0;
   float log_probability = 0;  // over the vocabulary, or the row's list; constraints apart
 };
 
-// The tokens that a row may choose among, where it is not the whole vocabulary: its window's shortlist. In device
+// The tokens that a row may choose among, where it is not the whole vocabulary: its chunk's shortlist. In device
 // memory.
 struct TokenList {
   const int32_t* tokens = nullptr;  // [count] ascending
@@ -65,8 +60,5 @@ struct TopProbabilityArgs {
 
 void CandidatesReference(const CandidatesArgs& args);
 void TopProbabilityReference(const TopProbabilityArgs& args);
-
-void CandidatesCpu(const CandidatesArgs& args, ThreadPool& pool);
-void TopProbabilityCpu(const TopProbabilityArgs& args, ThreadPool& pool);
 
 }  // namespace salient

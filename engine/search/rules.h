@@ -1,4 +1,4 @@
-// How a translation goes on after a token: what it may say next, and which hypotheses of a beam are kept. In one place
+// How a translation goes on after a token: what it may say next, and which hypotheses of a beam are kept. In one state
 // for the host, which keeps translations (engine/decode/sequence.h), and for kernels, which make its next steps
 // (advance.h): plain data and constexpr functions.
 
@@ -13,9 +13,9 @@ namespace salient {
 inline constexpr int32_t kMaxBeam = 16;
 
 // Where a translation stands.
-struct Place {
+struct SearchState {
   int32_t tokens = 0;       // that it has
-  int32_t piece = 0;        // which piece of its window it is translating
+  int32_t piece = 0;        // which piece of its chunk it is translating
   int32_t piece_start = 0;  // index of that piece's first token
 
   constexpr int32_t offset() const { return tokens - piece_start; }
@@ -26,7 +26,7 @@ struct ScriptPiece {
   int32_t source_start = 0, source_length = 0;  // its source tokens, with what closes them
 };
 
-// The hypotheses of a window that has several, where a device makes its steps: which rows are theirs, and what the
+// The hypotheses of a chunk that has several, where a device makes its steps: which rows are theirs, and what the
 // choice among them needs beside their rows. The live ones are the first.
 struct Beam {
   int32_t width = 1;  // how many at most
@@ -43,7 +43,7 @@ struct Beam {
   constexpr int32_t* History(int32_t step, int32_t hypothesis) const { return histories + HistoryAt(step, hypothesis); }
 };
 
-// What a window's translation must keep to: unchanged while the window is decoded.
+// What a chunk's translation must keep to: unchanged while the chunk is decoded.
 struct Script {
   const ScriptPiece* pieces = nullptr;
   const int32_t* prefix = nullptr;  // the tokens that the translation must begin with
@@ -51,18 +51,18 @@ struct Script {
   Beam* beam = nullptr;  // null: greedy search
 };
 
-constexpr Place After(const Place& place, int32_t token, const SpecialTokens& special) {
-  if (token != special.separator) return {place.tokens + 1, place.piece, place.piece_start};
-  return {place.tokens + 1, place.piece + 1, place.tokens + 1};
+constexpr SearchState After(const SearchState& state, int32_t token, const SpecialTokens& special) {
+  if (token != special.separator) return {state.tokens + 1, state.piece, state.piece_start};
+  return {state.tokens + 1, state.piece + 1, state.tokens + 1};
 }
 
-// What the token at `place` may be.
-constexpr TokenConstraint ConstraintAt(const Place& place, const Script& script, const SpecialTokens& special) {
+// What the token at `state` may be.
+constexpr TokenConstraint ConstraintAt(const SearchState& state, const Script& script, const SpecialTokens& special) {
   TokenConstraint constraint;
-  const bool last = place.piece + 1 == script.piece_count;
-  if (place.tokens < script.prefix_count) {
-    constraint.forced = script.prefix[place.tokens];
-  } else if (place.offset() >= script.pieces[place.piece].limit) {
+  const bool last = state.piece + 1 == script.piece_count;
+  if (state.tokens < script.prefix_count) {
+    constraint.forced = script.prefix[state.tokens];
+  } else if (state.offset() >= script.pieces[state.piece].limit) {
     constraint.forced = last ? special.end : special.separator;
   } else {
     constraint.allow_separator = !last;
@@ -72,9 +72,9 @@ constexpr TokenConstraint ConstraintAt(const Place& place, const Script& script,
 }
 
 // The source token beside which a translation stands: where windows of selection are centred.
-constexpr int32_t SourceCentre(const Place& place, const Script& script) {
-  const ScriptPiece& piece = script.pieces[place.piece];
-  const int32_t offset = place.offset(), last = piece.source_length - 1;
+constexpr int32_t SourceCentre(const SearchState& state, const Script& script) {
+  const ScriptPiece& piece = script.pieces[state.piece];
+  const int32_t offset = state.offset(), last = piece.source_length - 1;
   return piece.source_start + (offset < last ? offset : last);
 }
 

@@ -25,8 +25,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/utf8.h"
 #include "engine/text/abbreviations.h"
-#include "engine/text/utf8.h"
 
 namespace salient {
 namespace {

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/api/request.h"
 
 namespace salient {
-
-enum class Segmentation { kSentences, kLines };
 
 // One unit of translation, with what stands before it in the document: white space, line breaks, and stretches without
 // a letter, which are copied and not translated.

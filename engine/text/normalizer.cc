@@ -1,6 +1,6 @@
 #include "engine/text/normalizer.h"
 
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int32_t kGroupSteps = 3, kSteps = 40, kTokens = 40;
 
-// What Advance writes, beside what it reads of windows: copied, it keeps its addresses.
+// What Advance writes, beside what it reads of chunks: copied, it keeps its addresses.
 struct State {
   std::vector<int32_t> rows, count, token, step, offset, segment, position, fills, record_step;
   std::vector<uint8_t> goes_on;
@@ -78,17 +78,17 @@ struct State {
   }
 };
 
-// Windows of all widths, their rows one among the other's, at the beginning of their translations.
+// Chunks of all widths, their rows one among the other's, at the beginning of their translations.
 class AdvanceOpsTest : public BackendTest {
  protected:
-  void MakeWindows(const std::vector<int32_t>& widths) {
+  void MakeChunks(const std::vector<int32_t>& widths) {
     std::vector<int32_t> numbers;
     width_ = 1;
     for (const int32_t width : widths) width_ = std::max(width_, CandidatesWanted(width));
     for (int32_t row = 1; static_cast<int32_t>(numbers.size()) < Sum(widths); row += 1 + row % 2)
       numbers.push_back(row);
-    seated_ = SparseRows(numbers);
-    const size_t end = seated_.end() + 1;
+    running_ = SparseRows(numbers);
+    const size_t end = running_.end() + 1;
     scripts_.assign(widths.size(), {});
     pieces_.assign(widths.size(), {});
     prefixes_.assign(widths.size(), {});
@@ -100,7 +100,7 @@ class AdvanceOpsTest : public BackendTest {
     for (auto* one : {&state_.token, &state_.step, &state_.offset, &state_.segment, &state_.position, &state_.fills}) {
       one->resize(end);
     }
-    state_.rows.resize(seated_.capacity());
+    state_.rows.resize(running_.capacity());
     state_.count.resize(1);
     state_.record_step.resize(1);
     state_.goes_on.resize(end);
@@ -114,22 +114,22 @@ class AdvanceOpsTest : public BackendTest {
     state_.recorded.resize(kSteps * end * kMaxBeam * 2);
     state_.beams.resize(widths.size());
     state_.histories.resize(static_cast<size_t>(2) * Sum(widths) * kSteps, -1);
-    // A window's rows are those with some rest, so that another's lie between them.
+    // A chunk's rows are those with some rest, so that another's lie between them.
     std::shuffle(numbers.begin(), numbers.end(), std::minstd_rand(7));
     int32_t taken = 0;
     for (size_t w = 0; w < widths.size(); ++w) {
       std::vector<int32_t> rows(numbers.begin() + taken, numbers.begin() + taken + widths[w]);
       std::sort(rows.begin(), rows.end());
-      Seat(w, rows, state_.histories.data() + static_cast<size_t>(2) * taken * kSteps);
+      Schedule(w, rows, state_.histories.data() + static_cast<size_t>(2) * taken * kSteps);
       taken += widths[w];
     }
-    for (int32_t i = 0; i < seated_.size(); ++i) {
-      if (state_.goes_on[seated_[i]] != 0) state_.rows[state_.count[0]++] = seated_[i];
+    for (int32_t i = 0; i < running_.size(); ++i) {
+      if (state_.goes_on[running_[i]] != 0) state_.rows[state_.count[0]++] = running_[i];
     }
   }
 
-  // Window w begins in `rows`, with a hypothesis.
-  void Seat(size_t w, const std::vector<int32_t>& rows, int32_t* histories) {
+  // Chunk w begins in `rows`, with a hypothesis.
+  void Schedule(size_t w, const std::vector<int32_t>& rows, int32_t* histories) {
     int32_t start = 0;
     for (int32_t p = Uniform(1, 3); p > 0; --p) {
       pieces_[w].push_back({Uniform(1, 8), start, Uniform(1, 5)});
@@ -182,7 +182,7 @@ class AdvanceOpsTest : public BackendTest {
   }
 
   AdvanceArgs Args() {
-    return {.seated = seated_.rows(),
+    return {.scheduled = running_.rows(),
             .rows = state_.rows.data(),
             .count = state_.count.data(),
             .width = width_,
@@ -214,7 +214,7 @@ class AdvanceOpsTest : public BackendTest {
     return sum;
   }
 
-  SparseRows seated_;
+  SparseRows running_;
   int32_t width_ = 1;
   std::vector<Script> scripts_;
   std::vector<std::vector<ScriptPiece>> pieces_;
@@ -231,7 +231,7 @@ TEST_P(AdvanceOpsTest, EveryStepIsThePlainOnes) {
   const std::vector<std::vector<int32_t>> batches = {
       {1}, {2}, {kMaxBeam}, {1, 1, 1, 1, 1}, {4, 1, 2, 3, 1, 5, kMaxBeam, 2, 1, 4}, {2, 2, 3, 3, 7, 1, 12, 9, 1, 1, 6}};
   for (size_t batch = 0; batch < batches.size(); ++batch) {
-    MakeWindows(batches[batch]);
+    MakeChunks(batches[batch]);
     int32_t most_rows = 0, steps = 0;
     for (; state_.count[0] > 0; ++steps) {
       ASSERT_LT(steps, kSteps) << "somebody never ends";
@@ -245,8 +245,8 @@ TEST_P(AdvanceOpsTest, EveryStepIsThePlainOnes) {
       most_rows = std::max(most_rows, state_.count[0]);
     }
     EXPECT_GT(steps, 1);
-    const auto windows = static_cast<int32_t>(batches[batch].size());
-    EXPECT_GE(most_rows, Sum(batches[batch]) / 2 + windows / 2) << "beams hardly ever grew";
+    const auto chunks = static_cast<int32_t>(batches[batch].size());
+    EXPECT_GE(most_rows, Sum(batches[batch]) / 2 + chunks / 2) << "beams hardly ever grew";
   }
 }
 
@@ -266,24 +266,24 @@ TEST_P(AdvanceOpsTest, AGroupBeginsLikeThePlainOne) {
     for (uint8_t& one : goes_on) one = static_cast<uint8_t>(Uniform(0, 1));
 
     // Runs it on copies of what it changes; returns all of that in one.
-    const auto run = [&](auto&& enlist) {
+    const auto run = [&](auto&& merge_new_rows) {
       std::vector<int32_t> block = kept, fills(end, 5), taking_part(rows.capacity(), -1), count(1, -1), step(1, -1);
       std::vector<uint8_t> going = goes_on;
       std::vector<AttentionTally> self(end, {1, 2, 3, 4}), cross(end, {5, 6, 7, 8});
-      enlist(EnlistArgs{.rows = rows.rows(),
-                        .begins = begins.data(),
-                        .fields = fields.data(),
-                        .field_count = kFields,
-                        .given = reinterpret_cast<const std::byte*>(given.data()),
-                        .kept = reinterpret_cast<std::byte*>(block.data()),
-                        .goes_on = going.data(),
-                        .self_tally = self.data(),
-                        .cross_tally = cross.data(),
-                        .fills = fills.data(),
-                        .taking_part = taking_part.data(),
-                        .count = count.data(),
-                        .first_record = 4,
-                        .record_step = step.data()});
+      merge_new_rows(MergeNewRowsArgs{.rows = rows.rows(),
+                                      .begins = begins.data(),
+                                      .fields = fields.data(),
+                                      .field_count = kFields,
+                                      .given = reinterpret_cast<const std::byte*>(given.data()),
+                                      .kept = reinterpret_cast<std::byte*>(block.data()),
+                                      .goes_on = going.data(),
+                                      .self_tally = self.data(),
+                                      .cross_tally = cross.data(),
+                                      .fills = fills.data(),
+                                      .taking_part = taking_part.data(),
+                                      .count = count.data(),
+                                      .first_record = 4,
+                                      .record_step = step.data()});
       std::vector<int32_t> everything = block;
       for (const auto* one : {&fills, &taking_part, &count, &step}) {
         everything.insert(everything.end(), one->begin(), one->end());
@@ -294,9 +294,9 @@ TEST_P(AdvanceOpsTest, AGroupBeginsLikeThePlainOne) {
       }
       return everything;
     };
-    const std::vector<int32_t> plain = run([](const EnlistArgs& args) { Enlist(args); });
-    EXPECT_EQ(run([&](const EnlistArgs& args) { backend().Enlist(args); }), plain) << n << " rows";
-    EXPECT_NE(plain, run([](const EnlistArgs&) {}));
+    const std::vector<int32_t> plain = run([](const MergeNewRowsArgs& args) { MergeNewRows(args); });
+    EXPECT_EQ(run([&](const MergeNewRowsArgs& args) { backend().MergeNewRows(args); }), plain) << n << " rows";
+    EXPECT_NE(plain, run([](const MergeNewRowsArgs&) {}));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/attention/bf16.h"
+#include "engine/core/bf16.h"
 #include "tests/backend/backend_fixture.h"
 #include "tests/backend/documents.h"
 

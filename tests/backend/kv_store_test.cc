@@ -1,11 +1,11 @@
-#include "engine/attention/kv_store.h"
+#include "engine/core/kv_store.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
 
-#include "engine/backend/host_memory.h"
+#include "engine/core/host_memory.h"
 
 namespace salient {
 namespace {

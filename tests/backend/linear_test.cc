@@ -17,6 +17,7 @@
 
 #include "engine/base/cpu_features.h"
 #include "engine/base/thread_pool.h"
+#include "engine/linear/cpu/operations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

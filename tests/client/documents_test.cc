@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "engine/base/utf8.h"
 #include "gmock/gmock.h"
-#include "proto/utf8.h"
 #include "tests/client/process.h"
 
 namespace salient {

@@ -107,12 +107,12 @@ TEST(MeterTest, ExitPoliciesPayForTheirLooks) {
 
 TEST(MeterTest, WrongDraftsCostAndAreNoPartOfWhatFullDepthWouldHaveCost) {
   const ModelConfig config = SmallConfig();
-  const auto report = [&](int32_t guessed_among, bool kept) {
+  const auto report = [&](int32_t drafted_among, bool kept) {
     Meter meter(config);
     meter.AddRow({.step = 4,
                   .source_tokens = 10,
                   .exit_at = 4,
-                  .outputs = config.vocab_size + guessed_among,
+                  .outputs = config.vocab_size + drafted_among,
                   .kept = kept,
                   .self = {.visible = 20, .attended = 20}},
                  Rule(ExitKind::kAt));
@@ -126,7 +126,7 @@ TEST(MeterTest, WrongDraftsCostAndAreNoPartOfWhatFullDepthWouldHaveCost) {
   EXPECT_EQ(wrong.decoder_flops_full_depth, 0);
 }
 
-TEST(MeterTest, DraftAcceptanceIsThatOfAllWindows) {
+TEST(MeterTest, DraftAcceptanceIsThatOfAllChunks) {
   const ModelConfig config = SmallConfig();
   Meter a(config), b(config);
   EXPECT_EQ(a.Report().draft_acceptance, 0);

@@ -74,22 +74,22 @@ TEST_P(CudaDepthTest, ExitsAreDecidedLikeThePlainOnes) {
   }
 }
 
-// Windows with one to three rows each, decoded for some steps, with exits drawn at random.
-struct Windows {
+// Chunks with one to three rows each, decoded for some steps, with exits drawn at random.
+struct Chunks {
   std::vector<TestDocument> documents;
   std::vector<std::vector<uint8_t>> exit_of;
   std::vector<std::vector<int32_t>> filled_to;
   std::vector<FillLedger> ledgers;
-  std::vector<int32_t> window_of;  // by row
+  std::vector<int32_t> chunk_of;  // by row
 };
 
 TEST_P(CudaDepthTest, FillsAreCollectedLikeThePlainOnes) {
   constexpr int32_t kWidth = 8, kLayers = 4, kSteps = 20, kRows = 24, kFills = 96;
   for (int32_t round = 0; round < 20; ++round) {
     TestStore store(backend(), {.layers = 1, .width = kWidth, .exit_states = true}, 64);
-    Windows made;
-    while (made.window_of.size() < kRows - 3) {
-      const int32_t beam = Uniform(1, 3), window = static_cast<int32_t>(made.ledgers.size());
+    Chunks made;
+    while (made.chunk_of.size() < kRows - 3) {
+      const int32_t beam = Uniform(1, 3), chunk = static_cast<int32_t>(made.ledgers.size());
       made.documents.push_back(store.Add(kSteps * beam));
       made.exit_of.emplace_back(kSteps * beam, kNoExit);
       for (uint8_t& exit : made.exit_of.back()) {
@@ -98,9 +98,9 @@ TEST_P(CudaDepthTest, FillsAreCollectedLikeThePlainOnes) {
       made.filled_to.emplace_back();
       for (int32_t n = 0; n < kLayers; ++n) made.filled_to.back().push_back(Uniform(0, 5 * beam));
       made.ledgers.push_back({nullptr, nullptr, beam, Uniform(1, kLayers)});
-      for (int32_t i = 0; i < beam; ++i) made.window_of.push_back(window);
+      for (int32_t i = 0; i < beam; ++i) made.chunk_of.push_back(chunk);
     }
-    const auto rows = static_cast<int32_t>(made.window_of.size());
+    const auto rows = static_cast<int32_t>(made.chunk_of.size());
     std::vector<KeyView> views(rows + kFills);
     std::vector<FillLedger*> ledgers(rows);
     std::vector<int32_t> steps(rows + kFills), active;
@@ -114,9 +114,9 @@ TEST_P(CudaDepthTest, FillsAreCollectedLikeThePlainOnes) {
     std::vector<int32_t> step_of(made.ledgers.size());
     for (int32_t& step : step_of) step = Uniform(5, kSteps);
     for (int32_t row = 0; row < rows; ++row) {
-      views[row] = ViewOf(made.documents[made.window_of[row]], 0);
-      ledgers[row] = &made.ledgers[made.window_of[row]];
-      steps[row] = step_of[made.window_of[row]];
+      views[row] = ViewOf(made.documents[made.chunk_of[row]], 0);
+      ledgers[row] = &made.ledgers[made.chunk_of[row]];
+      steps[row] = step_of[made.chunk_of[row]];
       if (Uniform(0, 1) == 0) active.push_back(row);
     }
 

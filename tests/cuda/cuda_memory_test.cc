@@ -1,6 +1,6 @@
 // Memory of a CUDA device while its stream is behind what the host has given it.
 
-#include "engine/backend/cuda/cuda_memory.h"
+#include "engine/core/cuda/cuda_memory.h"
 
 #include <gtest/gtest.h>
 

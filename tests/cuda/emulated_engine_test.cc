@@ -89,8 +89,8 @@ class SuspensionCounter : public EngineObserver {
  public:
   void OnStep(int32_t, double) override {}
   void OnStall(double) override {}
-  void OnSuspend() override { ++suspended; }
-  std::atomic<int> suspended = 0;
+  void OnPreempt() override { ++preempted; }
+  std::atomic<int> preempted = 0;
 };
 
 struct Setup {
@@ -224,7 +224,7 @@ TEST(EmulatedDeviceTest, TheDeviceHasWorkWhileTheHostReadsWhatItDid) {
     const absl::StatusOr<TranslationResult> result = engine->Translate(request);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_GT(result->report.target_tokens, 20);
-    EXPECT_EQ(WaitsForEverything() - before, result->report.windows) << "beam " << beam;
+    EXPECT_EQ(WaitsForEverything() - before, result->report.chunks) << "beam " << beam;
   }
 }
 
@@ -261,7 +261,7 @@ TEST(EmulatedDeviceTest, WhoLeavesWhileStepsAreUnderWayChangesNoOther) {
   EXPECT_EQ(engine->status().kv_bytes_used, 0);
 }
 
-// Windows that outgrow what was reserved for them make others give way, while steps of theirs are under way.
+// Chunks that outgrow what was reserved for them make others give way, while steps of theirs are under way.
 TEST(EmulatedDeviceTest, LittleMemoryChangesNothing) {
   std::mt19937 random(17);
   std::vector<TranslationRequest> requests;
@@ -282,7 +282,7 @@ TEST(EmulatedDeviceTest, LittleMemoryChangesNothing) {
       ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
       prints.push_back(Fingerprint(*listener->Wait()));
     }
-    EXPECT_EQ(counter.suspended > 0, !expected.empty()) << counter.suspended;
+    EXPECT_EQ(counter.preempted > 0, !expected.empty()) << counter.preempted;
     if (expected.empty()) expected = prints;
     EXPECT_EQ(prints, expected);
   }

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/backend/cuda/tensor_core.h"
+#include "engine/core/cuda/tensor_core.h"
 #include "tests/cuda/emulation/emulated_device.h"
 
 namespace salient::cuda {

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "engine/backend/cuda/cuda_memory.h"
+#include "engine/core/cuda/cuda_memory.h"
 #include "tests/cuda/emulation/emulated_device.h"
 #include "tests/cuda/emulation/emulated_gemm.h"
 

@@ -26,10 +26,10 @@ class AdvanceTest : public ::testing::Test {
         : rows(*test.backend_, test.config_, kRows, 4, kWidth, 0),
           self(test.backend_->memory(), {.layers = 2, .width = 8}, 32),
           cross(test.backend_->memory(), {.layers = 2, .width = 8}, 4),
-          sequence(test.window_, test.options_, test.prefix_, test.config_, *test.backend_, self, cross) {
-      std::vector<int32_t> seats;
-      for (int32_t i = 0; i < test.options_.beam; ++i) seats.push_back(kFirstRow + 2 * i);
-      sequence.Seat(seats);
+          sequence(test.chunk_, test.options_, test.prefix_, test.config_, *test.backend_, self, cross) {
+      std::vector<int32_t> assigned;
+      for (int32_t i = 0; i < test.options_.beam; ++i) assigned.push_back(kFirstRow + 2 * i);
+      sequence.AssignRows(assigned);
     }
     DecoderRows rows;
     KvStore self, cross;
@@ -111,7 +111,7 @@ class AdvanceTest : public ::testing::Test {
   const ModelConfig config_;
   const std::unique_ptr<Backend> backend_;
   ResolvedOptions options_;
-  Window window_;
+  Chunk chunk_;
   std::vector<int32_t> prefix_;
 };
 
@@ -120,7 +120,7 @@ TEST_F(AdvanceTest, StepsMadeAheadAreTheSequencesOwn) {
   int32_t grew = 0;
   for (uint32_t seed = 0; seed < 300; ++seed) {
     options_.beam = options_.n_best = 1 + static_cast<int32_t>(seed % 5);
-    window_ = seed % 3 == 0 ? Window{{10, 11, 12, 3}, {{0, 3}}} : Window{{10, 11, 4, 12, 13, 3}, {{0, 2}, {1, 2}}};
+    chunk_ = seed % 3 == 0 ? Chunk{{10, 11, 12, 3}, {{0, 3}}} : Chunk{{10, 11, 4, 12, 13, 3}, {{0, 2}, {1, 2}}};
     prefix_ = seed % 4 == 0 ? std::vector<int32_t>{15, 16, 17} : std::vector<int32_t>{};
     Side host(*this), device(*this);
     const uint32_t first = seed % 7 == 6 ? 5 : 0;
@@ -130,27 +130,27 @@ TEST_F(AdvanceTest, StepsMadeAheadAreTheSequencesOwn) {
         rows.clear();
         side->sequence.Prepare(side->rows, rows);
         for (const int32_t row : rows) Decode(side->rows, row, seed);
-        side->sequence.Advance(side->rows, kWidth);
+        side->sequence.TakeStep(side->rows, kWidth);
       }
       ASSERT_EQ(host.sequence.done(), device.sequence.done());
       if (host.sequence.done()) break;
     }
     if (host.sequence.done()) continue;
 
-    std::vector<int32_t> seated, going;
-    device.sequence.PrepareAhead(device.rows, seated, kMostSteps);
-    ASSERT_EQ(seated, device.sequence.seats());
+    std::vector<int32_t> scheduled, going;
+    device.sequence.PrepareAhead(device.rows, scheduled, kMostSteps);
+    ASSERT_EQ(scheduled, device.sequence.assigned_rows());
     std::vector<uint8_t> goes_on(kRows);
-    for (const int32_t row : seated) {
+    for (const int32_t row : scheduled) {
       goes_on[row] = device.rows.begins.data()[row] == Beginning::kNow;
       if (goes_on[row] != 0) going.push_back(row);
       device.rows.asked_exit_rule.data()[row] = device.rows.exit_rule.data()[row];
     }
     auto count = static_cast<int32_t>(going.size()), step = 0;
-    going.resize(seated.size());
+    going.resize(scheduled.size());
     std::vector<StepRecord> records(kMostSteps * kRows);
     std::vector<Candidate> candidates(kMostSteps * kRows * kWidth);
-    const AdvanceArgs args{.seated = {seated.data(), nullptr, static_cast<int32_t>(seated.size())},
+    const AdvanceArgs args{.scheduled = {scheduled.data(), nullptr, static_cast<int32_t>(scheduled.size())},
                            .rows = going.data(),
                            .count = &count,
                            .width = kWidth,
@@ -185,14 +185,14 @@ TEST_F(AdvanceTest, StepsMadeAheadAreTheSequencesOwn) {
         Decode(device.rows, row, seed);
       }
       grew += rows.size() > 1;
-      host.sequence.Advance(host.rows, kWidth);
+      host.sequence.TakeStep(host.rows, kWidth);
       Advance(args);
     }
     EXPECT_EQ(count, 0) << "the sequence is done, the device goes on, seed " << seed;
 
     for (int32_t s = 0; s < step; ++s) {
       ASSERT_FALSE(device.sequence.done());
-      for (const int32_t row : seated) {
+      for (const int32_t row : scheduled) {
         const StepRecord& record = args.records.Of(s, row);
         std::copy_n(args.records.CandidatesOf(s, row, kWidth), kWidth, device.rows.candidates.data() + row * kWidth);
         device.rows.exit_at.data()[row] = record.exit_at;
@@ -200,7 +200,7 @@ TEST_F(AdvanceTest, StepsMadeAheadAreTheSequencesOwn) {
         device.rows.self_tally.data()[row] = record.self;
         device.rows.cross_tally.data()[row] = record.cross;
       }
-      device.sequence.Advance(device.rows, kWidth);
+      device.sequence.TakeStep(device.rows, kWidth);
     }
     ASSERT_TRUE(device.sequence.done());
     ExpectSameResults(device.sequence, host.sequence);

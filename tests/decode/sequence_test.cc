@@ -34,22 +34,22 @@ class SequenceTest : public ::testing::Test {
 
   // Two segments of two tokens.
   std::unique_ptr<Sequence> Make(std::vector<int32_t> prefix = {}) {
-    auto sequence = std::make_unique<Sequence>(window_, options_, std::move(prefix), config_, *backend_, self_, cross_);
-    std::vector<int32_t> seats;
-    for (int32_t row = 0; row < Sequence::RowsWanted(options_); ++row) seats.push_back(row + 2);
-    sequence->Seat(seats);
+    auto sequence = std::make_unique<Sequence>(chunk_, options_, std::move(prefix), config_, *backend_, self_, cross_);
+    std::vector<int32_t> assigned;
+    for (int32_t row = 0; row < Sequence::RowsWanted(options_); ++row) assigned.push_back(row + 2);
+    sequence->AssignRows(assigned);
     return sequence;
   }
 
-  // With up to `tokens` guesses a step, made after the first of the two layers.
+  // With up to `tokens` drafts a step, made after the first of the two layers.
   void Verify(int32_t tokens) {
     options_.draft_tokens = tokens;
     options_.draft_exit.at = options_.draft_exit.greatest = 1;
   }
 
-  // A step in which `guess` and then `choose` say what is best of a row, by its number.
-  template <typename Guess, typename Choose>
-  void Cycle(Sequence& sequence, const Guess& guess, const Choose& choose) {
+  // A step in which `draft` and then `choose` say what is best of a row, by its number.
+  template <typename DraftToken, typename Choose>
+  void Cycle(Sequence& sequence, const DraftToken& draft, const Choose& choose) {
     std::vector<int32_t> may_take_part, taking_part;
     sequence.Prepare(rows_, may_take_part);
     while (true) {
@@ -60,7 +60,7 @@ class SequenceTest : public ::testing::Test {
       EXPECT_EQ(rows_.exit_rule.data()[drafting[0]].at, 1);
       EXPECT_EQ(rows_.held_at.data()[drafting[0]], 0);
       EXPECT_THAT(may_take_part, Contains(drafting[0]));
-      rows_.candidates.data()[drafting[0]] = guess(drafting[0]);
+      rows_.candidates.data()[drafting[0]] = draft(drafting[0]);
       sequence.TakeDraft(rows_);
     }
     sequence.TakePart(rows_, taking_part);
@@ -71,15 +71,15 @@ class SequenceTest : public ::testing::Test {
       rows_.candidates.data()[row] = choose(row);
     }
     taking_part_ = taking_part;
-    sequence.Advance(rows_, 1);
+    sequence.TakeStep(rows_, 1);
   }
 
-  // The same with what is guessed and what is chosen in order.
-  void Cycle(Sequence& sequence, std::vector<Candidate> guesses, std::vector<Candidate> choices) {
-    size_t guessed = 0, chosen = 0;
+  // The same with what is drafted and what is chosen in order.
+  void Cycle(Sequence& sequence, std::vector<Candidate> drafts, std::vector<Candidate> choices) {
+    size_t drafted = 0, chosen = 0;
     Cycle(
-        sequence, [&](int32_t) { return guesses.at(guessed++); }, [&](int32_t) { return choices.at(chosen++); });
-    EXPECT_EQ(guessed, guesses.size());
+        sequence, [&](int32_t) { return drafts.at(drafted++); }, [&](int32_t) { return choices.at(chosen++); });
+    EXPECT_EQ(drafted, drafts.size());
     EXPECT_EQ(chosen, choices.size());
   }
 
@@ -101,7 +101,7 @@ class SequenceTest : public ::testing::Test {
             c < static_cast<int32_t>(best[i].size()) ? best[i][c] : Candidate{-1, 0};
       }
     }
-    sequence.Advance(rows_, width);
+    sequence.TakeStep(rows_, width);
   }
 
   const TokenConstraint& Constraint(int32_t row = 2) { return rows_.constraint.data()[row]; }
@@ -118,7 +118,7 @@ class SequenceTest : public ::testing::Test {
   KvStore self_, cross_;
   ResolvedOptions options_;
   std::vector<int32_t> taking_part_;  // in the last Cycle
-  Window window_{{10, 11, kSeparator, 12, 13, kEnd}, {{0, 2}, {1, 2}}};
+  Chunk chunk_{{10, 11, kSeparator, 12, 13, kEnd}, {{0, 2}, {1, 2}}};
 };
 
 TEST_F(SequenceTest, ProducesAsManySegmentsAsTheSource) {
@@ -174,7 +174,7 @@ TEST_F(SequenceTest, ClosesASegmentThatGrowsBeyondItsBound) {
   EXPECT_EQ(Constraint().forced, kEnd);
   Step(*sequence, {{{kEnd, -9.0f}}});
   ASSERT_TRUE(sequence->done());
-  EXPECT_EQ(sequence->tokens_so_far(), Sequence::MaxSteps(window_, options_));
+  EXPECT_EQ(sequence->tokens_so_far(), Sequence::MaxSteps(chunk_, options_));
   EXPECT_TRUE(sequence->Results()[0][0].length_limited);
   EXPECT_TRUE(sequence->Results()[0][1].length_limited);
 }
@@ -210,7 +210,7 @@ TEST_F(SequenceTest, ABeamKeepsTheBestOfThePool) {
 TEST_F(SequenceTest, ABeamFinishesOnlyWhatRanksWithinIt) {
   options_.beam = options_.n_best = 2;
   options_.length_penalty = 1.0;
-  window_ = {{10, 11, kEnd}, {{0, 2}}};
+  chunk_ = {{10, 11, kEnd}, {{0, 2}}};
   const auto sequence = Make();
   Step(*sequence, {{{5, -1.0f}, {6, -1.5f}, {kEnd, -2.0f}}});  // the end ranks third: dropped
   Step(*sequence, {{{kEnd, -0.5f}, {7, -1.0f}}, {{8, -3.0f}, {kEnd, -4.0f}}});
@@ -226,7 +226,7 @@ TEST_F(SequenceTest, ABeamFinishesOnlyWhatRanksWithinIt) {
 TEST_F(SequenceTest, LengthPenaltyDecidesBetweenLengths) {
   options_.beam = options_.n_best = 2;
   options_.length_penalty = 0;
-  window_ = {{10, 11, kEnd}, {{0, 2}}};
+  chunk_ = {{10, 11, kEnd}, {{0, 2}}};
   const auto sequence = Make();
   Step(*sequence, {{{kEnd, -1.0f}, {5, -1.1f}}});
   Step(*sequence, {{{kEnd, -0.2f}, {6, -3.0f}}});
@@ -234,9 +234,9 @@ TEST_F(SequenceTest, LengthPenaltyDecidesBetweenLengths) {
   EXPECT_THAT(Tokens(sequence->Results()[0][0]), ElementsAre());  // -1 against -1.3 with no reward for length
 }
 
-TEST_F(SequenceTest, GuessesThatAreRightAreKeptWithOneTokenMore) {
+TEST_F(SequenceTest, AcceptedDraftsAreKeptWithOneTokenMore) {
   Verify(3);
-  window_ = {{10, 11, kEnd}, {{0, 2}}};
+  chunk_ = {{10, 11, kEnd}, {{0, 2}}};
   const auto sequence = Make();
   Cycle(*sequence, {{7, -0.1f}, {8, -0.2f}, {9, -0.3f}}, {{7, -1.0f}, {8, -2.0f}, {9, -4.0f}, {10, -8.0f}});
   EXPECT_EQ(sequence->tokens_so_far(), 4);
@@ -245,11 +245,11 @@ TEST_F(SequenceTest, GuessesThatAreRightAreKeptWithOneTokenMore) {
   ASSERT_TRUE(sequence->done());
   const DecodedPiece piece = sequence->Results()[0][0];
   EXPECT_THAT(Tokens(piece), ElementsAre(7, 8, 9, 10));
-  EXPECT_DOUBLE_EQ(piece.score, -31.0) << "full depth's probabilities, not the guesses'";
+  EXPECT_DOUBLE_EQ(piece.score, -31.0) << "full depth's probabilities, not the drafts'";
   EXPECT_THAT(sequence->meter().Report().exit_histogram, ElementsAre(0, 5));
 }
 
-TEST_F(SequenceTest, AWrongGuessIsReplacedAndWhatFollowsItForgotten) {
+TEST_F(SequenceTest, ARejectedDraftIsReplacedAndWhatFollowsItForgotten) {
   Verify(3);
   const auto sequence = Make();
   Cycle(*sequence, {{7, -0.1f}, {8, -0.1f}, {9, -0.1f}}, {{7, -1.0f}, {11, -1.0f}, {12, -1.0f}, {13, -1.0f}});
@@ -261,22 +261,24 @@ TEST_F(SequenceTest, AWrongGuessIsReplacedAndWhatFollowsItForgotten) {
       *sequence,
       [&](int32_t row) {
         EXPECT_EQ(rows_.token.data()[row], row == 2 ? 5 : 6);
-        EXPECT_EQ(rows_.position.data()[row], 3 + row - 2) << "where the wrong guesses were";
+        EXPECT_EQ(rows_.position.data()[row], 3 + row - 2) << "where the wrong drafts were";
         return Candidate{6, -0.1f};
       },
-      [](int32_t) { return Candidate{6, -1.0f}; });
+      [](int32_t) {
+        return Candidate{6, -1.0f};
+      });
   EXPECT_EQ(sequence->tokens_so_far(), 7);
   EXPECT_DOUBLE_EQ(sequence->meter().Report().draft_acceptance, 4.0 / 9);
 }
 
-TEST_F(SequenceTest, AnUnlikelyGuessIsTheLast) {
+TEST_F(SequenceTest, AnUnlikelyDraftIsTheLast) {
   Verify(4);
   const auto sequence = Make();
   Cycle(*sequence, {{7, -0.1f}, {8, -3.0f}}, {{7, -1.0f}, {8, -1.0f}, {9, -1.0f}});
   EXPECT_EQ(sequence->tokens_so_far(), 3) << "it may be right all the same";
 }
 
-TEST_F(SequenceTest, RowsOfGuessesStandWhereTheirTokensWould) {
+TEST_F(SequenceTest, RowsOfDraftsStandWhereTheirTokensWould) {
   Verify(3);
   const auto sequence = Make();
   Cycle(*sequence, {{7, -0.1f}, {kSeparator, -0.1f}, {8, -0.1f}},
@@ -298,9 +300,9 @@ TEST_F(SequenceTest, RowsOfGuessesStandWhereTheirTokensWould) {
   EXPECT_THAT(Tokens(sequence->SettledPiece(0)), ElementsAre(7));
 }
 
-TEST_F(SequenceTest, NothingIsGuessedAfterTheEnd) {
+TEST_F(SequenceTest, NothingIsDraftedAfterTheEnd) {
   Verify(4);
-  window_ = {{10, kEnd}, {{0, 1}}};
+  chunk_ = {{10, kEnd}, {{0, 1}}};
   const auto sequence = Make();
   Cycle(*sequence, {{7, -0.1f}, {kEnd, -0.1f}}, {{7, -1.0f}, {8, -1.0f}});  // and full depth goes on
   EXPECT_FALSE(sequence->done());
@@ -311,18 +313,18 @@ TEST_F(SequenceTest, NothingIsGuessedAfterTheEnd) {
   EXPECT_THAT(Tokens(sequence->Results()[0][0]), ElementsAre(7, 8, 9));
 }
 
-// A model that chooses by what it has read, and guesses that are often wrong: the same with guesses and without, also
+// A model that chooses by what it has read, and drafts that are often wrong: the same with drafts and without, also
 // where a segment ends by its bound, or the room for keys does.
-TEST_F(SequenceTest, GuessesNeverChangeATranslation) {
+TEST_F(SequenceTest, DraftsNeverChangeATranslation) {
   int64_t right = 0;
   for (uint32_t seed = 0; seed < 200; ++seed) {
     std::vector<std::vector<std::vector<int32_t>>> translations;
     std::vector<double> scores;
-    window_ = seed % 5 == 0 ? Window{{10, kEnd}, {{0, 1}}} : Window{{10, 11, kSeparator, 12, 13, kEnd}, {{0, 2}, {1, 2}}};
+    chunk_ = seed % 5 == 0 ? Chunk{{10, kEnd}, {{0, 1}}} : Chunk{{10, 11, kSeparator, 12, 13, kEnd}, {{0, 2}, {1, 2}}};
     for (const int32_t tokens : {0, 1, 4, 5}) {
       Verify(tokens);
       const auto sequence = Make(seed % 3 == 0 ? std::vector<int32_t>{15, 16, 17} : std::vector<int32_t>{});
-      const int32_t reserved = Sequence::SelfPages(window_, options_), before = self_.free_pages();
+      const int32_t reserved = Sequence::SelfPages(chunk_, options_), before = self_.free_pages();
       const auto choose = [&](int32_t row) {
         if (Constraint(row).forced >= 0) return Candidate{Constraint(row).forced, -9.0f};
         std::mt19937 random(seed * 1000003 + rows_.token.data()[row] * 8191 + rows_.step.data()[row] * 131 +
@@ -332,7 +334,7 @@ TEST_F(SequenceTest, GuessesNeverChangeATranslation) {
         const auto token = static_cast<int32_t>(5 + random() % 15);
         return Candidate{closes ? close : token, -static_cast<float>(random() % 64) / 16};
       };
-      const auto guess = [&](int32_t row) {
+      const auto draft = [&](int32_t row) {
         Candidate candidate = choose(row);
         candidate.log_probability = -0.1f;
         if (Constraint(row).forced >= 0) return candidate;
@@ -340,9 +342,9 @@ TEST_F(SequenceTest, GuessesNeverChangeATranslation) {
         return candidate;
       };
       while (!sequence->done()) {
-        Cycle(*sequence, guess, choose);
+        Cycle(*sequence, draft, choose);
         ASSERT_LE(before - self_.free_pages(), reserved);
-        ASSERT_LE(sequence->tokens_so_far(), Sequence::MaxSteps(window_, options_));
+        ASSERT_LE(sequence->tokens_so_far(), Sequence::MaxSteps(chunk_, options_));
       }
       translations.emplace_back();
       double score = 0;
@@ -377,7 +379,7 @@ TEST_F(SequenceTest, ReturnsItsPages) {
 TEST_F(SequenceTest, NeverNeedsMoreThanItReserves) {
   options_.beam = 3;
   const auto sequence = Make();
-  const int32_t reserved = Sequence::SelfPages(window_, options_), before = self_.free_pages();
+  const int32_t reserved = Sequence::SelfPages(chunk_, options_), before = self_.free_pages();
   for (int step = 0; step < 1000 && !sequence->done(); ++step) {
     const std::vector<int32_t> taking_part = Prepare(*sequence);
     std::vector<std::vector<Candidate>> best;

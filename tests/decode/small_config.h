@@ -13,7 +13,7 @@ inline ModelConfig SmallConfig() {
   config.heads = 2;
   config.encoder = {1, FeedForwardKind::kNone, 0};
   config.decoder = {2, FeedForwardKind::kNone, 0};
-  config.window = 64;
+  config.chunk_tokens = 64;
   return config;
 }
 

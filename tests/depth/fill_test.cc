@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 constexpr int32_t kWidth = 4, kLayers = 3, kFirstFill = 2, kCapacity = 8;
 
-// One window at row 0 (and, as a beam of it, row 1), whose tokens exited where the test says.
+// One chunk at row 0 (and, as a beam of it, row 1), whose tokens exited where the test says.
 class FillTest : public ::testing::Test {
  protected:
   FillTest()
@@ -51,7 +51,7 @@ class FillTest : public ::testing::Test {
                     .store = store_.pages()});
   }
 
-  // What layer `layer` lacks of what the rows' windows need: the positions it is given.
+  // What layer `layer` lacks of what the rows' chunks need: the positions it is given.
   std::vector<int32_t> Collect(int32_t layer, int32_t rows = 1, int32_t capacity = kCapacity) {
     int32_t count = -1;
     CollectFills({.active = Rows::First(rows),
@@ -123,7 +123,7 @@ TEST_F(FillTest, MoreThanFitsIsLeftForTheNextTime) {
   EXPECT_THAT(Collect(2, 1, 2), ElementsAre());
 }
 
-TEST_F(FillTest, RowsOfOneWindowShareItsFillsAndPlacesNeverDecodedAreLeftOut) {
+TEST_F(FillTest, RowsOfOneChunkShareItsFillsAndPlacesNeverDecodedAreLeftOut) {
   ledger_.beam = 2;
   Decode(0, 1);  // step 0 has one hypothesis: position 1 stays empty
   Decode(2, 1);

@@ -1,4 +1,5 @@
 #include "engine/engine.h"
+#include "engine/text/document.h"
 
 #include <atomic>
 #include <filesystem>
@@ -104,8 +105,8 @@ class CountingObserver : public EngineObserver {
  public:
   void OnStep(int32_t, double) override {}
   void OnStall(double) override { ++stalls; }
-  void OnSuspend() override { ++suspended; }
-  std::atomic<int> stalls = 0, suspended = 0;
+  void OnPreempt() override { ++preempted; }
+  std::atomic<int> stalls = 0, preempted = 0;
 };
 
 // With slices of no time at all one range of rows is encoded after each step of those under way.
@@ -127,7 +128,7 @@ TEST_P(EngineTest, HowEncodingIsSlicedChangesNothing) {
     const auto holding = std::make_shared<HoldingListener>();
     ASSERT_TRUE((*engine)->Submit({.text = first}, holding).ok());
     const absl::Cleanup let_go = [&] { holding->LetGo(); };  // also where this test fails
-    holding->WaitUntilHeld();  // so that the others are encoded while this one is decoded
+    holding->WaitUntilHeld();                                // so that the others are encoded while this one is decoded
     const auto listeners = SubmitAll(**engine, requests);
     holding->LetGo();
     std::vector<std::string> prints;
@@ -202,7 +203,7 @@ TEST_P(EngineTest, LittleMemoryChangesNothing) {
       EXPECT_EQ(listener->segments().size(), listener->Wait()->segments.size());
     }
     EXPECT_EQ((*engine)->status().kv_bytes_used, 0);
-    EXPECT_EQ(counter.suspended > 0, !expected.empty()) << counter.suspended;
+    EXPECT_EQ(counter.preempted > 0, !expected.empty()) << counter.preempted;
     if (expected.empty()) expected = prints;
     EXPECT_EQ(prints, expected);
   }
@@ -288,14 +289,14 @@ TEST_P(EngineTest, EverySegmentComesBackOnceAndInOrder) {
   const std::unique_ptr<Engine> engine = Make(Options());
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(6);
-  const std::string text = RandomDocument(random, 60);  // several windows
+  const std::string text = RandomDocument(random, 60);  // several chunks
   auto listener = std::make_shared<RecordingListener>();
   ASSERT_TRUE(engine->Submit({.text = text}, listener).ok());
   const absl::StatusOr<TranslationResult>& result = listener->Wait();
   ASSERT_TRUE(result.ok()) << result.status();
   const absl::StatusOr<SegmentedDocument> split = SplitDocument(text, Segmentation::kSentences, "en");
   EXPECT_EQ(result->segments.size(), split->segments.size());
-  EXPECT_GT(result->report.windows, 1);
+  EXPECT_GT(result->report.chunks, 1);
   const std::vector<TranslatedSegment> streamed = listener->segments();
   ASSERT_EQ(streamed.size(), result->segments.size());
   for (size_t i = 0; i < streamed.size(); ++i) {
@@ -326,9 +327,9 @@ TEST_P(EngineTest, APrefixIsHowTheTranslationBegins) {
   EXPECT_EQ(result->text.rfind("Das alte Haus", 0), 0u) << result->text;
 }
 
-// Alone a window's product is over its list alone, beside others over the vocabulary, or not, as they come. Some
+// Alone a chunk's product is over its list alone, beside others over the vocabulary, or not, as they come. Some
 // translations are bound to their lists, some leave by their confidence in them, some do both.
-TEST_P(EngineTest, WindowsWithShortlistsAreTheSameAloneAndTogether) {
+TEST_P(EngineTest, ChunksWithShortlistsAreTheSameAloneAndTogether) {
   for (const std::string variant : {"base", "post"}) {
     const std::unique_ptr<Engine> engine = Make(Options(variant));
     ASSERT_NE(engine, nullptr);
@@ -481,9 +482,8 @@ TEST_P(EngineTest, ClosingEndsWhatIsInFlight) {
 }
 
 TEST_P(EngineTest, EveryKindOfModelTranslates) {
-  for (const std::string variant :
-       {"post", "wide", "borrowed", "shared-decoder", "each-layer", "no-selection", "no-exits", "plain",
-        "whole-rows"}) {
+  for (const std::string variant : {"post", "wide", "borrowed", "shared-decoder", "each-layer", "no-selection",
+                                    "no-exits", "plain", "whole-rows"}) {
     SCOPED_TRACE(variant);
     const std::unique_ptr<Engine> engine = Make(Options(variant));
     ASSERT_NE(engine, nullptr);

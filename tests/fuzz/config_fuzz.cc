@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "engine/model/config.h"
-#include "engine/options/options.h"
+#include "engine/options/resolve.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/model/small_config.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/utf8.h"
 #include "engine/text/document.h"
-#include "engine/text/utf8.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace salient {

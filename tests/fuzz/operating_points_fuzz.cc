@@ -2,6 +2,7 @@
 
 #include "engine/model/config.h"
 #include "engine/options/operating_points.h"
+#include "engine/options/resolve.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/model/small_config.h"
 

@@ -1,4 +1,4 @@
-// Shortlist::Parse: any bytes. What is taken gives every window ascending tokens of the vocabulary.
+// Shortlist::Parse: any bytes. What is taken gives every chunk ascending tokens of the vocabulary.
 
 #include <algorithm>
 

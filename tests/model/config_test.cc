@@ -74,7 +74,7 @@ TEST(ConfigTest, ReadsEveryField) {
   EXPECT_TRUE(config.tied_classifiers);
   EXPECT_TRUE(config.sequence_head && config.multinomial_head && config.geometric_head);
   EXPECT_EQ(config.tokens.separator, 4);
-  EXPECT_EQ(config.window, 1024);
+  EXPECT_EQ(config.chunk_tokens, 1024);
 }
 
 TEST(ConfigTest, ReadsTheOtherChoices) {

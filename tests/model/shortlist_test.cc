@@ -1,4 +1,4 @@
-// Shortlists: what a window's tokens are, and files that are wrong.
+// Shortlists: what a chunk's tokens are, and files that are wrong.
 
 #include "engine/model/shortlist.h"
 

@@ -15,8 +15,8 @@
 
 #include "engine/decode/batch.h"
 #include "engine/model/model.h"
+#include "engine/text/chunk.h"
 #include "engine/text/tokenizer.h"
-#include "engine/text/window.h"
 #include "gtest/gtest.h"
 #include "tests/parity/backends.h"
 
@@ -53,7 +53,7 @@ struct Token {
   double log_probability = 0;
 };
 
-// A model on a backend, which translates a window at a time.
+// A model on a backend, which translates a chunk at a time.
 class Translator {
  public:
   explicit Translator(absl::StatusOr<std::unique_ptr<Backend>> backend) {
@@ -72,14 +72,14 @@ class Translator {
   const absl::Status& status() const { return status_; }
   const ModelConfig& config() const { return model_->config; }
 
-  // The window's tokens, separators and end included, of which the first are `prefix`.
-  std::vector<Token> Translate(const Window& window, const ResolvedOptions& options, std::vector<int32_t> prefix) {
-    Sequence sequence(window, options, std::move(prefix), config(), *backend_, batch_->self_store(),
+  // The chunk's tokens, separators and end included, of which the first are `prefix`.
+  std::vector<Token> Translate(const Chunk& chunk, const ResolvedOptions& options, std::vector<int32_t> prefix) {
+    Sequence sequence(chunk, options, std::move(prefix), config(), *backend_, batch_->self_store(),
                       batch_->cross_store());
     Sequence* const joining[] = {&sequence};
     batch_->Join(joining);
     while (!sequence.encoded()) batch_->Encode(absl::InfiniteDuration());
-    batch_->Seat(sequence);
+    batch_->Schedule(sequence);
     while (!sequence.done()) batch_->Step();
     batch_->Leave(sequence);
     std::vector<Token> tokens;
@@ -114,10 +114,10 @@ struct Tally {
   double greatest = 0;  // how much less probable the reference found such a token
 };
 
-void Compare(Translator& device, Translator& reference, const Window& window, const ResolvedOptions& options,
+void Compare(Translator& device, Translator& reference, const Chunk& chunk, const ResolvedOptions& options,
              Tally& tally) {
-  const std::vector<Token> ours = device.Translate(window, options, {});
-  std::vector<Token> theirs = reference.Translate(window, options, {});
+  const std::vector<Token> ours = device.Translate(chunk, options, {});
+  std::vector<Token> theirs = reference.Translate(chunk, options, {});
   tally.tokens += static_cast<int64_t>(ours.size());
   const auto same = [](const Token& a, const Token& b) { return a.token == b.token; };
   for (size_t from = 0;;) {
@@ -126,23 +126,23 @@ void Compare(Translator& device, Translator& reference, const Window& window, co
     if (at.first == ours.end()) return;
     from = at.first - ours.begin();
     const double own_choice = theirs[from].log_probability;
-    theirs = reference.Translate(window, options, FirstTokens(ours, from + 1));
+    theirs = reference.Translate(chunk, options, FirstTokens(ours, from + 1));
     ++tally.different;
     tally.greatest = std::max(tally.greatest, own_choice - theirs[from].log_probability);
     ++from;
   }
 }
 
-std::vector<Window> WindowsOf(const std::string& path, const ModelConfig& config, const Tokenizer& tokenizer) {
+std::vector<Chunk> ChunksOf(const std::string& path, const ModelConfig& config, const Tokenizer& tokenizer) {
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const absl::StatusOr<SegmentedDocument> document =
       SplitDocument(text, Segmentation::kSentences, config.source_language);
   EXPECT_TRUE(document.ok()) << path << ": " << document.status();
   if (!document.ok()) return {};
-  std::vector<Window> windows = MakeWindows(*document, tokenizer, config.tokens, config.window);
-  EXPECT_FALSE(windows.empty()) << path << ": nothing to translate";
-  return windows;
+  std::vector<Chunk> chunks = MakeChunks(*document, tokenizer, config.tokens, config.chunk_tokens);
+  EXPECT_FALSE(chunks.empty()) << path << ": nothing to translate";
+  return chunks;
 }
 
 TEST(AgreementTest, TranslationsDifferAtNearTiesOnly) {
@@ -157,8 +157,8 @@ TEST(AgreementTest, TranslationsDifferAtNearTiesOnly) {
     ASSERT_TRUE(options.ok()) << options.status();
     Tally tally;
     for (const std::string& path : g_documents) {
-      for (const Window& window : WindowsOf(path, config, **tokenizer)) {
-        Compare(device, reference, window, *options, tally);
+      for (const Chunk& chunk : ChunksOf(path, config, **tokenizer)) {
+        Compare(device, reference, chunk, *options, tally);
       }
     }
     std::cout << setting.name << ": " << tally.different << " of " << tally.tokens << " tokens differ; the reference "

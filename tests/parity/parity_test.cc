@@ -89,9 +89,9 @@ class ParityTest : public ::testing::Test {
   // One case; returns whether it was compared to its end.
   bool Compare(const Json& expected) {
     const Json& document = documents_.at(expected["document"]);
-    Window window{document["tokens"].get<std::vector<int32_t>>(), {}};
+    Chunk chunk{document["tokens"].get<std::vector<int32_t>>(), {}};
     for (const int32_t tokens : document["pieces"]) {
-      window.pieces.push_back({static_cast<int32_t>(window.pieces.size()), tokens});
+      chunk.pieces.push_back({static_cast<int32_t>(chunk.pieces.size()), tokens});
     }
     const Json& settings = expected["settings"];
     mass_ = settings.value("selection", "") == "mass";
@@ -99,15 +99,14 @@ class ParityTest : public ::testing::Test {
     EXPECT_TRUE(options.ok()) << options.status();
     if (!options.ok()) return true;
     options->shortlist = settings.contains("listed");  // what Resolve allows only where the model has one
-    const std::vector<int32_t> tokens =
-        settings.value("listed", settings.value("screen", std::vector<int32_t>()));
-    Sequence sequence(window, *options, settings.value("prefix", std::vector<int32_t>()), model_->config, *backend_,
+    const std::vector<int32_t> tokens = settings.value("listed", settings.value("screen", std::vector<int32_t>()));
+    Sequence sequence(chunk, *options, settings.value("prefix", std::vector<int32_t>()), model_->config, *backend_,
                       batch_->self_store(), batch_->cross_store(), tokens);
-    const bool encoded = Encode(sequence, expected["encoder"], static_cast<int32_t>(window.tokens.size()));
+    const bool encoded = Encode(sequence, expected["encoder"], static_cast<int32_t>(chunk.tokens.size()));
     bool compared = encoded;
     for (size_t step = 0; !sequence.done(); ++step) {
       if (compared && options->beam == 1) {
-        compared = CompareStep(sequence, expected, step, static_cast<int32_t>(window.tokens.size()));
+        compared = CompareStep(sequence, expected, step, static_cast<int32_t>(chunk.tokens.size()));
       } else {
         batch_->Step();
       }
@@ -160,7 +159,7 @@ class ParityTest : public ::testing::Test {
     Sequence* const joining[] = {&sequence};
     batch_->Join(joining);
     batch_->Encode(absl::InfiniteDuration());
-    batch_->Seat(sequence);
+    batch_->Schedule(sequence);
     batch_->encoder().set_probe(nullptr);
     batch_->encoder().set_selection_probe(nullptr);
     std::vector<float> output(d);
@@ -176,7 +175,7 @@ class ParityTest : public ::testing::Test {
       return false;
     }
     const Json& step = expected["steps"][index];
-    const int32_t row = sequence.seats()[0];
+    const int32_t row = sequence.assigned_rows()[0];
     bool same = true;
     batch_->decoder().set_selection_probe([&](Module module, int32_t group, Rows, const KeyList* lists) {
       const std::string name = ModuleName(module);

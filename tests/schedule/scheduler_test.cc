@@ -10,14 +10,14 @@ namespace salient {
 namespace {
 
 constexpr Scheduler::Limits kLimits{
-    .rows = 8, .self_pages = 100, .cross_pages = 40, .encode_tokens = 1000, .encode_windows = 4};
+    .rows = 8, .self_pages = 100, .cross_pages = 40, .encode_tokens = 1000, .encode_chunks = 4};
 
-Demand Window(int32_t tokens, int32_t rows = 1) { return {rows, 10, 4, tokens, 10}; }
+Demand Chunk(int32_t tokens, int32_t rows = 1) { return {rows, 10, 4, tokens, 10}; }
 
 // Usually 10 pages, at most `most`.
 Demand Growing(int32_t most) { return {1, most, 4, 10, 10}; }
 
-// A pass of the encoder: which documents' windows are in it.
+// A pass of the encoder: which documents' chunks are in it.
 std::vector<int64_t> AdmitAll(Scheduler& scheduler) {
   std::vector<int64_t> documents;
   scheduler.BeginPass();
@@ -25,16 +25,16 @@ std::vector<int64_t> AdmitAll(Scheduler& scheduler) {
   return documents;
 }
 
-// The pass is done. Windows are as deep as their documents' numbers, less their hundreds.
+// The pass is done. Chunks are as deep as their documents' numbers, less their hundreds.
 void EndPass(Scheduler& scheduler) {
   for (const Admission& name : scheduler.Encoding()) {
-    scheduler.NoteEncoded(name, static_cast<int32_t>(name.document % 100));
+    scheduler.MarkEncoded(name, static_cast<int32_t>(name.document % 100));
   }
 }
 
-std::vector<int64_t> SeatAll(Scheduler& scheduler) {
+std::vector<int64_t> ScheduleAll(Scheduler& scheduler) {
   std::vector<int64_t> documents;
-  while (const auto seated = scheduler.Seat()) documents.push_back(seated->document);
+  while (const auto scheduled = scheduler.ScheduleNext()) documents.push_back(scheduled->document);
   return documents;
 }
 
@@ -42,48 +42,48 @@ std::vector<int64_t> SeatAll(Scheduler& scheduler) {
 std::vector<int64_t> Begin(Scheduler& scheduler) {
   AdmitAll(scheduler);
   EndPass(scheduler);
-  return SeatAll(scheduler);
+  return ScheduleAll(scheduler);
 }
 
 TEST(SchedulerTest, AdmitsInOrderOfArrival) {
   Scheduler scheduler(kLimits);
-  scheduler.Enqueue(1, {Window(10)});
-  scheduler.Enqueue(2, {Window(10)});
+  scheduler.Enqueue(1, {Chunk(10)});
+  scheduler.Enqueue(2, {Chunk(10)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1, 2));
   EXPECT_TRUE(scheduler.idle());
 }
 
-TEST(SchedulerTest, DocumentsTakeTurnsWindowByWindow) {
+TEST(SchedulerTest, DocumentsTakeTurnsChunkByChunk) {
   Scheduler scheduler(kLimits);
-  scheduler.Enqueue(1, {Window(10), Window(10), Window(10)});
-  scheduler.Enqueue(2, {Window(10)});
+  scheduler.Enqueue(1, {Chunk(10), Chunk(10), Chunk(10)});
+  scheduler.Enqueue(2, {Chunk(10)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1, 2, 1, 1));
 }
 
 TEST(SchedulerTest, EncodingBudgetIsAPassesOwn) {
   Scheduler scheduler(kLimits);
-  for (int64_t document = 0; document < 3; ++document) scheduler.Enqueue(document, {Window(600)});
+  for (int64_t document = 0; document < 3; ++document) scheduler.Enqueue(document, {Chunk(600)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(0));
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(2));
 }
 
-TEST(SchedulerTest, AWindowBeyondTheBudgetJoinsAlone) {
+TEST(SchedulerTest, AChunkBeyondTheBudgetJoinsAlone) {
   Scheduler scheduler(kLimits);
-  scheduler.Enqueue(1, {Window(5000)});
-  scheduler.Enqueue(2, {Window(1)});
+  scheduler.Enqueue(1, {Chunk(5000)});
+  scheduler.Enqueue(2, {Chunk(1)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(2));
 }
 
 TEST(SchedulerTest, WaitsForRowsThatAreReserved) {
   Scheduler scheduler(kLimits);
-  scheduler.Enqueue(1, {Window(10, 8)});
+  scheduler.Enqueue(1, {Chunk(10, 8)});
   EXPECT_THAT(Begin(scheduler), testing::ElementsAre(1));
-  scheduler.Enqueue(2, {Window(10)});
+  scheduler.Enqueue(2, {Chunk(10)});
   EXPECT_THAT(Begin(scheduler), testing::IsEmpty());
   scheduler.Release({1, 0});
-  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(2));
+  EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(2));
 }
 
 TEST(SchedulerTest, WaitsForPagesThatAreReserved) {
@@ -99,62 +99,62 @@ TEST(SchedulerTest, WaitsForPagesThatAreReserved) {
 TEST(SchedulerTest, EncodesAheadAsManyRowsAsThereAre) {
   Scheduler scheduler(kLimits);
   for (int64_t document = 1; document <= 20; ++document) scheduler.Enqueue(document, {{1, 1, 1, 10, 1}});
-  std::vector<int64_t> seated;
+  std::vector<int64_t> scheduled;
   for (int pass = 0; pass < 6; ++pass) {
-    for (const int64_t document : Begin(scheduler)) seated.push_back(document);
+    for (const int64_t document : Begin(scheduler)) scheduled.push_back(document);
   }
-  EXPECT_THAT(seated, testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(scheduled, testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_EQ(scheduler.untouched(), 4);  // eight are decoded, eight are encoded
 }
 
 TEST(SchedulerTest, TheFrontIsNotOvertakenForever) {
   Scheduler scheduler(kLimits);
-  scheduler.Enqueue(1, {Window(10)});
+  scheduler.Enqueue(1, {Chunk(10)});
   EXPECT_THAT(Begin(scheduler), testing::ElementsAre(1));
-  scheduler.Enqueue(2, {Window(10, 8)});
-  scheduler.Enqueue(3, {Window(10)});
+  scheduler.Enqueue(2, {Chunk(10, 8)});
+  scheduler.Enqueue(3, {Chunk(10)});
   EXPECT_THAT(Begin(scheduler), testing::IsEmpty());
   EXPECT_THAT(Begin(scheduler), testing::IsEmpty());  // 3 would fit, but 2 came first
   scheduler.Release({1, 0});
-  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(2));
+  EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(2));
 }
 
 // Eight rows; shallow and deep documents in turn. After the first of a kind come others of it.
-TEST(SchedulerTest, WindowsOfOneDepthFollowOneAnother) {
-  Scheduler scheduler({.rows = 8, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_windows = 100});
-  scheduler.Enqueue(106, {Window(10, 8)});
+TEST(SchedulerTest, ChunksOfOneDepthFollowOneAnother) {
+  Scheduler scheduler({.rows = 8, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
+  scheduler.Enqueue(106, {Chunk(10, 8)});
   EXPECT_THAT(Begin(scheduler), testing::ElementsAre(106));
-  for (int64_t document : {202, 206, 302, 306, 402, 406}) scheduler.Enqueue(document, {Window(10)});
+  for (int64_t document : {202, 206, 302, 306, 402, 406}) scheduler.Enqueue(document, {Chunk(10)});
   EXPECT_THAT(Begin(scheduler), testing::IsEmpty());  // encoded, without rows
   scheduler.Release({106, 0});
-  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(206, 306, 406, 202, 302, 402));
+  EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(206, 306, 406, 202, 302, 402));
 }
 
 TEST(SchedulerTest, AnotherDepthIsOvertakenByAsManyAsThereAreRows) {
-  Scheduler scheduler({.rows = 2, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_windows = 100});
-  scheduler.Enqueue(106, {Window(10)});
-  scheduler.Enqueue(206, {Window(10)});
+  Scheduler scheduler({.rows = 2, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
+  scheduler.Enqueue(106, {Chunk(10)});
+  scheduler.Enqueue(206, {Chunk(10)});
   EXPECT_THAT(Begin(scheduler), testing::ElementsAre(106, 206));
-  scheduler.Enqueue(302, {Window(10)});
+  scheduler.Enqueue(302, {Chunk(10)});
   std::vector<int64_t> order;
   std::vector<int64_t> decoded = {106, 206};
   for (int64_t document = 406; order.size() < 4; document += 100) {
-    scheduler.Enqueue(document, {Window(10)});
+    scheduler.Enqueue(document, {Chunk(10)});
     AdmitAll(scheduler);
     EndPass(scheduler);
     scheduler.Release({decoded.front(), 0});
     decoded.erase(decoded.begin());
-    for (const int64_t seated : SeatAll(scheduler)) {
-      order.push_back(seated);
-      decoded.push_back(seated);
+    for (const int64_t scheduled : ScheduleAll(scheduler)) {
+      order.push_back(scheduled);
+      decoded.push_back(scheduled);
     }
   }
   EXPECT_THAT(order, testing::ElementsAre(406, 506, 302, 606));
 }
 
-TEST(SchedulerTest, CancelForgetsWindowsThatWait) {
+TEST(SchedulerTest, CancelForgetsChunksThatWait) {
   Scheduler scheduler(kLimits);
-  scheduler.Enqueue(1, {Window(900), Window(900)});
+  scheduler.Enqueue(1, {Chunk(900), Chunk(900)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
   scheduler.Cancel(1);
   EXPECT_TRUE(scheduler.idle());
@@ -162,8 +162,8 @@ TEST(SchedulerTest, CancelForgetsWindowsThatWait) {
 
 TEST(SchedulerTest, CountsDocumentsThatWait) {
   Scheduler scheduler(kLimits);
-  scheduler.Enqueue(1, {Window(900), Window(900)});
-  scheduler.Enqueue(2, {Window(900)});
+  scheduler.Enqueue(1, {Chunk(900), Chunk(900)});
+  scheduler.Enqueue(2, {Chunk(900)});
   EXPECT_EQ(scheduler.untouched(), 2);
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1));
   EXPECT_EQ(scheduler.untouched(), 1);
@@ -196,37 +196,37 @@ TEST(SchedulerTest, TheYoungestGivesWayAndComesBackFirstWithAllItMayNeed) {
   scheduler.Enqueue(400, {Growing(10)});
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(400));
   EndPass(scheduler);
-  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{300, 1}));
-  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{200, 1}));
-  EXPECT_THAT(SeatAll(scheduler), testing::IsEmpty());  // 400 would fit, but the suspended come first
+  EXPECT_EQ(scheduler.PreemptYoungest(), (Admission{300, 1}));
+  EXPECT_EQ(scheduler.PreemptYoungest(), (Admission{200, 1}));
+  EXPECT_THAT(ScheduleAll(scheduler), testing::IsEmpty());  // 400 would fit, but the preempted come first
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(200, 300));
-  EXPECT_THAT(SeatAll(scheduler), testing::IsEmpty());
+  EXPECT_THAT(ScheduleAll(scheduler), testing::IsEmpty());
   EndPass(scheduler);
-  EXPECT_THAT(SeatAll(scheduler), testing::IsEmpty());  // for want of pages
+  EXPECT_THAT(ScheduleAll(scheduler), testing::IsEmpty());  // for want of pages
   for (const int64_t document : {100, 200, 300}) scheduler.Release({document, 0});
-  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(200));
-  EXPECT_THAT(scheduler.Seated(), testing::ElementsAre(Admission{100, 1}, Admission{200, 1}));
+  EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(200));
+  EXPECT_THAT(scheduler.Running(), testing::ElementsAre(Admission{100, 1}, Admission{200, 1}));
   EXPECT_TRUE(scheduler.Grow({200, 1}, 90));  // reserved already
   scheduler.Release({300, 1});                // cancelled while it waits for rows
-  EXPECT_THAT(SeatAll(scheduler), testing::IsEmpty());
+  EXPECT_THAT(ScheduleAll(scheduler), testing::IsEmpty());
   scheduler.Release({200, 1});
-  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(400));
+  EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(400));
   EXPECT_TRUE(scheduler.idle());
 }
 
-// Others encoded ahead hold as many rows' worth as may be; the suspended one is encoded all the same.
-TEST(SchedulerTest, TheSuspendedDoesNotWaitForThoseWhoWaitForIt) {
-  Scheduler scheduler({.rows = 2, .self_pages = 20, .cross_pages = 100, .encode_tokens = 1000, .encode_windows = 100});
+// Others encoded ahead hold as many rows' worth as may be; the preempted one is encoded all the same.
+TEST(SchedulerTest, ThePreemptedDoesNotWaitForThoseWhoWaitForIt) {
+  Scheduler scheduler({.rows = 2, .self_pages = 20, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
   for (int64_t document : {100, 200, 300, 400}) scheduler.Enqueue(document, {{1, 20, 4, 10, 10}});
   EXPECT_THAT(Begin(scheduler), testing::ElementsAre(100, 200));
   AdmitAll(scheduler);
   EndPass(scheduler);
   EXPECT_FALSE(scheduler.Grow({100, 0}, 11));
-  EXPECT_EQ(scheduler.SuspendYoungest(), (Admission{200, 0}));
+  EXPECT_EQ(scheduler.PreemptYoungest(), (Admission{200, 0}));
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(200));
   EndPass(scheduler);
   scheduler.Release({100, 0});
-  EXPECT_THAT(SeatAll(scheduler), testing::ElementsAre(200));
+  EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(200));
 }
 
 // Whatever comes, grows and goes: limits hold at every moment and everything is done in the end.
@@ -241,8 +241,8 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
   std::vector<std::vector<Demand>> documents;
   std::vector<Running> running;  // what is decoded, in the order of its beginning
   std::vector<Running> ahead;    // what is encoded, or is to be
-  size_t done = 0, windows = 0, suspended = 0;
-  for (int step = 0; step < 20000 && (step < 300 || done < windows); ++step) {
+  size_t done = 0, chunks = 0, preempted = 0;
+  for (int step = 0; step < 20000 && (step < 300 || done < chunks); ++step) {
     if (step < 300) {
       std::vector<Demand> demands;
       for (uint32_t w = 0; w < 1 + random() % 3; ++w) {
@@ -250,21 +250,21 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
         demands.push_back({1 + static_cast<int32_t>(random() % 4), most, 1 + static_cast<int32_t>(random() % 20),
                            1 + static_cast<int32_t>(random() % 1500), (most + 2) / 3});
       }
-      windows += demands.size();
+      chunks += demands.size();
       scheduler.Enqueue(static_cast<int64_t>(documents.size()), demands);
       documents.push_back(demands);
     }
     scheduler.BeginPass();
     int32_t encoded = 0, joined = 0;
     while (const auto admission = scheduler.Admit()) {
-      ahead.push_back({*admission, documents[admission->document][admission->window], 1});
+      ahead.push_back({*admission, documents[admission->document][admission->chunk], 1});
       encoded += ahead.back().demand.source_tokens;
       ++joined;
     }
     if (random() % 3 > 0) EndPass(scheduler);
-    while (const auto seated = scheduler.Seat()) {
+    while (const auto scheduled = scheduler.ScheduleNext()) {
       const auto found =
-          std::find_if(ahead.begin(), ahead.end(), [&](const Running& window) { return window.name == *seated; });
+          std::find_if(ahead.begin(), ahead.end(), [&](const Running& chunk) { return chunk.name == *scheduled; });
       ASSERT_NE(found, ahead.end());
       running.push_back(*found);
       ahead.erase(found);
@@ -274,20 +274,20 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
       const int32_t wanted =
           std::min(running[i].pages + static_cast<int32_t>(random() % 3), running[i].demand.self_pages);
       while (i < running.size() && !scheduler.Grow(running[i].name, wanted)) {
-        ASSERT_EQ(scheduler.SuspendYoungest(), running.back().name);
-        ASSERT_GT(running.size(), 1u) << "the oldest was suspended";
+        ASSERT_EQ(scheduler.PreemptYoungest(), running.back().name);
+        ASSERT_GT(running.size(), 1u) << "the oldest was preempted";
         running.pop_back();
-        ++suspended;
+        ++preempted;
       }
       if (i < running.size()) running[i].pages = wanted;
     }
     Demand total;
-    for (const Running& window : running) {
-      total.rows += window.demand.rows;
-      total.self_pages += window.pages;
-      total.cross_pages += window.demand.cross_pages;
+    for (const Running& chunk : running) {
+      total.rows += chunk.demand.rows;
+      total.self_pages += chunk.pages;
+      total.cross_pages += chunk.demand.cross_pages;
     }
-    for (const Running& window : ahead) total.cross_pages += window.demand.cross_pages;
+    for (const Running& chunk : ahead) total.cross_pages += chunk.demand.cross_pages;
     ASSERT_TRUE(scheduler.CouldFit(total));
     for (size_t i = running.size(); i-- > 0;) {
       if (running[i].pages < running[i].demand.self_pages && random() % 30 > 0) continue;
@@ -296,8 +296,8 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
       ++done;
     }
   }
-  EXPECT_EQ(done, windows);
-  EXPECT_GT(suspended, 0u);
+  EXPECT_EQ(done, chunks);
+  EXPECT_GT(preempted, 0u);
 }
 
 }  // namespace

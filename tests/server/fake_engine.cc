@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "engine/options/resolve.h"
 
 namespace salient {
 namespace {
@@ -30,7 +31,7 @@ ModelConfig MakeConfig(const FakeEngineOptions& options) {
   }
   config.has_exits = true;
   config.geometric_head = true;
-  config.window = 1024;
+  config.chunk_tokens = 1024;
   return config;
 }
 
@@ -52,7 +53,7 @@ TranslationResult FakeTranslation(const TranslationRequest& request) {
   for (int i = 0; i < segments; ++i) result.segments.push_back(FakeSegment(request, i));
   CostReport& report = result.report;
   report.segments = segments;
-  report.windows = 1;
+  report.chunks = 1;
   report.source_tokens = report.target_tokens = static_cast<int32_t>(request.text.size());
   report.total_seconds = 0.25;
   report.decode_seconds = 0.2;
@@ -76,6 +77,7 @@ class FakeEngine::Ticket : public TranslationTicket {
 
 FakeEngine::FakeEngine(const FakeEngineOptions& options) : options_(options), thread_([this] { Run(); }) {
   info_.config = MakeConfig(options);
+  info_.policies = PoliciesOf(info_.config);
   info_.parameters = 12345678;
   info_.device = "fake";
   info_.description = "Writes in capitals.";

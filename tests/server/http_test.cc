@@ -177,10 +177,10 @@ TEST(MetricsTest, StepsAreObservedOnceTheModelIsKnown) {
   EXPECT_THAT(metrics.Text(), HasSubstr("salient_batch_rows_count{model=\"m\"} 1"));
   EXPECT_THAT(metrics.Text(), HasSubstr("salient_batch_rows_sum{model=\"m\"} 4"));
   observer.OnStall(0.004);
-  observer.OnSuspend();
+  observer.OnPreempt();
   EXPECT_THAT(metrics.Text(), HasSubstr("salient_step_seconds_bucket{model=\"m\",le=\"0.01\"} 1"));
   EXPECT_THAT(metrics.Text(), HasSubstr("salient_stall_seconds_bucket{model=\"m\",le=\"0.005\"} 1"));
-  EXPECT_THAT(metrics.Text(), HasSubstr("salient_suspended_total{model=\"m\"} 1"));
+  EXPECT_THAT(metrics.Text(), HasSubstr("salient_preemptions_total{model=\"m\"} 1"));
 }
 
 }  // namespace

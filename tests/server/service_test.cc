@@ -46,7 +46,7 @@ TEST(ModelsTest, AreDescribed) {
   ASSERT_TRUE(server.stub().GetModel(&context, request, &model).ok());
   EXPECT_EQ(model.encoder_layers(), 6);
   EXPECT_EQ(model.parameters(), 12345678);
-  EXPECT_EQ(model.window_tokens(), 1024);
+  EXPECT_EQ(model.chunk_tokens(), 1024);
   EXPECT_EQ(model.device(), "fake");
   EXPECT_EQ(model.description(), "Writes in capitals.");
   EXPECT_THAT(model.exits(), ElementsAre(1, 2, 3, 4, 5, 6));

@@ -29,7 +29,7 @@ std::string TrainTinyTokenizer(const std::string& path, const TinyTokenizerOptio
   Sentences sentences({
       "The old house stands at the river.",
       "Das alte Haus steht am Fluss.",
-      "She opened the window and looked out.",
+      "She opened the chunk and looked out.",
       "Sie öffnete das Fenster und sah hinaus.",
       "Three birds sat on the roof.",
       "Drei Vögel saßen auf dem Dach.",

@@ -1,4 +1,4 @@
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 
 #include <string>
 

@@ -44,7 +44,7 @@ for file in map(pathlib.Path, files):
         continue
     (out / file.name).write_text("".join(line.upper() + "\\n" for line in lines))
     report = {{"file": str(file), "attention_cost_ratio": 0.5, "exit_histogram": [len(lines), 0, 1], "target_tokens": 4,
-              "source_tokens": 1000 * len(lines), "windows": 1, "total_seconds": 2.0,
+              "source_tokens": 1000 * len(lines), "chunks": 1, "total_seconds": 2.0,
               "keys_selected_ratio": {{"encoder": 0.1, "decoder": 0.2, "cross": 0.3}}}}
     if "--trace" in arguments:
         report["trace"] = [{{"trace": [{{"piece": "a", "exit_layer": 2, "probability": 0.5, "selected": [1, 2]}}]}}]

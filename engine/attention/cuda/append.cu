@@ -1,9 +1,9 @@
 // Writing keys and values, and selection keys, into the store's pages.
 
-#include "engine/attention/cuda/kernels.h"
-#include "engine/attention/cuda/pages.h"
+#include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/quantise.h"
-#include "engine/backend/cuda/language.h"
+#include "engine/core/cuda/language.h"
+#include "engine/core/cuda/pages.h"
 
 namespace salient::cuda {
 namespace {

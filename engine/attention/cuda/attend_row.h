@@ -13,9 +13,9 @@
 #pragma once
 
 #include "engine/attention/attend.h"
-#include "engine/attention/cuda/kernels.h"
-#include "engine/attention/cuda/pages.h"
+#include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/row_block.h"
+#include "engine/core/cuda/pages.h"
 
 namespace salient::cuda {
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "engine/attention/cuda/attend_row.h"
-#include "engine/attention/cuda/kernels.h"
+#include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/tile_plan.h"
 
 namespace salient::cuda {

@@ -11,10 +11,10 @@
 // page that none of the tile's queries reads is skipped. Each query's sums are its own row of every product, and a page
 // that it does not read changes nothing in them, so its result depends on its own keys alone.
 
-#include "engine/attention/cuda/kernels.h"
-#include "engine/attention/cuda/pages.h"
+#include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/tile_plan.h"
-#include "engine/backend/cuda/tensor_core.h"
+#include "engine/core/cuda/pages.h"
+#include "engine/core/cuda/tensor_core.h"
 
 namespace salient::cuda {
 namespace {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "engine/attention/cuda/attend_row.h"
-#include "engine/backend/cuda/tensor_core.h"
+#include "engine/core/cuda/tensor_core.h"
 
 namespace salient::cuda {
 
@@ -66,7 +66,7 @@ class Gather {
   }
 
   // Where word w of a lane is kept: neither the copies, in the order of memory, nor a warp's reading meet in a bank.
-  static __device__ int Place(int lane, int word) { return word * kWarp + (lane ^ (word * (8 / kWords))); }
+  static __device__ int SlotOf(int lane, int word) { return word * kWarp + (lane ^ (word * (8 / kWords))); }
 
   // Starts the copies of a group, if there is one left, and goes on to the one after it.
   __device__ void Copy(Words& to, int32_t offset, Group& group) {
@@ -81,7 +81,7 @@ class Gather {
 #pragma unroll
         for (int w = 0; w < kWords; ++w) {
           const int word = w * kWarp + lane;
-          CopyAsync16(&to[a][Place(word / kWords, word % kWords)], from + word, there);
+          CopyAsync16(&to[a][SlotOf(word / kWords, word % kWords)], from + word, there);
         }
       }
       group = Settle({group.split, group.key + kStep});
@@ -96,7 +96,7 @@ class Gather {
 #pragma unroll
     for (int a = 0; a < kKeys; ++a) {
 #pragma unroll
-      for (int w = 0; w < kWords; ++w) held[a].words[w] = from[a][Place(lane, w)];
+      for (int w = 0; w < kWords; ++w) held[a].words[w] = from[a][SlotOf(lane, w)];
     }
     __syncwarp();
     Copy(from, offset, next);

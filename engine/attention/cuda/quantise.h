@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "engine/backend/cuda/language.h"
+#include "engine/core/cuda/language.h"
 
 namespace salient::cuda {
 

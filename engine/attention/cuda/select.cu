@@ -1,6 +1,6 @@
 // Selection on a CUDA device, one block a row (select_row.h).
 
-#include "engine/attention/cuda/kernels.h"
+#include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/select_row.h"
 
 namespace salient::cuda {

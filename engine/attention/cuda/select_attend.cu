@@ -24,7 +24,7 @@
 #include <algorithm>
 
 #include "engine/attention/cuda/gather.h"
-#include "engine/attention/cuda/kernels.h"
+#include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/select_row.h"
 
 namespace salient::cuda {

@@ -15,11 +15,11 @@
 
 #include <climits>
 
-#include "engine/attention/cuda/pages.h"
 #include "engine/attention/cuda/quantise.h"
 #include "engine/attention/cuda/row_block.h"
 #include "engine/attention/mass.h"
 #include "engine/attention/select.h"
+#include "engine/core/cuda/pages.h"
 
 namespace salient::cuda {
 

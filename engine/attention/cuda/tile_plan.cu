@@ -4,9 +4,9 @@
 // whose queries read enough of what they see are cut into tiles. Which rows go together follows from a document's own
 // rows.
 
-#include "engine/attention/cuda/kernels.h"
+#include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/tile_plan.h"
-#include "engine/backend/cuda/language.h"
+#include "engine/core/cuda/language.h"
 
 namespace salient::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/backend/cuda/language.h"
+#include "engine/core/cuda/language.h"
 
 namespace salient::cuda {
 

@@ -8,13 +8,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "engine/attention/cuda/kernels.h"
+#include "engine/attention/cuda/operations.h"
 #include "engine/attention/mass.h"
-#include "engine/backend/cuda/cuda_memory.h"
-#include "engine/depth/cuda/kernels.h"
+#include "engine/core/cuda/cuda_memory.h"
+#include "engine/depth/cuda/operations.h"
 #include "engine/linear/cuda/packed.h"
-#include "engine/norm/cuda/kernels.h"
-#include "engine/search/cuda/kernels.h"
+#include "engine/norm/cuda/operations.h"
+#include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {
@@ -50,7 +50,6 @@ class CudaBackend final : public Backend {
 
   std::string Name() const override { return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), ")"); }
   DeviceMemory& memory() override { return memory_; }
-  bool host_addressable() const override { return false; }
   ElementType kv_type() const override {
     return compute_ == ComputeType::kF32 ? ElementType::kF32 : ElementType::kBF16;
   }
@@ -147,8 +146,8 @@ class CudaBackend final : public Backend {
   }
 
   bool goes_ahead() const override { return true; }
-  void Enlist(const EnlistArgs& args) override {
-    cuda::Enlist(*device_, args);
+  void MergeNewRows(const MergeNewRowsArgs& args) override {
+    cuda::MergeNewRows(*device_, args);
     Done();
   }
   void Advance(const AdvanceArgs& args) override {

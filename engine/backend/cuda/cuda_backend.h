@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "engine/backend/backend.h"
-#include "engine/backend/cuda/device.h"
+#include "engine/core/cuda/device.h"
 
 namespace salient::cuda {
 

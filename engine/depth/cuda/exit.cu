@@ -1,7 +1,7 @@
 // Which rows leave after a layer: one block lists them in their order, by ballots.
 
-#include "engine/backend/cuda/list_rows.h"
-#include "engine/depth/cuda/kernels.h"
+#include "engine/core/cuda/list_rows.h"
+#include "engine/depth/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {

@@ -1,11 +1,11 @@
 // Lazy filling: one block finds what is missing, another kernel copies the states.
 //
-// The first kernel settles for every row of the step whether its window is filled for it (one row a window), counts
-// what the window lacks, and gives each its places in the order of the rows, as the plain CollectFills does.
+// The first kernel settles for every row of the step whether its chunk is filled for it (one row a chunk), counts
+// what the chunk lacks, and gives each its places in the order of the rows, as the plain CollectFills does.
 
-#include "engine/attention/cuda/pages.h"
-#include "engine/backend/cuda/language.h"
-#include "engine/depth/cuda/kernels.h"
+#include "engine/core/cuda/language.h"
+#include "engine/core/cuda/pages.h"
+#include "engine/depth/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {
@@ -15,7 +15,7 @@ constexpr int kThreads = 256;
 // What the block knows of a row of the step.
 struct RowState {
   FillLedger* ledger;
-  int32_t missing;  // then: missing of the rows before it; -1 where the window is not filled for this row
+  int32_t missing;  // then: missing of the rows before it; -1 where the chunk is not filled for this row
   int32_t active;
 };
 
@@ -33,7 +33,7 @@ __device__ bool Contains(const Rows& rows, int32_t row) {
   return low < RowCount(rows) && rows.index[low] == row;
 }
 
-// Whether row i is the one that its window is filled for: its first active row, else its first.
+// Whether row i is the one that its chunk is filled for: its first active row, else its first.
 __device__ bool Leads(const RowState* rows, int32_t size, int32_t i) {
   for (int32_t j = 0; j < size; ++j) {
     if (rows[j].ledger != rows[i].ledger) continue;
@@ -47,7 +47,7 @@ __device__ int32_t End(const CollectFillsArgs& args, int32_t row, const FillLedg
   return args.steps[row] * ledger.beam;
 }
 
-// -1 where the window is not filled for this row.
+// -1 where the chunk is not filled for this row.
 __device__ int32_t CountMissing(const CollectFillsArgs& args, const RowState* rows, int32_t size, int32_t i,
                                 int32_t row) {
   const FillLedger& ledger = *rows[i].ledger;
@@ -59,8 +59,8 @@ __device__ int32_t CountMissing(const CollectFillsArgs& args, const RowState* ro
   return missing;
 }
 
-// Places `first`, `first` + 1, ... for what the row's window lacks, as far as there is room.
-__device__ void Place(const CollectFillsArgs& args, FillLedger& ledger, int32_t row, int32_t first) {
+// Places `first`, `first` + 1, ... for what the row's chunk lacks, as far as there is room.
+__device__ void WriteFill(const CollectFillsArgs& args, FillLedger& ledger, int32_t row, int32_t first) {
   const int32_t end = End(args, row, ledger);
   int32_t place = first, position = ledger.filled_to[args.layer - 1];
   for (; position < end && place < args.capacity; ++position) {
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kThreads) CollectFillsKernel(CollectFillsArgs 
   __syncthreads();
   const int32_t found = min(SumBefore(rows, size), args.capacity);
   for (int32_t i = thread; i < size; i += kThreads) {
-    if (rows[i].missing >= 0) Place(args, *rows[i].ledger, RowAt(all, i), rows[i].missing);
+    if (rows[i].missing >= 0) WriteFill(args, *rows[i].ledger, RowAt(all, i), rows[i].missing);
   }
   if (thread == 0) *args.count = found;
   if (args.extended == nullptr) return;

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/attention/bf16.h"
+#include "engine/core/bf16.h"
 
 namespace salient::cuda {
 namespace {

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "engine/backend/cuda/language.h"
+#include "engine/core/cuda/language.h"
 #include "engine/linear/cuda/gemm.h"
 #include "engine/linear/linear.h"
 
@@ -16,9 +16,9 @@ struct WeightsF32 {
 };
 void LinearF32(Device& device, const WeightsF32& weights, const LinearArgs& args);
 
-// For tensor cores, in the order in which lanes read it. A word is two weights in bf16 or four in int8; for outputs 8 n ..
-// and input words 16 k .., lane l has the 16 bytes at [n][k][l]: second operands (tensor_core.h) of words 16 k .. + 7,
-// then of + 8 .. + 15. Padded with zeros.
+// For tensor cores, in the order in which lanes read it. A word is two weights in bf16 or four in int8; for outputs 8 n
+// .. and input words 16 k .., lane l has the 16 bytes at [n][k][l]: second operands (tensor_core.h) of words 16 k .. +
+// 7, then of + 8 .. + 15. Padded with zeros.
 inline constexpr int kFragmentOutputs = 8;
 inline constexpr int kFragmentWords = 16;
 struct WeightsInFragments {
@@ -28,8 +28,8 @@ struct WeightsInFragments {
   int32_t inputs = 0, outputs = 0;
 };
 void LinearFewBF16(Device& device, const WeightsInFragments& weights, const LinearArgs& args);
-// The CPU's int8 (engine/linear/prepare.h) to the bit, but for gelu and swish: rows quantised by their largest value,
-// sums of integers.
+// The CPU's int8 (engine/linear/cpu/prepare.h) to the bit, but for gelu and swish: rows quantised by their largest
+// value, sums of integers.
 void LinearFewInt8(Device& device, const WeightsInFragments& weights, const LinearArgs& args);
 
 // bf16 by a library. Inputs and outputs are multiples of kGemmMultiple; every row of args.rows has a result, and its

@@ -2,15 +2,16 @@
 // sums, or int8 products with integer sums.
 //
 // Weights lie in memory as the lanes want them (kernels.h), so that a warp streams them in whole words of 512 bytes
-// straight into registers. The rows are rounded to bf16, or quantised, and put into shared memory in the same way, a part
-// of the inputs at a time. For int8 every block finds its rows' largest values by itself: they are read twice, from the
-// cache, and nothing has to be launched before.
+// straight into registers. The rows are rounded to bf16, or quantised, and put into shared memory in the same way, a
+// part of the inputs at a time. For int8 every block finds its rows' largest values by itself: they are read twice,
+// from the cache, and nothing has to be launched before.
 //
-// A block has 8 warps. Where a layer has few outputs, four warps divide the inputs among them (every fourth 16 words) so
-// that more blocks, and more loads, are under way; their sums are added in a fixed order. How a layer is divided follows
-// from its own size, and a row's sums are its own row of the products: so its bits do not depend on the rows beside it.
+// A block has 8 warps. Where a layer has few outputs, four warps divide the inputs among them (every fourth 16 words)
+// so that more blocks, and more loads, are under way; their sums are added in a fixed order. How a layer is divided
+// follows from its own size, and a row's sums are its own row of the products: so its bits do not depend on the rows
+// beside it.
 
-#include "engine/backend/cuda/tensor_core.h"
+#include "engine/core/cuda/tensor_core.h"
 #include "engine/linear/cuda/epilogue.h"
 #include "engine/linear/cuda/kernels.h"
 

@@ -1,6 +1,7 @@
-// A linear layer of many rows: the rows rounded to bf16, a library's product (gemm.h), and what the library cannot fuse.
+// A linear layer of many rows: the rows rounded to bf16, a library's product (gemm.h), and what the library cannot
+// fuse.
 
-#include "engine/backend/cuda/tensor_core.h"
+#include "engine/core/cuda/tensor_core.h"
 #include "engine/linear/cuda/epilogue.h"
 #include "engine/linear/cuda/kernels.h"
 
@@ -16,8 +17,8 @@ __global__ void __launch_bounds__(kThreads) RoundKernel(const float* values, int
   if (at >= size) return;
   const float4 low = *reinterpret_cast<const float4*>(values + at);
   const float4 high = *reinterpret_cast<const float4*>(values + at + 4);
-  *reinterpret_cast<uint4*>(rounded + at) = make_uint4(PackBF16(low.x, low.y), PackBF16(low.z, low.w),
-                                                       PackBF16(high.x, high.y), PackBF16(high.z, high.w));
+  *reinterpret_cast<uint4*>(rounded + at) =
+      make_uint4(PackBF16(low.x, low.y), PackBF16(low.z, low.w), PackBF16(high.x, high.y), PackBF16(high.z, high.w));
 }
 
 __global__ void __launch_bounds__(kThreads) ActivateKernel(float* values, int64_t size, Activation activation) {

@@ -2,13 +2,14 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/attention/bf16.h"
+#include "engine/core/bf16.h"
 #include "engine/linear/cuda/packed.h"
 
 namespace salient::cuda {
 namespace {
 
-// Layers of fewer inputs or outputs are heads of a few numbers, and larger ones are output layers: no encoder has either.
+// Layers of fewer inputs or outputs are heads of a few numbers, and larger ones are output layers: no encoder has
+// either.
 constexpr int32_t kLeastForLibrary = 32;
 constexpr int32_t kMostForLibrary = 16384;
 
@@ -18,7 +19,7 @@ bool IsForLibrary(const LinearWeights& weights) {
          weights.outputs % kGemmMultiple == 0;
 }
 
-// The CPU takes such layers in fp32 (engine/linear/linear_cpu.cc).
+// The CPU takes such layers in fp32 (engine/linear/cpu/linear.cc).
 constexpr int32_t kMostInt8Inputs = 65536;
 constexpr float kTiny = 1e-36f;  // 127 / max would overflow; weights that small cannot be told from zero
 
@@ -82,9 +83,8 @@ void CudaLinear::PackBF16(const LinearWeights& weights, DeviceMemory& memory) {
     if (n >= weights.outputs || k >= weights.inputs) return 0;
     return FloatToBF16(weights.weight[static_cast<size_t>(n) * weights.inputs + k]);
   };
-  fragments_ = OnDevice(memory, InFragments(weights, 2, [&](int32_t n, int32_t k) {
-                          return rounded(n, k) | rounded(n, k + 1) << 16;
-                        }));
+  fragments_ = OnDevice(
+      memory, InFragments(weights, 2, [&](int32_t n, int32_t k) { return rounded(n, k) | rounded(n, k + 1) << 16; }));
 }
 
 // As the CPU packs them: each output has its own scale, max |w| / 127, and NaN where a weight is not finite.

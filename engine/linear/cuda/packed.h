@@ -5,16 +5,17 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/backend/memory.h"
+#include "engine/core/element_type.h"
+#include "engine/core/memory.h"
 #include "engine/linear/cuda/gemm_choice.h"
 #include "engine/linear/cuda/kernels.h"
 #include "engine/linear/linear.h"
 
 namespace salient::cuda {
 
-// Two kernels share a layer's calls in bf16. Which of them computes a call follows from what the call is, never from how
-// many rows there are: encoding knows its rows on the host and goes to the library, a decoding step's are counted on the
-// device. So a row gets the same bits whatever is computed with it.
+// Two kernels share a layer's calls in bf16. Which of them computes a call follows from what the call is, never from
+// how many rows there are: encoding knows its rows on the host and goes to the library, a decoding step's are counted
+// on the device. So a row gets the same bits whatever is computed with it.
 //
 // Immutable once made.
 class CudaLinear final : public PackedLinear {
@@ -35,9 +36,9 @@ class CudaLinear final : public PackedLinear {
 
   const ComputeType type_;
   DeviceArray<float> bias_;
-  DeviceArray<float> f32_;        // kF32
-  DeviceArray<uint4> fragments_;  // kBF16 and kInt8
-  DeviceArray<float> scale_;      // kInt8, an output
+  DeviceArray<float> f32_;         // kF32
+  DeviceArray<uint4> fragments_;   // kBF16 and kInt8
+  DeviceArray<float> scale_;       // kInt8, an output
   DeviceArray<uint16_t> in_rows_;  // empty where the library does not take the layer
   std::shared_ptr<GemmAlgorithm> plain_, relu_;
 };

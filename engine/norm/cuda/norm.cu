@@ -3,8 +3,8 @@
 // Angles: position * turns[c] in double precision, of which only the fraction of a turn is kept, then fp32 sine and
 // cosine of that: as exact for position 9000 as for position 1, at three double operations an angle.
 
-#include "engine/backend/cuda/language.h"
-#include "engine/norm/cuda/kernels.h"
+#include "engine/core/cuda/language.h"
+#include "engine/norm/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // From the chosen tokens to the next step, and from group to group of steps, on the device: one block, a thread a row.
 
-#include "engine/backend/cuda/list_rows.h"
-#include "engine/search/cuda/kernels.h"
+#include "engine/core/cuda/list_rows.h"
+#include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {
@@ -20,7 +20,7 @@ __device__ void Record(const AdvanceArgs& args, const Rows& rows, int32_t step) 
 // Where there are beams AdvanceBeams has been there before, and has left theirs as they go on.
 __global__ void __launch_bounds__(kThreads) AdvanceKernel(AdvanceArgs args) {
   WaitForPrevious();
-  const Rows rows{args.rows, args.count, args.seated.capacity};
+  const Rows rows{args.rows, args.count, args.scheduled.capacity};
   const int32_t step = *args.record_step;
   Record(args, rows, step);
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < RowCount(rows); i += kThreads) {
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) AdvanceKernel(AdvanceArgs args) {
     if (args.scripts[row]->beam == nullptr) args.goes_on[row] = AdvanceGreedy(args, row);
   }
   __syncthreads();
-  ListRows(args.seated, args.rows, args.count, [&](int32_t row) { return args.goes_on[row] != 0; });
+  ListRows(args.scheduled, args.rows, args.count, [&](int32_t row) { return args.goes_on[row] != 0; });
   if (threadIdx.x == 0) *args.record_step = step + 1;
 }
 
@@ -38,15 +38,15 @@ __device__ void CopyWords(std::byte* to, const std::byte* from, uint32_t bytes) 
   }
 }
 
-__global__ void __launch_bounds__(kThreads) EnlistKernel(EnlistArgs args) {
+__global__ void __launch_bounds__(kThreads) MergeNewRowsKernel(MergeNewRowsArgs args) {
   WaitForPrevious();
   const int32_t size = RowCount(args.rows), thread = static_cast<int32_t>(threadIdx.x);
   for (int32_t at = thread; at < size * args.field_count; at += kThreads) {
     const int32_t row = RowAt(args.rows, at / args.field_count);
     const RowField& field = args.fields[at % args.field_count];
     if (!field.always && args.begins[row] == Beginning::kNone) continue;
-    const size_t place = field.at + static_cast<size_t>(row) * field.bytes;
-    CopyWords(args.kept + place, args.given + place, field.bytes);
+    const size_t state = field.at + static_cast<size_t>(row) * field.bytes;
+    CopyWords(args.kept + state, args.given + state, field.bytes);
   }
   for (int32_t i = thread; i < size; i += kThreads) {
     const int32_t row = RowAt(args.rows, i);
@@ -67,6 +67,8 @@ void Advance(Device& device, const AdvanceArgs& args) {
   if (args.width > 1) AdvanceBeams(device, args);
   Launch(device, {.threads = kThreads}, AdvanceKernel, args);
 }
-void Enlist(Device& device, const EnlistArgs& args) { Launch(device, {.threads = kThreads}, EnlistKernel, args); }
+void MergeNewRows(Device& device, const MergeNewRowsArgs& args) {
+  Launch(device, {.threads = kThreads}, MergeNewRowsKernel, args);
+}
 
 }  // namespace salient::cuda

@@ -1,12 +1,12 @@
 // The best next tokens of a row of logits: one block a row.
 //
-// A row's places are 0, 1, 2, ...: the vocabulary's tokens or, where the row has a list, the list's, ascending either
-// way. Thread t owns the places t, t + 256, ... and remembers its best allowed one that is not taken yet. A round takes
-// the best of all threads' (larger logit, then lower place) and only its owner looks through its own places again. The
-// sum of exponentials is taken in an order that the number of places alone fixes.
+// A row's span are 0, 1, 2, ...: the vocabulary's tokens or, where the row has a list, the list's, ascending either
+// way. Thread t owns the span t, t + 256, ... and remembers its best allowed one that is not taken yet. A round takes
+// the best of all threads' (larger logit, then lower place) and only its owner looks through its own span again. The
+// sum of exponentials is taken in an order that the number of span alone fixes.
 
-#include "engine/backend/cuda/language.h"
-#include "engine/search/cuda/kernels.h"
+#include "engine/core/cuda/language.h"
+#include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
 namespace {
@@ -15,8 +15,8 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kNoPlace = 0x7fffffff;
 
-// The logits of one row as places.
-struct Places {
+// The logits of one row as span.
+struct LogitSpan {
   const float* logits;
   const TokenList* list;  // null: the vocabulary
   int32_t count;
@@ -26,7 +26,7 @@ struct Places {
   __device__ float Logit(int32_t place) const { return logits[compact ? place : Token(place)]; }
 };
 
-__device__ Places PlacesOf(const Logits& logits, int i, int row) {
+__device__ LogitSpan SpanOf(const Logits& logits, int i, int row) {
   const TokenList* list = logits.lists == nullptr ? nullptr : logits.lists[row];
   return {logits.values + static_cast<size_t>(i) * logits.width, list, list == nullptr ? logits.width : list->count,
           logits.compact};
@@ -85,13 +85,13 @@ __device__ bool Allowed(const TokenConstraint& constraint, const SpecialTokens& 
   return true;
 }
 
-// The best of this thread's allowed places after `taken` in the order of Best.
-__device__ Best OwnBest(const CandidatesArgs& args, const Places& places, const TokenConstraint& constraint,
+// The best of this thread's allowed span after `taken` in the order of Best.
+__device__ Best OwnBest(const CandidatesArgs& args, const LogitSpan& span, const TokenConstraint& constraint,
                         const Best& taken) {
   Best best = NoBest();
-  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < places.count; place += kThreads) {
-    const Best one = {places.Logit(place), place};
-    if (Before(one, best) && Before(taken, one) && Allowed(constraint, args.special, places.Token(place))) best = one;
+  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < span.count; place += kThreads) {
+    const Best one = {span.Logit(place), place};
+    if (Before(one, best) && Before(taken, one) && Allowed(constraint, args.special, span.Token(place))) best = one;
   }
   return best;
 }
@@ -101,16 +101,16 @@ struct Softmax {
   float largest, sum;
 };
 
-__device__ Softmax BlockSoftmax(const Places& places, Best* best_scratch, float* scratch) {
+__device__ Softmax BlockSoftmax(const LogitSpan& span, Best* best_scratch, float* scratch) {
   Best best = NoBest();
-  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < places.count; place += kThreads) {
-    const Best one = {places.Logit(place), place};
+  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < span.count; place += kThreads) {
+    const Best one = {span.Logit(place), place};
     if (Before(one, best)) best = one;
   }
   const float largest = BlockBest(best, best_scratch).logit;
   float sum = 0;
-  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < places.count; place += kThreads) {
-    sum += expf(places.Logit(place) - largest);
+  for (int32_t place = static_cast<int32_t>(threadIdx.x); place < span.count; place += kThreads) {
+    sum += expf(span.Logit(place) - largest);
   }
   return {largest, BlockSum(sum, scratch)};
 }
@@ -122,20 +122,20 @@ __global__ void __launch_bounds__(kThreads) CandidatesKernel(CandidatesArgs args
   const int i = static_cast<int>(blockIdx.x);
   if (i >= RowCount(args.rows)) return;
   const int row = RowAt(args.rows, i);
-  const Places places = PlacesOf(args.logits, i, row);
+  const LogitSpan span = SpanOf(args.logits, i, row);
   const TokenConstraint constraint = args.constraints[row];
-  const Softmax softmax = BlockSoftmax(places, best_scratch, scratch);
+  const Softmax softmax = BlockSoftmax(span, best_scratch, scratch);
   const float total = softmax.largest + logf(softmax.sum);
 
-  Best own = OwnBest(args, places, constraint, {INFINITY, -1});
+  Best own = OwnBest(args, span, constraint, {INFINITY, -1});
   for (int32_t k = 0; k < args.width; ++k) {
     const Best best = BlockBest(own, best_scratch);
     const bool none = best.place == kNoPlace;
     if (threadIdx.x == 0) {
       args.candidates[static_cast<size_t>(row) * args.width + k] =
-          none ? Candidate{-1, -INFINITY} : Candidate{places.Token(best.place), best.logit - total};
+          none ? Candidate{-1, -INFINITY} : Candidate{span.Token(best.place), best.logit - total};
     }
-    if (!none && best.place % kThreads == static_cast<int>(threadIdx.x)) own = OwnBest(args, places, constraint, best);
+    if (!none && best.place % kThreads == static_cast<int>(threadIdx.x)) own = OwnBest(args, span, constraint, best);
   }
 }
 
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kThreads) TopProbabilityKernel(TopProbabilityA
   const int i = static_cast<int>(blockIdx.x);
   if (i >= RowCount(args.rows)) return;
   const int row = RowAt(args.rows, i);
-  const Softmax softmax = BlockSoftmax(PlacesOf(args.logits, i, row), best_scratch, scratch);
+  const Softmax softmax = BlockSoftmax(SpanOf(args.logits, i, row), best_scratch, scratch);
   if (threadIdx.x != 0) return;
   const float top = 1.0f / softmax.sum;
   args.probability[row] = args.lower ? fminf(args.probability[row], top) : top;

@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/backend/cuda/device.h"
+#include "engine/core/cuda/device.h"
 
 namespace salient::emulation {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "engine/attention/bf16.h"
+#include "engine/core/bf16.h"
 #include "engine/linear/cuda/gemm.h"
 #include "tests/cuda/emulation/emulated_device.h"
 

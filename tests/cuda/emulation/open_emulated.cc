@@ -1,7 +1,7 @@
 #include <atomic>
 #include <memory>
 
-#include "engine/backend/cuda/device.h"
+#include "engine/core/cuda/device.h"
 #include "tests/cuda/emulation/emulated_device.h"
 
 namespace salient {

@@ -25,7 +25,7 @@ def keys_read(result: Result, module: str) -> float:
     """Keys that a query reads, a mean over documents: k of what a query of the document's windows sees on average."""
 
     def visible(t: Translated) -> float:
-        length = t.report["target_tokens" if module == "decoder" else "source_tokens"] / max(1, t.report["windows"])
+        length = t.report["target_tokens" if module == "decoder" else "source_tokens"] / max(1, t.report["chunks"])
         return (length + 1) / 2 if module == "decoder" else length
 
     return mean([t.report["keys_selected_ratio"][module] * visible(t) for t in result.translated])

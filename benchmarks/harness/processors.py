@@ -1,0 +1,192 @@
+"""What was measured on which processor, kept in benchmarks/results: the page and the picture show all of them.
+
+A file a processor: under which conditions, and each case's medians and ratios. A full run writes its processor's anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from .environment import ROOT
+from .page import lines_of
+from .variants import CTRANSLATE2, OURS, PYTORCH, WITH_SHORTLIST
+
+FOLDER = ROOT / "benchmarks" / "results" / "peers"
+MAP = f"{CTRANSLATE2}, vocabulary map"
+
+
+@dataclass
+class Outcome:
+    """A case's. Ratios are CTranslate2's median over ours: above 1 we are faster. A shortlist is held against a
+    vocabulary map, everything else against CTranslate2 without one."""
+
+    name: str
+    about: str
+    outputs: list[int]
+    runs: int
+    setting: str  # CTranslate2's best
+    seconds: dict[str, float]  # CTRANSLATE2, MAP, PYTORCH, and Salient's variants by name
+    ratios: dict[str, float]  # Salient's variants by name
+    goals: list[float] | None = None
+    mean_exit: float | None = None  # with selection and exits
+
+
+@dataclass
+class Processor:
+    name: str
+    conditions: str  # a line
+    about: dict  # "shape", "threads", "layers", "ctranslate2", "clock"
+    cases: list[Outcome] = field(default_factory=list)
+
+    def path(self, folder: Path = FOLDER) -> Path:
+        return folder / (re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") + ".json")
+
+    def save(self, folder: Path = FOLDER) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path(folder).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        return self.path(folder)
+
+    def case(self, name: str) -> Outcome | None:
+        return next((case for case in self.cases if case.name == name), None)
+
+
+def load(path: Path) -> Processor:
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return Processor(told["name"], told["conditions"], told["about"], [Outcome(**case) for case in told["cases"]])
+
+
+def stored(folder: Path = FOLDER) -> list[Processor]:
+    return [load(path) for path in sorted(folder.glob("*.json"))]
+
+
+def name_of(machine: dict) -> str:
+    """A processor by its own name and the widest of its instructions that count."""
+    has = machine["features"]
+    widest = ("AMX" if "amx_int8" in has else "AVX-512 with VNNI" if "avx512_vnni" in has else
+              "AVX-512" if "avx512f" in has else "AVX2" if "avx2" in has else "no AVX2")
+    return f"{re.sub(r'[(](R|TM)[)]| Processor', '', machine['cpu']).strip()}, {widest}"
+
+
+def seconds(case: Outcome, name: str) -> str:
+    return f"{case.seconds[name]:.3g}" if name in case.seconds else ""
+
+
+def times(ratio: float | None) -> str:
+    return f"{ratio:.2f}x" if ratio is not None else ""
+
+
+def lengths(outputs: list[int]) -> str:
+    return f"{outputs[0]:,}" if len(set(outputs)) == 1 else f"{min(outputs):,} to {max(outputs):,}"
+
+
+def table(cases: list[Outcome]) -> str:
+    """Both engines compute the whole output layer."""
+    head = ["case", "CTranslate2's best setting", "tokens out, each", "runs", CTRANSLATE2, PYTORCH]
+    for name in OURS:
+        head += [f"Salient, {name}", "times as fast", "goal"]
+    cells = []
+    for case in cases:
+        line = [case.about, case.setting, lengths(case.outputs), str(case.runs), seconds(case, CTRANSLATE2),
+                seconds(case, PYTORCH)]
+        for i, name in enumerate(OURS):
+            goal = f"{case.goals[i]:g}x" if case.goals else ""
+            line += [seconds(case, name), times(case.ratios.get(name)), goal]
+        cells.append(line)
+    return lines_of(head, cells, left=2)
+
+
+def map_table(cases: list[Outcome]) -> str:
+    """Both engines compute a part of the output layer; empty without a case that has both."""
+    names = [name + WITH_SHORTLIST for name in OURS]
+    head = ["case", MAP]
+    for name in names:
+        head += [f"Salient, {name}", "times as fast"]
+    cells = []
+    for case in cases:
+        if MAP in case.seconds and all(name in case.seconds for name in names):
+            line = [case.about, seconds(case, MAP)]
+            for name in names:
+                line += [seconds(case, name), times(case.ratios.get(name))]
+            cells.append(line)
+    return lines_of(head, cells) if cells else ""
+
+
+def sum_of_parts(cases: list[Outcome]) -> str:
+    """How much longer unlike documents take together than one kind after the other; empty without those cases."""
+    by_name = {case.name: case for case in cases}
+    parts = [by_name.get(name) for name in ("mixed", "mixed-long-part", "mixed-short-part")]
+    if not all(parts):
+        return ""
+    together, *apart = parts
+
+    def ratio(name: str) -> float:
+        return together.seconds[name] / sum(case.seconds[name] for case in apart)
+
+    cells = [[f"Salient, {name}", f"{ratio(name):.2f}", "1.1"] for name in OURS
+             if all(name in case.seconds for case in parts)]
+    cells.append([f"{CTRANSLATE2}, best setting of each", f"{ratio(CTRANSLATE2):.2f}", ""])
+    return lines_of([f"{together.about.removesuffix(', arriving together')}: together over the sum of the parts", "",
+                     "goal, at most"], cells)
+
+
+def section(processor: Processor) -> str:
+    about, cases = processor.about, processor.cases
+    exits = [case.mean_exit for case in cases if case.mean_exit]
+    mean_exit = f" (mean exit {sum(exits) / len(exits):.2f} of {about['layers']})" if exits else ""
+    unit = "seconds" if about["clock"] == "seconds" else "seconds of processor time"
+    parts = [f"### {processor.name}", processor.conditions,
+             f"Model `{about['shape']}`{mean_exit}, {about['threads']} threads each, CTranslate2 "
+             f"{about['ctranslate2']}; {unit}.", table(cases)]
+    if shortlists := map_table(cases):
+        parts.append("With the output layer cut down to the same likely tokens in both, by CTranslate2's vocabulary "
+                     "map and by Salient's shortlist:\n\n" + shortlists)
+    if together := sum_of_parts(cases):
+        parts.append(together)
+    return "\n\n".join(parts)
+
+
+def markdown(processors: list[Processor]) -> str:
+    return "\n\n".join([
+        "![Times as fast as CTranslate2](figures/peers.svg)",
+        "Medians of the runs; of documents that arrive one by one, how long one waited on average. Both compute the "
+        "same model with the same weights and tokens, and give translations of the same forced lengths. Weights are "
+        "random: selection reads 5 % of the keys, and exits are spread over the layers. Settings of CTranslate2 were "
+        "chosen for each case and processor out of those in [benchmarks/README.md](../benchmarks/README.md).",
+        *map(section, processors)]) + "\n"
+
+
+def picture(processors: list[Processor], path: Path) -> None:
+    """A panel a processor, a pair of bars a case."""
+    import matplotlib
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "salient"
+    from matplotlib import pyplot
+
+    rows: dict[str, str] = {}  # every case of any processor, and what it is about
+    for processor in processors:
+        rows |= {case.name: case.about for case in processor.cases if "part" not in case.name}
+    figure, panels = pyplot.subplots(1, len(processors), sharey=True, squeeze=False,
+                                     figsize=(5 + 4 * len(processors), 0.55 * len(rows) + 1.6))
+    height = 0.8 / len(OURS)
+    for axes, processor in zip(panels[0], processors):
+        found = [processor.case(name) for name in rows]
+        for i, (name, colour) in enumerate(zip(OURS, ("#9aa7b5", "#1f3b63"))):
+            ratios = [case.ratios.get(name) if case else None for case in found]
+            at = [-y - i * height for y in range(len(rows))]
+            bars = axes.barh(at, [ratio or 0 for ratio in ratios], height, label=name, color=colour)
+            axes.bar_label(bars, [times(ratio) for ratio in ratios], padding=2, fontsize=7)
+            for y, case in zip(at, found):
+                if case and case.goals:
+                    axes.plot([case.goals[i]] * 2, [y - height / 2, y + height / 2], color="#c0504d", linewidth=1.5)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_yticks([-y - height / 2 for y in range(len(rows))], rows.values(), fontsize=8)
+        axes.set_title(f"{processor.name}, {processor.about['threads']} threads", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    axes.plot([], [], color="#c0504d", linewidth=1.5, label="goal")
+    axes.legend(fontsize=8, loc="lower right")
+    figure.supxlabel("times as fast as the best setting of CTranslate2", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})

@@ -1,0 +1,53 @@
+{{/* Labels of everything but Envoy. */}}
+{{- define "salient.labels" -}}
+app.kubernetes.io/name: salient
+app.kubernetes.io/component: server
+{{- end }}
+
+{{/* All settings that hold, as a YAML map of environment variables. */}}
+{{- define "salient.settings" -}}
+{{- $settings := dict "MODEL" .Values.model.path }}
+{{- range $name, $value := .Values.settings }}{{ $_ := set $settings $name $value }}{{ end }}
+{{- if .Values.gpu.enabled }}
+{{- range $name, $value := .Values.gpu.settings }}{{ $_ := set $settings $name $value }}{{ end }}
+{{- end }}
+{{- if .Values.tls.enabled }}
+{{- $_ := set $settings "TLS_CERT" "/etc/salient/tls/tls.crt" }}
+{{- $_ := set $settings "TLS_KEY" "/etc/salient/tls/tls.key" }}
+{{- if .Values.tls.clientCA }}{{ $_ := set $settings "TLS_CLIENT_CA" "/etc/salient/tls/ca.crt" }}{{ end }}
+{{- end }}
+{{- if .Values.apiKeys.enabled }}{{ $_ := set $settings "API_KEYS" "/etc/salient/api-keys/keys" }}{{ end }}
+{{- range $name, $value := $settings }}
+SALIENT_SERVER_{{ $name }}: {{ $value | toString | quote }}
+{{- end }}
+{{- end }}
+
+{{/* Up at once, down slowly. */}}
+{{- define "salient.scaling" -}}
+scaleUp:
+  stabilizationWindowSeconds: 0
+  policies:
+    - {type: Percent, value: 100, periodSeconds: 15}
+    - {type: Pods, value: 4, periodSeconds: 15}
+  selectPolicy: Max
+scaleDown:
+  stabilizationWindowSeconds: 300
+  policies:
+    - {type: Percent, value: 25, periodSeconds: 60}
+{{- end }}
+
+{{/* What every container is held to. */}}
+{{- define "salient.container" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: ["ALL"]
+{{- end }}
+
+{{- define "salient.pod" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}

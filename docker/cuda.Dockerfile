@@ -1,0 +1,39 @@
+# The server for NVIDIA GPUs, without a model: machine code for sm_80, sm_89 and sm_90, and PTX for what comes after. It also runs
+# on CPUs. docker/build cuda builds it; the node brings the driver (the NVIDIA container toolkit, or the GPU operator).
+#
+#   BUILD_BASE   Debian 12, Ubuntu 24.04 or something that has their packages, with the CUDA toolkit 12.8 or later: for CUDA 13,
+#                docker.io/nvidia/cuda:13.0.1-devel-ubuntu24.04
+#   BASE         the same distribution, able to install the same CUDA's cuBLAS: docker.io/nvidia/cuda:13.0.1-base-ubuntu24.04
+ARG BUILD_BASE=docker.io/nvidia/cuda:12.8.1-devel-ubuntu24.04
+ARG BASE=docker.io/nvidia/cuda:12.8.1-base-ubuntu24.04
+
+FROM ${BUILD_BASE} AS build
+WORKDIR /src
+COPY scripts/common.sh scripts/
+RUN bash -c '. scripts/common.sh && install_missing "${build_packages[@]}" dpkg-dev file ccache'
+COPY . .
+ARG REVISION=unknown
+ENV PATH=/usr/local/cuda/bin:${PATH}
+RUN --mount=type=cache,target=/root/.cache/ccache SALIENT_REVISION="${REVISION}" scripts/package cuda
+
+FROM ${BASE}
+ARG REVISION=unknown
+ARG VERSION=unknown
+LABEL org.opencontainers.image.title="salient-server" \
+      org.opencontainers.image.description="Document translation over gRPC and HTTP, on NVIDIA GPUs" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+# Salient's packages name the libraries that they need, cuBLAS among them.
+RUN --mount=type=bind,from=build,source=/src/build/cuda/package,target=/packages \
+    --mount=type=bind,source=docker,target=/docker \
+    /docker/install "${VERSION}" /packages/salient-server_*.deb /packages/salient_*.deb
+USER 65532:65532
+EXPOSE 50051 8080 9090
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s CMD ["/usr/lib/salient/healthcheck"]
+ENV SALIENT_SERVER_ADMIN=0.0.0.0:9090 \
+    NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+ENTRYPOINT ["salient-server"]
+CMD ["--help"]

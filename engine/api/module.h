@@ -1,0 +1,13 @@
+// The three attention modules of an encoder-decoder, which selection is set for one by one.
+
+#pragma once
+
+namespace salient {
+
+enum class Module { kEncoder, kDecoder, kCross };  // encoder self-, decoder self-, cross-attention
+inline constexpr int kModules = 3;
+inline constexpr const char* ModuleName(Module module) {
+  return module == Module::kEncoder ? "encoder" : module == Module::kDecoder ? "decoder" : "cross";
+}
+
+}  // namespace salient

@@ -1,0 +1,62 @@
+// What a request may choose: how sparse the attention, how deep the decoder, how wide the search.
+//
+// These are the values as they were asked; engine/options/resolve.h checks them against a model. Field names, meanings
+// and ranges are those of the API (proto/salient/v1/translation.proto).
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/api/module.h"
+
+namespace salient {
+
+enum class SelectionPolicy { kDense, kLearned, kRatio, kMass, kWindow };
+
+struct SelectionOptions {
+  std::optional<SelectionPolicy> policy;  // none: learned where the model was trained for it, else dense
+  std::optional<double> value;            // for every module without its own
+  std::array<std::optional<double>, kModules> module_value;
+  std::optional<int32_t> min_keys;
+};
+
+enum class DepthPolicy { kFull, kFixed, kSequence, kMultinomial, kGeometric, kConfidence, kVerify };
+
+struct DepthOptions {
+  std::optional<DepthPolicy> policy;  // none: full
+  std::optional<int32_t> fixed_exit;
+  std::vector<double> thresholds;  // none, one for all, or one a layer
+  std::optional<int32_t> min_exit, max_exit;
+  std::optional<int32_t> draft_exit, draft_tokens;
+};
+
+struct SearchOptions {
+  std::optional<int32_t> beam;
+  std::optional<double> length_penalty;
+  std::optional<double> max_length_ratio;
+  std::optional<int32_t> n_best;
+  std::string prefix;
+  // Only tokens of the chunk's shortlist (engine/model/shortlist.h). The same translation as without wherever the best
+  // token of every step is in the list, with log probabilities, and confidence, over the list. None: false, because
+  // nobody knows beforehand that it is.
+  std::optional<bool> shortlist;
+};
+
+// The policies that a model can serve.
+struct SupportedPolicies {
+  std::vector<SelectionPolicy> selection;
+  std::vector<DepthPolicy> depth;
+};
+
+struct TranslationOptions {
+  SelectionOptions selection;
+  DepthOptions depth;
+  SearchOptions search;
+  bool trace = false;
+};
+
+}  // namespace salient

@@ -1,0 +1,62 @@
+// A translation as the engine gives it, and how a caller hears of it.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/api/options.h"
+#include "engine/api/report.h"
+
+namespace salient {
+
+struct TokenTrace {
+  std::string piece;
+  int32_t exit_layer = 0;
+  double probability = 0;
+  std::vector<int32_t> selected;
+};
+
+struct TranslatedSegment {
+  int32_t index = 0;
+  std::string source, text;
+  double score = 0;
+  int32_t source_tokens = 0, target_tokens = 0;
+  bool length_limited = false;
+  std::vector<TokenTrace> trace;
+};
+
+struct TranslationResult {
+  std::string text;
+  std::vector<TranslatedSegment> segments;
+  std::vector<std::string> alternatives;
+  CostReport report;
+  TranslationOptions used;  // defaults filled in
+};
+
+struct TranslationProgress {
+  int32_t segments_done = 0, segments_total = 0, target_tokens = 0;
+  bool queued = false;
+};
+
+// Hears of one translation, in this order: OnProgress and OnSegment as often as there is something to tell, then
+// OnDone once and nothing after it. Segments come in the order of the document; with a beam, a chunk's segments come
+// when the chunk is finished.
+class TranslationListener {
+ public:
+  virtual ~TranslationListener() = default;
+  virtual void OnSegment(const TranslatedSegment&) {}
+  virtual void OnProgress(const TranslationProgress&) {}
+  virtual void OnDone(absl::StatusOr<TranslationResult> result) = 0;
+};
+
+// A translation in flight. Dropping the ticket does not cancel it.
+class TranslationTicket {
+ public:
+  virtual ~TranslationTicket() = default;
+  virtual void Cancel() = 0;  // OnDone(CANCELLED) follows within one step, unless it is done already
+};
+
+}  // namespace salient

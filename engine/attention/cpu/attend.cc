@@ -1,0 +1,47 @@
+// Attention on the CPU. Queries of decoding steps, and sparse ones, fetch their own rows of K and V (attend_rows.h);
+// where a document brings many queries that read much of its pages, as in an encoder, they share tiles
+// (attend_tiles.h). Which way is taken follows from a document's own rows, group by group.
+
+#include "engine/attention/attend.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/attention/cpu/attend_rows.h"
+#include "engine/attention/cpu/attend_tiles.h"
+#include "engine/attention/cpu/kernels.h"
+#include "engine/attention/cpu/operations.h"
+#include "engine/base/parallel.h"
+
+namespace salient {
+
+void AppendKeyValueCpu(const AppendKeyValueArgs& args, ThreadPool& pool) {
+  const AttendKernels& kernels = AttentionKernelsFor(DetectCpuIsa()).attend;
+  const int32_t elements = 2 * args.store.layout.width;
+  ParallelRanges(pool, args.rows.size(), elements * 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t row = args.rows[static_cast<int32_t>(i)];
+      const float* source = args.key_value + i * elements;
+      const int32_t* pages = args.views[row].pages;
+      if (args.store.layout.type == ElementType::kBF16) {
+        kernels.to_bf16(source, elements, args.store.Key<uint16_t>(args.layer, pages, args.positions[row]));
+      } else {
+        std::copy_n(source, elements, args.store.Key<float>(args.layer, pages, args.positions[row]));
+      }
+    }
+  });
+}
+
+void AttendCpu(const AttendArgs& args, ThreadPool& pool) {
+  thread_local std::vector<int32_t> one_by_one;
+  one_by_one.clear();
+  ForgetPackedKeys(args);
+  for (int32_t first = 0; first < args.rows.size();) {
+    const RowRange document = DocumentRows(args, first);
+    first = document.last;
+    AttendTiles(args, document, LeastTileDensity(args), pool, one_by_one);
+  }
+  AttendRows(args, one_by_one, pool);
+}
+
+}  // namespace salient

@@ -1,0 +1,309 @@
+// Selection on the CPU: integer scores, then an exact top-k.
+//
+// The k-th best score is found by bisection over the range of scores, each step a count over the row's scores, which
+// lie in the first-level cache; as soon as few scores are left between the bounds they are copied out, and the other
+// steps count those. No sorting, and nothing data-dependent but the last pass, which lists the keys that are above the
+// threshold and the first of those that are on it. kMass bisects the same way on the weights' sum first, to learn its
+// k.
+//
+// Queries that look at one document are scored together where the processor multiplies matrices of int8.
+
+#include "engine/attention/select.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "engine/attention/cpu/kernels.h"
+#include "engine/attention/cpu/operations.h"
+#include "engine/attention/mass.h"
+#include "engine/attention/select_rules.h"
+#include "engine/base/parallel.h"
+
+namespace salient {
+namespace {
+
+struct Scratch {
+  std::vector<int8_t> queries;
+  std::vector<int32_t> scores;  // of whole blocks
+  std::vector<int32_t> narrowed, listed;
+  std::vector<uint32_t> weights;
+  std::vector<const int8_t*> pages;
+};
+
+Scratch& ThreadScratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+int32_t Blocks(int32_t keys) { return (keys + kSelectionBlock - 1) / kSelectionBlock; }
+
+// The highest threshold at which something that grows as the threshold falls, `enough`, holds for the scores above or
+// on it: enough(t) tells it for scores > t. Needs enough(least - 1) and not enough(greatest).
+template <typename Enough>
+int32_t Bisect(int32_t least, int32_t greatest, const Enough& enough) {
+  int32_t low = least - 1, high = greatest;
+  while (high - low > 1) {
+    const int32_t middle = low + (high - low) / 2;
+    (enough(middle) ? low : high) = middle;
+  }
+  return high;
+}
+
+// A query's largest component, and the query as int8.
+float Quantise(const SelectKernels& kernels, const float* query, int32_t width, int8_t* components, int32_t* sum) {
+  const float largest = kernels.largest(query, width);
+  *sum = kernels.quantise(query, width, 127.0f / std::max(largest, kLeastQuery), components);
+  return largest;
+}
+
+// Scores one query's keys.
+class QueryScores {
+ public:
+  QueryScores(const SelectArgs& args, const SelectKernels& kernels, const KeyView& view, const SelectionQuery& query)
+      : args_(args), kernels_(kernels), view_(view), query_(query) {}
+
+  void Write(int32_t* scores) const { view_.candidates == nullptr ? ScoreAll(scores) : ScoreCandidates(scores); }
+
+ private:
+  void ScoreAll(int32_t* scores) const {
+    for (int32_t first = 0; first < view_.length; first += kPagePositions) {
+      kernels_.score(args_.store.SelectionKey(args_.group, view_.pages, first),
+                     Blocks(std::min(kPagePositions, view_.length - first)), query_, scores + first);
+    }
+  }
+
+  // Scores every block that holds a candidate once and picks the candidates from it: with a beam, a block of 16
+  // positions holds several of a hypothesis, and strided loads of single keys would cost more than whole blocks.
+  void ScoreCandidates(int32_t* scores) const {
+    int32_t block[kSelectionBlock];
+    for (int32_t i = 0; i < view_.length;) {
+      const int32_t start = view_.candidates[i] / kSelectionBlock * kSelectionBlock;
+      kernels_.score(args_.store.SelectionKey(args_.group, view_.pages, start), 1, query_, block);
+      for (; i < view_.length && view_.candidates[i] - start < kSelectionBlock; ++i) {
+        scores[i] = block[view_.candidates[i] - start];
+      }
+    }
+  }
+
+  const SelectArgs& args_;
+  const SelectKernels& kernels_;
+  const KeyView& view_;
+  const SelectionQuery& query_;
+};
+
+// Chooses one query's keys by their scores.
+class Choice {
+ public:
+  // largest_query: of the query's components, before it became int8.
+  Choice(const SelectArgs& args, const SelectKernels& kernels, const KeyView& view, float largest_query,
+         const int32_t* scores)
+      : args_(args), kernels_(kernels), view_(view), largest_query_(largest_query), scores_(scores) {
+    kernels.range(scores, view.length, &least_, &greatest_);
+  }
+
+  void Write(const SelectionRule& rule, KeyList& list) const {
+    const int32_t keep = rule.kind == SelectionKind::kMass ? KeysForMass(rule) : KeysToKeep(rule, view_.length);
+    list.count = kEveryKey;
+    if (keep < view_.length) ListBest(keep, list);
+  }
+
+ private:
+  // The fewest of the best keys whose weights sum to the rule's share of all.
+  int32_t KeysForMass(const SelectionRule& rule) const {
+    const int32_t n = view_.length;
+    std::vector<uint32_t>& room = ThreadScratch().weights;
+    room.resize(n);
+    uint32_t* weights = room.data();
+    const float scale = MassScale(largest_query_, args_.key_inverse_step, args_.store.layout.selection_width);
+    uint64_t total = 0;
+    for (int32_t i = 0; i < n; ++i) total += weights[i] = MassWeight(greatest_ - scores_[i], scale);
+    const double wanted = static_cast<double>(rule.value) * static_cast<double>(total);
+    if (!(wanted > 0)) return rule.min_keys;
+
+    if (static_cast<double>(total) < wanted) return n;
+    const int32_t threshold = Bisect(least_, greatest_, [&](int32_t t) {
+      return static_cast<double>(kernels_.mass_above(scores_, weights, n, t)) >= wanted;
+    });
+    // Everything above the threshold, and as many of the equally heavy keys on it as are needed.
+    uint64_t mass = kernels_.mass_above(scores_, weights, n, threshold);
+    int32_t keep = kernels_.count_above(scores_, n, threshold);
+    const uint64_t each = MassWeight(greatest_ - threshold, scale);
+    for (; static_cast<double>(mass) < wanted; mass += each) ++keep;
+    return std::max(keep, rule.min_keys);
+  }
+
+  // Lists the `keep` best; fewer than there are.
+  void ListBest(int32_t keep, KeyList& list) const {
+    list.count = 0;
+    if (keep <= 0) return;
+    const Threshold threshold = FindThreshold(keep);
+    // By way of a place that is in the cache: the kernel writes a vector for each that it reads.
+    std::vector<int32_t>& listed = ThreadScratch().listed;
+    if (listed.size() < static_cast<size_t>(view_.length)) listed.resize(view_.length);
+    const int32_t ties = keep - threshold.above;
+    list.count = kernels_.list_above(scores_, view_.length, threshold.score, ties, listed.data());
+    std::copy_n(listed.data(), list.count, list.positions);
+    if (view_.candidates == nullptr) return;
+    for (int32_t i = 0; i < list.count; ++i) list.positions[i] = view_.candidates[list.positions[i]];
+  }
+
+  // The keep-th best score, and how many are above it.
+  struct Threshold {
+    int32_t score = 0, above = 0;
+  };
+  Threshold FindThreshold(int32_t keep) const {
+    constexpr int32_t kWorthCopying = 8;  // times fewer
+    const int32_t* scores = scores_;
+    int32_t n = view_.length;
+    int32_t beyond = 0;  // scores above those that `scores` still holds
+    // `most` scores are above low, and `least` above high: keep is above the one, and not above the other.
+    int32_t low = least_ - 1, high = greatest_, most = n, least = 0;
+    while (high - low > 1) {
+      if ((most - least) * kWorthCopying <= n) {
+        std::vector<int32_t>& room = ThreadScratch().narrowed;
+        if (scores == scores_) room.resize(n);
+        n = kernels_.between(scores, n, low, high, room.data());
+        scores = room.data();
+        beyond = least;
+      }
+      const int32_t middle = low + (high - low) / 2;
+      const int32_t above = beyond + kernels_.count_above(scores, n, middle);
+      (above >= keep ? low : high) = middle;
+      (above >= keep ? most : least) = above;
+    }
+    return {high, least};
+  }
+
+  const SelectArgs& args_;
+  const SelectKernels& kernels_;
+  const KeyView& view_;
+  const float largest_query_;
+  const int32_t* scores_;
+  int32_t least_ = 0, greatest_ = 0;
+};
+
+// Rows of a call that a thread selects for.
+class RowsSelection {
+ public:
+  RowsSelection(const SelectArgs& args, CpuIsa isa)
+      : args_(args), kernels_(AttentionKernelsFor(isa).select), score_many_(ScoreManyKernelFor(isa)) {}
+
+  void Run(int32_t begin, int32_t end) const {
+    for (int32_t i = begin; i < end;) {
+      const int32_t together = Together(i, end);
+      if (together >= kFewestTogether) {
+        ScoreTogether(i, together);
+        i += together;
+        continue;
+      }
+      Scores(i) ? ScoreAlone(i) : SelectWithoutScores(Rule(i), View(i), List(i));
+      ++i;
+    }
+    for (int32_t i = begin; i < end; ++i) CountScored(args_, args_.rows[i]);
+  }
+
+ private:
+  static constexpr int32_t kFewestTogether = 4;
+
+  const KeyView& View(int32_t i) const { return args_.views[args_.rows[i]]; }
+  const SelectionRule& Rule(int32_t i) const { return args_.rules[args_.rows[i]]; }
+  KeyList& List(int32_t i) const { return args_.lists[args_.rows[i]]; }
+  const float* Query(int32_t i) const { return args_.queries + static_cast<size_t>(i) * width_; }
+  bool Scores(int32_t i) const { return NeedsScores(Rule(i), View(i).length); }
+
+  // How many rows from i on are scored over all keys of one document.
+  int32_t Together(int32_t i, int32_t end) const {
+    if (score_many_ == nullptr) return 0;
+    int32_t last = i;
+    while (last < end && last - i < kQueriesAtOnce && Scores(last) && View(last).candidates == nullptr &&
+           View(last).pages == View(i).pages) {
+      ++last;
+    }
+    return last - i;
+  }
+
+  void ScoreAlone(int32_t i) const {
+    Scratch& scratch = ThreadScratch();
+    const KeyView& view = View(i);
+    scratch.queries.resize(width_);
+    scratch.scores.resize(static_cast<size_t>(Blocks(view.length)) * kSelectionBlock);
+    SelectionQuery query = {.components = scratch.queries.data(), .width = width_};
+    const float largest = Quantise(kernels_, Query(i), width_, scratch.queries.data(), &query.sum);
+    QueryScores(args_, kernels_, view, query).Write(scratch.scores.data());
+    Choice(args_, kernels_, view, largest, scratch.scores.data()).Write(Rule(i), List(i));
+  }
+
+  void ScoreTogether(int32_t first, int32_t count) const {
+    Scratch& scratch = ThreadScratch();
+    int32_t length = 0;
+    for (int32_t i = first; i < first + count; ++i) length = std::max(length, View(i).length);
+    ScoreTask task;
+    task.width = width_;
+    task.query_bytes = static_cast<size_t>(width_ + 63) / 64 * 64;
+    scratch.queries.assign(kQueriesAtOnce * task.query_bytes, 0);
+    float largest[kQueriesAtOnce];
+    for (int32_t q = 0; q < count; ++q) {
+      int32_t sum;
+      largest[q] = Quantise(kernels_, Query(first + q), width_, scratch.queries.data() + q * task.query_bytes, &sum);
+    }
+    scratch.pages.clear();
+    for (int32_t at = 0; at < length; at += kPagePositions) {
+      scratch.pages.push_back(args_.store.SelectionKey(args_.group, View(first).pages, at));
+    }
+    task.queries = scratch.queries.data();
+    task.pages = scratch.pages.data();
+    task.blocks = Blocks(length);
+    // Whole 4 KB and a little: rows then lie in different sets of the first-level cache whatever the length.
+    task.stride = static_cast<size_t>(length + 1023) / 1024 * 1024 + 80;
+    if (scratch.scores.size() < kQueriesAtOnce * task.stride) scratch.scores.resize(kQueriesAtOnce * task.stride);
+    task.scores = scratch.scores.data();
+    score_many_(task);
+    for (int32_t q = 0; q < count; ++q) {
+      const int32_t i = first + q;
+      Choice(args_, kernels_, View(i), largest[q], task.scores + q * task.stride).Write(Rule(i), List(i));
+    }
+  }
+
+  const SelectArgs& args_;
+  const SelectKernels& kernels_;
+  const ScoreManyKernel score_many_;
+  const int32_t width_ = args_.store.layout.selection_width;
+};
+
+// What scoring and listing one row costs, for dividing the rows; the longest row stands for all.
+int64_t RowWork(const SelectArgs& args) {
+  int32_t longest = 0;
+  for (int32_t i = 0; i < args.rows.size(); ++i) {
+    const int32_t row = args.rows[i];
+    if (NeedsScores(args.rules[row], args.views[row].length)) longest = std::max(longest, args.views[row].length);
+  }
+  constexpr int32_t kPasses = 24;
+  return int64_t{longest} * (args.store.layout.selection_width / 4 + kPasses);
+}
+
+}  // namespace
+
+void AppendSelectionCpu(const AppendSelectionArgs& args, ThreadPool& pool) {
+  const SelectKernels& kernels = AttentionKernelsFor(DetectCpuIsa()).select;
+  const int32_t width = args.store.layout.selection_width;
+  ParallelRanges(pool, args.rows.size(), width * 8, [&](int64_t begin, int64_t end) {
+    std::vector<int8_t>& components = ThreadScratch().queries;
+    components.resize(width);
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t row = args.rows[static_cast<int32_t>(i)];
+      kernels.quantise(args.keys + i * width, width, args.key_inverse_step, components.data());
+      int8_t* stored = args.store.SelectionKey(args.group, args.views[row].pages, args.positions[row]);
+      for (int32_t c = 0; c < width; c += 4) std::copy_n(components.data() + c, 4, stored + c * kSelectionBlock);
+    }
+  });
+}
+
+void SelectCpu(const SelectArgs& args, ThreadPool& pool) {
+  const RowsSelection selection(args, DetectCpuIsa());
+  ParallelRanges(pool, args.rows.size(), RowWork(args), [&selection](int64_t begin, int64_t end) {
+    selection.Run(static_cast<int32_t>(begin), static_cast<int32_t>(end));
+  });
+}
+
+}  // namespace salient

@@ -1,0 +1,66 @@
+// A CUDA device's memory as the engine takes it: large blocks from the device, small ones from slabs.
+//
+// Chunks come and go with every document, and each brings a few small arrays: cudaMalloc and cudaFree would wait for
+// the device each time, and so would pinning host memory. A freed block is kept and given to the next who asks for its
+// size: a block of the device's at once, because everything happens in the order of one stream; one of the host's when
+// the stream has come past what may still copy it. Not thread safe.
+//
+// Where the device has no more memory it fails with RESOURCE_EXHAUSTED, and nothing is computed any more. Host memory
+// that cannot be pinned is ordinary memory: copies of it take longer.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "engine/core/cuda/device.h"
+#include "engine/core/memory.h"
+
+namespace salient::cuda {
+
+class CudaMemory final : public DeviceMemory {
+ public:
+  // `pinned`: allocate host memory that the device reads and writes (CudaOptions::host_visible).
+  CudaMemory(Device& device, bool pinned) : device_(device), pinned_(pinned) {}
+  ~CudaMemory() override;
+
+  bool host_addressable() const override { return false; }
+  void* Allocate(size_t bytes) override;
+  void Free(void* pointer, size_t bytes) override;
+  size_t free_bytes() const override;
+  void CopyToDevice(void* device, const void* host, size_t bytes) override;
+  void CopyToHost(void* host, const void* device, size_t bytes) override;
+  void StartCopyToHost(void* host, const void* device, size_t bytes) override;
+  uint64_t Mark() override { return device_.Mark(); }
+  bool Passed(uint64_t mark) override { return device_.Passed(mark); }
+  void WaitFor(uint64_t mark) override { device_.WaitFor(mark); }
+  void* AllocateHost(size_t bytes) override;
+  void FreeHost(void* pointer, size_t bytes) override;
+
+ private:
+  void* FromDevice(size_t bytes);  // null where there is no more; the device has failed then
+  void* Small(size_t rounded);
+  void* FromHost(size_t rounded);
+
+  Device& device_;
+  const bool pinned_;
+  std::map<size_t, std::vector<void*>> free_;  // by rounded size
+  std::vector<void*> slabs_;
+
+  // A block of the host's memory that is free once the mark is passed.
+  struct HostBlock {
+    void* pointer = nullptr;
+    uint64_t mark = 0;
+  };
+  std::map<size_t, std::deque<HostBlock>> free_host_;  // by rounded size, the first freed first
+  std::set<void*> unpinned_;                           // of the host's blocks
+
+  std::byte* slab_ = nullptr;
+  size_t slab_left_ = 0;
+};
+
+}  // namespace salient::cuda

@@ -1,0 +1,172 @@
+// A CUDA device through the runtime API.
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/core/cuda/device.h"
+
+namespace salient::cuda {
+namespace {
+
+// Ampere: cp.async, and mma of bf16.
+constexpr int kLeastCapability = 80;
+// Copies of up to this many bytes from ordinary memory are taken over at the call (the runtime's own staging).
+constexpr size_t kTakenOver = 64 << 10;
+
+class RuntimeGraph final : public Graph {
+ public:
+  explicit RuntimeGraph(cudaGraphExec_t graph) : graph(graph) {}
+  ~RuntimeGraph() override { cudaGraphExecDestroy(graph); }
+  const cudaGraphExec_t graph;
+};
+
+class RuntimeDevice final : public Device {
+ public:
+  explicit RuntimeDevice(const cudaDeviceProp& properties) : properties_(properties), first_(true) { Open(); }
+  explicit RuntimeDevice(const RuntimeDevice& sibling)
+      : Device(sibling), properties_(sibling.properties_), first_(false) {
+    Open();
+  }
+  ~RuntimeDevice() override {
+    // After an error in a kernel the context answers nothing else, ever: it goes, and the next device gets a new one.
+    if (!ok()) {
+      if (first_) cudaDeviceReset();
+      return;
+    }
+    for (cudaEvent_t event : events_) cudaEventDestroy(event);
+    cudaEventDestroy(after_);
+    cudaStreamDestroy(stream_);
+  }
+
+  std::string Name() const override {
+    return absl::StrCat(properties_.name, ", sm_", properties_.major, properties_.minor);
+  }
+  size_t free_bytes() const override {
+    size_t free = 0, total = 0;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
+  }
+  size_t shared_bytes() const override { return properties_.sharedMemPerBlockOptin; }
+  int multiprocessors() const override { return properties_.multiProcessorCount; }
+  bool overlaps_launches() const override { return properties_.major >= 9; }
+  void* stream() override { return stream_; }
+
+  std::unique_ptr<Device> OpenStream() override { return std::make_unique<RuntimeDevice>(*this); }
+  void After(Device& other) override {
+    if (!ok()) return;
+    Check(cudaEventRecord(after_, static_cast<RuntimeDevice&>(other).stream_), "cudaEventRecord");
+    if (ok()) Check(cudaStreamWaitEvent(stream_, after_, 0), "cudaStreamWaitEvent");
+  }
+
+  void* Allocate(size_t bytes) override {
+    void* pointer = nullptr;
+    if (cudaMalloc(&pointer, bytes) != cudaSuccess) return nullptr;
+    return pointer;
+  }
+  // cudaFree waits for the device, so that nothing still uses it.
+  void Free(void* pointer) override { cudaFree(pointer); }
+  void* AllocatePinned(size_t bytes) override {
+    void* pointer = nullptr;
+    if (cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) return nullptr;
+    return pointer;
+  }
+  void FreePinned(void* pointer) override { cudaFreeHost(pointer); }
+
+  void Zero(void* device, size_t bytes) override {
+    if (ok()) Check(cudaMemsetAsync(device, 0, bytes, stream_), "cudaMemset");
+  }
+  void CopyToDevice(void* device, const void* host, size_t bytes) override {
+    if (!ok()) return;
+    Check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "a copy to the GPU");
+    cudaPointerAttributes attributes = {};
+    const bool pinned =
+        cudaPointerGetAttributes(&attributes, host) == cudaSuccess && attributes.type == cudaMemoryTypeHost;
+    if (!pinned && bytes > kTakenOver) Synchronize();
+  }
+  void CopyToHost(void* host, const void* device, size_t bytes) override {
+    if (!ok()) return;
+    Check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the GPU");
+    Synchronize();
+  }
+  void StartCopyToHost(void* pinned, const void* device, size_t bytes) override {
+    if (ok()) Check(cudaMemcpyAsync(pinned, device, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the GPU");
+  }
+  void Synchronize() override {
+    if (ok()) Check(cudaStreamSynchronize(stream_), "a kernel");
+  }
+
+  void BeginCapture() override {
+    if (ok()) Check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  }
+  std::unique_ptr<Graph> EndCapture() override {
+    cudaGraph_t graph = nullptr;
+    Check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+    if (!ok() || graph == nullptr) return nullptr;
+    cudaGraphExec_t made = nullptr;
+    Check(cudaGraphInstantiate(&made, graph, 0), "cudaGraphInstantiate");
+    cudaGraphDestroy(graph);
+    return ok() ? std::make_unique<RuntimeGraph>(made) : nullptr;
+  }
+  void Replay(Graph& graph) override {
+    if (ok()) Check(cudaGraphLaunch(static_cast<RuntimeGraph&>(graph).graph, stream_), "cudaGraphLaunch");
+  }
+
+ protected:
+  std::string ErrorText(int error) const override { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
+
+  void RecordEvent(int event) override {
+    if (ok()) Check(cudaEventRecord(events_[event], stream_), "cudaEventRecord");
+  }
+  bool EventPassed(int event) override {
+    const cudaError_t state = cudaEventQuery(events_[event]);
+    if (state != cudaErrorNotReady) Check(state, "a kernel");
+    return state == cudaSuccess;
+  }
+  void WaitForEvent(int event) override { Check(cudaEventSynchronize(events_[event]), "a kernel"); }
+
+ private:
+  // The streams beside the first one give way to it.
+  void Open() {
+    int least = 0, greatest = 0;
+    Check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    Check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, first_ ? greatest : least), "cudaStreamCreate");
+    for (cudaEvent_t& event : events_)
+      Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+    Check(cudaEventCreateWithFlags(&after_, cudaEventDisableTiming), "cudaEventCreate");
+  }
+
+  const cudaDeviceProp properties_;
+  const bool first_;  // the streams beside it are gone before it is
+  cudaStream_t stream_ = nullptr;
+  std::array<cudaEvent_t, kEvents> events_ = {};
+  cudaEvent_t after_ = nullptr;
+};
+
+absl::Status NoGpu(const std::string& why) { return absl::UnavailableError(absl::StrCat("no usable GPU: ", why)); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> OpenDevice() {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
+    return NoGpu(cudaGetErrorString(error));
+  }
+  if (count == 0) return NoGpu("the driver finds none");
+  cudaDeviceProp properties = {};
+  if (const cudaError_t error = cudaGetDeviceProperties(&properties, 0); error != cudaSuccess) {
+    return NoGpu(cudaGetErrorString(error));
+  }
+  if (properties.major * 10 + properties.minor < kLeastCapability) {
+    return NoGpu(absl::StrCat(properties.name, " has compute capability ", properties.major, ".", properties.minor,
+                              "; 8.0 is the least"));
+  }
+  auto device = std::make_unique<RuntimeDevice>(properties);
+  if (!device->ok()) return device->status();
+  return device;
+}
+
+}  // namespace salient::cuda

@@ -1,0 +1,47 @@
+// The language of kernels under nvcc (language.h): included by nothing else.
+
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "engine/core/cuda/device.h"
+
+namespace salient::cuda {
+
+__device__ inline unsigned char* DynamicShared() {
+  extern __shared__ __align__(16) unsigned char salient_dynamic_shared[];
+  return salient_dynamic_shared;
+}
+
+// Waits until the kernels before this one have finished and their writes are seen. Kernels are launched while their
+// predecessor still runs, to hide the launch (programmatic dependent launch): so every kernel, in every block, begins
+// with this. Before sm_90 launches do not overlap and there is nothing to wait for.
+__device__ inline void WaitForPrevious() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+template <typename... Parameters, typename... Arguments>
+void Launch(Device& device, const LaunchShape& shape, void (*kernel)(Parameters...), Arguments&&... arguments) {
+  if (shape.grid_x == 0 || shape.grid_y == 0 || !device.ok()) return;
+  if (shape.shared_bytes > 48 * 1024) {
+    device.Check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
+        "cudaFuncSetAttribute");
+  }
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(shape.grid_x, shape.grid_y);
+  config.blockDim = dim3(shape.threads);
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = static_cast<cudaStream_t>(device.stream());
+  config.attrs = &overlap;
+  config.numAttrs = device.overlaps_launches() ? 1 : 0;
+  device.Check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "a kernel launch");
+}
+
+}  // namespace salient::cuda

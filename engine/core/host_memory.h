@@ -1,0 +1,22 @@
+// Memory of backends that compute on the host.
+
+#pragma once
+
+#include <cstddef>
+
+#include "engine/core/memory.h"
+
+namespace salient {
+
+// Large blocks are pages of their own, on huge pages where the system has them: gathers over a KV store of hundreds
+// of megabytes would otherwise miss the TLB at every row. Thread safe.
+class HostMemory final : public DeviceMemory {
+ public:
+  bool host_addressable() const override { return true; }
+  void* Allocate(size_t bytes) override;
+  void Free(void* pointer, size_t bytes) override;
+  void CopyToDevice(void* device, const void* host, size_t bytes) override;
+  void CopyToHost(void* host, const void* device, size_t bytes) override;
+};
+
+}  // namespace salient

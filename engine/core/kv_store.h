@@ -1,0 +1,103 @@
+// Keys, values and selection keys of the documents in flight, in pages that are written once and never move.
+//
+// A page holds 64 positions of one document for every layer of a stack at once, so that a document needs one page
+// table whatever the number of layers:
+//
+//   layer l      [64][2][width]             K row, then V row of a position: one contiguous gather; f32 or bf16
+//   group g      [4][selection/4][16][4]    int8 selection keys, 16 keys by 4 bytes: one VNNI dot product a load
+//   exit states  [64][width] f32            the state that a position left the decoder with (lazy fill), optional
+//
+// A position p of a document lies in page pages[p / 64] at p % 64. With beam search a position is a step and a
+// hypothesis (step * beam + hypothesis), and a hypothesis lists the positions that are its own history.
+//
+// Thread safety: none; the step loop owns the store. Kernels of one operation write disjoint positions.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/core/element_type.h"
+#include "engine/core/memory.h"
+
+namespace salient {
+
+inline constexpr int kPagePositions = 64;
+inline constexpr int kSelectionBlock = 16;  // keys interleaved in a selection block
+
+struct KvLayout {
+  int32_t layers = 0;
+  int32_t width = 0;            // of K, and of V: heads * head width
+  int32_t groups = 0;           // selection layers; 0 for a model without selection
+  int32_t selection_width = 0;  // ds, a multiple of 4
+  bool exit_states = false;
+  ElementType type = ElementType::kF32;
+
+  size_t element_bytes() const { return type == ElementType::kF32 ? 4 : 2; }
+  size_t row_bytes() const { return 2 * static_cast<size_t>(width) * element_bytes(); }
+  size_t layer_bytes() const { return kPagePositions * row_bytes(); }
+  size_t group_bytes() const { return static_cast<size_t>(kPagePositions) * selection_width; }
+  size_t group_offset(int32_t group) const { return layers * layer_bytes() + group * group_bytes(); }
+  size_t exit_offset() const { return group_offset(groups); }
+  // Rounded to 64 bytes.
+  size_t page_bytes() const {
+    const size_t bytes = exit_offset() + (exit_states ? kPagePositions * static_cast<size_t>(width) * 4 : 0);
+    return (bytes + 63) / 64 * 64;
+  }
+};
+
+// The store as kernels see it.
+struct KvPages {
+  KvLayout layout;
+  std::byte* base = nullptr;
+
+  std::byte* Page(int32_t page) const { return base + static_cast<size_t>(page) * layout.page_bytes(); }
+  // K of a position in a layer; V follows `width` elements later. T is float, or uint16_t for bf16.
+  template <typename T>
+  T* Key(int32_t layer, const int32_t* pages, int32_t position) const {
+    return reinterpret_cast<T*>(Page(pages[position / kPagePositions]) + layer * layout.layer_bytes() +
+                                position % kPagePositions * layout.row_bytes());
+  }
+  // Component c of a position's selection key is at [c / 4 * 64 + c % 4] from here.
+  int8_t* SelectionKey(int32_t group, const int32_t* pages, int32_t position) const {
+    const int32_t within = position % kPagePositions;
+    return reinterpret_cast<int8_t*>(Page(pages[position / kPagePositions]) + layout.group_offset(group)) +
+           within / kSelectionBlock * (kSelectionBlock * layout.selection_width) + within % kSelectionBlock * 4;
+  }
+  float* ExitState(const int32_t* pages, int32_t position) const {
+    return reinterpret_cast<float*>(Page(pages[position / kPagePositions]) + layout.exit_offset()) +
+           static_cast<size_t>(position % kPagePositions) * layout.width;
+  }
+};
+
+// Owns the pages and hands them out. A document takes pages as it grows and returns them all when it is done.
+class KvStore {
+ public:
+  KvStore(DeviceMemory& memory, const KvLayout& layout, int32_t pages)
+      : layout_(layout), bytes_(memory, layout.page_bytes() * pages) {
+    for (int32_t page = pages; page-- > 0;) free_.push_back(page);
+  }
+
+  KvPages pages() { return KvPages{layout_, bytes_.data()}; }
+  const KvLayout& layout() const { return layout_; }
+  int32_t free_pages() const { return static_cast<int32_t>(free_.size()); }
+
+  // Needs free_pages() > 0: admission reserves a document's pages before it starts.
+  int32_t Take() {
+    const int32_t page = free_.back();
+    free_.pop_back();
+    return page;
+  }
+  void Return(const std::vector<int32_t>& pages) { free_.insert(free_.end(), pages.rbegin(), pages.rend()); }
+
+  static int32_t PagesFor(int64_t positions) {
+    return static_cast<int32_t>((positions + kPagePositions - 1) / kPagePositions);
+  }
+
+ private:
+  KvLayout layout_;
+  DeviceArray<std::byte> bytes_;
+  std::vector<int32_t> free_;
+};
+
+}  // namespace salient

@@ -1,0 +1,79 @@
+// Memory that a backend owns: allocated on its device, freed there, never touched by another backend.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+
+namespace salient {
+
+// Allocates and frees one device's memory. A backend owns one; it must outlive every DeviceArray made from it.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  // Whether the host may read and write through the addresses that Allocate returns.
+  virtual bool host_addressable() const = 0;
+
+  // At least `bytes` bytes, zeroed, aligned to 64. Never null. Where a device has run out of memory, its backend's
+  // status says so from then on, and what Allocate returns is an address at which there is nothing. Running out of the
+  // host's memory ends the process.
+  virtual void* Allocate(size_t bytes) = 0;
+  virtual void Free(void* pointer, size_t bytes) = 0;
+
+  // How much may be taken for good at the start: what is free, but for a reserve for what comes and goes later. No
+  // limit where the system lends more memory than it has.
+  virtual size_t free_bytes() const { return std::numeric_limits<size_t>::max(); }
+
+  // Ordered among the operations of the backend. CopyToHost waits for those before it. StartCopyToHost does not: what
+  // it copies is there when a mark that was set after it is passed.
+  virtual void CopyToDevice(void* device, const void* host, size_t bytes) = 0;
+  virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;
+  virtual void StartCopyToHost(void* host, const void* device, size_t bytes) { CopyToHost(host, device, bytes); }
+
+  // A point in the order of the operations. The host asks whether the device has come past it, or waits until it has.
+  // On a device that has failed all are passed.
+  virtual uint64_t Mark() { return 0; }
+  virtual bool Passed(uint64_t) { return true; }
+  virtual void WaitFor(uint64_t) {}
+
+  // Host memory for copies to and from the device, zeroed. What CopyToDevice reads of it must stay as it is until a
+  // mark that was set after the copy is passed, or a CopyToHost after it is done; but it may be freed at any time.
+  virtual void* AllocateHost(size_t bytes) { return Allocate(bytes); }
+  virtual void FreeHost(void* pointer, size_t bytes) { Free(pointer, bytes); }
+};
+
+// A fixed number of Ts in device memory. Movable, not copyable. On a device with host-addressable memory (every CPU
+// backend) data() may be dereferenced by the host; elsewhere only kernels may.
+template <typename T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  DeviceArray(DeviceMemory& memory, size_t size)
+      : memory_(&memory), data_(static_cast<T*>(memory.Allocate(size * sizeof(T)))), size_(size) {}
+  DeviceArray(DeviceArray&& other) noexcept { *this = std::move(other); }
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~DeviceArray() {
+    if (data_ != nullptr) memory_->Free(data_, size_ * sizeof(T));
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  DeviceMemory* memory_ = nullptr;
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace salient

@@ -1,0 +1,8 @@
+#include "engine/linear/cpu/kernels.h"
+#include "engine/linear/cpu/vector_kernels.h"
+
+namespace salient::linear_internal {
+
+const Kernels kAvx2Kernels = kVectorKernels;
+
+}  // namespace salient::linear_internal

@@ -1,0 +1,46 @@
+// A request's options, checked against a model.
+//
+// TranslationOptions (engine/api/options.h) is what was asked. Resolve checks it once, when the request arrives, and
+// fills in the defaults. ResolvedOptions is immutable, and it is all that the layers below see of a request's options.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/api/options.h"
+#include "engine/core/keys.h"
+#include "engine/depth/exit.h"
+
+namespace salient {
+
+struct ModelConfig;
+
+inline constexpr int32_t kMaxDraftTokens = 16;
+
+// Options with every default filled in and every value checked, in the form that kernels read.
+struct ResolvedOptions {
+  TranslationOptions used;  // as asked, with defaults filled in: what a reply reports back
+
+  // One rule a selection layer of each module; a single kAll rule for a model without selection.
+  std::array<std::vector<SelectionRule>, kModules> selection;
+  ExitRule exit;
+  int32_t draft_tokens = 0;  // that are drafted ahead at most and then verified; 0: none
+  ExitRule draft_exit;       // how a draft leaves the decoder
+  int32_t beam = 1;
+  double length_penalty = 1.0;
+  double max_length_ratio = 3.0;
+  int32_t n_best = 1;
+  bool shortlist = false;
+  bool trace = false;
+};
+
+// INVALID_ARGUMENT names the field as the API spells it, such as "selection.value", the value and the allowed range.
+absl::StatusOr<ResolvedOptions> Resolve(const TranslationOptions& options, const ModelConfig& config);
+
+// The policies that Resolve accepts for the model, with values that are valid for them.
+SupportedPolicies PoliciesOf(const ModelConfig& config);
+
+}  // namespace salient

@@ -1,0 +1,94 @@
+// The best next tokens on the CPU: rows of logits divided among the threads.
+//
+// Kernels see a row as places 0, 1, 2, ... with a logit each. Where the row has a list, a place is a place in it: as
+// tokens ascend, so do places, and ties go to the same token.
+
+#include "engine/search/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/parallel.h"
+#include "engine/search/constraint.h"
+#include "engine/search/cpu/kernels.h"
+#include "engine/search/cpu/operations.h"
+
+namespace salient {
+namespace {
+
+struct Places {
+  const float* logits = nullptr;
+  int32_t count = 0;
+  const TokenList* list = nullptr;  // null: place and token are the same
+
+  int32_t TokenAt(int32_t place) const { return list == nullptr ? place : list->tokens[place]; }
+  // -1 where the token is not there.
+  int32_t StateOf(int32_t token) const {
+    if (list == nullptr) return token < count ? token : -1;
+    const int32_t* end = list->tokens + list->count;
+    const int32_t* found = std::lower_bound(list->tokens, end, token);
+    return found != end && *found == token ? static_cast<int32_t>(found - list->tokens) : -1;
+  }
+};
+
+// Valid until the thread's next call.
+Places PlacesOf(const Logits& logits, const Rows& rows, int64_t i) {
+  const float* values = logits.values + i * logits.width;
+  const TokenList* list = logits.lists == nullptr ? nullptr : logits.lists[rows[static_cast<int32_t>(i)]];
+  if (list == nullptr || logits.compact) return {values, logits.width, list};
+  thread_local std::vector<float> gathered;
+  gathered.resize(list->count);
+  for (int32_t j = 0; j < list->count; ++j) gathered[j] = values[list->tokens[j]];
+  return {gathered.data(), list->count, list};
+}
+
+SpecialTokens SpecialPlaces(const Places& places, const SpecialTokens& special) {
+  return {places.StateOf(special.pad), places.StateOf(special.unknown), places.StateOf(special.begin),
+          places.StateOf(special.end), places.StateOf(special.separator)};
+}
+
+void FindCandidates(const CandidatesArgs& args, const SearchKernels& kernels, int64_t i) {
+  const int64_t row = args.rows[static_cast<int32_t>(i)];
+  const Places places = PlacesOf(args.logits, args.rows, i);
+  Candidate* candidates = args.candidates + row * args.width;
+  const TokenConstraint& constraint = args.constraints[row];
+  int32_t count = 0;
+  if (constraint.forced < 0) {
+    count = kernels.best(places.logits, places.count, constraint, SpecialPlaces(places, args.special), args.width,
+                         candidates);
+  } else if (const int32_t place = places.StateOf(constraint.forced); place >= 0 && args.width > 0) {
+    candidates[count++] = {place, places.logits[place]};
+  }
+  const float largest = kernels.largest(places.logits, places.count);
+  const float total = largest + std::log(kernels.sum_exp(places.logits, places.count, largest));
+  for (int32_t k = 0; k < args.width; ++k) {
+    candidates[k] = k < count ? Candidate{places.TokenAt(candidates[k].token), candidates[k].log_probability - total}
+                              : kNoCandidate;
+  }
+}
+
+}  // namespace
+
+void CandidatesCpu(const CandidatesArgs& args, ThreadPool& pool) {
+  const SearchKernels& kernels = SearchKernelsFor(DetectCpuIsa());
+  ParallelRanges(pool, args.rows.size(), int64_t{args.logits.width} * 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) FindCandidates(args, kernels, i);
+  });
+}
+
+void TopProbabilityCpu(const TopProbabilityArgs& args, ThreadPool& pool) {
+  const SearchKernels& kernels = SearchKernelsFor(DetectCpuIsa());
+  ParallelRanges(pool, args.rows.size(), int64_t{args.logits.width} * 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Places places = PlacesOf(args.logits, args.rows, i);
+      const float largest = kernels.largest(places.logits, places.count);
+      const float top = 1.0f / kernels.sum_exp(places.logits, places.count, largest);
+      float& probability = args.probability[args.rows[static_cast<int32_t>(i)]];
+      probability = args.lower ? std::min(probability, top) : top;
+    }
+  });
+}
+
+}  // namespace salient

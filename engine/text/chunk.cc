@@ -1,0 +1,99 @@
+#include "engine/text/chunk.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace salient {
+namespace {
+
+constexpr std::string_view kWordStart = "\xE2\x96\x81";  // U+2581, SentencePiece's mark of a space before the piece
+constexpr int32_t kLeastTokens = 8;
+
+// A segment, or a part of one that is longer than a chunk.
+struct Unit {
+  int32_t segment = 0;
+  std::vector<int32_t> tokens;
+  bool starts_paragraph = false;
+
+  int32_t size() const { return static_cast<int32_t>(tokens.size()) + 1; }  // with the separator or end after it
+};
+
+// A piece such as "<0xA4>": one byte of a character that the vocabulary lacks, here one that does not begin it.
+bool ContinuesCharacter(const std::string& piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return false;
+  return piece[3] == '8' || piece[3] == '9' || piece[3] == 'A' || piece[3] == 'B';
+}
+
+// Where to end a part that begins at `from` and may have `most` tokens: before a word, else before a character.
+size_t CutPoint(const std::vector<int32_t>& tokens, size_t from, size_t most, const Tokenizer& tokenizer) {
+  const size_t end = from + most;
+  if (end >= tokens.size()) return tokens.size();
+  for (size_t cut = end; cut > from; --cut) {
+    if (tokenizer.Piece(tokens[cut]).starts_with(kWordStart)) return cut;
+  }
+  for (size_t cut = end; cut > from; --cut) {
+    if (!ContinuesCharacter(tokenizer.Piece(tokens[cut]))) return cut;
+  }
+  return end;
+}
+
+std::vector<Unit> MakeUnits(const SegmentedDocument& document, const Tokenizer& tokenizer, int32_t max_tokens) {
+  std::vector<Unit> units;
+  for (size_t i = 0; i < document.segments.size(); ++i) {
+    const Segment& segment = document.segments[i];
+    std::vector<int32_t> tokens = tokenizer.Encode(segment.text);
+    Unit unit{static_cast<int32_t>(i), {}, segment.starts_paragraph};
+    size_t from = 0;
+    do {
+      const size_t to = CutPoint(tokens, from, max_tokens - 1, tokenizer);
+      unit.tokens.assign(tokens.begin() + from, tokens.begin() + to);
+      units.push_back(unit);
+      unit.starts_paragraph = false;
+      from = to;
+    } while (from < tokens.size());
+  }
+  return units;
+}
+
+// The end of the chunk that begins with unit `first`.
+size_t ChunkEnd(const std::vector<Unit>& units, size_t first, int32_t max_tokens) {
+  size_t end = first;
+  size_t paragraph = 0;  // the last place to cut before a paragraph; 0: none
+  int32_t used = 0;
+  while (end < units.size() && used + units[end].size() <= max_tokens) {
+    if (end > first && units[end].starts_paragraph && 2 * used >= max_tokens) paragraph = end;
+    used += units[end].size();
+    ++end;
+  }
+  if (end == units.size() || units[end].starts_paragraph || paragraph == 0) return end;
+  return paragraph;
+}
+
+Chunk MakeChunk(const std::vector<Unit>& units, size_t first, size_t end, const SpecialTokens& special) {
+  Chunk chunk;
+  for (size_t i = first; i < end; ++i) {
+    const Unit& unit = units[i];
+    chunk.tokens.insert(chunk.tokens.end(), unit.tokens.begin(), unit.tokens.end());
+    chunk.tokens.push_back(i + 1 == end ? special.end : special.separator);
+    chunk.pieces.push_back({unit.segment, unit.size() - 1});
+  }
+  return chunk;
+}
+
+}  // namespace
+
+std::vector<Chunk> MakeChunks(const SegmentedDocument& document, const Tokenizer& tokenizer,
+                              const SpecialTokens& special, int32_t max_tokens) {
+  max_tokens = std::max(max_tokens, kLeastTokens);
+  const std::vector<Unit> units = MakeUnits(document, tokenizer, max_tokens);
+  std::vector<Chunk> chunks;
+  for (size_t first = 0; first < units.size();) {
+    const size_t end = ChunkEnd(units, first, max_tokens);
+    chunks.push_back(MakeChunk(units, first, end, special));
+    first = end;
+  }
+  return chunks;
+}
+
+}  // namespace salient

@@ -1,0 +1,70 @@
+"""Manifests as lists of objects: what kustomize builds and what the chart renders."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+OVERLAYS = sorted(path.name for path in (DEPLOY / "overlays").iterdir())
+COMPONENTS = sorted(path.name for path in (DEPLOY / "components").iterdir())
+
+has_kubectl = shutil.which("kubectl") is not None
+
+
+def build_text(folder):
+    """What `kubectl kustomize FOLDER` prints."""
+    done = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"kubectl kustomize {folder}:\n{done.stderr}"
+    return done.stdout
+
+
+def build(folder):
+    return [item for item in yaml.safe_load_all(build_text(folder)) if item]
+
+
+def build_with(components):
+    """The base with some components, as an overlay of one's own would have them."""
+    with tempfile.TemporaryDirectory(dir=DEPLOY / "overlays", prefix="test-") as folder:
+        kustomization = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": ["../../base"],
+            "components": [f"../../components/{name}" for name in components],
+        }
+        Path(folder, "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+        return build(folder)
+
+
+def render_chart(values, name="salient"):
+    """What `helm template` would print: Helm's own code, from PyPI."""
+    import helm_python  # only where the chart is tested
+
+    with helm_python.Chart.load(str(DEPLOY / "helm" / "salient")) as chart:
+        files = chart.render(values, name=name, namespace="salient")
+    return [item for text in files.values() for item in yaml.safe_load_all(text) if item]
+
+
+def find(items, kind, name="salient"):
+    """The object of this kind and name; kustomize ends generated names with a hash."""
+    found = [item for item in items if item["kind"] == kind and plain_name(item) == name]
+    assert len(found) == 1, f"{len(found)} of {kind} {name}"
+    return found[0]
+
+
+def plain_name(item):
+    name = item["metadata"]["name"]
+    return re.sub(r"-[0-9bcdfghkmt2456789]{10}$", "", name) if item["kind"] in ("ConfigMap", "Secret") else name
+
+
+def container(items, name="server", deployment="salient"):
+    pod = find(items, "Deployment", deployment)["spec"]["template"]["spec"]
+    return next(entry for entry in pod["containers"] + pod.get("initContainers", []) if entry["name"] == name)
+
+
+def settings(items):
+    return find(items, "ConfigMap", "salient-settings")["data"]

@@ -1,0 +1,103 @@
+"""The Helm chart makes what kustomize makes of the base and the components of the same names."""
+
+import copy
+import difflib
+
+import pytest
+import yaml
+
+from manifests import DEPLOY, build_with, has_kubectl, plain_name, render_chart
+
+helm = pytest.importorskip("helm_python", reason="no helm-python-sdk")
+
+MODEL = "model-image"
+PVC = {"model": {"image": "", "claim": "salient-models", "createClaim": True}}
+# Components -> the values that ask for the same.
+SAME = {
+    (MODEL,): {},
+    ("model-pvc",): PVC,
+    (MODEL, "hpa"): {"autoscaling": {"kind": "hpa"}},
+    (MODEL, "keda"): {"autoscaling": {"kind": "keda"}},
+    (MODEL, "podmonitor"): {"podMonitor": {"enabled": True}},
+    (MODEL, "tls"): {"tls": {"enabled": True}},
+    (MODEL, "api-keys"): {"apiKeys": {"enabled": True}},
+    (MODEL, "gpu"): {"gpu": {"enabled": True}},
+    (MODEL, "envoy"): {"envoy": {"enabled": True}},
+    (MODEL, "gateway"): {"gateway": {"enabled": True}},
+    (MODEL, "gpu", "tls", "api-keys", "podmonitor", "keda"): {
+        "gpu": {"enabled": True}, "tls": {"enabled": True}, "apiKeys": {"enabled": True},
+        "podMonitor": {"enabled": True}, "autoscaling": {"kind": "keda"}},
+}
+
+# The same quantity in two notations.
+QUANTITIES = {"8k": "8000"}
+
+
+def essence(items):
+    """The objects by kind and name, without what only the ways of writing them differ in."""
+    result = {}
+    for item in copy.deepcopy(items):
+        name = plain_name(item)
+        item["metadata"] = {"name": name}
+        if item["kind"] == "Deployment":
+            annotations = item["spec"]["template"]["metadata"].get("annotations", {})
+            item["spec"]["template"]["metadata"]["annotations"] = {
+                key: value for key, value in annotations.items() if not key.startswith("checksum/")}
+        result[item["kind"], name] = plain(item)
+    return result
+
+
+def plain(value):
+    if isinstance(value, dict):
+        return {key: plain(entry) if key != "name" else strip(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        entries = [plain(entry) for entry in value]
+        return sorted(entries, key=yaml.safe_dump) if all(isinstance(entry, dict) for entry in entries) else entries
+    return QUANTITIES.get(value, value) if isinstance(value, str) else value
+
+
+def strip(name):
+    return plain_name({"kind": "ConfigMap", "metadata": {"name": name}}) if isinstance(name, str) else plain(name)
+
+
+@pytest.mark.skipif(not has_kubectl, reason="no kubectl")
+@pytest.mark.parametrize("components", SAME, ids="+".join)
+def test_chart_equals_components(components):
+    built, rendered = essence(build_with(components)), essence(render_chart(SAME[components]))
+    assert built.keys() == rendered.keys()
+    for key, item in built.items():
+        lines = (yaml.safe_dump(entry).splitlines() for entry in (item, rendered[key]))
+        difference = "\n".join(difflib.unified_diff(*lines, "kustomize", "chart", lineterm=""))
+        assert not difference, difference
+
+
+def test_lint():
+    result = helm.lint(str(DEPLOY / "helm" / "salient"))
+    assert not result["errors"]
+    assert not [message for message in result["messages"] if message["severity"] >= 2], result["messages"]
+
+
+@pytest.mark.parametrize("values, where", [
+    ({"repicas": 3}, "repicas"),
+    ({"replicas": -1}, "replicas"),
+    ({"model": {"image": "a", "claim": "b"}}, "model"),
+    ({"autoscaling": {"kind": "cron"}}, "autoscaling"),
+    ({"settings": {"max-queue": 3}}, "settings"),
+    ({"settings": {"DRAIN_SECONDS": "a minute"}}, "settings"),
+])
+def test_schema_refuses(values, where):
+    with pytest.raises(Exception, match=where):
+        render_chart(values)
+
+
+def test_grace_follows_the_settings():
+    items = render_chart({"settings": {"DRAIN_SECONDS": "600", "DRAIN_DELAY": 20}, "preStopSeconds": 15})
+    deployment = next(item for item in items if item["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 15 + 600 + 20 + 10
+
+
+def test_a_release_of_another_name_refers_to_itself():
+    values = {"autoscaling": {"kind": "hpa"}, "envoy": {"enabled": True}, "podMonitor": {"enabled": True}}
+    text = repr(render_chart(values, name="other"))
+    for reference in ("salient-settings", "salient-headless", "salient-envoy"):
+        assert reference not in text

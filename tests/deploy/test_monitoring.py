@@ -1,0 +1,147 @@
+"""Rules and dashboards: valid, about metrics that exist, and full of data once a server is under load."""
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+import urllib.parse
+
+import pytest
+import yaml
+
+from expressions import DASHBOARDS, RULES, metrics, panels, rules
+from manifests import DEPLOY, ROOT
+from programs import Server, get, has_binaries, has_prometheus, prometheus, translate, wait_for
+
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool: apt-get install prometheus")
+needs_all = pytest.mark.skipif(not (has_prometheus and has_binaries), reason="no prometheus, or nothing built")
+
+SETTINGS = [["--selection", "dense", "--exit", "full"], ["--selection", "learned", "--exit", "geometric"],
+            ["--selection", "ratio:0.1", "--exit", "confidence:0.6"]]
+
+
+def promtool(*arguments):
+    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
+def test_promtool_finds_configuration_and_rules_good():
+    promtool("check", "config", "--syntax-only", DEPLOY / "prometheus" / "prometheus.yml")
+    promtool("check", "rules", *RULES)
+
+
+@needs_promtool
+def test_rules_do_what_their_tests_say():
+    promtool("test", "rules", *sorted((DEPLOY / "prometheus" / "tests").glob("*.yaml")))
+
+
+@needs_promtool
+def test_dashboards_expressions_parse(tmp_path):
+    group = {"name": "panels", "rules": [{"record": "panel:expression", "expr": expression, "labels": {"n": str(i)}}
+                                         for i, (_, _, expression) in enumerate(panels())]}
+    path = tmp_path / "panels.yaml"
+    path.write_text(yaml.safe_dump({"groups": [group]}))
+    promtool("check", "rules", path)
+
+
+def test_every_alert_has_a_test_and_a_page():
+    tested = (DEPLOY / "prometheus" / "tests" / "alerts_test.yaml").read_text()
+    alerts = [rule for _, rule in rules() if "alert" in rule]
+    assert alerts
+    for alert in alerts:
+        assert re.search(rf"alertname: {alert['alert']}\n\s+eval_time: \w+\n\s+exp_alerts", tested), alert["alert"]
+        page, anchor = alert["annotations"]["runbook_url"].split("#")
+        headings = re.findall(r"^#+ (.*)$", (ROOT / page).read_text(), re.MULTILINE)
+        anchors = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert anchor in anchors, f"{page} has no part #{anchor}"
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_dashboard_is_whole(path):
+    dashboard = json.loads(path.read_text())
+    assert dashboard["uid"] == path.stem
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(ids) == len(set(ids))
+    places = set()
+    for panel in dashboard["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & places, f"{panel['title']} lies on another panel"
+        assert at["x"] + at["w"] <= 24
+        places |= cells
+        if panel["type"] != "row":
+            assert panel["description"], panel["title"]
+
+
+@pytest.fixture(scope="module")
+def observed(tmp_path_factory):
+    """A server under load for some seconds, and a Prometheus that watches it, with the alerts' patience cut to 2 s."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    copies = []
+    for path in RULES:
+        copies.append(folder / path.name)
+        copies[-1].write_text(re.sub(r"for: \w+", "for: 2s", path.read_text()))
+    with Server(folder) as server, prometheus(folder, [server.admin], copies) as address:
+        stop = threading.Event()
+
+        def load(flags):
+            while not stop.is_set():
+                translate(server.grpc, *flags)
+
+        threads = [threading.Thread(target=load, args=(flags,)) for flags in SETTINGS]
+        for thread in threads:
+            thread.start()
+        try:
+            yield server, address
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+
+def query(address, expression):
+    reply = json.loads(get(f"http://{address}/api/v1/query?query={urllib.parse.quote(expression)}"))
+    assert reply["status"] == "success", reply
+    return [sample for sample in reply["data"]["result"] if sample["value"][1] != "NaN"]
+
+
+@needs_all
+def test_every_metric_exists(observed):
+    server, _ = observed
+    wait_for(lambda: "salient_requests_total{" in get(f"http://{server.admin}/metrics"), 30, "a translated document")
+    known = set(re.findall(r"^([a-z_]+)[{ ]", get(f"http://{server.admin}/metrics"), re.MULTILINE)) | {"up"}
+    for where, expression in [(f"{file}: {rule.get('alert') or rule['record']}", rule["expr"]) for file, rule in rules()] + [
+            (f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]:
+        assert metrics(expression) <= known, f"{where} names {metrics(expression) - known}"
+
+
+@needs_all
+def test_every_expression_has_data_under_load(observed):
+    _, address = observed
+    wanted = [(rule["record"], rule["record"]) for _, rule in rules() if "record" in rule]
+    wanted += [(f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]
+    # 5-minute rates need two samples only; quantiles need a document within the last 20 seconds.
+    missing = wanted
+
+    def all_there():
+        nonlocal missing
+        missing = [(where, expression) for where, expression in missing if not query(address, expression)]
+        return not missing
+
+    try:
+        wait_for(all_there, 60, "data")
+    except AssertionError:
+        pytest.fail("no data: " + "; ".join(f"{where}: {expression}" for where, expression in missing))
+
+
+@needs_all
+def test_an_alert_fires_after_a_kill(tmp_path):
+    copy = tmp_path / "alerts.yaml"
+    copy.write_text(re.sub(r"for: \w+", "for: 2s", (DEPLOY / "prometheus" / "rules" / "alerts.yaml").read_text()))
+    with Server(tmp_path) as server, prometheus(tmp_path, [server.admin], [copy]) as address:
+        firing = 'ALERTS{alertname=~"SalientReplicaDown|SalientDown", alertstate="firing"}'
+        wait_for(lambda: query(address, "up == 1") and not query(address, firing), 20, "a scrape")
+        server.process.kill()
+        wait_for(lambda: len(query(address, firing)) == 2, 20, "both alerts")
