@@ -173,6 +173,16 @@ void ReadTokens(JsonObject tokens, ModelConfig& config) {
       tokens.Fail(names[i], absl::StrCat("but so is tokens.", names[j], "; each needs its own"));
     }
   }
+  if (tokens.Has("markers")) {
+    JsonObject markers = tokens.Object("markers");
+    read.first_marker = Integer(markers, "first", 0, config.vocab_size - 1);
+    read.markers = Integer(markers, "count", 0, config.vocab_size - read.first_marker);
+    for (int32_t* id : ids) {
+      if (*id < read.first_marker || *id >= read.first_marker + read.markers) continue;
+      markers.Fail("first", absl::StrCat("the markers hold token ", *id, ", which is special already"));
+    }
+    markers.Finish();
+  }
   tokens.Finish();
 }
 

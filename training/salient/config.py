@@ -63,12 +63,21 @@ class Exits:
 
 
 @dataclass
+class Markers:
+    """Pieces that a translation carries over from its source, such as tags: `count` of them from id `first` on."""
+
+    first: int
+    count: int
+
+
+@dataclass
 class Tokens:
     pad: int = 0
     unk: int = 1
     bos: int = 2
     eos: int = 3
     separator: int = 4
+    markers: Markers | None = None
 
 
 @dataclass
@@ -116,6 +125,7 @@ class ModelConfig:
         raw["selection"] = Selection(**raw["selection"]) if raw.get("selection") else None
         raw["exits"] = Exits(**raw["exits"]) if raw.get("exits") else None
         raw["tokens"] = Tokens(**raw["tokens"])
+        raw["tokens"].markers = Markers(**raw["tokens"].markers) if raw["tokens"].markers else None
         return ModelConfig(**raw)
 
     @staticmethod

@@ -29,7 +29,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack, Tokens
+from .config import Exits, FeedForward, Markers, ModelConfig, Positions, Selection, Stack, Tokens
 from .convert.marian import MarianModel, read_model
 from .export import export
 from .model import Attention, Layer, Transformer, segment_of
@@ -295,7 +295,7 @@ def configuration(model: MarianModel, vocab_size: int, decoder_layers: int, o: a
         encoder=Stack(options["enc-depth"], ffn), decoder=Stack(decoder_layers, ffn), norm="post",
         activation=options["transformer-ffn-activation"], layer_norm_epsilon=EPSILON,
         selection=Selection(width=o.selection_width, group={"encoder": 3, "decoder": 2, "cross": 2}),
-        exits=Exits(), tokens=Tokens(), window=o.window,
+        exits=Exits(), tokens=Tokens(markers=Markers(first_marker(), o.markers)), window=o.window,
         positions=Positions(encoder_self_attention="segment_rotary"))
 
 
