@@ -23,6 +23,7 @@ import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable, Iterator
 
 import sentencepiece
 import torch
@@ -45,6 +46,7 @@ RATE = 2e-3
 # Pairs of components and their shares of the penalty: sum of share * (1 - cos(distance * frequency of the pair)) is 0.257
 # and more at all distances from 1 to 128 segments, for heads of width 32 and base 10,000.
 APART = {0: 0.50, 1: 0.16, 3: 0.12, 6: 0.22}
+NEARNESS = {3: 0.2, 5: 0.3, 7: 0.5}  # the same for distances in tokens: falls for some 180 of them
 SEPARATION = 20.0  # nats, times that sum
 
 
@@ -186,6 +188,11 @@ class Moments:
         mean = self.y / self.count
         return root(self.xx / self.count), root(self.yy / self.count - mean[:, None] * mean)
 
+    def without_constant(self) -> tuple[Tensor, Tensor]:
+        """The second moment of x and the covariance of y, [d, d]."""
+        mean = self.y[:-1] / self.count
+        return self.xx[:-1, :-1] / self.count, self.yy[:-1, :-1] / self.count - mean[:, None] * mean
+
 
 def root(c: Tensor) -> tuple[Tensor, Tensor]:
     values, vectors = torch.linalg.eigh(c)
@@ -221,22 +228,81 @@ def set_apart(attention: Attention, moments: Moments, heads: int) -> None:
 
 
 @torch.no_grad()
+def observed(blocks: list[Attention], batches: Iterator[tuple[Tensor, Tensor]], pad: int,
+             run: Callable[[Tensor, Tensor], object]) -> dict[Attention, Moments]:
+    """What attention blocks read while `run` goes over a few batches."""
+    moments = {block: Moments.none(block.config.d_model) for block in blocks}
+    real: dict[bool, Tensor] = {}
+
+    def note(block, inputs):
+        of_target = block.module != "encoder"
+        moments[block].add(inputs[0][real[of_target]], inputs[1][real[block.module == "decoder"]])
+
+    hooks = [block.register_forward_pre_hook(note) for block in blocks]
+    for _ in range(SEEN_BATCHES):
+        source, target = next(batches)
+        real[False], real[True] = source.ne(pad), target.ne(pad)
+        run(source, target)
+    for hook in hooks:
+        hook.remove()
+    return moments
+
+
 def separate(student: Transformer, units: list[Unit], tokenizer, pairs: list[tuple[str, str]]) -> None:
     """set_apart for the encoder's and the cross-attention of the layers that the teacher has."""
     blocks = [layer.self_attention for layer in student.encoder_layers]
     blocks += [layer.cross_attention for layer in student.decoder_layers[:len(units)]]
-    moments = {block: Moments.none(student.config.d_model) for block in blocks}
-    stream, real = batches_of(student, tokenizer, pairs, 0), {}
-    hooks = [block.register_forward_pre_hook(lambda m, inputs: moments[m].add(
-        inputs[0][real["target" if m.cross else "source"]], inputs[1][real["source"]])) for block in blocks]
-    for _ in range(SEEN_BATCHES):
-        source, target = next(stream)
-        real["source"], real["target"] = (x.ne(student.config.tokens.pad) for x in (source, target))
-        states_below(student, units, len(units), source, target)
-    for hook in hooks:
-        hook.remove()
+    found = observed(blocks, batches_of(student, tokenizer, pairs, 0), student.config.tokens.pad,
+                     lambda source, target: states_below(student, units, len(units), source, target))
     for block in blocks:
-        set_apart(block, moments[block], student.config.heads)
+        set_apart(block, found[block], student.config.heads)
+
+
+@torch.no_grad()
+def choose(student: Transformer, tokenizer, pairs: list[tuple[str, str]]) -> None:
+    """begin_selection for all selection layers."""
+    blocks = [m for m in student.modules() if isinstance(m, Attention) and m.selection is not None]
+
+    def run(source, target):
+        dense = SelectionRun()
+        student.decode(target, source, student.encode(source, dense), dense)
+
+    found = observed(blocks, batches_of(student, tokenizer, pairs, 1), student.config.tokens.pad, run)
+    for block in blocks:
+        begin_selection(block, found[block], student.config.heads)
+
+
+@torch.no_grad()
+def begin_selection(attention: Attention, moments: Moments, heads: int) -> None:
+    """Selection scores that begin as the mean of the layer's heads, as far as the width goes; in the decoder's
+    self-attention, whose rotation allows no other basis, as nearness.
+
+    A selection layer has no bias; constants are made of the states, in which a constant is nearly linear.
+    """
+    d, width = attention.config.d_model, attention.selection.width
+    mean = moments.xx[-1, :-1] / moments.count
+    constant = torch.linalg.solve(moments.xx[:-1, :-1] / moments.count + 1e-3 * torch.eye(d).double(), mean)
+    y_mean = moments.y[:-1] / moments.count
+    y_constant = torch.linalg.solve(moments.yy[:-1, :-1] / moments.count + 1e-3 * torch.eye(d).double(), y_mean)
+    near = attention.module == "decoder"
+    constants = NEARNESS if near else APART
+    places = [component for pair in constants for component in (pair, pair + width // 2)]
+    others = [c for c in range(width) if c not in places]
+    query, key = torch.zeros(width, d).double(), torch.zeros(width, d).double()
+    if not near:
+        first = 0 if attention.cross else d
+        wq = (attention.query if attention.cross else attention.query_key_value).weight[:d].double()
+        wk = (attention.key_value if attention.cross else attention.query_key_value).weight[first:first + d].double()
+        (x_root, x_inverse), (y_root, y_inverse) = (root(c) for c in moments.without_constant())
+        scale = (width / (d // heads)) ** 0.5 / heads
+        u, s, vt = torch.linalg.svd(x_root @ (wq.t() @ wk) @ y_root * scale)
+        query[others] = s[:len(others), None].sqrt() * (u.t() @ x_inverse)[:len(others)]
+        key[others] = s[:len(others), None].sqrt() * (vt @ y_inverse)[:len(others)]
+    for place, share in constants.items():
+        height = (SEPARATION * share * width ** 0.5) ** 0.5
+        query[place], key[place] = height * constant, height * y_constant
+    attention.selection.query.weight.copy_(query.float())
+    attention.selection.key.weight.copy_(key.float())
 
 
 def fit_self_attention(student: Transformer, units: list[Unit], tokenizer, pairs: list[tuple[str, str]],
@@ -271,9 +337,15 @@ def fit_self_attention(student: Transformer, units: list[Unit], tokenizer, pairs
 
 @torch.no_grad()
 def begin_as_identity(student: Transformer, first: int, states: Tensor) -> None:
-    """Decoder layers from `first` on add nothing, and their norms keep the scale of `states` [N, d]."""
+    """Decoder layers from `first` on add nothing, and their norms keep the scale of `states` [N, d]. They attend as the
+    layer before them does, so that what they learn to add has something to be made of."""
     scale, shift = float(states.std(-1).mean()), float(states.mean())
+    below = student.decoder_layers[first - 1]
     for layer in student.decoder_layers[first:]:
+        for ours, theirs in ((layer.self_attention.query_key_value, below.self_attention.query_key_value),
+                             (layer.cross_attention.query, below.cross_attention.query),
+                             (layer.cross_attention.key_value, below.cross_attention.key_value)):
+            fill(ours, theirs.weight, theirs.bias)
         for block in (layer.self_attention.output, layer.cross_attention.output, layer.ffn.down):
             torch.nn.init.zeros_(block.weight), torch.nn.init.zeros_(block.bias)
         for norm in (layer.self_attention_norm, layer.cross_attention_norm, layer.ffn_norm):
@@ -353,6 +425,7 @@ def main() -> None:
         source, target = next(batches_of(student, tokenizer, pairs, 0))
         states = states_below(student, units, len(units), source, target)[target.ne(config.tokens.pad)]
     begin_as_identity(student, len(units), states)
+    choose(student, tokenizer, pairs)
     export(student, tokenizer_path, o.out)
     print(f"{sum(p.numel() for p in student.parameters()) / 1e6:.1f} M parameters in {o.out}", file=sys.stderr)
 
