@@ -21,6 +21,7 @@
 #include "engine/options/resolve.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/text/tokenizer.h"
+#include "engine/text/vocabulary.h"
 
 namespace salient {
 namespace {
@@ -191,8 +192,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
   std::unique_ptr<StepLoopEngine> engine(new StepLoopEngine(options, observer));
   if (const absl::Status opened = engine->OpenDevice(); !opened.ok()) return opened;
   const ModelConfig& config = engine->model_->config;
-  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
-      Tokenizer::Load(options.model_folder + "/tokenizer.model", config.vocab_size, config.tokens);
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(options.model_folder, config);
   if (!tokenizer.ok()) return tokenizer.status();
   engine->tokenizer_ = *std::move(tokenizer);
 

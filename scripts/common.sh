@@ -20,7 +20,7 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev
   libsentencepiece-dev       # the reference that our tokens are compared with
-  python3 python3-torch python3-numpy python3-sentencepiece python3-pytest  # the second implementation
+  python3 python3-torch python3-numpy python3-sentencepiece python3-yaml python3-pytest  # the second implementation
   xz-utils                   # training/run_gpu.sh packs with it
 )
 benchmark_packages=(

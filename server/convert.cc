@@ -246,6 +246,13 @@ v1::Model ToProto(const ModelInfo& info) {
   wire.set_device(info.device);
   wire.set_description(info.description);
   wire.set_has_shortlist(info.config.has_shortlist);
+  const std::vector<std::string> from = {config.source_language}, to = {config.target_language};
+  for (const std::string& language : config.has_languages ? config.languages.source : from) {
+    wire.add_source_languages(language);
+  }
+  for (const std::string& language : config.has_languages ? config.languages.target : to) {
+    wire.add_target_languages(language);
+  }
   return wire;
 }
 

@@ -1,5 +1,6 @@
 #include "server/model_registry.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,6 +15,10 @@ namespace {
 // "en" (RFC 4647, basic filtering). An empty wish is served by every model.
 bool Serves(const std::string& has, const std::string& wants) {
   return wants.empty() || absl::EqualsIgnoreCase(has, wants) || absl::StartsWithIgnoreCase(wants, has + "-");
+}
+
+bool Serves(const google::protobuf::RepeatedPtrField<std::string>& has, const std::string& wants) {
+  return std::any_of(has.begin(), has.end(), [&](const std::string& language) { return Serves(language, wants); });
 }
 
 std::string Describe(const ServedModel& model) {
@@ -56,8 +61,8 @@ absl::StatusOr<ServedModel*> ModelRegistry::Find(const std::string& name) const 
 
 absl::StatusOr<ServedModel*> ModelRegistry::Choose(const v1::TranslateDocumentRequest& request) const {
   const auto serves = [&request](const ServedModel& model) {
-    return Serves(model.description.source_language(), request.source_language()) &&
-           Serves(model.description.target_language(), request.target_language());
+    return Serves(model.description.source_languages(), request.source_language()) &&
+           Serves(model.description.target_languages(), request.target_language());
   };
   if (!request.model().empty()) {
     auto model = Find(request.model());

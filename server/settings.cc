@@ -89,6 +89,8 @@ absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& reques
   options->trace = request.trace();
   settings.request.text = request.document().text();
   settings.request.segmentation = *segmentation;
+  settings.request.source_language = request.source_language();
+  settings.request.target_language = request.target_language();
   settings.request.options = *std::move(options);
   return settings;
 }

@@ -15,6 +15,8 @@ enum class Segmentation { kSentences, kLines };
 struct TranslationRequest {
   std::string text;  // UTF-8
   Segmentation segmentation = Segmentation::kSentences;
+  // BCP 47; read by models of several languages alone, which refuse what they do not have.
+  std::string source_language, target_language;
   TranslationOptions options;
   absl::Time deadline = absl::InfiniteFuture();
 };

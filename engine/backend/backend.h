@@ -25,6 +25,7 @@
 #include "engine/depth/fill.h"
 #include "engine/linear/linear.h"
 #include "engine/norm/norm.h"
+#include "engine/recurrence/ssru.h"
 #include "engine/search/advance.h"
 #include "engine/search/candidates.h"
 
@@ -52,6 +53,7 @@ class Backend {
   virtual void MeanRows(const MeanRowsArgs& args) { salient::MeanRows(args); }
   virtual void Linear(const LinearArgs& args) = 0;
   virtual void Rotate(const RotateArgs& args) = 0;
+  virtual void Ssru(const SsruArgs& args) = 0;
   virtual void AppendKeyValue(const AppendKeyValueArgs& args) = 0;
   virtual void AppendSelection(const AppendSelectionArgs& args) = 0;
   virtual void Select(const SelectArgs& args) = 0;

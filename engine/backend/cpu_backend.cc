@@ -10,6 +10,7 @@
 #include "engine/core/host_memory.h"
 #include "engine/linear/cpu/operations.h"
 #include "engine/norm/cpu/operations.h"
+#include "engine/recurrence/cpu/operations.h"
 #include "engine/search/cpu/operations.h"
 
 namespace salient {
@@ -57,6 +58,7 @@ class CpuBackend final : public Backend {
   void LayerNorm(const LayerNormArgs& args) override { LayerNormCpu(args, pool_); }
   void Linear(const LinearArgs& args) override { LinearCpu(args, pool_); }
   void Rotate(const RotateArgs& args) override { RotateCpu(args, pool_); }
+  void Ssru(const SsruArgs& args) override { SsruCpu(args, pool_); }
   void AppendKeyValue(const AppendKeyValueArgs& args) override { AppendKeyValueCpu(args, pool_); }
   void AppendSelection(const AppendSelectionArgs& args) override { AppendSelectionCpu(args, pool_); }
   void Select(const SelectArgs& args) override { SelectCpu(args, pool_); }

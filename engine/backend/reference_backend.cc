@@ -21,6 +21,7 @@ class ReferenceBackend final : public Backend {
   void LayerNorm(const LayerNormArgs& args) override { LayerNormReference(args); }
   void Linear(const LinearArgs& args) override { LinearReference(args); }
   void Rotate(const RotateArgs& args) override { RotateReference(args); }
+  void Ssru(const SsruArgs& args) override { SsruReference(args); }
   void AppendKeyValue(const AppendKeyValueArgs& args) override { AppendKeyValueReference(args); }
   void AppendSelection(const AppendSelectionArgs& args) override { AppendSelectionReference(args); }
   void Select(const SelectArgs& args) override { SelectReference(args); }

@@ -55,11 +55,12 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
 
   const double d = config.d_model;
   const double ffn = config.decoder.ffn == FeedForwardKind::kNone ? 0 : config.decoder.ffn_width;
-  const double layer = 12 * d * d + 4 * ffn * d;
+  const double layer = (config.recurs() ? 8 : 12) * d * d + 4 * ffn * d;
   double selection = 0;
   if (config.has_selection) {
     const double ds = config.selection.width;
     const auto groups_run = [&](Module module) {
+      if (config.groups(module) == 0) return 0;
       return (row.exit_at + config.group_size(module) - 1) / config.group_size(module);
     };
     selection = 4 * d * ds * groups_run(Module::kDecoder) + 2 * d * ds * groups_run(Module::kCross) +
@@ -68,7 +69,7 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
   flops_ += row.exit_at * layer + 4 * d * static_cast<double>(row.self.attended + row.cross.attended) + selection +
             row.fills * 4 * d * d + ExitPredictionFlops(config, rule, row) + 2.0 * row.outputs * d;
   if (!row.kept) return;
-  const int64_t visible = row.step + 1 + row.source_tokens;
+  const int64_t visible = (config.recurs() ? 0 : row.step + 1) + row.source_tokens;
   dense_ += visible * config.decoder.layers;
   full_flops_ += config.decoder.layers * (layer + 4 * d * static_cast<double>(visible)) + 2.0 * config.vocab_size * d;
 }

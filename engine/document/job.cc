@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/options/languages.h"
 
 namespace salient {
 namespace {
@@ -34,18 +35,22 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   }
   absl::StatusOr<ResolvedOptions> options = Resolve(request.options, config);
   if (!options.ok()) return options.status();
-  absl::StatusOr<SegmentedDocument> document =
-      SplitDocument(request.text, request.segmentation, config.source_language);
+  absl::StatusOr<LanguagePair> languages = ResolveLanguages(request.source_language, request.target_language, config);
+  if (!languages.ok()) return languages.status();
+  absl::StatusOr<SegmentedDocument> document = SplitDocument(request.text, request.segmentation, languages->source);
   if (!document.ok()) return document.status();
 
   std::unique_ptr<DocumentJob> job(new DocumentJob(config, tokenizer));
   job->listener_ = std::move(listener);
   job->options_ = *std::move(options);
-  job->prefix_ = tokenizer.Encode(request.options.search.prefix);
+  job->language_ = languages->target_prefix;
+  job->prefix_ = job->language_;
+  const std::vector<int32_t> asked = tokenizer.EncodeTarget(request.options.search.prefix);
+  job->prefix_.insert(job->prefix_.end(), asked.begin(), asked.end());
   job->submitted_at_ = absl::Now();
   job->deadline_ = request.deadline;
   job->document_ = *std::move(document);
-  job->chunks_ = MakeChunks(job->document_, tokenizer, config.tokens, config.chunk_tokens);
+  job->chunks_ = MakeChunks(job->document_, tokenizer, config.tokens, config.chunk_tokens, languages->source_prefix);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
   if (!job->chunks_.empty() && prefix > Sequence::LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
@@ -91,7 +96,7 @@ Sequence& DocumentJob::Start(int32_t chunk, const Model& model, Backend& backend
                              KvStore& cross_store, absl::Time now) {
   started_at_ = std::min(started_at_, now);
   // A prefix is the beginning of the document's translation: the first chunk's.
-  const std::vector<int32_t> prefix = chunk == 0 ? prefix_ : std::vector<int32_t>();
+  const std::vector<int32_t>& prefix = chunk == 0 ? prefix_ : language_;
   sequences_[chunk] = std::make_unique<Sequence>(chunks_[chunk], options_, prefix, config_, backend, self_store,
                                                  cross_store, LikelyTokens(chunk, prefix, model));
   return *sequences_[chunk];

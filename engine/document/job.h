@@ -111,7 +111,7 @@ class DocumentJob {
   const Tokenizer& tokenizer_;
   std::shared_ptr<TranslationListener> listener_;
   ResolvedOptions options_;
-  std::vector<int32_t> prefix_;
+  std::vector<int32_t> language_, prefix_;  // what every chunk's translation begins with; the first chunk's
   absl::Time submitted_at_ = absl::InfiniteFuture(), started_at_ = absl::InfiniteFuture(), deadline_;
   double encode_seconds_ = 0;
   std::optional<double> queue_seconds_;  // until the first chunk began to be decoded, without its encoding

@@ -31,6 +31,23 @@ class Block {
         hidden_(backend.Array<float>(Size(wide_capacity, std::max(ffn_width, 1)))),
         selection_(backend.Array<float>(Size(capacity, std::max(model.config.selection.width, 1)))) {}
 
+  // The rows' tokens as states, by row number: scaled, with sinusoids of `offsets` unless the model has none, and normed
+  // where it norms embeddings.
+  void Embed(float* x, Rows rows, const int32_t* tokens, const int32_t* offsets, bool is_decoder) {
+    backend_.Embed({.rows = rows,
+                    .table = is_decoder ? model_.embedding.data() : model_.source_table(),
+                    .tokens = tokens,
+                    .offsets = config().embedding_position == EmbeddingPosition::kNone ? nullptr : offsets,
+                    .width = config().d_model,
+                    .scale = EmbeddingScale(config()),
+                    .first_position = config().first_position,
+                    .base = config().sinusoid_base,
+                    .output = x});
+    if (config().embedding_norm) {
+      Renorm(x, rows, is_decoder ? model_.decoder_embedding_norm : model_.encoder_embedding_norm);
+    }
+  }
+
   // The input of a block: the rows' states, normed where the model norms first. [rows, d]
   const float* Input(const float* x, Rows rows, const NormWeights& norm) {
     if (config().pre_norm) return Normed(x, rows, norm, nullptr);
@@ -55,15 +72,20 @@ class Block {
   void AddTo(float* x, Rows rows, const PackedLinear& weight, const float* result, const NormWeights& norm) {
     backend_.Linear(
         {.weight = &weight, .rows = rows, .input = result, .output = x, .scatter = true, .accumulate = true});
-    if (config().pre_norm) return;
-    backend_.LayerNorm({.rows = rows,
-                        .input = x,
-                        .width = config().d_model,
-                        .weight = norm.weight.data(),
-                        .bias = norm.bias.data(),
-                        .epsilon = config().layer_norm_epsilon,
-                        .output = x,
-                        .scatter = true});
+    if (!config().pre_norm) Renorm(x, rows, norm);
+  }
+
+  // x += the output of a recurrence over `input`; then the norm, if the model norms last.
+  void Recur(float* x, Rows rows, const PackedLinear& weight, const float* input, const NormWeights& norm,
+             const KvPages& store, int32_t layer, const KeyView* views) {
+    backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = key_value_.data()});
+    backend_.Ssru({.rows = rows,
+                   .input = key_value_.data(),
+                   .store = store,
+                   .layer = layer,
+                   .views = views,
+                   .states = x});
+    if (!config().pre_norm) Renorm(x, rows, norm);
   }
 
   // Queries of `input`, turned by `positions` unless null. [rows, d]
@@ -103,6 +125,18 @@ class Block {
  private:
   static size_t Size(int32_t rows, int32_t width) { return static_cast<size_t>(rows) * width; }
   const ModelConfig& config() const { return model_.config; }
+
+  // x = norm(x)
+  void Renorm(float* x, Rows rows, const NormWeights& norm) {
+    backend_.LayerNorm({.rows = rows,
+                        .input = x,
+                        .width = config().d_model,
+                        .weight = norm.weight.data(),
+                        .bias = norm.bias.data(),
+                        .epsilon = config().layer_norm_epsilon,
+                        .output = x,
+                        .scatter = true});
+  }
 
   void Turn(float* values, Rows rows, int32_t stride, int32_t heads, int32_t head_width, const int32_t* positions) {
     if (positions == nullptr) return;

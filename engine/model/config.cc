@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/depth/exit.h"
@@ -22,6 +24,8 @@ constexpr int32_t kMaxVocabulary = 1000000;
 constexpr int32_t kMaxSelectionWidth = 1024;
 constexpr int32_t kMaxKeys = 1 << 20;
 constexpr size_t kMaxNameBytes = 64;
+constexpr int32_t kMaxFirstPosition = 64;
+constexpr size_t kMaxLanguages = 1000;
 
 // Names go into metric labels, URLs and file names.
 bool IsPlainName(const std::string& name) {
@@ -112,6 +116,13 @@ void ReadPositions(JsonObject positions, ModelConfig& config) {
   config.cross_position = positions.Choice<CrossPosition>(
       "cross_attention", {{"none", CrossPosition::kNone}, {"segment_rotary", CrossPosition::kSegmentRotary}});
   config.rotary_base = static_cast<float>(positions.Number("rotary_base", 1.5, 1e9));
+  // Frequency i of `half` is base^(-i / half); the others' 10000^(-i / (half - 1)) is that of another base.
+  const bool less_one = positions.Has("sinusoid") &&
+                        positions.Choice<bool>("sinusoid", {{"half", false}, {"half_minus_one", true}});
+  const double half = config.d_model / 2;
+  if (less_one && half < 2) positions.Fail("sinusoid", "that takes a d_model of 8 at least");
+  if (less_one && half >= 2) config.sinusoid_base = std::pow(10000.0, half / (half - 1));
+  if (positions.Has("offset")) config.first_position = Integer(positions, "offset", 0, kMaxFirstPosition);
   positions.Finish();
 }
 
@@ -162,14 +173,21 @@ void ReadExits(JsonObject exits, ModelConfig& config) {
   exits.Finish();
 }
 
+// Decoding may start from the pad token, or from the end of what is before; the others mean one thing each.
 void ReadTokens(JsonObject tokens, ModelConfig& config) {
   SpecialTokens& read = config.tokens;
   int32_t* const ids[] = {&read.pad, &read.unknown, &read.begin, &read.end, &read.separator};
   const char* const names[] = {"pad", "unk", "bos", "eos", "separator"};
   for (int i = 0; i < 5; ++i) {
+    if (ids[i] == &read.separator && tokens.IsNull("separator")) {
+      read.separator = -1;
+      continue;
+    }
     *ids[i] = Integer(tokens, names[i], 0, config.vocab_size - 1);
     for (int j = 0; j < i; ++j) {
-      if (*ids[i] != *ids[j]) continue;
+      const bool may_be_both = (ids[i] == &read.begin && ids[j] == &read.pad) ||
+                               (ids[i] == &read.end && ids[j] == &read.begin && read.begin != read.pad);
+      if (*ids[i] != *ids[j] || may_be_both) continue;
       tokens.Fail(names[i], absl::StrCat("but so is tokens.", names[j], "; each needs its own"));
     }
   }
@@ -183,7 +201,80 @@ void ReadTokens(JsonObject tokens, ModelConfig& config) {
     }
     markers.Finish();
   }
+  if (std::max(read.unknown, read.end) >= config.source_vocab_size) {
+    tokens.Fail("eos", "it and tokens.unk must be in the source's vocabulary, too, whose source_vocab_size is less");
+  }
   tokens.Finish();
+}
+
+std::vector<std::string> LanguageNames(JsonObject& languages, const std::string& field) {
+  std::vector<std::string> names = languages.Strings(field);
+  if (names.empty() || names.size() > kMaxLanguages) {
+    languages.Fail(field, absl::StrCat("it must name 1 to ", kMaxLanguages, " languages"));
+  }
+  return names;
+}
+
+void ReadLanguages(JsonObject languages, ModelConfig& config) {
+  LanguagesConfig& read = config.languages;
+  config.has_languages = true;
+  read.source = LanguageNames(languages, "source");
+  read.target = LanguageNames(languages, "target");
+  read.source_prefix = languages.Choice<SourcePrefix>(
+      "source_prefix",
+      {{"none", SourcePrefix::kNone}, {"source", SourcePrefix::kSource}, {"target", SourcePrefix::kTarget}});
+  read.target_prefix = languages.Choice<bool>("target_prefix", {{"none", false}, {"target", true}});
+  JsonObject tokens = languages.Object("tokens");
+  const int32_t greatest = std::min(config.vocab_size, config.source_vocab_size) - 1;
+  const auto read_token = [&](const std::string& name) {
+    if (read.tokens.count(name) == 0) read.tokens[name] = Integer(tokens, name, 0, greatest);
+  };
+  const std::vector<std::string> every = tokens.Names();
+  if (every.size() > kMaxLanguages) languages.Fail("tokens", absl::StrCat("it may have ", kMaxLanguages, " languages"));
+  std::for_each(every.begin(), every.begin() + std::min(every.size(), kMaxLanguages), read_token);
+  const bool source_has = read.source_prefix == SourcePrefix::kSource;
+  const bool target_has = read.target_prefix || read.source_prefix == SourcePrefix::kTarget;
+  for (const auto& [names, needed] : {std::pair(&read.source, source_has), std::pair(&read.target, target_has)}) {
+    for (const std::string& name : *names) {
+      if (needed && read.tokens.count(name) == 0) {
+        languages.Fail("tokens", absl::StrCat("it has no token of the language ", name));
+        break;
+      }
+    }
+  }
+  tokens.Finish();
+  languages.Finish();
+}
+
+void ReadSearch(JsonObject search, ModelConfig& config) {
+  config.length_penalty = search.Number("length_penalty", 0, kMaxLengthPenalty);
+  for (const double token : search.Numbers("suppressed")) {
+    if (!(token >= 0 && token < config.vocab_size) || token != std::floor(token)) {
+      search.Fail("suppressed", absl::StrCat("every token must be in [0, ", config.vocab_size - 1, "]"));
+      break;
+    }
+    config.suppressed.push_back(static_cast<int32_t>(token));
+  }
+  const auto is_end = [&](int32_t token) { return token == config.tokens.end || token == config.tokens.separator; };
+  if (std::any_of(config.suppressed.begin(), config.suppressed.end(), is_end)) {
+    search.Fail("suppressed", "without the end token or the separator no translation could end");
+  }
+  search.Finish();
+}
+
+// What models of other toolkits have beside ours; each field may be missing.
+void ReadVariants(JsonObject& object, ModelConfig& config) {
+  config.source_vocab_size = config.vocab_size;
+  if (object.Has("source_vocab_size")) {
+    config.has_source_vocabulary = true;
+    config.source_vocab_size = Integer(object, "source_vocab_size", 8, kMaxVocabulary);
+  }
+  if (object.Has("output")) config.own_output = object.Choice<bool>("output", {{"tied", false}, {"own", true}});
+  if (object.Has("embedding_norm")) config.embedding_norm = object.Boolean("embedding_norm");
+  if (object.Has("autoregression")) {
+    config.autoregression = object.Choice<Autoregression>(
+        "autoregression", {{"attention", Autoregression::kAttention}, {"ssru", Autoregression::kSsru}});
+  }
 }
 
 void ReadWidths(JsonObject& object, ModelConfig& config) {
@@ -211,6 +302,7 @@ absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
   config.source_language = Language(object, "source_language");
   config.target_language = Language(object, "target_language");
   ReadWidths(object, config);
+  ReadVariants(object, config);
   config.encoder = ReadStack(object.Object("encoder"), nullptr);
   config.decoder = ReadStack(object.Object("decoder"), &config.encoder);
   config.pre_norm = object.Choice<bool>("norm", {{"pre", true}, {"post", false}});
@@ -222,7 +314,12 @@ absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
   // Both fields must be there, so that leaving one out is not taken for a model without it.
   if (!object.IsNull("selection")) ReadSelection(object.Object("selection"), config);
   if (!object.IsNull("exits")) ReadExits(object.Object("exits"), config);
+  if (config.recurs() && config.has_exits) {
+    object.Fail("exits", "it must be null with autoregression \"ssru\": a state that an exit skips cannot be made later");
+  }
   ReadTokens(object.Object("tokens"), config);
+  if (object.Has("languages")) ReadLanguages(object.Object("languages"), config);
+  if (object.Has("search")) ReadSearch(object.Object("search"), config);
   config.chunk_tokens = Integer(object, "window", 16, 65536);
   object.Finish();
   if (!status.ok()) return status;

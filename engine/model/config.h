@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,14 @@ struct StackConfig {
   int32_t ffn_width = 0;  // of the block that is used; 0 for kNone
 };
 
+// What lets a decoder layer see the tokens before: attention, or a recurrent state (engine/recurrence/ssru.h).
+enum class Autoregression { kAttention, kSsru };
+
 enum class EmbeddingPosition { kNone, kSinusoidal, kSegmentSinusoidal };
 enum class SelfPosition { kNone, kRotary, kSegmentRotary };
 enum class CrossPosition { kNone, kSegmentRotary };
+
+inline constexpr double kMaxLengthPenalty = 5.0;
 
 struct SelectionConfig {
   int32_t width = 0;  // ds
@@ -37,15 +43,35 @@ struct SelectionConfig {
   std::array<std::vector<double>, kModules> key_fraction;
 };
 
+// Of a model of several languages: each has a token. Which of the two languages of a request has its token at the
+// beginning of the source, and whether the translation is made to begin with that of its own.
+enum class SourcePrefix { kNone, kSource, kTarget };
+
+struct LanguagesConfig {
+  std::map<std::string, int32_t> tokens;
+  std::vector<std::string> source, target;  // that it translates from and to
+  SourcePrefix source_prefix = SourcePrefix::kNone;
+  bool target_prefix = false;
+};
+
 struct ModelConfig {
   std::string name, source_language, target_language;
+  bool has_languages = false;
+  LanguagesConfig languages;  // "mul" above where it is not one language
   int32_t vocab_size = 0, d_model = 0, heads = 0;
+  int32_t source_vocab_size = 0;  // vocab_size, unless has_source_vocabulary
+  bool has_source_vocabulary = false;  // with an embedding of its own
+  bool own_output = false;             // the output matrix is not the target's embedding
+  bool embedding_norm = false;         // a norm behind the embedding, on either side
+  Autoregression autoregression = Autoregression::kAttention;
   StackConfig encoder, decoder;
   bool pre_norm = true;
   Activation activation = Activation::kRelu;
   float layer_norm_epsilon = 1e-5f;
   bool scale_embeddings = true;
   EmbeddingPosition embedding_position = EmbeddingPosition::kNone;
+  double sinusoid_base = 10000.0;  // of EmbedArgs
+  int32_t first_position = 0;
   bool self_rotary = false;  // the decoder's
   SelfPosition encoder_position = SelfPosition::kNone;
   CrossPosition cross_position = CrossPosition::kNone;
@@ -62,14 +88,18 @@ struct ModelConfig {
   bool has_shortlist = false;
 
   SpecialTokens tokens;
+  std::vector<int32_t> suppressed;  // tokens that no translation contains; they have no probability
+  double length_penalty = 1.0;      // where a request names none
   int32_t chunk_tokens = 0;  // the most source tokens, separators included, in one pass
 
   int32_t head_width() const { return d_model / heads; }
   int32_t layers(Module module) const { return module == Module::kEncoder ? encoder.layers : decoder.layers; }
   int32_t group_size(Module module) const { return selection.group[static_cast<int>(module)]; }
+  bool recurs() const { return autoregression == Autoregression::kSsru; }
   // Selection layers of a module: one for every `group` layers, the last group possibly smaller (eq. 8).
   int32_t groups(Module module) const {
-    return has_selection ? (layers(module) + group_size(module) - 1) / group_size(module) : 0;
+    if (!has_selection || (recurs() && module == Module::kDecoder)) return 0;
+    return (layers(module) + group_size(module) - 1) / group_size(module);
   }
 
   // Which layers choose keys, and for whom: the lowest of each group for its group; without selection layers the

@@ -202,15 +202,9 @@ void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_s
 // Every row from where it stands to its exit.
 void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store) {
   Rows active = held_ == 0 ? all : Running(0, all);
-  backend_.Embed({.rows = active,
-                  .table = model_.embedding.data(),
-                  .tokens = at_.token.device(),
-                  .offsets = config_.embedding_position == EmbeddingPosition::kNone         ? nullptr
-                             : config_.embedding_position == EmbeddingPosition::kSinusoidal ? at_.step.device()
-                                                                                            : at_.offset.device(),
-                  .width = config_.d_model,
-                  .scale = EmbeddingScale(config_),
-                  .output = states_.data()});
+  const bool by_step = config_.embedding_position == EmbeddingPosition::kSinusoidal;
+  block_.Embed(states_.data(), active, at_.token.device(), (by_step ? at_.step : at_.offset).device(),
+               /*is_decoder=*/true);
   output_.Begin();
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
     if ((held_ >> layer & 1) != 0) active = Running(layer, all);
@@ -255,6 +249,11 @@ void Decoder::NotePolicies(const std::vector<int32_t>& rows) {
 
 void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
+  if (layer.ssru != nullptr) {
+    block_.Recur(states_.data(), active, *layer.ssru, block_.Input(states_.data(), active, layer.self_norm),
+                 layer.self_norm, store.pages(), index, at_.self_view.device());
+    return;
+  }
   const Rows extended = FillMissing(index, active, all, store);
   const float* input = block_.Input(states_.data(), extended, layer.self_norm);  // active rows come first
   AppendKeys(index, extended, input, store);

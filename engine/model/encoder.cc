@@ -87,15 +87,9 @@ void Encoder::Begin(std::span<const EncoderInput> chunks, KvStore& cross_store) 
   SearchState();
   in_.Upload();
   out_.Upload();
-  backend_.Embed({.rows = Rows::First(tokens_count_),
-                  .table = model_.embedding.data(),
-                  .tokens = tokens_.device(),
-                  .offsets = config_.embedding_position == EmbeddingPosition::kNone         ? nullptr
-                             : config_.embedding_position == EmbeddingPosition::kSinusoidal ? position_.device()
-                                                                                            : offset_.device(),
-                  .width = config_.d_model,
-                  .scale = EmbeddingScale(config_),
-                  .output = states_.data()});
+  const bool by_position = config_.embedding_position == EmbeddingPosition::kSinusoidal;
+  block_.Embed(states_.data(), Rows::First(tokens_count_), tokens_.device(),
+               (by_position ? position_ : offset_).device(), /*is_decoder=*/false);
   seconds_a_row_ = {};
   decides_exits_ = false;
   layer_ = row_ = 0;

@@ -192,6 +192,13 @@ std::vector<std::string> JsonObject::Strings(const std::string& name) {
   return strings;
 }
 
+std::vector<std::string> JsonObject::Names() const {
+  std::vector<std::string> names;
+  if (!value_.is_object()) return names;
+  for (const auto& [name, value] : value_.items()) names.push_back(name);
+  return names;
+}
+
 void JsonObject::Finish() {
   for (const auto& [name, value] : value_.items()) {
     if (asked_.contains(name)) continue;

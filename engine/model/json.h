@@ -53,6 +53,7 @@ class JsonObject {
   std::vector<double> Numbers(const std::string& name);  // an array of finite numbers
   std::vector<std::string> Strings(const std::string& name);
   const Json::array_t& Array(const std::string& name);
+  std::vector<std::string> Names() const;  // of its fields
 
   // One of a few words.
   template <typename Value>

@@ -12,6 +12,9 @@
 namespace salient {
 namespace {
 
+// The output bias of a token that is suppressed: no softmax sees it.
+constexpr float kNever = -1e9f;
+
 // Collects tensors into device structures and remembers the first error, so that the layers below read as a list.
 class Builder {
  public:
@@ -72,6 +75,18 @@ class Builder {
     return made;
   }
 
+  // W and W_f side by side; W has no bias.
+  std::unique_ptr<PackedLinear> Ssru(const std::string& name) {
+    const std::span<const float> input = Get(name + ".input.weight", {d(), d()});
+    const std::span<const float> forget = Get(name + ".forget.weight", {d(), d()});
+    const std::span<const float> forget_bias = Get(name + ".forget.bias", {d()});
+    if (!status_.ok()) return nullptr;
+    std::vector<float> weight(input.begin(), input.end()), bias(d(), 0.0f);
+    weight.insert(weight.end(), forget.begin(), forget.end());
+    bias.insert(bias.end(), forget_bias.begin(), forget_bias.end());
+    return backend_.Pack({weight.data(), bias.data(), config_.d_model, 2 * config_.d_model});
+  }
+
   std::unique_ptr<SelectionWeights> Selection(const std::string& name, Module module, int32_t layer) {
     if (!config_.has_selection || layer % config_.group_size(module) != 0) return nullptr;
     auto made = std::make_unique<SelectionWeights>();
@@ -99,8 +114,13 @@ class Builder {
     const StackConfig& stack = is_decoder ? config_.decoder : config_.encoder;
     LayerWeights made;
     made.self_norm = Norm(name + ".self_attention_norm");
-    made.self = Attention(name + ".self_attention", false);
-    made.self_selection = Selection(name + ".self_attention", is_decoder ? Module::kDecoder : Module::kEncoder, index);
+    if (is_decoder && config_.recurs()) {
+      made.ssru = Ssru(name + ".ssru");
+    } else {
+      made.self = Attention(name + ".self_attention", false);
+      made.self_selection =
+          Selection(name + ".self_attention", is_decoder ? Module::kDecoder : Module::kEncoder, index);
+    }
     if (is_decoder) {
       made.cross_norm = Norm(name + ".cross_attention_norm");
       made.cross = Attention(name + ".cross_attention", true);
@@ -130,9 +150,15 @@ class Builder {
   std::vector<std::unique_ptr<PackedLinear>> Classifiers() {
     std::vector<std::unique_ptr<PackedLinear>> made;
     const bool tied = !config_.has_exits || config_.tied_classifiers;
-    const std::span<const float> bias = Get("output_bias", {config_.vocab_size});
+    const std::span<const float> stored_bias = Get("output_bias", {config_.vocab_size});
+    std::vector<float> bias(stored_bias.begin(), stored_bias.end());
+    for (const int32_t token : config_.suppressed) {
+      if (!bias.empty()) bias[token] = kNever;
+    }
     for (int32_t n = 0; n < (tied ? 1 : config_.decoder.layers); ++n) {
-      const std::string name = tied ? "embedding.weight" : absl::StrCat("exit_classifiers.", n, ".weight");
+      const std::string name = !tied                ? absl::StrCat("exit_classifiers.", n, ".weight")
+                               : config_.own_output ? "output.weight"
+                                                    : "embedding.weight";
       const std::span<const float> weight = Get(name, {config_.vocab_size, d()});
       if (!status_.ok()) return made;
       made.push_back(backend_.Pack({weight.data(), bias.data(), config_.d_model, config_.vocab_size}));
@@ -194,6 +220,15 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Build(const ModelConfig& config, c
   model->config = config;
   model->parameters = tensors.parameters();
   model->embedding = builder.Upload(builder.Get("embedding.weight", {config.vocab_size, config.d_model}));
+
+  if (config.has_source_vocabulary) {
+    model->source_embedding =
+        builder.Upload(builder.Get("source_embedding.weight", {config.source_vocab_size, config.d_model}));
+  }
+  if (config.embedding_norm) {
+    model->encoder_embedding_norm = builder.Norm("encoder_embedding_norm");
+    model->decoder_embedding_norm = builder.Norm("decoder_embedding_norm");
+  }
 
   if (config.encoder.ffn == FeedForwardKind::kShared) {
     model->shared_encoder_ffn = builder.FeedForward("encoder_ffn", config.encoder.ffn_width);

@@ -38,6 +38,7 @@ struct FeedForwardWeights {
 struct LayerWeights {
   NormWeights self_norm, cross_norm, ffn_norm;
   AttentionWeights self, cross;
+  std::unique_ptr<PackedLinear> ssru;  // d -> 2 d: W x, then W_f x + b_f; in the place of `self`, where a decoder recurs
   // Where the layer is the lowest of its group; null elsewhere.
   std::unique_ptr<SelectionWeights> self_selection, cross_selection;
   std::unique_ptr<FeedForwardWeights> own_ffn;
@@ -53,7 +54,9 @@ struct Model {
   ModelConfig config;
   int64_t parameters = 0;
 
-  DeviceArray<float> embedding;  // [vocabulary, d]
+  DeviceArray<float> embedding;         // [vocabulary, d], the target's
+  DeviceArray<float> source_embedding;  // [source vocabulary, d]; empty where it is the same
+  NormWeights encoder_embedding_norm, decoder_embedding_norm;  // empty without embedding norms
   std::vector<LayerWeights> encoder, decoder;
   std::unique_ptr<FeedForwardWeights> shared_encoder_ffn, shared_decoder_ffn;
   NormWeights encoder_norm;  // empty with post-norm
@@ -63,6 +66,7 @@ struct Model {
   HaltingWeights halting;
   std::unique_ptr<Shortlist> shortlist;  // null: the folder has none
 
+  const float* source_table() const { return (source_embedding.empty() ? embedding : source_embedding).data(); }
   bool has_tied_classifiers() const { return classifiers.size() == 1; }
   const PackedLinear& classifier(int32_t exit_layer) const {
     return *classifiers[has_tied_classifiers() ? 0 : exit_layer - 1];

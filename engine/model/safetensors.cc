@@ -32,9 +32,9 @@ constexpr int64_t kMaxFileBytes = int64_t{64} << 30;
 constexpr size_t kMaxDimensions = 8;
 constexpr size_t kMaxNameBytes = 256;
 
-enum class Type { kF32, kF16, kBF16, kU16, kI8 };
+enum class Type { kF32, kF16, kBF16, kU16, kU32, kI8 };
 
-int64_t BytesOf(Type type) { return type == Type::kF32 ? 4 : type == Type::kI8 ? 1 : 2; }
+int64_t BytesOf(Type type) { return type == Type::kF32 || type == Type::kU32 ? 4 : type == Type::kI8 ? 1 : 2; }
 
 // A tensor as it is stored; `bytes` points into its file.
 struct Stored {
@@ -75,6 +75,7 @@ bool ReadType(const Json& value, Type& type) {
                                      {"F16", Type::kF16},
                                      {"BF16", Type::kBF16},
                                      {"U16", Type::kU16},
+                                     {"U32", Type::kU32},
                                      {"I8", Type::kI8}}) {
     if (name == known) {
       type = meant;
@@ -98,7 +99,7 @@ absl::StatusOr<Stored> ReadEntry(const std::string& file, const std::string& nam
   stored.file = file;
   if (!ReadType(entry["dtype"], stored.type)) {
     return Bad(file, name,
-               absl::StrCat("has the type ", JsonExcerpt(entry["dtype"]), "; readable are F32, F16, BF16, U16 and I8"));
+               absl::StrCat("has the type ", JsonExcerpt(entry["dtype"]), "; readable are F32, F16, BF16, U16, U32 and I8"));
   }
   const Json& shape = entry["shape"];
   bool valid = shape.is_array() && shape.size() <= kMaxDimensions;
@@ -241,6 +242,11 @@ absl::StatusOr<Tensor> Widen(const std::string& name, const Stored& stored, cons
       break;
     case Type::kU16:
       for (int64_t i = 0; i < stored.elements; ++i) values[i] = LoadAt<uint16_t>(stored.bytes, i);
+      break;
+    case Type::kU32:  // token numbers, which a float holds up to 2^24
+      for (int64_t i = 0; i < stored.elements; ++i) {
+        values[i] = static_cast<float>(LoadAt<uint32_t>(stored.bytes, i));
+      }
       break;
     case Type::kI8:
       if (absl::Status status = WidenRows(name, stored, all, tensor.values); !status.ok()) return status;

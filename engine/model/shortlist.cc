@@ -50,9 +50,9 @@ absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Parse(std::string_view byt
   absl::StatusOr<std::vector<int32_t>> common = TokensOf(*tensors, kCommon, 1, config.vocab_size);
   if (!common.ok()) return common.status();
   const std::vector<int64_t>& shape = tensors->at(kTokens).shape;
-  if (shape[0] != config.vocab_size || shape[1] > config.vocab_size) {
+  if (shape[0] != config.source_vocab_size || shape[1] > config.vocab_size) {
     return Bad("tensor ", kTokens, " has shape [", shape[0], ", ", shape[1], "]; it must have a row for each of the ",
-               config.vocab_size, " tokens, and at most as many columns");
+               config.source_vocab_size, " source tokens, and at most as many columns as there are target tokens");
   }
   if (common->size() > static_cast<size_t>(config.vocab_size)) {
     return Bad("tensor ", kCommon, " has ", common->size(), " tokens; the vocabulary has ", config.vocab_size);
@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Parse(std::string_view byt
   made->width_ = static_cast<int32_t>(shape[1]);
   made->tokens_ = *std::move(tokens);
   made->always_ = *std::move(common);
-  made->always_.push_back(config.tokens.separator);
+  if (config.tokens.has_separator()) made->always_.push_back(config.tokens.separator);
   made->always_.push_back(config.tokens.end);
   made->pad_ = config.tokens.pad;
   return made;

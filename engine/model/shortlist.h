@@ -2,8 +2,9 @@
 //
 // The optional file shortlist.safetensors of a model folder (`python -m salient.shortlist` writes it):
 //
-//   shortlist.tokens  U16 [vocabulary, width]  a source token's likeliest target tokens, best first; pad where fewer
-//   shortlist.common  U16 [count]              tokens that any text may need: in every list
+//   shortlist.tokens  U16 or U32 [source vocabulary, width]  a source token's likeliest target tokens, best first; 0 or
+//                                                            pad where fewer
+//   shortlist.common  U16 or U32 [count]                     tokens that any text may need: in every list
 //
 // A translation over a list is the translation over the vocabulary wherever the best token of every step is in the
 // list; log probabilities are over the list.

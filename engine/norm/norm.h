@@ -21,7 +21,8 @@ struct LayerNormArgs {
   bool scatter = false;     // result i goes to output row rows[i] instead of i
 };
 
-// out[r] = table[token[r]] * scale + sinusoid(offset[r]); row numbers as in `rows`
+// out[r] = table[token[r]] * scale + sinusoid(offset[r] + first_position); row numbers as in `rows`. Component c < half of
+// a sinusoid is sin(p * base^(-c / half)), and component c + half the cosine of the same.
 struct EmbedArgs {
   Rows rows;
   const float* table = nullptr;      // [vocabulary, width]
@@ -29,6 +30,8 @@ struct EmbedArgs {
   const int32_t* offsets = nullptr;  // [.] by row number; null: no position is added
   int32_t width = 0;
   float scale = 1;
+  int32_t first_position = 0;
+  double base = 10000.0;
   float* output = nullptr;  // [., width] by row number
 };
 

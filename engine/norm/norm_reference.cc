@@ -34,7 +34,8 @@ void EmbedReference(const EmbedArgs& args) {
     for (int32_t c = 0; c < args.width; ++c) {
       double value = static_cast<double>(x[c]) * args.scale;
       if (args.offsets != nullptr) {
-        const double angle = args.offsets[row] * std::pow(10000.0, -static_cast<double>(c % half) / half);
+        const double position = args.offsets[row] + args.first_position;
+        const double angle = position * std::pow(args.base, -static_cast<double>(c % half) / half);
         value += c < half ? std::sin(angle) : std::cos(angle);
       }
       y[c] = static_cast<float>(value);

@@ -14,7 +14,6 @@ namespace salient {
 namespace {
 
 constexpr int32_t kDefaultBeam = 1;
-constexpr double kDefaultLengthPenalty = 1.0, kMaxLengthPenalty = 5.0;
 constexpr double kDefaultLengthRatio = 3.0, kMaxLengthRatio = 20.0;
 constexpr double kDefaultGeometricThreshold = 0.5, kDefaultConfidenceThreshold = 0.9;
 constexpr int32_t kDefaultDraftTokens = 4;
@@ -324,7 +323,7 @@ absl::Status ResolveDepth(const ModelConfig& config, ResolvedOptions& resolved) 
 absl::Status ResolveSearch(const ModelConfig& config, ResolvedOptions& resolved) {
   SearchOptions& used = resolved.used.search;
   if (!used.beam.has_value()) used.beam = kDefaultBeam;
-  if (!used.length_penalty.has_value()) used.length_penalty = kDefaultLengthPenalty;
+  if (!used.length_penalty.has_value()) used.length_penalty = config.length_penalty;
   if (!used.max_length_ratio.has_value()) used.max_length_ratio = kDefaultLengthRatio;
   if (!used.n_best.has_value()) used.n_best = 1;
   if (!used.shortlist.has_value()) used.shortlist = false;

@@ -12,10 +12,9 @@ namespace salient {
 // A forced token is allowed whatever it is: a prefix given by the user may hold an unknown word.
 inline bool IsAllowed(const TokenConstraint& constraint, const SpecialTokens& special, int32_t token) {
   if (constraint.forced >= 0) return token == constraint.forced;
-  if (token == special.pad || token == special.unknown || token == special.begin) return false;
   if (token == special.separator) return constraint.allow_separator;
-  if (token == special.end) return constraint.allow_end;
-  return true;
+  if (token == special.end) return constraint.allow_end;  // which decoding may also start from
+  return token != special.pad && token != special.unknown && token != special.begin;
 }
 
 // Stands where fewer tokens are allowed than asked for.

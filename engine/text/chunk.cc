@@ -30,10 +30,10 @@ size_t CutPoint(const std::vector<int32_t>& tokens, size_t from, size_t most, co
   const size_t end = from + most;
   if (end >= tokens.size()) return tokens.size();
   for (size_t cut = end; cut > from; --cut) {
-    if (tokenizer.Piece(tokens[cut]).starts_with(kWordStart)) return cut;
+    if (tokenizer.SourcePiece(tokens[cut]).starts_with(kWordStart)) return cut;
   }
   for (size_t cut = end; cut > from; --cut) {
-    if (!ContinuesCharacter(tokenizer.Piece(tokens[cut]))) return cut;
+    if (!ContinuesCharacter(tokenizer.SourcePiece(tokens[cut]))) return cut;
   }
   return end;
 }
@@ -70,27 +70,30 @@ size_t ChunkEnd(const std::vector<Unit>& units, size_t first, int32_t max_tokens
   return paragraph;
 }
 
-Chunk MakeChunk(const std::vector<Unit>& units, size_t first, size_t end, const SpecialTokens& special) {
+Chunk MakeChunk(const std::vector<Unit>& units, size_t first, size_t end, const SpecialTokens& special,
+                const std::vector<int32_t>& prefix) {
   Chunk chunk;
+  chunk.tokens = prefix;
   for (size_t i = first; i < end; ++i) {
     const Unit& unit = units[i];
     chunk.tokens.insert(chunk.tokens.end(), unit.tokens.begin(), unit.tokens.end());
     chunk.tokens.push_back(i + 1 == end ? special.end : special.separator);
     chunk.pieces.push_back({unit.segment, unit.size() - 1});
   }
+  chunk.pieces.front().tokens += static_cast<int32_t>(prefix.size());
   return chunk;
 }
 
 }  // namespace
 
 std::vector<Chunk> MakeChunks(const SegmentedDocument& document, const Tokenizer& tokenizer,
-                              const SpecialTokens& special, int32_t max_tokens) {
-  max_tokens = std::max(max_tokens, kLeastTokens);
+                              const SpecialTokens& special, int32_t max_tokens, const std::vector<int32_t>& prefix) {
+  max_tokens = std::max(max_tokens - static_cast<int32_t>(prefix.size()), kLeastTokens);
   const std::vector<Unit> units = MakeUnits(document, tokenizer, max_tokens);
   std::vector<Chunk> chunks;
   for (size_t first = 0; first < units.size();) {
-    const size_t end = ChunkEnd(units, first, max_tokens);
-    chunks.push_back(MakeChunk(units, first, end, special));
+    const size_t end = special.has_separator() ? ChunkEnd(units, first, max_tokens) : first + 1;
+    chunks.push_back(MakeChunk(units, first, end, special, prefix));
     first = end;
   }
   return chunks;

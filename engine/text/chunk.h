@@ -3,7 +3,8 @@
 //   source of a chunk:  segment SEP segment SEP ... segment EOS
 //
 // A chunk is cut before a paragraph where one begins in its last half, else before a sentence. A segment longer than
-// the chunk is cut at word boundaries into pieces; their translations are joined with a space.
+// the chunk is cut at word boundaries into pieces; their translations are joined with a space. Where the model knows no
+// separator each segment, or piece, is a chunk of its own.
 
 #pragma once
 
@@ -19,7 +20,7 @@ namespace salient {
 
 struct Piece {
   int32_t segment = 0;  // which segment of the document it is, or is a part of
-  int32_t tokens = 0;   // without its separator
+  int32_t tokens = 0;   // without its separator, with the prefix of a chunk's first
 };
 
 struct Chunk {
@@ -27,8 +28,10 @@ struct Chunk {
   std::vector<Piece> pieces;    // in order
 };
 
-// Every segment is in exactly one chunk, or in consecutive pieces. max_tokens counts separators and EOS; at least 8.
+// Every segment is in exactly one chunk, or in consecutive pieces. max_tokens counts separators, EOS and the prefix, the
+// tokens that every chunk begins with; it is 8 more than the prefix at least.
 std::vector<Chunk> MakeChunks(const SegmentedDocument& document, const Tokenizer& tokenizer,
-                              const SpecialTokens& special, int32_t max_tokens);
+                              const SpecialTokens& special, int32_t max_tokens,
+                              const std::vector<int32_t>& prefix = {});
 
 }  // namespace salient

@@ -70,6 +70,7 @@ absl::Status CheckTokens(const std::string& path, const SentencePiece& model, in
                                              {"eos", special.end, model.end()},
                                              {"separator", special.separator, model.Find(kSeparatorPiece)}}};
   for (const Expected& token : expected) {
+    if (token.id < 0) continue;  // the model has no separator
     if (token.id != token.found) {
       return absl::InvalidArgumentError(absl::StrCat(path, " has the ", token.name, " token at ", token.found,
                                                      "; config.json says tokens.", token.name, " ", token.id));
@@ -82,13 +83,15 @@ absl::Status CheckTokens(const std::string& path, const SentencePiece& model, in
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadModel(const std::string& path) {
+}  // namespace
+
+absl::StatusOr<std::string> ReadTokenizerFile(const std::string& path, uintmax_t max_bytes) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     return absl::NotFoundError(absl::StrCat(path, " does not exist or is not a file"));
   }
-  if (std::filesystem::file_size(path, error) > kMaxFileBytes || error) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxFileBytes, " bytes"));
+  if (std::filesystem::file_size(path, error) > max_bytes || error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", max_bytes, " bytes"));
   }
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -96,19 +99,23 @@ absl::StatusOr<std::string> ReadModel(const std::string& path) {
   return bytes;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& path, int32_t vocab_size,
-                                                           const SpecialTokens& special) {
-  absl::StatusOr<std::string> bytes = ReadModel(path);
+absl::StatusOr<std::unique_ptr<SentencePiece>> LoadSentencePiece(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadTokenizerFile(path, kMaxFileBytes);
   if (!bytes.ok()) return bytes.status();
   std::string why;
   std::unique_ptr<SentencePiece> model = SentencePiece::Parse(*bytes, why);
   if (model == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a SentencePiece model: ", why));
   }
-  if (absl::Status status = CheckTokens(path, *model, vocab_size, special); !status.ok()) return status;
-  return std::make_unique<SentencePieceTokenizer>(std::move(model), special);
+  return model;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& path, int32_t vocab_size,
+                                                           const SpecialTokens& special) {
+  absl::StatusOr<std::unique_ptr<SentencePiece>> model = LoadSentencePiece(path);
+  if (!model.ok()) return model.status();
+  if (absl::Status status = CheckTokens(path, **model, vocab_size, special); !status.ok()) return status;
+  return std::make_unique<SentencePieceTokenizer>(*std::move(model), special);
 }
 
 }  // namespace salient

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/search/candidates.h"
+#include "engine/core/special_tokens.h"
+#include "engine/text/sentencepiece.h"
 
 namespace salient {
 
@@ -25,6 +26,15 @@ class Tokenizer {
   // Special tokens are left out; invalid byte pieces become U+FFFD.
   virtual std::string Decode(const std::vector<int32_t>& tokens) const = 0;
   virtual std::string Piece(int32_t token) const = 0;
+
+  // Of models whose source and target have tokens of their own: text of the target language, and the source's pieces.
+  virtual std::vector<int32_t> EncodeTarget(std::string_view text) const { return Encode(text); }
+  virtual std::string SourcePiece(int32_t token) const { return Piece(token); }
 };
+
+// A SentencePiece model. NOT_FOUND or INVALID_ARGUMENT names the file and what is wrong with it.
+absl::StatusOr<std::unique_ptr<SentencePiece>> LoadSentencePiece(const std::string& path);
+// A file of at most max_bytes that is not empty.
+absl::StatusOr<std::string> ReadTokenizerFile(const std::string& path, uintmax_t max_bytes);
 
 }  // namespace salient

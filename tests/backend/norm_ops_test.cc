@@ -100,6 +100,8 @@ TEST_P(NormOpsTest, EmbedIsTheReferences) {
                           .offsets = positions ? offsets.data() : nullptr,
                           .width = width,
                           .scale = 22.6f,
+                          .first_position = n % 3,
+                          .base = n % 2 == 0 ? 10000.0 : 10873.5,
                           .output = expected.data()};
         EmbedReference(args);
         args.output = got.data();

@@ -1,6 +1,7 @@
 #include "engine/model/config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 
@@ -250,9 +251,79 @@ TEST(ConfigTest, HaltingHeadsAreKnownAndNamedOnce) {
 }
 
 TEST(ConfigTest, TokensAreDistinctAndInTheVocabulary) {
-  EXPECT_EQ(ErrorWith("/tokens/eos", 2), "config.json: tokens.eos is 2; but so is tokens.bos; each needs its own");
+  EXPECT_EQ(ErrorWith("/tokens/eos", 1), "config.json: tokens.eos is 1; but so is tokens.unk; each needs its own");
+  EXPECT_EQ(ErrorWith("/tokens/separator", 3), "config.json: tokens.separator is 3; but so is tokens.eos; each needs its own");
   EXPECT_THAT(ErrorWith("/tokens/pad", 8000), HasSubstr("tokens.pad"));
   EXPECT_THAT(ErrorWith("/tokens/pad", -1), HasSubstr("tokens.pad"));
+}
+
+json ImportedConfigJson() {
+  json config = SmallConfigJson();
+  config["selection"] = nullptr;
+  config["exits"] = nullptr;
+  config["tokens"] = {{"pad", 1}, {"unk", 3}, {"bos", 2}, {"eos", 2}, {"separator", nullptr}};
+  config["positions"]["sinusoid"] = "half_minus_one";
+  config["positions"]["offset"] = 2;
+  config["source_vocab_size"] = 7000;
+  config["output"] = "own";
+  config["embedding_norm"] = true;
+  config["autoregression"] = "ssru";
+  config["languages"] = {{"tokens", {{"en", 6990}, {"fr", 6991}}},
+                         {"source", {"en", "fr"}},
+                         {"target", {"fr"}},
+                         {"source_prefix", "source"},
+                         {"target_prefix", "target"}};
+  config["search"] = {{"length_penalty", 0.5}, {"suppressed", {7, 9}}};
+  return config;
+}
+
+TEST(ConfigTest, ReadsWhatModelsOfOtherToolkitsHave) {
+  const auto parsed = ModelConfig::Parse(ImportedConfigJson().dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const ModelConfig& config = *parsed;
+  EXPECT_NEAR(config.sinusoid_base, std::pow(10000.0, 128.0 / 127), 1e-6);
+  EXPECT_EQ(config.first_position, 2);
+  EXPECT_TRUE(config.has_source_vocabulary);
+  EXPECT_EQ(config.source_vocab_size, 7000);
+  EXPECT_TRUE(config.own_output && config.embedding_norm && config.recurs());
+  EXPECT_EQ(config.tokens.begin, config.tokens.end);
+  EXPECT_FALSE(config.tokens.has_separator());
+  EXPECT_THAT(config.languages.source, ElementsAre("en", "fr"));
+  EXPECT_EQ(config.languages.tokens.at("fr"), 6991);
+  EXPECT_EQ(config.languages.source_prefix, SourcePrefix::kSource);
+  EXPECT_TRUE(config.languages.target_prefix);
+  EXPECT_EQ(config.length_penalty, 0.5);
+  EXPECT_THAT(config.suppressed, ElementsAre(7, 9));
+
+  const auto plain = ModelConfig::Parse(SmallConfigJson().dump());
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->source_vocab_size, plain->vocab_size);
+  EXPECT_EQ(plain->sinusoid_base, 10000.0);
+  EXPECT_FALSE(plain->has_languages || plain->recurs() || plain->own_output || plain->has_source_vocabulary);
+  EXPECT_EQ(plain->length_penalty, 1.0);
+}
+
+TEST(ConfigTest, WhatModelsOfOtherToolkitsHaveIsBounded) {
+  const auto error_with = [](const std::string& pointer, const json& value) {
+    json config = ImportedConfigJson();
+    config[json::json_pointer(pointer)] = value;
+    return ErrorOf(config.dump());
+  };
+  EXPECT_THAT(error_with("/positions/sinusoid", "third"), HasSubstr("positions.sinusoid"));
+  EXPECT_THAT(error_with("/positions/offset", 65), HasSubstr("positions.offset"));
+  EXPECT_THAT(error_with("/source_vocab_size", 2), HasSubstr("source_vocab_size"));
+  EXPECT_THAT(error_with("/tokens/unk", 7500), HasSubstr("tokens.eos"));
+  EXPECT_THAT(error_with("/tokens/pad", 2), HasSubstr("tokens.bos"));
+  EXPECT_THAT(error_with("/autoregression", "lstm"), HasSubstr("autoregression"));
+  EXPECT_THAT(error_with("/exits", SmallConfigJson()["exits"]), HasSubstr("autoregression"));
+  EXPECT_THAT(error_with("/languages/tokens/en", 7001), HasSubstr("languages.tokens.en"));
+  EXPECT_THAT(error_with("/languages/target", json::array({"fr", "de"})), HasSubstr("no token of the language de"));
+  EXPECT_THAT(error_with("/languages/source", json::array()), HasSubstr("languages.source"));
+  EXPECT_THAT(error_with("/search/suppressed", json::array({8000})), HasSubstr("search.suppressed"));
+  EXPECT_THAT(error_with("/search/suppressed", json::array({1.5})), HasSubstr("search.suppressed"));
+  EXPECT_THAT(error_with("/search/suppressed", json::array({2})), HasSubstr("no translation could end"));
+  EXPECT_THAT(error_with("/search/length_penalty", -1), HasSubstr("search.length_penalty"));
+  EXPECT_THAT(error_with("/search/beams", 1), HasSubstr("search.beams"));
 }
 
 TEST(ConfigTest, NamesAndLanguagesAreTame) {

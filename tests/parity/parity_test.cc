@@ -233,6 +233,7 @@ class ParityTest : public ::testing::Test {
     EXPECT_EQ(report.exit_histogram, exits);
     for (int m = 0; m < kModules; ++m) {
       const Json& tally = expected["tallies"][ModuleName(static_cast<Module>(m))];
+      if (tally["visible"] == 0) continue;  // a decoder that recurs reads no keys of its own
       const double ratio = tally["attended"].get<double>() / tally["visible"].get<double>();
       EXPECT_NEAR(report.keys_selected_ratio[m], ratio, 1e-9) << ModuleName(static_cast<Module>(m));
     }

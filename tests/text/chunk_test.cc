@@ -158,5 +158,32 @@ TEST(ChunkTest, EverySegmentOnceInOrder) {
   }
 }
 
+TEST(ChunkTest, WithoutASeparatorEachSegmentIsAChunk) {
+  SpecialTokens special;
+  special.separator = -1;
+  const auto chunks = MakeChunks(Document({"ab", "c", "abcdefghij klmnop"}), ByteTokenizer(), special, 12);
+  EXPECT_THAT(Segments(chunks), ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2), ElementsAre(2)));
+  for (const Chunk& chunk : chunks) {
+    EXPECT_EQ(chunk.tokens.back(), special.end);
+    EXPECT_EQ(chunk.pieces[0].tokens + 1, static_cast<int32_t>(chunk.tokens.size()));
+  }
+}
+
+TEST(ChunkTest, EveryChunkBeginsWithThePrefix) {
+  const std::vector<int32_t> prefix = {7, 8};
+  for (const bool separates : {true, false}) {
+    SpecialTokens special;
+    if (!separates) special.separator = -1;
+    const auto chunks = MakeChunks(Document({"abcdef", "ghijkl", "mnopqr"}), ByteTokenizer(), special, 17, prefix);
+    ASSERT_EQ(chunks.size(), separates ? 2u : 3u);
+    for (const Chunk& chunk : chunks) {
+      EXPECT_LE(chunk.tokens.size(), 17u);
+      EXPECT_EQ((std::vector<int32_t>{chunk.tokens[0], chunk.tokens[1]}), prefix);
+      EXPECT_EQ(chunk.pieces[0].tokens, 8);
+      EXPECT_TRUE(chunk.pieces.size() == 1 || chunk.pieces[1].tokens == 6);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace salient

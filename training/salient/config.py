@@ -1,6 +1,7 @@
 """The shape of a model: what `config.json` in a model folder says, as Python values.
 
-The engine reads the same file (engine/model/config.h); the field names are the contract between the two.
+The engine reads the same file (engine/model/config.h); the field names are the contract between the two. Fields that
+came later are left out of the file where they have their default, so that older readers take what they can read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 
 FORMAT = "salient-model/1"
 HEADS = ("sequence", "multinomial", "geometric")
+LATER = {"positions": ("sinusoid", "offset"),
+         None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search")}
 
 
 @dataclass
@@ -34,6 +37,9 @@ class Positions:
     self_attention: str = "rotary"  # none | rotary: distance in tokens
     cross_attention: str = "segment_rotary"  # none | segment_rotary: distance in segments
     rotary_base: float = 10000.0
+    # Frequency i of a sinusoid, half = d_model / 2: half: 10000^(-i / half); half_minus_one: 10000^(-i / (half - 1)).
+    sinusoid: str = "half"
+    offset: int = 0  # what `embedding` counts positions from
     encoder_self_attention: str | None = None  # none | rotary | segment_rotary; None: as self_attention
 
     def of(self, module: str) -> str:
@@ -72,12 +78,36 @@ class Markers:
 
 @dataclass
 class Tokens:
+    """bos: what the decoder starts from, which may be the pad or eos token. separator: None where the model was trained
+    on single sentences, each of which is then a window of its own."""
+
     pad: int = 0
     unk: int = 1
     bos: int = 2
     eos: int = 3
-    separator: int = 4
+    separator: int | None = 4
     markers: Markers | None = None
+
+
+@dataclass
+class Languages:
+    """A model of several languages. tokens: a language's token, in the source's and the target's vocabulary alike.
+    source, target: the languages that it translates from and to. source_prefix and target_prefix: whose token the
+    source begins with and the translation is made to begin with: none, source or target (the request's language)."""
+
+    tokens: dict[str, int] = field(default_factory=dict)
+    source: list[str] = field(default_factory=list)
+    target: list[str] = field(default_factory=list)
+    source_prefix: str = "none"
+    target_prefix: str = "none"
+
+
+@dataclass
+class Search:
+    """What a request gets where it does not say, and what no translation may contain."""
+
+    length_penalty: float = 1.0  # a finished hypothesis's score is its log probability / length^length_penalty
+    suppressed: list[int] = field(default_factory=list)  # they have no probability
 
 
 @dataclass
@@ -99,17 +129,31 @@ class ModelConfig:
     exits: Exits | None = field(default_factory=Exits)
     tokens: Tokens = field(default_factory=Tokens)
     window: int = 1024  # the most source tokens, separators included, that one pass was trained on
+    source_vocab_size: int | None = None  # of a source vocabulary of its own, with an embedding of its own
+    output: str = "tied"  # tied: the target embedding is the output matrix; own: it has one of its own
+    embedding_norm: bool = False  # a norm behind the embedding, on either side
+    autoregression: str = "attention"  # attention | ssru: what lets a decoder layer see the tokens before
+    languages: Languages | None = None
+    search: Search = field(default_factory=Search)
 
     def group_of(self, module: str) -> int:
         return self.selection.group[module]
 
     def selection_layers(self, module: str) -> list[int]:
         """The layers that own a selection layer: the lowest of each group of r (eq. 8)."""
+        if module == "decoder" and self.autoregression == "ssru":
+            return []
         layers = (self.encoder if module == "encoder" else self.decoder).layers
         return list(range(0, layers, self.group_of(module)))
 
     def to_json(self) -> str:
-        return json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2)
+        fields, plain = dataclasses.asdict(self), ModelConfig()
+        for part, names in LATER.items():
+            where, default = (fields, plain) if part is None else (fields[part], getattr(plain, part))
+            for name in names:
+                if getattr(self if part is None else getattr(self, part), name) == getattr(default, name):
+                    del where[name]
+        return json.dumps({"format": FORMAT, **fields}, indent=2)
 
     @staticmethod
     def from_json(text: str) -> "ModelConfig":
@@ -126,6 +170,8 @@ class ModelConfig:
         raw["exits"] = Exits(**raw["exits"]) if raw.get("exits") else None
         raw["tokens"] = Tokens(**raw["tokens"])
         raw["tokens"].markers = Markers(**raw["tokens"].markers) if raw["tokens"].markers else None
+        raw["languages"] = Languages(**raw["languages"]) if raw.get("languages") else None
+        raw["search"] = Search(**raw.get("search", {}))
         return ModelConfig(**raw)
 
     @staticmethod

@@ -84,7 +84,7 @@ class Hypothesis:
     segment: int = 0
     in_segment: int = 0  # tokens of the current segment
     steps: list[Step] = field(default_factory=list)
-    keys: list[list[Tensor]] = field(default_factory=list)  # a layer, a position: [heads, head width]
+    keys: list[list[Tensor]] = field(default_factory=list)  # a layer, a position: [heads, head width]; an SSRU: [d]
     values: list[list[Tensor]] = field(default_factory=list)
     selection_keys: dict[int, list[Tensor]] = field(default_factory=dict)  # by the layer that owns them: int8 steps
     score: float = 0.0  # of a finished one
@@ -124,9 +124,9 @@ def positions_turned(x: Tensor, position: int, base: float) -> Tensor:
     return torch.cat((turned.real, turned.imag), -1)
 
 
-def offset_encoding(position: int, width: int) -> Tensor:
+def offset_encoding(position: int, width: int, kind: str) -> Tensor:
     half = width // 2
-    angle = position * 10000.0 ** (-torch.arange(half, dtype=torch.float32) / half)
+    angle = position * 10000.0 ** (-torch.arange(half, dtype=torch.float32) / (half - (kind == "half_minus_one")))
     return torch.cat((angle.sin(), angle.cos()))
 
 
@@ -255,14 +255,15 @@ class Oracle:
         hidden = ACTIVATIONS[self.config.activation](block.up(self.block_input(x, layer.ffn_norm)))
         return self.add(x, layer.ffn_norm, block.down(hidden))
 
-    def embed(self, token: int, position: int, offset: int) -> Tensor:
-        x = self.model.embedding.weight[token]
+    def embed(self, token: int, position: int, offset: int, is_decoder: bool) -> Tensor:
+        model, p = self.model, self.config.positions
+        x = (model.embedding if is_decoder or model.source_embedding is None else model.source_embedding).weight[token]
         if self.config.scale_embeddings:
             x = x * math.sqrt(self.config.d_model)
-        kind = self.config.positions.embedding
-        if kind == "none":
-            return x
-        return x + offset_encoding(offset if kind == "segment_sinusoidal" else position, self.config.d_model)
+        if p.embedding != "none":
+            at = p.offset + (offset if p.embedding == "segment_sinusoidal" else position)
+            x = x + offset_encoding(at, self.config.d_model, p.sinusoid)
+        return (model.decoder_embedding_norm if is_decoder else model.encoder_embedding_norm)(x)
 
     # The encoder.
 
@@ -282,7 +283,7 @@ class Oracle:
     @torch.no_grad()
     def encode(self, source: list[int], s: Settings, tally: Tally) -> Encoded:
         offset_of = [i - first for first, last in self.source_segments(source) for i in range(first, last + 1)]
-        rows = [self.embed(token, i, offset_of[i]) for i, token in enumerate(source)]
+        rows = [self.embed(token, i, offset_of[i], False) for i, token in enumerate(source)]
         states, groups, turns = [], [], self.turns("encoder")
         by_segment = self.config.positions.of("encoder") == "segment_rotary"
         turned = self.segment_of(source) if by_segment else list(range(len(source)))
@@ -327,9 +328,13 @@ class Oracle:
         return found
 
     def add_self_keys(self, n: int, x: Tensor, position: int, h: Hypothesis) -> Tensor:
-        """Appends layer n's keys and values of a state; returns the layer's input made of it."""
+        """Appends layer n's keys and values of a state, or an SSRU's state; returns the layer's input made of it."""
         layer = self.model.decoder_layers[n]
         y = self.block_input(x, layer.self_attention_norm)
+        if layer.ssru is not None:
+            before = h.keys[n][-1] if h.keys[n] else torch.zeros(self.config.d_model)
+            h.keys[n].append(layer.ssru.step(y, before))
+            return y
         key, value = self.key_value(layer.self_attention, y, position)
         h.keys[n].append(key)
         h.values[n].append(value)
@@ -381,14 +386,17 @@ class Oracle:
         """Feeds a hypothesis's last token; returns what happened and the log probabilities of the next [V]."""
         position, decided = len(h.tokens), dict(decided)
         token = h.tokens[-1] if h.tokens else self.config.tokens.bos
-        x, states, selected = self.embed(token, position, h.in_segment), [], {"decoder": [], "cross": []}
+        x, states, selected = self.embed(token, position, h.in_segment, True), [], {"decoder": [], "cross": []}
         first, last = segments[h.segment]
         centres = {"decoder": position, "cross": min(first + h.in_segment, last)}
         exit_at = self.config.decoder.layers
         for n, layer in enumerate(self.model.decoder_layers):
             y = self.add_self_keys(n, x, position, h)
-            x = self.attention(layer, "decoder", n, x, y, h.keys[n], h.values[n], h.selection_keys.get(n, []), position,
-                               centres, selected, s, tallies)
+            if layer.ssru is not None:
+                x = self.add(x, layer.self_attention_norm, F.relu(h.keys[n][-1]))
+            else:
+                x = self.attention(layer, "decoder", n, x, y, h.keys[n], h.values[n], h.selection_keys.get(n, []),
+                                   position, centres, selected, s, tallies)
             y = self.block_input(x, layer.cross_attention_norm)
             keys, values, chosen = cross[n]
             x = self.attention(layer, "cross", n, x, y, keys, values, chosen, h.segment, centres, selected, s, tallies)
@@ -402,8 +410,9 @@ class Oracle:
         return Step(states, exit_at, decided.get("margin", math.inf), selected), self.log_probabilities(exit_at, x, s)
 
     def log_probabilities(self, n: int, x: Tensor, s: Settings) -> Tensor:
-        """Of the next token [V], by the classifier of exit n (from 1): -inf where it is not listed."""
+        """Of the next token [V], by the classifier of exit n (from 1): -inf where it is suppressed or not listed."""
         logits = self.model.logits(n - 1, x)
+        logits[self.config.search.suppressed] = -math.inf
         if s.listed:
             unlisted = torch.ones_like(logits, dtype=torch.bool)
             unlisted[s.listed] = False
@@ -461,7 +470,7 @@ class Oracle:
         with torch.no_grad():
             cross = self.cross_keys(source, encoded.memory)
         layers = range(self.config.decoder.layers)
-        owners = [n for n in layers if self.model.decoder_layers[n].self_attention.selection is not None]
+        owners = self.config.selection_layers("decoder") if self.config.selection is not None else []
         live = [Hypothesis(keys=[[] for _ in layers], values=[[] for _ in layers],
                            selection_keys={n: [] for n in owners})]
         finished: list[Hypothesis] = []

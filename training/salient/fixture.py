@@ -45,6 +45,7 @@ from .decode import SLACK, Choice, Encoded, Hypothesis, Oracle, Settings, Step
 from .export import load_model
 from .selection import MODULES
 from .tiny import SENTENCES
+from .vocabulary import Vocabulary
 
 SAMPLE = 8
 
@@ -96,20 +97,24 @@ def settings_for(config: ModelConfig) -> dict[str, Settings]:
 
 def some_tokens(config: ModelConfig, step: int) -> list[int]:
     """Every step-th token, and what closes a segment."""
-    return sorted({*range(step, config.vocab_size, step), config.tokens.separator, config.tokens.eos})
+    return sorted({*range(step, config.vocab_size, step), config.tokens.separator or config.tokens.eos,
+                   config.tokens.eos})
 
 
-def documents_for(config: ModelConfig, tokenizer, rng: random.Random, count: int) -> list[dict]:
-    """Text and random tokens in turn, one to four segments each."""
+def documents_for(config: ModelConfig, vocabulary: Vocabulary, rng: random.Random, count: int) -> list[dict]:
+    """Text and random tokens in turn, one to four segments each, or one where the model knows no more."""
     found = []
     for index in range(count):
         lines = None
         if index % 2 == 0:
             lines = [rng.choice(SENTENCES)[0] for _ in range(1 + index % 4 + rng.randint(0, 1))]
-            segments = tokenizer.encode(lines)
+            lines = lines if config.tokens.separator is not None else lines[:1]
+            segments = [vocabulary.encode(line) for line in lines]
         else:
-            words = range(config.tokens.separator + 1, config.vocab_size)
+            words = range(max(t or 0 for t in dataclasses.astuple(config.tokens)) + 1,
+                          config.source_vocab_size or config.vocab_size)
             segments = [rng.choices(words, k=rng.randint(1, 14)) for _ in range(rng.randint(2, 4))]
+            segments = segments if config.tokens.separator is not None else segments[:1]
         tokens = [token for segment in segments for token in (*segment, config.tokens.separator)]
         tokens[-1] = config.tokens.eos
         found.append({"id": f"document-{index}", "lines": lines, "tokens": tokens,
@@ -183,11 +188,8 @@ def case_record(oracle: Oracle, document: dict, name: str, s: Settings) -> dict:
 
 
 def fixture(folder: Path, seed: int, documents: int) -> dict:
-    import sentencepiece
-
     model, config = load_model(folder)
-    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
-    made = documents_for(config, tokenizer, random.Random(seed), documents)
+    made = documents_for(config, Vocabulary(folder, config), random.Random(seed), documents)
     oracle = Oracle(model)
     return {"model": config.name, "sample": SAMPLE, "documents": made,
             "cases": [case_record(oracle, document, name, s)

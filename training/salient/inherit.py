@@ -35,7 +35,7 @@ from .convert.marian import MarianModel, read_model
 from .export import export
 from .model import Attention, Layer, Transformer, segment_of
 from .selection import SelectionRun
-from .vocabulary import counted, first_marker, first_piece, kept_pieces, pruned, texts_of
+from .pieces import counted, first_marker, first_piece, kept_pieces, pruned, texts_of
 
 NEVER = -12.0  # bias of tokens that the teacher does not have: not chosen before they are learned
 EPSILON = 1e-6
@@ -151,7 +151,7 @@ def states_below(student: Transformer, units: list[Unit], depth: int, source: Te
     run, s = SelectionRun(), student.config.tokens.separator
     memory = student.encode(source, run)
     _, offsets = segment_of(target, s, inclusive=True)
-    x = student.embed(target, offsets)
+    x = student.embed(target, offsets, True)
     zeros, allowed = torch.zeros_like(target), source.ne(student.config.tokens.pad).unsqueeze(1)
     allowed = allowed.expand(-1, target.shape[1], -1)
     for unit, layer in zip(units[:depth], student.decoder_layers):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 
-from .vocabulary import marker
+from .pieces import marker
 
 TOKEN = re.compile(r"\S+")
 EDGE = ".,;:!?\"'()[]{}“”‘’«»…"

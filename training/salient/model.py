@@ -20,14 +20,14 @@ from .selection import NEGATIVE, SelectionLayer, SelectionRun, rotate, supervisi
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
 
 
-def segment_of(tokens: Tensor, separator: int, *, inclusive: bool) -> tuple[Tensor, Tensor]:
+def segment_of(tokens: Tensor, separator: int | None, *, inclusive: bool) -> tuple[Tensor, Tensor]:
     """The ordinal of each position's segment and its offset within it.
 
     On the source side a separator closes its segment; on the decoder's input side (`inclusive`) it is what the first
     token of the next segment is predicted from, so that it opens that segment at offset 0, as BOS opens the first.
     Both sides thus give the i-th token of a segment the same offset.
     """
-    is_separator = tokens.eq(separator)
+    is_separator = torch.zeros_like(tokens, dtype=torch.bool) if separator is None else tokens.eq(separator)
     ordinal = is_separator.long().cumsum(-1)
     if not inclusive:
         ordinal = ordinal - is_separator.long()
@@ -45,9 +45,10 @@ def aligned(target_segment: Tensor, offsets: Tensor, source_segment: Tensor, rea
     return start + offsets.minimum((length - 1).clamp_min(0))
 
 
-def sinusoid(positions: Tensor, width: int) -> Tensor:
+def sinusoid(positions: Tensor, width: int, kind: str = "half") -> Tensor:
     half = width // 2
-    frequency = 10000.0 ** (-torch.arange(half, dtype=torch.float32, device=positions.device) / half)
+    steps = half if kind == "half" else half - 1
+    frequency = 10000.0 ** (-torch.arange(half, dtype=torch.float32, device=positions.device) / steps)
     angle = positions.float().unsqueeze(-1) * frequency
     return torch.cat((angle.sin(), angle.cos()), dim=-1)
 
@@ -193,6 +194,29 @@ class Attention(nn.Module):
         shared.clear()
 
 
+class Ssru(nn.Module):
+    """The simpler simple recurrent unit (arXiv 1909.12673), what Marian's students have in self-attention's place:
+    c_t = f c_{t-1} + (1 - f) W x_t with f = sigmoid(W_f x_t + b_f), and its output is relu(c_t)."""
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.input, self.forget = nn.Linear(d_model, d_model, bias=False), nn.Linear(d_model, d_model)
+
+    def step(self, x: Tensor, state: Tensor) -> Tensor:
+        """The state c_t after an input [., d] and the state before."""
+        f = torch.sigmoid(self.forget(x))
+        return f * state + (1 - f) * self.input(x)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x [B, T, d], from a state of zeros."""
+        f, put = torch.sigmoid(self.forget(x)), self.input(x)
+        put, state, states = (1 - f) * put, torch.zeros_like(put[:, 0]), []
+        for t in range(x.shape[1]):
+            state = f[:, t] * state + put[:, t]
+            states.append(state)
+        return F.relu(torch.stack(states, 1))
+
+
 class FeedForwardBlock(nn.Module):
     """FFN(x) = act(x W1 + b1) W2 + b2."""
 
@@ -220,7 +244,10 @@ class Layer(nn.Module):
             return nn.LayerNorm(config.d_model, eps=config.layer_norm_epsilon)
 
         self.pre = config.norm == "pre"
-        self.self_attention, self.self_attention_norm = Attention(config, module, owns(module)), norm()
+        recurs = is_decoder and config.autoregression == "ssru"
+        self.self_attention = None if recurs else Attention(config, module, owns(module))
+        self.ssru = Ssru(config.d_model) if recurs else None
+        self.self_attention_norm = norm()
         self.cross_attention = Attention(config, "cross", owns("cross")) if is_decoder else None
         self.cross_attention_norm = norm() if is_decoder else None
         has_ffn = stack.ffn.kind != "none"
@@ -236,7 +263,8 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         d, enc, dec = config.d_model, config.encoder, config.decoder
-        self.embedding = nn.Embedding(config.vocab_size, d)
+        self.embedding = nn.Embedding(config.vocab_size, d)  # the target's, and the source's if that has none
+        self.source_embedding = nn.Embedding(config.source_vocab_size, d) if config.source_vocab_size else None
         self.encoder_layers = nn.ModuleList(
             Layer(config, i, False, enc.ffn.kind == "own") for i in range(enc.layers))
         self.decoder_layers = nn.ModuleList(
@@ -248,12 +276,17 @@ class Transformer(nn.Module):
         def norm():
             return nn.LayerNorm(d, eps=config.layer_norm_epsilon) if pre else nn.Identity()
 
+        def embedding_norm():
+            return nn.LayerNorm(d, eps=config.layer_norm_epsilon) if config.embedding_norm else nn.Identity()
+
+        self.encoder_embedding_norm, self.decoder_embedding_norm = embedding_norm(), embedding_norm()
         self.encoder_norm = norm()
         # A state leaves the decoder through the norm of the layer that it leaves after; a post-norm state is normed.
         self.exit_norms = nn.ModuleList(norm() for _ in range(dec.layers))
         untied = config.exits is not None and config.exits.classifier == "untied"
         self.exit_classifiers = nn.ModuleList(
             nn.Linear(d, config.vocab_size, bias=False) for _ in range(dec.layers)) if untied else None
+        self.output = nn.Linear(d, config.vocab_size, bias=False) if config.output == "own" else None
         self.output_bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.halting = HaltingHeads(config) if config.exits is not None else None
         self.reset_parameters()
@@ -267,7 +300,7 @@ class Transformer(nn.Module):
         depth = len(self.encoder_layers) + len(self.decoder_layers)
         for layer in [*self.encoder_layers, *self.decoder_layers]:
             for block in (layer.self_attention, layer.cross_attention):
-                if block is not None:
+                if block is not None:  # an SSRU has no output projection
                     block.output.weight.data.mul_(depth ** -0.5)
             if layer.ffn is not None:
                 layer.ffn.down.weight.data.mul_(depth ** -0.5)
@@ -280,15 +313,17 @@ class Transformer(nn.Module):
             elif isinstance(block, Attention):
                 block.project = torch.compile(block.project, dynamic=True)
 
-    def embed(self, tokens: Tensor, offsets: Tensor) -> Tensor:
-        x = self.embedding(tokens)
+    def embed(self, tokens: Tensor, offsets: Tensor, is_decoder: bool) -> Tensor:
+        table = self.embedding if is_decoder or self.source_embedding is None else self.source_embedding
+        x = table(tokens)
         if self.config.scale_embeddings:
             x = x * math.sqrt(self.config.d_model)
-        kind = self.config.positions.embedding
-        if kind != "none":
-            at = offsets if kind == "segment_sinusoidal" else torch.arange(tokens.shape[-1], device=tokens.device)
-            x = x + sinusoid(at, self.config.d_model).to(x.dtype)
-        return x
+        p = self.config.positions
+        if p.embedding != "none":
+            at = offsets if p.embedding == "segment_sinusoidal" else torch.arange(tokens.shape[-1],
+                                                                                  device=tokens.device)
+            x = x + sinusoid(at + p.offset, self.config.d_model, p.sinusoid).to(x.dtype)
+        return self.decoder_embedding_norm(x) if is_decoder else self.encoder_embedding_norm(x)
 
     def feed_forward(self, layer: Layer, x: Tensor, is_decoder: bool) -> Tensor:
         if layer.ffn_norm is None:
@@ -307,7 +342,7 @@ class Transformer(nn.Module):
             allowed = allowed & real.unsqueeze(-1)  # a padding query selects nothing and supervises nothing
         run.centre["encoder"] = at
         turned = segment if self.config.positions.of("encoder") == "segment_rotary" else at
-        x, shared = self.embed(source, offsets), {}
+        x, shared = self.embed(source, offsets, False), {}
         for layer in self.encoder_layers:
             x = layer.residual(x, layer.self_attention_norm,
                                lambda y, a=layer.self_attention: a(y, y, turned, turned, allowed, False, run, shared))
@@ -334,11 +369,11 @@ class Transformer(nn.Module):
             causal, allowed_source = causal & real, allowed_source & real
         if run.window is not None:
             run.centre.update(decoder=at, cross=aligned(target_segment, offsets, source_segment, source.ne(pad)))
-        x, states, self_shared, cross_shared = self.embed(target, offsets), [], {}, {}
+        x, states, self_shared, cross_shared = self.embed(target, offsets, True), [], {}, {}
         for n, layer in enumerate(self.decoder_layers):
             below = x
-            x = layer.residual(x, layer.self_attention_norm,
-                               lambda y, a=layer.self_attention: a(y, y, at, at, causal, True, run, self_shared))
+            x = layer.residual(x, layer.self_attention_norm, layer.ssru or (
+                lambda y, a=layer.self_attention: a(y, y, at, at, causal, True, run, self_shared)))
             x = layer.residual(x, layer.cross_attention_norm,
                                lambda y, a=layer.cross_attention: a(y, memory, target_segment, source_segment,
                                                                     allowed_source, False, run, cross_shared))
@@ -351,7 +386,9 @@ class Transformer(nn.Module):
         return states
 
     def classifier(self, n: int) -> Tensor:
-        return self.embedding.weight if self.exit_classifiers is None else self.exit_classifiers[n].weight
+        if self.exit_classifiers is not None:
+            return self.exit_classifiers[n].weight
+        return (self.output or self.embedding).weight
 
     def logits(self, n: int, state: Tensor) -> Tensor:
         """p(y | h^n) before the softmax (eq. 3 of arXiv 1910.10073), n from 0."""

@@ -19,7 +19,7 @@ from .cleaning import Duplicates, HeldOut, Pair, fault, language_check
 from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
 from .markers import with_markers
-from .vocabulary import marker
+from .pieces import marker
 
 
 Document = tuple[str, list[Pair]]  # `source|document`, and its pairs in order

@@ -5,8 +5,8 @@
 Reads the parallel segments that `salient.prepare` tokenised (train.npz in --data), estimates t(target token | source
 token) by IBM model 1 with a few rounds of expectation and maximisation over a sample of them, and writes
 
-    shortlist.tokens  U16 [vocabulary, width]  each source token's likeliest target tokens, best first, 0 where fewer
-    shortlist.common  U16 [count]              the most frequent target tokens, which belong to every list
+    shortlist.tokens  U16 or U32 [source vocabulary, width]  each source token's likeliest target tokens, best first, 0 where fewer
+    shortlist.common  U16 or U32 [count]                     the most frequent target tokens, which belong to every list
 
 A source token is always in its own row, so that names and numbers can be copied. engine/model/shortlist.h reads it; the
 tokens that a window may use are the rows of its source tokens, the common ones, and those that the search itself needs.
@@ -30,11 +30,17 @@ LONGEST = 48  # tokens: model 1 learns little from longer segments, which cost t
 
 @dataclass
 class Shortlist:
-    tokens: np.ndarray  # uint16 [vocabulary, width]
-    common: np.ndarray  # uint16 [count]
+    tokens: np.ndarray  # [source vocabulary, width]
+    common: np.ndarray  # [count]
 
     def save(self, path: Path) -> None:
-        write_arrays(path, {TOKENS: self.tokens.astype(np.uint16), COMMON: self.common.astype(np.uint16)})
+        write_arrays(path, {TOKENS: self.tokens, COMMON: self.common})
+
+    def with_rows(self, count: int) -> "Shortlist":
+        """With rows for source tokens that were added; those are listed for nothing but themselves."""
+        added = np.full((count - len(self.tokens), self.tokens.shape[1]), PAD, self.tokens.dtype)
+        added[:, 0] = np.arange(len(self.tokens), count)
+        return Shortlist(np.concatenate((self.tokens, added)), self.common)
 
     @staticmethod
     def load(path: Path) -> "Shortlist":
@@ -98,7 +104,7 @@ def best_targets(pairs: np.ndarray, probability: np.ndarray, vocabulary: int, wi
     order = np.lexsort((target, -probability, source))
     source, target = source[order], target[order]
     rank = np.arange(len(source)) - np.searchsorted(source, source)
-    table = np.full((vocabulary, width), PAD, np.uint16)
+    table = np.full((vocabulary, width), PAD, np.uint32)
     table[:, 0] = np.arange(vocabulary)
     itself = np.isin(np.arange(vocabulary), source[source == target])
     column = np.where(itself[source], rank, rank + 1)
@@ -109,8 +115,6 @@ def best_targets(pairs: np.ndarray, probability: np.ndarray, vocabulary: int, wi
 
 def shortlist(corpus: Corpus, vocabulary: int, width: int, common: int, pairs: int, rounds: int = 5,
               seed: int = 1) -> Shortlist:
-    if vocabulary > 1 << 16:
-        raise ValueError(f"the vocabulary has {vocabulary} tokens; a shortlist stores them as 16-bit numbers")
     frequency = np.bincount(corpus.target, minlength=vocabulary)
     frequent = np.argsort(-frequency, kind="stable")[:common]
     found = model_1(corpus, sample(corpus, pairs, seed), vocabulary, rounds)

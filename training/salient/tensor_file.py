@@ -2,7 +2,7 @@
 
 A file is an 8-byte little-endian header length, a JSON header {name: {dtype, shape, data_offsets}}, then the data.
 Stored types are F32, BF16, and I8 with a companion "<name>.scale" of one F32 value a row: value = scale * integer.
-Arrays of token ids are U16.
+Arrays of token ids are U16, or U32 where one needs it.
 A folder holds one `model.safetensors`, or shards and `model.safetensors.index.json`, as Hugging Face lays them out.
 """
 
@@ -18,6 +18,7 @@ from torch import Tensor
 
 NAMES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.int8: "I8"}
 TYPES = {name: dtype for dtype, name in NAMES.items()}
+ID_TYPES = {"U16": "<u2", "U32": "<u4"}
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SCALE = ".scale"
 
@@ -32,8 +33,12 @@ def write_file(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Arrays of token ids, uint16."""
-    write_stored(path, {name: ("U16", list(a.shape), a.astype("<u2").tobytes()) for name, a in arrays.items()})
+    """Arrays of token ids."""
+    def stored(a: np.ndarray) -> tuple[str, list[int], bytes]:
+        kind = "U16" if a.max(initial=0) < 1 << 16 else "U32"
+        return kind, list(a.shape), a.astype(ID_TYPES[kind]).tobytes()
+
+    write_stored(path, {name: stored(a) for name, a in arrays.items()})
 
 
 def write_stored(path: Path, tensors: dict[str, tuple[str, list[int], bytes]]) -> None:
@@ -65,13 +70,13 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Arrays that write_arrays wrote."""
     arrays = {}
     for name, (dtype, shape, data) in read_stored(path).items():
-        if dtype != "U16":
-            raise ValueError(f"{path}: tensor {name} has type {dtype}; token ids are U16")
-        arrays[name] = np.frombuffer(data, "<u2").reshape(shape)
+        if dtype not in ID_TYPES:
+            raise ValueError(f"{path}: tensor {name} has type {dtype}; token ids are {' or '.join(ID_TYPES)}")
+        arrays[name] = np.frombuffer(data, ID_TYPES[dtype]).reshape(shape)
     return arrays
 
 
-WIDTHS = {"F32": 4, "BF16": 2, "I8": 1, "U16": 2}
+WIDTHS = {"F32": 4, "BF16": 2, "I8": 1, "U16": 2, "U32": 4}
 
 
 def read_stored(path: Path) -> dict[str, tuple[str, list[int], bytearray]]:

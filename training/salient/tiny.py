@@ -11,6 +11,7 @@ No weight is zero, so that a term left out shows, and logits are sharp, so that 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 from pathlib import Path
@@ -19,13 +20,15 @@ import numpy as np
 import torch
 
 from .calibrate import fit_key_steps
-from .config import HEADS, Exits, FeedForward, ModelConfig, Positions, Selection, Stack
-from .data import BOS, EOS, PAD, SEPARATOR
+from .config import (HEADS, Exits, FeedForward, Languages, ModelConfig, Positions, Search, Selection, Stack,
+                     Tokens)
+from .data import PAD, SEPARATOR
 from .export import DTYPES, export
 from .model import Transformer
 from .prepare import train_tokenizer
 from .selection import SelectionRun
 from .shortlist import Shortlist
+from .vocabulary import SOURCE_VOCABULARY, VOCABULARY as VOCABULARY_FILE
 
 SENTENCES = [
     ("The old house stands at the river.", "Das alte Haus steht am Fluss."),
@@ -48,6 +51,8 @@ SENTENCES = [
 VOCABULARY = 384  # 256 byte pieces, 5 special tokens, letters, and a few words
 ROTARY = Positions()
 SINUSOIDAL = Positions("sinusoidal", "none", "none")
+MARIAN = Positions("sinusoidal", "none", "none", sinusoid="half_minus_one")
+FAIRSEQ = Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=2)
 
 
 def selection(encoder: int, decoder: int, cross: int, width: int = 16, min_keys: int = 3) -> Selection:
@@ -79,6 +84,17 @@ def variants() -> dict[str, ModelConfig]:
         "by-segment": model(norm="post", positions=Positions(encoder_self_attention="segment_rotary")),
         "plain": model(selection=None, exits=None, norm="post", positions=SINUSOIDAL, activation="gelu",
                        scale_embeddings=False),
+        # As models of other toolkits are, sentence by sentence: OPUS-MT, Bergamot's students, M2M-100.
+        "opus": model(norm="post", activation="swish", positions=SINUSOIDAL, selection=None, exits=None,
+                      tokens=Tokens(0, 1, 0, 3, None), scale_embeddings=False),
+        "student": model(norm="post", positions=MARIAN, selection=None, exits=None, autoregression="ssru", d_model=64,
+                         heads=4, scale_embeddings=False, tokens=Tokens(2, 1, 2, 3, None), search=Search(1.0, [20, 21])),
+        "student-selected": model(norm="post", positions=MARIAN, exits=None, autoregression="ssru",
+                                  selection=selection(2, 1, 2), scale_embeddings=False),
+        "multilingual": model(positions=FAIRSEQ, selection=None, exits=None, tokens=Tokens(0, 1, 3, 3, None),
+                              source_vocab_size=1, output="own", embedding_norm=True,
+                              languages=Languages({"en": 380, "de": 381, "fr": 382}, ["en", "de", "fr"], ["de", "fr"],
+                                                  "source", "target"), search=Search(0.5, [380, 381, 382])),
         # Wide enough for the kernels that work on a position's K and V as one row.
         "whole-rows": model(d_model=256, heads=8, encoder=Stack(1, FeedForward("own", 32)),
                             decoder=Stack(3, FeedForward("own", 32)), selection=selection(1, 2, 2)),
@@ -103,10 +119,12 @@ def randomise(model: Transformer, generator: torch.Generator) -> None:
             is_gain = "norm" in name and name.endswith("weight")
             normal(p, 0.2 if is_gain else 0.1, (3.0 if "exit" in name else 1.0) if is_gain else 0.0)
             continue
-        if name.startswith("embedding"):
+        if name.startswith(("embedding", "source_embedding")):
             scale = 1.0 if pre else 3.0
-        elif name.startswith("exit_classifiers"):
+        elif name.startswith(("exit_classifiers", "output")):
             scale = 3.0
+        elif ".ssru." in name:  # whose output is an average of tokens, and half of it cut off
+            scale = 4 * gain
         else:
             scale = 1.0 if name.startswith("halting") else 1.5 if ".selection." in name else gain
         normal(p, scale * p.shape[1] ** -0.5)
@@ -126,18 +144,23 @@ def balance(model: Transformer, pairs: list[tuple[torch.Tensor, torch.Tensor]], 
     model.output_bias -= torch.cat(rows).mean(0)
     model.output_bias += 0.3 * torch.randn(model.output_bias.shape, generator=generator)
     rows = torch.cat(rows) - torch.cat(rows).mean(0)
-    for token in (SEPARATOR, EOS):
+    t = model.config.tokens
+    for token in {t.eos} if t.separator is None else {t.separator, t.eos}:
         short_of_best = rows[:, SEPARATOR + 1:].amax(-1) - rows[:, token]
-        model.output_bias[token] += torch.quantile(short_of_best, 0.16)
+        model.output_bias[token] += torch.quantile(short_of_best, 0.16 if t.separator is not None else 0.01)
 
 
-def random_pairs(vocab_size: int, rng: random.Random, count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Windows of a few segments of random tokens: source [1, S], and target [1, T] with BOS."""
-    def side():
-        segments = [[rng.randrange(SEPARATOR + 1, vocab_size) for _ in range(rng.randint(3, 12))] for _ in range(4)]
-        return [token for segment in segments for token in (*segment, SEPARATOR)][:-1] + [EOS]
+def random_pairs(config: ModelConfig, rng: random.Random, count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Windows of a few segments of random tokens, or of one: source [1, S], and target [1, T] with BOS."""
+    t = config.tokens
 
-    return [(torch.tensor([side()]), torch.tensor([[BOS, *side()]])) for _ in range(count)]
+    def side(vocab_size):
+        segments = [[rng.randrange(SEPARATOR + 1, vocab_size) for _ in range(rng.randint(3, 12))]
+                    for _ in range(1 if t.separator is None else 4)]
+        return [token for segment in segments for token in (*segment, t.separator)][:-1] + [t.eos]
+
+    return [(torch.tensor([side(config.source_vocab_size or config.vocab_size)]),
+             torch.tensor([[t.bos, *side(config.vocab_size)]])) for _ in range(count)]
 
 
 def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int, dtype: str = "f32",
@@ -146,23 +169,40 @@ def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int,
 
     rng = random.Random(f"{seed} {name}")
     config.name = f"tiny-{name}"
-    config.vocab_size = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
+    model_file = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
+    config.vocab_size = model_file.get_piece_size()
+    if config.source_vocab_size is not None:
+        (out / name).mkdir(exist_ok=True)
+        config.source_vocab_size, config.vocab_size = own_vocabularies(model_file, out / name, rng)
     if config.selection is not None:
         config.selection.key_fraction = {module: [round(rng.uniform(0.15, 0.6), 3) for _ in
                                                   config.selection_layers(module)] for module in config.selection.group}
     model, generator = Transformer(config).eval(), torch.Generator().manual_seed(rng.randrange(2 ** 31))
-    pairs = random_pairs(config.vocab_size, rng, 8)
+    pairs = random_pairs(config, rng, 8)
     randomise(model, generator)
     balance(model, pairs, generator)
     if config.selection is not None:
         fit_key_steps(model, pairs)
     export(model, tokenizer, out / name, dtype=dtype, shard_bytes=shard_bytes)
     if name != "plain":
-        random_shortlist(config.vocab_size, rng).save(out / name / "shortlist.safetensors")
+        random_shortlist(config.source_vocab_size or config.vocab_size, config.vocab_size, rng).save(
+            out / name / "shortlist.safetensors")
 
 
-def random_shortlist(vocab_size: int, rng: random.Random) -> Shortlist:
-    rows = [rng.sample(range(SEPARATOR + 1, vocab_size), 3) + [PAD] for _ in range(vocab_size)]
+def own_vocabularies(model_file, folder: Path, rng: random.Random) -> tuple[int, int]:
+    """Writes vocabularies in an order of their own: the source's lacks a few pieces, the target's has a few more."""
+    pieces = [model_file.id_to_piece(i) for i in range(model_file.get_piece_size())]
+    special, source, target = pieces[:SEPARATOR + 1], pieces[SEPARATOR + 1:-5], pieces[SEPARATOR + 1:]
+    rng.shuffle(source)
+    rng.shuffle(target)
+    target += [f"\u2581more{i}" for i in range(6)]
+    for name, made in {SOURCE_VOCABULARY: special + source, VOCABULARY_FILE: special + target}.items():
+        (folder / name).write_text(json.dumps(made, ensure_ascii=False), encoding="utf-8")
+    return len(special + source), len(special + target)
+
+
+def random_shortlist(source_size: int, vocab_size: int, rng: random.Random) -> Shortlist:
+    rows = [rng.sample(range(SEPARATOR + 1, vocab_size), 3) + [PAD] for _ in range(source_size)]
     return Shortlist(np.array(rows), np.array(sorted(rng.sample(range(SEPARATOR + 1, vocab_size), 20))))
 
 

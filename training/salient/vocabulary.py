@@ -1,100 +1,49 @@
-"""A smaller SentencePiece vocabulary out of a teacher's: its unigram pieces that a text uses most.
+"""A model folder's text to tokens and back, where it has more than a SentencePiece model.
 
-Special tokens, byte pieces and markers come first, as the rest of training expects them. Markers are user-defined
-pieces: text that holds one is never cut within it, and the model copies it to where it belongs in the translation.
+    tokenizer.model           cuts the source into pieces
+    target_tokenizer.model    cuts text of the target language, if that is not the same
+    vocabulary.json           the target's pieces in the order of their tokens, and the source's if it has none of its
+                              own; without it tokens are tokenizer.model's own numbers
+    source_vocabulary.json    the source's pieces
+
+A piece that the vocabulary lacks is the unknown token.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections import Counter
+import json
+import re
 from pathlib import Path
-from typing import Iterable
 
-import sentencepiece
+from .config import ModelConfig
 
-from .config import Tokens
-from .data import read_documents
-
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
-SPECIAL = [("<pad>", CONTROL), ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL), ("<sep>", CONTROL)]
-BYTES = [(f"<0x{byte:02X}>", BYTE) for byte in range(256)]
+TOKENIZER, TARGET_TOKENIZER = "tokenizer.model", "target_tokenizer.model"
+VOCABULARY, SOURCE_VOCABULARY = "vocabulary.json", "source_vocabulary.json"
+BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
-def marker(number: int) -> str:
-    """The text of a marker, in characters that text does not have (mathematical white square brackets)."""
-    return f"\u27e6{number}\u27e7"
+class Vocabulary:
+    def __init__(self, folder: Path, config: ModelConfig):
+        import sentencepiece
 
+        def pieces(name: str) -> list[str] | None:
+            return json.loads((folder / name).read_text(encoding="utf-8")) if (folder / name).exists() else None
 
-def counted(tokenizer: sentencepiece.SentencePieceProcessor, texts: Iterable[str]) -> Counter:
-    """How often each piece of the tokeniser occurs."""
-    counts: Counter = Counter()
-    for ids in tokenizer.encode(list(texts), num_threads=2):
-        counts.update(ids)
-    return counts
+        self.tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(folder / TOKENIZER))
+        own = [self.tokenizer.id_to_piece(i) for i in range(self.tokenizer.get_piece_size())]
+        self.target = pieces(VOCABULARY) or own
+        self.source = pieces(SOURCE_VOCABULARY) or self.target
+        self.token_of = {piece: token for token, piece in enumerate(self.source)}
+        t = config.tokens
+        self.unknown, self.special = t.unk, {t.pad, t.unk, t.bos, t.eos, t.separator}
 
+    def encode(self, text: str) -> list[int]:
+        return [self.token_of.get(piece, self.unknown) for piece in self.tokenizer.encode(text, out_type=str)]
 
-def kept_pieces(tokenizer: sentencepiece.SentencePieceProcessor, counts: Counter, most: int) -> list[int]:
-    """The teacher's ids of single characters that occur, then of the most frequent pieces, `most` in all, in order."""
-    normal = [i for i in range(tokenizer.get_piece_size())
-              if not (tokenizer.is_control(i) or tokenizer.is_unknown(i) or tokenizer.is_unused(i))]
-    single = [i for i in normal if len(tokenizer.id_to_piece(i)) == 1]
-    longer = sorted((i for i in normal if len(tokenizer.id_to_piece(i)) > 1), key=lambda i: -counts[i])
-    return sorted((single + longer)[:most])
-
-
-def pruned(model: bytes, kept: list[int], markers: int) -> bytes:
-    """The SentencePiece model of a teacher with the special tokens, bytes and markers, and of its own pieces `kept`."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
-    old = [(proto.pieces[i].piece, proto.pieces[i].score) for i in kept]
-    lowest = min(score for _, score in old)
-    del proto.pieces[:]
-    for text, kind in SPECIAL + BYTES + [(marker(n), USER_DEFINED) for n in range(markers)]:
-        proto.pieces.add(piece=text, score=0.0 if kind != BYTE else lowest, type=kind)
-    for text, score in old:
-        proto.pieces.add(piece=text, score=score, type=NORMAL)
-    tokens, trainer = Tokens(), proto.trainer_spec
-    trainer.Clear()
-    trainer.model_type, trainer.vocab_size, trainer.byte_fallback = 1, len(proto.pieces), True
-    trainer.pad_id, trainer.unk_id, trainer.bos_id, trainer.eos_id = tokens.pad, tokens.unk, tokens.bos, tokens.eos
-    return proto.SerializeToString()
-
-
-def texts_of(path: Path, most: int) -> list[str]:
-    texts: list[str] = []
-    for _, pairs in read_documents(path):
-        texts += [text for pair in pairs for text in pair]
-        if len(texts) >= most:
-            break
-    return texts
-
-
-def first_marker() -> int:
-    return len(SPECIAL) + len(BYTES)
-
-
-def first_piece(markers: int) -> int:
-    """The new id of the first piece that was kept."""
-    return first_marker() + markers
-
-
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--teacher", type=Path, required=True, help="the teacher's SentencePiece model")
-    p.add_argument("--text", type=Path, required=True, help="parallel text (TSV) whose pieces are counted")
-    p.add_argument("--pieces", type=int, nargs="+", default=[8000, 12000, 16000], help="sizes to compare")
-    o = p.parse_args()
-    teacher, texts = sentencepiece.SentencePieceProcessor(model_file=str(o.teacher)), texts_of(o.text, 200_000)
-    counts = counted(teacher, texts)
-    for size in o.pieces:
-        kept = kept_pieces(teacher, counts, size)
-        student = sentencepiece.SentencePieceProcessor(model_proto=pruned(o.teacher.read_bytes(), kept, 32))
-        cut = sum(counted(student, texts[:20_000]).values())
-        whole = sum(counted(teacher, texts[:20_000]).values())
-        print(f"{size} pieces: {cut / whole:.4f} times the teacher's tokens")
-
-
-if __name__ == "__main__":
-    main()
+    def decode(self, tokens: list[int]) -> str:
+        out = bytearray()
+        for token in tokens:
+            if token not in self.special:
+                byte = BYTE.fullmatch(self.target[token])
+                out += bytes([int(byte[1], 16)]) if byte else self.target[token].replace("\u2581", " ").encode()
+        return out.decode(errors="replace").removeprefix(" ")

@@ -17,7 +17,7 @@ from salient.tiny import random_pairs
 
 def test_key_steps_clip_almost_nothing_and_waste_nothing(tiny_models):
     model, config = load_model(tiny_models / "base")
-    pairs = random_pairs(config.vocab_size, random.Random(4), 6)
+    pairs = random_pairs(config, random.Random(4), 6)
     for layer in selection_layers(model):
         layer.key_inverse_step.fill_(1e-3)
     fit_key_steps(model, pairs)
@@ -45,7 +45,7 @@ def exits(model, pairs, thresholds):
 @pytest.mark.parametrize("exit_cost", [0.0005, 0.05])
 def test_a_centred_head_leaves_at_a_half_where_its_threshold_was_the_best(tiny_models, exit_cost):
     model, config = load_model(tiny_models / "base")
-    pairs = random_pairs(config.vocab_size, random.Random(4), 4)
+    pairs = random_pairs(config, random.Random(4), 4)
     forced = [force(model, *pair, True) for pair in pairs]
     best = tuned(torch.cat([f.halting for f in forced]), torch.cat([f.loss for f in forced]), exit_cost)
     before, last = exits(model, pairs, best), float(model.halting.geometric.bias[-1])

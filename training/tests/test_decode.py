@@ -31,7 +31,7 @@ def oracle_of(tiny_models):
 
 def teacher_forced(model, source, tokens, run):
     with torch.no_grad():
-        source, target = torch.tensor([source]), torch.tensor([[2, *tokens[:-1]]])
+        source, target = torch.tensor([source]), torch.tensor([[model.config.tokens.bos, *tokens[:-1]]])
         memory = model.encode(source, run)
         return memory[0], [x[0] for x in model.decode(target, source, memory, run)]
 
@@ -53,7 +53,9 @@ def test_dense_states_are_the_batched_models(oracle_of, window, name):
     result = oracle.translate(window, Settings(max_length_ratio=0.5))
     assert_states_equal(result, *teacher_forced(oracle.model, window, result.finished[0].tokens, SelectionRun()))
     last = torch.stack([step.states[-1] for step in result.finished[0].steps])
-    logits = oracle.model.logits(oracle.config.decoder.layers - 1, last).detach().log_softmax(-1)
+    logits = oracle.model.logits(oracle.config.decoder.layers - 1, last).detach()
+    logits[:, oracle.config.search.suppressed] = -math.inf
+    logits = logits.log_softmax(-1)
     for t, step in enumerate(result.finished[0].steps):
         assert step.log_probability == pytest.approx(float(logits[t, step.token]), abs=1e-3)
 
@@ -79,7 +81,7 @@ def test_selected_states_are_the_batched_models(tiny_models, window, name, setti
 def with_copied_states(model, source, tokens, exits):
     """States after every layer, computed layer by layer for all tokens at once: one that has left keeps its state."""
     config, run = model.config, SelectionRun()
-    source, target = torch.tensor([source]), torch.tensor([[2, *tokens[:-1]]])
+    source, target = torch.tensor([source]), torch.tensor([[config.tokens.bos, *tokens[:-1]]])
     with torch.no_grad():
         memory = model.encode(source, run)
         at, length = torch.arange(target.shape[1])[None], target.shape[1]
@@ -87,10 +89,10 @@ def with_copied_states(model, source, tokens, exits):
         target_segment, offsets = segment_of(target, config.tokens.separator, inclusive=True)
         source_segment, _ = segment_of(source, config.tokens.separator, inclusive=False)
         seen = torch.ones(1, length, source.shape[1], dtype=torch.bool)
-        x, states = model.embed(target, offsets), []
+        x, states = model.embed(target, offsets, True), []
         for n, layer in enumerate(model.decoder_layers):
-            y = layer.residual(x, layer.self_attention_norm,
-                               lambda z: layer.self_attention(z, z, at, at, causal, True, run, {}))
+            y = layer.residual(x, layer.self_attention_norm, layer.ssru or (
+                lambda z: layer.self_attention(z, z, at, at, causal, True, run, {})))
             y = layer.residual(y, layer.cross_attention_norm, lambda z: layer.cross_attention(
                 z, memory, target_segment, source_segment, seen, False, run, {}))
             y = model.feed_forward(layer, y, True)

@@ -202,7 +202,7 @@ def test_segment_positions_make_segments_comparable():
     config = small(positions=Positions("segment_sinusoidal", "none", "none"))
     model = built(config)
     tokens = torch.tensor([[7, 8, SEPARATOR, 7, 8, EOS]])
-    x = model.embed(tokens, segment_of(tokens, SEPARATOR, inclusive=False)[1])
+    x = model.embed(tokens, segment_of(tokens, SEPARATOR, inclusive=False)[1], False)
     assert torch.equal(x[0, :2], x[0, 3:5])
 
 

@@ -79,6 +79,8 @@ def test_a_file_comes_back_as_it_was(tmp_path):
     assert np.array_equal(back.tokens, made.tokens) and np.array_equal(back.common, made.common)
 
 
-def test_a_vocabulary_beyond_16_bits_is_refused():
-    with pytest.raises(ValueError, match="70000"):
-        shortlist(corpus_of(translated(1, 4)), 70000, width=2, common=1, pairs=100)
+def test_a_vocabulary_beyond_16_bits(tmp_path):
+    made = shortlist(corpus_of(translated(1, 4)), 70000, width=2, common=1, pairs=100)
+    assert made.tokens[69999].tolist() == [69999, PAD]
+    made.save(tmp_path / "lists")
+    assert Shortlist.load(tmp_path / "lists").tokens[69999].tolist() == [69999, PAD]

@@ -14,6 +14,7 @@
 #include "engine/depth/cuda/operations.h"
 #include "engine/linear/cuda/packed.h"
 #include "engine/norm/cuda/operations.h"
+#include "engine/recurrence/cuda/operations.h"
 #include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
@@ -62,7 +63,7 @@ class CudaBackend final : public Backend {
   }
 
   void Embed(const EmbedArgs& args) override {
-    const double* turns = args.offsets == nullptr ? nullptr : Turns(args.width / 2, 10000.0f);
+    const double* turns = args.offsets == nullptr ? nullptr : Turns(args.width / 2, args.base);
     cuda::Embed(*device_, args, turns);
     Done();
   }
@@ -86,6 +87,10 @@ class CudaBackend final : public Backend {
   }
   void Rotate(const RotateArgs& args) override {
     cuda::Rotate(*device_, args, Turns(args.head_width / 2, args.base));
+    Done();
+  }
+  void Ssru(const SsruArgs& args) override {
+    cuda::Ssru(*device_, args);
     Done();
   }
   void AppendKeyValue(const AppendKeyValueArgs& args) override {
@@ -181,12 +186,12 @@ class CudaBackend final : public Backend {
   }
 
   // How far one position turns each of `half` components, in turns of the circle.
-  const double* Turns(int32_t half, float base) {
+  const double* Turns(int32_t half, double base) {
     DeviceArray<double>& made = turns_[{half, base}];
     if (made.empty()) {
       std::vector<double> turns(half);
       for (int32_t c = 0; c < half; ++c) {
-        turns[c] = std::pow(static_cast<double>(base), -static_cast<double>(c) / half) / (2 * M_PI);
+        turns[c] = std::pow(base, -static_cast<double>(c) / half) / (2 * M_PI);
       }
       made = DeviceArray<double>(memory_, half);
       memory_.CopyToDevice(made.data(), turns.data(), half * sizeof(double));
@@ -219,7 +224,7 @@ class CudaBackend final : public Backend {
   CudaMemory memory_;
   const std::shared_ptr<GemmChoices> gemms_;  // the first queue's
   DeviceArray<uint32_t> mass_table_;
-  std::map<std::pair<int32_t, float>, DeviceArray<double>> turns_;
+  std::map<std::pair<int32_t, double>, DeviceArray<double>> turns_;
   std::vector<DeviceArray<std::byte>> partial_, done_, plan_, linear_;
   std::map<uint64_t, std::unique_ptr<Graph>> graphs_;
 };

@@ -61,7 +61,7 @@ void LayerNormCpu(const LayerNormArgs& args, ThreadPool& pool) {
 void EmbedCpu(const EmbedArgs& args, ThreadPool& pool) {
   const NormKernels& kernels = NormKernelsFor(DetectCpuIsa());
   const int32_t width = args.width, half = width / 2;
-  const std::vector<double>& turns = Turns(half, 10000.0);
+  const std::vector<double>& turns = Turns(half, args.base);
   ParallelRanges(pool, args.rows.size(), int64_t{width} * 16, [&](int64_t begin, int64_t end) {
     float* const sinusoid = Scratch(width);
     for (int64_t i = begin; i < end; ++i) {
@@ -72,7 +72,7 @@ void EmbedCpu(const EmbedArgs& args, ThreadPool& pool) {
         kernels.scale(x, width, args.scale, y);
         continue;
       }
-      kernels.sin_cos(args.offsets[row], turns.data(), half, sinusoid, sinusoid + half);
+      kernels.sin_cos(args.offsets[row] + args.first_position, turns.data(), half, sinusoid, sinusoid + half);
       kernels.scale_add(x, width, args.scale, sinusoid, y);
     }
   });

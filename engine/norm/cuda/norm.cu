@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads) EmbedKernel(EmbedArgs args, const do
     float value = x[c] * args.scale;
     if (args.offsets != nullptr) {
       float sine, cosine;
-      Turn(args.offsets[row], turns[c % half], &sine, &cosine);
+      Turn(args.offsets[row] + args.first_position, turns[c % half], &sine, &cosine);
       value += c < half ? sine : cosine;
     }
     y[c] = value;

@@ -79,10 +79,9 @@ __device__ float BlockSum(float value, float* scratch) {
 // IsAllowed of engine/search/constraint.h.
 __device__ bool Allowed(const TokenConstraint& constraint, const SpecialTokens& special, int32_t token) {
   if (constraint.forced >= 0) return token == constraint.forced;
-  if (token == special.pad || token == special.unknown || token == special.begin) return false;
   if (token == special.separator) return constraint.allow_separator;
-  if (token == special.end) return constraint.allow_end;
-  return true;
+  if (token == special.end) return constraint.allow_end;  // which decoding may also start from
+  return token != special.pad && token != special.unknown && token != special.begin;
 }
 
 // The best of this thread's allowed span after `taken` in the order of Best.

@@ -111,8 +111,8 @@ class Batch:
         if config.positions.embedding == "sinusoidal":
             row = torch.full((len(self.token), self.position + 1), config.tokens.pad)
             row[:, -1] = self.token
-            return self.model.embed(row, row)[:, -1:]
-        return self.model.embed(self.token[:, None], self.offset[:, None])
+            return self.model.embed(row, row, True)[:, -1:]
+        return self.model.embed(self.token[:, None], self.offset[:, None], True)
 
     def step(self) -> None:
         x = self.embed()

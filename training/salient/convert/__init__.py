@@ -1,0 +1,5 @@
+"""Brings models of other toolkits into a Salient model folder."""
+
+
+class Unsupported(ValueError):
+    """A model that cannot be converted, and what is missing for it."""

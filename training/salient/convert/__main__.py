@@ -1,0 +1,96 @@
+"""Brings a model of another toolkit into a Salient model folder.
+
+    training/salient-convert FOLDER --out models/zh-en [--from zh --to en]
+
+What FOLDER may be:
+    Hugging Face       MarianMTModel (OPUS-MT), M2M100ForConditionalGeneration (M2M-100, NLLB)
+    CTranslate2        a Transformer's folder; an Argos package (.argosmodel, or its folder)
+    Marian             a .npz or .bin model beside its SentencePiece vocabularies; Bergamot's students
+T5, MADLAD, BART and whatever else is not supported are refused with what is missing. docs/models.md leads on from here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+from ..export import DTYPES
+from . import Unsupported, from_ctranslate2, from_huggingface, from_marian
+from .converted import Converted
+
+MOST_PACKAGE_BYTES = 16 << 30
+
+
+def reader_of(folder: Path):
+    """The module that reads such a folder."""
+    if from_ctranslate2.find_model(folder) is not None:
+        return from_ctranslate2
+    settings = folder / "config.json"
+    if settings.exists() and "model_type" in json.loads(settings.read_text()):
+        return from_huggingface
+    if from_marian.find_model(folder) is not None:
+        return from_marian
+    raise ValueError(f"{folder}: it holds no model that is known (a model.bin of CTranslate2 with its vocabulary, a "
+                     "config.json of Hugging Face, or a .npz or .bin model of Marian)")
+
+
+def unpacked(package: Path, into: Path) -> Path:
+    """An Argos package's folder."""
+    with zipfile.ZipFile(package) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > MOST_PACKAGE_BYTES:
+            raise ValueError(f"{package}: it unpacks to more than {MOST_PACKAGE_BYTES >> 30} GB")
+        archive.extractall(into)  # which keeps names within the folder
+    inside = [path for path in into.iterdir() if path.is_dir()]
+    return inside[0] if len(inside) == 1 else into
+
+
+def convert(path: Path, **options) -> Converted:
+    if path.is_file() and path.suffix in (".argosmodel", ".zip"):
+        # What is converted names files in the folder, so that it is there as long as the process is.
+        convert.unpacked = tempfile.TemporaryDirectory(prefix="salient-convert-")
+        path = unpacked(path, Path(convert.unpacked.name))
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such folder")
+    return reader_of(path).convert(path, **options) if path.is_dir() else from_marian.convert(path.parent, **options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="salient-convert", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="the model to convert")
+    parser.add_argument("--out", type=Path, required=True, help="the model folder to write")
+    parser.add_argument("--from", dest="source", help="source language, where the folder does not say")
+    parser.add_argument("--to", dest="target", help="target language, where the folder does not say")
+    parser.add_argument("--name", help="the model's name; SOURCE-TARGET when left out")
+    parser.add_argument("--tokenizer", type=Path, help="SentencePiece model of the source, where it lies elsewhere")
+    parser.add_argument("--target-tokenizer", type=Path, help="that of the target, if it is another")
+    parser.add_argument("--dtype", choices=DTYPES, help="type of the stored matrices; what loses nothing when left out")
+    o = parser.parse_args()
+    started = time.monotonic()
+
+    def say(what: str) -> None:
+        print(f"[{time.monotonic() - started:4.0f}s] {what}", file=sys.stderr)
+
+    try:
+        say(f"reading {o.folder}")
+        made = convert(o.folder, source=o.source, target=o.target, name=o.name, tokenizer=o.tokenizer,
+                       target_tokenizer=o.target_tokenizer)
+        c = made.config
+        say(f"{made.origin}: {c.source_language} to {c.target_language}, {c.encoder.layers} + {c.decoder.layers} layers "
+            f"of width {c.d_model}, {c.vocab_size} target tokens; writing")
+        made.write(o.out, o.dtype)
+    except Unsupported as reason:
+        sys.exit(f"salient-convert: not supported: {reason}")
+    except (ValueError, OSError, KeyError) as reason:
+        sys.exit(f"salient-convert: {reason}")
+    size = sum(path.stat().st_size for path in o.out.iterdir())
+    say(f"wrote {o.out}, {size / 1e6:.1f} MB: {', '.join(sorted(path.name for path in o.out.iterdir()))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What every reader makes of a model of another toolkit, and how it becomes a model folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..config import ModelConfig
+from ..export import stored_tensors
+from ..model import Transformer
+from ..shortlist import Shortlist
+from ..tensor_file import write_folder
+from ..vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
+from . import Unsupported
+
+SHORTLIST = "shortlist.safetensors"
+SHARD_BYTES = 1 << 30
+WINDOW = 512  # source tokens of a sentence, at most
+NEVER = -1e9  # the output bias of a token that is there to start from alone
+
+
+@dataclass
+class Converted:
+    """tensors: by the names of the Transformer's state_dict. tokenizer: of the source; target_tokenizer: None where it
+    is the same, or where the target's pieces alone are known. vocabulary: the target's pieces by token, and the
+    source's too if source_vocabulary is None; None where tokens are the tokenizer's own numbers."""
+
+    config: ModelConfig
+    tensors: dict[str, Tensor]
+    tokenizer: Path
+    target_tokenizer: Path | None = None
+    vocabulary: list[str] | None = None
+    source_vocabulary: list[str] | None = None
+    shortlist: Shortlist | None = None
+    origin: str = ""  # what it was converted from, for the card
+    licence: str = ""
+    dtype: str = "f32"  # what loses nothing
+
+    def model(self) -> Transformer:
+        """The model in fp32. Unsupported names the tensors that do not fit."""
+        model = Transformer(self.config)
+        wanted = {name: tuple(t.shape) for name, t in model.state_dict().items()}
+        missing = [name for name in wanted if name not in self.tensors]
+        wrong = [f"{name} has shape {list(self.tensors[name].shape)}, not {list(shape)}"
+                 for name, shape in wanted.items() if name in self.tensors and self.tensors[name].shape != shape]
+        if missing or wrong:
+            raise Unsupported("the model's parts do not fit each other: "
+                              + "; ".join(wrong + [f"{name} is missing" for name in missing])[:1000])
+        model.load_state_dict({name: self.tensors[name] for name in wanted})
+        return model.eval()
+
+    def write(self, out: Path, dtype: str | None = None) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        model = self.model()
+        (out / "config.json").write_text(self.config.to_json() + "\n")
+        write_folder(out, stored_tensors(model, dtype or self.dtype), SHARD_BYTES)
+        for name, made in {TOKENIZER: self.tokenizer, TARGET_TOKENIZER: self.target_tokenizer}.items():
+            (out / name).unlink(missing_ok=True)
+            if made is not None:
+                shutil.copyfile(made, out / name)
+        for name, pieces in {VOCABULARY: self.vocabulary, SOURCE_VOCABULARY: self.source_vocabulary}.items():
+            (out / name).unlink(missing_ok=True)
+            if pieces is not None:
+                (out / name).write_text(json.dumps(pieces, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+        (out / SHORTLIST).unlink(missing_ok=True)
+        if self.shortlist is not None:
+            self.shortlist.save(out / SHORTLIST)
+        (out / "README.md").write_text(self.card(sum(p.numel() for p in model.parameters())))
+
+    def card(self, parameters: int) -> str:
+        c = self.config
+        return (f"# {c.name}\n\nTranslates {c.source_language} to {c.target_language}: {c.encoder.layers} + "
+                f"{c.decoder.layers} layers of width {c.d_model}, {parameters / 1e6:.1f} M parameters. Sentence by "
+                f"sentence, dense attention, full depth.\n\nConverted by `salient-convert` from {self.origin}.\n\n"
+                f"Licence: {self.licence or 'as the original model says; it was not found in its folder'}.\n")
+
+
+def with_start(pieces: list[str], *tables: Tensor) -> tuple[list[str], list[Tensor]]:
+    """A decoder that starts from an embedding of zeros starts from a token of its own here: appended to the vocabulary
+    and, as a row of zeros, to the tables."""
+    name = next(n for n in ("<s>", "<start>", "<salient-start>") if n not in set(pieces))
+    return [*pieces, name], [torch.cat((t, torch.zeros(1, *t.shape[1:]))) for t in tables]

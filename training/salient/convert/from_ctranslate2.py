@@ -1,0 +1,248 @@
+"""CTranslate2 Transformer folders and Argos packages (a package's folder, or the .argosmodel file itself)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
+from ..model import sinusoid
+from . import Unsupported
+from .converted import NEVER, WINDOW, Converted, with_start
+from .ctranslate2 import ModelFile, read_model
+
+ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
+UNSUPPORTED_ACTIVATIONS = {1: "gelu by tanh", 4: "gelu by sigmoid", 5: "tanh", 6: "sigmoid"}
+EPSILON = 1e-5  # where config.json names none
+ALIGNMENT = ("alignment_heads", "alignment_layer")
+
+
+def find_model(folder: Path) -> Path | None:
+    """Where a folder, or the package that it is, keeps the model; None if it is not such a folder."""
+    return next((p for p in (folder, folder / "model") if (p / "model.bin").exists() and list(p.glob("*vocabulary*"))),
+                None)
+
+
+@dataclass
+class Taker:
+    """Hands out a file's tensors; what was never asked for is what we would have left out."""
+
+    file: ModelFile
+    taken: set[str] = field(default_factory=set)
+
+    def get(self, name: str) -> Tensor | None:
+        self.taken.add(name)
+        return self.file.tensors.get(name)
+
+    def need(self, name: str) -> Tensor:
+        found = self.get(name)
+        if found is None:
+            raise Unsupported(f"model.bin has no {name}")
+        return found
+
+    def flag(self, name: str, default: float = 0) -> float:
+        self.taken.add(name)
+        return self.file.scalars.get(name, default)
+
+    def linear(self, name: str, into: str, out: dict[str, Tensor]) -> None:
+        weight, bias = self.need(f"{name}/weight"), self.get(f"{name}/bias")
+        out[f"{into}.weight"] = weight
+        out[f"{into}.bias"] = torch.zeros(weight.shape[0]) if bias is None else bias
+
+    def norm(self, name: str, into: str, out: dict[str, Tensor]) -> None:
+        if f"{name}/gamma" in self.file.tensors and f"{name}/beta" not in self.file.tensors:
+            raise Unsupported(f"{name} has no beta: norms by the root mean square are not supported")
+        out[f"{into}.weight"], out[f"{into}.bias"] = self.need(f"{name}/gamma"), self.need(f"{name}/beta")
+
+    def left(self) -> list[str]:
+        """Attributes that are off say nothing."""
+        tensors = [n for n in self.file.tensors if n not in self.taken and not n.endswith(ALIGNMENT)]
+        flags = [n for n, v in self.file.scalars.items()
+                 if n not in self.taken and v and not n.endswith((*ALIGNMENT, "embeddings_merge"))]
+        return sorted(tensors + flags)
+
+
+def layers_of(file: ModelFile, side: str) -> int:
+    return len({name.split("/")[1] for name in file.tensors if name.startswith(f"{side}/layer_")
+                and name.split("/")[1][6:].isdigit()})
+
+
+def attention(take: Taker, name: str, into: str, out: dict[str, Tensor], cross: bool) -> None:
+    take.norm(f"{name}/layer_norm", f"{into}_norm", out)
+    if cross:
+        take.linear(f"{name}/linear_0", f"{into}.query", out)
+        take.linear(f"{name}/linear_1", f"{into}.key_value", out)
+        take.linear(f"{name}/linear_2", f"{into}.output", out)
+    else:
+        take.linear(f"{name}/linear_0", f"{into}.query_key_value", out)
+        take.linear(f"{name}/linear_1", f"{into}.output", out)
+
+
+def stack(take: Taker, side: str, out: dict[str, Tensor]) -> Stack:
+    layers = layers_of(take.file, side)
+    for n in range(layers):
+        name, into = f"{side}/layer_{n}", f"{side}_layers.{n}"
+        attention(take, f"{name}/self_attention", f"{into}.self_attention", out, False)
+        if side == "decoder":
+            attention(take, f"{name}/attention", f"{into}.cross_attention", out, True)
+        take.norm(f"{name}/ffn/layer_norm", f"{into}.ffn_norm", out)
+        take.linear(f"{name}/ffn/linear_0", f"{into}.ffn.up", out)
+        take.linear(f"{name}/ffn/linear_1", f"{into}.ffn.down", out)
+    if layers == 0:
+        raise Unsupported(f"model.bin has no {side} layers")
+    return Stack(layers, FeedForward("own", out[f"{side}_layers.0.ffn.up.weight"].shape[0]))
+
+
+def same_on_both_sides(take: Taker, name: str, default: float = 0) -> float:
+    both = [take.flag(f"{side}/{name}", default) for side in ("encoder", "decoder")]
+    if both[0] != both[1]:
+        raise Unsupported(f"the encoder's {name} is {both[0]} and the decoder's {both[1]}; they must be the same")
+    return both[0]
+
+
+def positions_of(take: Taker, d: int) -> Positions:
+    tables = [take.get(f"{side}/position_encodings/encodings") for side in ("encoder", "decoder")]
+    if all(t is None for t in tables):  # made by the toolkit, which counts from 1
+        return Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=1)
+    if any(t is None for t in tables) or not torch.equal(*tables):
+        raise Unsupported("encoder and decoder have different positions")
+    return recognise(tables[0])
+
+
+def recognise(table: Tensor) -> Positions:
+    """Which sinusoids a table of positions [n, d] holds."""
+    at = torch.arange(min(len(table), 64))
+    for kind in ("half", "half_minus_one"):
+        for offset in range(4):
+            if torch.allclose(sinusoid(at + offset, table.shape[1], kind), table[:len(at)], atol=2e-3):
+                return Positions("sinusoidal", "none", "none", sinusoid=kind, offset=offset)
+    raise Unsupported("positions that are learned, or sinusoids in another order")
+
+
+def read_vocabulary(folder: Path, name: str) -> list[str] | None:
+    for path in (folder / f"{name}.json", folder / f"{name}.txt"):
+        if path.exists():
+            text = path.read_text(encoding="utf-8")
+            pieces = json.loads(text) if path.suffix == ".json" else text.removesuffix("\n").split("\n")
+            if not isinstance(pieces, list) or not all(isinstance(p, str) for p in pieces):
+                raise ValueError(f"{path}: it must be a list of pieces")
+            return pieces
+    return None
+
+
+def number(pieces: list[str], token: str, what: str) -> int:
+    if token not in pieces:
+        raise Unsupported(f"the vocabulary lacks {token!r}, the {what} token that config.json names")
+    return pieces.index(token)
+
+
+def find_tokenizer(folder: Path, given: Path | None) -> Path:
+    for path in (given, folder / "sentencepiece.model", folder / "source.spm", folder / "spm.model",
+                 folder / "model" / "sentencepiece.model"):
+        if path is not None and path.exists():
+            return path
+    if (folder / "bpe.model").exists():
+        raise Unsupported("its tokens are subword-nmt's BPE (bpe.model); only SentencePiece models are supported")
+    raise ValueError(f"{folder}: no SentencePiece model (sentencepiece.model, source.spm); name one with --tokenizer")
+
+
+def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
+            tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
+    """source, target: languages, where the folder does not say."""
+    place = find_model(folder)
+    package = json.loads((folder / "metadata.json").read_text()) if (folder / "metadata.json").exists() else {}
+    settings = json.loads((place / "config.json").read_text()) if (place / "config.json").exists() else {}
+    if package.get("target_prefix"):
+        raise Unsupported(f"the package's target_prefix {package['target_prefix']!r}")
+    source, target = source or package.get("from_code"), target or package.get("to_code")
+    if not source or not target:
+        raise ValueError(f"{folder}: it does not say its languages; name them with --from and --to")
+
+    file = read_model(place / "model.bin")
+    if file.specification != "TransformerSpec":
+        raise Unsupported(f"CTranslate2's {file.specification}; supported is TransformerSpec, an encoder and a decoder")
+    take, out = Taker(file), {}
+    encoder, decoder = stack(take, "encoder", out), stack(take, "decoder", out)
+    activation = int(same_on_both_sides(take, "activation"))
+    if activation not in ACTIVATIONS:
+        raise Unsupported(f"the activation {UNSUPPORTED_ACTIVATIONS.get(activation, activation)}")
+    pre = bool(same_on_both_sides(take, "pre_norm"))
+    embedding = take.need("decoder/embeddings/weight")
+    d = embedding.shape[1]
+    scale = same_on_both_sides(take, "scale_embeddings", 1)
+    if scale not in (0, 1) and abs(scale - d ** 0.5) > 1e-3:
+        raise Unsupported(f"embeddings scaled by {scale}; supported are 1 and the root of the width")
+    embedding_norm = "encoder/layernorm_embedding/gamma" in file.tensors
+    if embedding_norm:
+        for side in ("encoder", "decoder"):
+            take.norm(f"{side}/layernorm_embedding", f"{side}_embedding_norm", out)
+    if pre:
+        take.norm("encoder/layer_norm", "encoder_norm", out)
+        for n in range(decoder.layers):
+            take.norm("decoder/layer_norm", f"exit_norms.{n}", out)
+
+    vocabulary = read_vocabulary(place, "shared_vocabulary")
+    source_vocabulary = None if vocabulary else read_vocabulary(place, "source_vocabulary")
+    vocabulary = vocabulary or read_vocabulary(place, "target_vocabulary")
+    if vocabulary is None or len(vocabulary) != len(embedding):
+        raise ValueError(f"{place}: the vocabulary has {len(vocabulary or [])} pieces, the embedding {len(embedding)}")
+    source_embedding = take.get("encoder/embeddings_0/weight")
+    source_embedding = take.need("encoder/embeddings/weight") if source_embedding is None else source_embedding
+    output, bias = take.need("decoder/projection/weight"), take.get("decoder/projection/bias")
+    bias = torch.zeros(len(output)) if bias is None else bias
+    own_source = source_vocabulary is not None or not torch.equal(source_embedding, embedding)
+    own_output = output.data_ptr() != embedding.data_ptr() and not torch.equal(output, embedding)
+
+    unk = number(vocabulary, settings.get("unk_token", "<unk>"), "unknown")
+    eos = number(vocabulary, settings.get("eos_token", "</s>"), "end")
+    if take.flag("decoder/start_from_zero_embedding"):
+        bos = len(vocabulary)
+        vocabulary, (embedding, output, bias) = with_start(vocabulary, embedding, output, bias)
+        bias[bos] = NEVER
+        if not own_source:
+            source_embedding = embedding
+        elif source_vocabulary is None:
+            source_vocabulary = vocabulary[:-1]
+    else:
+        start = settings.get("decoder_start_token") or settings.get("bos_token", "<s>")
+        bos = number(vocabulary, start, "start")
+    if settings.get("add_source_bos"):
+        raise Unsupported("add_source_bos: a source that begins with a token of its own")
+    if not settings.get("add_source_eos", False):
+        raise Unsupported("a source that does not end in the end token (add_source_eos is not set in its config.json)")
+    if source_vocabulary is not None and number(source_vocabulary, settings.get("eos_token", "</s>"), "end") != eos:
+        raise Unsupported("the end token has another number in the source's vocabulary than in the target's")
+    out |= {"embedding.weight": embedding, "output_bias": bias}
+    if own_source:
+        out["source_embedding.weight"] = source_embedding
+    if own_output:
+        out["output.weight"] = output
+    positions = positions_of(take, d)
+    heads = int(same_on_both_sides(take, "num_heads", 8))
+    if take.left():
+        raise Unsupported(f"parts of the model that are unknown: {', '.join(take.left()[:8])}")
+    config = ModelConfig(
+        name=name or f"{source}-{target}", source_language=source, target_language=target, vocab_size=len(embedding),
+        d_model=d, heads=heads, encoder=encoder, decoder=decoder, norm="pre" if pre else "post",
+        activation=ACTIVATIONS[activation], layer_norm_epsilon=settings.get("layer_norm_epsilon") or EPSILON,
+        scale_embeddings=scale != 0, positions=positions, selection=None, exits=None,
+        tokens=Tokens(pad=bos, unk=unk, bos=bos, eos=eos, separator=None), window=WINDOW,
+        source_vocab_size=len(source_embedding) if own_source else None, output="own" if own_output else "tied",
+        embedding_norm=embedding_norm, search=Search(length_penalty=1.0))
+    return Converted(config, out, find_tokenizer(folder, tokenizer), target_tokenizer, vocabulary, source_vocabulary,
+                     origin=f"the {'Argos package' if package else 'CTranslate2 folder'} {folder.name}",
+                     licence=licence(folder), dtype="int8" if file.int8 else "f32")
+
+
+def licence(folder: Path) -> str:
+    for path in (folder / "README.md", folder / "LICENSE"):
+        if path.exists():
+            lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+            found = [line for line in lines if "licens" in line.lower() or "CC-BY" in line]
+            if found:
+                return found[0].rstrip(".")
+    return ""

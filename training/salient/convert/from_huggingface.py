@@ -1,0 +1,281 @@
+"""Hugging Face folders of MarianMTModel (OPUS-MT) and M2M100ForConditionalGeneration (M2M-100, NLLB)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..config import FeedForward, Languages, ModelConfig, Positions, Search, Stack, Tokens
+from ..tensor_file import read_stored
+from . import Unsupported
+from .converted import Converted
+
+MARIAN, M2M = "marian", "m2m_100"
+REFUSED = {
+    "t5": "T5 (and MADLAD): relative position biases, norms by the root mean square, gated feed-forward blocks",
+    "mt5": "mT5: relative position biases, norms by the root mean square, gated feed-forward blocks",
+    "umt5": "UMT5: relative position biases in every layer, norms by the root mean square",
+    "bart": "BART: learned positions", "mbart": "mBART: learned positions", "plbart": "PLBART: learned positions",
+    "pegasus": "PEGASUS: it summarises", "fsmt": "FSMT: fairseq's WMT19 models, whose tokens are subword-nmt's BPE",
+    "seamless_m4t": "SeamlessM4T: speech", "prophetnet": "ProphetNet: n-stream attention",
+    "encoder-decoder": "an encoder and a decoder of other models",
+}
+ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
+FLOATS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+IGNORED = ("embed_positions.weight", "embed_positions.weights")  # sinusoids, which are made anew
+# NLLB's codes of languages that have a code of two letters, which requests use.
+SHORT = dict(pair.split(":") for pair in (
+    "afr:af amh:am arb:ar asm:as azj:az bel:be ben:bn bos:bs bul:bg cat:ca ces:cs cym:cy dan:da deu:de ell:el eng:en "
+    "epo:eo est:et eus:eu fin:fi fra:fr gle:ga glg:gl guj:gu heb:he hin:hi hrv:hr hun:hu hye:hy ibo:ig ind:id isl:is "
+    "ita:it jpn:ja kan:kn kat:ka kaz:kk khm:km kir:ky kor:ko lao:lo lit:lt lvs:lv mal:ml mar:mr mkd:mk mlt:mt mya:my "
+    "nld:nl nob:nb npi:ne ory:or pan:pa pes:fa pol:pl por:pt ron:ro rus:ru sin:si slk:sk slv:sl som:so spa:es swe:sv "
+    "swh:sw tam:ta tel:te tgl:tl tha:th tur:tr ukr:uk urd:ur uzn:uz vie:vi xho:xh yor:yo zho:zh zul:zu").split())
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """All tensors as float32: model.safetensors, its shards, or pytorch_model.bin."""
+    index = folder / "model.safetensors.index.json"
+    files = sorted({folder / name for name in json.loads(index.read_text())["weight_map"].values()}) \
+        if index.exists() else [folder / "model.safetensors"]
+    if all(path.exists() for path in files):
+        found: dict[str, Tensor] = {}
+        for path in files:
+            for name, (kind, shape, data) in read_stored(path).items():
+                if kind in FLOATS:
+                    found[name] = torch.from_numpy(floats(kind, data).reshape(shape))
+        return found
+    pickled = sorted(folder.glob("pytorch_model*.bin"))
+    if not pickled:
+        raise ValueError(f"{folder}: no weights (model.safetensors, pytorch_model.bin)")
+    found = {}
+    for path in pickled:
+        found.update(torch.load(path, map_location="cpu", weights_only=True))
+    return {name: t.float() for name, t in found.items() if torch.is_tensor(t)}
+
+
+def floats(kind: str, data: bytearray) -> np.ndarray:
+    values = np.frombuffer(data, FLOATS[kind])
+    return (values.astype("<u4") << 16).view("<f4") if kind == "BF16" else values.astype(np.float32)
+
+
+@dataclass
+class Taker:
+    """Hands out a model's tensors; what was never asked for is what we would have left out."""
+
+    tensors: dict[str, Tensor]
+    taken: set[str] = field(default_factory=set)
+
+    def find(self, *names: str) -> Tensor | None:
+        self.taken.update(names)
+        return next((self.tensors[name] for name in names if name in self.tensors), None)
+
+    def need(self, *names: str) -> Tensor:
+        found = self.find(*names)
+        if found is None:
+            raise Unsupported(f"the model has no {' or '.join(names)}")
+        return found
+
+    def linear(self, names: list[str], into: str, out: dict[str, Tensor]) -> None:
+        """Projections side by side."""
+        out[f"{into}.weight"] = torch.cat([self.need(f"{name}.weight") for name in names])
+        out[f"{into}.bias"] = torch.cat([self.need(f"{name}.bias") for name in names])
+
+    def norm(self, name: str, into: str, out: dict[str, Tensor]) -> None:
+        out[f"{into}.weight"], out[f"{into}.bias"] = self.need(f"{name}.weight"), self.need(f"{name}.bias")
+
+    def left(self) -> list[str]:
+        return sorted(n for n in self.tensors if n not in self.taken and not n.endswith(IGNORED))
+
+
+def stack(take: Taker, side: str, settings: dict, out: dict[str, Tensor]) -> Stack:
+    layers = int(settings[f"{side}_layers"])
+    for n in range(layers):
+        name, into = f"model.{side}.layers.{n}", f"{side}_layers.{n}"
+        own = [f"{name}.self_attn.{part}_proj" for part in "qkv"]
+        take.linear(own, f"{into}.self_attention.query_key_value", out)
+        take.linear([f"{name}.self_attn.out_proj"], f"{into}.self_attention.output", out)
+        take.norm(f"{name}.self_attn_layer_norm", f"{into}.self_attention_norm", out)
+        if side == "decoder":
+            take.linear([f"{name}.encoder_attn.q_proj"], f"{into}.cross_attention.query", out)
+            keys = [f"{name}.encoder_attn.{part}_proj" for part in "kv"]
+            take.linear(keys, f"{into}.cross_attention.key_value", out)
+            take.linear([f"{name}.encoder_attn.out_proj"], f"{into}.cross_attention.output", out)
+            take.norm(f"{name}.encoder_attn_layer_norm", f"{into}.cross_attention_norm", out)
+        take.linear([f"{name}.fc1"], f"{into}.ffn.up", out)
+        take.linear([f"{name}.fc2"], f"{into}.ffn.down", out)
+        take.norm(f"{name}.final_layer_norm", f"{into}.ffn_norm", out)
+    return Stack(layers, FeedForward("own", int(settings[f"{side}_ffn_dim"])))
+
+
+def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig, dict[str, Tensor]]:
+    """The network alone: languages and name are still to be set."""
+    kind, take, out = settings["model_type"], Taker(weights), {}
+    if settings["encoder_attention_heads"] != settings["decoder_attention_heads"]:
+        raise Unsupported("encoder and decoder with different numbers of heads")
+    if settings.get("activation_function") not in ACTIVATIONS:
+        raise Unsupported(f"activation_function {settings.get('activation_function')!r}")
+    if kind == MARIAN:
+        for name, required in {"normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
+                               "static_position_embeddings": True, "add_bias_logits": False}.items():
+            if settings.get(name, required) != required:
+                raise Unsupported(f"config.json's {name}: {settings[name]!r}; supported is {required!r}")
+    encoder, decoder = stack(take, "encoder", settings, out), stack(take, "decoder", settings, out)
+    embedding = take.need("model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+    source = take.find("model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+    output, bias = take.find("lm_head.weight"), take.find("final_logits_bias")
+    own_source, own_output = not torch.equal(source, embedding), output is not None and not torch.equal(output,
+                                                                                                        embedding)
+    out["embedding.weight"] = embedding
+    out["output_bias"] = torch.zeros(len(embedding)) if bias is None else bias.reshape(-1)
+    if own_source:
+        out["source_embedding.weight"] = source
+    if own_output:
+        out["output.weight"] = output
+    if kind == M2M:
+        take.norm("model.encoder.layer_norm", "encoder_norm", out)
+        for n in range(decoder.layers):
+            take.norm("model.decoder.layer_norm", f"exit_norms.{n}", out)
+    if take.left():
+        raise Unsupported(f"parts of the model that are unknown: {', '.join(take.left()[:8])}")
+    positions = Positions("sinusoidal", "none", "none") if kind == MARIAN else \
+        Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=settings["pad_token_id"] + 1)
+    start = settings.get("decoder_start_token_id")
+    return ModelConfig(
+        vocab_size=len(embedding), d_model=int(settings["d_model"]), heads=int(settings["encoder_attention_heads"]),
+        encoder=encoder, decoder=decoder, norm="post" if kind == MARIAN else "pre",
+        activation=ACTIVATIONS[settings["activation_function"]], layer_norm_epsilon=1e-5,
+        scale_embeddings=bool(settings.get("scale_embedding")), positions=positions, selection=None, exits=None,
+        tokens=Tokens(pad=settings["pad_token_id"], unk=-1, bos=settings["pad_token_id"] if start is None else start,
+                      eos=settings["eos_token_id"], separator=None),
+        window=min(int(settings.get("max_position_embeddings", 512)), 1024),
+        source_vocab_size=len(source) if own_source else None, output="own" if own_output else "tied"), out
+
+
+def listed(pieces: dict[str, int], size: int, where: Path) -> list[str]:
+    """Pieces in the order of their tokens; numbers that have none get a name that no text spells."""
+    found = [f"<unused {i}>" for i in range(size)]
+    for piece, token in pieces.items():
+        if not isinstance(token, int) or not 0 <= token < size:
+            raise ValueError(f"{where}: the token {token!r} of {piece!r}; the embedding has {size}")
+        found[token] = piece
+    return found
+
+
+def read_json(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def special_tokens(folder: Path) -> list[str]:
+    found = read_json(folder / "special_tokens_map.json").get("additional_special_tokens") or \
+        read_json(folder / "tokenizer_config.json").get("additional_special_tokens") or []
+    return [token["content"] if isinstance(token, dict) else token for token in found]
+
+
+def multilingual_pieces(folder: Path, tokenizer: Path) -> dict[str, int]:
+    """Token by piece of M2M-100 (vocab.json, then languages) and NLLB (the tokenizer's pieces one up, then languages)."""
+    whole = read_json(folder / "tokenizer.json")
+    if whole.get("model", {}).get("vocab"):
+        vocab = whole["model"]["vocab"]
+        pieces = dict(vocab) if isinstance(vocab, dict) else {entry[0]: i for i, entry in enumerate(vocab)}
+        return pieces | {token["content"]: token["id"] for token in whole.get("added_tokens", [])}
+    pieces = read_json(folder / "vocab.json")
+    if not pieces:
+        import sentencepiece
+
+        model = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
+        pieces = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+        pieces |= {model.id_to_piece(i): i + 1 for i in range(3, model.get_piece_size())}
+    added = read_json(folder / "added_tokens.json")
+    if added:
+        return pieces | added
+    first = max(pieces.values()) + 1
+    return pieces | {token: first + i for i, token in enumerate(t for t in special_tokens(folder) if t not in pieces)}
+
+
+def languages_of(pieces: dict[str, int]) -> Languages:
+    """M2M-100 writes __en__, NLLB eng_Latn."""
+    tokens = {}
+    for piece, token in pieces.items():
+        if piece.startswith("__") and piece.endswith("__") and 6 <= len(piece) <= 7:
+            tokens[piece.strip("_")] = token
+        elif len(piece) == 8 and piece[3] == "_" and piece[:3].islower() and piece[4].isupper() and piece[5:].islower():
+            tokens[piece.replace("_", "-")] = token
+    for tag, token in list(tokens.items()):
+        short = SHORT.get(tag[:3]) if len(tag) == 8 else None
+        if short and short not in tokens:
+            tokens[short] = token
+    names = sorted(tokens)
+    return Languages(tokens, names, list(names), "source", "target")
+
+
+def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
+            tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
+    settings = read_json(folder / "config.json")
+    kind = settings.get("model_type")
+    if kind not in (MARIAN, M2M):
+        raise Unsupported(REFUSED.get(kind, f"the model type {kind!r}") + " is missing here; supported are "
+                          "MarianMTModel (OPUS-MT) and M2M100ForConditionalGeneration (M2M-100, NLLB)")
+    generation = settings | read_json(folder / "generation_config.json")
+    config, tensors = transformer(settings | {k: v for k, v in generation.items() if k == "decoder_start_token_id"},
+                                  read_weights(folder))
+    config.search = Search(length_penalty=float(generation.get("length_penalty", 1.0)))
+    return (marian if kind == MARIAN else multilingual)(folder, config, tensors, source, target, name, tokenizer,
+                                                        target_tokenizer)
+
+
+def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source: str | None, target: str | None,
+           name: str | None, tokenizer: Path | None, target_tokenizer: Path | None) -> Converted:
+    told = read_json(folder / "tokenizer_config.json")
+    source, target = source or told.get("source_lang"), target or told.get("target_lang")
+    if not source or not target:
+        raise ValueError(f"{folder}: it does not say its languages; name them with --from and --to")
+    pieces = read_json(folder / "vocab.json")
+    target_pieces = read_json(folder / "target_vocab.json")
+    size, source_size = config.vocab_size, config.source_vocab_size or config.vocab_size
+    vocabulary = listed(target_pieces or pieces, size, folder / "vocab.json")
+    source_vocabulary = None
+    if target_pieces or config.source_vocab_size:
+        source_vocabulary = listed(pieces, source_size, folder / "vocab.json")
+    config.tokens.unk = vocabulary.index("<unk>")
+    tokenizer, target_tokenizer = tokenizer or folder / "source.spm", target_tokenizer or folder / "target.spm"
+    if not tokenizer.exists():
+        raise ValueError(f"{tokenizer}: the source's SentencePiece model is missing")
+    # A model of several targets is told which by a token such as >>deu<< at the source's beginning.
+    prefixes = {piece[2:-2]: token for piece, token in pieces.items() if piece[:2] == ">>" and piece[-2:] == "<<"}
+    if prefixes:
+        tags = {tag.replace("_", "-"): token for tag, token in prefixes.items()}
+        tags |= {SHORT[tag]: token for tag, token in tags.items() if tag in SHORT and SHORT[tag] not in tags}
+        config.languages = Languages(tags, [source], sorted(tags), "target", "none")
+    config.name, config.source_language, config.target_language = name or f"{source}-{target}", source, target
+    return Converted(config, tensors, tokenizer, target_tokenizer if target_tokenizer.exists() else None, vocabulary,
+                     source_vocabulary, origin=f"the Hugging Face folder {folder.name}")
+
+
+def multilingual(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source: str | None,
+                 target: str | None, name: str | None, tokenizer: Path | None, _: Path | None) -> Converted:
+    tokenizer = tokenizer or folder / "sentencepiece.bpe.model"
+    if not tokenizer.exists():
+        raise ValueError(f"{tokenizer}: the SentencePiece model is missing")
+    pieces = multilingual_pieces(folder, tokenizer)
+    config.tokens.unk = pieces["<unk>"]
+    config.languages = languages_of(pieces)
+    if not config.languages.tokens:
+        raise Unsupported("a multilingual vocabulary without language tokens such as __en__ or eng_Latn")
+    vocabulary = listed(pieces, config.vocab_size, folder)
+    languages = set(config.languages.tokens.values())
+    unused = [i for i, piece in enumerate(vocabulary) if piece.startswith("<unused ") or piece == "<mask>"]
+    config.search.suppressed = sorted({*unused, *(t for t in languages)})
+    for tag in (source, target):
+        if tag and tag not in config.languages.tokens:
+            raise ValueError(f"{folder}: it has no language {tag!r}")
+    config.languages.source = [source] if source else config.languages.source
+    config.languages.target = [target] if target else config.languages.target
+    config.source_language, config.target_language = source or "mul", target or "mul"
+    config.name = name or folder.name
+    return Converted(config, tensors, tokenizer, None, vocabulary, None,
+                     origin=f"the Hugging Face folder {folder.name}")

@@ -1,0 +1,240 @@
+"""Marian's own model folders: a `.npz` or `.bin` model, its vocabularies (SentencePiece) and, beside Bergamot's
+students, a lexical shortlist."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
+from . import Unsupported
+from .converted import NEVER, WINDOW, Converted, with_start
+from .lexical import read_shortlist
+from .marian import MarianModel, read_model
+
+EPSILON = 1e-6
+# What an option must be, where it is there; another value changes what the model computes.
+REQUIRED = {
+    "type": ("transformer",), "transformer-ffn-depth": (2,), "transformer-no-projection": (False,),
+    "transformer-tied-layers": ([],), "transformer-train-position-embeddings": (False,),
+    "transformer-train-positions": (False,), "transformer-pool": (False,), "transformer-postprocess-emb": ("", "d"),
+    "transformer-decoder-autoreg": ("self-attention", "rnn"), "input-types": ([],), "lemma-dim-emb": (0,),
+    "ulr": (False,), "layer-normalization": (False,), "right-left": (False,), "transformer-rnn-projection": (False,),
+    "transformer-ffn-activation": ("relu", "swish", "gelu"), "transformer-decoder-dim-ffn": (0,),
+    "transformer-decoder-ffn-depth": (0,), "output-omit-bias": (False,),
+}
+NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
+
+
+@dataclass
+class Taker:
+    """Hands out a model's tensors; what was never asked for is what we would have left out."""
+
+    model: MarianModel
+    taken: set[str] = field(default_factory=set)
+
+    def find(self, *names: str) -> Tensor | None:
+        for name in names:
+            if name in self.model.tensors:
+                self.taken.add(name)
+                return self.model.tensors[name]
+        return None
+
+    def need(self, *names: str) -> Tensor:
+        found = self.find(*names)
+        if found is None:
+            raise Unsupported(f"the model has no {' or '.join(names)}")
+        return found
+
+    def weight(self, name: str) -> Tensor:
+        return self.need(name).T.contiguous()
+
+    def vector(self, name: str) -> Tensor:
+        return self.need(name).reshape(-1)
+
+    def norm(self, name: str, into: str, out: dict[str, Tensor]) -> None:
+        suffix = "_pre" if f"{name}_ln_scale_pre" in self.model.tensors else ""
+        out[f"{into}.weight"] = self.vector(f"{name}_ln_scale{suffix}")
+        out[f"{into}.bias"] = self.vector(f"{name}_ln_bias{suffix}")
+
+    def linear(self, name: str, parts: str, into: str, out: dict[str, Tensor]) -> None:
+        """Projections side by side: parts of q, k, v, o, 1, 2."""
+        out[f"{into}.weight"] = torch.cat([self.weight(f"{name}_W{p}") for p in parts])
+        out[f"{into}.bias"] = torch.cat([self.vector(f"{name}_b{p}") for p in parts])
+
+    def left(self) -> list[str]:
+        return sorted(n for n in self.model.tensors if n not in self.taken and not n.startswith("special:"))
+
+
+def find_model(folder: Path) -> Path | None:
+    """A folder's model file: that which its decoder's configuration names, else the only one."""
+    if folder.suffix in (".npz", ".bin") and folder.is_file():
+        return folder
+    named = settings_of(folder).get("models") or []
+    if named and (folder / str(named[0])).exists():
+        return folder / str(named[0])
+    found = [p for p in sorted(folder.glob("*.npz")) + sorted(folder.glob("*.bin"))
+             if not p.name.startswith("lex") and is_model(p)]
+    return found[0] if found else None
+
+
+def is_model(path: Path) -> bool:
+    """By its first bytes: a zip file, or version 1 of Marian's binary format (which names its configuration)."""
+    with open(path, "rb") as file:
+        head = file.read(8)
+    return head[:2] == b"PK" if path.suffix == ".npz" else head == (1).to_bytes(8, "little")
+
+
+def settings_of(folder: Path) -> dict:
+    """What the decoder's configuration beside a model says; Bergamot and OPUS-MT name it differently."""
+    import yaml
+
+    for path in (*sorted(folder.glob("config*.yml")), folder / "decoder.yml", *sorted(folder.glob("*.decoder.yml"))):
+        if path.exists():
+            found = yaml.safe_load(path.read_text())
+            if isinstance(found, dict):
+                return found
+    return {}
+
+
+def check(options: dict) -> str:
+    """Refuses what is not supported by its option; returns the norm."""
+    for name, allowed in REQUIRED.items():
+        if name in options and options[name] not in allowed:
+            raise Unsupported(f"Marian's option {name}: {options[name]!r}; supported is "
+                              f"{' or '.join(repr(a) for a in allowed)}")
+    if options.get("transformer-decoder-autoreg") == "rnn" and options.get("dec-cell") != "ssru":
+        raise Unsupported(f"Marian's option dec-cell: {options.get('dec-cell')!r}; supported is 'ssru'")
+    order = tuple(options.get(f"transformer-{part}") or "" for part in ("preprocess", "postprocess", "postprocess-top"))
+    if order not in NORMS:
+        raise Unsupported(f"Marian's options transformer-preprocess, -postprocess and -postprocess-top: {order}; "
+                          f"supported are {' and '.join(map(str, NORMS))}")
+    return NORMS[order]
+
+
+def stack(take: Taker, side: str, layers: int, ssru: bool, out: dict[str, Tensor]) -> Stack:
+    for n in range(layers):
+        name, into = f"{side}_l{n + 1}", f"{side}_layers.{n}"
+        if side == "decoder" and ssru:
+            out[f"{into}.ssru.input.weight"] = take.weight(f"{name}_rnn_W")
+            take.linear(f"{name}_rnn", "f", f"{into}.ssru.forget", out)
+            take.norm(f"{name}_rnn_ffn", f"{into}.self_attention_norm", out)
+        else:
+            take.linear(f"{name}_self", "qkv", f"{into}.self_attention.query_key_value", out)
+            take.linear(f"{name}_self", "o", f"{into}.self_attention.output", out)
+            take.norm(f"{name}_self_Wo", f"{into}.self_attention_norm", out)
+        if side == "decoder":
+            take.linear(f"{name}_context", "q", f"{into}.cross_attention.query", out)
+            take.linear(f"{name}_context", "kv", f"{into}.cross_attention.key_value", out)
+            take.linear(f"{name}_context", "o", f"{into}.cross_attention.output", out)
+            take.norm(f"{name}_context_Wo", f"{into}.cross_attention_norm", out)
+        take.linear(f"{name}_ffn", "1", f"{into}.ffn.up", out)
+        take.linear(f"{name}_ffn", "2", f"{into}.ffn.down", out)
+        take.norm(f"{name}_ffn_ffn", f"{into}.ffn_norm", out)
+    return Stack(layers, FeedForward("own", out[f"{side}_layers.0.ffn.up.weight"].shape[0]))
+
+
+def transformer(model: MarianModel) -> tuple[ModelConfig, dict[str, Tensor]]:
+    """The network alone: its configuration, languages and name still to be set, and its tensors by our names."""
+    options = model.options
+    norm, take, out = check(options), Taker(model), {}
+    ssru = options.get("transformer-decoder-autoreg") == "rnn"
+    encoder = stack(take, "encoder", int(options["enc-depth"]), False, out)
+    decoder = stack(take, "decoder", int(options["dec-depth"]), ssru, out)
+    if norm == "pre":
+        take.norm("encoder_top", "encoder_norm", out)
+        for n in range(decoder.layers):
+            take.norm("decoder_top", f"exit_norms.{n}", out)
+    embedding = take.need("decoder_Wemb", "Wemb")
+    source = take.find("encoder_Wemb")
+    vector = take.vector("decoder_ff_logit_out_b")
+    output = take.find("decoder_ff_logit_out_Wt")
+    if output is None and "decoder_ff_logit_out_W" in model.tensors:
+        output = take.weight("decoder_ff_logit_out_W")
+    if take.left():
+        raise Unsupported(f"parts of the model that are unknown: {', '.join(take.left()[:8])}")
+    # It starts from an embedding of zeros.
+    bos = len(embedding)
+    embedding, vector = (torch.cat((t, torch.zeros(1, *t.shape[1:]))) for t in (embedding, vector))
+    vector[bos] = NEVER
+    out |= {"embedding.weight": embedding, "output_bias": vector}
+    if source is not None:
+        out["source_embedding.weight"] = source
+    if output is not None:
+        out["output.weight"] = torch.cat((output, torch.zeros(1, output.shape[1])))
+    config = ModelConfig(
+        vocab_size=len(embedding), d_model=embedding.shape[1], heads=int(options["transformer-heads"]), encoder=encoder,
+        decoder=decoder, norm=norm, activation=options.get("transformer-ffn-activation", "swish"),
+        layer_norm_epsilon=EPSILON, scale_embeddings=True,
+        positions=Positions("sinusoidal", "none", "none", sinusoid="half_minus_one"), selection=None, exits=None,
+        tokens=Tokens(pad=bos, unk=1, bos=bos, eos=0, separator=None), window=WINDOW,
+        source_vocab_size=len(source) if source is not None else None, output="tied" if output is None else "own",
+        autoregression="ssru" if ssru else "attention")
+    return config, out
+
+
+def vocabularies(folder: Path, named: list[str]) -> list[Path]:
+    paths = [folder / str(name) for name in named] or sorted(folder.glob("*vocab*.spm")) or sorted(folder.glob("*.spm"))
+    for path in paths:
+        if path.suffix != ".spm":
+            raise Unsupported(f"the vocabulary {path.name}; supported are SentencePiece models (.spm)")
+        if not path.exists():
+            raise ValueError(f"{path}: the vocabulary is missing")
+    if not paths:
+        raise ValueError(f"{folder}: no vocabulary (.spm)")
+    return [paths[0], paths[-1]]
+
+
+def pieces_of(path: Path) -> list[str]:
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    return [model.id_to_piece(i) for i in range(model.get_piece_size())]
+
+
+def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
+            tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
+    path = find_model(folder)
+    settings = settings_of(folder)
+    if not source or not target:
+        guessed = guess_languages(folder)
+        if guessed is None:
+            raise ValueError(f"{folder}: it does not say its languages; name them with --from and --to")
+        source, target = source or guessed[0], target or guessed[1]
+    named = [str(p) for p in (tokenizer, target_tokenizer or tokenizer) if p] or settings.get("vocabs") or []
+    source_model, target_model = vocabularies(folder, named)
+    config, tensors = transformer(read_model(path))
+    vocabulary = pieces_of(target_model)
+    shared = source_model.read_bytes() == target_model.read_bytes()
+    source_vocabulary = None if shared and config.source_vocab_size is None else pieces_of(source_model)
+    if len(vocabulary) + 1 != config.vocab_size or (
+            source_vocabulary is not None and len(source_vocabulary) != config.source_vocab_size):
+        raise Unsupported(f"the vocabularies have {len(pieces_of(source_model))} and {len(vocabulary)} pieces, the "
+                          f"embeddings {config.source_vocab_size or config.vocab_size - 1} and {config.vocab_size - 1}")
+    config.tokens.eos, config.tokens.unk = vocabulary.index("</s>"), vocabulary.index("<unk>")
+    vocabulary, _ = with_start(vocabulary)
+    config.name, config.source_language, config.target_language = name or f"{source}-{target}", source, target
+    config.search = Search(length_penalty=float(settings.get("normalize", 0) or 0))
+    lists = [folder / str(p) for p in (settings.get("shortlist") or [])[:1]] or sorted(folder.glob("lex*.bin"))
+    shortlist = None
+    if lists and lists[0].exists():
+        shortlist = read_shortlist(lists[0], config.source_vocab_size or config.vocab_size - 1, config.vocab_size - 1,
+                                   shared=source_vocabulary is None)
+        if source_vocabulary is None:
+            shortlist = shortlist.with_rows(config.vocab_size)
+    return Converted(config, tensors, source_model, None if shared else target_model, vocabulary, source_vocabulary,
+                     shortlist, origin=f"the Marian model {path.name}", dtype="f32")
+
+
+def guess_languages(folder: Path) -> tuple[str, str] | None:
+    """From Bergamot's metadata, such as the short name "en-pt-tiny"."""
+    for path in (folder / "model_info.json", folder / "modelMeta.json"):
+        if path.exists():
+            short = str(json.loads(path.read_text()).get("shortName", "")).split("-")
+            if len(short) >= 2 and all(2 <= len(part) <= 3 for part in short[:2]):
+                return short[0], short[1]
+    return None
