@@ -106,6 +106,13 @@ void ReadPositions(JsonObject positions, ModelConfig& config) {
                                                         {"sinusoidal", EmbeddingPosition::kSinusoidal},
                                                         {"segment_sinusoidal", EmbeddingPosition::kSegmentSinusoidal}});
   config.self_rotary = positions.Choice<bool>("self_attention", {{"none", false}, {"rotary", true}});
+  config.encoder_position = config.self_rotary ? SelfPosition::kRotary : SelfPosition::kNone;
+  if (positions.Has("encoder_self_attention")) {
+    config.encoder_position = positions.Choice<SelfPosition>("encoder_self_attention",
+                                                             {{"none", SelfPosition::kNone},
+                                                              {"rotary", SelfPosition::kRotary},
+                                                              {"segment_rotary", SelfPosition::kSegmentRotary}});
+  }
   config.cross_position = positions.Choice<CrossPosition>(
       "cross_attention", {{"none", CrossPosition::kNone}, {"segment_rotary", CrossPosition::kSegmentRotary}});
   config.rotary_base = static_cast<float>(positions.Number("rotary_base", 1.5, 1e9));
@@ -183,6 +190,16 @@ void ReadTokens(JsonObject tokens, ModelConfig& config) {
       if (*ids[i] != *ids[j] || may_be_both) continue;
       tokens.Fail(names[i], absl::StrCat("but so is tokens.", names[j], "; each needs its own"));
     }
+  }
+  if (tokens.Has("markers")) {
+    JsonObject markers = tokens.Object("markers");
+    read.first_marker = Integer(markers, "first", 0, config.vocab_size - 1);
+    read.markers = Integer(markers, "count", 0, config.vocab_size - read.first_marker);
+    for (int32_t* id : ids) {
+      if (*id < read.first_marker || *id >= read.first_marker + read.markers) continue;
+      markers.Fail("first", absl::StrCat("the markers hold token ", *id, ", which is special already"));
+    }
+    markers.Finish();
   }
   if (std::max(read.unknown, read.end) >= config.source_vocab_size) {
     tokens.Fail("eos", "it and tokens.unk must be in the source's vocabulary, too, whose source_vocab_size is less");

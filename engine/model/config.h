@@ -30,6 +30,7 @@ struct StackConfig {
 enum class Autoregression { kAttention, kSsru };
 
 enum class EmbeddingPosition { kNone, kSinusoidal, kSegmentSinusoidal };
+enum class SelfPosition { kNone, kRotary, kSegmentRotary };
 enum class CrossPosition { kNone, kSegmentRotary };
 
 inline constexpr double kMaxLengthPenalty = 5.0;
@@ -73,7 +74,8 @@ struct ModelConfig {
   EmbeddingPosition embedding_position = EmbeddingPosition::kNone;
   double sinusoid_base = 10000.0;  // of EmbedArgs
   int32_t first_position = 0;
-  bool self_rotary = false;
+  bool self_rotary = false;  // the decoder's
+  SelfPosition encoder_position = SelfPosition::kNone;
   CrossPosition cross_position = CrossPosition::kNone;
   float rotary_base = 10000.0f;
 

@@ -236,11 +236,21 @@ void Encoder::NextStage() {
   }
 }
 
+// The positions by which queries and keys are turned: of tokens or of segments; null if they are not.
+const int32_t* Encoder::TurnedBy() const {
+  switch (config_.encoder_position) {
+    case SelfPosition::kNone: return nullptr;
+    case SelfPosition::kRotary: return position_.device();
+    case SelfPosition::kSegmentRotary: return segment_.device();
+  }
+  return nullptr;
+}
+
 // What a layer's rows offer to all queries of their chunks.
 void Encoder::WriteKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
-  const int32_t* turned = config_.self_rotary ? position_.device() : nullptr;
+  const int32_t* turned = TurnedBy();
   const float* input = block_.Input(states_.data(), rows, layer.self_norm);
   backend_.AppendKeyValue({.rows = rows,
                            .key_value = block_.KeysAndValues(*layer.self.key_value, input, rows, turned),
@@ -263,7 +273,7 @@ void Encoder::WriteKeys(Range range) {
 void Encoder::ReadKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
-  const int32_t* turned = config_.self_rotary ? position_.device() : nullptr;
+  const int32_t* turned = TurnedBy();
   const float* input = block_.Input(states_.data(), rows, layer.self_norm);
   if (config_.chooses_keys(Module::kEncoder, layer_)) ChooseKeys(input, range);
   backend_.Attend({.rows = rows,
@@ -295,7 +305,7 @@ void Encoder::KeepOutput(Range range) {
 // The keys that this layer and those above it in its group read.
 void Encoder::ChooseKeys(const float* input, Range range) {
   const Rows rows = RowsOf(range);
-  const int32_t* turned = config_.self_rotary ? position_.device() : nullptr;
+  const int32_t* turned = TurnedBy();
   SelectArgs select{.rows = rows,
                     .store = scratch_.pages(),
                     .views = views_.device(),

@@ -84,6 +84,7 @@ class Encoder {
   int32_t RowsWithin(absl::Duration time) const;
   void Run(Range range);
   void NextStage();
+  const int32_t* TurnedBy() const;
   void WriteKeys(Range range);
   void ReadKeys(Range range);
   void ChooseKeys(const float* input, Range range);

@@ -564,7 +564,7 @@ TEST_P(EngineTest, ClosingEndsWhatIsInFlight) {
 
 TEST_P(EngineTest, EveryKindOfModelTranslates) {
   for (const std::string variant : {"post", "wide", "borrowed", "shared-decoder", "each-layer", "no-selection",
-                                    "no-exits", "plain", "whole-rows"}) {
+                                    "no-exits", "by-segment", "plain", "whole-rows"}) {
     SCOPED_TRACE(variant);
     const std::unique_ptr<Engine> engine = Make(Options(variant));
     ASSERT_NE(engine, nullptr);

@@ -198,6 +198,27 @@ TEST(ConfigTest, SizesAreBounded) {
   EXPECT_THAT(ErrorWith("/positions/rotary_base", -1), HasSubstr("positions.rotary_base"));
 }
 
+TEST(ConfigTest, EncoderTurnsAsTheDecoderUnlessToldOtherwise) {
+  EXPECT_EQ(ModelConfig::Parse(SmallConfigJson().dump())->encoder_position, SelfPosition::kRotary);
+  json config = SmallConfigJson();
+  config["positions"]["encoder_self_attention"] = "segment_rotary";
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->encoder_position, SelfPosition::kSegmentRotary);
+  EXPECT_TRUE(ModelConfig::Parse(config.dump())->self_rotary);
+  config["positions"]["encoder_self_attention"] = nullptr;
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->encoder_position, SelfPosition::kRotary);
+  EXPECT_THAT(ErrorWith("/positions/encoder_self_attention", "token"), HasSubstr("positions.encoder_self_attention"));
+}
+
+TEST(ConfigTest, MarkersAreNamedAndWithinTheVocabulary) {
+  EXPECT_EQ(ModelConfig::Parse(SmallConfigJson().dump())->tokens.markers, 0);
+  json config = SmallConfigJson();
+  config["tokens"]["markers"] = {{"first", 5}, {"count", 3}};
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->tokens.first_marker, 5);
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->tokens.markers, 3);
+  EXPECT_THAT(ErrorWith("/tokens/markers", json{{"first", 5}, {"count", 1000000}}), HasSubstr("markers.count"));
+  EXPECT_THAT(ErrorWith("/tokens/markers", json{{"first", 3}, {"count", 2}}), HasSubstr("special already"));
+}
+
 TEST(ConfigTest, HeadsAreEvenAndNotTooWide) {
   json config = SmallConfigJson();
   config["d_model"] = 1024;

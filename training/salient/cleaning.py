@@ -8,6 +8,7 @@ evaluation, nor a near copy of it, may pass.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from typing import Callable, Iterable
 
@@ -34,6 +35,10 @@ def fault(source: str, target: str) -> str | None:
         return "lengths differ"
     if untranslated(source, target):
         return "untranslated"
+    if loops(target) and not loops(source):
+        return "repetition"
+    if foreign(source) != foreign(target):
+        return "characters differ"
     if Counter(MARKUP.findall(source)) != Counter(MARKUP.findall(target)):
         return "markup differs"
     return None
@@ -47,6 +52,19 @@ def untranslated(source: str, target: str) -> bool:
     pairs = Counter(zip(s, s[1:]))
     kept = sum(min(n, pairs[p]) for p, n in Counter(zip(t, t[1:])).items())
     return kept > 0.7 * (len(t) - 1)
+
+
+def loops(text: str) -> bool:
+    """Whether a sequence of one to four words comes four times in a row."""
+    w = words(text)
+    return any(all(w[i + j] == w[i + j + n] for j in range(3 * n))
+               for n in range(1, 5) for i in range(len(w) - 4 * n + 1))
+
+
+def foreign(text: str) -> Counter:
+    """Symbols and letters of other scripts than the Latin: a translation copies them, or has lost them."""
+    return Counter(c for c in text if c > "\u024f" and unicodedata.category(c)[0] in "L" or
+                   unicodedata.category(c) == "So")
 
 
 # Text -> whether the answer can be relied on, and the language's two-letter code.

@@ -40,6 +40,13 @@ class Positions:
     # Frequency i of a sinusoid, half = d_model / 2: half: 10000^(-i / half); half_minus_one: 10000^(-i / (half - 1)).
     sinusoid: str = "half"
     offset: int = 0  # what `embedding` counts positions from
+    encoder_self_attention: str | None = None  # none | rotary | segment_rotary; None: as self_attention
+
+    def of(self, module: str) -> str:
+        """What turns the queries and keys of a module: encoder, decoder (self-attention) or cross."""
+        if module == "cross":
+            return self.cross_attention
+        return self.encoder_self_attention or self.self_attention if module == "encoder" else self.self_attention
 
 
 @dataclass
@@ -62,6 +69,14 @@ class Exits:
 
 
 @dataclass
+class Markers:
+    """Pieces that a translation carries over from its source, such as tags: `count` of them from id `first` on."""
+
+    first: int
+    count: int
+
+
+@dataclass
 class Tokens:
     """bos: what the decoder starts from, which may be the pad or eos token. separator: None where the model was trained
     on single sentences, each of which is then a window of its own."""
@@ -71,6 +86,7 @@ class Tokens:
     bos: int = 2
     eos: int = 3
     separator: int | None = 4
+    markers: Markers | None = None
 
 
 @dataclass
@@ -153,6 +169,7 @@ class ModelConfig:
         raw["selection"] = Selection(**raw["selection"]) if raw.get("selection") else None
         raw["exits"] = Exits(**raw["exits"]) if raw.get("exits") else None
         raw["tokens"] = Tokens(**raw["tokens"])
+        raw["tokens"].markers = Markers(**raw["tokens"].markers) if raw["tokens"].markers else None
         raw["languages"] = Languages(**raw["languages"]) if raw.get("languages") else None
         raw["search"] = Search(**raw.get("search", {}))
         return ModelConfig(**raw)

@@ -213,21 +213,20 @@ class Oracle:
 
     # Parts of a layer; x is one position's state [d].
 
-    def turns(self, cross: bool) -> bool:
-        p = self.config.positions
-        return (p.cross_attention if cross else p.self_attention) != "none"
+    def turns(self, module: str) -> bool:
+        return self.config.positions.of(module) != "none"
 
     def heads(self, x: Tensor, position: int | None) -> Tensor:
         x = x.reshape(self.config.heads, -1)
         return x if position is None else positions_turned(x, position, self.config.positions.rotary_base)
 
     def query(self, attention: Attention, x: Tensor, position: int) -> Tensor:
-        d, turned = self.config.d_model, position if self.turns(attention.cross) else None
+        d, turned = self.config.d_model, position if self.turns(attention.module) else None
         projected = attention.query(x) if attention.cross else attention.query_key_value(x)[:d]
         return self.heads(projected, turned)
 
     def key_value(self, attention: Attention, x: Tensor, position: int) -> tuple[Tensor, Tensor]:
-        d, turned = self.config.d_model, position if self.turns(attention.cross) else None
+        d, turned = self.config.d_model, position if self.turns(attention.module) else None
         projected = attention.key_value(x) if attention.cross else attention.query_key_value(x)[d:]
         return self.heads(projected[:d], turned), self.heads(projected[d:], None)
 
@@ -276,47 +275,54 @@ class Oracle:
                 start = i + 1
         return found
 
+    def segment_of(self, source: list[int]) -> list[int]:
+        """The ordinal of every position's segment."""
+        return [n for n, (first, last) in enumerate(self.source_segments(source)) for _ in range(first, last + 1)]
+
     @torch.no_grad()
     def encode(self, source: list[int], s: Settings, tally: Tally) -> Encoded:
         offset_of = [i - first for first, last in self.source_segments(source) for i in range(first, last + 1)]
         rows = [self.embed(token, i, offset_of[i], False) for i, token in enumerate(source)]
-        states, groups, turns = [], [], self.turns(False)
+        states, groups, turns = [], [], self.turns("encoder")
+        by_segment = self.config.positions.of("encoder") == "segment_rotary"
+        turned = self.segment_of(source) if by_segment else list(range(len(source)))
         for n, layer in enumerate(self.model.encoder_layers):
             attention = layer.self_attention
             inputs = [self.block_input(x, layer.self_attention_norm) for x in rows]
-            made = [self.key_value(attention, x, i) for i, x in enumerate(inputs)]
+            made = [self.key_value(attention, x, at) for at, x in zip(turned, inputs)]
             keys, values = [k for k, _ in made], [v for _, v in made]
             group, chooses = self.group_of("encoder", n)
             if chooses:
-                groups.append(self.encoder_choices(s, group, attention.selection, inputs, turns))
+                groups.append(self.encoder_choices(s, group, attention.selection, inputs, turned if turns else None))
                 tally.scored += sum(choice.scored for choice in groups[-1])
             tally.visible += len(rows) ** 2
             tally.attended += sum(len(choice.keys) for choice in groups[-1])
             for i, choice in enumerate(groups[-1]):
-                result = self.attend(attention, self.query(attention, inputs[i], i), keys, values, choice.keys)
+                result = self.attend(attention, self.query(attention, inputs[i], turned[i]), keys, values, choice.keys)
                 rows[i] = self.feed_forward(layer, self.add(rows[i], layer.self_attention_norm, result), False)
             states.append(torch.stack(rows))
         return Encoded(states, self.model.encoder_norm(states[-1]), groups)
 
-    def encoder_choices(self, s: Settings, group: int, selection, inputs: list[Tensor], turns: bool) -> list[Choice]:
+    def encoder_choices(self, s: Settings, group: int, selection, inputs: list[Tensor],
+                        turned: list[int] | None) -> list[Choice]:
         length = len(inputs)
         if selection is None:
             return [self.choose(s, "encoder", group, None, None, [], length, i) for i in range(length)]
-        keys = [self.selection_key(selection, x, i, turns) for i, x in enumerate(inputs)]
-        return [self.choose(s, "encoder", group, selection, self.selection_query(selection, x, i, turns), keys, length,
-                            i) for i, x in enumerate(inputs)]
+        turns, at = turned is not None, turned or [0] * length
+        keys = [self.selection_key(selection, x, at[i], turns) for i, x in enumerate(inputs)]
+        return [self.choose(s, "encoder", group, selection, self.selection_query(selection, x, at[i], turns), keys,
+                            length, i) for i, x in enumerate(inputs)]
 
     # The decoder, a token at a time.
 
     def cross_keys(self, source: list[int], memory: Tensor) -> list[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
         """Keys, values and, where a layer owns a selection layer, selection keys of the source, a decoder layer."""
-        segment = [n for n, (first, last) in enumerate(self.source_segments(source)) for _ in range(first, last + 1)]
-        found = []
+        segment, found = self.segment_of(source), []
         for layer in self.model.decoder_layers:
             attention = layer.cross_attention
             made = [self.key_value(attention, x, segment[i]) for i, x in enumerate(memory)]
             chosen = [] if attention.selection is None else [
-                self.selection_key(attention.selection, x, segment[i], self.turns(True)) for i, x in enumerate(memory)]
+                self.selection_key(attention.selection, x, segment[i], self.turns("cross")) for i, x in enumerate(memory)]
             found.append(([k for k, _ in made], [v for _, v in made], chosen))
         return found
 
@@ -333,7 +339,7 @@ class Oracle:
         h.values[n].append(value)
         selection = layer.self_attention.selection
         if selection is not None:
-            h.selection_keys[n].append(self.selection_key(selection, y, position, self.turns(False)))
+            h.selection_keys[n].append(self.selection_key(selection, y, position, self.turns("decoder")))
         return y
 
     def leaves(self, n: int, x: Tensor, s: Settings, decided: dict) -> bool:
@@ -422,7 +428,7 @@ class Oracle:
         group, chooses = self.group_of(module, n)
         if chooses:
             selection = attention.selection
-            query = None if selection is None else self.selection_query(selection, y, position, self.turns(cross))
+            query = None if selection is None else self.selection_query(selection, y, position, self.turns("cross" if cross else "decoder"))
             selected[module].append(self.choose(s, module, group, selection, query, selection_keys, len(keys),
                                                 centres[module]))
             tally.scored += selected[module][-1].scored

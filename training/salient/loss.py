@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+IGNORED = -1  # a target that does not count
 CHUNK = {"cpu": 512, "cuda": 16384}  # rows whose logits are held at once: in a processor's cache, or to fill a GPU
 
 
@@ -32,7 +34,8 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                 teacher: Teacher | None) -> Tensor:
         dtype = states.dtype  # bf16 states make bf16 products; sums stay in fp32
         h, w = states.detach(), weight.detach().to(dtype)
-        d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight)
+        learns_weight = ctx.needs_input_grad[1]
+        d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight) if learns_weight else None
         d_bias, vocabulary, chunk = torch.zeros_like(bias), weight.shape[0], CHUNK[h.device.type]
         total = torch.zeros((), device=h.device)
         own = 1.0 - (teacher.share if teacher else 0.0)
@@ -58,14 +61,42 @@ class SmoothedCrossEntropy(torch.autograd.Function):
             d_bias += p.sum(0)
             g = p.to(dtype)
             d_states[start:start + chunk] = torch.mm(g, w)
-            d_weight += torch.mm(g.t(), rows)
+            if learns_weight:
+                d_weight += torch.mm(g.t(), rows)
         ctx.save_for_backward(d_states, d_weight, d_bias)
         return total
 
     @staticmethod
     def backward(ctx, upstream):
         d_states, d_weight, d_bias = ctx.saved_tensors
-        return d_states * upstream.to(d_states.dtype), d_weight * upstream, d_bias * upstream, None, None, None
+        d_weight = None if d_weight is None else d_weight * upstream
+        return d_states * upstream.to(d_states.dtype), d_weight, d_bias * upstream, None, None, None
+
+
+class Candidates(NamedTuple):
+    """The part of a vocabulary that a loss is estimated with, instead of all of it."""
+
+    tokens: Tensor  # [C], ascending
+    place: Tensor  # [V] of each token among them; of others, anything
+    weight_log: Tensor  # [C] log of how many tokens of the vocabulary each stands for
+
+    def of(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        return weight[self.tokens], bias[self.tokens] + self.weight_log
+
+
+def sampled(targets: Tensor, vocabulary: int, most: int, generator: torch.Generator) -> Candidates:
+    """The tokens of `targets`, and as many others at random as make `most`, each of which stands for several: the sum
+    over them is an unbiased estimate of the sum over the vocabulary."""
+    wanted = torch.zeros(vocabulary, dtype=torch.bool)
+    wanted[targets.cpu()] = True
+    others = (~wanted).nonzero().squeeze(1)
+    drawn = others[torch.randperm(len(others), generator=generator)[:max(1, most - int(wanted.sum()))]]
+    stands_for = torch.zeros(vocabulary)
+    stands_for[drawn] = math.log(len(others) / len(drawn))
+    wanted[drawn] = True
+    tokens = wanted.nonzero().squeeze(1)
+    place = wanted.long().cumsum(0) - 1
+    return Candidates(*(x.to(targets.device) for x in (tokens, place, stands_for[tokens])))
 
 
 def smoothed_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.1,

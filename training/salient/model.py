@@ -86,8 +86,7 @@ class Attention(nn.Module):
 
     @property
     def rotary(self) -> bool:
-        p = self.config.positions
-        return (p.cross_attention if self.cross else p.self_attention) != "none"
+        return self.config.positions.of(self.module) != "none"
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
         return rotate(x, positions, self.config.positions.rotary_base) if self.rotary else x
@@ -335,17 +334,18 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor, run: SelectionRun) -> Tensor:
         """source [B, S] -> the encoder's output [B, S, d]."""
-        _, offsets = segment_of(source, self.config.tokens.separator, inclusive=False)
+        segment, offsets = segment_of(source, self.config.tokens.separator, inclusive=False)
         real = source.ne(self.config.tokens.pad)
         at = torch.arange(source.shape[1], device=source.device).expand_as(source)
         allowed = real.unsqueeze(1).expand(-1, source.shape[1], -1)
         if run.mode != "dense":
             allowed = allowed & real.unsqueeze(-1)  # a padding query selects nothing and supervises nothing
         run.centre["encoder"] = at
+        turned = segment if self.config.positions.of("encoder") == "segment_rotary" else at
         x, shared = self.embed(source, offsets, False), {}
         for layer in self.encoder_layers:
             x = layer.residual(x, layer.self_attention_norm,
-                               lambda y, a=layer.self_attention: a(y, y, at, at, allowed, False, run, shared))
+                               lambda y, a=layer.self_attention: a(y, y, turned, turned, allowed, False, run, shared))
             x = self.feed_forward(layer, x, False)
         Attention.finish_group(run, shared)
         return self.encoder_norm(x)

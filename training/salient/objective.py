@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from .config import Tokens
 from .depth import geometric_loss, oracle
-from .loss import Teacher, smoothed_cross_entropy
+from .loss import IGNORED, Candidates, Teacher, sampled, smoothed_cross_entropy
 from .model import Transformer
 from .selection import SelectionRun
 
@@ -75,6 +75,14 @@ class Objective:
             return target[:, :-1]
         return mistaken(target[:, :-1], o.mistakes, self.model.config.tokens, self.rng)
 
+    def candidates(self, target) -> Candidates | None:
+        """The part of the vocabulary that the step's losses see; None for all of it."""
+        o, vocabulary = self.options, self.model.config.vocab_size
+        if not 0 < o.vocabulary_sample < vocabulary:
+            return None
+        generator = torch.Generator().manual_seed(self.rng.getrandbits(32))
+        return sampled(target.flatten(), vocabulary, o.vocabulary_sample, generator)
+
     def translation(self, states, target, exits=None) -> tuple[torch.Tensor, float]:
         """Aligned training: the mean over exits of their losses, estimated by the last exit and one other; and the loss
         of the last.
@@ -88,6 +96,17 @@ class Objective:
             found = model.exit_norms[exit_layer](states[exit_layer]).flatten(0, 1)
             return found.to(torch.bfloat16) if o.bf16 else found
 
+        candidates, classifiers = self.candidates(target), {}
+
+        def classifier(exit_layer):
+            """Weight and bias; of tied ones the same."""
+            found = model.classifier(exit_layer)
+            if candidates is None:
+                return found, model.output_bias
+            if id(found) not in classifiers:
+                classifiers[id(found)] = candidates.of(found, model.output_bias)
+            return classifiers[id(found)]
+
         last, loss, last_exit_loss = rows(n - 1), 0.0, 0.0
         chosen = [(n - 1, 1 / n), (self.rng.randrange(n - 1), (n - 1) / n)] if self.aligned else [(n - 1, 1.0)]
         for exit_layer, weight in chosen:
@@ -96,10 +115,12 @@ class Objective:
                 gold = gold.masked_fill(exits < exit_layer, self.pad)
             gold, teacher = gold.flatten(), None
             if exit_layer < n - 1 and exits is None and o.distil:
-                teacher = Teacher(last.detach(), model.classifier(n - 1), o.distil)
-            total = smoothed_cross_entropy(last if exit_layer == n - 1 else rows(exit_layer),
-                                           model.classifier(exit_layer), model.output_bias, gold, o.label_smoothing,
-                                           self.pad, teacher)
+                teacher = Teacher(last.detach(), classifier(n - 1)[0], o.distil)
+            matrix, bias = classifier(exit_layer)
+            kept = gold.ne(self.pad)
+            wanted = gold if candidates is None else candidates.place[gold]
+            total = smoothed_cross_entropy(last if exit_layer == n - 1 else rows(exit_layer), matrix, bias,
+                                           wanted.masked_fill(~kept, IGNORED), o.label_smoothing, IGNORED, teacher)
             count = gold.ne(self.pad).sum().clamp_min(1)
             loss = loss + weight * total / count
             if exit_layer == n - 1:

@@ -51,7 +51,7 @@ class Muon(torch.optim.Optimizer):
 
 def optimisers(model: nn.Module, matrix_lr: float, other_lr: float) -> list[torch.optim.Optimizer]:
     trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
-    matrices = [(n, p) for n, p in trained if p.dim() == 2 and "_layers." in n]
+    matrices = [(n, p) for n, p in trained if matrix_lr and p.dim() == 2 and "_layers." in n]
     chosen = {n for n, _ in matrices}
     others = [p for n, p in trained if n not in chosen]
     found = [torch.optim.Adam(others, lr=other_lr, betas=(0.9, 0.98), eps=1e-9)] if others else []

@@ -9,6 +9,7 @@ Writes tokenizer.model, train.npz and dev.npz to --out, and says how many pairs 
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Iterator
 from .cleaning import Duplicates, HeldOut, Pair, fault, language_check
 from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
+from .markers import with_markers
+from .pieces import marker
 
 
 Document = tuple[str, list[Pair]]  # `source|document`, and its pairs in order
@@ -63,6 +66,16 @@ def progress(documents: Iterator[Document]) -> Iterator[Document]:
     print(file=sys.stderr)
 
 
+def markers_of(tokenizer) -> int:
+    """How many markers the vocabulary has."""
+    count = 0
+    while tokenizer.piece_to_id(marker(count)) != tokenizer.unk_id():
+        count += 1
+    if not count:
+        sys.exit("--markers: the tokenizer.model has no marker pieces")
+    return count
+
+
 def prepare(o: argparse.Namespace) -> None:
     import sentencepiece
 
@@ -76,6 +89,9 @@ def prepare(o: argparse.Namespace) -> None:
         print("training the tokeniser", file=sys.stderr)
         train_tokenizer([pairs for _, pairs in documents], o.vocab_size, tokenizer_path)
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_path))
+    if o.markers:
+        rng, count = random.Random(1), markers_of(tokenizer)
+        documents = [(name, with_markers(pairs, o.markers, rng, count)) for name, pairs in documents]
     corpus = tokenise(documents, tokenizer)
     corpus.save(o.out / "train.npz")
     print(f"{len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)
@@ -95,6 +111,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--target-language", default="de")
     p.add_argument("--no-language-check", dest="check_language", action="store_false",
                    help="do not identify languages (needs pycld2)")
+    p.add_argument("--markers", type=float, default=0.0, metavar="SHARE",
+                   help="share of the segments in which spans are replaced by the vocabulary's markers, or wrapped in them")
     p.add_argument("--vocab-size", type=int, default=8000,
                    help="of a new tokeniser; a tokenizer.model in --out is used as it is")
     p.add_argument("--out", type=Path, required=True)

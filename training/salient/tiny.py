@@ -81,6 +81,7 @@ def variants() -> dict[str, ModelConfig]:
         "each-layer": model(decoder=Stack(4, FeedForward("own", 64)), selection=selection(1, 1, 4, 8, min_keys=1)),
         "no-selection": model(selection=None, exits=Exits("tied", ["multinomial"])),
         "no-exits": model(exits=None, positions=Positions("sinusoidal", "rotary", "none")),
+        "by-segment": model(norm="post", positions=Positions(encoder_self_attention="segment_rotary")),
         "plain": model(selection=None, exits=None, norm="post", positions=SINUSOIDAL, activation="gelu",
                        scale_embeddings=False),
         # As models of other toolkits are, sentence by sentence: OPUS-MT, Bergamot's students, M2M-100.

@@ -53,11 +53,18 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--source-weights", type=table_of(str), default=SOURCES, metavar="SOURCE=WEIGHT,...",
                    help="how often a pass holds the documents of a source; 1 for those left out")
     p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
-    p.add_argument("--matrix-lr", type=float, default=0.02, help="Muon: weight matrices of the layers")
+    p.add_argument("--matrix-lr", type=float, default=0.02, help="Muon: weight matrices of the layers; 0: Adam trains them, too")
     p.add_argument("--warmup", type=int, default=200)
     p.add_argument("--cooldown", type=float, default=0.5, help="share of the phase over which the rate falls to zero")
     p.add_argument("--average", type=float, default=0.1, help="share of the phase over which weights are averaged")
+    p.add_argument("--frozen", nargs="*", default=[], metavar="NAME",
+                   help="parts that stay as they are, by the beginning of their tensors' names: encoder_layers")
+    p.add_argument("--learned-tokens", type=int, default=0, metavar="TOKENS",
+                   help="of the embedding only so many first tokens learn, such as the separator and markers; 0: all")
     p.add_argument("--label-smoothing", type=float, default=0.1)
+    p.add_argument("--vocabulary-sample", type=int, default=0, metavar="TOKENS",
+                   help="estimate the losses of a step with so many tokens of the vocabulary, those of the batch among "
+                        "them (a loss over 16,000 tokens takes more than half of a step); 0: with all")
     p.add_argument("--distil", type=float, default=0.0,
                    help="share of an early exit's target that is the last exit's distribution, not the reference")
     p.add_argument("--hand-up", type=float, default=0.0,

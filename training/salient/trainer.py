@@ -29,8 +29,20 @@ class Trainer:
         self.average, self.averaged = {}, 0  # sums of trained weights, and of how many states
         self.objective = Objective(model, options, random.Random(options.seed))
         for name, p in model.named_parameters():
-            p.requires_grad = self.part_of(name) in TRAINED[options.phase]
+            p.requires_grad = (self.part_of(name) in TRAINED[options.phase]
+                               and not name.startswith(tuple(options.frozen)))
+        if options.learned_tokens:
+            for p in (model.embedding.weight, model.output_bias):
+                if p.requires_grad:
+                    p.register_hook(lambda gradient: self.of_learned_tokens(gradient))
+        self.encoder_learns = any(p.requires_grad for p in model.encoder_layers.parameters())
         self.optimisers = optimisers(model, options.matrix_lr, options.lr)
+
+    def of_learned_tokens(self, gradient: torch.Tensor) -> torch.Tensor:
+        """gradient [V, ...] for the first tokens alone; Adam leaves what never had one where it is."""
+        learned = torch.zeros_like(gradient)
+        learned[:self.options.learned_tokens] = gradient[:self.options.learned_tokens]
+        return learned
 
     def part_of(self, name: str) -> str:
         if name.startswith("halting."):
@@ -89,8 +101,10 @@ class Trainer:
     def forward(self, source, target, exits=None):
         """(states after every decoder layer, the encoder's output, how selection went)."""
         run = self.selection_run()
-        with torch.set_grad_enabled(self.options.phase != "halting"):
+        learns = self.options.phase != "halting"
+        with torch.set_grad_enabled(learns and self.encoder_learns):
             memory = self.model.encode(source, run)
+        with torch.set_grad_enabled(learns):
             return self.model.decode(self.objective.inputs(target), source, memory, run, exits), memory, run
 
     def loss(self, source, target) -> tuple[torch.Tensor, SelectionRun, dict]:

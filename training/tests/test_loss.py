@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from salient.loss import Teacher, smoothed_cross_entropy
+from salient.loss import IGNORED, Teacher, sampled, smoothed_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -50,3 +50,22 @@ def test_a_teacher_takes_a_share_of_the_target():
         results.append((loss.detach(), h.grad, w.grad, b.grad))
     for mine, theirs in zip(*results):
         assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-3)
+
+
+def test_a_part_of_the_vocabulary_estimates_the_loss_without_bias():
+    torch.manual_seed(0)
+    states, weight, bias = torch.randn(12, 8), torch.randn(200, 8) * 0.3, torch.randn(200) * 0.1
+    targets = torch.randint(0, 200, (12,))
+    whole = float(smoothed_cross_entropy(states, weight, bias, targets, 0.0, IGNORED))
+    generator, found = torch.Generator().manual_seed(0), []
+    for _ in range(200):
+        part = sampled(targets, 200, 80, generator)
+        assert len(part.tokens) == 80 and torch.equal(part.tokens[part.place[targets]], targets)
+        found.append(float(smoothed_cross_entropy(states, *part.of(weight, bias), part.place[targets], 0.0, IGNORED)))
+    assert abs(sum(found) / len(found) - whole) < 0.02 * whole
+
+
+def test_a_frozen_classifier_has_no_gradient():
+    states, weight = torch.randn(5, 8, requires_grad=True), torch.randn(30, 8)
+    smoothed_cross_entropy(states, weight, torch.zeros(30), torch.arange(5), 0.1, IGNORED).backward()
+    assert states.grad.abs().sum() > 0 and weight.grad is None

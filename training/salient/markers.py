@@ -1,0 +1,71 @@
+"""Markers in training text: pieces that stand for what a translation has to carry over, such as tags and placeholders.
+
+In a share of the pairs, spans are replaced by markers on both sides, or wrapped in a pair of them; so the model learns
+that every marker of the source comes once in the target, and where. What can be replaced is what both sides have
+letter for letter: numbers, names, addresses, code. What can be wrapped is that, and clauses, where both sides have as
+many. A marker's number says nothing; a pair has two neighbours, the opening one even.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+from .pieces import marker
+
+TOKEN = re.compile(r"\S+")
+EDGE = ".,;:!?\"'()[]{}“”‘’«»…"
+LONGEST_SPAN = 4  # words
+MOST = 3  # spans of a pair of segments
+
+
+def common_spans(source: str, target: str) -> list[tuple[str, str]]:
+    """(text, text) of spans of up to four words that each side has exactly once, letter for letter; longest first."""
+    words, found = list(TOKEN.finditer(source)), set()
+    for length in range(1, LONGEST_SPAN + 1):
+        for i in range(len(words) - length + 1):
+            text = source[words[i].start():words[i + length - 1].end()].strip(EDGE)
+            if (len(text) > 1 or text.isdigit()) and once(text, source) and once(text, target):
+                found.add(text)
+    return [(text, text) for text in sorted(found, key=len, reverse=True)]
+
+
+def once(text: str, side: str) -> bool:
+    """Whether `text` occurs in `side` exactly once, and as whole words."""
+    return side.count(text) == 1 and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", side) is not None
+
+
+def clauses(source: str, target: str) -> list[tuple[str, str]]:
+    """Parts between commas, where both sides have as many: they mostly correspond."""
+    sides = [[part.strip(EDGE + " ") for part in side.split(", ")] for side in (source, target)]
+    if len(sides[0]) != len(sides[1]) or len(sides[0]) == 1:
+        return []
+    return [(s, t) for s, t in zip(*sides) if s and t and once(s, source) and once(t, target)]
+
+
+def marked(source: str, target: str, rng: random.Random, markers: int) -> tuple[str, str]:
+    """The pair with markers in it, if it has anything to mark."""
+    spans, parts = common_spans(source, target), clauses(source, target)
+    free = list(range(0, markers, 2))
+    rng.shuffle(free)
+    for _ in range(rng.randint(1, MOST)):
+        wraps = rng.random() < 0.4
+        pool = [p for p in (parts + spans if wraps else spans) if once(p[0], source) and once(p[1], target)]
+        if not pool or not free:
+            break
+        s, t = rng.choice(pool)
+        number = free.pop()
+        if wraps:
+            opening, closing = marker(number), marker(number + 1)
+            source = source.replace(s, f"{opening}{s}{closing}")
+            target = target.replace(t, f"{opening}{t}{closing}")
+        else:
+            stand_in = marker(number + rng.randint(0, 1))
+            source, target = source.replace(s, stand_in), target.replace(t, stand_in)
+    return source, target
+
+
+def with_markers(pairs: list[tuple[str, str]], share: float, rng: random.Random,
+                 markers: int) -> list[tuple[str, str]]:
+    """A document's pairs, a share of them marked."""
+    return [marked(s, t, rng, markers) if rng.random() < share else (s, t) for s, t in pairs]

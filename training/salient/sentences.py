@@ -1,0 +1,46 @@
+"""Paragraphs of running text to sentences, by the rules of engine/text: ICU's boundaries, less those after abbreviations.
+
+Needs PyICU. The lists are those of engine/text/abbreviations.cc, for English, the language that is distilled from.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Callable
+
+WORDS = set("mr mrs ms messrs dr prof rev hon st mt gen col capt cmdr lt sgt maj sen rep gov pres vs cf viz e.g i.e eg ie "
+            "approx fig figs".split())
+BEFORE_NUMBERS = set("no nos vol vols pp ch sec art eq para".split())
+WORD_BEFORE_STOP = re.compile(r"([\w.]*)\.\s*$")
+
+
+def is_false_boundary(before: str, after: str) -> bool:
+    """Whether the text does not end a sentence between `before` and `after`."""
+    found = WORD_BEFORE_STOP.search(before)
+    if found:
+        word = found.group(1)
+        single_letter = len(word) == 1 and word.isalpha() and word != "I"
+        listed = word.lower() in WORDS or (word.lower() in BEFORE_NUMBERS and after[:1].isdigit())
+        return single_letter or listed
+    return before.rstrip()[-1:] in "\"'”’»" and before[-1:].isspace() and after[:1].islower()
+
+
+def splitter(language: str = "en") -> Callable[[str], list[str]]:
+    """A function that cuts a paragraph; what has no letter is left out."""
+    import icu
+
+    iterator = icu.BreakIterator.createSentenceInstance(icu.Locale(language))
+
+    def split(paragraph: str) -> list[str]:
+        text = icu.UnicodeString(paragraph)
+        iterator.setText(text)
+        sentences, begin = [], 0
+        for at in iterator:
+            before, after = str(text[begin:at]), str(text[at:at + 1])
+            if at < len(text) and is_false_boundary(before, after):
+                continue
+            sentences.append(before.strip())
+            begin = at
+        return [s for s in sentences if any(c.isalpha() for c in s)]
+
+    return split

@@ -1,0 +1,61 @@
+"""Documents to shards, shards to a teacher and back to documents."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+import pytest
+
+from salient import distil
+from salient.data import read_documents
+
+
+def test_paragraphs_are_read_by_document(tmp_path):
+    text = tmp_path / "mono.txt"
+    text.write_text("# a/b|one\nFirst.\n# not | a header\n\n# a/b|two\nSecond.\n", encoding="utf-8")
+    assert list(distil.read_mono(text)) == [("a/b|one", ["First.", "# not | a header"]), ("a/b|two", ["Second."])]
+
+
+def test_shards_hold_whole_documents_each_once():
+    documents = [(f"s|{n}", ["a b c d e"] * (n % 3 + 1)) for n in range(50)]
+    dealt = list(distil.shards(list(documents), 40, seed=1))
+    assert len(dealt) > 5 and all(sum(5 * len(d) for _, d in shard) < 60 for shard in dealt)
+    assert sorted(d for shard in dealt for d in shard) == sorted(documents)
+
+
+@pytest.fixture
+def teacher(tmp_path):
+    """A teacher that writes its input in capitals."""
+    program = tmp_path / "teacher" / distil.RESOURCES / distil.PROGRAM
+    program.parent.mkdir(parents=True)
+    (program.parents[2] / "models").mkdir()
+    program.write_text('#!/bin/sh\ntr a-z A-Z < "$4" > "$6"\n')
+    program.chmod(0o755)
+    return tmp_path / "teacher"
+
+
+def test_translations_are_collected_by_document_and_resumed(tmp_path, teacher):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    for number in range(2):
+        (folder / f"{number:04d}.names").write_text(f"s|{number}\n" * 2)
+        (folder / f"{number:04d}.source").write_text(f"one {number}\ntwo {number}\n")
+    o = argparse.Namespace(out=folder, teacher=teacher, most_shards=1, threads=1, tsv=tmp_path / "all.tsv")
+    distil.translate(o)
+    assert not (folder / "0001.target").exists()
+    before = os.stat(folder / "0000.target").st_mtime_ns
+    distil.translate(o)
+    assert os.stat(folder / "0000.target").st_mtime_ns == before
+    distil.collect(o)
+    assert list(read_documents(o.tsv)) == [("s|0", [("one 0", "ONE 0"), ("two 0", "TWO 0")]),
+                                           ("s|1", [("one 1", "ONE 1"), ("two 1", "TWO 1")])]
+
+
+def test_a_teacher_that_loses_lines_is_refused(tmp_path, teacher):
+    program = teacher / distil.RESOURCES / distil.PROGRAM
+    program.write_text('#!/bin/sh\nhead -n 1 "$4" > "$6"\n')
+    source = tmp_path / "x.source"
+    source.write_text("one\ntwo\n")
+    with pytest.raises(RuntimeError, match="another number of lines"):
+        distil.translate_file(teacher, source, tmp_path / "x.target", 1)
