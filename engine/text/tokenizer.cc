@@ -188,8 +188,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, error)) {
     return absl::NotFoundError(absl::StrCat(path, " does not exist or is not a file"));
   }
-  if (std::filesystem::file_size(path, error) > max_bytes || error) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", max_bytes, " bytes"));
+  if (std::filesystem::file_size(path, error) > kMaxFileBytes || error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxFileBytes, " bytes"));
   }
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
