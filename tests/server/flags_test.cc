@@ -75,6 +75,8 @@ TEST(ServerFlagsTest, EveryOption) {
                                           "cpu",
                                           "--compute",
                                           "int8",
+                                          "--kv-type",
+                                          "int8",
                                           "--threads",
                                           "3",
                                           "--max-queue",
@@ -109,6 +111,7 @@ TEST(ServerFlagsTest, EveryOption) {
     EXPECT_EQ(options.max_rows, 5);
     EXPECT_EQ(options.encode_tokens, 99);
     EXPECT_EQ(options.encode_slice, absl::Milliseconds(4));
+    EXPECT_EQ(options.kv_type, ElementType::kInt8);
     EXPECT_EQ(options.kv_bytes, 2LL << 30);
     EXPECT_EQ(options.max_document_bytes, 8 << 20);
   }
