@@ -72,24 +72,33 @@ inline std::vector<std::shared_ptr<RecordingListener>> SubmitAll(Engine& engine,
   return listeners;
 }
 
-// Keeps the step loop after its first step until it is let go, so that a test decides what happens meanwhile.
+// Keeps the step loop after each of its steps, from the first on, until it is let go: so that a test decides what
+// happens meanwhile.
 class HoldingObserver : public EngineObserver {
  public:
   void OnStep(int32_t, double) override {
     std::unique_lock lock(mutex_);
-    held_ = true;
+    const int step = ++steps_;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return let_go_; });
+    changed_.wait(lock, [&] { return let_go_ || allowed_ >= step; });
   }
   void OnStall(double) override {}
   void OnPreempt() override {}
   void WaitUntilHeld() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return held_; });
+    changed_.wait(lock, [this] { return steps_ > allowed_; });
+  }
+  // On to after the next step.
+  void LetOneGo() {
+    std::unique_lock lock(mutex_);
+    allowed_ = steps_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return steps_ > allowed_; });
   }
   void HoldAgain() {
     std::lock_guard lock(mutex_);
-    held_ = let_go_ = false;
+    allowed_ = steps_;
+    let_go_ = false;
   }
   void LetGo() {
     std::lock_guard lock(mutex_);
@@ -100,7 +109,8 @@ class HoldingObserver : public EngineObserver {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool held_ = false, let_go_ = false;
+  int steps_ = 0, allowed_ = 0;
+  bool let_go_ = false;
 };
 
 }  // namespace salient::testing
