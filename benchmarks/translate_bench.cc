@@ -120,6 +120,13 @@ absl::StatusOr<EngineOptions> EngineOptionsOf(const Json& line) {
   options.model_folder = line.at("model").get<std::string>();
   options.device = line.value("device", "cpu");
   options.compute = *compute;
+  if (line.contains("kv_type")) {
+    const absl::StatusOr<ElementType> type =
+        Lookup<ElementType>({{"f32", ElementType::kF32}, {"bf16", ElementType::kBF16}, {"int8", ElementType::kInt8}},
+                            "kv_type", line["kv_type"].get<std::string>());
+    if (!type.ok()) return type.status();
+    options.kv_type = *type;
+  }
   options.threads = line.value("threads", defaults.threads);
   options.max_rows = line.value("max_rows", defaults.max_rows);
   options.encode_tokens = line.value("encode_tokens", defaults.encode_tokens);
@@ -143,8 +150,7 @@ absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
   const absl::StatusOr<SelectionPolicy> policy =
       PolicyNamed(kSelectionPolicies, "selection.policy", selection.value("policy", "dense"));
   if (!policy.ok()) return policy.status();
-  const absl::StatusOr<DepthPolicy> exit =
-      PolicyNamed(kDepthPolicies, "depth.policy", depth.value("policy", "full"));
+  const absl::StatusOr<DepthPolicy> exit = PolicyNamed(kDepthPolicies, "depth.policy", depth.value("policy", "full"));
   if (!exit.ok()) return exit.status();
   TranslationOptions options;
   options.selection.policy = *policy;

@@ -13,9 +13,9 @@
 namespace salient {
 namespace {
 
-// How often a document is sent again because servers are out of reach: with these pauses about half a minute, longer than a
-// replica takes to be replaced. A server that took the document and then went away counts for several, lest a document that
-// ends servers be sent to all of them.
+// How often a document is sent again because servers are out of reach: with these pauses about half a minute, longer
+// than a replica takes to be replaced. A server that took the document and then went away counts for several, lest a
+// document that ends servers be sent to all of them.
 constexpr int kTries = 12;
 constexpr int kTriesOfOneThatTookIt = 4;
 constexpr absl::Duration kFirstPause = absl::Milliseconds(200);

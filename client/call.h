@@ -24,9 +24,9 @@ struct Translation {
 // Hears how far the document is. `note` is empty, or says why nothing happens.
 using ProgressFn = std::function<void(int done, int total, const std::string& note)>;
 
-// Streams the document. While the server's queue is full, waits as long as the server asks and tries again; where a server
-// goes away or is not there, tries others, for about half a minute. DATA_LOSS if segments are missing, however well the
-// call itself ended.
+// Streams the document. While the server's queue is full, waits as long as the server asks and tries again; where a
+// server goes away or is not there, tries others, for about half a minute. DATA_LOSS if segments are missing, however
+// well the call itself ended.
 absl::StatusOr<Translation> TranslateOne(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& request,
                                          const CallOptions& options, const ProgressFn& progress);
 

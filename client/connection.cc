@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::chrono::seconds kConnectWithin(5);
 
-// Calls go to all of a name's addresses in turn, but to those that say that they are leaving; what a server refused or did
-// not live to answer is tried again, on the next one. That of deploy/clients/service-config.json, which other clients use.
+// Calls go to all of a name's addresses in turn, but to those that say that they are leaving; what a server refused or
+// did not live to answer is tried again, on the next one. That of deploy/clients/service-config.json, which other
+// clients use.
 constexpr char kServiceConfig[] = R"({
   "loadBalancingConfig": [{"round_robin": {}}],
   "healthCheckConfig": {"serviceName": "salient.v1.Translation"},

@@ -108,8 +108,9 @@ absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text) {
       break;
     case DepthValues::kDrafts:
       if (values.empty() || values.size() > 2 || !IsInteger(values[0]) || !IsInteger(values.back())) {
-        return Malformed("--exit", text, absl::StrCat(info->name, " with the layer that drafts, and if you like how ",
-                                                      "many tokens it drafts: ", info->example));
+        return Malformed("--exit", text,
+                         absl::StrCat(info->name, " with the layer that drafts, and if you like how ",
+                                      "many tokens it drafts: ", info->example));
       }
       controls.set_draft_exit(static_cast<int32_t>(values[0]));
       if (values.size() == 2) controls.set_draft_tokens(static_cast<int32_t>(values[1]));

@@ -1,5 +1,6 @@
 #include "client/documents.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -7,9 +8,11 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "documents/formats/registry.h"
 #include "engine/base/utf8.h"
 
 namespace salient {
@@ -24,16 +27,17 @@ bool SameFile(const std::string& a, const std::string& b) {
   return fs::equivalent(a, b, error) && !error;
 }
 
-absl::Status CheckPlan(const std::vector<std::string>& files, const std::vector<std::string>& paths) {
+absl::Status CheckPlan(const std::vector<NamedFile>& files, const std::vector<std::string>& paths) {
   std::map<std::string, std::string> source_of;
   for (size_t i = 0; i < files.size(); ++i) {
-    const auto [taken, is_new] = source_of.emplace(paths[i], files[i]);
+    const auto [taken, is_new] = source_of.emplace(paths[i], files[i].path);
     if (!is_new) {
-      return absl::InvalidArgumentError(absl::StrCat("--out: ", taken->second, " and ", files[i], " would both go to ",
-                                                     paths[i], "; translate them into different folders"));
+      return absl::InvalidArgumentError(absl::StrCat("--out: ", taken->second, " and ", files[i].path,
+                                                     " would both go to ", paths[i],
+                                                     "; translate them into different folders"));
     }
-    for (const std::string& file : files) {
-      if (SameFile(paths[i], file)) {
+    for (const NamedFile& file : files) {
+      if (SameFile(paths[i], file.path)) {
         return absl::InvalidArgumentError(
             absl::StrCat("--out: ", paths[i], " is a document to be translated, and would be overwritten"));
       }
@@ -44,7 +48,7 @@ absl::Status CheckPlan(const std::vector<std::string>& files, const std::vector<
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadDocument(const std::string& file) {
+absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary) {
   std::string text;
   if (file == "-") {
     text = ReadAll(std::cin);
@@ -57,14 +61,45 @@ absl::StatusOr<std::string> ReadDocument(const std::string& file) {
     if (stream.bad()) return absl::DataLossError(absl::StrCat("cannot be read to its end: ", std::strerror(errno)));
   }
   if (text.empty()) return absl::InvalidArgumentError("is empty; there is nothing to translate");
-  if (const auto offset = FirstInvalidUtf8(text)) {
+  if (const auto offset = is_binary ? std::nullopt : FirstInvalidUtf8(text)) {
     return absl::InvalidArgumentError(
         absl::StrCat("is not UTF-8 at byte ", *offset, "; convert it, such as with `iconv -f ISO-8859-1 -t UTF-8`"));
   }
   return text;
 }
 
-absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<std::string>& files, const std::string& out) {
+absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::string>& files) {
+  std::vector<NamedFile> documents;
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (file == "-" || !fs::is_directory(file, error)) {
+      documents.push_back({file, fs::path(file).filename().string()});
+      continue;
+    }
+    const size_t before = documents.size();
+    for (fs::recursive_directory_iterator at(file, error), end; !error && at != end; at.increment(error)) {
+      if (!at->is_regular_file() || !FormatOfFile(at->path().filename().string()).ok()) continue;
+      documents.push_back({at->path().string(), at->path().lexically_relative(file).string()});
+    }
+    if (error) return absl::UnavailableError(absl::StrCat(file, ": cannot be read: ", error.message()));
+    if (documents.size() == before) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": has no file whose name tells a format that is translated"));
+    }
+    std::sort(documents.begin() + static_cast<std::ptrdiff_t>(before), documents.end(),
+              [](const NamedFile& a, const NamedFile& b) { return a.path < b.path; });
+  }
+  return documents;
+}
+
+std::string NameInLanguage(const std::string& name, const std::string& language) {
+  if (language.empty()) return name;
+  const fs::path path(name);
+  return (path.parent_path() / absl::StrCat(path.stem().string(), ".", language, path.extension().string())).string();
+}
+
+absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile>& files, const std::string& out,
+                                                     const std::string& language) {
   if (out.empty()) return std::vector<std::string>(files.size());
   std::error_code error;
   std::vector<std::string> paths;
@@ -72,18 +107,23 @@ absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<std::stri
   if (!is_folder) {
     paths = {out};
   } else {
-    for (const std::string& file : files) {
-      if (file == "-") {
+    for (const NamedFile& file : files) {
+      if (file.path == "-") {
         return absl::InvalidArgumentError(
             absl::StrCat("--out: standard input has no name to be stored under in ", out, "; give --out a file"));
       }
-      paths.push_back((fs::path(out) / fs::path(file).filename()).string());
+      paths.push_back((fs::path(out) / NameInLanguage(file.name, language)).string());
     }
   }
   if (const absl::Status status = CheckPlan(files, paths); !status.ok()) return status;
   if (is_folder) {
-    fs::create_directories(out, error);
-    if (error) return absl::UnavailableError(absl::StrCat("--out: cannot make ", out, ": ", error.message()));
+    for (const std::string& path : paths) {
+      const fs::path folder = fs::path(path).parent_path();
+      fs::create_directories(folder, error);
+      if (error) {
+        return absl::UnavailableError(absl::StrCat("--out: cannot make ", folder.string(), ": ", error.message()));
+      }
+    }
   }
   return paths;
 }

@@ -10,6 +10,7 @@
 #include "cli/sources.h"
 #include "cli/version.h"
 #include "client/controls.h"
+#include "documents/formats/registry.h"
 
 namespace salient {
 namespace {
@@ -18,6 +19,7 @@ constexpr char kUsage[] = R"(Translates whole documents with a salient-server.
 
   salient translate FILE...    documents to their translations, and what each cost
   salient models               which models a server has, and what they can do
+  salient bench FILE...        a load of documents, and how a server bears it
 
   salient --version
 
@@ -28,10 +30,13 @@ constexpr char kTranslateDescription[] = R"(Translates documents.
 
   salient translate report.txt > report.de.txt
   salient translate *.txt --out translated/ --selection ratio:0.05 --exit geometric
+  salient translate page.html notes.md report.docx film.srt --to de --out german/
   echo "Good morning." | salient translate --selection dense)";
 
 constexpr char kTranslateFooter[] =
-    R"(The translation goes to standard output, or with --out to a file or, for several documents, a folder. Progress and the
+    R"(The translation goes to standard output, or with --out to a file or, for several documents, a folder, in which
+report.docx becomes report.de.docx with --to de. Of a folder all documents whose names tell a format are translated, and
+go into folders of the same names. A translated document is of the format of its source. Progress and the
 table of costs go to standard error. --report json prints one JSON object a document to standard output, with the field
 names of CostReport; without --out the translation is in its field "text". A document that fails is reported, in the
 JSON as "error", the others are translated all the same, and the exit status is 1.
@@ -44,7 +49,8 @@ over the file.)";
 struct Raw {
   std::string report = "table";
   std::string selection, exit, model, from, to, operating_point, prefix;
-  std::string format = "text";
+  std::string format = "auto";
+  std::vector<std::string> keep;
   std::optional<int> beam, n_best, min_keys, min_exit, max_exit;
   std::optional<double> length_penalty, max_length_ratio, latency;
   bool lines = false;
@@ -53,8 +59,9 @@ struct Raw {
 };
 
 void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
-  app.add_option("--server", connection.server, "HOST:PORT where the server listens; where the host's name has several "
-                                                    "addresses, all of them are used")
+  app.add_option("--server", connection.server,
+                 "HOST:PORT where the server listens; where the host's name has several "
+                 "addresses, all of them are used")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Server");
@@ -82,13 +89,21 @@ void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) 
 }
 
 void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
-  app.add_option("FILE", flags.files, "Documents, UTF-8 text; - or none: standard input")->configurable(false);
+  app.add_option("FILE", flags.files, "Documents, or folders of them; - or none: standard input")->configurable(false);
   app.add_option("--from", raw.from, "Language of the documents, such as en")->type_name("TAG")->group("Languages");
   app.add_option("--to", raw.to, "Language of the translations, such as de")->type_name("TAG")->group("Languages");
   app.add_option("--model", raw.model, "A model's name, where the server has several for the languages")
       ->type_name("NAME")
       ->group("Languages");
-  app.add_option("--format", raw.format, "Of the documents: text")->capture_default_str()->group("Languages");
+  app.add_option(
+         "--format", raw.format,
+         "Of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, yaml; auto: "
+         "as their names say, text where they do not")
+      ->capture_default_str()
+      ->group("Languages");
+  app.add_option("--keep", raw.keep, "A name or term that is not translated, in any format but text; may be repeated")
+      ->type_name("TERM")
+      ->group("Languages");
   app.add_flag("--lines", raw.lines, "One segment a line, for text that is split already")->group("Languages");
 }
 
@@ -100,10 +115,9 @@ void AddControls(CLI::App& app, Raw& raw) {
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-keys", raw.min_keys, "Never fewer keys than this")->group(kGroup);
-  app.add_option(
-         "--exit", raw.exit,
-         absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(), ". verify:2 gives what full ",
-                      "gives, with tokens drafted at layer 2. Default: full"))
+  app.add_option("--exit", raw.exit,
+                 absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(),
+                              ". verify:2 gives what full ", "gives, with tokens drafted at layer 2. Default: full"))
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);
@@ -180,10 +194,7 @@ void FillControls(const Raw& raw, v1::TranslateDocumentRequest* request) {
 
 void Fill(const Raw& raw, TranslateFlags& flags) {
   flags.report = ReadReport(raw.report);
-  if (raw.format != "text") {
-    throw CLI::ValidationError("--format: '" + raw.format +
-                               "' is not supported; text is, so convert the document to plain UTF-8 text first");
-  }
+  if (raw.format != "auto") flags.format = OrThrow(FormatNamed(raw.format));
   const bool needs_json = raw.n_best.value_or(1) > 1 || raw.trace;
   if (needs_json && flags.report != ReportFormat::kJson) {
     throw CLI::ValidationError(std::string(raw.trace ? "--trace" : "--n-best") +
@@ -194,6 +205,7 @@ void Fill(const Raw& raw, TranslateFlags& flags) {
   request.set_model(raw.model);
   request.set_source_language(raw.from);
   request.set_target_language(raw.to);
+  for (const std::string& term : raw.keep) request.mutable_document()->add_keep_terms(term);
   if (raw.lines) request.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
   FillControls(raw, &request);
   FillSearch(raw, request.mutable_search());
@@ -242,6 +254,69 @@ ParsedClientFlags ParseModels(int argc, const char* const* argv) {
   return parsed;
 }
 
+constexpr char kBenchDescription[] = R"(Sends documents to a server at a rate, whatever it does, and reports latencies.
+
+  salient bench letter.txt report.txt --rate 2 --seconds 60
+  salient bench *.txt --rate 1 --end-rate 20 --settings settings.jsonl --report json)";
+
+constexpr char kBenchFooter[] =
+    R"(Arrivals are a Poisson process. A latency counts from the moment when its document should have been sent, so that a slow
+server does not hide its own slowness. Each arrival takes one of the documents, and one of the settings, by chance; the
+same ones for the same --seed. Refused documents are counted by their code, and not tried again.)";
+
+void AddLoad(CLI::App& app, BenchFlags& flags) {
+  app.add_option("FILE", flags.files, "Documents, UTF-8 text")->required()->configurable(false);
+  app.add_option("--rate", flags.rate, "Documents a second")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str()
+      ->group("Load");
+  app.add_option("--end-rate", flags.end_rate, "Documents a second at the end; left out: as at the beginning")
+      ->check(CLI::Range(0.001, 1e6))
+      ->group("Load");
+  app.add_option("--seconds", flags.seconds, "For how long documents are sent")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str()
+      ->group("Load");
+  app.add_option("--settings", flags.settings,
+                 "File of settings to choose from: a TranslateDocumentRequest in JSON a line, without the document")
+      ->type_name("FILE")
+      ->group("Load");
+  app.add_option("--in-flight", flags.in_flight, "Documents in flight beyond which none is sent, but counted")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str()
+      ->group("Load");
+  app.add_option("--timeout", flags.timeout_seconds, "Seconds for a document; 0: as many as it takes")
+      ->check(CLI::Range(0.0, 1e6))
+      ->group("Load");
+  app.add_option("--seed", flags.seed, "Of the arrivals and the choices")->capture_default_str()->group("Load");
+  app.add_flag("--quiet", flags.quiet, "No progress")->group("Output");
+}
+
+ParsedClientFlags ParseBench(int argc, const char* const* argv) {
+  ParsedClientFlags parsed;
+  BenchFlags flags;
+  Raw raw;
+  CLI::App app(kBenchDescription, "salient bench");
+  app.footer(kBenchFooter);
+  app.formatter(HelpFormatter());
+  AddLoad(app, flags);
+  AddControls(app, raw);
+  AddSearch(app, raw);
+  AddCommon(app, flags.connection, raw.report);
+  ReadEnvironmentAndConfig(app, "SALIENT_", UnknownKeys::kIgnore);
+  try {
+    app.parse(argc, argv);
+    if (app.count("--end-rate") == 0) flags.end_rate = flags.rate;
+    flags.report = ReadReport(raw.report);
+    FillControls(raw, &flags.request);
+    FillSearch(raw, flags.request.mutable_search());
+    parsed.bench = flags;
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
+  }
+  return parsed;
+}
+
 }  // namespace
 
 ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
@@ -249,6 +324,7 @@ ParsedClientFlags ParseClientFlags(int argc, const char* const* argv) {
   // A command's own parser takes the command's name for the program's.
   if (command == "translate") return ParseTranslate(argc - 1, argv + 1);
   if (command == "models") return ParseModels(argc - 1, argv + 1);
+  if (command == "bench") return ParseBench(argc - 1, argv + 1);
   ParsedClientFlags parsed;
   if (command == "--help" || command == "-h" || command == "help") {
     std::cout << kUsage;

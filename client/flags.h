@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "documents/formats/registry.h"
 #include "salient/v1/translation.pb.h"
 
 namespace salient {
@@ -25,6 +26,7 @@ struct TranslateFlags {
   ConnectionFlags connection;
   std::vector<std::string> files;        // "-" is standard input
   v1::TranslateDocumentRequest request;  // all but the document's text
+  const Format* format = nullptr;        // of all documents; null: as each one's name says
   std::string out;                       // a file or a folder; empty: standard output
   ReportFormat report = ReportFormat::kTable;
   double timeout_seconds = 0;  // 0: none
@@ -37,11 +39,26 @@ struct ModelsFlags {
   ReportFormat report = ReportFormat::kTable;
 };
 
+struct BenchFlags {
+  ConnectionFlags connection;
+  std::vector<std::string> files;  // documents to choose from
+  std::string settings;            // file of TranslateDocumentRequests in JSON, one a line; empty: `request` alone
+  v1::TranslateDocumentRequest request;  // all but the document's text
+  double rate = 1, end_rate = 1;         // documents a second, at first and at last
+  double seconds = 60;
+  double timeout_seconds = 0;  // 0: none
+  int in_flight = 10000;       // beyond which documents are not sent, but counted
+  uint64_t seed = 1;
+  ReportFormat report = ReportFormat::kTable;
+  bool quiet = false;
+};
+
 // What the program is to do. Exactly one member is set; `exit_code` if help was asked for or an option is wrong, in
 // which case what there is to say has been printed.
 struct ParsedClientFlags {
   std::optional<TranslateFlags> translate;
   std::optional<ModelsFlags> models;
+  std::optional<BenchFlags> bench;
   std::optional<int> exit_code;
 };
 ParsedClientFlags ParseClientFlags(int argc, const char* const* argv);

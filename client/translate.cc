@@ -55,10 +55,17 @@ class Run {
   }
 
   absl::StatusOr<Translation> Translate(v1::Translation::Stub& stub, size_t index) {
-    auto text = ReadDocument(flags_.files[index]);
-    if (!text.ok()) return text.status();
+    const Format& format = FormatOf(index);
+    auto bytes = ReadDocument(flags_.files[index], format.is_binary);
+    if (!bytes.ok()) return bytes.status();
     v1::TranslateDocumentRequest request = flags_.request;
-    request.mutable_document()->set_text(*std::move(text));
+    if (format.name == "text") {
+      request.mutable_document()->set_text(*std::move(bytes));
+      request.mutable_document()->clear_keep_terms();
+    } else {
+      request.mutable_document()->set_content(*std::move(bytes));
+      request.mutable_document()->set_mime_type(std::string(format.mime_type));
+    }
     CallOptions options{.server = flags_.connection.server};
     if (flags_.timeout_seconds > 0) options.timeout = absl::Seconds(flags_.timeout_seconds);
     return TranslateOne(stub, request, options, [this, index](int done, int total, const std::string& note) {
@@ -66,10 +73,21 @@ class Run {
     });
   }
 
+  const Format& FormatOf(size_t index) const {
+    if (flags_.format != nullptr) return *flags_.format;
+    const auto format = FormatOfFile(flags_.files[index]);
+    return format.ok() ? **format : **FormatNamed("text");
+  }
+
   void Emit(size_t index, const std::string& path, absl::StatusOr<Translation> translation) {
     const std::string& file = flags_.files[index];
     if (!translation.ok()) return EmitFailure(file, translation.status());
-    const std::string& text = translation->response.text();
+    v1::TranslateDocumentResponse& response = translation->response;
+    if (FormatOf(index).name != "text") response.set_text(std::move(*response.mutable_content()));
+    if (path.empty() && FormatOf(index).is_binary) {
+      return EmitFailure(file, absl::InvalidArgumentError("is of a format that is no text; say with --out where to"));
+    }
+    const std::string& text = response.text();
     if (!path.empty()) {
       if (const absl::Status status = WriteTranslation(path, text); !status.ok()) return EmitFailure(file, status);
     }
@@ -116,7 +134,7 @@ class Run {
 
 }  // namespace
 
-int RunTranslate(const TranslateFlags& flags, std::ostream& out, std::ostream& err, bool err_is_terminal) {
+int RunTranslate(TranslateFlags flags, std::ostream& out, std::ostream& err, bool err_is_terminal) {
   const auto fail = [&err](const absl::Status& status) {
     err << "salient: " << std::string(status.message()) << "\n";
     return 1;
@@ -124,11 +142,15 @@ int RunTranslate(const TranslateFlags& flags, std::ostream& out, std::ostream& e
   if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {
     return fail(absl::InvalidArgumentError("standard input can be read once only; name - once"));
   }
-  auto paths = PlanOutputs(flags.files, flags.out);
+  const auto documents = ListDocuments(flags.files);
+  if (!documents.ok()) return fail(documents.status());
+  auto paths = PlanOutputs(*documents, flags.out, flags.request.target_language());
   if (!paths.ok()) return fail(paths.status());
   auto stub = Connect(flags.connection);
   if (!stub.ok()) return fail(stub.status());
 
+  flags.files.clear();
+  for (const NamedFile& document : *documents) flags.files.push_back(document.path);
   Progress progress(ShownNames(flags.files), err, err_is_terminal, flags.quiet);
   Run run(flags, out, progress);
   const int exit_status = run.All(**stub, *paths);

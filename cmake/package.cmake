@@ -3,9 +3,7 @@
 include(GNUInstallDirs)
 
 install(TARGETS salient-server COMPONENT server)
-if(TARGET salient_sentencepiece)  # which the server opens at run time, in ../lib/salient beside its own folder
-  install(TARGETS salient_sentencepiece LIBRARY DESTINATION lib/salient COMPONENT server)
-endif()
+install(TARGETS salient_sentencepiece LIBRARY DESTINATION lib/salient COMPONENT server)  # which the server opens at run time
 install(TARGETS salient COMPONENT client)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/en-de DESTINATION ${CMAKE_INSTALL_DATADIR}/salient/models COMPONENT model)
 foreach(part IN ITEMS server:salient-server client:salient)

@@ -1,13 +1,13 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <sstream>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -15,7 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/backend/backend.h"
+#include "engine/base/workers.h"
 #include "engine/decode/batch.h"
+#include "engine/device.h"
 #include "engine/document/job.h"
 #include "engine/model/model.h"
 #include "engine/options/resolve.h"
@@ -25,71 +27,15 @@
 namespace salient {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& options) {
-  const auto cpu = [&] { return MakeCpuBackend({.threads = options.threads, .compute = options.compute}); };
-  if (options.device == "reference") return MakeReferenceBackend();
-  if (options.device == "cpu") return cpu();
-  if (options.device != "auto" && options.device != "cuda") {
-    return absl::InvalidArgumentError(absl::StrCat("device is \"", options.device, "\"; it must be auto, cpu or cuda"));
-  }
-  absl::StatusOr<std::unique_ptr<Backend>> cuda = MakeCudaBackend({.compute = options.compute});
-  if (cuda.ok()) return cuda;
-  if (options.device == "auto") return cpu();
-  return absl::Status(cuda.status().code(),
-                      absl::StrCat("device is cuda: ", cuda.status().message(), "; use auto or cpu"));
-}
-
 // While nobody waits for an encoding, it is looked up from only to see cancellations and deadlines.
 constexpr absl::Duration kUnhurriedSlice = absl::Milliseconds(100);
 
-// What keys and values get is taken at once: better refused than half taken.
-absl::Status CheckMemory(const EngineOptions& options, const DeviceMemory& memory) {
-  const size_t free = memory.free_bytes();
-  if (static_cast<size_t>(options.kv_bytes) <= free) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("--kv-memory asks for ", options.kv_bytes,
-                                                   " bytes; beside the model the ", "GPU has ", free,
-                                                   " left: ask for less, or end what else uses the GPU"));
-}
-
-// A file's text; empty where there is none.
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// The first paragraph of a model card that is not a heading.
-std::string Description(const std::string& card) {
-  std::istringstream lines(card);
-  std::string line, paragraph;
-  while (std::getline(lines, line)) {
-    if (line.empty() || line[0] == '#') {
-      if (!paragraph.empty()) break;
-      continue;
-    }
-    absl::StrAppend(&paragraph, paragraph.empty() ? "" : " ", line);
-  }
-  return paragraph;
-}
-
-class Ticket : public TranslationTicket {
- public:
-  Ticket(std::shared_ptr<std::atomic<bool>> cancelled, std::function<void()> wake)
-      : cancelled_(std::move(cancelled)), wake_(std::move(wake)) {}
-  void Cancel() override {
-    cancelled_->store(true);
-    wake_();
-  }
-
- private:
-  std::shared_ptr<std::atomic<bool>> cancelled_;
-  std::function<void()> wake_;
-};
-
-// What a ticket needs to wake the step loop, and outlives the engine for late Cancels.
-struct Bell {
+// What callers leave for the step loop, and what wakes it. Outlives the engine for late Cancels.
+struct Mailbox {
   std::mutex mutex;
   std::condition_variable condition;
   bool rung = false;
+  std::vector<int64_t> cancelled;
 
   void Ring() {
     {
@@ -98,11 +44,36 @@ struct Bell {
     }
     condition.notify_all();
   }
+  void Cancel(int64_t document) {
+    {
+      std::lock_guard lock(mutex);
+      rung = true;
+      cancelled.push_back(document);
+    }
+    condition.notify_all();
+  }
   void Wait() {
     std::unique_lock lock(mutex);
     condition.wait(lock, [this] { return rung; });
     rung = false;
   }
+  std::vector<int64_t> TakeCancelled() {
+    std::lock_guard lock(mutex);
+    return std::exchange(cancelled, {});
+  }
+};
+
+class Ticket : public TranslationTicket {
+ public:
+  Ticket(int64_t document, std::shared_ptr<Mailbox> mailbox) : document_(document), mailbox_(std::move(mailbox)) {}
+  void Cancel() override {
+    if (!done_.exchange(true)) mailbox_->Cancel(document_);
+  }
+
+ private:
+  const int64_t document_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  std::atomic<bool> done_ = false;
 };
 
 class StepLoopEngine : public Engine {
@@ -113,19 +84,36 @@ class StepLoopEngine : public Engine {
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
                                                             std::shared_ptr<TranslationListener> listener) override;
   const ModelInfo& info() const override { return info_; }
-  EngineStatus status() const override {
-    std::lock_guard lock(mutex_);
-    EngineStatus status = status_;
-    status.documents_waiting += static_cast<int32_t>(inbox_.size());
-    return status;
-  }
+  EngineStatus status() const override;
 
  private:
-  StepLoopEngine(const EngineOptions& options, EngineObserver* observer) : options_(options), observer_(observer) {}
+  using Jobs = std::map<int64_t, std::unique_ptr<DocumentJob>>;
+  // A document of which no chunk was begun.
+  struct Waiting {
+    absl::Time since;
+    int64_t bytes = 0;
+  };
+  struct Arrival {
+    int64_t document = 0;
+    std::unique_ptr<DocumentJob> job;
+  };
 
+  StepLoopEngine(const EngineOptions& options, EngineObserver* observer)
+      : options_(options), observer_(observer), device_(options.device) {}
+
+  // In a worker.
+  void Prepare(int64_t document, TranslationRequest request, ResolvedOptions resolved, absl::Time submitted_at,
+               std::shared_ptr<TranslationListener> listener);
+  absl::StatusOr<std::unique_ptr<DocumentJob>> MakeJob(TranslationRequest request, ResolvedOptions resolved,
+                                                       absl::Time submitted_at,
+                                                       std::shared_ptr<TranslationListener> listener) const;
+
+  // The step loop's.
   void Loop();
+  void End();
   void TakeInbox();
   void DropCancelled();
+  void Drop(Jobs::iterator at, absl::Status status);
   void Admit();
   void Encode();
   void ScheduleChunks();
@@ -135,14 +123,19 @@ class StepLoopEngine : public Engine {
   void Publish();
   absl::Status OpenDevice();
   void Recover(const absl::Status& failure);
+  std::unique_ptr<DocumentJob> Remove(Jobs::iterator at);
   Sequence& SequenceOf(const Admission& name) { return jobs_.at(name.document)->sequence(name.chunk); }
   void Leave(int64_t document, Sequence& sequence, int32_t chunk);
 
+  void StopWaiting(int64_t document);
+  absl::Status CheckRoom(int64_t bytes) const;  // with mutex_ held
+
   const EngineOptions options_;
   EngineObserver* const observer_;
+  std::string device_;  // once it was opened, the one it was
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  Tokenizers tokenizers_;
   ModelInfo info_;
   BatchOptions batch_options_;
   std::unique_ptr<Batch> batch_;  // null once a failed device could not be opened again
@@ -150,24 +143,31 @@ class StepLoopEngine : public Engine {
   std::unique_ptr<Scheduler> scheduler_;
 
   // The step loop's own.
-  std::map<int64_t, std::unique_ptr<DocumentJob>> jobs_;
-  int64_t next_document_ = 0;
-  int32_t rows_ = 0;  // in the last step
+  Jobs jobs_;
+  std::map<int64_t, DocumentJob*> active_;              // those of jobs_ that have begun
+  std::set<std::pair<absl::Time, int64_t>> deadlines_;  // of jobs_, but for those that have none
+  int32_t rows_ = 0;                                    // in the last step
   absl::Time pass_began_;
 
-  // Shared with callers.
-  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
+  // Shared with callers and workers.
+  const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  std::atomic<int64_t> turn_began_ = 0;  // nanoseconds; 0: the loop waits for work
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<DocumentJob>> inbox_;
+  int64_t next_document_ = 0;
+  std::map<int64_t, Waiting> waiting_;  // oldest first
+  int64_t bytes_waiting_ = 0;
+  std::vector<Arrival> inbox_;
   EngineStatus status_;
-  absl::Status broken_;  // why nothing is translated any more
+  absl::Status ended_;  // why no document is taken any more
+
   bool stopping_ = false;
+  std::unique_ptr<Workers> workers_;
   std::thread thread_;
 };
 
 // The backend, the model on it and the memory for keys: at the start, and anew when a device has failed.
 absl::Status StepLoopEngine::OpenDevice() {
-  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(options_);
+  absl::StatusOr<std::unique_ptr<Backend>> backend = OpenBackend(options_, device_, &device_);
   if (!backend.ok()) return backend.status();
   backend_ = *std::move(backend);
   absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(options_.model_folder, *backend_);
@@ -175,7 +175,8 @@ absl::Status StepLoopEngine::OpenDevice() {
   model_ = *std::move(model);
   batch_options_ = {.max_rows = std::max(options_.max_rows, 1),
                     .encode_tokens = std::max(options_.encode_tokens, model_->config.chunk_tokens),
-                    .kv_bytes = options_.kv_bytes};
+                    .kv_bytes = options_.kv_bytes,
+                    .kv_type = options_.kv_type};
   if (const absl::Status fits = CheckMemory(options_, backend_->memory()); !fits.ok()) return fits;
   batch_ = std::make_unique<Batch>(*model_, *backend_, batch_options_);
   return backend_->status();
@@ -185,10 +186,11 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
   std::unique_ptr<StepLoopEngine> engine(new StepLoopEngine(options, observer));
   if (const absl::Status opened = engine->OpenDevice(); !opened.ok()) return opened;
   const ModelConfig& config = engine->model_->config;
-  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
-      Tokenizer::Load(options.model_folder + "/tokenizer.model", config.vocab_size, config.tokens);
-  if (!tokenizer.ok()) return tokenizer.status();
-  engine->tokenizer_ = *std::move(tokenizer);
+  absl::StatusOr<Tokenizers> tokenizers =
+      LoadTokenizers(options.model_folder,
+                     {.source_size = config.vocab_size, .target_size = config.vocab_size, .special = config.tokens});
+  if (!tokenizers.ok()) return tokenizers.status();
+  engine->tokenizers_ = *std::move(tokenizers);
 
   ModelInfo& info = engine->info_;
   info.config = config;
@@ -209,6 +211,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StepLoopEngine::Make(const EngineOptions
                                                                      .cross_pages = engine->batch_->cross_pages(),
                                                                      .encode_tokens = batch.encode_tokens,
                                                                      .encode_chunks = batch.encode_chunks});
+  engine->workers_ = std::make_unique<Workers>(std::max(options.workers, 1));
   engine->Publish();
   engine->thread_ = std::thread([raw = engine.get()] { raw->Loop(); });
   return engine;
@@ -219,14 +222,70 @@ StepLoopEngine::~StepLoopEngine() {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  bell_->Ring();
+  mailbox_->Ring();
   if (thread_.joinable()) thread_.join();
+  workers_.reset();  // which tell the last listeners
 }
 
+EngineStatus StepLoopEngine::status() const {
+  const int64_t turn_began = turn_began_.load();
+  std::lock_guard lock(mutex_);
+  EngineStatus status = status_;
+  status.documents_waiting = static_cast<int32_t>(waiting_.size());
+  status.bytes_waiting = bytes_waiting_;
+  const absl::Time now = absl::Now();
+  if (!waiting_.empty()) status.oldest_waiting_seconds = absl::ToDoubleSeconds(now - waiting_.begin()->second.since);
+  if (turn_began != 0) status.turn_seconds = absl::ToDoubleSeconds(now - absl::FromUnixNanos(turn_began));
+  return status;
+}
+
+// ---- Documents come in ----
+
+absl::Status StepLoopEngine::CheckRoom(int64_t bytes) const {
+  if (!ended_.ok()) return ended_;
+  const auto waiting = static_cast<int64_t>(waiting_.size());
+  if (waiting >= options_.max_queued_documents) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the queue is full: ", waiting, " documents are waiting; try again later"));
+  }
+  if (waiting > 0 && bytes_waiting_ + bytes > options_.max_queued_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the queue is full: ", bytes_waiting_, " bytes of documents are waiting; try again later"));
+  }
+  if (waiting > 0 && status_.tokens_waiting >= options_.max_queued_tokens) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the queue is full: ", status_.tokens_waiting, " tokens are waiting; try again later"));
+  }
+  return absl::OkStatus();
+}
+
+// Only what is cheap happens here: the text is cut by a worker, once there is room for it.
 absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
     TranslationRequest request, std::shared_ptr<TranslationListener> listener) {
+  absl::StatusOr<ResolvedOptions> resolved = DocumentJob::Check(request, info_.config, options_.max_document_bytes);
+  if (!resolved.ok()) return resolved.status();
+  const absl::Time now = absl::Now();
+  const auto bytes = static_cast<int64_t>(request.text.size());
+  int64_t document = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (absl::Status room = CheckRoom(bytes); !room.ok()) return room;
+    document = next_document_++;
+    waiting_[document] = {now, bytes};
+    bytes_waiting_ += bytes;
+  }
+  workers_->Post([this, document, now, request = std::move(request), resolved = *std::move(resolved),
+                  listener = std::move(listener)]() mutable {
+    Prepare(document, std::move(request), std::move(resolved), now, std::move(listener));
+  });
+  return std::make_shared<Ticket>(document, mailbox_);
+}
+
+absl::StatusOr<std::unique_ptr<DocumentJob>> StepLoopEngine::MakeJob(
+    TranslationRequest request, ResolvedOptions resolved, absl::Time submitted_at,
+    std::shared_ptr<TranslationListener> listener) const {
   absl::StatusOr<std::unique_ptr<DocumentJob>> job = DocumentJob::Prepare(
-      std::move(request), info_.config, *tokenizer_, options_.max_document_bytes, std::move(listener));
+      std::move(request), std::move(resolved), submitted_at, info_.config, tokenizers_, *workers_, std::move(listener));
   if (!job.ok()) return job.status();
   for (const Demand& demand : (*job)->Demands()) {
     if (scheduler_->CouldFit(demand)) continue;
@@ -236,27 +295,59 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
                      ": ask for a smaller search.beam, depth.draft_tokens or search.max_length_ratio, or start the "
                      "server with more --kv-memory"));
   }
-  {
-    std::lock_guard lock(mutex_);
-    if (!broken_.ok()) return broken_;
-  }
-  auto ticket = std::make_shared<Ticket>((*job)->cancelled, [bell = bell_] { bell->Ring(); });
-  {
-    std::lock_guard lock(mutex_);
-    const int32_t waiting = static_cast<int32_t>(inbox_.size()) + status_.documents_waiting;
-    if (waiting >= options_.max_queued_documents) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the queue is full: ", waiting, " documents are waiting; try again later"));
-    }
-    inbox_.push_back(*std::move(job));
-  }
-  bell_->Ring();
-  return ticket;
+  return job;
 }
+
+void StepLoopEngine::Prepare(int64_t document, TranslationRequest request, ResolvedOptions resolved,
+                             absl::Time submitted_at, std::shared_ptr<TranslationListener> listener) {
+  const bool late = request.deadline <= absl::Now();
+  absl::StatusOr<std::unique_ptr<DocumentJob>> job =
+      late ? absl::DeadlineExceededError("the deadline passed while the document waited in the queue")
+           : MakeJob(std::move(request), std::move(resolved), submitted_at, listener);
+  absl::Status failure = job.status();
+  {
+    std::lock_guard lock(mutex_);
+    if (failure.ok()) failure = ended_;
+    if (failure.ok()) inbox_.push_back({document, *std::move(job)});
+  }
+  if (failure.ok()) return mailbox_->Ring();
+  StopWaiting(document);
+  listener->OnDone(failure);
+}
+
+void StepLoopEngine::StopWaiting(int64_t document) {
+  std::lock_guard lock(mutex_);
+  const auto found = waiting_.find(document);
+  if (found == waiting_.end()) return;
+  bytes_waiting_ -= found->second.bytes;
+  waiting_.erase(found);
+}
+
+void StepLoopEngine::TakeInbox() {
+  std::vector<Arrival> arrived;
+  {
+    std::lock_guard lock(mutex_);
+    arrived.swap(inbox_);
+  }
+  for (auto& [document, job] : arrived) {
+    if (job->chunks() == 0) {  // nothing to translate
+      StopWaiting(document);
+      job->Finish(absl::Now());
+      continue;
+    }
+    scheduler_->Enqueue(document, job->Demands(), job->flow());
+    if (job->deadline() != absl::InfiniteFuture()) deadlines_.emplace(job->deadline(), document);
+    job->ReportProgress();
+    jobs_.emplace(document, std::move(job));
+  }
+}
+
+// ---- The step loop ----
 
 // One turn: documents come in, leave if nobody wants them any more, join, and take one step together.
 void StepLoopEngine::Loop() {
   while (true) {
+    turn_began_ = absl::ToUnixNanos(absl::Now());
     {
       std::lock_guard lock(mutex_);
       if (stopping_) break;
@@ -271,35 +362,51 @@ void StepLoopEngine::Loop() {
     if (const absl::Status status = backend_->status(); !status.ok()) Recover(status);
     if (batch_ == nullptr) break;
     Collect();
-    if (jobs_.empty()) bell_->Wait();
+    if (jobs_.empty()) {
+      turn_began_ = 0;
+      mailbox_->Wait();
+    }
   }
-  TakeInbox();
-  absl::Status reason = absl::CancelledError("the engine is shutting down");
+  End();
+}
+
+// From here on nothing is taken: what a worker still prepares fails there.
+void StepLoopEngine::End() {
+  turn_began_ = 0;
+  std::vector<Arrival> left;
+  absl::Status reason;
   {
     std::lock_guard lock(mutex_);
-    if (!broken_.ok()) reason = broken_;
+    if (ended_.ok()) ended_ = absl::CancelledError("the engine is shutting down");
+    reason = ended_;
+    left.swap(inbox_);
+    waiting_.clear();
+    bytes_waiting_ = 0;
   }
+  for (const Arrival& arrival : left) arrival.job->Fail(reason);
   for (auto& [document, job] : jobs_) {
-    job->Abandon([&, name = document](Sequence& sequence, int32_t chunk) { Leave(name, sequence, chunk); });
+    job->Abandon([&, name = document](Sequence& sequence, int32_t chunk) {
+      if (batch_ != nullptr) Leave(name, sequence, chunk);
+    });
     job->Fail(reason);
   }
+  active_.clear();
   jobs_.clear();
 }
 
 // The device has failed: what was on it is lost, and with it every translation under way. Those still waiting lose
-// nothing and go on waiting for the device to be opened anew.
+// nothing and go on waiting for the device to be opened anew: the same one, or none.
 void StepLoopEngine::Recover(const absl::Status& failure) {
+  {
+    std::lock_guard lock(mutex_);
+    status_.state = EngineState::kRecovering;
+  }
   std::vector<std::unique_ptr<DocumentJob>> lost;
-  for (auto at = jobs_.begin(); at != jobs_.end();) {
-    DocumentJob& job = *at->second;
-    if (!job.started()) {
-      ++at;
-      continue;
-    }
+  while (!active_.empty()) {
+    const auto at = jobs_.find(active_.begin()->first);
     scheduler_->Cancel(at->first);
-    job.Abandon([&](Sequence& sequence, int32_t chunk) { Leave(at->first, sequence, chunk); });
-    lost.push_back(std::move(at->second));
-    at = jobs_.erase(at);
+    at->second->Abandon([&](Sequence& sequence, int32_t chunk) { Leave(at->first, sequence, chunk); });
+    lost.push_back(Remove(at));
   }
   batch_.reset();
   model_.reset();
@@ -310,24 +417,20 @@ void StepLoopEngine::Recover(const absl::Status& failure) {
   } else {
     batch_.reset();
     std::lock_guard lock(mutex_);
-    broken_ = absl::UnavailableError(
+    ended_ = absl::UnavailableError(
         absl::StrCat(failure.message(), "; it could not be started again: ", opened.message(), "; restart the server"));
-    status_ = {};
+    status_ = {.state = EngineState::kDead};
   }
   for (const std::unique_ptr<DocumentJob>& job : lost) job->Fail(failure);
 }
 
-void StepLoopEngine::TakeInbox() {
-  std::vector<std::unique_ptr<DocumentJob>> arrived;
-  {
-    std::lock_guard lock(mutex_);
-    arrived.swap(inbox_);
-    status_.documents_waiting += static_cast<int32_t>(arrived.size());
-  }
-  for (std::unique_ptr<DocumentJob>& job : arrived) {
-    scheduler_->Enqueue(next_document_, job->Demands());
-    jobs_.emplace(next_document_++, std::move(job));
-  }
+std::unique_ptr<DocumentJob> StepLoopEngine::Remove(Jobs::iterator at) {
+  deadlines_.erase({at->second->deadline(), at->first});
+  active_.erase(at->first);
+  StopWaiting(at->first);
+  std::unique_ptr<DocumentJob> job = std::move(at->second);
+  jobs_.erase(at);
+  return job;
 }
 
 void StepLoopEngine::Leave(int64_t document, Sequence& sequence, int32_t chunk) {
@@ -335,29 +438,38 @@ void StepLoopEngine::Leave(int64_t document, Sequence& sequence, int32_t chunk) 
   scheduler_->Release({document, chunk});
 }
 
+void StepLoopEngine::Drop(Jobs::iterator at, absl::Status status) {
+  scheduler_->Cancel(at->first);
+  at->second->Abandon([&](Sequence& sequence, int32_t chunk) { Leave(at->first, sequence, chunk); });
+  const std::unique_ptr<DocumentJob> job = Remove(at);
+  Publish();  // before the listener is told, who may look
+  job->Fail(std::move(status));
+}
+
 void StepLoopEngine::DropCancelled() {
-  const absl::Time now = absl::Now();
-  std::vector<std::pair<std::unique_ptr<DocumentJob>, absl::Status>> dropped;
-  for (auto at = jobs_.begin(); at != jobs_.end();) {
-    DocumentJob& job = *at->second;
-    const bool late = job.deadline() <= now;
-    if (!late && !job.cancelled->load()) {
-      ++at;
-      continue;
+  std::vector<int64_t> unknown;
+  for (const int64_t document : mailbox_->TakeCancelled()) {
+    const auto at = jobs_.find(document);
+    if (at != jobs_.end()) {
+      Drop(at, absl::CancelledError("the request was cancelled"));
+    } else {
+      unknown.push_back(document);
     }
-    scheduler_->Cancel(at->first);
-    const bool started = job.started();
-    job.Abandon([&](Sequence& sequence, int32_t chunk) { Leave(at->first, sequence, chunk); });
-    const absl::Status status =
-        late ? absl::DeadlineExceededError(started ? "the deadline passed while the document was translated"
-                                                   : "the deadline passed while the document waited in the queue")
-             : absl::CancelledError("the request was cancelled");
-    dropped.emplace_back(std::move(at->second), status);
-    at = jobs_.erase(at);
   }
-  if (dropped.empty()) return;
-  Publish();
-  for (const auto& [job, status] : dropped) job->Fail(status);
+  for (const int64_t document : unknown) {  // finished, or still being prepared
+    std::unique_lock lock(mutex_);
+    if (!waiting_.contains(document)) continue;
+    lock.unlock();
+    std::lock_guard again(mailbox_->mutex);
+    mailbox_->cancelled.push_back(document);
+  }
+  const absl::Time now = absl::Now();
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    const auto at = jobs_.find(deadlines_.begin()->second);
+    Drop(at, absl::DeadlineExceededError(at->second->started()
+                                             ? "the deadline passed while the document was translated"
+                                             : "the deadline passed while the document waited in the queue"));
+  }
 }
 
 void StepLoopEngine::Admit() {
@@ -367,6 +479,7 @@ void StepLoopEngine::Admit() {
   const absl::Time now = absl::Now();
   while (const std::optional<Admission> admission = scheduler_->Admit()) {
     DocumentJob& job = *jobs_.at(admission->document);
+    if (active_.emplace(admission->document, &job).second) StopWaiting(admission->document);
     joining.push_back(
         &job.Start(admission->chunk, *model_, *backend_, batch_->self_store(), batch_->cross_store(), now));
   }
@@ -380,8 +493,8 @@ void StepLoopEngine::Encode() {
   if (!batch_->encoding()) return;
   const bool others_wait = batch_->decoding();
   std::vector<DocumentJob*> owners;
-  for (auto& [document, job] : jobs_) {
-    if (job->encoding()) owners.push_back(job.get());
+  for (const auto& [document, job] : active_) {
+    if (job->encoding()) owners.push_back(job);
   }
   const absl::Time start = absl::Now();
   batch_->Encode(others_wait ? options_.encode_slice : kUnhurriedSlice);
@@ -418,16 +531,11 @@ void StepLoopEngine::MakeRoom() {
 }
 
 void StepLoopEngine::Step() {
-  int32_t documents = 0;
-  for (auto& [document, job] : jobs_) documents += job->decoding();
-  for (auto& [document, job] : jobs_) {
-    bool first = true;
-    job->ForEachSequence([&](Sequence& sequence) {
-      if (!first || !sequence.scheduled()) return;
-      sequence.meter().AddStep(documents);
-      first = false;
-    });
+  std::vector<Sequence*> first;  // of each document that takes part
+  for (const auto& [document, job] : active_) {
+    if (Sequence* const sequence = job->FirstDecoding()) first.push_back(sequence);
   }
+  for (Sequence* sequence : first) sequence->meter().AddStep(static_cast<int32_t>(first.size()));
   const absl::Time start = absl::Now();
   rows_ = batch_->Step();
   if (rows_ == 0) return;
@@ -437,26 +545,23 @@ void StepLoopEngine::Step() {
 // The status is told before the listeners are, so that who has just got a reply does not find its document running.
 void StepLoopEngine::Collect() {
   std::vector<std::unique_ptr<DocumentJob>> finished;
-  for (auto at = jobs_.begin(); at != jobs_.end();) {
-    DocumentJob& job = *at->second;
-    job.ReportProgress();
-    job.Collect([&](Sequence& sequence, int32_t chunk) { Leave(at->first, sequence, chunk); });
-    if (!job.done()) {
-      ++at;
-      continue;
-    }
-    finished.push_back(std::move(at->second));
-    at = jobs_.erase(at);
+  std::vector<std::pair<int64_t, absl::Status>> sick;
+  for (auto at = active_.begin(); at != active_.end();) {
+    const auto [document, job] = *at++;
+    job->ReportProgress();
+    job->Collect([&, name = document](Sequence& sequence, int32_t chunk) { Leave(name, sequence, chunk); });
+    if (absl::Status health = job->health(); !health.ok()) sick.emplace_back(document, std::move(health));
+    if (job->done()) finished.push_back(Remove(jobs_.find(document)));
   }
+  for (auto& [document, health] : sick) Drop(jobs_.find(document), std::move(health));
   Publish();
   for (const std::unique_ptr<DocumentJob>& job : finished) job->Finish(absl::Now());
 }
 
 void StepLoopEngine::Publish() {
   EngineStatus status;
-  status.documents_running = static_cast<int32_t>(
-      std::count_if(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second->started(); }));
-  status.documents_waiting = scheduler_->untouched();
+  status.documents_running = static_cast<int32_t>(active_.size());
+  status.tokens_waiting = scheduler_->tokens_waiting();
   status.rows = rows_;
   const auto used = [](KvStore& store, int32_t pages) {
     return static_cast<int64_t>(pages - store.free_pages()) * static_cast<int64_t>(store.layout().page_bytes());

@@ -12,15 +12,16 @@ build_packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc   # the API
   libabsl-dev                # status, time, strings
   libicu-dev                 # sentence boundaries, Unicode
+  libsentencepiece-dev       # tokens
   nlohmann-json3-dev         # model folders
   prometheus-cpp-dev         # metrics
   libboost-dev libssl-dev zlib1g-dev libbrotli-dev  # the HTTP port
   libcli11-dev libspdlog-dev # command lines, logging
+  libmd4c-dev libexpat1-dev libzip-dev libyaml-dev  # formats of documents
 )
 test_packages=(
   libgtest-dev libgmock-dev
   libcpp-httplib-dev         # the HTTP client of the tests
-  libsentencepiece-dev       # the reference that our tokens are compared with
   python3 python3-torch python3-numpy python3-sentencepiece python3-pytest  # the second implementation
   xz-utils                   # training/run_gpu.sh packs with it
 )

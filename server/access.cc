@@ -9,7 +9,7 @@
 #include "grpcpp/security/tls_credentials_options.h"
 #include "openssl/err.h"
 #include "openssl/ssl.h"
-#include "server/key_ring.h"
+#include "server/admission/key_ring.h"
 #include "spdlog/spdlog.h"
 
 namespace salient {
@@ -124,17 +124,23 @@ bool Access::SetUp(ssl_ctx_st& context) const {
          SSL_CTX_use_PrivateKey_file(&context, options_.tls_key.c_str(), SSL_FILETYPE_PEM) == 1;
 }
 
-absl::Status Access::CheckKey(std::string_view authorization, std::string_view api_key) const {
-  if (keys_ == nullptr) return absl::OkStatus();
-  absl::string_view bearer(authorization.data(), authorization.size());
+absl::StatusOr<Client> Access::Identify(const Credentials& credentials) const {
+  if (keys_ == nullptr) {
+    if (!credentials.certificate_subject.empty()) {
+      return Client{Client::Kind::kCertificate, std::string(credentials.certificate_subject), {}};
+    }
+    return Client{Client::Kind::kAddress, std::string(credentials.address), {}};
+  }
+  absl::string_view bearer(credentials.authorization.data(), credentials.authorization.size());
   const bool is_bearer = absl::StartsWithIgnoreCase(bearer, "bearer ");
-  const std::string_view key = is_bearer ? authorization.substr(7) : api_key;
+  const std::string_view key = is_bearer ? credentials.authorization.substr(7) : credentials.api_key;
   if (key.empty()) {
     return absl::UnauthenticatedError(
         "this server asks for an API key, as \"authorization: Bearer KEY\" or \"x-api-key: KEY\"");
   }
-  if (!keys_->Holds(key)) return absl::UnauthenticatedError("the API key is not one that this server knows");
-  return absl::OkStatus();
+  auto client = keys_->Find(key);
+  if (!client.has_value()) return absl::UnauthenticatedError("the API key is not one that this server knows");
+  return *std::move(client);
 }
 
 }  // namespace salient

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/security/server_credentials.h"
+#include "server/admission/client.h"
 
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 
@@ -27,7 +28,7 @@ struct AccessOptions {
   std::string tls_certificate;  // PEM file, the server's own first; empty: no TLS
   std::string tls_key;          // PEM file of its private key
   std::string tls_client_ca;    // PEM file of who signs clients' certificates; empty: clients need none
-  std::string api_keys;         // file, a key a line, # for comments; empty: calls need none
+  std::string api_keys;         // file (admission/key_ring.h); empty: calls need none
 };
 
 class KeyRing;
@@ -50,9 +51,13 @@ class Access {
   // must outlive the context.
   bool SetUp(ssl_ctx_st& context) const;
 
-  // Whether a call may pass that brought these headers, either of which may be empty: "Bearer KEY", and the key alone.
-  // UNAUTHENTICATED says which are looked at.
-  absl::Status CheckKey(std::string_view authorization, std::string_view api_key) const;
+  // What a call brought, each of which may be empty.
+  struct Credentials {
+    std::string_view authorization, api_key;  // headers: "Bearer KEY", and the key alone
+    std::string_view certificate_subject, address;
+  };
+  // Whose call it is. UNAUTHENTICATED says which headers are looked at.
+  absl::StatusOr<Client> Identify(const Credentials& credentials) const;
 
  private:
   AccessOptions options_;

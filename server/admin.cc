@@ -15,13 +15,10 @@ std::function<void()> Admin::Handle(HttpRequest request, Reply reply) {
 HttpResponse Admin::Error(int status, const std::string& message) { return TransportErrorReply(status, message); }
 
 HttpResponse Admin::Answer(const HttpRequest& request) const {
-  if (request.path == "/healthz") return {.body = "ok\n"};
-  if (request.path == "/readyz") {
-    const absl::Status ready = CheckReady(readiness_);
-    return ready.ok() ? HttpResponse{.body = "ready\n"} : ErrorReply(ready);
-  }
+  if (request.path == "/healthz") return Probe(health_.Alive(), "ok\n");
+  if (request.path == "/readyz") return Probe(health_.Ready(), "ready\n");
   if (request.path == "/metrics") {
-    if (readiness_ != Readiness::kLoading) models_.UpdateGauges();
+    if (health_.readiness() != Readiness::kLoading) models_.UpdateGauges();
     return {.content_type = "text/plain; version=0.0.4", .body = metrics_.Text()};
   }
   return ErrorReply(absl::NotFoundError(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/outbox.h"
+#include "server/stalled_reader.h"
 #include "server/status.h"
 #include "server/wire.h"
 
@@ -15,34 +16,42 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
                         public Recipient,
                         public std::enable_shared_from_this<UnaryCall> {
  public:
-  explicit UnaryCall(grpc::ByteBuffer* reply) : reply_(reply) {}
+  UnaryCall(grpc::CallbackServerContext& context, grpc::ByteBuffer* reply) : context_(context), reply_(reply) {}
 
-  grpc::ServerUnaryReactor* Begin(Translator& translator, absl::Time deadline, const grpc::ByteBuffer& bytes) {
+  grpc::ServerUnaryReactor* Begin(Translator& translator, const CallInfo& call, const grpc::ByteBuffer& bytes) {
     self_ = shared_from_this();
     v1::TranslateDocumentRequest request;
     if (const absl::Status status = ParseMessage(bytes, &request); !status.ok()) {
-      Finish(ToGrpc(status));
+      End(status);
       return this;
     }
-    auto ticket = translator.Start(request, deadline, self_);
+    auto ticket = translator.Start(request, call, DeadlineOf(context_), self_);
     if (ticket.ok()) {
       cancellation_.Attach(*std::move(ticket));
     } else {
-      Finish(ToGrpc(ticket.status()));
+      End(ticket.status());
     }
     return this;
   }
 
   void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
-    if (result.ok()) *reply_ = SerializeMessage(*result);
-    Finish(ToGrpc(result.status()));
+    absl::Status status = result.status();
+    if (status.ok()) status = CheckReplySize(*result);
+    if (status.ok()) *reply_ = SerializeMessage(*result);
+    End(status);
   }
 
   void OnCancel() override { cancellation_.Cancel(); }
   void OnDone() override { self_.reset(); }
 
  private:
-  grpc::ByteBuffer* const reply_;  // gRPC's, there until OnDone
+  void End(const absl::Status& status) {
+    AddPushback(status, context_);
+    Finish(ToGrpc(status));
+  }
+
+  grpc::CallbackServerContext& context_;  // gRPC's, as the reply
+  grpc::ByteBuffer* const reply_;         // gRPC's, there until OnDone
   Cancellation cancellation_;
   std::shared_ptr<UnaryCall> self_;
 };
@@ -51,15 +60,18 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                          public Recipient,
                          public std::enable_shared_from_this<StreamCall> {
  public:
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Begin(Translator& translator, absl::Time deadline,
+  explicit StreamCall(grpc::CallbackServerContext& context) : context_(context) {}
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Begin(Translator& translator, const CallInfo& call,
                                                     const grpc::ByteBuffer& bytes) {
     self_ = shared_from_this();
+    stalled_.Watch(self_, outbox_, context_);
     v1::TranslateDocumentRequest request;
     if (const absl::Status status = ParseMessage(bytes, &request); !status.ok()) {
       End(status);
       return this;
     }
-    auto ticket = translator.Start(request, deadline, self_);
+    auto ticket = translator.Start(request, call, DeadlineOf(context_), self_);
     if (ticket.ok()) {
       cancellation_.Attach(*std::move(ticket));
     } else {
@@ -73,8 +85,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void TakeSegment(v1::TranslatedSegment segment) override {
     v1::StreamTranslateDocumentResponse event;
     *event.mutable_segment() = std::move(segment);
-    outbox_.Push(SerializeMessage(event));
-    Pump(outbox_, *this);
+    Send(event);
   }
 
   void TakeProgress(v1::Progress progress) override {
@@ -89,7 +100,8 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       v1::StreamTranslateDocumentResponse event;
       result->clear_segments();  // sent already, one by one
       *event.mutable_result() = *std::move(result);
-      outbox_.Push(SerializeMessage(event));
+      if (const absl::Status fits = CheckReplySize(event); !fits.ok()) return End(fits);
+      Send(event);
     }
     End(result.status());
   }
@@ -101,15 +113,29 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   }
 
   void OnCancel() override { cancellation_.Cancel(); }
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    stalled_.Stop();
+    self_.reset();
+  }
 
  private:
+  void Send(const v1::StreamTranslateDocumentResponse& event) {
+    if (!outbox_.Push(SerializeMessage(event))) {
+      cancellation_.Cancel();
+      context_.TryCancel();
+    }
+    Pump(outbox_, *this);
+  }
+
   void End(const absl::Status& status) {
+    AddPushback(status, context_);
     outbox_.Close(ToGrpc(status));
     Pump(outbox_, *this);
   }
 
+  grpc::CallbackServerContext& context_;  // gRPC's, there until OnDone
   Outbox outbox_;
+  StalledReader stalled_;
   Cancellation cancellation_;
   std::shared_ptr<StreamCall> self_;
 };
@@ -122,15 +148,16 @@ absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
   return absl::FromChrono(deadline);
 }
 
-grpc::ServerUnaryReactor* TranslateDocumentCall(Translator& translator, grpc::CallbackServerContext* context,
-                                                const grpc::ByteBuffer& request, grpc::ByteBuffer* reply) {
-  return std::make_shared<UnaryCall>(reply)->Begin(translator, DeadlineOf(*context), request);
+grpc::ServerUnaryReactor* TranslateDocumentCall(Translator& translator, CallInfo call,
+                                                grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
+                                                grpc::ByteBuffer* reply) {
+  return std::make_shared<UnaryCall>(*context, reply)->Begin(translator, call, request);
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamTranslateDocumentCall(Translator& translator,
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamTranslateDocumentCall(Translator& translator, CallInfo call,
                                                                         grpc::CallbackServerContext* context,
                                                                         const grpc::ByteBuffer& request) {
-  return std::make_shared<StreamCall>()->Begin(translator, DeadlineOf(*context), request);
+  return std::make_shared<StreamCall>(*context)->Begin(translator, call, request);
 }
 
 }  // namespace salient

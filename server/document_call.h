@@ -12,10 +12,11 @@
 
 namespace salient {
 
-grpc::ServerUnaryReactor* TranslateDocumentCall(Translator& translator, grpc::CallbackServerContext* context,
-                                                const grpc::ByteBuffer& request, grpc::ByteBuffer* reply);
+grpc::ServerUnaryReactor* TranslateDocumentCall(Translator& translator, CallInfo call,
+                                                grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
+                                                grpc::ByteBuffer* reply);
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamTranslateDocumentCall(Translator& translator,
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamTranslateDocumentCall(Translator& translator, CallInfo call,
                                                                         grpc::CallbackServerContext* context,
                                                                         const grpc::ByteBuffer& request);
 

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "server/document_call.h"
 #include "server/outbox.h"
+#include "server/stalled_reader.h"
 #include "server/status.h"
 #include "server/wire.h"
 
@@ -21,10 +22,12 @@ constexpr size_t kMaxUnsent = 16;
 class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                             public std::enable_shared_from_this<DocumentsCall> {
  public:
-  DocumentsCall(Translator& translator, absl::Time deadline) : translator_(translator), deadline_(deadline) {}
+  DocumentsCall(Translator& translator, CallInfo call, grpc::CallbackServerContext& context)
+      : translator_(translator), call_(std::move(call)), context_(context), deadline_(DeadlineOf(context)) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Begin() {
     self_ = shared_from_this();
+    stalled_.Watch(self_, outbox_, context_);
     // Without owning the call: one that is over must not be kept by a server that drains days later.
     translator_.in_flight().OnDrain(self_, [this] { StopForDrain(); });
     ReadOn();
@@ -34,7 +37,10 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    stalled_.Stop();
+    self_.reset();
+  }
 
  private:
   // One document of the call.
@@ -66,15 +72,20 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void CloseIfDone();
 
   Translator& translator_;
+  const CallInfo call_;
+  grpc::CallbackServerContext& context_;  // gRPC's, there until OnDone
   const absl::Time deadline_;
   Outbox outbox_;
+  StalledReader stalled_;
   grpc::ByteBuffer incoming_;
   std::shared_ptr<DocumentsCall> self_;
 
   std::mutex mutex_;
-  bool reading_ = false;        // a read is under way, or a document is held
-  bool starting_read_ = false;  // between deciding on a read and telling gRPC, when the call must not be finished
-  bool no_more_ = false;        // the client has sent all, or the server wants no more
+  bool reading_ = false;  // a read is under way, or a document is held
+  // Between deciding on a read and telling gRPC, when the call must not be finished. A count: a read may end, and
+  // another thread decide on the next, before the thread that started it has come back.
+  int starting_reads_ = 0;
+  bool no_more_ = false;  // the client has sent all, or the server wants no more
   bool cancelled_ = false;
   grpc::Status end_;  // how the call ends once no_more_ is set and all documents are answered
   std::map<const Document*, std::shared_ptr<Document>> documents_;  // started or held
@@ -112,7 +123,7 @@ bool DocumentsCall::TryToStart(const std::shared_ptr<Document>& document) {
     document->TakeResult(absl::CancelledError("cancelled by the client"));
     return true;
   }
-  auto ticket = translator_.Start(document->request().request(), deadline_, document, WhenFull::kWait);
+  auto ticket = translator_.Start(document->request().request(), call_, deadline_, document, WhenFull::kWait);
   if (ticket.ok()) {
     document->cancellation().Attach(*std::move(ticket));
     return true;
@@ -144,7 +155,11 @@ void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDoc
     reply.mutable_error()->set_code(static_cast<int>(result.status().code()));
     reply.mutable_error()->set_message(std::string(result.status().message()));
   }
-  outbox_.Push(SerializeMessage(reply));
+  if (const absl::Status fits = CheckReplySize(reply); !fits.ok()) {
+    reply.mutable_error()->set_code(static_cast<int>(fits.code()));
+    reply.mutable_error()->set_message(std::string(fits.message()));
+  }
+  if (!outbox_.Push(SerializeMessage(reply))) context_.TryCancel();
   Pump(outbox_, *this);
 }
 
@@ -171,12 +186,12 @@ void DocumentsCall::ReadOn() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (reading_ || no_more_ || outbox_.unsent() >= kMaxUnsent) return;
     reading_ = true;
-    starting_read_ = true;
+    ++starting_reads_;
   }
   StartRead(&incoming_);
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    starting_read_ = false;
+    --starting_reads_;
   }
   CloseIfDone();
 }
@@ -199,7 +214,7 @@ void DocumentsCall::StopForDrain() {
 void DocumentsCall::CloseIfDone() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!no_more_ || starting_read_ || !documents_.empty()) return;
+    if (!no_more_ || starting_reads_ > 0 || !documents_.empty()) return;
     outbox_.Close(end_);
   }
   Pump(outbox_, *this);
@@ -227,8 +242,8 @@ void DocumentsCall::OnCancel() {
 }  // namespace
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslateDocumentsCall(
-    Translator& translator, grpc::CallbackServerContext* context) {
-  return std::make_shared<DocumentsCall>(translator, DeadlineOf(*context))->Begin();
+    Translator& translator, CallInfo call, grpc::CallbackServerContext* context) {
+  return std::make_shared<DocumentsCall>(translator, std::move(call), *context)->Begin();
 }
 
 }  // namespace salient

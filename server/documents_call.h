@@ -15,6 +15,6 @@
 namespace salient {
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslateDocumentsCall(
-    Translator& translator, grpc::CallbackServerContext* context);
+    Translator& translator, CallInfo call, grpc::CallbackServerContext* context);
 
 }  // namespace salient

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 
 #include "CLI/CLI.hpp"
@@ -35,6 +36,7 @@ struct Raw {
   std::vector<std::string> models;
   std::string device = "auto";
   std::string compute = "auto";
+  std::string kv_type = "auto";
   int threads = 0;
   int32_t max_queue = 256;
   int32_t max_rows = 64;
@@ -46,6 +48,10 @@ struct Raw {
   double drain_seconds = 30;
   double max_connection_age = 300;
   double default_deadline = 3600;
+  double stall_limit = 120;
+  uint64_t max_queue_bytes = 64 << 20;
+  int64_t max_queue_tokens = 16 << 20;
+  std::string log_format = "text";
 };
 
 const std::map<std::string, ComputeType>& ComputeTypes() {
@@ -53,6 +59,12 @@ const std::map<std::string, ComputeType>& ComputeTypes() {
                                                                     {"fp32", ComputeType::kF32},
                                                                     {"bf16", ComputeType::kBF16},
                                                                     {"int8", ComputeType::kInt8}};
+  return *types;
+}
+
+const std::map<std::string, std::optional<ElementType>>& KvTypes() {
+  static const auto* types = new std::map<std::string, std::optional<ElementType>>{
+      {"auto", std::nullopt}, {"fp32", ElementType::kF32}, {"bf16", ElementType::kBF16}, {"int8", ElementType::kInt8}};
   return *types;
 }
 
@@ -74,7 +86,16 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
       ->check(CLI::IsMember(ComputeTypes()))
       ->capture_default_str()
       ->group("Models");
-  app.add_option("--threads", raw.threads, "Threads that compute, a model; 0: one a core, or as many as the CPU limit of the container keeps busy")
+  app.add_option(
+         "--kv-type", raw.kv_type,
+         "What keys and values are stored as: fp32, bf16, int8, or auto (bf16; fp32 with --compute fp32). int8 "
+         "takes half of bf16's memory")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember(KvTypes()))
+      ->capture_default_str()
+      ->group("Models");
+  app.add_option("--threads", raw.threads,
+                 "Threads that compute, a model; 0: one a core, or as many as the CPU limit of the container keeps busy")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->group("Models");
@@ -100,8 +121,9 @@ void AddAdmin(CLI::App& app, ServerFlags& flags) {
 }
 
 void AddAccess(CLI::App& app, AccessOptions& access) {
-  app.add_option("--tls-cert", access.tls_certificate,
-                 "PEM file of the server's certificate, those that vouch for it after it: both ports speak TLS")
+  app.add_option(
+         "--tls-cert", access.tls_certificate,
+         "PEM file of the server's certificate, followed by its intermediate certificates: both ports use TLS")
       ->type_name("FILE")
       ->group("Access");
   app.add_option("--tls-key", access.tls_key, "PEM file of the certificate's private key")
@@ -113,8 +135,8 @@ void AddAccess(CLI::App& app, AccessOptions& access) {
       ->group("Access");
   app.add_option(
          "--api-keys", access.api_keys,
-         "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a key a line. These four "
-         "files are read again when they change")
+         "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a line each: KEY [name=NAME] "
+         "[weight=W] [tokens-per-minute=N] [documents=N]. These four files are read again when they change")
       ->type_name("FILE")
       ->group("Access");
 }
@@ -123,6 +145,15 @@ void AddLimits(CLI::App& app, Raw& raw) {
   app.add_option("--max-queue", raw.max_queue,
                  "Documents that may wait, a model; more get RESOURCE_EXHAUSTED and a time to retry after")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group("Limits");
+  app.add_option("--max-queue-bytes", raw.max_queue_bytes, "Bytes of documents that may wait, a model")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("64MiB")
+      ->group("Limits");
+  app.add_option("--max-queue-tokens", raw.max_queue_tokens, "Source tokens that may wait, a model")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--max-rows", raw.max_rows,
@@ -187,6 +218,19 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
                  "A file to write once documents are taken: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
       ->type_name("FILE")
       ->group("Operation");
+  app.add_option(
+         "--stall-limit", raw.stall_limit,
+         "Seconds for which an engine with work may not turn before /healthz fails, so that the platform starts "
+         "the server anew")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str()
+      ->group("Operation");
+  app.add_option("--log-format", raw.log_format, "text, or json: a line an event, one of them a document")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str()
+      ->group("Operation");
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error, on standard error")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
@@ -196,6 +240,8 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
 
 void Fill(const Raw& raw, ServerFlags& flags) {
   if (flags.server.http == "off") flags.server.http.clear();
+  flags.server.stall_limit = absl::Seconds(raw.stall_limit);
+  flags.log_format = raw.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
   if (flags.server.admin == "off") flags.server.admin.clear();
   if (raw.default_deadline > 0) flags.server.default_deadline = absl::Seconds(raw.default_deadline);
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
@@ -207,12 +253,15 @@ void Fill(const Raw& raw, ServerFlags& flags) {
     options.model_folder = folder;
     options.device = raw.device;
     options.compute = ComputeTypes().at(raw.compute);
+    options.kv_type = KvTypes().at(raw.kv_type);
     options.threads = raw.threads;
     options.max_rows = raw.max_rows;
     options.encode_tokens = raw.encode_tokens;
     options.encode_slice = absl::Milliseconds(raw.encode_slice_ms);
     options.kv_bytes = static_cast<int64_t>(raw.kv_memory);
     options.max_queued_documents = raw.max_queue;
+    options.max_queued_bytes = static_cast<int64_t>(raw.max_queue_bytes);
+    options.max_queued_tokens = raw.max_queue_tokens;
     options.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
     flags.models.push_back(options);
   }

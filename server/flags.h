@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "engine/engine.h"
+#include "server/log.h"
 #include "server/server.h"
 
 namespace salient {
@@ -19,6 +20,7 @@ struct ServerFlags {
   DrainOptions drain;
   std::string ready_file;
   std::string log_level = "info";
+  LogFormat log_format = LogFormat::kText;
 };
 
 // Reads the command line, the environment and the configuration file. If the program is to end at once, because help

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/util/json_util.h"
+#include "server/call_info.h"
 #include "server/http_page.h"
 #include "server/http_reply.h"
 #include "server/service.h"
@@ -61,14 +62,13 @@ size_t HttpApi::MaxBodyBytes(int64_t max_document_bytes) {
 
 std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
   if (IsProbe(request)) return std::nullopt;
-  const Readiness readiness = readiness_;
-  absl::Status status = TakesDocuments(readiness) ? absl::OkStatus() : CheckReady(readiness);
+  absl::Status status = health_.TakesDocuments();
   if (status.ok() && access_.asks_for_certificate() && request.certificate_subject.empty()) {
     status = absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
   }
-  if (status.ok()) status = access_.CheckKey(request.header("Authorization"), request.header("X-API-Key"));
+  if (status.ok()) status = ReadCallInfo(access_, request).status();
   if (status.ok()) return std::nullopt;
-  if (!absl::IsUnavailable(status)) translator_.CountRefused(status.code());
+  if (!absl::IsUnavailable(status)) translator_.CountUnauthenticated();
   return ErrorReply(status);
 }
 
@@ -82,11 +82,8 @@ HttpResponse HttpApi::Error(int status, const std::string& message) { return Tra
 
 HttpResponse HttpApi::Get(const HttpRequest& request) const {
   const bool get = request.method == "GET" || request.method == "HEAD";
-  if (get && request.path == "/healthz") return {.body = "ok\n"};
-  if (get && request.path == "/readyz") {
-    const absl::Status ready = CheckReady(readiness_);
-    return ready.ok() ? HttpResponse{.body = "ready\n"} : ErrorReply(ready);
-  }
+  if (get && request.path == "/healthz") return Probe(health_.Alive(), "ok\n");
+  if (get && request.path == "/readyz") return Probe(health_.Ready(), "ready\n");
   const ModelRegistry& models = translator_.models();
   if (get && request.path == "/") {
     return {.content_type = "text/html; charset=utf-8", .body = FrontPage(ListModels(models))};
@@ -109,7 +106,14 @@ std::function<void()> HttpApi::Translate(const HttpRequest& request, Reply reply
   if (!deadline.ok()) return refuse(deadline.status());
   auto message = ReadBody(request.body);
   if (!message.ok()) return refuse(message.status());
-  auto ticket = translator_.Start(*message, *deadline, std::make_shared<HttpRecipient>(reply));
+  auto call = ReadCallInfo(access_, request);
+  if (!call.ok()) return refuse(call.status());
+  reply = [reply = std::move(reply), id = call->request_id, trace = call->traceparent](HttpResponse response) {
+    response.headers.emplace("X-Request-Id", id);
+    if (!trace.empty()) response.headers.emplace("traceparent", trace);
+    reply(std::move(response));
+  };
+  auto ticket = translator_.Start(*message, *call, *deadline, std::make_shared<HttpRecipient>(reply));
   if (!ticket.ok()) return refuse(ticket.status());
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };
 }

@@ -15,24 +15,23 @@
 
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "server/access.h"
+#include "server/health.h"
 #include "server/http/message.h"
-#include "server/readiness.h"
 #include "server/translator.h"
 
 namespace salient {
 
 class HttpApi final : public HttpHandler {
  public:
-  // All three outlive it. Until `readiness` is kServing, the models are not looked at.
-  HttpApi(Translator& translator, const Access& access, const std::atomic<Readiness>& readiness)
-      : translator_(translator), access_(access), readiness_(readiness) {}
+  // All three outlive it.
+  HttpApi(Translator& translator, const Access& access, const Health& health)
+      : translator_(translator), access_(access), health_(health) {}
 
   std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
@@ -47,7 +46,7 @@ class HttpApi final : public HttpHandler {
 
   Translator& translator_;
   const Access& access_;
-  const std::atomic<Readiness>& readiness_;
+  const Health& health_;
 };
 
 }  // namespace salient

@@ -36,6 +36,10 @@ HttpResponse MessageReply(const google::protobuf::Message& message) {
   return response;
 }
 
+HttpResponse Probe(const absl::Status& status, const std::string& text) {
+  return status.ok() ? HttpResponse{.body = text} : ErrorReply(status);
+}
+
 HttpResponse TransportErrorReply(int status, const std::string& message) {
   absl::StatusCode code = absl::StatusCode::kInvalidArgument;
   if (status == 415) code = absl::StatusCode::kUnimplemented;

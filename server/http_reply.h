@@ -17,6 +17,9 @@ HttpResponse ErrorReply(const absl::Status& status);
 // The message as JSON, field names as in the .proto, defaults told.
 HttpResponse MessageReply(const google::protobuf::Message& message);
 
+// What a probe is told: the text, or 503 and why.
+HttpResponse Probe(const absl::Status& status, const std::string& text);
+
 // What a listener refuses by itself, under the HTTP status that it gives.
 HttpResponse TransportErrorReply(int status, const std::string& message);
 

@@ -16,19 +16,13 @@
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "server/flags.h"
+#include "server/log.h"
 #include "server/server.h"
 #include "server/signals.h"
-#include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace salient {
 namespace {
-
-void StartLog(const std::string& level) {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("salient"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
-  spdlog::set_level(spdlog::level::from_str(level));
-}
 
 // "0.0.0.0:50051" with the port that was really taken, at an address that a client on this machine can use.
 std::string Reachable(const std::string& address, int port) {
@@ -92,7 +86,7 @@ struct Signals {
   std::promise<int> first;
 };
 
-// The thread outlives whoever waits for it, so both own what they share.
+// The thread may outlive the waiting function, so both own what they share.
 std::shared_ptr<Signals> ListenForSignals() {
   auto signals = std::make_shared<Signals>();
   std::thread([signals] {
@@ -142,6 +136,6 @@ int main(int argc, char** argv) {
   auto parsed = salient::ParseServerFlags(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
   salient::HoldSignals();
-  salient::StartLog(parsed.flags.log_level);
+  salient::StartLog(parsed.flags.log_level, parsed.flags.log_format);
   return salient::Run(parsed.flags);
 }

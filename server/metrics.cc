@@ -1,5 +1,11 @@
 #include "server/metrics.h"
 
+#include <sys/times.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -55,6 +61,17 @@ class MetricFamilies {
       : requests_running(Gauge(registry, "requests_running", "Documents being encoded or decoded")),
         requests_waiting(Gauge(registry, "requests_waiting", "Documents in the queue; scale on this")),
         kv_cache_usage_ratio(Gauge(registry, "kv_cache_usage_ratio", "Key and value memory in use, 0 to 1")),
+        tokens_waiting(Gauge(registry, "tokens_waiting", "Source tokens that are not yet encoded")),
+        oldest_waiting_seconds(Gauge(registry, "oldest_waiting_seconds", "Age of the oldest document in the queue")),
+        turn_seconds(Gauge(registry, "turn_seconds", "Since the step loop last turned, while it has work")),
+        engine_state(Gauge(registry, "engine_state", "1 for the state that the engine is in")),
+        limits(Gauge(registry, "limit", "What the server was started with: queued_documents, rows")),
+        draining(Gauge(registry, "draining", "1 while the server takes no more documents").Add({})),
+        process_memory(Process(registry, "process_resident_memory_bytes", "Memory in use")),
+        process_descriptors(Process(registry, "process_open_fds", "Open file descriptors")),
+        process_cpu(Process(registry, "process_cpu_seconds_total", "Processor time")),
+        process_start(Process(registry, "process_start_time_seconds", "When the process began, in Unix time")),
+        refusals_total(Counter(registry, "refusals_total", "Documents refused, by reason and kind of client")),
         requests_total(Counter(registry, "requests_total", "Documents by how they ended, a gRPC code in lower case")),
         source_tokens_total(Counter(registry, "source_tokens_total", "Tokens of the documents translated")),
         target_tokens_total(Counter(registry, "target_tokens_total", "Tokens of their translations")),
@@ -80,7 +97,13 @@ class MetricFamilies {
         attention_cost_ratio(Histogram(registry, "attention_cost_ratio",
                                        "Attention multiply-adds over dense attention's, a document")) {}
 
-  GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio;
+  // /proc, as it is now.
+  void ReadProcess();
+
+  GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio, &tokens_waiting, &oldest_waiting_seconds;
+  GaugeFamily &turn_seconds, &engine_state, &limits;
+  prometheus::Gauge &draining, &process_memory, &process_descriptors, &process_cpu, &process_start;
+  CounterFamily& refusals_total;
   CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &preemptions_total;
   HistogramFamily &queue_seconds, &encode_seconds, &first_segment_seconds, &time_per_output_token_seconds;
   HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds,
@@ -88,6 +111,9 @@ class MetricFamilies {
   HistogramFamily &keys_selected_ratio, &exit_layer, &attention_cost_ratio;
 
  private:
+  static prometheus::Gauge& Process(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+  }
   static GaugeFamily& Gauge(prometheus::Registry& registry, const std::string& name, const std::string& help) {
     return prometheus::BuildGauge().Name("salient_" + name).Help(help).Register(registry);
   }
@@ -106,6 +132,9 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
       running_(families.requests_running.Add({{"model", model}})),
       waiting_(families.requests_waiting.Add({{"model", model}})),
       kv_usage_(families.kv_cache_usage_ratio.Add({{"model", model}})),
+      tokens_waiting_(families.tokens_waiting.Add({{"model", model}})),
+      oldest_waiting_(families.oldest_waiting_seconds.Add({{"model", model}})),
+      turn_seconds_(families.turn_seconds.Add({{"model", model}})),
       source_tokens_(families.source_tokens_total.Add({{"model", model}})),
       target_tokens_(families.target_tokens_total.Add({{"model", model}})),
       preempted_(families.preemptions_total.Add({{"model", model}})),
@@ -121,6 +150,10 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
       stall_seconds_(families.stall_seconds.Add({{"model", model}}, OneTwoFive(1e-4, 10))),
       exit_layer_(families.exit_layer.Add({{"model", model}}, Layers(decoder_layers))),
       attention_cost_(families.attention_cost_ratio.Add({{"model", model}}, Ratios())) {
+  constexpr const char* kStates[] = {"healthy", "recovering", "dead"};
+  for (size_t state = 0; state < state_.size(); ++state) {
+    state_[state] = &families.engine_state.Add({{"model", model}, {"state", kStates[state]}});
+  }
   for (const Stage stage : {Stage::kQueue, Stage::kEncode, Stage::kDecode}) {
     deadline_missed_[static_cast<int>(stage)] =
         &families.deadline_missed_total.Add({{"model", model}, {"stage", StageName(stage)}});
@@ -130,6 +163,11 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
     const int index = static_cast<int>(module);
     keys_selected_[index] = &families.keys_selected_ratio.Add({{"model", model}, {"module", kNames[index]}}, Ratios());
   }
+}
+
+void ModelMetrics::SetLimits(int32_t queued_documents, int32_t rows) {
+  families_.limits.Add({{"model", model_}, {"of", "queued_documents"}}).Set(queued_documents);
+  families_.limits.Add({{"model", model_}, {"of", "rows"}}).Set(rows);
 }
 
 void ModelMetrics::CountFinished(absl::StatusCode outcome) {
@@ -174,6 +212,12 @@ void ModelMetrics::CountPreempted() { preempted_.Increment(); }
 
 void ModelMetrics::SetStatus(const EngineStatus& status) {
   running_.Set(status.documents_running);
+  tokens_waiting_.Set(static_cast<double>(status.tokens_waiting));
+  oldest_waiting_.Set(status.oldest_waiting_seconds);
+  turn_seconds_.Set(status.turn_seconds);
+  for (size_t state = 0; state < state_.size(); ++state) {
+    state_[state]->Set(state == static_cast<size_t>(status.state) ? 1 : 0);
+  }
   waiting_.Set(status.documents_waiting);
   const auto total = static_cast<double>(status.kv_bytes_total);
   kv_usage_.Set(total > 0 ? static_cast<double>(status.kv_bytes_used) / total : 0);
@@ -198,6 +242,33 @@ void Metrics::CountRefused(absl::StatusCode outcome) {
   families_->requests_total.Add({{"outcome", OutcomeName(outcome)}}).Increment();
 }
 
-std::string Metrics::Text() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
+void Metrics::CountRefusal(Refusal refusal, Client::Kind kind) {
+  families_->refusals_total.Add({{"reason", RefusalName(refusal)}, {"client", Client{.kind = kind}.KindName()}})
+      .Increment();
+}
+
+void Metrics::SetDraining(bool draining) { families_->draining.Set(draining ? 1 : 0); }
+
+void MetricFamilies::ReadProcess() {
+  const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  int64_t pages = 0, resident = 0;
+  if (std::ifstream("/proc/self/statm") >> pages >> resident) {
+    process_memory.Set(static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)));
+  }
+  std::error_code error;
+  int64_t open = 0;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end; at.increment(error)) {
+    ++open;
+  }
+  process_descriptors.Set(static_cast<double>(open));
+  tms times = {};
+  ::times(&times);
+  process_cpu.Set(static_cast<double>(times.tms_utime + times.tms_stime) / ticks);
+}
+
+std::string Metrics::Text() const {
+  families_->ReadProcess();
+  return prometheus::TextSerializer().Serialize(registry_.Collect());
+}
 
 }  // namespace salient

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "engine/engine.h"
 #include "prometheus/registry.h"
+#include "server/admission/admission.h"
 
 namespace salient {
 
@@ -35,12 +36,14 @@ class ModelMetrics {
   void ObserveStall(double seconds);
   void CountPreempted();
   void SetStatus(const EngineStatus& status);
+  void SetLimits(int32_t queued_documents, int32_t rows);
 
  private:
   MetricFamilies& families_;
   const std::string model_;
   const int32_t layers_;
-  prometheus::Gauge &running_, &waiting_, &kv_usage_;
+  prometheus::Gauge &running_, &waiting_, &kv_usage_, &tokens_waiting_, &oldest_waiting_, &turn_seconds_;
+  std::array<prometheus::Gauge*, 3> state_;  // by EngineState
   prometheus::Counter &source_tokens_, &target_tokens_, &preempted_;
   std::array<prometheus::Counter*, 3> deadline_missed_;  // by Stage
   prometheus::Histogram &queue_, &encode_, &first_segment_, &output_token_, &end_to_end_;
@@ -59,6 +62,9 @@ class Metrics {
 
   // A request that never got as far as a model.
   void CountRefused(absl::StatusCode outcome);
+  // Why a document was refused, and what kind of client it was.
+  void CountRefusal(Refusal refusal, Client::Kind kind);
+  void SetDraining(bool draining);
 
   // In Prometheus' text format, version 0.0.4.
   std::string Text() const;

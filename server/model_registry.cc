@@ -40,6 +40,7 @@ absl::Status ModelRegistry::Add(std::unique_ptr<Engine> engine, const EngineOpti
   model->description = ToProto(info);
   model->options = options;
   model->metrics = metrics_.ForModel(name, info.config.decoder.layers);
+  model->metrics->SetLimits(options.max_queued_documents, options.max_rows);
   model->observer = std::move(observer);
   if (model->observer != nullptr) model->observer->Attach(model->metrics);
   model->engine = std::move(engine);

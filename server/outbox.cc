@@ -4,10 +4,17 @@
 
 namespace salient {
 
-void Outbox::Push(grpc::ByteBuffer message) {
+bool Outbox::Push(grpc::ByteBuffer message) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (broken_ || status_.has_value()) return;
+  if (broken_ || status_.has_value()) return true;
+  if (!messages_.empty() && bytes_ + message.Length() > kMaxUnsentBytes) {
+    broken_ = true;
+    messages_.clear();
+    return false;
+  }
+  bytes_ += message.Length();
   messages_.push_back(std::move(message));
+  return true;
 }
 
 void Outbox::SetProgress(grpc::ByteBuffer message) {
@@ -25,6 +32,7 @@ void Outbox::Close(grpc::Status status) {
 void Outbox::Written(bool ok) {
   std::lock_guard<std::mutex> lock(mutex_);
   writing_ = false;
+  ++written_;
   if (ok) return;
   broken_ = true;
   messages_.clear();
@@ -37,6 +45,7 @@ Outbox::Act Outbox::Next() {
   if (!messages_.empty()) {
     current_ = std::move(messages_.front());
     messages_.pop_front();
+    bytes_ -= current_.Length();
     writing_ = true;
     return Act::kWrite;
   }
@@ -51,6 +60,16 @@ Outbox::Act Outbox::Next() {
     return Act::kFinish;
   }
   return Act::kNothing;
+}
+
+uint64_t Outbox::written() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return written_;
+}
+
+bool Outbox::writing() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return writing_;
 }
 
 size_t Outbox::unsent() const {

@@ -1,15 +1,17 @@
 // What is still to be written to a streaming call. gRPC takes one message at a time; an engine has several to tell and
 // may not wait. Messages go out in the order in which they came, progress only as its latest state and only when there
-// is nothing else, so that a slow reader is never behind by more than the document itself.
+// is nothing else. What waits is bounded: a reader that is so far behind loses the call.
 //
 // Use: after every Push, SetProgress, Close and Written, call Next, and do what it says. It says "write" and "finish"
 // to one thread only, and "finish" once.
 //
-// Thread safety: all methods may be called from any thread; current() and status() belong to whoever Next told so.
+// Thread safety: all methods may be called from any thread; only the caller that Next selected may use current() and
+// status().
 
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -27,7 +29,8 @@ class Outbox {
     kFinish,  // finish the call with status(); nothing comes after it
   };
 
-  void Push(grpc::ByteBuffer message);
+  // False if more than kMaxUnsentBytes would wait: nothing was taken, and nothing more is; the call is to be cancelled.
+  bool Push(grpc::ByteBuffer message);
   void SetProgress(grpc::ByteBuffer message);
 
   // To be finished with `status` when all that was pushed is written. Later calls of Push and Close change nothing.
@@ -41,6 +44,12 @@ class Outbox {
   const grpc::Status& status() const { return *status_; }
 
   size_t unsent() const;
+  // Grows with every message that was written; writing() while one is on its way.
+  uint64_t written() const;
+  bool writing() const;
+
+  // A translation of the largest document by default, with its source, four times over.
+  static constexpr size_t kMaxUnsentBytes = 64 << 20;
 
  private:
   mutable std::mutex mutex_;
@@ -48,6 +57,8 @@ class Outbox {
   std::optional<grpc::ByteBuffer> progress_;
   std::optional<grpc::Status> status_;
   grpc::ByteBuffer current_;
+  size_t bytes_ = 0;  // of messages_
+  uint64_t written_ = 0;
   bool writing_ = false;
   bool broken_ = false;
   bool finished_ = false;

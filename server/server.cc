@@ -12,6 +12,7 @@
 #include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/server_builder.h"
 
 namespace salient {
@@ -22,14 +23,25 @@ constexpr char kServiceName[] = "salient.v1.Translation";
 // How long a call may take to end once its documents are finished.
 constexpr absl::Duration kClosing = absl::Seconds(2);
 
+constexpr absl::Duration kLookAtHealth = absl::Milliseconds(500);
+
 constexpr std::chrono::milliseconds kProbeEvery = std::chrono::minutes(1);
 
 // gRPC refuses a larger message before anyone has read it, without a word about documents. So its limit lies well above
 // the document's, where the server can say what is wrong.
 int MaxMessageBytes(int64_t max_document_bytes) {
-  constexpr int64_t kRoom = 16 << 20;
+  constexpr int64_t kRoom = 1 << 20;
   const int64_t bytes = 2 * max_document_bytes + kRoom;
   return static_cast<int>(std::min<int64_t>(bytes, std::numeric_limits<int>::max()));
+}
+
+constexpr std::chrono::milliseconds kLeastPingInterval = std::chrono::seconds(5);
+constexpr int kStreamsAConnection = 256;
+constexpr int kMetadataBytes = 16 << 10;
+
+size_t QuotaBytes(int64_t max_document_bytes) {
+  constexpr size_t kLeast = 256 << 20, kMessages = 8;
+  return std::max(kLeast, kMessages * static_cast<size_t>(MaxMessageBytes(max_document_bytes)));
 }
 
 // Bodies that arrive at once, in all, over the largest single one.
@@ -54,10 +66,11 @@ HttpListenerOptions ForPlatform(const ServerOptions& options) {
 Server::Server(const ServerOptions& options)
     : options_(options),
       models_(metrics_),
+      health_(models_, options.stall_limit),
       translator_(models_, metrics_, options.max_document_bytes, options.default_deadline),
       service_(translator_, *options_.access),
-      http_api_(translator_, *options_.access, readiness_),
-      admin_(models_, metrics_, readiness_),
+      http_api_(translator_, *options_.access, health_),
+      admin_(models_, metrics_, health_),
       http_(ForClients(options_), http_api_),
       admin_listener_(ForPlatform(options_), admin_) {}
 
@@ -91,6 +104,14 @@ absl::Status Server::StartGrpc() {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // A client that is gone without a word is noticed, and its documents are cancelled.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(kProbeEvery.count()));
+  // One that asks more often than this whether the server is there is told to calm down, and closed.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             static_cast<int>(kLeastPingInterval.count()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsAConnection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
+  // What all connections may hold in memory while messages arrive.
+  builder.SetResourceQuota(grpc::ResourceQuota("salient").Resize(QuotaBytes(options_.max_document_bytes)));
   if (options_.max_connection_age != absl::InfiniteDuration()) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
                                static_cast<int>(absl::ToInt64Milliseconds(options_.max_connection_age)));
@@ -101,18 +122,34 @@ absl::Status Server::StartGrpc() {
                                                "; is the port taken, or the address not this machine's?"));
   }
   grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, true);
-  readiness_ = Readiness::kServing;
+  health_.Set(Readiness::kServing);
+  health_teller_ = std::thread([this] { TellHealth(); });
   return absl::OkStatus();
 }
 
+// gRPC's health service is told, where /readyz asks.
+void Server::TellHealth() {
+  bool told = true;
+  while (!leaving_.WaitForNotificationWithTimeout(kLookAtHealth)) {
+    const bool ready = health_.Ready().ok();
+    if (ready != told) grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, ready);
+    told = ready;
+  }
+}
+
 int Server::Drain(const DrainOptions& options) {
+  metrics_.SetDraining(true);
+  if (health_teller_.joinable()) {
+    leaving_.Notify();
+    health_teller_.join();
+  }
   if (grpc_ != nullptr) {
     grpc_->GetHealthCheckService()->SetServingStatus(false);
     grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, false);
-    readiness_ = Readiness::kLeaving;
+    health_.Set(Readiness::kLeaving);
     absl::SleepFor(options.delay);
   }
-  readiness_ = Readiness::kDraining;
+  health_.Set(Readiness::kDraining);
   InFlight& in_flight = translator_.in_flight();
   in_flight.StartDraining();
   translator_.admission_retry_queue().Nudge();

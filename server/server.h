@@ -15,13 +15,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "engine/engine.h"
 #include "grpcpp/server.h"
 #include "server/access.h"
 #include "server/admin.h"
+#include "server/health.h"
 #include "server/http/listener.h"
 #include "server/http_api.h"
 #include "server/metrics.h"
@@ -40,6 +43,8 @@ struct ServerOptions {
   // A connection older than this is closed once its calls are done, so that clients spread over servers that have come
   // since and leave those that drain; infinite: never.
   absl::Duration max_connection_age = absl::Minutes(5);
+  // An engine that has work and has not turned for so long is stuck: /healthz says so.
+  absl::Duration stall_limit = absl::Minutes(2);
   // Of a call that brings none.
   absl::Duration default_deadline = absl::InfiniteDuration();
 };
@@ -61,9 +66,9 @@ class Server {
 
   // From now on /readyz gives 503 and health is NOT_SERVING. For `delay` documents are still taken, from clients that
   // have not heard of it yet. Then gRPC's port is closed, its clients are told to go elsewhere (GOAWAY), and new
-  // documents get UNAVAILABLE. Waits until the documents in flight are finished and their replies sent, then closes HTTP,
-  // too. Documents that take longer than `patience`, after the delay, are cancelled and told UNAVAILABLE; returns how many
-  // those were.
+  // documents get UNAVAILABLE. Waits until the documents in flight are finished and their replies sent, then closes
+  // HTTP, too. Documents that take longer than `patience`, after the delay, are cancelled and told UNAVAILABLE; returns
+  // how many those were.
   int Drain(const DrainOptions& options);
 
   int grpc_port() const { return grpc_port_; }
@@ -72,19 +77,23 @@ class Server {
   Translator& translator() { return translator_; }
 
  private:
+  void TellHealth();
+
   // Sends GOAWAY at once and returns when all calls are over, those of documents when they are finished.
   void CloseGrpc(const std::function<void()>& finish_documents);
 
   const ServerOptions options_;
-  std::atomic<Readiness> readiness_ = Readiness::kLoading;
   Metrics metrics_;
   ModelRegistry models_;
+  Health health_;
   Translator translator_;
   TranslationService service_;
   HttpApi http_api_;
   Admin admin_;
   HttpListener http_, admin_listener_;
   std::unique_ptr<grpc::Server> grpc_;
+  absl::Notification leaving_;  // from here on the health service is told no more
+  std::thread health_teller_;
   int grpc_port_ = 0;
   int http_port_ = 0;
   int admin_port_ = 0;

@@ -1,6 +1,5 @@
 #include "server/service.h"
 
-#include <string_view>
 #include <utility>
 
 #include "server/document_call.h"
@@ -10,17 +9,11 @@
 namespace salient {
 namespace {
 
-std::string_view Metadata(const grpc::CallbackServerContext& context, const char* name) {
-  const auto found = context.client_metadata().find(name);
-  if (found == context.client_metadata().end()) return {};
-  return {found->second.data(), found->second.size()};
-}
-
 // Ends a call of any kind before it begins.
 template <class Reactor>
-class Refusal final : public Reactor {
+class RefusedCall final : public Reactor {
  public:
-  explicit Refusal(const absl::Status& status) { this->Finish(ToGrpc(status)); }
+  explicit RefusedCall(const absl::Status& status) { this->Finish(ToGrpc(status)); }
   void OnDone() override { delete this; }
 };
 
@@ -38,40 +31,43 @@ absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::strin
   return (*model)->description;
 }
 
-absl::Status TranslationService::CheckKey(const grpc::CallbackServerContext& context) const {
-  const absl::Status status = access_.CheckKey(Metadata(context, "authorization"), Metadata(context, "x-api-key"));
-  if (!status.ok()) translator_.CountRefused(status.code());
-  return status;
+absl::StatusOr<CallInfo> TranslationService::Enter(grpc::CallbackServerContext& context) const {
+  auto call = ReadCallInfo(access_, context);
+  if (!call.ok()) {
+    translator_.CountUnauthenticated();
+    return call;
+  }
+  context.AddTrailingMetadata("x-request-id", call->request_id);
+  if (!call->traceparent.empty()) context.AddTrailingMetadata("traceparent", call->traceparent);
+  return call;
 }
 
 grpc::ServerUnaryReactor* TranslationService::TranslateDocument(grpc::CallbackServerContext* context,
                                                                 const grpc::ByteBuffer* request,
                                                                 grpc::ByteBuffer* reply) {
-  if (const absl::Status status = CheckKey(*context); !status.ok())
-    return new Refusal<grpc::ServerUnaryReactor>(status);
-  return TranslateDocumentCall(translator_, context, *request, reply);
+  auto call = Enter(*context);
+  if (!call.ok()) return new RefusedCall<grpc::ServerUnaryReactor>(call.status());
+  return TranslateDocumentCall(translator_, *std::move(call), context, *request, reply);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TranslationService::StreamTranslateDocument(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  if (const absl::Status status = CheckKey(*context); !status.ok()) {
-    return new Refusal<grpc::ServerWriteReactor<grpc::ByteBuffer>>(status);
-  }
-  return StreamTranslateDocumentCall(translator_, context, *request);
+  auto call = Enter(*context);
+  if (!call.ok()) return new RefusedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>(call.status());
+  return StreamTranslateDocumentCall(translator_, *std::move(call), context, *request);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslationService::TranslateDocuments(
     grpc::CallbackServerContext* context) {
-  if (const absl::Status status = CheckKey(*context); !status.ok()) {
-    return new Refusal<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>(status);
-  }
-  return TranslateDocumentsCall(translator_, context);
+  auto call = Enter(*context);
+  if (!call.ok()) return new RefusedCall<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>(call.status());
+  return TranslateDocumentsCall(translator_, *std::move(call), context);
 }
 
 grpc::ServerUnaryReactor* TranslationService::ListModels(grpc::CallbackServerContext* context,
                                                          const v1::ListModelsRequest*, v1::ListModelsResponse* reply) {
-  if (const absl::Status status = CheckKey(*context); !status.ok())
-    return new Refusal<grpc::ServerUnaryReactor>(status);
+  auto call = Enter(*context);
+  if (!call.ok()) return new RefusedCall<grpc::ServerUnaryReactor>(call.status());
   *reply = salient::ListModels(translator_.models());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
@@ -80,8 +76,8 @@ grpc::ServerUnaryReactor* TranslationService::ListModels(grpc::CallbackServerCon
 
 grpc::ServerUnaryReactor* TranslationService::GetModel(grpc::CallbackServerContext* context,
                                                        const v1::GetModelRequest* request, v1::Model* reply) {
-  if (const absl::Status status = CheckKey(*context); !status.ok())
-    return new Refusal<grpc::ServerUnaryReactor>(status);
+  auto call = Enter(*context);
+  if (!call.ok()) return new RefusedCall<grpc::ServerUnaryReactor>(call.status());
   auto model = salient::GetModel(translator_.models(), request->name());
   if (model.ok()) *reply = *std::move(model);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();

@@ -4,6 +4,7 @@
 
 #include "salient/v1/translation.grpc.pb.h"
 #include "server/access.h"
+#include "server/call_info.h"
 #include "server/translator.h"
 
 namespace salient {
@@ -31,7 +32,8 @@ class TranslationService final : public TranslationServiceBase {
                                      v1::Model* reply) override;
 
  private:
-  absl::Status CheckKey(const grpc::CallbackServerContext& context) const;
+  // Whose call it is, if it may pass; notes its request id in the trailers.
+  absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context) const;
 
   Translator& translator_;
   const Access& access_;

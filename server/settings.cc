@@ -86,7 +86,12 @@ absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& reques
     *options = (*point)->options;
     options->search = search;
   }
+  if (!v1::Priority_IsValid(request.priority())) {
+    return absl::InvalidArgumentError(absl::StrCat("priority: ", static_cast<int>(request.priority()),
+                                                   " is none of PRIORITY_INTERACTIVE (1) and PRIORITY_BULK (2)"));
+  }
   options->trace = request.trace();
+  settings.request.bulk = request.priority() == v1::PRIORITY_BULK;
   settings.request.text = request.document().text();
   settings.request.segmentation = *segmentation;
   settings.request.options = *std::move(options);

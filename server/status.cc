@@ -2,35 +2,21 @@
 
 #include <string>
 
-#include "absl/strings/cord.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "proto/retry_info.h"
 
 namespace salient {
-namespace {
-
-constexpr char kRetryDelay[] = "salient/retry-delay-milliseconds";
-
-}  // namespace
-
-void SetRetryDelay(absl::Status& status, absl::Duration delay) {
-  status.SetPayload(kRetryDelay, absl::Cord(absl::StrCat(absl::ToInt64Milliseconds(delay))));
-}
-
-std::optional<absl::Duration> GetRetryDelay(const absl::Status& status) {
-  const auto payload = status.GetPayload(kRetryDelay);
-  int64_t milliseconds = 0;
-  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &milliseconds)) return std::nullopt;
-  return absl::Milliseconds(milliseconds);
-}
-
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   const auto code = static_cast<grpc::StatusCode>(status.code());
   const std::string message(status.message());
   const auto delay = GetRetryDelay(status);
   return delay.has_value() ? StatusWithRetry(code, message, *delay) : grpc::Status(code, message);
+}
+
+void AddPushback(const absl::Status& status, grpc::CallbackServerContext& context) {
+  const auto delay = GetRetryDelay(status);
+  if (!delay.has_value()) return;
+  context.AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(absl::ToInt64Milliseconds(*delay)));
 }
 
 int ToHttp(absl::StatusCode code) {

@@ -2,20 +2,18 @@
 
 #pragma once
 
-#include <optional>
-
 #include "absl/status/status.h"
-#include "absl/time/time.h"
+#include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
+#include "server/admission/retry_delay.h"
 
 namespace salient {
 
-// Notes in a status after what time another try is worthwhile. Goes out as google.rpc.RetryInfo, or as Retry-After.
-void SetRetryDelay(absl::Status& status, absl::Duration delay);
-std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
-
 // The codes of absl are those of gRPC.
 grpc::Status ToGrpc(const absl::Status& status);
+
+// Where the status says after what time to try again, tells gRPC's own retries, too. Before the call is finished.
+void AddPushback(const absl::Status& status, grpc::CallbackServerContext& context);
 
 // As google.rpc.Code documents its mapping to HTTP.
 int ToHttp(absl::StatusCode code);

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/conversion.h"
 #include "server/convert.h"
+#include "server/log.h"
 #include "server/settings.h"
 #include "server/status.h"
 
@@ -32,18 +34,26 @@ absl::Duration EstimateRetryDelay(const EngineStatus& status) {
 }
 
 // Stands between the engine and a recipient: makes messages of values, and measures.
-class MeteredListener final : public TranslationListener {
+class MeteredListener final : public TranslationListener, public std::enable_shared_from_this<MeteredListener> {
  public:
   struct Context {
     ServedModel& model;
     InFlight& in_flight;
     AdmissionRetryQueue& admission_retry_queue;
+    Worker& renderer;
+    std::shared_ptr<const Conversion> conversion;  // of a document that is not plain text; else null
+    CallInfo call;
+    bool bulk = false;
     std::string operating_point;
     absl::Time arrival, deadline;
   };
 
-  MeteredListener(Context context, std::unique_ptr<InFlight::Slot> slot, std::shared_ptr<Recipient> recipient)
-      : context_(std::move(context)), slot_(std::move(slot)), recipient_(std::move(recipient)) {}
+  MeteredListener(Context context, std::unique_ptr<InFlight::Slot> slot, std::unique_ptr<Admission::Permit> permit,
+                  std::shared_ptr<Recipient> recipient)
+      : context_(std::move(context)),
+        slot_(std::move(slot)),
+        permit_(std::move(permit)),
+        recipient_(std::move(recipient)) {}
 
   void OnSegment(const TranslatedSegment& segment) override {
     stage_ = Stage::kDecode;
@@ -64,16 +74,32 @@ class MeteredListener final : public TranslationListener {
   }
 
   void OnDone(absl::StatusOr<TranslationResult> result) override {
+    if (context_.conversion == nullptr || !result.ok()) return Finish(std::move(result));
+    auto kept = std::make_shared<absl::StatusOr<TranslationResult>>(std::move(result));
+    context_.renderer.Do([self = shared_from_this(), kept] { self->Finish(std::move(*kept)); });
+  }
+
+ private:
+  void Finish(absl::StatusOr<TranslationResult> result) {
     const std::shared_ptr<Recipient> recipient = std::move(recipient_);
     // The slot is given up only after the reply is on its way, for a drain waits until all slots are free.
     const std::unique_ptr<InFlight::Slot> slot = std::move(slot_);
+    if (result.ok()) permit_->Correct(result->report.source_tokens);
+    permit_.reset();
+    Log(result);
     if (result.ok()) {
       context_.model.metrics->ObserveResult(result->report, SecondsSinceArrival());
-      context_.model.metrics->CountFinished(absl::StatusCode::kOk);
       v1::TranslateDocumentResponse reply = ToProto(*std::move(result));
       reply.set_model(context_.model.description.name());
       reply.set_operating_point(context_.operating_point);
-      recipient->TakeResult(std::move(reply));
+      absl::Status rendered;
+      if (context_.conversion != nullptr) rendered = context_.conversion->Render(&reply);
+      context_.model.metrics->CountFinished(rendered.code());
+      if (rendered.ok()) {
+        recipient->TakeResult(std::move(reply));
+      } else {
+        recipient->TakeResult(rendered);
+      }
     } else {
       const absl::Status status = Explain(result.status());
       context_.model.metrics->CountFinished(status.code());
@@ -83,7 +109,14 @@ class MeteredListener final : public TranslationListener {
     context_.admission_retry_queue.Nudge();
   }
 
- private:
+  void Log(const absl::StatusOr<TranslationResult>& result) const {
+    DocumentLine line{context_.call, context_.model.description.name(), context_.operating_point, context_.bulk};
+    line.outcome = result.ok() ? absl::StatusCode::kOk : Explain(result.status()).code();
+    if (result.ok()) line.report = result->report;
+    line.total_seconds = SecondsSinceArrival();
+    LogDocument(line);
+  }
+
   double SecondsSinceArrival() const { return absl::ToDoubleSeconds(absl::Now() - context_.arrival); }
 
   // A cancellation has one of three causes, of which the engine knows none: the call's deadline (gRPC cancels a call
@@ -100,6 +133,7 @@ class MeteredListener final : public TranslationListener {
 
   const Context context_;
   std::unique_ptr<InFlight::Slot> slot_;
+  std::unique_ptr<Admission::Permit> permit_;
   std::shared_ptr<Recipient> recipient_;
   bool first_segment_seen_ = false;
   Stage stage_ = Stage::kQueue;
@@ -108,7 +142,7 @@ class MeteredListener final : public TranslationListener {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::TranslateDocumentRequest& request,
-                                                                     absl::Time deadline,
+                                                                     const CallInfo& call, absl::Time deadline,
                                                                      std::shared_ptr<Recipient> recipient,
                                                                      WhenFull when_full) {
   auto model = models_.Choose(request);
@@ -116,13 +150,21 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
     metrics_.CountRefused(model.status().code());
     return model.status();
   }
-  auto ticket = Submit(**model, request, deadline, std::move(recipient));
+  if (when_full == WhenFull::kWait && !HasRoom(request) && !in_flight_.draining()) {
+    return absl::ResourceExhaustedError("the queue is full");
+  }
+  Refusal refusal = Refusal::kOther;
+  auto ticket = Submit(**model, request, call, deadline, std::move(recipient), &refusal);
   if (ticket.ok()) return ticket;
   absl::Status status = ticket.status();
   if (absl::IsResourceExhausted(status)) {
     if (when_full == WhenFull::kWait) return status;
-    SetRetryDelay(status, EstimateRetryDelay((*model)->engine->status()));
+    if (!GetRetryDelay(status).has_value()) {
+      refusal = Refusal::kQueueFull;
+      SetRetryDelay(status, EstimateRetryDelay((*model)->engine->status()));
+    }
   }
+  metrics_.CountRefusal(refusal, call.client.kind);
   (*model)->metrics->CountFinished(status.code());
   if (absl::IsDeadlineExceeded(status)) (*model)->metrics->CountDeadlineMissed(Stage::kQueue);
   return status;
@@ -130,30 +172,52 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
 
 absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedModel& model,
                                                                       const v1::TranslateDocumentRequest& request,
-                                                                      absl::Time deadline,
-                                                                      std::shared_ptr<Recipient> recipient) {
+                                                                      const CallInfo& call, absl::Time deadline,
+                                                                      std::shared_ptr<Recipient> recipient,
+                                                                      Refusal* refusal) {
   const absl::Time arrival = absl::Now();
   deadline = std::min(deadline, arrival + default_deadline_);
   auto slot = in_flight_.Enter();
   if (!slot.ok()) return slot.status();
   if (arrival >= deadline) return DeadlineMissed();
-  auto settings = ReadSettings(request, model.engine->info(), max_document_bytes_);
+  // Before anything is read of the document: reading a file costs much more than its bytes do.
+  const auto bytes = static_cast<int64_t>(request.document().text().size() + request.document().content().size());
+  auto permit = admission_.Enter(call.client, bytes, arrival, refusal);
+  if (!permit.ok()) return permit.status();
+  std::shared_ptr<const Conversion> conversion;
+  if (!request.document().content().empty()) {
+    const auto& config = model.engine->info().config;
+    auto created = Conversion::Create(request, config.source_language, config.target_language, max_document_bytes_);
+    if (!created.ok()) return created.status();
+    conversion = *std::move(created);
+  }
+  auto settings =
+      ReadSettings(conversion != nullptr ? conversion->request() : request, model.engine->info(), max_document_bytes_);
   if (!settings.ok()) return settings.status();
   settings->request.deadline = deadline;
+  settings->request.client = call.client.id();
+  settings->request.weight = call.client.limits.weight;
 
   const uint64_t id = (*slot)->id();
   auto listener = std::make_shared<MeteredListener>(
-      MeteredListener::Context{model, in_flight_, admission_retry_queue_, settings->operating_point, arrival, deadline},
-      *std::move(slot), std::move(recipient));
+      MeteredListener::Context{model, in_flight_, admission_retry_queue_, renderer_, conversion, call, settings->request.bulk,
+                               settings->operating_point, arrival, deadline},
+      *std::move(slot), *std::move(permit), std::move(recipient));
   auto ticket = model.engine->Submit(std::move(settings->request), listener);
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);
   return ticket;
 }
 
+void Translator::CountUnauthenticated() {
+  metrics_.CountRefused(absl::StatusCode::kUnauthenticated);
+  metrics_.CountRefusal(Refusal::kUnauthenticated, Client::Kind::kAddress);
+}
+
 bool Translator::HasRoom(const v1::TranslateDocumentRequest& request) const {
   auto model = models_.Choose(request);
   if (!model.ok()) return true;
-  return (*model)->engine->status().documents_waiting < (*model)->options.max_queued_documents;
+  const int32_t most = (*model)->options.max_queued_documents;
+  return (*model)->engine->status().documents_waiting < most - most / 4;
 }
 
 }  // namespace salient

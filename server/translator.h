@@ -12,22 +12,25 @@
 #include "absl/time/time.h"
 #include "engine/engine.h"
 #include "salient/v1/translation.pb.h"
+#include "server/admission/admission.h"
+#include "server/admission/client.h"
 #include "server/admission_retry_queue.h"
 #include "server/in_flight.h"
 #include "server/metrics.h"
 #include "server/model_registry.h"
+#include "server/worker.h"
 
 namespace salient {
 
 // Hears of one document, in this order: segments and progress as often as there is something to tell, then TakeResult
-// once and nothing after it. Called from the engine's thread; must not block.
+// once and nothing after it. Called from the engine's workers, one call at a time; must not block.
 class Recipient {
  public:
   virtual ~Recipient() = default;
   virtual void TakeSegment(v1::TranslatedSegment) {}
   virtual void TakeProgress(v1::Progress) {}
   virtual void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) = 0;
-  // False saves the work of making segments that nobody takes.
+  // False: segments are not wanted, and not made.
   virtual bool wants_segments() const { return false; }
 };
 
@@ -45,34 +48,44 @@ class Translator {
       : models_(models),
         metrics_(metrics),
         max_document_bytes_(max_document_bytes),
-        default_deadline_(default_deadline) {}
+        default_deadline_(default_deadline),
+        admission_(kDocumentsInFlight * max_document_bytes) {}
 
-  // After OK, and only then, TakeResult is called. On failure the status names the field and the remedy.
+  // After OK, and only then, TakeResult is called. On failure the status names the field and the remedy. Who waits
+  // (WhenFull::kWait) leaves a quarter of the queue to those who do not.
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Start(const v1::TranslateDocumentRequest& request,
-                                                           absl::Time deadline, std::shared_ptr<Recipient> recipient,
+                                                           const CallInfo& call, absl::Time deadline,
+                                                           std::shared_ptr<Recipient> recipient,
                                                            WhenFull when_full = WhenFull::kRefuse);
 
-  // Whether the engine that would take the request has room in its queue now. True where the request is wrong anyway.
+  // Whether the engine that would take the request has room for one that waits. True where the request is wrong anyway.
   bool HasRoom(const v1::TranslateDocumentRequest& request) const;
 
   // A request that was turned away before it was looked at.
   void CountRefused(absl::StatusCode outcome) { metrics_.CountRefused(outcome); }
+  void CountUnauthenticated();
 
   const ModelRegistry& models() const { return models_; }
   InFlight& in_flight() { return in_flight_; }
   AdmissionRetryQueue& admission_retry_queue() { return admission_retry_queue_; }
 
  private:
+  // Of the largest size that are in memory at once.
+  static constexpr int64_t kDocumentsInFlight = 32;
+
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(ServedModel& model,
                                                             const v1::TranslateDocumentRequest& request,
-                                                            absl::Time deadline, std::shared_ptr<Recipient> recipient);
+                                                            const CallInfo& call, absl::Time deadline,
+                                                            std::shared_ptr<Recipient> recipient, Refusal* refusal);
 
   const ModelRegistry& models_;
   Metrics& metrics_;
   const int64_t max_document_bytes_;
   const absl::Duration default_deadline_;
+  Admission admission_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;
+  Worker renderer_;  // writes translated documents; the engine's thread must not wait for it
 };
 
 }  // namespace salient

@@ -68,6 +68,15 @@ absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Messa
                                                  type.full_name(), "; was it cut off or made from another .proto?"));
 }
 
+absl::Status CheckReplySize(const google::protobuf::Message& reply, size_t most) {
+  const size_t bytes = reply.ByteSizeLong();
+  if (bytes <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the reply has ", bytes, " bytes, more than the ", most,
+                   " that gRPC carries in one message: leave out trace, ask for fewer n_best, use "
+                   "StreamTranslateDocument, or send the document in parts"));
+}
+
 grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {
   grpc::Slice slice(message.ByteSizeLong());
   message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));

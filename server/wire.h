@@ -5,15 +5,23 @@
 
 #pragma once
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
 
 namespace salient {
 
+// A message's length is an int.
+inline constexpr size_t kMaxReplyBytes = (1ULL << 31) - 1024;
+
 // INVALID_ARGUMENT names the first string field that is not UTF-8, and the offset in it, or says that the bytes are
 // not a message of this type.
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
+
+// INVALID_ARGUMENT if the message is larger than gRPC can carry, with what to ask for instead.
+absl::Status CheckReplySize(const google::protobuf::Message& reply, size_t most = kMaxReplyBytes);
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message);
 

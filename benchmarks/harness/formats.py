@@ -2,22 +2,25 @@
 
 Translates a sample of a development set with the bundled model through the service, in fp32, bf16 and int8, and scores
 it. Then, in int8 and a document at a time, once at full depth and once with drafts of an early exit that full depth
-verifies, whose text must be the same. Translations are kept in --out, so that a run that was stopped goes on. Writes a
+verifies, whose text must be the same. Last, decodes several long documents at once with keys and values as bf16 and as
+int8. Translations are kept in --out, so that a run that was stopped goes on. Writes a
 table (Markdown) and, unless --quick, its section of docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import page
+from . import keys, page
 from .environment import BUILD, ROOT, build, conditions, die, machine, say
 from .page import lines_of
 
-FORMATS = ("fp32", "bf16", "int8")
+FORMATS = {"fp32": "--compute fp32", "bf16": "--compute bf16", "int8": "--compute int8",
+           "int8, keys and values too": "--compute int8 --kv-type int8"}  # the others are held against the first
 GOAL = 0.2  # BLEU that int8 may lose to fp32
 DENSE, SPARSE = "--selection dense --exit full", "--selection learned --exit geometric:0.5"
 VERIFIED = {"full depth": DENSE, "drafts of layer 2, verified": "--selection dense --exit verify:2"}
@@ -34,7 +37,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=40, help="how many of its documents, evenly chosen (40)")
     parser.add_argument("--quick", action="store_true", help="at most three documents: does it all work?")
     parser.add_argument("--model", type=Path, default=ROOT / "models" / "en-de", help="model folder (the bundled one)")
-    parser.add_argument("--bin", type=Path, help="a folder with salient and salient-server (built when left out)")
+    parser.add_argument("--bin", type=Path, help="a folder with salient, salient-server and translate_bench "
+                        "(built when left out)")
     parser.add_argument("--out", type=Path, default=BUILD / "results", help="folder of the table and the translations")
     return parser.parse_args()
 
@@ -66,7 +70,7 @@ def score_formats(engines: dict, test_set) -> list[Scored]:
     for setting in (DENSE, SPARSE):
         results = {name: engine.translate(test_set, setting) for name, engine in engines.items()}
         exact = results["fp32"]
-        others = [results[name] for name in FORMATS[1:]]
+        others = [results[name] for name in list(FORMATS)[1:]]
         differences = [None, *scorer.differences(exact, others)]
         for name, difference in zip(FORMATS, differences):
             found.append(Scored(name, setting, scorer.bleu(results[name]), difference.bleu if difference else 0.0,
@@ -92,11 +96,11 @@ def verified(engine, test_set) -> list[list[str]]:
     return rows
 
 
-def markdown(about: dict, scored: list[Scored], drafts: list[list[str]]) -> str:
+def markdown(about: dict, scored: list[Scored], drafts: list[list[str]], stored: list[list[str]]) -> str:
     formats = lines_of(
         ["format", "setting", "BLEU", "against fp32", "goal, at least", "p", "segments like fp32's"],
         [[s.format, f"`{s.setting}`", f"{s.bleu:.2f}", f"{s.difference:+.2f}" if s.format != "fp32" else "",
-          f"{-GOAL}" if s.format == "int8" else "", f"{s.chance:.2f}" if s.format != "fp32" else "",
+          f"{-GOAL}" if s.format.startswith("int8") else "", f"{s.chance:.2f}" if s.format != "fp32" else "",
           f"{s.same:.1%}"] for s in scored], left=2)
     parts = [
         conditions(about),
@@ -105,6 +109,11 @@ def markdown(about: dict, scored: list[Scored], drafts: list[list[str]]) -> str:
     if drafts:
         parts += [f"In int8, dense, a document at a time, medians of {TAKES} (with the client's start):",
                   lines_of(["depth", "seconds", "times as fast", "segments like full depth's"], drafts)]
+    if stored:
+        parts += [f"Keys and values as bf16 and as int8 (`--kv-type`): documents decoded at once, {keys.OUT} tokens of "
+                  f"each, random weights, medians of {TAKES} rounds in which the two take turns:",
+                  lines_of(["documents", "setting", "bf16, tokens/s", "int8, tokens/s", "int8 over bf16",
+                            "bf16, MB of keys and values", "int8, MB"], stored, left=2)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -121,7 +130,7 @@ def main() -> None:
     o.data = o.data or QUICK_SET
     if not o.data.exists():
         die(f"--data: {o.data} does not exist")
-    programs = o.bin or build(["salient", "salient-server"])
+    programs = o.bin or build(["salient", "salient-server", "translate_bench"])
     from salient.evaluation.engine import Engine
     from salient.evaluation.sets import DocumentSet, read_set
 
@@ -129,11 +138,14 @@ def main() -> None:
     sample = DocumentSet(whole.name, evenly(whole.documents, 3 if o.quick else o.documents))
     about = {"machine": machine(), "command": "benchmarks/formats" + (" --quick" if o.quick else ""),
              "documents": len(sample.documents), "segments": sample.segments, "model": o.model.resolve().name}
-    engines = {name: Engine(programs, o.model, o.out / "formats", flags=f"--compute {name}") for name in FORMATS}
+    engines = {name: Engine(programs, o.model, o.out / "formats", flags=flags) for name, flags in FORMATS.items()}
     try:
         scored = score_formats(engines, sample)
-        write(markdown(about, scored, []), o)
-        text = markdown(about, scored, verified(engines["int8"], sample))
+        write(markdown(about, scored, [], []), o)
+        drafts = verified(engines["int8"], sample)
+        write(markdown(about, scored, drafts, []), o)
+        threads = len(os.sched_getaffinity(0))
+        text = markdown(about, scored, drafts, keys.at_once(programs / "translate_bench", threads, TAKES, o.quick))
     except (RuntimeError, ValueError) as error:
         die(str(error))
     finally:

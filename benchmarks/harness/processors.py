@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -59,7 +60,8 @@ def load(path: Path) -> Processor:
 
 
 def stored(folder: Path = FOLDER) -> list[Processor]:
-    return [load(path) for path in sorted(folder.glob("*.json"))]
+    """The one with the most cases first."""
+    return sorted(map(load, folder.glob("*.json")), key=lambda p: (-len(p.cases), p.name))
 
 
 def name_of(machine: dict) -> str:
@@ -132,13 +134,17 @@ def sum_of_parts(cases: list[Outcome]) -> str:
                      "goal, at most"], cells)
 
 
+def threads(about: dict) -> str:
+    return "1 thread" if about["threads"] == 1 else f"{about['threads']} threads"
+
+
 def section(processor: Processor) -> str:
     about, cases = processor.about, processor.cases
     exits = [case.mean_exit for case in cases if case.mean_exit]
     mean_exit = f" (mean exit {sum(exits) / len(exits):.2f} of {about['layers']})" if exits else ""
     unit = "seconds" if about["clock"] == "seconds" else "seconds of processor time"
     parts = [f"### {processor.name}", processor.conditions,
-             f"Model `{about['shape']}`{mean_exit}, {about['threads']} threads each, CTranslate2 "
+             f"Model `{about['shape']}`{mean_exit}, {threads(about)} each, CTranslate2 "
              f"{about['ctranslate2']}; {unit}.", table(cases)]
     if shortlists := map_table(cases):
         parts.append("With the output layer cut down to the same likely tokens in both, by CTranslate2's vocabulary "
@@ -168,7 +174,7 @@ def picture(processors: list[Processor], path: Path) -> None:
     rows: dict[str, str] = {}  # every case of any processor, and what it is about
     for processor in processors:
         rows |= {case.name: case.about for case in processor.cases if "part" not in case.name}
-    figure, panels = pyplot.subplots(1, len(processors), sharey=True, squeeze=False,
+    figure, panels = pyplot.subplots(1, len(processors), sharex=True, sharey=True, squeeze=False,
                                      figsize=(5 + 4 * len(processors), 0.55 * len(rows) + 1.6))
     height = 0.8 / len(OURS)
     for axes, processor in zip(panels[0], processors):
@@ -182,8 +188,9 @@ def picture(processors: list[Processor], path: Path) -> None:
                 if case and case.goals:
                     axes.plot([case.goals[i]] * 2, [y - height / 2, y + height / 2], color="#c0504d", linewidth=1.5)
         axes.axvline(1, color="black", linewidth=0.8)
-        axes.set_yticks([-y - height / 2 for y in range(len(rows))], rows.values(), fontsize=8)
-        axes.set_title(f"{processor.name}, {processor.about['threads']} threads", fontsize=10)
+        labels = ["\n".join(textwrap.wrap(about, 50)) for about in rows.values()]
+        axes.set_yticks([-y - height / 2 for y in range(len(rows))], labels, fontsize=8)
+        axes.set_title(f"{processor.name}, {threads(processor.about)}", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
     axes.plot([], [], color="#c0504d", linewidth=1.5, label="goal")
     axes.legend(fontsize=8, loc="lower right")

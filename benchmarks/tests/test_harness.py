@@ -200,5 +200,7 @@ def test_formats_are_told_beside_fp32():
     text = formats.markdown(
         {"machine": machine, "command": "benchmarks/formats", "documents": 3, "segments": 9, "model": "en-de"},
         [formats.Scored("fp32", "--x", 30.0, 0.0, 1.0, 1.0), formats.Scored("int8", "--x", 29.9, -0.1, 0.4, 0.9)],
-        [["full depth", "2.00", "1.00x", "100.0%"]])
+        [["full depth", "2.00", "1.00x", "100.0%"]],
+        [["8 of 2,048 tokens", "dense", "900", "1000", "1.11x", "40", "20"]])
+    assert "| 8 of 2,048 tokens | dense | 900 | 1000 | 1.11x | 40 | 20 |" in text
     assert "| int8 | `--x` | 29.90 | -0.10 | -0.2 | 0.40 | 90.0% |" in text and "| fp32 | `--x` | 30.00 |  |" in text

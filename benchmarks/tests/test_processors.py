@@ -51,10 +51,10 @@ def test_together_is_held_against_the_parts():
 
 
 def test_processors_survive_being_stored(tmp_path):
-    first, second = processor("B, AMX", row().outcome()), processor("A", row("two").outcome())
+    first, second = processor("B, AMX", row().outcome(), row("three").outcome()), processor("A", row("two").outcome())
     assert first.save(tmp_path).name == "b-amx.json"
     second.save(tmp_path)
-    assert processors.stored(tmp_path) == [second, first]
+    assert processors.stored(tmp_path) == [first, second]
     assert first.case("one") == first.cases[0] and first.case("two") is None
 
 

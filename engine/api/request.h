@@ -17,6 +17,12 @@ struct TranslationRequest {
   Segmentation segmentation = Segmentation::kSentences;
   TranslationOptions options;
   absl::Time deadline = absl::InfiniteFuture();
+
+  // Who asks: clients share the engine by weight (engine/schedule/scheduler.h). A client's bulk documents get a small
+  // part of the share of its others.
+  std::string client;
+  double weight = 1;
+  bool bulk = false;
 };
 
 }  // namespace salient

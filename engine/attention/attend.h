@@ -1,14 +1,15 @@
 // Attention over the chosen keys: out = softmax(q K^T / sqrt(head width)) V, head by head, the same keys for all heads.
 //
-// One operation serves encoder, decoder and cross attention, dense and sparse: a query names the keys that it sees and
-// the list that selection made. The result of a query depends on its own keys alone, summed in ascending order of
-// position in blocks fixed by its own length, never on other documents' rows beside it. No score matrix is ever
-// materialised.
+// One operation serves encoder, decoder and cross attention, dense and sparse. Each query has a view, which gives the
+// keys that it can see, and a list of the keys that selection chose. A query's result depends on its own keys alone:
+// they are summed in ascending order of position, in blocks that its own length fixes. Other rows of the call do not
+// change it. No score matrix is materialised.
 //
-// Consecutive rows that share a page table and have no candidates belong to one document. From 32 of them on a backend
-// may compute them together by another kernel, whose last bits differ; so a caller passes either all queries of a
-// document (an encoder) or fewer than 32 (a beam). All queries may come in several calls, cut at multiples of
-// kQueryPart from the document's first, the last part being no smaller: which calls they come in changes no bit.
+// Consecutive rows that share a page table and have no candidates belong to one document. If there are 32 or more, a
+// backend may compute them together with another kernel, whose results may differ in the last bits. So a caller passes
+// either all queries of a document (an encoder) or fewer than 32 (a beam). The queries of a document may be divided
+// among several calls: each part but the last has a multiple of kQueryPart queries, and the last has at least
+// kQueryPart. The division changes no bit.
 
 #pragma once
 
@@ -39,8 +40,9 @@ struct AttendArgs {
   const KeyList* lists = nullptr;     // [.] by row number; null: every query reads all it sees
   float* output = nullptr;            // [rows.capacity, width]
   AttentionTally* tallies = nullptr;  // [.] by row number, added to; null: not counted
-  bool same_keys = false;             // none of these keys was written since the last call that read them; a hint
-  bool few_a_document = false;        // the caller knows that no document has 32 rows here; a hint, never needed
+  // Hints; results do not depend on them.
+  bool same_keys = false;       // none of these keys was written since the last call that read them
+  bool few_a_document = false;  // no document has 32 rows or more in this call
 };
 
 void AppendKeyValueReference(const AppendKeyValueArgs& args);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/attention/attend.h"
+#include "engine/attention/quantise.h"
 #include "engine/core/bf16.h"
 
 namespace salient {
@@ -14,8 +15,16 @@ namespace {
 
 // Element `offset` of a position's K row; V follows at `width`.
 double Load(const AttendArgs& args, const KeyView& view, int32_t position, int32_t offset) {
-  if (args.store.layout.type == ElementType::kBF16) {
-    return BF16ToFloat(args.store.Key<uint16_t>(args.layer, view.pages, position)[offset]);
+  switch (args.store.layout.type) {
+    case ElementType::kF32:
+      break;
+    case ElementType::kBF16:
+      return BF16ToFloat(args.store.Key<uint16_t>(args.layer, view.pages, position)[offset]);
+    case ElementType::kInt8: {
+      const int32_t head = offset / (args.store.layout.width / args.heads);
+      return static_cast<double>(args.store.Key<int8_t>(args.layer, view.pages, position)[offset]) *
+             args.store.Scales(args.layer, view.pages, position)[head];
+    }
   }
   return args.store.Key<float>(args.layer, view.pages, position)[offset];
 }
@@ -52,17 +61,39 @@ void AttendHead(const AttendArgs& args, const KeyView& view, const std::vector<i
 
 }  // namespace
 
+namespace {
+
+void StoreInt8(const float* key_value, const KvLayout& layout, int8_t* components, float* scales) {
+  const int32_t head_width = layout.width / layout.heads;
+  for (int32_t i = 0; i < 2 * layout.heads; ++i) {
+    float largest = 0;
+    for (int32_t c = 0; c < head_width; ++c) largest = std::max(largest, std::fabs(key_value[i * head_width + c]));
+    for (int32_t c = i * head_width; c < (i + 1) * head_width; ++c) {
+      components[c] = QuantiseComponent(key_value[c], QuantisationFactor(largest));
+    }
+    scales[i] = QuantisationStep(largest);
+  }
+}
+
+}  // namespace
+
 void AppendKeyValueReference(const AppendKeyValueArgs& args) {
   const int32_t elements = 2 * args.store.layout.width;
   for (int32_t i = 0; i < args.rows.size(); ++i) {
-    const int32_t row = args.rows[i];
+    const int32_t row = args.rows[i], position = args.positions[row];
     const float* source = args.key_value + static_cast<size_t>(i) * elements;
     const int32_t* pages = args.views[row].pages;
-    if (args.store.layout.type == ElementType::kBF16) {
-      uint16_t* stored = args.store.Key<uint16_t>(args.layer, pages, args.positions[row]);
-      std::transform(source, source + elements, stored, FloatToBF16);
-    } else {
-      std::copy(source, source + elements, args.store.Key<float>(args.layer, pages, args.positions[row]));
+    switch (args.store.layout.type) {
+      case ElementType::kF32:
+        std::copy(source, source + elements, args.store.Key<float>(args.layer, pages, position));
+        break;
+      case ElementType::kBF16:
+        std::transform(source, source + elements, args.store.Key<uint16_t>(args.layer, pages, position), FloatToBF16);
+        break;
+      case ElementType::kInt8:
+        StoreInt8(source, args.store.layout, args.store.Key<int8_t>(args.layer, pages, position),
+                  args.store.Scales(args.layer, pages, position));
+        break;
     }
   }
 }

@@ -21,7 +21,7 @@ struct QuantisedQuery {
 QuantisedQuery Quantise(const float* query, int32_t width) {
   QuantisedQuery result;
   for (int32_t c = 0; c < width; ++c) result.largest = std::max(result.largest, std::fabs(query[c]));
-  const float factor = 127.0f / std::max(result.largest, kLeastQuery);
+  const float factor = QuantisationFactor(result.largest);
   for (int32_t c = 0; c < width; ++c) result.components.push_back(QuantiseComponent(query[c], factor));
   return result;
 }

@@ -1,18 +1,15 @@
-// What selection policies mean: how many keys a rule keeps, and which where that depends on no scores. One function each
-// for the reference, the CPU and kernels.
+// What selection policies mean: how many keys a rule keeps, and which, where that depends on no scores. The reference,
+// the CPU and kernels share these functions.
 
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "engine/attention/quantise.h"
 #include "engine/attention/select.h"
 
 namespace salient {
-
-// A training query of zeros would divide by zero; the training code uses the same floor.
-inline constexpr float kLeastQuery = 1e-20f;
 
 // How many of `length` keys a rule keeps, never more than there are. For kMass, whose count depends on the scores, the
 // most it may keep: all.
@@ -28,7 +25,8 @@ constexpr int32_t KeysToKeep(const SelectionRule& rule, int32_t length) {
       return keep < 0 ? 0 : keep;
     }
     case SelectionPolicy::kRatio: {
-      // The small step back keeps a product such as 0.05 * 100, a little above 5 in binary, at 5.
+      // The small step back keeps a product such as 0.05 * 100, a little above 5 in binary, at 5. `value` is a float's, so
+      // the product is exact, and it does not matter whether a compiler fuses it with the subtraction.
       const auto keep = static_cast<int32_t>(std::ceil(rule.value * length - 1e-6));
       const int32_t least = keep > rule.min_keys ? keep : rule.min_keys;
       return least < length ? least : length;
@@ -57,11 +55,6 @@ constexpr KeyWindow WindowOf(const SelectionRule& rule, const KeyView& view) {
 // Whether a query's keys count as scored in its tally. A kMass that keeps every key has summed over them, too.
 constexpr bool CountsAsScored(const SelectionRule& rule, int32_t length) {
   return rule.policy == SelectionPolicy::kMass || NeedsScores(rule, length);
-}
-
-// rounds half to even and clamps to [-127, 127]; a NaN becomes 127
-inline int8_t QuantiseComponent(float value, float factor) {
-  return static_cast<int8_t>(std::nearbyint(std::max(-127.0f, std::min(127.0f, value * factor))));
 }
 
 // Lists WindowOf, or all keys as kEveryKey. For rules that need no scores.

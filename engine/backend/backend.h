@@ -1,12 +1,12 @@
-// The seam between what a model computes and what computes it: a device's memory and a small table of operations.
+// The interface of a device: its memory and a small table of operations.
 //
-// Code above the seam (engine/model, engine/decode) is a sequence of these calls. It passes pointers into device
-// memory and never reads through them except where host_addressable() holds; what depends on data (which rows are
-// still active, which keys were chosen) is passed from operation to operation on the device. A backend is used by one
-// thread at a time. Each operation's contract is in its own header, beside its plain reference.
+// Models (engine/model, engine/decode) are sequences of these calls. They pass pointers to device memory and read
+// through them only if host_addressable() is true. Data-dependent values, such as which rows are active and which keys
+// were chosen, stay on the device and go from operation to operation. Each operation's contract is in its own header,
+// beside its plain reference.
 //
-// What a backend is given happens in that order. A device that works beside the host may have a second queue, a Backend
-// of its own, so that encoding and decoding overlap.
+// Operations run in the order of the calls. A device that works asynchronously may offer a second queue, a Backend of
+// its own, so that encoding and decoding overlap. A backend is used by one thread at a time.
 
 #pragma once
 
@@ -74,21 +74,21 @@ class Backend {
   virtual void MergeNewRows(const MergeNewRowsArgs& args) { salient::MergeNewRows(args); }
   virtual void Advance(const AdvanceArgs& args) { salient::Advance(args); }
 
-  // Runs `body`, which calls operations and does nothing else; or does again what they did when it last ran under the
-  // same key. Whoever calls it answers for it that body, under one key, always calls the same with the same arguments:
-  // what differs from run to run is in device memory.
+  // Runs `body`, which only calls operations; or replays the operations that it issued when it last ran for this key.
+  // Precondition: for a given key, `body` always issues identical calls. What differs from run to run must be in device
+  // memory.
   virtual void Replay(uint64_t key, const std::function<void()>& body) {
     (void)key;
     body();
   }
-  // Another queue of the same device, which must outlive it: packed layers and what is in memory are both's; scratch,
-  // the memory that it allocates, and the order in which things happen are each one's own. Null where operations are
-  // done when they return.
+  // Another queue of the same device. This backend must outlive it. The two share packed layers and memory contents;
+  // each has its own scratch memory, allocations and order of operations. Null if operations are complete when they
+  // return.
   virtual std::unique_ptr<Backend> OpenQueue() { return nullptr; }
-  // What this queue is given from now on begins when what `other`, a queue of the same device, was given so far is
-  // done.
+  // Operations issued to this queue from now on start after all operations issued so far to `other`, a queue of the
+  // same device, are complete.
   virtual void After(Backend& other) { (void)other; }
-  // Not OK once the device has failed: what was computed since is worth nothing, and nothing works any more.
+  // Not OK once the device has failed. Results computed since then are invalid, and later operations do nothing.
   virtual absl::Status status() const { return absl::OkStatus(); }
 
   template <typename T>

@@ -1,4 +1,4 @@
-// Loops over rows that are worth more than one thread only when there is enough to do.
+// Loops over rows that use several threads only if there is enough work.
 
 #pragma once
 

@@ -19,14 +19,18 @@ struct Simd {
     const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
   }
+  static F Load(const int8_t* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
   static void LoadPairs(const uint16_t* p, F* even, F* odd) {
     const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     *even = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
     *odd = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32(static_cast<int32_t>(0xffff0000))));
   }
   static F LoadPart(const float* p, int n) { return _mm256_maskload_ps(p, First(n)); }
-  static F LoadPart(const uint16_t* p, int n) {
-    uint16_t buffer[kLanes] = {};
+  template <typename T>
+  static F LoadPart(const T* p, int n) {
+    T buffer[kLanes] = {};
     for (int i = 0; i < n; ++i) buffer[i] = p[i];
     return Load(buffer);
   }

@@ -16,6 +16,7 @@ struct Simd {
   static F Set(float x) { return _mm512_set1_ps(x); }
   static F Load(const float* p) { return _mm512_loadu_ps(p); }
   static F Load(const uint16_t* p) { return Widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+  static F Load(const int8_t* p) { return Widen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
   static void LoadPairs(const uint16_t* p, F* even, F* odd) {
     const __m512i pairs = _mm512_loadu_si512(p);
     *even = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
@@ -23,6 +24,7 @@ struct Simd {
   }
   static F LoadPart(const float* p, int n) { return _mm512_maskz_loadu_ps(First(n), p); }
   static F LoadPart(const uint16_t* p, int n) { return Widen(_mm256_maskz_loadu_epi16(First(n), p)); }
+  static F LoadPart(const int8_t* p, int n) { return Widen(_mm_maskz_loadu_epi8(First(n), p)); }
   static void Store(float* p, F a) { _mm512_storeu_ps(p, a); }
   static void StorePart(float* p, F a, int n) { _mm512_mask_storeu_ps(p, First(n), a); }
 
@@ -51,6 +53,7 @@ struct Simd {
 
  private:
   static __mmask16 First(int n) { return static_cast<__mmask16>((1u << n) - 1); }
+  static F Widen(__m128i bytes) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)); }
   static F Widen(__m256i half) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16)); }
 };
 

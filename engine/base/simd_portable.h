@@ -35,6 +35,11 @@ struct Simd {
     for (int i = 0; i < kLanes; ++i) r.v[i] = std::bit_cast<float>(static_cast<uint32_t>(p[i]) << 16);
     return r;
   }
+  static F Load(const int8_t* p) {
+    F r;
+    for (int i = 0; i < kLanes; ++i) r.v[i] = static_cast<float>(p[i]);
+    return r;
+  }
   // Two vectors from 2 kLanes bf16 in a row: those at even places, and those at odd ones.
   static void LoadPairs(const uint16_t* p, F* even, F* odd) {
     for (int i = 0; i < kLanes; ++i) {

@@ -15,10 +15,10 @@ namespace salient {
 // Runs one parallel loop at a time. Used by one thread at a time; that thread works too. Between loops the threads
 // spin for a moment before they sleep, because the operations of a decoding step follow each other within microseconds.
 //
-// A loop ends when its tasks are done, not when every thread has noticed it: a thread that wakes late, or that the
-// system has set aside, holds nobody up. What makes that safe is the ticket, one word with the loop's number and the
-// next task: a task is claimed by exchanging the whole word, so that a late thread cannot claim a task of a loop that
-// it did not see begin.
+// A loop ends when its tasks are done, even if some threads have not noticed the loop: a thread that wakes late, or
+// that the system has descheduled, delays no one. The ticket makes that safe. It is one word with the loop's number and
+// the next task. A thread claims a task by exchanging the whole word, so a late thread cannot claim a task of a loop
+// whose start it did not see.
 class ThreadPool {
  public:
   // `threads` in all, the caller's included; 0: as many as its cores and its CPU limit keep busy (cpu_share.h).

@@ -3,9 +3,13 @@
 // A page holds 64 positions of one document for every layer of a stack at once, so that a document needs one page
 // table whatever the number of layers:
 //
-//   layer l      [64][2][width]             K row, then V row of a position: one contiguous gather; f32 or bf16
+//   layer l      [64][2][width]             K row, then V row of a position: one contiguous gather; f32, bf16 or int8
+//                with int8 [64]([2][width], [2][heads] f32, padding to 16 bytes): after V the scales of K, then of V
 //   group g      [4][selection/4][16][4]    int8 selection keys, 16 keys by 4 bytes: one VNNI dot product a load
 //   exit states  [64][width] f32            the state that a position left the decoder with (lazy fill), optional
+//
+// int8: component = round(x * 127 / max |x|) within its head, half to even; it stands for component * scale, where
+// scale = max |x| / 127. It depends on the position alone, so a translation depends on no other.
 //
 // A position p of a document lies in page pages[p / 64] at p % 64. With beam search a position is a step and a
 // hypothesis (step * beam + hypothesis), and a hypothesis lists the positions that are its own history.
@@ -17,6 +21,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/base/check.h"
 #include "engine/core/element_type.h"
 #include "engine/core/memory.h"
 
@@ -28,13 +33,19 @@ inline constexpr int kSelectionBlock = 16;  // keys interleaved in a selection b
 struct KvLayout {
   int32_t layers = 0;
   int32_t width = 0;            // of K, and of V: heads * head width
+  int32_t heads = 0;            // only int8 needs it
   int32_t groups = 0;           // selection layers; 0 for a model without selection
   int32_t selection_width = 0;  // ds, a multiple of 4
   bool exit_states = false;
   ElementType type = ElementType::kF32;
 
-  size_t element_bytes() const { return type == ElementType::kF32 ? 4 : 2; }
-  size_t row_bytes() const { return 2 * static_cast<size_t>(width) * element_bytes(); }
+  size_t element_bytes() const { return ElementBytes(type); }
+  // Of a position's scales within its row; int8 only.
+  size_t scale_offset() const { return (2 * static_cast<size_t>(width) + 3) / 4 * 4; }
+  size_t row_bytes() const {
+    if (type != ElementType::kInt8) return 2 * static_cast<size_t>(width) * element_bytes();
+    return (scale_offset() + 2 * static_cast<size_t>(heads) * sizeof(float) + 15) / 16 * 16;
+  }
   size_t layer_bytes() const { return kPagePositions * row_bytes(); }
   size_t group_bytes() const { return static_cast<size_t>(kPagePositions) * selection_width; }
   size_t group_offset(int32_t group) const { return layers * layer_bytes() + group * group_bytes(); }
@@ -52,11 +63,15 @@ struct KvPages {
   std::byte* base = nullptr;
 
   std::byte* Page(int32_t page) const { return base + static_cast<size_t>(page) * layout.page_bytes(); }
-  // K of a position in a layer; V follows `width` elements later. T is float, or uint16_t for bf16.
+  // K of a position in a layer; V follows `width` elements later. T is float, uint16_t for bf16, or int8_t.
   template <typename T>
   T* Key(int32_t layer, const int32_t* pages, int32_t position) const {
     return reinterpret_cast<T*>(Page(pages[position / kPagePositions]) + layer * layout.layer_bytes() +
                                 position % kPagePositions * layout.row_bytes());
+  }
+  // int8: the scales of a position's K by head, then those of its V.
+  float* Scales(int32_t layer, const int32_t* pages, int32_t position) const {
+    return reinterpret_cast<float*>(Key<std::byte>(layer, pages, position) + layout.scale_offset());
   }
   // Component c of a position's selection key is at [c / 4 * 64 + c % 4] from here.
   int8_t* SelectionKey(int32_t group, const int32_t* pages, int32_t position) const {
@@ -74,7 +89,8 @@ struct KvPages {
 class KvStore {
  public:
   KvStore(DeviceMemory& memory, const KvLayout& layout, int32_t pages)
-      : layout_(layout), bytes_(memory, layout.page_bytes() * pages) {
+      : layout_(layout), bytes_(memory, layout.page_bytes() * pages), taken_(pages, false) {
+    SALIENT_CHECK(layout.type != ElementType::kInt8 || (layout.heads > 0 && layout.width % layout.heads == 0));
     for (int32_t page = pages; page-- > 0;) free_.push_back(page);
   }
 
@@ -84,11 +100,20 @@ class KvStore {
 
   // Needs free_pages() > 0: admission reserves a document's pages before it starts.
   int32_t Take() {
+    SALIENT_CHECK(!free_.empty());
     const int32_t page = free_.back();
     free_.pop_back();
+    taken_[page] = true;
     return page;
   }
-  void Return(const std::vector<int32_t>& pages) { free_.insert(free_.end(), pages.rbegin(), pages.rend()); }
+  // Each of them must be taken.
+  void Return(const std::vector<int32_t>& pages) {
+    for (const int32_t page : pages) {
+      SALIENT_CHECK(page >= 0 && page < static_cast<int32_t>(taken_.size()) && taken_[page]);
+      taken_[page] = false;
+    }
+    free_.insert(free_.end(), pages.rbegin(), pages.rend());
+  }
 
   static int32_t PagesFor(int64_t positions) {
     return static_cast<int32_t>((positions + kPagePositions - 1) / kPagePositions);
@@ -98,6 +123,7 @@ class KvStore {
   KvLayout layout_;
   DeviceArray<std::byte> bytes_;
   std::vector<int32_t> free_;
+  std::vector<bool> taken_;  // by page
 };
 
 }  // namespace salient

@@ -18,30 +18,29 @@ class DeviceMemory {
   // Whether the host may read and write through the addresses that Allocate returns.
   virtual bool host_addressable() const = 0;
 
-  // At least `bytes` bytes, zeroed, aligned to 64. Never null. Where a device has run out of memory, its backend's
-  // status says so from then on, and what Allocate returns is an address at which there is nothing. Running out of the
-  // host's memory ends the process.
+  // At least `bytes` bytes, zeroed, aligned to 64. Never null. If a device has no memory left, returns a dummy pointer;
+  // check the backend's status(). If the host has no memory left, the process ends.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* pointer, size_t bytes) = 0;
 
-  // How much may be taken for good at the start: what is free, but for a reserve for what comes and goes later. No
-  // limit where the system lends more memory than it has.
+  // How much may be allocated permanently at the start: the free memory less a reserve for later, temporary
+  // allocations. Unlimited on the host, where the system overcommits memory.
   virtual size_t free_bytes() const { return std::numeric_limits<size_t>::max(); }
 
-  // Ordered among the operations of the backend. CopyToHost waits for those before it. StartCopyToHost does not: what
-  // it copies is there when a mark that was set after it is passed.
+  // Copies are ordered among the operations of the backend. CopyToHost waits until its copy is complete.
+  // StartCopyToHost returns at once; its copy is complete when a mark set after it is passed.
   virtual void CopyToDevice(void* device, const void* host, size_t bytes) = 0;
   virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;
   virtual void StartCopyToHost(void* host, const void* device, size_t bytes) { CopyToHost(host, device, bytes); }
 
-  // A point in the order of the operations. The host asks whether the device has come past it, or waits until it has.
-  // On a device that has failed all are passed.
+  // A mark is a point in the order of the operations: the device has passed it when all operations before it are
+  // complete. On a device that has failed all marks are passed.
   virtual uint64_t Mark() { return 0; }
   virtual bool Passed(uint64_t) { return true; }
   virtual void WaitFor(uint64_t) {}
 
-  // Host memory for copies to and from the device, zeroed. What CopyToDevice reads of it must stay as it is until a
-  // mark that was set after the copy is passed, or a CopyToHost after it is done; but it may be freed at any time.
+  // Host memory for copies to and from the device, zeroed. Do not change it after CopyToDevice until a mark set after
+  // the copy is passed or a later CopyToHost has returned. It may be freed at any time.
   virtual void* AllocateHost(size_t bytes) { return Allocate(bytes); }
   virtual void FreeHost(void* pointer, size_t bytes) { Free(pointer, bytes); }
 };

@@ -10,14 +10,15 @@
 //   staging.Upload();
 //   kernel(token.device());     // the device's side
 //
-// Not thread safe. Neither copies nor moves. Upload takes the host's side as it is at the call or later, so that it
-// must not change until a Download, which waits, has followed, or a mark that was set after it is passed (memory.h).
+// Not thread safe; neither copied nor moved. Upload may read the host's side after it returns. So do not change it
+// until a later Download has returned or a mark set after the Upload is passed (memory.h).
 
 #pragma once
 
 #include <cstddef>
 #include <type_traits>
 
+#include "engine/base/check.h"
 #include "engine/core/memory.h"
 
 namespace salient {
@@ -35,6 +36,7 @@ class Staging {
 
   // A place for so many bytes; before Allocate.
   size_t Reserve(size_t bytes) {
+    SALIENT_CHECK(host_ == nullptr);
     const size_t at = bytes_;
     bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return at;
@@ -47,6 +49,7 @@ class Staging {
 
   void Upload() { Upload(0, bytes_); }
   void Upload(size_t first, size_t bytes) {
+    SALIENT_CHECK(first + bytes <= bytes_);
     if (!shared_) memory_.CopyToDevice(device_ + first, host_ + first, bytes);
   }
   // The host's side to another block of the device's.
@@ -57,6 +60,7 @@ class Staging {
   // Does not wait (memory.h).
   void StartDownload() { StartDownload(0, bytes_); }
   void StartDownload(size_t first, size_t bytes) {
+    SALIENT_CHECK(first + bytes <= bytes_);
     if (!shared_) memory_.StartCopyToHost(host_ + first, device_ + first, bytes);
   }
 
@@ -91,8 +95,12 @@ class StagedArray {
   size_t at() const { return at_; }
 
   // Only these elements.
-  void Upload(size_t first, size_t count) { staging_->Upload(at_ + first * sizeof(T), count * sizeof(T)); }
+  void Upload(size_t first, size_t count) {
+    SALIENT_CHECK(first + count <= size_);
+    staging_->Upload(at_ + first * sizeof(T), count * sizeof(T));
+  }
   void StartDownload(size_t first, size_t count) {
+    SALIENT_CHECK(first + count <= size_);
     staging_->StartDownload(at_ + first * sizeof(T), count * sizeof(T));
   }
 

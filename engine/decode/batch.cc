@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/check.h"
 #include "engine/search/rules.h"
 
 namespace salient {
@@ -21,18 +22,19 @@ int32_t FillRows(Backend& backend, const BatchOptions& options) {
 // source has, and some grow longer.
 constexpr double kSelfShare = 0.6;
 
-KvLayout SelfLayout(const Model& model, Backend& backend) {
+KvLayout SelfLayout(const Model& model, Backend& backend, const BatchOptions& options) {
   const ModelConfig& config = model.config;
   return {.layers = config.decoder.layers,
           .width = config.d_model,
+          .heads = config.heads,
           .groups = config.groups(Module::kDecoder),
           .selection_width = config.selection.width,
           .exit_states = config.has_exits,
-          .type = backend.kv_type()};
+          .type = options.kv_type.value_or(backend.kv_type())};
 }
 
-KvLayout CrossLayout(const Model& model, Backend& backend) {
-  KvLayout layout = SelfLayout(model, backend);
+KvLayout CrossLayout(const Model& model, Backend& backend, const BatchOptions& options) {
+  KvLayout layout = SelfLayout(model, backend, options);
   layout.groups = model.config.groups(Module::kCross);
   layout.exit_states = false;
   return layout;
@@ -51,10 +53,11 @@ int32_t EncoderTokens(const Model& model, const BatchOptions& options) {
 Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
     : model_(model),
       backend_(backend),
-      self_pages_(PagesIn(kSelfShare * static_cast<double>(options.kv_bytes), SelfLayout(model, backend))),
-      cross_pages_(PagesIn((1 - kSelfShare) * static_cast<double>(options.kv_bytes), CrossLayout(model, backend))),
-      self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend), self_pages_)),
-      cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend), cross_pages_)),
+      self_pages_(PagesIn(kSelfShare * static_cast<double>(options.kv_bytes), SelfLayout(model, backend, options))),
+      cross_pages_(
+          PagesIn((1 - kSelfShare) * static_cast<double>(options.kv_bytes), CrossLayout(model, backend, options))),
+      self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend, options), self_pages_)),
+      cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend, options), cross_pages_)),
       encode_queue_(backend.OpenQueue()),
       encoder_(model, encode_queue_ != nullptr ? *encode_queue_ : backend, EncoderTokens(model, options),
                options.encode_chunks),
@@ -85,6 +88,7 @@ void Batch::Encode(absl::Duration time) {
 }
 
 void Batch::Schedule(Sequence& sequence) {
+  SALIENT_CHECK(sequence.rows_wanted() <= static_cast<int32_t>(free_rows_.size()));
   std::vector<int32_t> rows(free_rows_.end() - sequence.rows_wanted(), free_rows_.end());
   std::reverse(rows.begin(), rows.end());
   free_rows_.resize(free_rows_.size() - rows.size());
@@ -99,6 +103,7 @@ bool Batch::decoding() const {
 void Batch::Leave(Sequence& sequence) {
   if (!sequence.encoded()) {
     const auto place = std::find(joining_.begin(), joining_.end(), &sequence);
+    SALIENT_CHECK(place != joining_.end());
     *place = nullptr;
     encoder_.Drop(static_cast<size_t>(place - joining_.begin()));
     // The pass under way still reads and writes what the chunk lets go of.
@@ -110,7 +115,7 @@ void Batch::Leave(Sequence& sequence) {
   std::sort(free_rows_.rbegin(), free_rows_.rend());
 }
 
-// Whether the device makes the next steps by itself: nobody wants anything of the host in between.
+// Whether the device makes the next steps by itself: no sequence needs the host between them.
 bool Batch::GoesAhead() const {
   if (!backend_.goes_ahead() || decoder_.has_probes()) return false;
   return std::all_of(running_.begin(), running_.end(),

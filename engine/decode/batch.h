@@ -1,4 +1,4 @@
-// All the chunks in flight, encoded and decoded together, one step at a time.
+// All chunks in flight: encoded together, and decoded together step by step.
 //
 // Not thread safe; the step loop owns it. Sequences belong to the caller and must be removed before they are destroyed.
 
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct BatchOptions {
   int32_t encode_tokens = 2048;
   int32_t encode_chunks = 32;
   int64_t kv_bytes = 1 << 30;
+  std::optional<ElementType> kv_type;  // of keys and values; none: the backend's own
 };
 
 class Batch {
@@ -56,10 +58,10 @@ class Batch {
   // has drafted them right. Returns how many rows that were. Where the backend has failed the sequences stay as they
   // were, not to be stepped again.
   //
-  // Where the device can go on by itself (Decoder::StepAhead) the call launches a few steps and tells the sequences of
-  // those that the call before it launched: so the device has work while the host looks, joins, leaves and launches.
-  // What the host makes of the steps it is told of takes effect a group of steps later. All rows that a beam may come
-  // to use are counted.
+  // If the device can make steps by itself (Decoder::StepAhead), the call launches a group of steps and passes to the
+  // sequences the results of the group launched before it. So the device is busy while the host handles results and
+  // admits or removes chunks; the host's decisions take effect one group later. All rows that a beam may use are
+  // counted.
   int32_t Step();
 
   Decoder& decoder() { return decoder_; }

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/base/check.h"
 #include "engine/search/rules.h"
 
 namespace salient {
@@ -40,6 +41,7 @@ class Drafts {
 
   // The next draft. `forced`: the search allows no other token, so it cannot be wrong.
   void Add(const Candidate& candidate, bool forced, const SearchState& after, int32_t end) {
+    SALIENT_CHECK(count() < most_ && candidate.token >= 0);
     tokens_.push_back({candidate.token, after});
     ended_ = candidate.token == end;
     const bool likely = forced || candidate.log_probability >= kLeastLogProbability;

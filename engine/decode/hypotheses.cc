@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/check.h"
+
 namespace salient {
 namespace {
 
@@ -52,6 +54,7 @@ void Hypotheses::TakeStep(std::span<const RowResult> results) {
     }
   }
   ++step_;
+  SALIENT_DCHECK(!next.empty() || finished() > 0 || failed_);
   live_ = std::move(next);
   if (finished() >= options_.beam) live_.clear();
   if (!done()) return;
@@ -65,13 +68,11 @@ Hypothesis Hypotheses::Extend(const Hypothesis& parent, const BeamChoice& choice
   const SearchState& state = parent.state;
   const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
   const bool full = state.offset() >= script_.pieces[state.piece].limit;
-  written_.push_back({{candidate.token,
-                       result.exit_at,
-                       candidate.log_probability,
-                       {result.selected.begin(), result.selected.end()}},
-                      parent.last,
-                      slot,
-                      state.piece});
+  written_.push_back(
+      {{candidate.token, result.exit_at, candidate.log_probability, {result.selected.begin(), result.selected.end()}},
+       parent.last,
+       slot,
+       state.piece});
   Hypothesis extended{static_cast<int32_t>(written_.size()) - 1, choice.total, After(state, candidate.token),
                       parent.limited};
   if (closes && full) extended.limited.push_back(state.piece);

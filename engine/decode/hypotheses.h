@@ -41,8 +41,8 @@ struct DecodedPiece {
 };
 
 struct Hypothesis {
-  int32_t last = -1;             // of the tokens written; none yet
-  double total = 0;              // log probability
+  int32_t last = -1;  // of the tokens written; none yet
+  double total = 0;   // log probability
   SearchState state;
   std::vector<int32_t> limited;  // pieces that were closed for their length
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/base/check.h"
 #include "engine/core/kv_store.h"
 #include "engine/core/staging.h"
 
@@ -22,6 +23,7 @@ class PageTable {
   // Takes pages until there are `pages`, on the host's side of the table. The store must have them: admission has
   // reserved them. After the staging's Allocate.
   void GrowTo(int32_t pages) {
+    SALIENT_CHECK(pages <= most());
     while (static_cast<int32_t>(taken_.size()) < pages) {
       table_.data()[taken_.size()] = store_.Take();
       taken_.push_back(table_.data()[taken_.size()]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/check.h"
 #include "engine/decode/demand.h"
 
 namespace salient {
@@ -95,6 +96,7 @@ void Sequence::WriteDrafts(DecoderRows& rows, std::vector<int32_t>& may_take_par
 
 void Sequence::WriteRow(DecoderRows& rows, int32_t slot, const SearchState& state, int32_t token,
                         const int32_t* history) {
+  SALIENT_CHECK(slot < static_cast<int32_t>(assigned_rows_.size()));
   arrays_.WriteRow(rows, {.row = assigned_rows_[slot],
                           .slot = slot,
                           .state = state,

@@ -79,7 +79,7 @@ class Sequence {
   // The next draft, if there is to be one: writes what is drafted from and appends its row; then takes the draft.
   void PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting);
   void TakeDraft(const DecoderRows& rows);
-  // When nobody drafts any more: appends the rows that do take part. Then takes what was decoded there.
+  // After all drafts: appends the rows that take part in the step. Then takes what was decoded there.
   void TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part);
   void TakeStep(const DecoderRows& rows, int32_t width);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/check.h"
 #include "engine/decode/demand.h"
 
 namespace salient {
@@ -59,6 +60,7 @@ void SequenceArrays::SetDeepest(int32_t layers) {
 
 const int32_t* SequenceArrays::StageHistory(const Hypotheses& hypotheses, int32_t index) {
   if (options_.beam == 1) return nullptr;
+  SALIENT_CHECK(index < options_.beam && hypotheses.step() < beam_.data()->most_steps);
   const int64_t first = beam_.data()->HistoryAt(hypotheses.step(), index);
   hypotheses.WriteHistory(hypotheses.live()[index], histories_.data() + first);
   histories_.Upload(first, hypotheses.step() + 1);
@@ -67,6 +69,8 @@ const int32_t* SequenceArrays::StageHistory(const Hypotheses& hypotheses, int32_
 
 void SequenceArrays::StageBeam(const Hypotheses& hypotheses, std::span<const int32_t> assigned_rows) {
   if (options_.beam == 1) return;
+  SALIENT_CHECK(options_.beam <= kMaxBeam && hypotheses.live().size() <= static_cast<size_t>(options_.beam) &&
+                assigned_rows.size() >= static_cast<size_t>(options_.beam));
   Beam& beam = *beam_.data();
   beam.finished = hypotheses.finished();
   std::copy_n(assigned_rows.begin(), options_.beam, beam.rows);
@@ -77,6 +81,8 @@ void SequenceArrays::StageBeam(const Hypotheses& hypotheses, std::span<const int
 void SequenceArrays::WriteRow(DecoderRows& rows, const Row& at) const {
   const SearchState& state = at.state;
   const int32_t row = at.row, step = state.tokens;
+  SALIENT_CHECK(row >= 0 && row < static_cast<int32_t>(rows.token.size()));
+  SALIENT_CHECK(state.piece < host_script_.piece_count);
   rows.token.data()[row] = at.token;
   rows.step.data()[row] = step;
   rows.offset.data()[row] = state.offset();  // 0 where the input token opens a segment: BOS, or a separator

@@ -16,8 +16,8 @@ namespace salient {
 
 inline constexpr int kMaxLayers = 64;
 
-// How deep a row goes: a request's depth, resolved. Kernels read it by row. FULL and VERIFY are kFixed at the last layer;
-// kSequence and kMultinomial become kFixed once their head has named an exit (ResolveExits).
+// How deep a row goes: a request's depth, resolved. Kernels read it by row. FULL and VERIFY are kFixed at the last
+// layer; kSequence and kMultinomial become kFixed once their head has named an exit (ResolveExits).
 //
 //   kFixed        after layer `at`
 //   kSequence     eq. 8: decided once, from the mean of the encoder's output
@@ -57,9 +57,9 @@ constexpr bool ComparesConfidence(const ExitRule& rule, int32_t layer) {
   return rule.policy == DepthPolicy::kConfidence && layer >= rule.least && layer < rule.greatest;
 }
 
-// Outputs of d-wide products that a token's policy has computed when it leaves at `exit_at`: what looking costs. `layers`:
-// the decoder's; `compared`: tokens that the confidence is computed over. The sequence head runs once a chunk, and is
-// not counted.
+// Outputs of d-wide products that a token's policy has computed when it leaves at `exit_at`: what looking costs.
+// `layers`: the decoder's; `compared`: tokens that the confidence is computed over. The sequence head runs once a
+// chunk, and is not counted.
 constexpr double OutputsLookedAt(const ExitRule& rule, int32_t exit_at, int32_t layers, int32_t compared) {
   switch (InfoOf(rule.policy).signal) {
     case ExitSignal::kNone:

@@ -1,9 +1,9 @@
 // Lazy filling: the keys that early exits left out, made when a later token first needs them.
 //
-// A token that exits after layer q leaves its state h^q behind. Every layer above q reads, in the place of the state
-// that the token never had there, that copy: its keys, values and selection keys are projections of h^q (section 2 of
-// methods: "copied upward"). They depend on the copy alone, so they can be made at any later time, as extra rows of
-// the layer's own products, and never if no token needs the layer again.
+// A token that exits after layer q stores its state h^q. Every layer above q uses that copy in place of the state that
+// the token never had there: the token's keys, values and selection keys in that layer are projections of h^q
+// (arXiv 1910.10073, section 2: "copied upward"). They depend on the copy alone. So they are computed when a later
+// token first needs the layer, as extra rows of the layer's own products, and never if no token does.
 
 #pragma once
 
@@ -30,9 +30,9 @@ struct FillLedger {
 // into rows first_row, first_row + 1, ... of `states`, and says whose they are. Advances filled_to past them; when
 // fewer than `capacity` are found, nothing is missing any more.
 //
-// A host that cannot wait for the count must know beforehand how many there can be. With `patience` also those chunks
-// of `all` are filled that no active row belongs to but that have gone `patience` steps without: then a chunk never
-// lacks more than patience + 1 steps, and (patience + 1) positions a row are always enough.
+// A host that does not wait for the count must bound it beforehand. With `patience`, chunks of `all` without an active
+// row are filled, too, once they lack `patience` steps. So a chunk never lacks more than patience + 1 steps, and
+// (patience + 1) positions for each row are always enough.
 struct CollectFillsArgs {
   Rows active;
   Rows all;                              // rows of the step, the active ones among them; read where patience > 0
@@ -51,7 +51,7 @@ struct CollectFillsArgs {
   int32_t* fills = nullptr;           // [.] by row number: added to at the chunk's first active row, else its first
   int32_t* count = nullptr;           // [1] out
 
-  // Out: the active rows, then the rows of the fills; null where nobody asks.
+  // Out: the active rows, then the rows of the fills; null: not wanted.
   int32_t* extended = nullptr;  // [active.capacity + capacity]
   int32_t* extended_count = nullptr;
 };

@@ -1,31 +1,22 @@
 #include "engine/document/job.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/decode/demand.h"
+#include "engine/text/document.h"
 
 namespace salient {
 namespace {
 
 constexpr int32_t kProgressTokens = 32;  // how often a listener hears of tokens between segments
 
-// A segment has no line break; a model that produces one all the same must not shift the document's lines.
-std::string OnOneLine(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
-  return text;
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationRequest request, const ModelConfig& config,
-                                                                  const Tokenizer& tokenizer,
-                                                                  int64_t max_document_bytes,
-                                                                  std::shared_ptr<TranslationListener> listener) {
+absl::StatusOr<ResolvedOptions> DocumentJob::Check(const TranslationRequest& request, const ModelConfig& config,
+                                                   int64_t max_document_bytes) {
   const int64_t size = static_cast<int64_t>(request.text.size());
   if (size == 0) return absl::InvalidArgumentError("document.text is empty");
   if (size > max_document_bytes) {
@@ -33,47 +24,35 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
                                                    " are accepted: split the document, or start the server with a "
                                                    "larger --max-document-bytes"));
   }
-  absl::StatusOr<ResolvedOptions> options = Resolve(request.options, config);
-  if (!options.ok()) return options.status();
+  return Resolve(request.options, config);
+}
+
+absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationRequest request, ResolvedOptions options,
+                                                                  absl::Time submitted_at, const ModelConfig& config,
+                                                                  const Tokenizers& tokenizers, Workers& workers,
+                                                                  std::shared_ptr<TranslationListener> listener) {
   absl::StatusOr<SegmentedDocument> document =
       SplitDocument(request.text, request.segmentation, config.source_language);
   if (!document.ok()) return document.status();
 
-  std::unique_ptr<DocumentJob> job(new DocumentJob(config, tokenizer));
-  job->listener_ = std::move(listener);
-  job->options_ = *std::move(options);
-  job->prefix_ = tokenizer.Encode(request.options.search.prefix);
-  job->submitted_at_ = absl::Now();
+  std::unique_ptr<DocumentJob> job(new DocumentJob(config));
+  job->options_ = std::move(options);
+  job->prefix_ = tokenizers.target->Encode(request.options.search.prefix);
+  job->flow_ = {request.client, request.bulk, request.weight};
+  job->submitted_at_ = submitted_at;
   job->deadline_ = request.deadline;
-  job->document_ = *std::move(document);
-  job->chunks_ = MakeChunks(job->document_, tokenizer, config.tokens, config.chunk_tokens);
+  job->chunks_ = MakeChunks(*document, *tokenizers.source, config.tokens, config.chunk_tokens);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
   if (!job->chunks_.empty() && prefix > LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
-    return absl::InvalidArgumentError(absl::StrCat("search.prefix has ", prefix,
-                                                   " tokens; the first segment may have at most ",
-                                                   LengthLimit(job->chunks_[0].pieces[0], job->options_),
-                                                   ": shorten it, or raise search.max_length_ratio"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "search.prefix has ", prefix, " tokens; the first segment may have at most ",
+        LengthLimit(job->chunks_[0].pieces[0], job->options_), ": shorten it, or raise search.max_length_ratio"));
   }
-  job->sequences_.resize(job->chunks_.size());
   job->settled_.resize(job->chunks_.size(), 0);
-  job->alternatives_.resize(job->chunks_.size());
-  job->IndexPieces();
+  job->reply_ = std::make_shared<DocumentReply>(*std::move(document), job->chunks_, job->options_, *tokenizers.target, workers,
+                                                std::move(listener));
   return job;
-}
-
-// A segment that was too long for a chunk comes back in several pieces; this says where each belongs.
-void DocumentJob::IndexPieces() {
-  segments_.resize(document_.segments.size());
-  for (const Chunk& chunk : chunks_) {
-    addresses_.emplace_back();
-    for (const Piece& piece : chunk.pieces) {
-      SegmentState& segment = segments_[piece.segment];
-      addresses_.back().push_back({piece.segment, static_cast<int32_t>(segment.pieces.size())});
-      segment.pieces.emplace_back();
-      segment.source_tokens += piece.tokens;
-    }
-  }
 }
 
 std::vector<Demand> DocumentJob::Demands() const {
@@ -93,9 +72,10 @@ Sequence& DocumentJob::Start(int32_t chunk, const Model& model, Backend& backend
   started_at_ = std::min(started_at_, now);
   // A prefix is the beginning of the document's translation: the first chunk's.
   const std::vector<int32_t> prefix = chunk == 0 ? prefix_ : std::vector<int32_t>();
-  sequences_[chunk] = std::make_unique<Sequence>(chunks_[chunk], options_, prefix, config_, backend, self_store,
-                                                 cross_store, LikelyTokens(chunk, prefix, model));
-  return *sequences_[chunk];
+  auto& sequence = sequences_[chunk];
+  sequence = std::make_unique<Sequence>(chunks_[chunk], options_, prefix, config_, backend, self_store, cross_store,
+                                        LikelyTokens(chunk, prefix, model));
+  return *sequence;
 }
 
 // What a chunk's translation may say, or what it drafts or leaves by before it asks the whole vocabulary.
@@ -114,137 +94,75 @@ void DocumentJob::MarkDecoding(absl::Time now) {
 }
 
 bool DocumentJob::encoding() const {
-  return std::any_of(sequences_.begin(), sequences_.end(),
-                     [](const auto& sequence) { return sequence != nullptr && !sequence->encoded(); });
+  return std::any_of(sequences_.begin(), sequences_.end(), [](const auto& entry) { return !entry.second->encoded(); });
 }
 
 bool DocumentJob::decoding() const {
-  return std::any_of(sequences_.begin(), sequences_.end(),
-                     [](const auto& sequence) { return sequence != nullptr && sequence->scheduled(); });
+  return std::any_of(sequences_.begin(), sequences_.end(), [](const auto& entry) { return entry.second->scheduled(); });
 }
 
-// Pieces that a chunk has settled, moved to their segments. Greedy search settles them one by one.
-void DocumentJob::Settle(int32_t chunk) {
-  const Sequence& sequence = *sequences_[chunk];
-  for (int32_t& next = settled_[chunk]; next < sequence.settled_pieces(); ++next) {
-    SegmentState& segment = segments_[addresses_[chunk][next].segment];
-    const size_t piece = addresses_[chunk][next].piece;
-    segment.pieces[piece] = sequence.SettledPiece(next);
+Sequence* DocumentJob::FirstDecoding() {
+  for (auto& [chunk, sequence] : sequences_) {
+    if (sequence->scheduled()) return sequence.get();
   }
+  return nullptr;
+}
+
+absl::Status DocumentJob::health() const {
+  for (const auto& [chunk, sequence] : sequences_) {
+    if (!sequence->failed()) continue;
+    return absl::InternalError(absl::StrCat("the model's scores for part ", chunk + 1, " of ", chunks(),
+                                            " of this document are not numbers, so it has no translation; other "
+                                            "documents are not affected. Try other settings, and check the model"));
+  }
+  return absl::OkStatus();
+}
+
+// Pieces that a chunk has settled, handed over. Greedy search settles them one by one.
+void DocumentJob::Settle(int32_t chunk, const Sequence& sequence) {
+  const int32_t settled = sequence.settled_pieces();
+  if (settled_[chunk] >= settled) return;
+  reply_->TakePieces(chunk, settled_[chunk], sequence.SettledPieces(settled_[chunk]));
+  settled_[chunk] = settled;
+  news_ = true;
 }
 
 void DocumentJob::ReportProgress() {
   int64_t bytes = 0;
   int32_t tokens = target_tokens_done_;
-  for (size_t w = 0; w < sequences_.size(); ++w) {
-    if (sequences_[w] == nullptr) continue;
-    Settle(static_cast<int32_t>(w));
-    bytes += sequences_[w]->kv_bytes();
-    tokens += sequences_[w]->tokens_so_far();
+  for (const auto& [chunk, sequence] : sequences_) {
+    Settle(chunk, *sequence);
+    bytes += sequence->kv_bytes();
+    tokens += sequence->tokens_so_far();
   }
   peak_kv_bytes_ = std::max(peak_kv_bytes_, bytes);
-  EmitSegments();
   // A chunk that was preempted begins anew; the document is no less far for that.
-  tokens = std::max(tokens, told_.target_tokens);
-  const TranslationProgress progress{emitted_, static_cast<int32_t>(segments_.size()), tokens, !started()};
-  const bool news = progress.segments_done != told_.segments_done || progress.queued != told_.queued ||
-                    progress.target_tokens >= told_.target_tokens + kProgressTokens;
-  if (!news) return;
-  told_ = progress;
-  listener_->OnProgress(progress);
+  tokens = std::max(tokens, told_tokens_);
+  if (!news_ && told_queued_ == !started() && tokens < told_tokens_ + kProgressTokens) return;
+  told_tokens_ = tokens;
+  told_queued_ = !started();
+  news_ = false;
+  reply_->TellProgress(tokens, !started());
 }
 
-void DocumentJob::EmitSegments() {
-  for (; emitted_ < static_cast<int32_t>(segments_.size()); ++emitted_) {
-    const SegmentState& segment = segments_[emitted_];
-    const bool settled = std::all_of(segment.pieces.begin(), segment.pieces.end(),
-                                     [](const std::optional<DecodedPiece>& piece) { return piece.has_value(); });
-    if (!settled) return;
-    listener_->OnSegment(Segment(emitted_));
-  }
-}
-
-void DocumentJob::Take(int32_t chunk) {
-  Settle(chunk);
-  Sequence& sequence = *sequences_[chunk];
+void DocumentJob::Take(int32_t chunk, Sequence& sequence) {
+  Settle(chunk, sequence);
   target_tokens_done_ += sequence.tokens_so_far();
   meter_.Merge(sequence.meter());
-  if (options_.n_best > 1) alternatives_[chunk] = sequence.Results();
+  if (options_.n_best > 1) reply_->TakeAlternatives(chunk, sequence.Results());
   ++chunks_done_;
 }
 
-std::string DocumentJob::TextOf(const std::vector<const DecodedPiece*>& pieces) const {
-  std::string text;
-  for (const DecodedPiece* piece : pieces) {
-    std::vector<int32_t> tokens;
-    for (const DecodedToken& token : piece->tokens) tokens.push_back(token.token);
-    const std::string decoded = OnOneLine(tokenizer_.Decode(tokens));
-    if (!text.empty() && !decoded.empty()) text += ' ';
-    text += decoded;
-  }
-  return text;
-}
-
-TranslatedSegment DocumentJob::Segment(int32_t index) const {
-  const SegmentState& state = segments_[index];
-  TranslatedSegment segment;
-  segment.index = index;
-  segment.source = document_.segments[index].text;
-  segment.source_tokens = state.source_tokens;
-  std::vector<const DecodedPiece*> pieces;
-  for (const std::optional<DecodedPiece>& piece : state.pieces) {
-    pieces.push_back(&*piece);
-    segment.score += piece->score;
-    segment.target_tokens += static_cast<int32_t>(piece->tokens.size());
-    segment.length_limited |= piece->length_limited;
-    for (const DecodedToken& token : piece->tokens) {
-      if (!options_.trace) break;
-      segment.trace.push_back(
-          {tokenizer_.Piece(token.token), token.exit_at, std::exp(token.log_probability), token.selected});
-    }
-  }
-  segment.text = TextOf(pieces);
-  return segment;
-}
-
-// The i-th best translation: of every chunk its i-th best, or its last where it has fewer.
-std::string DocumentJob::Alternative(int32_t rank) const {
-  std::vector<std::vector<const DecodedPiece*>> pieces(segments_.size());
-  for (size_t w = 0; w < chunks_.size(); ++w) {
-    const auto& results = alternatives_[w];
-    const std::vector<DecodedPiece>& chosen = results[std::min<size_t>(rank, results.size() - 1)];
-    for (size_t p = 0; p < chosen.size(); ++p) pieces[addresses_[w][p].segment].push_back(&chosen[p]);
-  }
-  std::vector<std::string> texts;
-  for (const auto& segment : pieces) texts.push_back(TextOf(segment));
-  return JoinDocument(document_, texts);
-}
-
 void DocumentJob::Finish(absl::Time now) {
-  EmitSegments();
   if (!started()) started_at_ = now;  // a document without anything to translate
-  TranslationResult result;
-  std::vector<std::string> texts;
-  for (int32_t i = 0; i < static_cast<int32_t>(segments_.size()); ++i) {
-    result.segments.push_back(Segment(i));
-    texts.push_back(result.segments.back().text);
-  }
-  result.text = JoinDocument(document_, texts);
-  for (int32_t rank = 1; rank < options_.n_best && !chunks_.empty(); ++rank) {
-    result.alternatives.push_back(Alternative(rank));
-  }
-  result.used = options_.used;
-  CostReport& report = result.report;
-  report = meter_.Report();
-  for (const SegmentState& segment : segments_) report.source_tokens += segment.source_tokens;
-  report.segments = static_cast<int32_t>(segments_.size());
+  CostReport report = meter_.Report();
   report.chunks = chunks();
   report.queue_seconds = queue_seconds_.value_or(absl::ToDoubleSeconds(started_at_ - submitted_at_));
   report.total_seconds = absl::ToDoubleSeconds(now - submitted_at_);
   report.encode_seconds = encode_seconds_;
   report.decode_seconds = std::max(0.0, report.total_seconds - report.queue_seconds - encode_seconds_);
   report.peak_kv_bytes = peak_kv_bytes_;
-  listener_->OnDone(std::move(result));
+  reply_->Finish(std::move(report));
 }
 
 }  // namespace salient

@@ -131,7 +131,7 @@ void ReadSelection(JsonObject selection, ModelConfig& config) {
     }
     if (static_cast<int32_t>(read.learned_ratio[m].size()) != config.groups(module)) {
       ratios.Fail(ModuleName(module),
-                     absl::StrCat("it must have one ratio a selection layer, ", config.groups(module), " in all"));
+                  absl::StrCat("it must have one ratio a selection layer, ", config.groups(module), " in all"));
     }
   }
   ratios.Finish();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "engine/base/check.h"
+
 namespace salient {
 namespace {
 
@@ -42,6 +44,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       copies_(backend) {}
 
 void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
+  SALIENT_CHECK(width <= max_candidates_);
   const Rows all = TakingPart(rows);
   Prepare(rows);
   const auto run = [&] { Run(all, width, self_store, cross_store); };
@@ -64,6 +67,7 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
 }
 
 void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
+  SALIENT_CHECK(width <= max_candidates_ && launched_ - taken_ < kGroups);
   const Rows all = TakingPart(rows);
   for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
   NoteSignals(rows);
@@ -174,6 +178,8 @@ void Decoder::LaunchAdvance(int32_t capacity, int32_t width) {
 // The step's rows on the device. What is launched for them is launched for a few more, so that few graphs serve all
 // numbers of rows; how many there are is read on the device.
 Rows Decoder::TakingPart(const std::vector<int32_t>& rows) {
+  SALIENT_CHECK(rows.size() <= at_.taking_part.size());
+  SALIENT_DCHECK(std::is_sorted(rows.begin(), rows.end()));
   std::copy(rows.begin(), rows.end(), at_.taking_part.data());
   const auto count = static_cast<int32_t>(rows.size());
   *at_.taking_part_count.data() = count;
@@ -215,7 +221,7 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
     if ((held_ >> layer & 1) != 0) active = Running(layer, all);
     if (KnownEmpty(active)) {
-      if (held_ >> layer <= 1) break;  // and nobody joins above
+      if (held_ >> layer <= 1) break;  // and no row is held above
       continue;
     }
     SelfAttention(layer, active, all, self_store);
@@ -260,7 +266,8 @@ void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store
 }
 
 // The active rows, followed by the rows that hold what this layer still lacks of their chunks. Where more is missing
-// than one product takes, the rest is made first, by itself; patience sees to it that on a device that never happens.
+// than one product takes, the rest is made first, by itself. On a device `patience` keeps the number within one
+// product.
 Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) {
   if (index == 0 || !config_.has_exits) return active;  // no token exits before the first layer
   const Rows extended{extended_.data(), counts_.data() + kExtended, active.capacity + max_fills_};

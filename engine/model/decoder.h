@@ -1,9 +1,9 @@
 // The decoder: one step of many rows at once, each at its own position of its own document, with its own selection and
 // its own depth.
 //
-// Rows leave layer by layer as they exit; the others are compacted, so that a layer's products are as small as its
-// active rows. Keys that earlier exits left out are made as extra rows of a layer's own products (depth/fill.h). Rows
-// that were held after a layer, to draft the tokens that follow, join the others there.
+// Rows that exit after a layer leave; the others are compacted, so a layer computes only its active rows. Keys that
+// earlier exits left out are computed as extra rows of a layer's own products (depth/fill.h). Rows that were held after
+// a layer to draft tokens continue from that layer with the others.
 //
 //   tokens -> embed -> [self-attention, cross-attention, feed-forward, exit?] x layers -> norm of the exit -> logits
 

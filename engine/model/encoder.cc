@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/time/clock.h"
+#include "engine/base/check.h"
 
 namespace salient {
 namespace {
@@ -83,8 +84,9 @@ void Encoder::Begin(std::span<const EncoderInput> chunks, KvStore& cross_store) 
     chunks_.push_back({chunk, tokens_count_, false});
     tokens_count_ += static_cast<int32_t>(chunk.tokens.size());
   }
+  SALIENT_CHECK(tokens_count_ <= static_cast<int32_t>(tokens_.size()));
   cross_store_ = &cross_store;
-  SearchState();
+  PackChunks();
   in_.Upload();
   out_.Upload();
   backend_.Embed({.rows = Rows::First(tokens_count_),
@@ -137,7 +139,7 @@ void Encoder::Drop(size_t chunk) {
 }
 
 // Lays the chunks' tokens one after another and says where each stands and what it may see.
-void Encoder::SearchState() {
+void Encoder::PackChunks() {
   taken_.clear();
   for (const auto& [chunk, first, dropped] : chunks_) {
     const int32_t length = static_cast<int32_t>(chunk.tokens.size());

@@ -1,13 +1,12 @@
 // The encoder: source chunks in, what the decoder reads of them out.
 //
-// Several chunks are encoded in one pass, their tokens packed one after another without padding; attention stays
-// within a chunk. What is left of a pass is, for every decoder layer, the chunk's cross-attention keys and values in
-// its pages of the cross store, and its cross selection keys.
+// Several chunks are encoded in one pass. Their tokens are packed one after another without padding; attention stays
+// within a chunk. The results of a pass are, for every decoder layer, each chunk's cross-attention keys and values and
+// its cross selection keys, in its pages of the cross store.
 //
-// A pass is resumable, so that translations under way need not wait for the whole of it: layer by layer the keys of all
-// rows, then what the rows read of them, each by ranges of rows. A row's bits do not depend on how the rows are cut. A
-// device that works beside the host is given the whole pass at once, and the host looks from time to time whether it is
-// done.
+// A pass can be interrupted and resumed, so that translations under way need not wait for all of it. For each layer it
+// computes first the keys of all rows and then their attention, both by ranges of rows. A row's bits do not depend on
+// the ranges. An asynchronous device gets the whole pass at once, and the host polls for its end.
 
 #pragma once
 
@@ -77,7 +76,7 @@ class Encoder {
   };
 
   void RunFor(absl::Duration time);
-  void SearchState();
+  void PackChunks();
   Rows RowsOf(Range range) const;
   template <typename Body>
   void InParts(Range range, const Body& body);

@@ -1,5 +1,5 @@
-// A model's weights, on the device, packed for its backend: what config.json and the safetensors say, as structures in
-// the order in which a document passes through them. Immutable after Load, so any number of networks may share one.
+// A model's weights on the device, packed for its backend, in the order in which a document passes through them.
+// config.json and the safetensors files describe them. Immutable after Load; encoders and decoders may share one.
 
 #pragma once
 

@@ -1,8 +1,8 @@
-// The decoder's output layer: from the states of rows, seen through the norm of the exit they left at, to logits over
-// the vocabulary or over a chunk's likely tokens, and to the best next tokens.
+// The decoder's output layer. It takes rows' states through the norm of the exit that they left at, computes logits
+// over the vocabulary or over a chunk's likely tokens, and finds the best next tokens.
 //
-// What the confidence policy looks at are the same logits: a row that leaves by them is settled at once, instead of
-// being computed again when all rows have left.
+// The confidence policy compares the same logits. A row that leaves by them gets its next tokens at once; its logits
+// are not computed again.
 
 #pragma once
 

@@ -52,9 +52,9 @@ std::string ValueField(int module) {
 absl::Status CheckValue(SelectionPolicy policy, int module, double value) {
   if (InfoOf(policy).value == SelectionValue::kKeys) {
     if (value >= 1 && value <= kMaxWindow && value == std::floor(value)) return absl::OkStatus();
-    return Bad(ValueField(module), value,
-               absl::StrCat(PolicyName(policy), " needs a whole number of keys from 1 to ",
-                            static_cast<int64_t>(kMaxWindow)));
+    return Bad(
+        ValueField(module), value,
+        absl::StrCat(PolicyName(policy), " needs a whole number of keys from 1 to ", static_cast<int64_t>(kMaxWindow)));
   }
   if (value > 0 && value <= 1) return absl::OkStatus();
   return Bad(ValueField(module), value, absl::StrCat(PolicyName(policy), " needs a ratio in (0, 1]"));
@@ -80,7 +80,7 @@ const char* Lack(DepthPolicy policy, const ModelConfig& config) {
   if (policy == DepthPolicy::kFull) return nullptr;
   if (!config.has_exits) return "no exits below its last layer";
   if (InfoOf(policy).values == DepthValues::kDrafts && config.decoder.layers < 2) return "no layer to draft with";
-  constexpr char kNoHead[] = "no halting head for it";
+  static constexpr char kNoHead[] = "no halting head for it";
   switch (InfoOf(policy).signal) {
     case ExitSignal::kSequenceHead:
       return config.sequence_head ? nullptr : kNoHead;
@@ -149,7 +149,8 @@ absl::Status ResolveSelection(const ModelConfig& config, ResolvedOptions& resolv
   SelectionOptions& used = resolved.used.selection;
   if (!used.policy.has_value()) used.policy = IsLearned(config) ? SelectionPolicy::kLearned : SelectionPolicy::kDense;
   const SelectionPolicy policy = *used.policy;
-  if (absl::Status status = CheckTrained("selection.policy", kSelectionPolicies, policy, config); !status.ok()) return status;
+  if (absl::Status status = CheckTrained("selection.policy", kSelectionPolicies, policy, config); !status.ok())
+    return status;
   if (absl::Status status = CheckValues(used, policy); !status.ok()) return status;
   const bool has_minimum = InfoOf(policy).takes_min_keys;
   if (used.min_keys.has_value()) {

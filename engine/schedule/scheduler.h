@@ -2,23 +2,21 @@
 // short.
 //
 // Those who send documents share the encoder by weight: deficit round robin over source tokens. A flow is a client's
-// documents of one priority; its turn brings it quantum * weight tokens, of which it spends what its chunks have, and it
-// keeps the rest while it has more to do. So a client with a thousand documents delays another's single one by no more
-// than its fair share and the chunk under way, whatever the lengths. Within a flow documents take turns chunk by chunk,
-// so that a book does not hold up a letter. A chunk is encoded when the pages for its source are free and the pass has
-// room for it, even if no rows are free yet: by as many rows as decode at once, chunks are encoded ahead. The one whose
-// turn it is waits at the front until it fits, so that none starves.
+// documents of one priority; its turn brings it quantum * weight tokens, of which it spends what its chunks have, and
+// it keeps the rest while it has more to do. So a client with a thousand documents delays another's single one by no
+// more than its fair share and the chunk under way, whatever the lengths. Within a flow documents take turns chunk by
+// chunk, so that a book does not hold up a letter. A chunk is encoded when the pages for its source are free and the
+// pass has room for it, even if no rows are free yet: by as many rows as decode at once, chunks are encoded ahead. The
+// one whose turn it is waits at the front until it fits, so that none starves.
 //
-// Once a chunk is encoded it is known how deep its tokens go at most (depth policies FULL, FIXED and SEQUENCE) or may
-// go (the others), and it gets rows when they are free. A layer costs a step hardly less for one row than for many, so
-// chunks of one depth follow one another: first those of the depth of the chunk before, in their order, for as many
-// chunks as there are rows; then the one that has waited longest, whatever its depth, and those of its depth after it.
+// Decoding. Once a chunk is encoded, the greatest depth of its tokens is known, and it gets rows when they are free. A
+// layer costs a step nearly the same for one row as for many, so chunks of the same depth are scheduled one after
+// another. After `max_rows` such picks the oldest chunk runs, so none starves; chunks of its depth follow it.
 //
-// Of the pages for a translation's own keys only as many are reserved as one of usual length takes, since few are as
-// long as they may become. One that grows longer reserves more; when none are left, the youngest chunk is preempted:
-// it gives back all it has, waits before all others, and begins again, with its greatest length reserved. Until it has
-// rows, no other gets any. The oldest is never preempted, and alone it always fits: so something always goes on, and
-// every chunk becomes the oldest.
+// Memory. Only the pages of a translation of usual length are reserved, since few become longer. A chunk that grows
+// longer reserves more pages. If none are left, the youngest chunk is preempted: it returns its pages and rows, waits
+// before all others, and starts again with its greatest length reserved. No other chunk gets rows until it has some.
+// The oldest chunk is never preempted, and alone it always fits: so some chunk always makes progress.
 //
 // Knows sizes, no tensors. Not thread safe; the step loop owns it.
 

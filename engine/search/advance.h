@@ -1,5 +1,7 @@
-// From the tokens that a step has found to the next step: Sequence's rules (rules.h) as operations, so that a device
-// goes on by itself and the host reads what it did every few steps.
+// From a step's best tokens to the rows of the next step, as operations: so a device makes steps by itself, and the
+// host reads their records every few steps. The rules are those of rules.h, which the host applies, too.
+//
+// docs/decoding.md shows how rows move between the host, the given and the kept block, and the records.
 
 #pragma once
 

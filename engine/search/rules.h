@@ -1,6 +1,5 @@
-// How a translation goes on after a token: what it may say next, and which hypotheses of a beam are kept. In one state
-// for the host, which keeps translations (engine/decode/sequence.h), and for kernels, which make its next steps
-// (advance.h): plain data and constexpr functions.
+// How a translation continues after a token: which tokens may follow, and which hypotheses of a beam are kept. Plain
+// data and constexpr functions, shared by the host (engine/decode/hypotheses.h) and by kernels (advance.h).
 
 #pragma once
 

@@ -106,7 +106,7 @@ bool ReadTrainerSpec(std::string_view bytes, SentencePieceModel& model) {
   while (reader.Next(field)) {
     switch (field.id) {
       case 3:
-        model.model_type = static_cast<int>(field.number);
+        model.kind = static_cast<int32_t>(field.number);
         break;
       case 24:
         model.whitespace_as_suffix = field.number != 0;
@@ -116,9 +116,6 @@ bool ReadTrainerSpec(std::string_view bytes, SentencePieceModel& model) {
         break;
       case 44:
         model.unknown_surface = std::string(field.bytes);
-        break;
-      case 45:
-        model.unknown_piece = std::string(field.bytes);
         break;
       case 46:
         model.begin_piece = std::string(field.bytes);
@@ -136,16 +133,48 @@ bool ReadTrainerSpec(std::string_view bytes, SentencePieceModel& model) {
   return reader.ok();
 }
 
-bool ReadNormalizerSpec(std::string_view bytes, SentencePieceModel& model) {
+bool ReadNormalizerSpec(std::string_view bytes, NormalizerSpec& spec) {
   FieldReader reader(bytes);
   Field field;
   while (reader.Next(field)) {
-    if (field.id == 2) model.charsmap = std::string(field.bytes);
-    if (field.id == 3) model.add_dummy_prefix = field.number != 0;
-    if (field.id == 4) model.remove_extra_whitespaces = field.number != 0;
-    if (field.id == 5) model.escape_whitespaces = field.number != 0;
+    if (field.id == 2) spec.charsmap = std::string(field.bytes);
+    if (field.id == 3) spec.add_dummy_prefix = field.number != 0;
+    if (field.id == 4) spec.remove_extra_whitespaces = field.number != 0;
+    if (field.id == 5) spec.escape_whitespaces = field.number != 0;
   }
   return reader.ok();
+}
+
+void PutVarint(uint64_t value, std::string& bytes) {
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  bytes += static_cast<char>(value);
+}
+
+void PutNumber(uint32_t id, uint64_t number, std::string& bytes) {
+  PutVarint(id << 3, bytes);
+  PutVarint(number, bytes);
+}
+
+void PutBytes(uint32_t id, std::string_view value, std::string& bytes) {
+  PutVarint(id << 3 | 2, bytes);
+  PutVarint(value.size(), bytes);
+  bytes += value;
+}
+
+void PutFloat(uint32_t id, float value, std::string& bytes) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  PutVarint(id << 3 | 5, bytes);
+  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(bits >> shift);
+}
+
+std::string Written(const NormalizerSpec& spec) {
+  std::string bytes;
+  if (!spec.charsmap.empty()) PutBytes(2, spec.charsmap, bytes);
+  PutNumber(3, spec.add_dummy_prefix, bytes);
+  PutNumber(4, spec.remove_extra_whitespaces, bytes);
+  PutNumber(5, spec.escape_whitespaces, bytes);
+  return bytes;
 }
 
 }  // namespace
@@ -155,11 +184,38 @@ bool ReadSentencePieceModel(std::string_view bytes, SentencePieceModel& model) {
   Field field;
   bool good = true;
   while (good && reader.Next(field)) {
-    if (field.id == 1) good = ReadPiece(field.bytes, model.pieces.emplace_back());
+    if (field.id == 1) {
+      good =
+          model.pieces.size() < SentencePieceModel::kMaxPieces && ReadPiece(field.bytes, model.pieces.emplace_back());
+    }
     if (field.id == 2) good = ReadTrainerSpec(field.bytes, model);
-    if (field.id == 3) good = ReadNormalizerSpec(field.bytes, model);
+    if (field.id == 3) good = ReadNormalizerSpec(field.bytes, model.normalizer);
+    if (field.id == 5) {
+      if (!model.denormalizer.has_value()) model.denormalizer.emplace();
+      good = ReadNormalizerSpec(field.bytes, *model.denormalizer);
+    }
   }
   return good && reader.ok();
+}
+
+std::string WriteSentencePieceModel(const SentencePieceModel& model) {
+  std::string bytes, part;
+  for (const ModelPiece& piece : model.pieces) {
+    part.clear();
+    PutBytes(1, piece.text, part);
+    PutFloat(2, piece.score, part);
+    PutNumber(3, static_cast<uint64_t>(piece.type), part);
+    PutBytes(1, part, bytes);
+  }
+  part.clear();
+  PutNumber(3, static_cast<uint64_t>(model.kind), part);
+  PutNumber(24, model.whitespace_as_suffix, part);
+  PutNumber(35, model.byte_fallback, part);
+  if (model.unknown_surface.has_value()) PutBytes(44, *model.unknown_surface, part);
+  PutBytes(2, part, bytes);
+  PutBytes(3, Written(model.normalizer), bytes);
+  if (model.denormalizer.has_value()) PutBytes(5, Written(*model.denormalizer), bytes);
+  return bytes;
 }
 
 }  // namespace salient

@@ -1,33 +1,55 @@
 #include "engine/text/tokenizer.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/utf8.h"
+#include "engine/model/json.h"
 #include "engine/text/sentencepiece.h"
 
 namespace salient {
 namespace {
 
-constexpr uintmax_t kMaxFileBytes = 64 << 20;
+constexpr uintmax_t kMaxFileBytes = 32 << 20;  // 256,000 pieces have 5 MB
+constexpr size_t kMaxPieceBytes = 512;
 constexpr char kSeparatorPiece[] = "<sep>";
+constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";  // U+2581, a space within a piece
+constexpr char kReplacementCharacter[] = "\xEF\xBF\xBD";
 
-class SentencePieceTokenizer : public Tokenizer {
+constexpr char kModelFile[] = "/tokenizer.model", kTargetModelFile[] = "/target_tokenizer.model";
+constexpr char kVocabularyFile[] = "/vocabulary.json", kSourceVocabularyFile[] = "/source_vocabulary.json";
+
+using Model = std::shared_ptr<const SentencePiece>;
+
+// What no text may become. What decoding starts from may be an ordinary piece of a source that has a list of its own.
+std::vector<int32_t> SpecialOf(const SpecialTokens& special, bool own_source = false) {
+  if (own_source) return {special.end, special.separator};
+  return {special.pad, special.begin, special.end, special.separator};
+}
+
+bool Holds(const std::vector<int32_t>& tokens, int32_t token) {
+  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+}
+
+// Tokens are the SentencePiece model's own numbers.
+class OwnNumbers : public Tokenizer {
  public:
-  SentencePieceTokenizer(std::unique_ptr<SentencePiece> model, const SpecialTokens& special)
-      : model_(std::move(model)), special_(special) {}
+  OwnNumbers(Model model, const SpecialTokens& special)
+      : model_(std::move(model)), special_(SpecialOf(special)), unknown_(special.unknown) {}
 
   std::vector<int32_t> Encode(std::string_view text) const override {
-    std::vector<int> tokens = model_->Encode(text);
-    // Load made sure that text can spell no special token; a model that finds a way must still not forge one.
+    std::vector<int32_t> tokens = model_->Encode(text);
+    // The model was checked so that text can spell no special token; one that finds a way must still not forge one.
     std::replace_if(
-        tokens.begin(), tokens.end(), [this](int token) { return IsSpecial(token); }, special_.unknown);
+        tokens.begin(), tokens.end(), [this](int32_t token) { return Holds(special_, token); }, unknown_);
     return tokens;
   }
 
@@ -35,7 +57,7 @@ class SentencePieceTokenizer : public Tokenizer {
     std::vector<int> words;
     words.reserve(tokens.size());
     for (const int32_t token : tokens) {
-      if (IsKnown(token) && !IsSpecial(token) && token != special_.unknown) words.push_back(token);
+      if (IsKnown(token) && !Holds(special_, token) && token != unknown_) words.push_back(token);
     }
     return model_->Decode(words);
   }
@@ -44,12 +66,88 @@ class SentencePieceTokenizer : public Tokenizer {
 
  private:
   bool IsKnown(int32_t token) const { return token >= 0 && token < model_->size(); }
-  bool IsSpecial(int32_t token) const {
-    return token == special_.pad || token == special_.begin || token == special_.end || token == special_.separator;
+
+  const Model model_;
+  const std::vector<int32_t> special_;
+  const int32_t unknown_;
+};
+
+// Bytes as text: every byte that belongs to no character is replaced.
+std::string WithoutInvalidBytes(std::string_view bytes) {
+  std::string text;
+  while (const std::optional<size_t> invalid = FirstInvalidUtf8(bytes)) {
+    text += bytes.substr(0, *invalid);
+    text += kReplacementCharacter;
+    bytes.remove_prefix(*invalid + 1);
+  }
+  return text.append(bytes);
+}
+
+// The byte that a piece such as <0x0A> stands for.
+std::optional<char> ByteOf(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return std::nullopt;
+  int byte = 0;
+  for (const char c : piece.substr(3, 2)) {
+    if (!(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'F')) return std::nullopt;
+    byte = 16 * byte + (c <= '9' ? c - '0' : c - 'A' + 10);
+  }
+  return static_cast<char>(byte);
+}
+
+// Tokens are places in a list of pieces.
+class ListedPieces : public Tokenizer {
+ public:
+  ListedPieces(Model model, std::vector<std::string> pieces, const SpecialTokens& special, bool own_source)
+      : model_(std::move(model)),
+        pieces_(std::move(pieces)),
+        special_(SpecialOf(special, own_source)),
+        unknown_(special.unknown) {
+    for (size_t i = 0; i < pieces_.size(); ++i) tokens_[pieces_[i]] = static_cast<int32_t>(i);
+    of_model_.reserve(model_->size());
+    for (int i = 0; i < model_->size(); ++i) of_model_.push_back(Find(model_->Piece(i)));
   }
 
-  const std::unique_ptr<SentencePiece> model_;
-  const SpecialTokens special_;
+  std::vector<int32_t> Encode(std::string_view text) const override {
+    std::vector<int32_t> tokens;
+    model_->Encode(text, [&](int token, std::string_view piece) {
+      tokens.push_back(token == model_->unknown() ? Find(piece) : of_model_[token]);
+    });
+    return tokens;
+  }
+
+  std::string Decode(const std::vector<int32_t>& tokens) const override {
+    std::string bytes;
+    for (const int32_t token : tokens) {
+      if (!IsKnown(token) || Holds(special_, token) || token == unknown_) continue;
+      if (const std::optional<char> byte = ByteOf(pieces_[token])) {
+        bytes += *byte;
+        continue;
+      }
+      std::string_view piece = pieces_[token];
+      for (size_t space; (space = piece.find(kSpaceSymbol)) != piece.npos;) {
+        bytes.append(piece.substr(0, space)) += ' ';
+        piece.remove_prefix(space + kSpaceSymbol.size());
+      }
+      bytes += piece;
+    }
+    return WithoutInvalidBytes(std::string_view(bytes).substr(bytes.starts_with(' ') ? 1 : 0));
+  }
+
+  std::string Piece(int32_t token) const override { return IsKnown(token) ? pieces_[token] : ""; }
+
+ private:
+  bool IsKnown(int32_t token) const { return token >= 0 && token < static_cast<int32_t>(pieces_.size()); }
+  int32_t Find(std::string_view piece) const {
+    const auto found = tokens_.find(piece);
+    return found == tokens_.end() || Holds(special_, found->second) ? unknown_ : found->second;
+  }
+
+  const Model model_;
+  const std::vector<std::string> pieces_;
+  const std::vector<int32_t> special_;
+  const int32_t unknown_;
+  std::unordered_map<std::string_view, int32_t> tokens_;  // by piece
+  std::vector<int32_t> of_model_;                         // by the model's number
 };
 
 struct Expected {
@@ -58,23 +156,27 @@ struct Expected {
   int found;         // by the tokenizer; -1: none
 };
 
-absl::Status CheckTokens(const std::string& path, const SentencePiece& model, int32_t vocab_size,
+// Of a model whose tokens are its own numbers.
+absl::Status CheckTokens(const std::string& path, const SentencePiece& model, int32_t size,
                          const SpecialTokens& special) {
-  if (model.size() != vocab_size) {
+  if (model.size() != size) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " has ", model.size(), " pieces; config.json says vocab_size ", vocab_size));
+        absl::StrCat(path, " has ", model.size(), " pieces; config.json says vocab_size ", size));
   }
-  const std::array<Expected, 5> expected = {{{"pad", special.pad, model.pad()},
-                                             {"unk", special.unknown, model.unknown()},
-                                             {"bos", special.begin, model.begin()},
-                                             {"eos", special.end, model.end()},
-                                             {"separator", special.separator, model.Find(kSeparatorPiece)}}};
+  // Decoding may start from any control piece, and none of a model of single sentences is the separator or needs to be
+  // the padding; models with separators are made by our own training, and have every token where its name is.
+  const bool ours = special.separator >= 0;
+  const Expected expected[] = {{"pad", special.pad, ours ? model.pad() : special.pad},
+                               {"unk", special.unknown, model.unknown()},
+                               {"bos", special.begin, ours ? model.begin() : special.begin},
+                               {"eos", special.end, model.end()},
+                               {"separator", special.separator, ours ? model.Find(kSeparatorPiece) : -1}};
   for (const Expected& token : expected) {
     if (token.id != token.found) {
       return absl::InvalidArgumentError(absl::StrCat(path, " has the ", token.name, " token at ", token.found,
                                                      "; config.json says tokens.", token.name, " ", token.id));
     }
-    if (token.id != special.unknown && !model.IsControl(token.id)) {
+    if (token.id >= 0 && token.id != special.unknown && !model.IsControl(token.id)) {
       return absl::InvalidArgumentError(absl::StrCat(path, " has the ", token.name, " token, ", token.id,
                                                      ", as ordinary text; it must be a control symbol"));
     }
@@ -82,7 +184,7 @@ absl::Status CheckTokens(const std::string& path, const SentencePiece& model, in
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadModel(const std::string& path) {
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     return absl::NotFoundError(absl::StrCat(path, " does not exist or is not a file"));
@@ -96,19 +198,79 @@ absl::StatusOr<std::string> ReadModel(const std::string& path) {
   return bytes;
 }
 
+absl::StatusOr<Model> LoadModel(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<std::unique_ptr<SentencePiece>> model = SentencePiece::Parse(*bytes);
+  if (absl::IsInvalidArgument(model.status())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a SentencePiece model that can be used: ", model.status().message()));
+  }
+  if (!model.ok()) return model.status();
+  return Model(*std::move(model));
+}
+
+absl::StatusOr<std::vector<std::string>> LoadPieces(const std::string& path, int32_t size) {
+  absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<Json> json = ParseJson(*bytes, path, kMaxFileBytes);
+  if (!json.ok()) return json.status();
+  if (!json->is_array() || json->size() != static_cast<size_t>(size)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not an array of ", size, " pieces, as many as config.json says"));
+  }
+  std::vector<std::string> pieces;
+  for (const Json& piece : *json) {
+    if (!piece.is_string() || piece.get_ref<const std::string&>().size() > kMaxPieceBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": piece ", pieces.size(), " is ", JsonExcerpt(piece),
+                                                     "; it must be a string of at most ", kMaxPieceBytes, " bytes"));
+    }
+    pieces.push_back(piece.get<std::string>());
+  }
+  return pieces;
+}
+
+// `list`: the file of its pieces, empty if tokens are the model's own numbers. own_source: the source's alone.
+absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const std::string& path, Model model,
+                                                               const std::string& list, int32_t size,
+                                                               const SpecialTokens& special, bool own_source) {
+  if (list.empty()) {
+    if (const absl::Status good = CheckTokens(path, *model, size, special); !good.ok()) return good;
+    return std::make_shared<OwnNumbers>(std::move(model), special);
+  }
+  absl::StatusOr<std::vector<std::string>> pieces = LoadPieces(list, size);
+  if (!pieces.ok()) return pieces.status();
+  return std::make_shared<ListedPieces>(std::move(model), *std::move(pieces), special, own_source);
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(const std::string& path, int32_t vocab_size,
-                                                           const SpecialTokens& special) {
-  absl::StatusOr<std::string> bytes = ReadModel(path);
-  if (!bytes.ok()) return bytes.status();
-  std::string why;
-  std::unique_ptr<SentencePiece> model = SentencePiece::Parse(*bytes, why);
-  if (model == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a SentencePiece model: ", why));
-  }
-  if (absl::Status status = CheckTokens(path, *model, vocab_size, special); !status.ok()) return status;
-  return std::make_unique<SentencePieceTokenizer>(std::move(model), special);
+absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const TokenizerSpec& spec) {
+  std::error_code error;
+  const auto has = [&](const char* file) { return std::filesystem::exists(folder + file, error); };
+  const auto path_if = [&](const char* file) { return has(file) ? folder + file : std::string(); };
+  absl::StatusOr<Model> model = LoadModel(folder + kModelFile);
+  if (!model.ok()) return model.status();
+  const std::string list = path_if(kVocabularyFile), source_list = path_if(kSourceVocabularyFile);
+
+  Tokenizers made;
+  absl::StatusOr<std::shared_ptr<const Tokenizer>> source =
+      MakeTokenizer(folder + kModelFile, *model, source_list.empty() ? list : source_list, spec.source_size,
+                    spec.special, !source_list.empty());
+  if (!source.ok()) return source.status();
+  made.source = *std::move(source);
+  made.target = made.source;
+  const bool own_model = has(kTargetModelFile);
+  if (!own_model && source_list.empty()) return made;
+
+  const std::string target_path = folder + (own_model ? kTargetModelFile : kModelFile);
+  if (own_model) model = LoadModel(target_path);
+  if (!model.ok()) return model.status();
+  absl::StatusOr<std::shared_ptr<const Tokenizer>> target =
+      MakeTokenizer(target_path, *model, list, spec.target_size, spec.special, false);
+  if (!target.ok()) return target.status();
+  made.target = *std::move(target);
+  return made;
 }
 
 }  // namespace salient

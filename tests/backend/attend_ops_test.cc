@@ -31,8 +31,13 @@ class AttendOpsTest : public BackendTest {
   static constexpr float kTolerance = 4e-6f;
   static constexpr float kTileTolerance = 2e-2f;
 
-  KvLayout Layout(int32_t width) {
-    return {.layers = kLayers, .width = width, .groups = 1, .selection_width = 8, .type = backend().kv_type()};
+  KvLayout Layout(int32_t width, int32_t heads) {
+    return {.layers = kLayers,
+            .width = width,
+            .heads = heads,
+            .groups = 1,
+            .selection_width = 8,
+            .type = GetParam().kv_type.value_or(backend().kv_type())};
   }
 
   void Fill(TestStore& store, const TestDocument& document, int32_t width) {
@@ -125,7 +130,8 @@ class AttendOpsTest : public BackendTest {
                                          int32_t heads, bool full_length) {
     int32_t total = 0;
     for (int32_t length : lengths) total += length;
-    TestStore store(backend(), Layout(width), TestStore::PagesWithGaps(total, static_cast<int32_t>(lengths.size())));
+    TestStore store(backend(), Layout(width, heads),
+                    TestStore::PagesWithGaps(total, static_cast<int32_t>(lengths.size())));
     std::vector<TestDocument> documents;
     for (int32_t length : lengths) {
       documents.push_back(store.Add(length));
@@ -152,7 +158,19 @@ class AttendOpsTest : public BackendTest {
 
   float ToleranceOf() const { return GetParam().bf16_tiles() ? kTileTolerance : kTolerance; }
 };
-SALIENT_TEST_ALL_BACKENDS(AttendOpsTest);
+
+// Every backend with its own keys and values, and once with int8: how products are computed is nothing to attention.
+std::vector<BackendCase> AttendCases() {
+  std::vector<BackendCase> cases = BackendCases();
+  for (BackendCase backend : BackendCases()) {
+    if (!backend.reference && backend.compute != ComputeType::kF32) continue;
+    backend.name += "_int8_keys";
+    backend.kv_type = ElementType::kInt8;
+    cases.push_back(backend);
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(All, AttendOpsTest, testing::ValuesIn(AttendCases()), CaseName);
 
 struct Shape {
   int32_t width, heads;
@@ -162,7 +180,7 @@ constexpr Shape kShapes[] = {{32, 1}, {32, 4},  {48, 3},  {48, 4},  {64, 1},
 
 TEST_P(AttendOpsTest, KeysAndValuesAreStoredLikeTheReferences) {
   for (int32_t width : {12, 32, 48, 512}) {
-    TestStore store(backend(), Layout(width), 12), expected(backend(), Layout(width), 12);
+    TestStore store(backend(), Layout(width, 4), 12), expected(backend(), Layout(width, 4), 12);
     const TestDocument document = store.Add(130);
     std::vector<float> key_value = Normal(130 * 2 * width);
     key_value[0] = std::numeric_limits<float>::quiet_NaN();
@@ -191,7 +209,7 @@ TEST_P(AttendOpsTest, KeysAndValuesAreStoredLikeTheReferences) {
 
 TEST_P(AttendOpsTest, SingleQueriesAreTheReferences) {
   for (const Shape& shape : kShapes) {
-    TestStore store(backend(), Layout(shape.width), TestStore::PagesWithGaps(1000, 11));
+    TestStore store(backend(), Layout(shape.width, shape.heads), TestStore::PagesWithGaps(1000, 11));
     std::vector<TestDocument> documents;
     for (int32_t length : {1, 2, 15, 16, 17, 63, 64, 65, 130, 300}) {
       documents.push_back(store.Add(length));
@@ -207,7 +225,7 @@ TEST_P(AttendOpsTest, SingleQueriesAreTheReferences) {
 
 TEST_P(AttendOpsTest, BeamsReadTheirOwnHistory) {
   constexpr int32_t kWidth = 64, kBeam = 5;
-  TestStore store(backend(), Layout(kWidth), TestStore::PagesWithGaps(500, 5));
+  TestStore store(backend(), Layout(kWidth, 2), TestStore::PagesWithGaps(500, 5));
   std::vector<TestDocument> documents(1, store.Add(80 * kBeam));
   Fill(store, documents[0], kWidth);
   documents.resize(kBeam, documents[0]);
@@ -222,7 +240,7 @@ TEST_P(AttendOpsTest, BeamsReadTheirOwnHistory) {
 TEST_P(AttendOpsTest, ManyQueriesOfADocumentAreTheReferences) {
   for (const Shape& shape : {Shape{32, 4}, Shape{48, 4}, Shape{64, 1}, Shape{96, 2}, Shape{256, 4}}) {
     for (int32_t length : {1, 40, 64, 130, 201}) {
-      TestStore store(backend(), Layout(shape.width), TestStore::PagesWithGaps(2 * length, 3));
+      TestStore store(backend(), Layout(shape.width, shape.heads), TestStore::PagesWithGaps(2 * length, 3));
       std::vector<TestDocument> documents = {store.Add(length), store.Add(length)};
       for (const TestDocument& document : documents) Fill(store, document, shape.width);
       for (bool full_length : {false, true}) {
@@ -240,7 +258,7 @@ TEST_P(AttendOpsTest, ManyQueriesOfADocumentAreTheReferences) {
 TEST_P(AttendOpsTest, HeadsOfManyWidthsShareTiles) {
   constexpr int32_t kLength = 130;
   for (const Shape& shape : {Shape{64, 4}, Shape{64, 2}, Shape{96, 1}, Shape{128, 1}, Shape{256, 1}}) {
-    TestStore store(backend(), Layout(shape.width), TestStore::PagesWithGaps(kLength, 1));
+    TestStore store(backend(), Layout(shape.width, shape.heads), TestStore::PagesWithGaps(kLength, 1));
     const std::vector<TestDocument> documents = {store.Add(kLength)};
     Fill(store, documents[0], shape.width);
     AttendCall call = RandomCall(documents, kLength, shape.width, true);
@@ -252,7 +270,7 @@ TEST_P(AttendOpsTest, HeadsOfManyWidthsShareTiles) {
 // Says which of the two ways was taken, so that the tests above and below are known to have tried both.
 TEST_P(AttendOpsTest, DenseQueriesOfADocumentShareTilesAndFewDoNot) {
   constexpr int32_t kWidth = 64, kLength = 100;
-  TestStore store(backend(), Layout(kWidth), 8);
+  TestStore store(backend(), Layout(kWidth, 2), 8);
   const std::vector<TestDocument> documents = {store.Add(kLength)};
   Fill(store, documents[0], kWidth);
   for (int32_t rows : {16, 100}) {
@@ -266,7 +284,7 @@ TEST_P(AttendOpsTest, DenseQueriesOfADocumentShareTilesAndFewDoNot) {
 
 TEST_P(AttendOpsTest, LargeScoresStayFinite) {
   constexpr int32_t kWidth = 64, kLength = 100;
-  TestStore store(backend(), Layout(kWidth), 8);
+  TestStore store(backend(), Layout(kWidth, 2), 8);
   const std::vector<TestDocument> documents = {store.Add(kLength)};
   Fill(store, documents[0], kWidth);
   AttendCall call = RandomCall(documents, kLength, kWidth, true);
@@ -281,7 +299,7 @@ TEST_P(AttendOpsTest, LargeScoresStayFinite) {
 // the last or the first page that a query reads is all that counts, and a mean of its values what is expected.
 TEST_P(AttendOpsTest, ScoresMayRiseAndFallFromPageToPage) {
   constexpr int32_t kWidth = 64, kHeads = 2, kLength = 5 * kPagePositions - 7;
-  TestStore store(backend(), Layout(kWidth), TestStore::PagesWithGaps(kLength, 1));
+  TestStore store(backend(), Layout(kWidth, kHeads), TestStore::PagesWithGaps(kLength, 1));
   const std::vector<TestDocument> documents = {store.Add(kLength)};
   std::vector<float> key_value = Normal(static_cast<size_t>(kLength) * 2 * kWidth);
   for (int32_t i = 0; i < kLength; ++i) {
@@ -315,7 +333,7 @@ TEST_P(AttendOpsTest, ADocumentsQueriesDoNotDependOnOtherDocuments) {
 // As an encoder passes them when its work is sliced.
 TEST_P(AttendOpsTest, ADocumentsQueriesMayComeInParts) {
   constexpr int32_t kWidth = 64, kHeads = 2, kLength = 5 * kQueryPart + 40;
-  TestStore store(backend(), Layout(kWidth), TestStore::PagesWithGaps(kLength, 1));
+  TestStore store(backend(), Layout(kWidth, kHeads), TestStore::PagesWithGaps(kLength, 1));
   const std::vector<TestDocument> documents = {store.Add(kLength)};
   Fill(store, documents[0], kWidth);
   for (bool few : {false, true}) {

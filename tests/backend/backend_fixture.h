@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
@@ -24,13 +25,12 @@ struct BackendCase {
   ComputeType compute = ComputeType::kAuto;
   CpuIsa isa = CpuIsa::kScalar;
   bool cuda = false;
+  std::optional<ElementType> kv_type;  // of tests of attention; none: the backend's
 
   // Whether many queries of a document are computed in tiles.
-  bool tiles() const { return cuda ? compute != ComputeType::kF32 : !reference; }
+  bool tiles() const { return kv_type.has_value() ? false : cuda ? compute != ComputeType::kF32 : !reference; }
   // Whether tiles multiply bf16 by bf16.
-  bool bf16_tiles() const {
-    return cuda ? compute != ComputeType::kF32 : !reference && isa == CpuIsa::kAmx && compute != ComputeType::kF32;
-  }
+  bool bf16_tiles() const { return tiles() && compute != ComputeType::kF32 && (cuda || isa == CpuIsa::kAmx); }
 };
 
 inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }

@@ -41,8 +41,9 @@ std::vector<int32_t> ExitsOf(const std::vector<ExitRule>& rules, const std::vect
 }
 
 TEST(DecideExitsTest, AtALayerWithinTheBounds) {
-  EXPECT_EQ(ExitsOf({Rule(DepthPolicy::kFixed, 1, 1, 6), Rule(DepthPolicy::kFixed, 3, 1, 6), Rule(DepthPolicy::kFixed, 6, 1, 6),
-                     Rule(DepthPolicy::kFixed, 2, 4, 6), Rule(DepthPolicy::kFixed, 6, 1, 2)},
+  EXPECT_EQ(ExitsOf({Rule(DepthPolicy::kFixed, 1, 1, 6), Rule(DepthPolicy::kFixed, 3, 1, 6),
+                     Rule(DepthPolicy::kFixed, 6, 1, 6), Rule(DepthPolicy::kFixed, 2, 4, 6),
+                     Rule(DepthPolicy::kFixed, 6, 1, 2)},
                     {}),
             (std::vector<int32_t>{1, 3, 6, 4, 2}));
 }
@@ -67,9 +68,9 @@ TEST(DecideExitsTest, NeverBelowLeast) {
 }
 
 TEST(DecideExitsTest, ANotANumberRunsToTheEnd) {
-  EXPECT_EQ(
-      ExitsOf({Rule(DepthPolicy::kGeometric, 0, 1, 2), Rule(DepthPolicy::kConfidence, 0, 1, 2)}, {{NAN, NAN}, {NAN, NAN}}),
-      (std::vector<int32_t>{2, 2}));
+  EXPECT_EQ(ExitsOf({Rule(DepthPolicy::kGeometric, 0, 1, 2), Rule(DepthPolicy::kConfidence, 0, 1, 2)},
+                    {{NAN, NAN}, {NAN, NAN}}),
+            (std::vector<int32_t>{2, 2}));
 }
 
 TEST(DecideExitsTest, NoRows) {
@@ -79,8 +80,9 @@ TEST(DecideExitsTest, NoRows) {
 }
 
 TEST(ResolveExitsTest, TakesTheBestLayerWithinTheBounds) {
-  const std::vector<ExitRule> rules = {Rule(DepthPolicy::kMultinomial, 0, 1, 4), Rule(DepthPolicy::kMultinomial, 0, 3, 4),
-                                       Rule(DepthPolicy::kGeometric, 0, 1, 4), Rule(DepthPolicy::kMultinomial, 0, 1, 2),
+  const std::vector<ExitRule> rules = {Rule(DepthPolicy::kMultinomial, 0, 1, 4),
+                                       Rule(DepthPolicy::kMultinomial, 0, 3, 4), Rule(DepthPolicy::kGeometric, 0, 1, 4),
+                                       Rule(DepthPolicy::kMultinomial, 0, 1, 2),
                                        Rule(DepthPolicy::kMultinomial, 0, 1, 4)};
   const std::vector<float> logits = {0, 3, 1, 2,   // 2
                                      9, 0, 0, 0,   // 1, raised to 3

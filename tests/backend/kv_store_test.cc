@@ -48,6 +48,36 @@ TEST(KvLayoutTest, EveryByteOfAPageBelongsToOneThing) {
   EXPECT_EQ(*bytes.begin(), view.base);
 }
 
+// A row of int8 is K, V and their scales, each where it is aligned.
+TEST(KvStoreTest, Int8RowsHaveAScaleAHead) {
+  const KvLayout layout = {.layers = 2, .width = 6, .heads = 3, .type = ElementType::kInt8};
+  EXPECT_EQ(layout.scale_offset(), 12u);
+  EXPECT_EQ(layout.row_bytes(), 48u);  // 12 + 2 * 3 * 4, rounded up to 16
+  HostMemory memory;
+  KvStore store(memory, layout, 1);
+  const std::vector<int32_t> pages = {store.Take()};
+  const auto* key = store.pages().Key<std::byte>(1, pages.data(), 5);
+  const auto* scales = reinterpret_cast<const std::byte*>(store.pages().Scales(1, pages.data(), 5));
+  EXPECT_EQ(scales - key, 12);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(scales) % alignof(float), 0u);
+  const KvLayout wide = {.layers = 1, .width = 512, .heads = 8, .type = ElementType::kInt8};
+  EXPECT_EQ(wide.row_bytes(), 1088u);
+}
+
+TEST(KvStoreDeathTest, APageThatIsNotThereEndsTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  HostMemory memory;
+  KvStore store(memory, {.layers = 1, .width = 4}, 2);
+  const std::vector<int32_t> taken = {store.Take()};
+  EXPECT_DEATH(store.Return({1}), "this must hold");  // not taken
+  EXPECT_DEATH(store.Return({2}), "this must hold");  // none of the store's
+  store.Return(taken);
+  EXPECT_DEATH(store.Return(taken), "this must hold");  // twice
+  store.Take();
+  store.Take();
+  EXPECT_DEATH(store.Take(), "this must hold");
+}
+
 TEST(KvStoreTest, HandsOutEveryPageOnceAndTakesThemBack) {
   HostMemory memory;
   KvStore store(memory, {.layers = 1, .width = 4}, 5);

@@ -188,8 +188,8 @@ TEST_P(SelectAttendOpsTest, LongRowsToo) {
   for (const TestDocument& document : documents) Fill(store, document, kShape);
   StepCall call = RandomCall(documents, 6, kShape);
   const SelectionRule kRules[] = {{SelectionPolicy::kRatio, 0.6, 0}, {SelectionPolicy::kRatio, 0.1, 0},
-                                  {SelectionPolicy::kMass, 0.9, 0},     {SelectionPolicy::kMass, 0.2, 0},
-                                  {SelectionPolicy::kDense, 0, 0},        {SelectionPolicy::kWindow, 3000, 0}};
+                                  {SelectionPolicy::kMass, 0.9, 0},  {SelectionPolicy::kMass, 0.2, 0},
+                                  {SelectionPolicy::kDense, 0, 0},   {SelectionPolicy::kWindow, 3000, 0}};
   for (int32_t i = 0; i < 6; ++i) {
     const int32_t row = call.rows[i];
     call.views[row] = ViewOf(documents[i % 2], documents[i % 2].positions);

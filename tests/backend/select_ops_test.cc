@@ -101,8 +101,8 @@ class SelectOpsTest : public BackendTest {
     backend().Select(call.Args(pages, group));
     for (size_t row = 0; row < call.lists.size(); ++row) {
       ASSERT_EQ(call.lists[row].count, expected[row].count)
-          << "row " << row << ", kind " << static_cast<int>(call.rules[row].policy) << ", value " << call.rules[row].value
-          << ", length " << call.views[row].length;
+          << "row " << row << ", kind " << static_cast<int>(call.rules[row].policy) << ", value "
+          << call.rules[row].value << ", length " << call.views[row].length;
       // kEveryKey leaves the positions alone, and no list is written past its count.
       const int32_t listed = std::max(0, expected[row].count);
       for (size_t j = 0; j < expected_positions[row].size(); ++j) {

@@ -14,6 +14,13 @@ using ::testing::HasSubstr;
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
+// Files by their own names.
+absl::StatusOr<std::vector<std::string>> Plan(const std::vector<std::string>& files, const std::string& out) {
+  std::vector<NamedFile> named;
+  for (const std::string& file : files) named.push_back({file, std::filesystem::path(file).filename().string()});
+  return PlanOutputs(named, out);
+}
+
 TEST(ReadDocumentTest, TheTextAsItIs) {
   const TempFolder folder;
   WriteFile(folder / "a", "Größe\r\n\n  x ");
@@ -32,23 +39,55 @@ TEST(ReadDocumentTest, WhatCannotBeTranslated) {
 
 TEST(PlanOutputsTest, WhereTranslationsGo) {
   const TempFolder folder;
-  EXPECT_THAT(*PlanOutputs({"a", "b"}, ""), ElementsAre("", ""));
-  EXPECT_THAT(*PlanOutputs({"x/a.txt"}, folder / "b.txt"), ElementsAre(folder / "b.txt"));
-  EXPECT_THAT(*PlanOutputs({"-"}, folder / "b.txt"), ElementsAre(folder / "b.txt"));
-  EXPECT_THAT(*PlanOutputs({"x/a.txt"}, folder.path()), ElementsAre(folder / "a.txt"));
-  EXPECT_THAT(*PlanOutputs({"x/a", "y/b"}, folder / "new/deep"),
-              ElementsAre(folder / "new/deep/a", folder / "new/deep/b"));
+  EXPECT_THAT(*Plan({"a", "b"}, ""), ElementsAre("", ""));
+  EXPECT_THAT(*Plan({"x/a.txt"}, folder / "b.txt"), ElementsAre(folder / "b.txt"));
+  EXPECT_THAT(*Plan({"-"}, folder / "b.txt"), ElementsAre(folder / "b.txt"));
+  EXPECT_THAT(*Plan({"x/a.txt"}, folder.path()), ElementsAre(folder / "a.txt"));
+  EXPECT_THAT(*Plan({"x/a", "y/b"}, folder / "new/deep"), ElementsAre(folder / "new/deep/a", folder / "new/deep/b"));
   EXPECT_TRUE(std::filesystem::is_directory(folder / "new/deep"));
-  EXPECT_THAT(*PlanOutputs({"x/a"}, folder / "slash/"), ElementsAre(folder / "slash/a"));
+  EXPECT_THAT(*Plan({"x/a"}, folder / "slash/"), ElementsAre(folder / "slash/a"));
 }
 
 TEST(PlanOutputsTest, NothingIsOverwrittenUnasked) {
   const TempFolder folder;
   WriteFile(folder / "a", "text");
-  EXPECT_THAT(Message(PlanOutputs({folder / "a"}, folder / "a").status()), HasSubstr("would be overwritten"));
-  EXPECT_THAT(Message(PlanOutputs({folder / "a", "b"}, folder.path()).status()), HasSubstr("would be overwritten"));
-  EXPECT_THAT(Message(PlanOutputs({"x/a", "y/a"}, folder / "out").status()), HasSubstr("would both go to"));
-  EXPECT_THAT(Message(PlanOutputs({"a", "-"}, folder / "out").status()), HasSubstr("standard input has no name"));
+  EXPECT_THAT(Message(Plan({folder / "a"}, folder / "a").status()), HasSubstr("would be overwritten"));
+  EXPECT_THAT(Message(Plan({folder / "a", "b"}, folder.path()).status()), HasSubstr("would be overwritten"));
+  EXPECT_THAT(Message(Plan({"x/a", "y/a"}, folder / "out").status()), HasSubstr("would both go to"));
+  EXPECT_THAT(Message(Plan({"a", "-"}, folder / "out").status()), HasSubstr("standard input has no name"));
+}
+
+TEST(PlanOutputsTest, NamesTellTheLanguage) {
+  const TempFolder folder;
+  EXPECT_EQ(NameInLanguage("a/report.docx", "de"), "a/report.de.docx");
+  EXPECT_EQ(NameInLanguage("README", "pt-BR"), "README.pt-BR");
+  EXPECT_EQ(NameInLanguage("a.b.txt", ""), "a.b.txt");
+  EXPECT_THAT(*PlanOutputs({{"x/a.txt", "a.txt"}, {"x/s/b.md", "s/b.md"}}, folder / "out", "de"),
+              ElementsAre(folder / "out/a.de.txt", folder / "out/s/b.de.md"));
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "out/s"));
+}
+
+TEST(ListDocumentsTest, OfFoldersWhatHasAFormat) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder / "in/deep");
+  WriteFile(folder / "in/b.md", "b");
+  WriteFile(folder / "in/a.html", "a");
+  WriteFile(folder / "in/picture.png", "no");
+  WriteFile(folder / "in/deep/c.srt", "c");
+  const auto documents = ListDocuments({"x/y.png", folder / "in", "-"});
+  ASSERT_TRUE(documents.ok()) << documents.status();
+  std::vector<std::string> names;
+  for (const NamedFile& document : *documents) names.push_back(document.name);
+  EXPECT_THAT(names, ElementsAre("y.png", "a.html", "b.md", "deep/c.srt", "-"));
+  EXPECT_EQ((*documents)[3].path, folder / "in/deep/c.srt");
+  std::filesystem::create_directories(folder / "none");
+  EXPECT_THAT(Message(ListDocuments({folder / "none"}).status()), HasSubstr("tells a format"));
+}
+
+TEST(ReadDocumentTest, BinaryFormatsAreNoText) {
+  const TempFolder folder;
+  WriteFile(folder / "a.docx", "PK\xff");
+  EXPECT_EQ(*ReadDocument(folder / "a.docx", /*is_binary=*/true), "PK\xff");
 }
 
 TEST(WriteTranslationTest, AFileIsReplacedAsAWhole) {

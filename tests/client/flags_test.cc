@@ -141,8 +141,8 @@ TEST(ClientFlagsTest, Mistakes) {
   EXPECT_THAT(Mistake({"translate", "--selection", "sparse"}),
               HasSubstr("--selection: 'sparse' is not dense, learned"));
   EXPECT_THAT(Mistake({"translate", "--exit", "fixed"}), HasSubstr("fixed:3"));
-  EXPECT_THAT(Mistake({"translate", "--format", "html"}),
-              AllOf(HasSubstr("'html' is not supported"), HasSubstr("text")));
+  EXPECT_THAT(Mistake({"translate", "--format", "wordstar"}),
+              HasSubstr("format is \"wordstar\"; known are text, markdown"));
   EXPECT_THAT(Mistake({"translate", "--n-best", "2"}), HasSubstr("--report json"));
   EXPECT_THAT(Mistake({"translate", "--trace"}), HasSubstr("--report json"));
   EXPECT_THAT(Mistake({"translate", "--no-such"}), HasSubstr("--help"));

@@ -54,6 +54,25 @@ TEST_F(TranslateTest, FilesInTheirOrder) {
   EXPECT_EQ(result.err, "");
 }
 
+TEST_F(TranslateTest, FormatsAreToldByNames) {
+  const std::string page = File("page.html", "<p>One <b>bold</b> word</p>"), film = File("film.srt",
+                                                                                         "1\n00:00:01,000 --> "
+                                                                                         "00:00:02,000\nyes\n");
+  const ProcessResult result = Salient({"translate", page, film, "--to", "de", "--out", folder_ / "de/"});
+  EXPECT_EQ(result.exit_status, 0) << result.err;
+  EXPECT_EQ(ReadFile(folder_ / "de/page.de.html"), "<p>ONE <b>BOLD</b> WORD</p>");
+  EXPECT_EQ(ReadFile(folder_ / "de/film.de.srt"), "1\n00:00:01,000 --> 00:00:02,000\nYES\n");
+}
+
+TEST_F(TranslateTest, AFormatMayBeNamed) {
+  const ProcessResult result =
+      Salient({"translate", "--format", "json", "--keep", "Bay", "--quiet"}, "{\"a\": \"Blue Bay\"}");
+  EXPECT_EQ(result.out, "{\"a\": \"BLUE Bay\"}");
+  const ProcessResult bad = Salient({"translate", "--format", "json"}, "{");
+  EXPECT_EQ(bad.exit_status, 1);
+  EXPECT_THAT(bad.err, HasSubstr("document.content: JSON: byte"));
+}
+
 TEST_F(TranslateTest, IntoAFileAndIntoAFolder) {
   const std::string a = File("a.txt", "a"), b = File("b.txt", "b");
   EXPECT_EQ(Salient({"translate", a, "--out", folder_ / "de.txt"}).out, "");

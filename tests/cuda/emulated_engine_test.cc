@@ -97,20 +97,25 @@ struct Setup {
   std::string name;
   ComputeType compute;
   std::string model;
+  std::optional<ElementType> kv_type;
 };
 void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
 
 // Every policy of depth and selection, a beam among them: text, scores, exits, keys and costs. The rows of "whole-rows"
 // select and attend in one kernel where several are in a step, and in two where one is alone.
 class EmulatedEngineTest : public ::testing::TestWithParam<Setup> {};
-INSTANTIATE_TEST_SUITE_P(All, EmulatedEngineTest,
-                         ::testing::Values(Setup{"f32", ComputeType::kF32, "base"},
-                                           Setup{"bf16", ComputeType::kBF16, "base"},
-                                           Setup{"whole_rows", ComputeType::kBF16, "whole-rows"}),
-                         [](const auto& setup) { return setup.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, EmulatedEngineTest,
+    ::testing::Values(Setup{"f32", ComputeType::kF32, "base"}, Setup{"bf16", ComputeType::kBF16, "base"},
+                      Setup{"int8_keys", ComputeType::kBF16, "base", ElementType::kInt8},
+                      Setup{"whole_rows", ComputeType::kBF16, "whole-rows"},
+                      Setup{"whole_rows_int8_keys", ComputeType::kBF16, "whole-rows", ElementType::kInt8}),
+    [](const auto& setup) { return setup.param.name; });
 
 TEST_P(EmulatedEngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
-  const std::unique_ptr<Engine> engine = Make(Options(GetParam().compute, GetParam().model));
+  EngineOptions options = Options(GetParam().compute, GetParam().model);
+  options.kv_type = GetParam().kv_type;
+  const std::unique_ptr<Engine> engine = Make(options);
   ASSERT_NE(engine, nullptr);
   EXPECT_THAT(engine->info().device, StartsWith("cuda"));
   std::mt19937 random(5);

@@ -1,11 +1,12 @@
 // Sequences without a model: the test plays the decoder and says which tokens are likely.
 
-#include "engine/decode/demand.h"
 #include "engine/decode/sequence.h"
 
 #include <cmath>
+#include <limits>
 #include <random>
 
+#include "engine/decode/demand.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/decode/small_config.h"
@@ -299,6 +300,23 @@ TEST_F(SequenceTest, RowsOfDraftsStandWhereTheirTokensWould) {
   EXPECT_EQ(rows_.cross_view.data()[4].centre, 3);
   EXPECT_EQ(sequence->settled_pieces(), 1);
   EXPECT_THAT(Tokens(sequence->SettledPieces(0)[0]), ElementsAre(7));
+}
+
+// What kernels leave where logits are no numbers: no candidate, or one whose probability is none.
+TEST_F(SequenceTest, ScoresThatAreNoNumbersEndTheSearch) {
+  for (const int32_t beam : {1, 3}) {
+    options_.beam = beam;
+    for (const Candidate& bad :
+         {Candidate{-1, 0}, Candidate{7, std::nanf("")}, Candidate{7, -std::numeric_limits<float>::infinity()}}) {
+      const auto sequence = Make();
+      Step(*sequence, {{bad}});
+      EXPECT_TRUE(sequence->failed());
+      EXPECT_TRUE(sequence->done());
+      EXPECT_EQ(sequence->settled_pieces(), 0);
+      EXPECT_TRUE(sequence->SettledPieces(0).empty());
+      EXPECT_TRUE(sequence->Results().empty());
+    }
+  }
 }
 
 TEST_F(SequenceTest, NothingIsDraftedAfterTheEnd) {

@@ -28,20 +28,26 @@ def flags_of(program: str) -> frozenset[str]:
 
 
 @lru_cache
-def flags_of_others() -> frozenset[str]:
-    """Every flag in the text of our scripts and lesser programs: parsers, case statements, the fuzz targets."""
-    files = [path for folder in ("benchmarks", "training", "scripts", "tests") for path in (ROOT / folder).rglob("*")
-             if path.is_file() and path.suffix in ("", ".cc", ".py", ".sh") and "pack" not in path.parts]
-    return frozenset(flag for path in files for flag in FLAG.findall(path.read_text(encoding="utf-8")))
+def text_of(folder: str) -> str:
+    """Programs, scripts and settings of one folder, as one text."""
+    suffixes = (".cc", ".h", ".cu", ".cuh", ".cmake", ".py", ".sh", ".txt", ".yaml", ".yml", "")
+    made = {"pack", "out", "__pycache__"}
+    files = [path for path in (ROOT / folder).rglob("*")
+             if path.is_file() and path.suffix in suffixes and not made.intersection(path.parts)]
+    return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
+
+
+@lru_cache
+def flags_in(*folders: str) -> frozenset[str]:
+    """Every flag in the text of scripts and lesser programs: parsers, case statements, the fuzz targets."""
+    return frozenset(flag for folder in folders for flag in FLAG.findall(text_of(folder)))
 
 
 @lru_cache
 def sources() -> str:
-    folders = ("engine", "server", "client", "cli", "cmake", "scripts", "benchmarks", "training", "tests")
-    suffixes = (".cc", ".h", ".cu", ".cuh", ".cmake", ".py", ".sh", ".txt", "")
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*")
-             if path.is_file() and path.suffix in suffixes]
-    return "\n".join(path.read_text(encoding="utf-8") for path in [ROOT / "CMakeLists.txt", *files])
+    folders = ("engine", "server", "client", "cli", "cmake", "scripts", "benchmarks", "training", "tests", "deploy",
+               "docker")
+    return "\n".join([(ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), *map(text_of, folders)])
 
 
 def program_of(command: str) -> str | None:
@@ -53,8 +59,14 @@ def program_of(command: str) -> str | None:
 
 def is_ours(command: str) -> bool:
     """Whether nothing but programs of ours is run, so that every flag must be one of theirs."""
-    ours = r"(\w+=\S* )*(training|benchmarks|scripts|build|python3? -m salient|salient)\b"
-    return re.match(ours, command) is not None
+    return home_of(command) is not None
+
+
+def home_of(command: str) -> str | None:
+    """The folder of the program of ours that a command runs."""
+    homes = {r"(training|python3? -m salient)\b": "training", r"benchmarks\b": "benchmarks", r"scripts\b": "scripts",
+             r"build\b": "tests", r"salient\b": "client"}
+    return next((home for start, home in homes.items() if re.match(r"(\w+=\S* )*" + start, command)), None)
 
 
 def test_spans_and_paths_are_read_as_they_are_meant():
@@ -85,13 +97,16 @@ def test_files_exist(page):
 
 @PAGES
 def test_flags_exist(page):
-    every = flags_of_others().union(*(flags_of(program) for program in PROGRAMS))
+    every = flags_in("benchmarks", "training", "scripts", "tests").union(*map(flags_of, PROGRAMS))
     for command in [*page.spans(), *page.commands()]:
         program = program_of(command)
         if program is not None and is_ours(command):
             for flag in FLAG.findall(command):
                 assert flag in flags_of(program), f"{page}: {program} has no {flag} (`{command}`)"
-        elif is_ours(command) or command.startswith("--"):
+        elif is_ours(command):
+            for flag in FLAG.findall(command):
+                assert flag in flags_in(home_of(command)), f"{page}: nothing in {home_of(command)} has {flag}"
+        elif command.startswith("--"):
             for flag in FLAG.findall(command):
                 assert flag in every, f"{page}: nothing has {flag} (`{command}`)"
 

@@ -1,5 +1,4 @@
 #include "engine/engine.h"
-#include "engine/text/document.h"
 
 #include <atomic>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "engine/text/document.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/documents.h"
@@ -18,7 +18,7 @@ namespace salient {
 namespace {
 
 using ::salient::testing::EightSettings;
-using ::salient::testing::HoldingListener;
+using ::salient::testing::HoldingObserver;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
 using ::salient::testing::SubmitAll;
@@ -29,6 +29,7 @@ std::string TinyModel(const std::string& variant) { return std::string(SALIENT_T
 struct Setup {
   std::string device;
   ComputeType compute = ComputeType::kAuto;
+  std::optional<ElementType> kv_type;
 };
 
 class EngineTest : public ::testing::TestWithParam<Setup> {
@@ -40,10 +41,11 @@ class EngineTest : public ::testing::TestWithParam<Setup> {
             .threads = 2,
             .max_rows = 24,
             .encode_tokens = 300,
-            .kv_bytes = 64 << 20};
+            .kv_bytes = 64 << 20,
+            .kv_type = GetParam().kv_type};
   }
-  std::unique_ptr<Engine> Make(const EngineOptions& options) const {
-    absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options);
+  std::unique_ptr<Engine> Make(const EngineOptions& options, EngineObserver* observer = nullptr) const {
+    absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, observer);
     EXPECT_TRUE(engine.ok()) << engine.status();
     return engine.ok() ? *std::move(engine) : nullptr;
   }
@@ -101,9 +103,8 @@ TEST_P(EngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
   }
 }
 
-class CountingObserver : public EngineObserver {
+class CountingObserver : public HoldingObserver {
  public:
-  void OnStep(int32_t, double) override {}
   void OnStall(double) override { ++stalls; }
   void OnPreempt() override { ++preempted; }
   std::atomic<int> stalls = 0, preempted = 0;
@@ -125,12 +126,12 @@ TEST_P(EngineTest, HowEncodingIsSlicedChangesNothing) {
     CountingObserver counter;
     absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
     ASSERT_TRUE(engine.ok()) << engine.status();
-    const auto holding = std::make_shared<HoldingListener>();
-    ASSERT_TRUE((*engine)->Submit({.text = first}, holding).ok());
-    const absl::Cleanup let_go = [&] { holding->LetGo(); };  // also where this test fails
-    holding->WaitUntilHeld();                                // so that the others are encoded while this one is decoded
+    ASSERT_TRUE((*engine)->Submit({.text = first}, std::make_shared<RecordingListener>()).ok());
+    const absl::Cleanup let_go = [&] { counter.LetGo(); };  // also where this test fails
+    counter.WaitUntilHeld();                                // so that the others are encoded while this one is decoded
     const auto listeners = SubmitAll(**engine, requests);
-    holding->LetGo();
+    absl::SleepFor(absl::Milliseconds(100));  // until they are cut
+    counter.LetGo();
     std::vector<std::string> prints;
     for (const auto& listener : listeners) {
       ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
@@ -156,23 +157,26 @@ class CancellingListener : public RecordingListener {
 TEST_P(EngineTest, ADocumentCancelledWhileItIsEncodedLeavesTheOthersOfItsPassAlone) {
   EngineOptions options = Options();
   options.encode_slice = absl::ZeroDuration();
-  const std::unique_ptr<Engine> engine = Make(options);
+  HoldingObserver holding;
+  holding.LetGo();
+  const std::unique_ptr<Engine> engine = Make(options, &holding);
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(16);
   const TranslationRequest kept{.text = RandomDocument(random, 5)}, cancelled{.text = RandomDocument(random, 5)};
   const absl::StatusOr<TranslationResult> expected = engine->Translate(kept);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto holding = std::make_shared<HoldingListener>();
-  ASSERT_TRUE(engine->Submit({.text = RandomDocument(random, 30)}, holding).ok());
-  const absl::Cleanup let_go = [&] { holding->LetGo(); };
-  holding->WaitUntilHeld();
+  holding.HoldAgain();
+  ASSERT_TRUE(engine->Submit({.text = RandomDocument(random, 30)}, std::make_shared<RecordingListener>()).ok());
+  const absl::Cleanup let_go = [&] { holding.LetGo(); };
+  holding.WaitUntilHeld();
   const auto listener = std::make_shared<RecordingListener>();
   const auto cancelling = std::make_shared<CancellingListener>();
   auto ticket = engine->Submit(cancelled, cancelling);
   ASSERT_TRUE(ticket.ok());
   cancelling->ticket = *ticket;
   ASSERT_TRUE(engine->Submit(kept, listener).ok());
-  holding->LetGo();
+  absl::SleepFor(absl::Milliseconds(50));  // until they are cut
+  holding.LetGo();
   EXPECT_EQ(cancelling->Wait().status().code(), absl::StatusCode::kCancelled);
   ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
   EXPECT_EQ(Fingerprint(*listener->Wait()), Fingerprint(*expected));
@@ -190,9 +194,11 @@ TEST_P(EngineTest, LittleMemoryChangesNothing) {
   EngineOptions options = Options();
   std::vector<std::string> expected;
   const bool wide = GetParam().device == "reference" || GetParam().compute == ComputeType::kF32;
-  for (const int64_t kv_bytes : {options.kv_bytes, int64_t{wide ? 6 << 20 : 7 << 19}}) {
+  const int64_t little = GetParam().kv_type.has_value() ? 5 << 19 : wide ? 6 << 20 : 7 << 19;
+  for (const int64_t kv_bytes : {options.kv_bytes, little}) {
     options.kv_bytes = kv_bytes;
     CountingObserver counter;
+    counter.LetGo();
     absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options, &counter);
     ASSERT_TRUE(engine.ok()) << engine.status();
     const auto listeners = SubmitAll(**engine, requests);
@@ -435,11 +441,12 @@ TEST_P(EngineTest, ADeadlineStopsTheWork) {
 TEST_P(EngineTest, AFullQueueSaysSo) {
   EngineOptions options = Options();
   options.max_queued_documents = 2;
-  const std::unique_ptr<Engine> engine = Make(options);
+  HoldingObserver holding;
+  const std::unique_ptr<Engine> engine = Make(options, &holding);
   ASSERT_NE(engine, nullptr);
-  const auto holding = std::make_shared<HoldingListener>();
-  ASSERT_TRUE(engine->Submit({.text = "The train leaves at seven."}, holding).ok());
-  holding->WaitUntilHeld();
+  const absl::Cleanup let_go = [&] { holding.LetGo(); };
+  ASSERT_TRUE(engine->Submit({.text = "The train leaves at seven."}, std::make_shared<RecordingListener>()).ok());
+  holding.WaitUntilHeld();
   const TranslationRequest request{.text = "The lake freezes in winter."};
   std::vector<std::shared_ptr<RecordingListener>> queued;
   for (int i = 0; i < 2; ++i) {
@@ -449,9 +456,83 @@ TEST_P(EngineTest, AFullQueueSaysSo) {
   const absl::Status refused = engine->Submit(request, std::make_shared<RecordingListener>()).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(refused.message(), HasSubstr("queue is full"));
-  holding->LetGo();
+  EXPECT_EQ(engine->status().documents_waiting, 2);
+  EXPECT_GT(engine->status().oldest_waiting_seconds, 0);
+  holding.LetGo();
   for (const auto& listener : queued) EXPECT_TRUE(listener->Wait().ok()) << listener->Wait().status();
   EXPECT_TRUE(engine->Submit(request, std::make_shared<RecordingListener>()).ok());
+}
+
+TEST_P(EngineTest, TheQueueIsBoundedInBytes) {
+  EngineOptions options = Options();
+  options.max_queued_bytes = 100;
+  HoldingObserver holding;
+  const std::unique_ptr<Engine> engine = Make(options, &holding);
+  ASSERT_NE(engine, nullptr);
+  const absl::Cleanup let_go = [&] { holding.LetGo(); };
+  ASSERT_TRUE(engine->Submit({.text = "The train leaves at seven."}, std::make_shared<RecordingListener>()).ok());
+  holding.WaitUntilHeld();
+  std::mt19937 random(19);
+  const TranslationRequest large{.text = RandomDocument(random, 10)};
+  ASSERT_GT(large.text.size(), 100u);
+  const auto first = std::make_shared<RecordingListener>();
+  ASSERT_TRUE(engine->Submit(large, first).ok()) << "who finds nobody waiting is taken";
+  const absl::Status refused = engine->Submit(large, std::make_shared<RecordingListener>()).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(), HasSubstr("bytes of documents are waiting"));
+  holding.LetGo();
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_EQ(engine->status().bytes_waiting, 0);
+}
+
+// One client has a hundred documents in the queue when another's single one comes.
+TEST_P(EngineTest, ABusyClientDoesNotHoldUpAnother) {
+  EngineOptions options = Options();
+  options.max_rows = 4;
+  HoldingObserver holding;
+  const std::unique_ptr<Engine> engine = Make(options, &holding);
+  ASSERT_NE(engine, nullptr);
+  const absl::Cleanup let_go = [&] { holding.LetGo(); };
+  std::mt19937 random(20);
+  std::vector<TranslationRequest> requests;
+  for (int i = 0; i < 100; ++i) requests.push_back({.text = RandomDocument(random, 2), .client = "busy"});
+  const auto busy = SubmitAll(*engine, requests);
+  holding.WaitUntilHeld();
+  const auto other = SubmitAll(*engine, {{.text = RandomDocument(random, 2), .client = "other"}})[0];
+  absl::SleepFor(absl::Milliseconds(100));  // until it is cut
+  holding.LetGo();
+  ASSERT_TRUE(other->Wait().ok()) << other->Wait().status();
+  const auto done = std::count_if(busy.begin(), busy.end(), [](const auto& one) { return one->done(); });
+  EXPECT_LE(done, 40) << "of those that came before";
+  for (const auto& one : busy) EXPECT_TRUE(one->Wait().ok());
+}
+
+TEST_P(EngineTest, ATraceTellsPositionsOfTheDocument) {
+  const std::unique_ptr<Engine> engine = Make(Options());
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(22);
+  TranslationRequest request{.text = RandomDocument(random, 60)};  // several chunks
+  request.options.trace = true;
+  request.options.selection.policy = SelectionPolicy::kRatio;
+  request.options.selection.value = 0.9;
+  const absl::StatusOr<TranslationResult> result = engine->Translate(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_GT(result->report.chunks, 1);
+  const int32_t tokens = result->report.source_tokens + result->report.segments + result->report.chunks;
+  int32_t greatest = 0;
+  size_t most = 0;
+  for (const TranslatedSegment& segment : result->segments) {
+    for (const TokenTrace& token : segment.trace) {
+      most = std::max(most, token.selected.size());
+      EXPECT_TRUE(std::is_sorted(token.selected.begin(), token.selected.end()));
+      for (const int32_t position : token.selected) {
+        EXPECT_LT(position, tokens);
+        greatest = std::max(greatest, position);
+      }
+    }
+  }
+  EXPECT_GT(greatest, tokens / 2) << "positions of the chunk would stay below its length";
+  EXPECT_EQ(most, static_cast<size_t>(kMaxTracedKeys));
 }
 
 TEST_P(EngineTest, WhatCannotFitIsRefusedAtTheDoor) {
@@ -497,12 +578,14 @@ TEST_P(EngineTest, EveryKindOfModelTranslates) {
 
 std::string SetupName(const ::testing::TestParamInfo<Setup>& setup) {
   static constexpr const char* kCompute[] = {"auto", "f32", "bf16", "int8"};
-  return setup.param.device + "_" + kCompute[static_cast<int>(setup.param.compute)];
+  return setup.param.device + "_" + kCompute[static_cast<int>(setup.param.compute)] +
+         (setup.param.kv_type.has_value() ? "_int8_keys" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EngineTest,
                          ::testing::Values(Setup{"reference"}, Setup{"cpu", ComputeType::kF32},
-                                           Setup{"cpu", ComputeType::kBF16}, Setup{"cpu", ComputeType::kInt8}),
+                                           Setup{"cpu", ComputeType::kBF16}, Setup{"cpu", ComputeType::kInt8},
+                                           Setup{"cpu", ComputeType::kInt8, ElementType::kInt8}),
                          SetupName);
 
 class BadModelTest : public ::testing::Test {

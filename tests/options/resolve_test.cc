@@ -339,7 +339,8 @@ TEST(DepthOptionsTest, WhatWasNotTrainedIsRefused) {
   const ModelConfig none = WithHeads(nullptr), no_heads = WithHeads(nlohmann::json::array());
   for (const DepthPolicy policy : {DepthPolicy::kFixed, DepthPolicy::kSequence, DepthPolicy::kMultinomial,
                                    DepthPolicy::kGeometric, DepthPolicy::kConfidence, DepthPolicy::kVerify}) {
-    EXPECT_THAT(ErrorOf(Depth({.policy = policy}), none), HasSubstr("has no exits below its last layer; it can be FULL"));
+    EXPECT_THAT(ErrorOf(Depth({.policy = policy}), none),
+                HasSubstr("has no exits below its last layer; it can be FULL"));
   }
   for (const DepthPolicy policy : {DepthPolicy::kSequence, DepthPolicy::kMultinomial, DepthPolicy::kGeometric}) {
     EXPECT_THAT(ErrorOf(Depth({.policy = policy}), no_heads), HasSubstr("it can be FULL, FIXED, CONFIDENCE, VERIFY"));

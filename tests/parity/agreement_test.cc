@@ -150,14 +150,15 @@ TEST(AgreementTest, TranslationsDifferAtNearTiesOnly) {
   ASSERT_TRUE(device.status().ok()) << device.status();
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   const ModelConfig& config = reference.config();
-  const auto tokenizer = Tokenizer::Load(g_model + "/tokenizer.model", config.vocab_size, config.tokens);
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const auto tokenizers = LoadTokenizers(
+      g_model, {.source_size = config.vocab_size, .target_size = config.vocab_size, .special = config.tokens});
+  ASSERT_TRUE(tokenizers.ok()) << tokenizers.status();
   for (const Setting& setting : Settings()) {
     const absl::StatusOr<ResolvedOptions> options = Resolve(setting.options, config);
     ASSERT_TRUE(options.ok()) << options.status();
     Tally tally;
     for (const std::string& path : g_documents) {
-      for (const Chunk& chunk : ChunksOf(path, config, **tokenizer)) {
+      for (const Chunk& chunk : ChunksOf(path, config, *tokenizers->source)) {
         Compare(device, reference, chunk, *options, tally);
       }
     }

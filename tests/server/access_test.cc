@@ -5,12 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "client/connection.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "httplib.h"
-#include "server/key_ring.h"
+#include "server/admission/key_ring.h"
 #include "tests/server/certificates.h"
 #include "tests/server/test_server.h"
 
@@ -98,6 +99,45 @@ TEST_F(AccessTest, GrpcCallsNeedAKey) {
   EXPECT_TRUE(Call(server, {.api_key = kKey}).ok());
 }
 
+TEST_F(AccessTest, AKeysLimitsHold) {
+  TestServer server({.automatic = false}, 4 << 20,
+                    Open({.api_keys = Write("keys", std::string(kKey) + " name=a documents=1\n" + kOtherKey)}));
+  server.Start();
+  const auto call = [&server](const char* key, grpc::ClientContext& context) {
+    context.AddMetadata("x-api-key", key);
+    v1::TranslateDocumentResponse reply;
+    return server.stub().TranslateDocument(&context, RequestFor("text"), &reply);
+  };
+  std::thread first([&] {
+    grpc::ClientContext context;
+    EXPECT_TRUE(call(kKey, context).ok());
+  });
+  server.engine().WaitForAdmitted(1);
+  EXPECT_EQ(server.engine().request(0).client, "key:a");
+  grpc::ClientContext context;
+  const grpc::Status refused = call(kKey, context);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
+  EXPECT_EQ(context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1u);
+  EXPECT_EQ(context.GetServerTrailingMetadata().count("x-request-id"), 1u);
+  httplib::Client http("127.0.0.1", server.http_port());
+  const auto reply =
+      http.Post("/v1/translate", {{"X-API-Key", kKey}}, R"({"document": {"text": "a"}})", "application/json");
+  EXPECT_EQ(reply->status, 429);
+  EXPECT_EQ(reply->get_header_value("Retry-After"), "1");
+  std::thread other([&] {
+    grpc::ClientContext theirs;
+    EXPECT_TRUE(call(kOtherKey, theirs).ok());
+  });
+  server.engine().WaitForAdmitted(2);
+  server.engine().Finish(0);
+  server.engine().Finish(1);
+  first.join();
+  other.join();
+  httplib::Client admin("127.0.0.1", server.admin_port());
+  EXPECT_THAT(admin.Get("/metrics")->body,
+              HasSubstr("salient_refusals_total{client=\"key\",reason=\"client_documents\"} 2"));
+}
+
 TEST_F(AccessTest, EveryMethodAsksForTheKey) {
   TestServer server({}, 4 << 20, Open({.api_keys = Write("keys", kKey)}));
   server.Start();
@@ -139,7 +179,8 @@ TEST_F(AccessTest, HttpCallsNeedAKeyAndProbesDoNot) {
   const auto refused = client.Post("/v1/translate", body, "application/json");
   EXPECT_EQ(refused->status, 401);
   EXPECT_EQ(refused->get_header_value("WWW-Authenticate"), "Bearer");
-  for (const char* path : {"/", "/v1/models", "/v1/models/x", "/metrics"}) EXPECT_EQ(client.Get(path)->status, 401) << path;
+  for (const char* path : {"/", "/v1/models", "/v1/models/x", "/metrics"})
+    EXPECT_EQ(client.Get(path)->status, 401) << path;
   const auto with = [](const std::string& name, const std::string& value) { return httplib::Headers{{name, value}}; };
   EXPECT_EQ(
       client.Post("/v1/translate", with("Authorization", std::string("Bearer ") + kKey), body, "application/json")

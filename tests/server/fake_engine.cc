@@ -27,7 +27,7 @@ ModelConfig MakeConfig(const FakeEngineOptions& options) {
   config.selection.min_keys = 10;
   for (int module = 0; module < kModules; ++module) {
     config.selection.group[module] = 3;
-    config.selection.key_fraction[module] = {0.1, 0.1};
+    config.selection.learned_ratio[module] = {0.1, 0.1};
   }
   config.has_exits = true;
   config.geometric_head = true;
@@ -127,6 +127,8 @@ EngineStatus FakeEngine::status() const {
   EngineStatus status;
   status.documents_running = in_flight_;
   status.documents_waiting = in_flight_ >= options_.capacity ? kMaxQueued : 0;
+  status.state = state_;
+  status.turn_seconds = turn_seconds_;
   status.kv_bytes_used = in_flight_;
   status.kv_bytes_total = options_.capacity;
   return status;
@@ -159,6 +161,12 @@ void FakeEngine::Finish(int document) {
 
 void FakeEngine::Fail(int document, const absl::Status& status) {
   PostAndWait([this, document, status] { End(document, status); });
+}
+
+void FakeEngine::SetState(EngineState state, double turn_seconds) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  state_ = state;
+  turn_seconds_ = turn_seconds;
 }
 
 int FakeEngine::admitted() const {

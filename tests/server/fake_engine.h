@@ -47,6 +47,9 @@ class FakeEngine : public Engine {
   void Finish(int document);
   void Fail(int document, const absl::Status& status);
 
+  // What status() says from now on.
+  void SetState(EngineState state, double turn_seconds = 0);
+
   int admitted() const;
   int refused() const;
   TranslationRequest request(int document) const;
@@ -71,6 +74,8 @@ class FakeEngine : public Engine {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Document> documents_;
+  EngineState state_ = EngineState::kHealthy;
+  double turn_seconds_ = 0;
   int in_flight_ = 0, refused_ = 0, cancelled_ = 0;
   std::deque<std::function<void()>> tasks_;
   bool stopping_ = false;

@@ -51,13 +51,14 @@ TEST(ServerFlagsTest, Defaults) {
   EXPECT_EQ(flags.server.listen, "0.0.0.0:50051");
   EXPECT_EQ(flags.server.http, "0.0.0.0:8080");
   EXPECT_EQ(flags.server.max_document_bytes, 4 << 20);
-  EXPECT_EQ(flags.drain, absl::Seconds(30));
+  EXPECT_EQ(flags.drain.patience, absl::Seconds(30));
   EXPECT_EQ(flags.server.max_connection_age, absl::InfiniteDuration());
   ASSERT_EQ(flags.models.size(), 1);
   EXPECT_EQ(flags.models[0].model_folder, "m");
   EXPECT_EQ(flags.models[0].device, "auto");
   EXPECT_EQ(flags.models[0].compute, ComputeType::kAuto);
   EXPECT_EQ(flags.models[0].kv_bytes, 1LL << 30);
+  EXPECT_FALSE(flags.models[0].kv_type.has_value());
   EXPECT_EQ(flags.models[0].max_document_bytes, 4 << 20);
 }
 
@@ -114,7 +115,7 @@ TEST(ServerFlagsTest, EveryOption) {
   EXPECT_EQ(flags.server.listen, "h:1");
   EXPECT_EQ(flags.server.http, "");
   EXPECT_EQ(flags.server.max_document_bytes, 8 << 20);
-  EXPECT_EQ(flags.drain, absl::Seconds(1.5));
+  EXPECT_EQ(flags.drain.patience, absl::Seconds(1.5));
   EXPECT_EQ(flags.server.max_connection_age, absl::Minutes(1));
   EXPECT_EQ(flags.ready_file, "r");
   EXPECT_EQ(flags.log_level, "warn");

@@ -56,6 +56,37 @@ TEST_F(HttpTest, Probes) {
   EXPECT_EQ(Get("/readyz").status, 200);
 }
 
+TEST_F(HttpTest, ProbesTellWhatTheEnginesAreDoing) {
+  server_.Start();
+  httplib::Client admin("127.0.0.1", server_.admin_port());
+  const auto ask = [&](const char* path) { return admin.Get(path)->status; };
+  server_.engine().SetState(EngineState::kRecovering);
+  EXPECT_EQ(ask("/readyz"), 503);
+  EXPECT_EQ(ask("/healthz"), 200);
+  EXPECT_THAT(Metrics(), HasSubstr("salient_engine_state{model=\"fake\",state=\"recovering\"} 1"));
+  server_.engine().SetState(EngineState::kDead);
+  EXPECT_EQ(ask("/readyz"), 503);
+  EXPECT_EQ(ask("/healthz"), 503);
+  server_.engine().SetState(EngineState::kHealthy, /*turn_seconds=*/1e6);
+  EXPECT_EQ(ask("/healthz"), 503);
+  EXPECT_THAT(admin.Get("/healthz")->body, HasSubstr("--stall-limit"));
+  server_.engine().SetState(EngineState::kHealthy);
+  EXPECT_EQ(ask("/readyz"), 200);
+  EXPECT_EQ(ask("/healthz"), 200);
+}
+
+TEST_F(HttpTest, ACallHasAnId) {
+  server_.Start();
+  httplib::Client client("127.0.0.1", port());
+  const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const httplib::Headers headers = {{"X-Request-Id", "mine-1"}, {"traceparent", trace}};
+  auto reply = client.Post("/v1/translate", headers, R"({"document": {"text": "a"}})", "application/json");
+  EXPECT_EQ(reply->get_header_value("X-Request-Id"), "mine-1");
+  EXPECT_EQ(reply->get_header_value("traceparent"), trace);
+  reply = client.Post("/v1/translate", R"({"document": {"text": "a"}})", "application/json");
+  EXPECT_EQ(reply->get_header_value("X-Request-Id").size(), 16u);
+}
+
 TEST_F(HttpTest, TranslatesJson) {
   server_.Start();
   const httplib::Response reply =
@@ -163,6 +194,12 @@ TEST_F(HttpTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("salient_requests_running{model=\"fake\"} 0"));
   EXPECT_THAT(text, HasSubstr("salient_requests_waiting{model=\"fake\"} 0"));
   EXPECT_THAT(text, HasSubstr("salient_kv_cache_usage_ratio{model=\"fake\"} 0"));
+  EXPECT_THAT(text, HasSubstr("salient_tokens_waiting{model=\"fake\"} 0"));
+  EXPECT_THAT(text, HasSubstr("salient_oldest_waiting_seconds{model=\"fake\"} 0"));
+  EXPECT_THAT(text, HasSubstr("salient_engine_state{model=\"fake\",state=\"healthy\"} 1"));
+  EXPECT_THAT(text, HasSubstr("salient_limit{model=\"fake\",of=\"queued_documents\"} 1"));
+  EXPECT_THAT(text, HasSubstr("salient_draining 0"));
+  EXPECT_THAT(text, HasSubstr("process_resident_memory_bytes "));
   EXPECT_THAT(text, HasSubstr("salient_deadline_missed_total{model=\"fake\",stage=\"queue\"} 0"));
   EXPECT_THAT(text, HasSubstr("salient_end_to_end_seconds_count{model=\"fake\"} 3"));
   EXPECT_THAT(text, HasSubstr("salient_queue_seconds_bucket{model=\"fake\",le=\"0.001\"} 3"));

@@ -72,28 +72,33 @@ inline std::vector<std::shared_ptr<RecordingListener>> SubmitAll(Engine& engine,
   return listeners;
 }
 
-// Keeps the engine's thread inside its first OnProgress until it is let go, so that a test decides what happens
-// meanwhile.
-class HoldingListener : public RecordingListener {
+// Keeps the step loop after its first step until it is let go, so that a test decides what happens meanwhile.
+class HoldingObserver : public EngineObserver {
  public:
-  void OnProgress(const TranslationProgress&) override {
-    std::unique_lock lock(holding_);
+  void OnStep(int32_t, double) override {
+    std::unique_lock lock(mutex_);
     held_ = true;
     changed_.notify_all();
     changed_.wait(lock, [this] { return let_go_; });
   }
+  void OnStall(double) override {}
+  void OnPreempt() override {}
   void WaitUntilHeld() {
-    std::unique_lock lock(holding_);
+    std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return held_; });
   }
+  void HoldAgain() {
+    std::lock_guard lock(mutex_);
+    held_ = let_go_ = false;
+  }
   void LetGo() {
-    std::lock_guard lock(holding_);
+    std::lock_guard lock(mutex_);
     let_go_ = true;
     changed_.notify_all();
   }
 
  private:
-  std::mutex holding_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   bool held_ = false, let_go_ = false;
 };

@@ -39,18 +39,19 @@ std::string TrainTinyTokenizer(const std::string& path, const TinyTokenizerOptio
       "Niemand wusste die Antwort auf die Frage.",
   });
   const std::string separator = options.separator_in_text ? "user_defined_symbols" : "control_symbols";
-  const std::unordered_map<std::string, std::string> settings = {{"model_type", options.model_type},
-                                                                 {"vocab_size", std::to_string(options.vocab_size)},
-                                                                 {"byte_fallback", "true"},
-                                                                 {"normalization_rule_name", options.normalization},
-                                                                 {separator, "<sep>"},
-                                                                 {"pad_id", "0"},
-                                                                 {"unk_id", "1"},
-                                                                 {"bos_id", "2"},
-                                                                 {"eos_id", "3"},
-                                                                 {"minloglevel", "2"},
-                                                                 {"hard_vocab_limit", "true"},
-                                                                 {"num_threads", "1"}};
+  std::unordered_map<std::string, std::string> settings = {{"model_type", options.model_type},
+                                                           {"vocab_size", std::to_string(options.vocab_size)},
+                                                           {"byte_fallback", options.byte_fallback ? "true" : "false"},
+                                                           {"normalization_rule_name", options.normalization},
+                                                           {separator, "<sep>"},
+                                                           {"pad_id", "0"},
+                                                           {"unk_id", "1"},
+                                                           {"bos_id", "2"},
+                                                           {"eos_id", "3"},
+                                                           {"minloglevel", "2"},
+                                                           {"hard_vocab_limit", "true"},
+                                                           {"num_threads", "1"}};
+  for (const auto& [name, value] : options.more) settings[name] = value;
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &sentences, &model);
   if (!status.ok()) return status.ToString();

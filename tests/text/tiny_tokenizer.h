@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <map>
 #include <string>
 
 namespace salient {
@@ -11,6 +12,8 @@ struct TinyTokenizerOptions {
   bool separator_in_text = false;  // "<sep>" as a symbol that text can spell, which is wrong
   std::string normalization = "identity";
   std::string model_type = "unigram";
+  bool byte_fallback = true;
+  std::map<std::string, std::string> more;  // of the trainer's own settings
 };
 
 // Trains on a few sentences with pad 0, unk 1, bos 2, eos 3 and "<sep>" 4, and writes `path`.

@@ -10,9 +10,12 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/text/regression_texts.h"
 #include "tests/text/tiny_tokenizer.h"
 
 namespace salient {
@@ -23,24 +26,37 @@ using ::testing::HasSubstr;
 constexpr int kPieces = 320;
 constexpr SpecialTokens kSpecial;
 
-std::string TempPath(const std::string& name) {
-  return ::testing::TempDir() + "salient_tokenizer_test_" +
-         ::testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(getpid()) + "_" + name;
+TokenizerSpec Spec(int32_t size = kPieces, const SpecialTokens& special = kSpecial) {
+  return {.source_size = size, .target_size = size, .special = special};
 }
 
+// A model folder with tokenizer.model alone.
 class TokenizerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    path_ = TempPath("tokenizer.model");
+    folder_ = ::testing::TempDir() + "salient_tokenizer_test_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(getpid());
+    std::filesystem::create_directories(folder_);
+    path_ = folder_ + "/tokenizer.model";
     ASSERT_EQ(TrainTinyTokenizer(path_), "");
-    auto loaded = Tokenizer::Load(path_, kPieces, kSpecial);
+    auto loaded = LoadTokenizers(folder_, Spec());
     ASSERT_TRUE(loaded.ok()) << loaded.status();
-    tokenizer_ = *std::move(loaded);
+    EXPECT_EQ(loaded->source, loaded->target);
+    tokenizer_ = loaded->source;
   }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  std::string path_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  void Write(const std::string& file, const std::string& bytes) const {
+    std::ofstream(folder_ + "/" + file, std::ios::binary | std::ios::trunc) << bytes;
+  }
+  std::string ErrorOf(const TokenizerSpec& spec) const {
+    const auto loaded = LoadTokenizers(folder_, spec);
+    EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(loaded.status().message());
+  }
+
+  std::string folder_, path_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
 bool IsSpecial(int32_t token) {
@@ -129,44 +145,151 @@ TEST_F(TokenizerTest, ManyThreadsMayUseIt) {
 }
 
 TEST_F(TokenizerTest, SizeAndTokensMustBeTheConfigurations) {
-  const auto message = [&](int32_t vocab_size, const SpecialTokens& special) {
-    const auto loaded = Tokenizer::Load(path_, vocab_size, special);
-    EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
-    return std::string(loaded.status().message());
-  };
-  EXPECT_THAT(message(321, kSpecial), HasSubstr("has 320 pieces; config.json says vocab_size 321"));
-  EXPECT_THAT(message(kPieces, {.pad = 1, .unknown = 0}),
+  EXPECT_THAT(ErrorOf(Spec(321)), HasSubstr("has 320 pieces; config.json says vocab_size 321"));
+  EXPECT_THAT(ErrorOf(Spec(kPieces, {.pad = 1, .unknown = 0})),
               HasSubstr("has the pad token at 0; config.json says tokens.pad 1"));
-  EXPECT_THAT(message(kPieces, {.begin = 3, .end = 2}), HasSubstr("bos"));
-  EXPECT_THAT(message(kPieces, {.separator = 5}), HasSubstr("has the separator token at 4"));
+  EXPECT_THAT(ErrorOf(Spec(kPieces, {.begin = 3, .end = 2})), HasSubstr("bos"));
+  EXPECT_THAT(ErrorOf(Spec(kPieces, {.separator = 5})), HasSubstr("has the separator token at 4"));
+}
+
+TEST_F(TokenizerTest, ModelsOfSingleSentencesStartFromAnyControlPiece) {
+  EXPECT_TRUE(LoadTokenizers(folder_, Spec(kPieces, {.begin = 0, .separator = -1})).ok());
+  EXPECT_TRUE(LoadTokenizers(folder_, Spec(kPieces, {.pad = 3, .begin = 3, .separator = -1})).ok());
+  EXPECT_THAT(ErrorOf(Spec(kPieces, {.begin = 300, .separator = -1})), HasSubstr("bos token, 300, as ordinary text"));
+  EXPECT_THAT(ErrorOf(Spec(kPieces, {.end = 2, .separator = -1})), HasSubstr("has the eos token at 3"));
 }
 
 TEST_F(TokenizerTest, ASeparatorThatTextCanSpellIsRefused) {
-  TinyTokenizerOptions options;
-  options.separator_in_text = true;
-  ASSERT_EQ(TrainTinyTokenizer(path_, options), "");
-  const auto loaded = Tokenizer::Load(path_, kPieces, kSpecial);
-  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(loaded.status().message()), HasSubstr("must be a control symbol"));
+  ASSERT_EQ(TrainTinyTokenizer(path_, {.separator_in_text = true}), "");
+  EXPECT_THAT(ErrorOf(Spec()), HasSubstr("must be a control symbol"));
 }
 
 TEST_F(TokenizerTest, ModelsWithNormalizationLoad) {
-  TinyTokenizerOptions options;
-  options.normalization = "nmt_nfkc";
-  ASSERT_EQ(TrainTinyTokenizer(path_, options), "");
-  const auto loaded = Tokenizer::Load(path_, kPieces, kSpecial);
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ((*loaded)->Decode((*loaded)->Encode("ｈｏｕｓｅ")), "house");
+  for (const char* type : {"unigram", "bpe"}) {
+    ASSERT_EQ(TrainTinyTokenizer(path_, {.normalization = "nmt_nfkc", .model_type = type}), "");
+    const auto loaded = LoadTokenizers(folder_, Spec());
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->target->Decode(loaded->source->Encode("ｈｏｕｓｅ")), "house");
+  }
 }
 
 TEST_F(TokenizerTest, FilesThatAreNoModel) {
-  EXPECT_EQ(Tokenizer::Load(TempPath("missing"), kPieces, kSpecial).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(Tokenizer::Load(::testing::TempDir(), kPieces, kSpecial).status().code(), absl::StatusCode::kNotFound);
   for (const std::string& bytes : {std::string(), std::string("no model"), std::string(1000, '\0')}) {
-    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
-    const auto loaded = Tokenizer::Load(path_, kPieces, kSpecial);
-    EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(loaded.status().message()), HasSubstr(path_));
+    Write("tokenizer.model", bytes);
+    EXPECT_THAT(ErrorOf(Spec()), HasSubstr(path_));
+  }
+  std::filesystem::remove(path_);
+  EXPECT_EQ(LoadTokenizers(folder_, Spec()).status().code(), absl::StatusCode::kNotFound);
+  std::filesystem::create_directory(path_);
+  EXPECT_EQ(LoadTokenizers(folder_, Spec()).status().code(), absl::StatusCode::kNotFound);
+}
+
+// Folders of other toolkits' models, whose tokens are places in a list.
+class ListedPiecesTest : public TokenizerTest {
+ protected:
+  // The model's pieces from the end to the beginning, with `more` after them.
+  std::vector<std::string> Reversed(const std::vector<std::string>& more) const {
+    std::vector<std::string> pieces;
+    for (int32_t token = kPieces; token-- > 0;) pieces.push_back(tokenizer_->Piece(token));
+    pieces.insert(pieces.end(), more.begin(), more.end());
+    return pieces;
+  }
+  static std::string Json(const std::vector<std::string>& pieces) {
+    std::string json;
+    for (const std::string& piece : pieces) {
+      json += json.empty() ? "[\"" : ",\n\"";
+      for (const char c : piece) json += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+      json += '"';
+    }
+    return json + "]\n";
+  }
+  static std::vector<int32_t> Mirrored(std::vector<int32_t> tokens) {
+    for (int32_t& token : tokens) token = kPieces - 1 - token;
+    return tokens;
+  }
+  static constexpr SpecialTokens kMirrored = {.pad = 319, .unknown = 318, .begin = 317, .end = 316, .separator = -1};
+};
+
+TEST_F(ListedPiecesTest, TokensArePlacesInTheList) {
+  Write("vocabulary.json", Json(Reversed({"\xE2\x96\x81more"})));
+  const auto loaded = LoadTokenizers(folder_, Spec(321, kMirrored));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->source, loaded->target);
+  for (const char* text : {"The old house stands at the river.", "Größe 学校 😀", ""}) {
+    const std::vector<int32_t> tokens = loaded->source->Encode(text);
+    EXPECT_EQ(tokens, Mirrored(tokenizer_->Encode(text)));
+    EXPECT_EQ(loaded->target->Decode(tokens), text);
+  }
+  EXPECT_EQ(loaded->target->Decode({320, 320}), "more more");
+  EXPECT_EQ(loaded->target->Piece(320), "\xE2\x96\x81more");
+  EXPECT_EQ(loaded->target->Piece(321), "");
+  std::vector<int32_t> tokens = loaded->target->Encode("house");
+  tokens.insert(tokens.begin(), {317, 319, 318, -1, 321});
+  tokens.push_back(316);
+  EXPECT_EQ(loaded->target->Decode(tokens), "house");
+  EXPECT_EQ(loaded->target->Decode({kPieces - 1 - 4 - 0xE3}), "\xEF\xBF\xBD") << "a byte that is no character";
+}
+
+TEST_F(ListedPiecesTest, APieceThatTheListLacksIsUnknown) {
+  std::vector<std::string> pieces = Reversed({});
+  const std::vector<int32_t> tokens = tokenizer_->Encode("The house");
+  for (const int32_t token : tokens) pieces[kPieces - 1 - token] = "other" + std::to_string(token);
+  Write("vocabulary.json", Json(pieces));
+  const auto loaded = LoadTokenizers(folder_, Spec(kPieces, kMirrored));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->source->Encode("The house"), ::testing::Each(318));
+}
+
+// What the SentencePiece model has no piece for, the list may have.
+TEST_F(ListedPiecesTest, TextThatIsUnknownToTheModelIsLookedUp) {
+  ASSERT_EQ(TrainTinyTokenizer(path_, {.vocab_size = 60, .byte_fallback = false}), "");
+  Write("vocabulary.json", Json({"<pad>", "<unk>", "<s>", "</s>", "\xE2\x96\x81", "学校", "a"}));
+  const auto loaded = LoadTokenizers(folder_, Spec(7, {.separator = -1}));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->source->Encode("学校 学"), std::vector<int32_t>({4, 5, 4, 1}));
+}
+
+TEST_F(ListedPiecesTest, BothSidesMayHaveTheirOwn) {
+  Write("source_vocabulary.json", Json(Reversed({})));
+  Write("vocabulary.json", Json({"<pad>", "<unk>", "<s>", "</s>", "\xE2\x96\x81", "Haus", "h", "a", "u", "s"}));
+  TokenizerSpec spec = {.source_size = kPieces, .target_size = 10, .special = {.begin = 0, .separator = -1}};
+  auto loaded = LoadTokenizers(folder_, spec);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->source->Encode("house"), Mirrored(tokenizer_->Encode("house")));
+  EXPECT_EQ(loaded->target->Decode({4, 5, 4, 6, 7, 8, 9, 3}), "Haus haus");
+
+  // With a model of its own the target's text is cut by that one.
+  ASSERT_EQ(TrainTinyTokenizer(folder_ + "/target_tokenizer.model",
+                               {.vocab_size = 60, .model_type = "bpe", .byte_fallback = false}),
+            "");
+  loaded = LoadTokenizers(folder_, spec);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->source->Encode("house"), Mirrored(tokenizer_->Encode("house")));
+  EXPECT_NE(loaded->target->Encode("house"), loaded->source->Encode("house"));
+  Write("target_tokenizer.model", "no model");
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("target_tokenizer.model is not a SentencePiece model"));
+}
+
+TEST_F(ListedPiecesTest, NoTextSpellsASpecialToken) {
+  std::vector<std::string> pieces = Reversed({});
+  std::swap(pieces[316], pieces[kPieces - 1 - tokenizer_->Encode("river")[0]]);  // the end is an ordinary piece
+  Write("vocabulary.json", Json(pieces));
+  const auto loaded = LoadTokenizers(folder_, Spec(kPieces, kMirrored));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->source->Encode("river river"), ::testing::Not(::testing::Contains(316)));
+}
+
+TEST_F(ListedPiecesTest, DamagedListsAreRefused) {
+  for (const auto& [json, why] : std::vector<std::pair<std::string, std::string>>{
+           {"", "is empty"},
+           {"{}", "is not an array of 3 pieces"},
+           {"[\"a\",\"b\"]", "is not an array of 3 pieces"},
+           {"[\"a\",\"b\",3]", "piece 2 is 3; it must be a string of at most 512 bytes"},
+           {"[\"a\",\"b\",\"" + std::string(513, 'x') + "\"]", "piece 2"},
+           {"[\"a\",\"b\",\"\xFF\"]", "vocabulary.json"},
+           {"[\"a\",", "vocabulary.json"}}) {
+    Write("vocabulary.json", json);
+    EXPECT_THAT(ErrorOf(Spec(3, {.separator = -1})), HasSubstr(why));
   }
 }
 
@@ -174,13 +297,13 @@ TEST_F(TokenizerTest, FilesThatAreNoModel) {
 class DamagedTokenizerTest : public TokenizerTest {
  protected:
   void TryDamaged(const std::string& bytes) {
-    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
-    const auto loaded = Tokenizer::Load(path_, kPieces, kSpecial);
+    Write("tokenizer.model", bytes);
+    const auto loaded = LoadTokenizers(folder_, Spec());
     if (!loaded.ok()) return;
     ++usable_;
-    const std::vector<int32_t> tokens = (*loaded)->Encode("The old ｈｏｕｓｅ, ﬁne & Größe <sep> 学 x.");
+    const std::vector<int32_t> tokens = loaded->source->Encode("The old ｈｏｕｓｅ, ﬁne & Größe <sep> 学 x.");
     EXPECT_FALSE(std::any_of(tokens.begin(), tokens.end(), IsSpecial));
-    (*loaded)->Decode(tokens);
+    loaded->target->Decode(tokens);
   }
   std::string Bytes() const {
     std::ifstream file(path_, std::ios::binary);
@@ -196,16 +319,42 @@ TEST_F(DamagedTokenizerTest, CutOff) {
 }
 
 TEST_F(DamagedTokenizerTest, BitsFlipped) {
-  TinyTokenizerOptions options;
-  options.normalization = "nmt_nfkc";
-  ASSERT_EQ(TrainTinyTokenizer(path_, options), "");
-  const std::string whole = Bytes();
-  std::mt19937 random(3);
-  for (int i = 0; i < 300; ++i) {
-    std::string damaged = whole;
-    for (int flips = 0; flips < 1 + i % 50; ++flips) damaged[random() % damaged.size()] ^= 1 << random() % 8;
-    TryDamaged(damaged);
+  for (const char* type : {"unigram", "bpe"}) {
+    ASSERT_EQ(TrainTinyTokenizer(path_, {.normalization = "nmt_nfkc", .model_type = type}), "");
+    const std::string whole = Bytes();
+    std::mt19937 random(3);
+    for (int i = 0; i < 150; ++i) {
+      std::string damaged = whole;
+      for (int flips = 0; flips < 1 + i % 50; ++flips) damaged[random() % damaged.size()] ^= 1 << random() % 8;
+      TryDamaged(damaged);
+    }
   }
+}
+
+// The bundled model's tokens are what its weights were trained with: for any text they are the same for ever.
+TEST(BundledTokenizerTest, TokensStayWhatTheyWere) {
+  const auto loaded = LoadTokenizers("models/en-de", Spec(8000));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const Tokenizer& tokenizer = *loaded->source;
+  using Tokens = std::vector<int32_t>;
+  EXPECT_EQ(tokenizer.Encode("The old house stands at the river."),
+            Tokens({288, 3634, 266, 1589, 2230, 266, 3000, 263, 446, 264, 1691, 786, 302, 261}));
+  EXPECT_EQ(tokenizer.Encode("ﬁne ｈｏ Ⅷ"),
+            Tokens({266, 244, 177, 134, 1208, 266, 244, 194, 141, 244, 194, 148, 266, 231, 138, 172}));
+  EXPECT_EQ(tokenizer.Encode("  <sep> </s>\t▁x "), Tokens({328, 263, 280, 397, 341, 328, 323, 263, 341, 14, 749}));
+
+  TokenDigest tokens, texts;
+  size_t count = 0;
+  for (const std::string& text : RegressionTexts(20000)) {
+    const Tokens made = tokenizer.Encode(text);
+    count += made.size();
+    tokens.Add(made);
+    const std::string decoded = tokenizer.Decode(made);
+    texts.Add({decoded.begin(), decoded.end()});
+  }
+  EXPECT_EQ(count, 1742806u);
+  EXPECT_EQ(tokens.value(), 0xea666b04e12030a8u);
+  EXPECT_EQ(texts.value(), 0x90cff4390d5201deu);
 }
 
 }  // namespace

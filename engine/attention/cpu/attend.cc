@@ -11,22 +11,47 @@
 #include "engine/attention/cpu/attend_tiles.h"
 #include "engine/attention/cpu/kernels.h"
 #include "engine/attention/cpu/operations.h"
+#include "engine/attention/quantise.h"
 #include "engine/base/parallel.h"
 
 namespace salient {
 
+namespace {
+
+// K, then V: heads as int8, each with its scale.
+void StoreInt8(const AttentionKernels& kernels, const float* key_value, const KvLayout& layout, int8_t* components,
+               float* scales) {
+  const int32_t head_width = layout.width / layout.heads;
+  for (int32_t i = 0; i < 2 * layout.heads; ++i) {
+    const float* head = key_value + static_cast<size_t>(i) * head_width;
+    const float largest = kernels.select.largest(head, head_width);
+    kernels.select.quantise(head, head_width, QuantisationFactor(largest), components + i * head_width);
+    scales[i] = QuantisationStep(largest);
+  }
+}
+
+}  // namespace
+
 void AppendKeyValueCpu(const AppendKeyValueArgs& args, ThreadPool& pool) {
-  const AttendKernels& kernels = AttentionKernelsFor(DetectCpuIsa()).attend;
-  const int32_t elements = 2 * args.store.layout.width;
+  const AttentionKernels& kernels = AttentionKernelsFor(DetectCpuIsa());
+  const KvLayout& layout = args.store.layout;
+  const int32_t elements = 2 * layout.width;
   ParallelRanges(pool, args.rows.size(), elements * 2, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t row = args.rows[static_cast<int32_t>(i)];
+      const int32_t row = args.rows[static_cast<int32_t>(i)], position = args.positions[row];
       const float* source = args.key_value + i * elements;
       const int32_t* pages = args.views[row].pages;
-      if (args.store.layout.type == ElementType::kBF16) {
-        kernels.to_bf16(source, elements, args.store.Key<uint16_t>(args.layer, pages, args.positions[row]));
-      } else {
-        std::copy_n(source, elements, args.store.Key<float>(args.layer, pages, args.positions[row]));
+      switch (layout.type) {
+        case ElementType::kF32:
+          std::copy_n(source, elements, args.store.Key<float>(args.layer, pages, position));
+          break;
+        case ElementType::kBF16:
+          kernels.attend.to_bf16(source, elements, args.store.Key<uint16_t>(args.layer, pages, position));
+          break;
+        case ElementType::kInt8:
+          StoreInt8(kernels, source, layout, args.store.Key<int8_t>(args.layer, pages, position),
+                    args.store.Scales(args.layer, pages, position));
+          break;
       }
     }
   });

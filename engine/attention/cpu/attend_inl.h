@@ -4,6 +4,9 @@
 //   m' = max(m, scores), p = 2^(scores - m'), sum = sum * 2^(m - m') + p, out = out * 2^(m - m') + p V.
 // Scores carry a factor log2(e) / sqrt(head width), so that powers of two serve.
 //
+// int8 components are whole numbers to the loops: a key's scale is applied to its score, and the scale of its values to
+// its weight.
+//
 // A decoding step's time goes into fetching rows of K and V that are strewn over the store. While a block's K rows are
 // read, the same rows' V is prefetched, and while its V is read the next block's K: a block, 16 to 32 KB, is in flight,
 // which the first-level cache holds.
@@ -178,8 +181,14 @@ struct AnyHeads {
   const AttendTask& task_;
 };
 
+// A key's scale of one head, at `offset` from its K.
+inline float ScaleAt(const std::byte* key, size_t offset, int head) {
+  return reinterpret_cast<const float*>(key + offset)[head];
+}
+
 template <typename S, typename T, typename Heads>
 void AttendHeads(const AttendTask& task) {
+  constexpr bool kScaled = sizeof(T) == 1;
   Heads heads(task);
   const int head_bytes = heads.width() * static_cast<int>(sizeof(T));
   const float scale = 1.44269504f / std::sqrt(static_cast<float>(heads.width()));
@@ -197,6 +206,7 @@ void AttendHeads(const AttendTask& task) {
       for (int head = 0; head < task.heads; ++head) {
         for (int k = 0; k < at_once; ++k) Prefetch(keys[j + k] + task.value_offset + head * head_bytes, head_bytes);
         heads.Score(keys + j, at_once, head, scale, scores[head] + j);
+        for (int k = 0; kScaled && k < at_once; ++k) scores[head][j + k] *= ScaleAt(keys[j + k], task.key_scale, head);
       }
     }
     // Softmax of all heads before any of their values: its chains of dependent instructions then overlap.
@@ -207,8 +217,10 @@ void AttendHeads(const AttendTask& task) {
     }
     for (int head = 0; head < task.heads; ++head) {
       for (int j = 0; j < next_count; ++j) Prefetch(keys[kKeyBlock + j] + head * head_bytes, head_bytes);
+      for (int j = 0; kScaled && j < count; ++j) scores[head][j] *= ScaleAt(keys[j], task.value_scale, head);
       heads.Add(keys, count, head, scores[head], corrections[head]);
     }
+    for (int j = 0; kScaled && j < next_count; ++j) Prefetch(keys[kKeyBlock + j] + task.key_scale, kCacheLine);
   }
   for (int head = 0; head < task.heads; ++head) heads.Finish(head, task.count == 0 ? 0.0f : 1.0f / sums[head]);
 }

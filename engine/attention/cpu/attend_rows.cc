@@ -52,11 +52,23 @@ void Divide(const AttendArgs& args, std::span<const int32_t> rows, int threads, 
   if (division.shares.empty() || division.shares.back() < all) division.shares.push_back(all);
 }
 
+void (*KernelFor(ElementType type, const AttendKernels& kernels))(const AttendTask&) {
+  switch (type) {
+    case ElementType::kF32:
+      return kernels.attend_f32;
+    case ElementType::kBF16:
+      return kernels.attend_bf16;
+    case ElementType::kInt8:
+      break;
+  }
+  return kernels.attend_int8;
+}
+
 class RowAttention {
  public:
   RowAttention(const AttendArgs& args, const AttendKernels& kernels)
       : args_(args),
-        attend_(args.store.layout.type == ElementType::kBF16 ? kernels.attend_bf16 : kernels.attend_f32),
+        attend_(KernelFor(args.store.layout.type, kernels)),
         head_width_(args.store.layout.width / args.heads) {}
 
   void Run(const HeadTask& heads) const {
@@ -68,6 +80,8 @@ class RowAttention {
     task.keys = keys.data();
     task.count = static_cast<int32_t>(keys.size());
     task.value_offset = layout.width * layout.element_bytes();
+    task.key_scale = layout.scale_offset() - first + heads.first_head * sizeof(float);
+    task.value_scale = task.key_scale + args_.heads * sizeof(float);
     task.query = args_.queries + at;
     task.output = args_.output + at;
     task.heads = heads.heads;

@@ -160,7 +160,10 @@ const AttentionKernels kAttentionAvx512 = {
                .count_above = CountAboveThreshold,
                .mass_above = MassAbove<Simd>,
                .list_above = ListAbove},
-    .attend = {.attend_f32 = Attend<Simd, float>, .attend_bf16 = Attend<Simd, uint16_t>, .to_bf16 = ToBF16},
+    .attend = {.attend_f32 = Attend<Simd, float>,
+               .attend_bf16 = Attend<Simd, uint16_t>,
+               .attend_int8 = Attend<Simd, int8_t>,
+               .to_bf16 = ToBF16},
 };
 
 }  // namespace salient

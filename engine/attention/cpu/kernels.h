@@ -1,7 +1,7 @@
 // The inner loops of selection and attention, one table of them for each instruction set.
 //
-// Kernels see raw pointers and know nothing of documents; engine/attention/*_cpu.cc finds the pointers and divides the
-// work. Every table gives the same integers; floating-point results may differ between tables in the last bits.
+// Kernels see raw pointers and know nothing of documents; the other files of this folder find the pointers and divide
+// the work. Every table gives the same integers; floating-point results may differ between tables in the last bits.
 
 #pragma once
 
@@ -57,6 +57,8 @@ struct AttendTask {
   const std::byte* const* keys = nullptr;  // [count] K of each key, at the first of the heads
   int32_t count = 0;
   size_t value_offset = 0;       // bytes from K to V
+  size_t key_scale = 0;          // int8: bytes from K to the first head's scale of K; the other heads' follow
+  size_t value_scale = 0;        // likewise of V
   const float* query = nullptr;  // at the first of the heads
   float* output = nullptr;       // likewise
   int32_t heads = 0;             // at most kMostHeadsInTask
@@ -66,6 +68,7 @@ struct AttendTask {
 struct AttendKernels {
   void (*attend_f32)(const AttendTask& task);
   void (*attend_bf16)(const AttendTask& task);
+  void (*attend_int8)(const AttendTask& task);
   void (*to_bf16)(const float* x, int32_t n, uint16_t* out);  // FloatToBF16 of each
 };
 

@@ -53,7 +53,7 @@ int32_t Bisect(int32_t least, int32_t greatest, const Enough& enough) {
 // A query's largest component, and the query as int8.
 float Quantise(const SelectKernels& kernels, const float* query, int32_t width, int8_t* components, int32_t* sum) {
   const float largest = kernels.largest(query, width);
-  *sum = kernels.quantise(query, width, 127.0f / std::max(largest, kLeastQuery), components);
+  *sum = kernels.quantise(query, width, QuantisationFactor(largest), components);
   return largest;
 }
 

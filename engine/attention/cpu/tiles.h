@@ -1,12 +1,14 @@
 // Attention of many queries of one document: 16 queries by 64 keys at a time, for encoders.
 //
-// A page's keys and values of one head are brought into the form that the multiplication wants once, and then serve all
-// queries of the document. Which keys a query reads is a bit mask a page, so that dense and sparse queries share tiles;
-// a page that none of a tile's 16 queries reads is skipped. Four tiles of queries, a group, take a page one after the
-// other while it lies in the first-level cache.
+// A page's keys and values of one head are packed once into the layout that the multiplication needs, for all queries
+// of the document. A bit mask for each page says which keys a query reads, so dense and sparse queries share tiles; a
+// page that none of a tile's 16 queries reads is skipped. A group of four query tiles uses a page while it is in the
+// first-level cache.
 //
-// Tiles give each query the arithmetic of a tile of its own: its numbers are its own row of every product, pages come
-// in ascending order, and a page that it does not read leaves its sums as they are, to the bit.
+// Encoders keep no int8 keys, so tiles read none.
+//
+// A query's result does not depend on the other queries of its tile: it is its own row of every product, pages are
+// taken in ascending order, and a page that it does not read leaves its sums unchanged to the bit.
 
 #pragma once
 
@@ -51,10 +53,9 @@ struct TileKernels {
   void (*pack_f32)(const PackTask& task) = nullptr;
   void (*pack_bf16)(const PackTask& task) = nullptr;
   void (*attend)(const TileTask& task) = nullptr;
-  // The crossover. From this share of keys read on, of those in the pages that a tile works on, working on all of them
-  // costs less than fetching the ones that are read. Measured once (benchmarks/ops, "crossover") and the same
-  // everywhere: the two ways differ in last bits, so a crossover that every process measures for itself would let a
-  // document's translation differ between two replicas, or before and after a restart.
+  // The crossover: if at least this share of the keys in a tile's pages is read, computing with all of them costs less
+  // than fetching those that are read. A constant, measured once (benchmarks/ops, "crossover"): the two ways differ in
+  // the last bits, so replicas that measured it for themselves could give different translations.
   double least_density = 1;
 };
 

@@ -20,8 +20,8 @@ inline constexpr int kMostTileWidth = 256;  // of a head
 inline int PaddedWidth(int head_width) { return (head_width + 15) / 16 * 16; }
 
 template <typename S>
-bool TakesF32(int32_t head_width, ElementType) {
-  return head_width <= kMostTileWidth;
+bool TakesF32(int32_t head_width, ElementType type) {
+  return head_width <= kMostTileWidth && type != ElementType::kInt8;
 }
 
 template <typename S>

@@ -2,6 +2,7 @@
 
 #include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/quantise.h"
+#include "engine/attention/quantise.h"
 #include "engine/core/cuda/language.h"
 #include "engine/core/cuda/pages.h"
 
@@ -24,6 +25,29 @@ __global__ void __launch_bounds__(kThreads) AppendKeyValueKernel(AppendKeyValueA
   for (auto c = static_cast<int32_t>(threadIdx.x); c < elements; c += kThreads) Store(from[c], to + c);
 }
 
+// A warp stores a head of K or V with its scale, then the next.
+__global__ void __launch_bounds__(kThreads) AppendInt8Kernel(AppendKeyValueArgs args, PagesView pages) {
+  WaitForPrevious();
+  const auto i = static_cast<int32_t>(blockIdx.x);
+  if (i >= RowCount(args.rows)) return;
+  const int32_t row = RowAt(args.rows, i), position = args.positions[row], head_width = pages.width / pages.heads;
+  const auto lane = static_cast<int32_t>(threadIdx.x) % kWarp;
+  const float* from = args.key_value + static_cast<size_t>(i) * 2 * pages.width;
+  auto* to = pages.Key<int8_t>(args.views[row].pages, position);
+  float* scales = pages.Scales(args.views[row].pages, position);
+  for (auto head = static_cast<int32_t>(threadIdx.x) / kWarp; head < 2 * pages.heads; head += kThreads / kWarp) {
+    const int32_t first = head * head_width;
+    float largest = 0;
+    for (int32_t c = lane; c < head_width; c += kWarp) largest = fmaxf(largest, fabsf(from[first + c]));
+    largest = WarpMax(largest);
+    const float factor = QuantisationFactor(largest);
+    for (int32_t c = first + lane; c < first + head_width; c += kWarp) {
+      to[c] = static_cast<int8_t>(Quantise(from[c], factor));
+    }
+    if (lane == 0) scales[head] = QuantisationStep(largest);
+  }
+}
+
 // A thread quantises four components and stores their word.
 __global__ void __launch_bounds__(kThreads) AppendSelectionKernel(AppendSelectionArgs args, PagesView pages) {
   WaitForPrevious();
@@ -42,10 +66,13 @@ __global__ void __launch_bounds__(kThreads) AppendSelectionKernel(AppendSelectio
 void AppendKeyValue(Device& device, const AppendKeyValueArgs& args) {
   const LaunchShape shape = {.grid_x = static_cast<unsigned>(args.rows.capacity), .threads = kThreads};
   const PagesView pages(args.store, args.layer);
-  if (args.store.layout.type == ElementType::kBF16) {
-    Launch(device, shape, AppendKeyValueKernel<uint16_t>, args, pages);
-  } else {
-    Launch(device, shape, AppendKeyValueKernel<float>, args, pages);
+  switch (args.store.layout.type) {
+    case ElementType::kF32:
+      return Launch(device, shape, AppendKeyValueKernel<float>, args, pages);
+    case ElementType::kBF16:
+      return Launch(device, shape, AppendKeyValueKernel<uint16_t>, args, pages);
+    case ElementType::kInt8:
+      return Launch(device, shape, AppendInt8Kernel, args, pages);
   }
 }
 

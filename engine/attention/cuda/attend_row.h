@@ -5,10 +5,10 @@
 // share a head are added by shuffles, so each head's score reaches its own lanes, which keep its softmax. A warp takes
 // kAtOnce keys at a time, its block's warps in turn.
 //
-// Many keys are split: how, depends on their number alone. Each split leaves its maximum, sum and weighted values
-// behind; who does the last of a row's splits adds them up, in the order of the keys. So which blocks do them changes
-// no bit; and because both kernels must round alike, what is fused into one operation here is said and not left to the
-// compiler.
+// Many keys are divided into splits; the division depends on the number of keys alone. Each split stores its maximum,
+// sum and weighted values. The block that finishes a row's last split adds them up in the order of the keys, so the
+// result does not depend on which block computed which split. Both kernels must round alike, so fused operations are
+// written out (fmaf, __fmul_rn) and not left to the compiler.
 
 #pragma once
 
@@ -62,6 +62,7 @@ struct Division {
 // What a lane holds of a key until it is worked on: the words as they are in memory.
 template <typename T, int kEach>
 struct Held {
+  static_assert(kEach * sizeof(T) % 16 == 0);
   static constexpr int kWords = kEach * sizeof(T) / 16;
   uint4 words[kWords];
 
@@ -79,7 +80,11 @@ struct Held {
       const uint32_t parts[4] = {words[w].x, words[w].y, words[w].z, words[w].w};
 #pragma unroll
       for (int p = 0; p < 4; ++p) {
-        if constexpr (sizeof(T) == 4) {
+        if constexpr (sizeof(T) == 1) {
+          for (int b = 0; b < 4; ++b) {
+            values[16 * w + 4 * p + b] = static_cast<float>(static_cast<int8_t>(parts[p] >> (8 * b)));
+          }
+        } else if constexpr (sizeof(T) == 4) {
           values[4 * w + p] = __uint_as_float(parts[p]);
         } else {
           values[8 * w + 2 * p] = __uint_as_float(parts[p] << 16);
@@ -146,8 +151,10 @@ struct Running {
   }
 
   // Values of keys that are not there are finite.
+  // `scales`: of each key's values; null: 1.
   template <typename T, int kKeys>
-  __device__ void Add(const float (&scores)[kKeys], const Held<T, kEach> (&of_keys)[kKeys]) {
+  __device__ void Add(const float (&scores)[kKeys], const Held<T, kEach> (&of_keys)[kKeys],
+                      const float* scales = nullptr) {
     const float before = largest;
 #pragma unroll
     for (int a = 0; a < kKeys; ++a) largest = fmaxf(largest, scores[a]);
@@ -159,10 +166,11 @@ struct Running {
     for (int a = 0; a < kKeys; ++a) {
       const float weight = expf(scores[a] - largest);
       sum = __fadd_rn(sum, weight);
+      const float scaled = scales == nullptr ? weight : __fmul_rn(weight, scales[a]);
       float own[kEach];
       of_keys[a].Unpack(own);
 #pragma unroll
-      for (int c = 0; c < kEach; ++c) values[c] = fmaf(weight, own[c], values[c]);
+      for (int c = 0; c < kEach; ++c) values[c] = fmaf(scaled, own[c], values[c]);
     }
   }
 };

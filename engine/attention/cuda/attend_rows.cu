@@ -27,11 +27,20 @@ template <typename T, int kEach>
 __device__ void AttendSplit(const PagesView& pages, const Keys& keys, int32_t first, int32_t last,
                             const Query<kEach>& query, Running<kEach>& running) {
   constexpr int kKeys = kAtOnce<T, kEach>;
+  constexpr bool kScaled = sizeof(T) == 1;
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   for (int32_t j = first + warp * kKeys; j < last; j += kRowWarps * kKeys) {
     Held<T, kEach> k[kKeys], v[kKeys];
+    float key_scales[kKeys] = {}, value_scales[kKeys] = {};
 #pragma unroll
     for (int a = 0; a < kKeys; ++a) {
+      if constexpr (kScaled) {
+        if (j + a < last) {
+          const float* scales = pages.Scales(keys.pages, keys.Position(j + a));
+          key_scales[a] = scales[lane / query.lanes_a_head];
+          value_scales[a] = scales[pages.heads + lane / query.lanes_a_head];
+        }
+      }
       if (j + a < last) {
         const T* row = pages.Key<T>(keys.pages, keys.Position(j + a)) + lane * kEach;
         k[a].Load(row);
@@ -43,7 +52,10 @@ __device__ void AttendSplit(const PagesView& pages, const Keys& keys, int32_t fi
     }
     float scores[kKeys];
     ScoreKeys(k, last - j, query, scores);
-    running.Add(scores, v);
+    for (int a = 0; kScaled && a < kKeys; ++a) {
+      if (j + a < last) scores[a] = __fmul_rn(scores[a], key_scales[a]);
+    }
+    running.Add(scores, v, kScaled ? value_scales : nullptr);
   }
 }
 
@@ -77,10 +89,10 @@ constexpr int kChunk = 128;  // keys at a time in the general kernel
 
 template <typename T>
 __device__ float ToFloat(T value) {
-  if constexpr (sizeof(T) == 4) {
-    return value;
-  } else {
+  if constexpr (sizeof(T) == 2) {
     return FloatOfBF16(value);
+  } else {
+    return static_cast<float>(value);
   }
 }
 
@@ -109,6 +121,7 @@ __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, 
   const auto i = static_cast<int32_t>(blockIdx.x);
   if (i >= RowCount(args.rows) || IsInTile(space.plan, i)) return;
   const int32_t row = RowAt(args.rows, i), width = pages.width, heads = args.heads, head_width = width / heads;
+  constexpr bool kScaled = sizeof(T) == 1;
   const Keys keys = KeysOf(args, row);
   if (threadIdx.x == 0) Tally(args, row, keys.count);
   const General shared(heads, width);
@@ -128,6 +141,7 @@ __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, 
       const T* key = pages.Key<T>(keys.pages, keys.Position(first + j)) + head * head_width;
       float score = 0;
       for (int32_t c = 0; c < head_width; ++c) score += query[head * head_width + c] * ToFloat(key[c]);
+      if constexpr (kScaled) score *= pages.Scales(keys.pages, keys.Position(first + j))[head];
       shared.scores[head * kChunk + j] = score * scale;
     }
     __syncthreads();
@@ -145,7 +159,10 @@ __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, 
       const float* weights = shared.scores + c / head_width * kChunk;
       float value = shared.values[c] * shared.shrink[c / head_width];
       for (int32_t j = 0; j < count; ++j) {
-        value += weights[j] * ToFloat(pages.Key<T>(keys.pages, keys.Position(first + j))[width + c]);
+        const int32_t position = keys.Position(first + j);
+        float weight = weights[j];
+        if constexpr (kScaled) weight *= pages.Scales(keys.pages, position)[heads + c / head_width];
+        value += weight * ToFloat(pages.Key<T>(keys.pages, position)[width + c]);
       }
       shared.values[c] = value;
     }
@@ -178,7 +195,9 @@ void LaunchAny(Device& device, const AttendArgs& args, const AttendSpace& space)
 template <typename T>
 void AttendRowsOf(Device& device, const AttendArgs& args, const AttendSpace& space) {
   const int32_t width = args.store.layout.width;
-  if (LanesFit(8, width, args.heads)) return LaunchRows<T, 8>(device, args, space);
+  if constexpr (sizeof(T) > 1) {  // a lane loads 16 bytes
+    if (LanesFit(8, width, args.heads)) return LaunchRows<T, 8>(device, args, space);
+  }
   if (LanesFit(16, width, args.heads)) return LaunchRows<T, 16>(device, args, space);
   LaunchAny<T>(device, args, space);
 }
@@ -190,10 +209,13 @@ size_t PartialBytes(int32_t rows, int32_t width) {
 }
 
 void AttendRows(Device& device, const AttendArgs& args, const AttendSpace& space) {
-  if (args.store.layout.type == ElementType::kBF16) {
-    AttendRowsOf<uint16_t>(device, args, space);
-  } else {
-    AttendRowsOf<float>(device, args, space);
+  switch (args.store.layout.type) {
+    case ElementType::kF32:
+      return AttendRowsOf<float>(device, args, space);
+    case ElementType::kBF16:
+      return AttendRowsOf<uint16_t>(device, args, space);
+    case ElementType::kInt8:
+      return AttendRowsOf<int8_t>(device, args, space);
   }
 }
 

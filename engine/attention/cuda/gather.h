@@ -1,8 +1,9 @@
 // Whole rows of K and V on their way from the store to one warp, by cp.async through shared memory.
 //
-// A warp has room for the K and the V of one group of kAtOnce keys. While it works on a group's values the next group's
-// keys are under way, and while it works on keys, values: so its block always has between half of sizeof(Buffer) *
-// kRowWarps and all of it in flight, through the ends of splits, too. Every wait is for all but the latest copy.
+// A warp has room for the K and the V of one group of kAtOnce keys. While it computes with a group's values, the next
+// group's keys are being copied; while it computes with keys, the values are. So between half and all of a block's
+// sizeof(Buffer) * kRowWarps bytes are in flight at any time, also across the ends of splits. Every wait is for all
+// copies but the latest.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// int8 components of selection queries and keys on a device: QuantiseComponent of select_rules.h, to the bit.
+// int8 components of selection queries and keys on a device: the same bits as QuantiseComponent of
+// engine/attention/quantise.h.
 
 #pragma once
 

@@ -160,6 +160,7 @@ bool SelectAttendOf(Device& device, const SelectArgs& select, const AttendArgs& 
 
 bool SelectAttend(Device& device, const SelectArgs& select, const AttendArgs& attend, const uint32_t* mass_table,
                   const AttendSpace& space) {
+  if (attend.store.layout.type == ElementType::kInt8) return false;
   if (3 * attend.rows.capacity < device.multiprocessors()) return false;
   if (attend.store.layout.type == ElementType::kBF16) {
     return SelectAttendOf<uint16_t>(device, select, attend, mass_table, space);

@@ -9,7 +9,7 @@
 // so the atomics' order does not matter.
 //
 // Scores of the first kHeldScores keys are kept in shared memory; those of longer rows are computed again in every
-// pass. Where the counts of keys are computed in floating point, product and sum are rounded apart, as the CPU does it.
+// pass. Where kMass counts keys in floating point, product and sum are rounded apart, as the CPU does it.
 
 #pragma once
 
@@ -26,7 +26,7 @@ namespace salient::cuda {
 inline constexpr int kHeldScores = 10 * 1024;
 inline constexpr int kBinBits = 8;
 inline constexpr int kBins = 1 << kBinBits;
-inline constexpr int kMostQueryWords = 256;         // of a selection query: ds up to 1024
+inline constexpr int kMostQueryWords = 256;  // of a selection query: ds up to 1024
 
 __device__ inline void ListWindow(const KeyWindow& window, const KeyView& view, KeyList& list) {
   if (threadIdx.x == 0) list.count = window.count >= view.length ? kEveryKey : window.count;
@@ -108,7 +108,7 @@ __device__ inline float QuantiseQuery(SelectShared& shared, const float* query, 
   __syncthreads();
   largest = shared.largest[0];
   for (int warp = 1; warp < kRowWarps; ++warp) largest = fmaxf(largest, shared.largest[warp]);
-  const float factor = 127.0f / (largest < kLeastQuery ? kLeastQuery : largest);
+  const float factor = QuantisationFactor(largest);
   for (auto w = static_cast<int32_t>(threadIdx.x); w < width / 4; w += kRowThreads) {
     shared.query[w] = QuantiseWord(query + 4 * w, factor);
   }

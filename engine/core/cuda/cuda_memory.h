@@ -1,12 +1,12 @@
 // A CUDA device's memory as the engine takes it: large blocks from the device, small ones from slabs.
 //
-// Chunks come and go with every document, and each brings a few small arrays: cudaMalloc and cudaFree would wait for
-// the device each time, and so would pinning host memory. A freed block is kept and given to the next who asks for its
-// size: a block of the device's at once, because everything happens in the order of one stream; one of the host's when
-// the stream has come past what may still copy it. Not thread safe.
+// Every chunk allocates a few small arrays. cudaMalloc, cudaFree and pinning host memory would wait for the device each
+// time, so freed blocks are kept and reused for allocations of the same size. A device block is reused at once, because
+// all work is ordered on one stream. A host block is reused only after the stream has passed the copies that may still
+// read it. Not thread safe.
 //
-// Where the device has no more memory it fails with RESOURCE_EXHAUSTED, and nothing is computed any more. Host memory
-// that cannot be pinned is ordinary memory: copies of it take longer.
+// If the device has no memory left, the device fails with RESOURCE_EXHAUSTED and computes nothing more. If host memory
+// cannot be pinned, ordinary memory is used: copies take longer.
 
 #pragma once
 

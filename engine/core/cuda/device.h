@@ -1,12 +1,11 @@
 // One CUDA device as the backend uses it: memory, a stream, captured graphs, errors.
 //
-// Everything is ordered on the stream; nothing here waits for the device but CopyToHost, Synchronize, WaitFor and Free.
-// Another stream of the same device is a Device of its own: the two share memory and errors, and are in no order but
-// After's.
+// All work is ordered on one stream. Only CopyToHost, Synchronize, WaitFor and Free wait for the device. A second
+// stream of the same device is a Device of its own: the two share memory and errors, and only After orders work between
+// them.
 //
-// Errors: the first CUDA error, or failure for want of memory, is kept and everything after it does nothing, because a
-// context with an error in it answers nothing else. status() tells it; the owner fails what is in flight and makes a
-// new device.
+// Errors: status() keeps the first CUDA error or failed allocation. Every later call does nothing, because a CUDA
+// context cannot be used after an error. The owner then fails the documents in flight and opens a new device.
 //
 // Two implementations: device_nvcc.cu, and tests/cuda/emulation, which runs kernels on the host.
 
@@ -51,7 +50,7 @@ class Device {
 
   // Another stream of this device, which must outlive it.
   virtual std::unique_ptr<Device> OpenStream() = 0;
-  // What is launched here from now on begins when what `other`, a stream of the same device, was given so far is done.
+  // Work launched here from now on starts after all work launched so far on `other`, a stream of the same device.
   virtual void After(Device& other) = 0;
 
   // Null when there is no such memory left.
@@ -67,8 +66,8 @@ class Device {
   virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;  // waits for it
   virtual void StartCopyToHost(void* pinned, const void* device, size_t bytes) = 0;
 
-  // Marks this point of the stream, by a number greater than all before it. The host asks whether the stream has come
-  // past a mark, or waits until it has. After an error every mark is passed: nothing comes any more.
+  // As in DeviceMemory: marks this point of the stream with a number greater than all earlier ones. After an error
+  // every mark is passed.
   uint64_t Mark();
   bool Passed(uint64_t mark);
   void WaitFor(uint64_t mark);
@@ -95,8 +94,8 @@ class Device {
 
   virtual std::string ErrorText(int error) const = 0;
 
-  // What marks are made of: the last kEvents of them. An older one has given its place to a later one, which is passed
-  // later and so serves for it.
+  // Marks are CUDA events, used in turns. A mark older than the last kEvents shares its event with a later mark:
+  // waiting for that one is enough.
   static constexpr int kEvents = 32;
   virtual void RecordEvent(int event) = 0;
   virtual bool EventPassed(int event) = 0;

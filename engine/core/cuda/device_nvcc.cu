@@ -56,7 +56,9 @@ class RuntimeDevice final : public Device {
   bool overlaps_launches() const override { return properties_.major >= 9; }
   void* stream() override { return stream_; }
 
-  std::unique_ptr<Device> OpenStream() override { return std::make_unique<RuntimeDevice>(properties_, shared_errors()); }
+  std::unique_ptr<Device> OpenStream() override {
+    return std::make_unique<RuntimeDevice>(properties_, shared_errors());
+  }
   void After(Device& other) override {
     if (!ok()) return;
     Check(cudaEventRecord(after_, static_cast<RuntimeDevice&>(other).stream_), "cudaEventRecord");

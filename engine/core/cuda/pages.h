@@ -15,13 +15,15 @@ struct PagesView {
         group_offset(store.layout.group_offset(group)),
         exit_offset(store.layout.exit_offset()),
         row_bytes(static_cast<uint32_t>(store.layout.row_bytes())),
+        scale_offset(static_cast<uint32_t>(store.layout.scale_offset())),
         width(store.layout.width),
+        heads(store.layout.heads),
         selection_width(store.layout.selection_width) {}
 
   unsigned char* base;
   size_t page_bytes, layer_offset, group_offset, exit_offset;
-  uint32_t row_bytes;
-  int32_t width, selection_width;
+  uint32_t row_bytes, scale_offset;
+  int32_t width, heads, selection_width;
 
   // Where in the store a position of a document is: all that its page table says.
   __device__ int32_t Slot(const int32_t* pages, int32_t position) const {
@@ -36,6 +38,10 @@ struct PagesView {
   template <typename T>
   __device__ T* Key(const int32_t* pages, int32_t position) const {
     return KeyAt<T>(Slot(pages, position));
+  }
+  // int8: the scales of a position's K by head, then those of its V.
+  __device__ float* Scales(const int32_t* pages, int32_t position) const {
+    return reinterpret_cast<float*>(Key<unsigned char>(pages, position) + scale_offset);
   }
   // Word w (4 components) of the selection key of a position is at [w * kSelectionBlock] from here.
   __device__ int32_t* SelectionKey(const int32_t* pages, int32_t position) const {

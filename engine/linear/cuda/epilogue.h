@@ -1,4 +1,4 @@
-// From a sum to a result: bias, activation, and the way to the output.
+// From a product to a result: adds the bias, applies the activation, and writes or adds to the output.
 
 #pragma once
 

@@ -1,10 +1,10 @@
 // Which of a library's algorithms computes a shape: chosen once, at the start, and kept for every number of rows.
 //
-// A translation must not change with what else is translated, so a row's bits must not depend on how many rows there
-// are and where among them it is. Libraries do not promise that: what they would choose for 20 rows divides the sums in
-// another way than what they would choose for 2,000. One algorithm for all numbers of rows, without a division of the
-// inputs, keeps the rule as far as anyone knows; and since nobody says so, every algorithm is put to the test before it
-// is used: rows computed among few and among many must be the same to the bit.
+// A translation must not depend on what else is translated, so a row's bits must not depend on the number of rows or on
+// its place among them. Libraries do not promise that: the algorithm they choose for 20 rows divides the sums otherwise
+// than the one they choose for 2,000. So one algorithm, which does not divide the inputs, is used for all numbers of
+// rows. The library documents no guarantee for that either; each algorithm is therefore tested before it is used: a row
+// computed among few rows and among many must have the same bits.
 
 #pragma once
 

@@ -1,0 +1,230 @@
+// HTML5: a unit is a run of text and inline tags between block tags.
+//
+// Not translated: scripts, styles, SVG, `pre`, what has translate="no" or the class notranslate. `code`, `kbd`, `samp`,
+// `var` and formulas are markers that stand in the sentence as a word. Translated beside text: the attributes alt,
+// title, placeholder, aria-label, label and summary, the description in the head, and what buttons say.
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "documents/character_references.h"
+#include "documents/formats/parsers.h"
+#include "documents/html_tokens.h"
+#include "documents/input.h"
+#include "documents/unit_builder.h"
+#include "documents/xml_events.h"
+
+namespace salient {
+namespace {
+
+using Kind = HtmlToken::Kind;
+
+bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool IsVoid(std::string_view name) {
+  return IsOneOf(name, {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
+                        "wbr", "param"});
+}
+
+bool IsInline(std::string_view name) {
+  return IsOneOf(name,
+                 {"a",    "abbr",  "acronym", "audio",  "b",      "bdi",      "bdo",     "big", "br",   "cite",  "code",
+                  "data", "del",   "dfn",     "em",     "font",   "i",        "img",     "ins", "kbd",  "label", "map",
+                  "mark", "math",  "meter",   "nobr",   "output", "picture",  "q",       "rp",  "rt",   "ruby",  "s",
+                  "samp", "small", "span",    "strike", "strong", "sub",      "sup",     "svg", "time", "tt",    "u",
+                  "var",  "wbr",   "input",   "script", "style",  "template", "noscript"});
+}
+
+// What holds no text to translate, and whether it stands in a sentence as a word.
+bool IsOpaqueName(std::string_view name) {
+  return IsOneOf(
+      name, {"code",     "kbd",    "samp",   "var",    "math",  "pre",   "script", "style",   "svg",      "textarea",
+             "template", "object", "canvas", "iframe", "audio", "video", "xmp",    "noembed", "noframes", "plaintext"});
+}
+bool IsWordName(std::string_view name) { return IsOneOf(name, {"code", "kbd", "samp", "var", "math"}); }
+
+// What is shown to users; `meta` and `input` depend on another attribute, see IsTranslated.
+constexpr std::string_view kShown[] = {"alt", "title", "placeholder", "aria-label", "label", "summary"};
+
+class HtmlReader {
+ public:
+  HtmlReader(std::string_view bytes, const ParseOptions& options)
+      : bytes_(bytes),
+        options_(options),
+        tokens_(TokenizeHtml(bytes)),
+        ends_(MatchEnds()),
+        rules_{{options.keep_terms, /*tags=*/false}},
+        builder_(bytes, rules_) {}
+
+  ParsedDocument Read() {
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      i = Take(i);
+      if (builder_.marker_count() > static_cast<size_t>(options_.limits.max_markers)) Flush();
+    }
+    Flush();
+    return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), std::move(edits_)), options_.limits);
+  }
+
+ private:
+  // Of each start tag the token that ends its element, or 0.
+  std::vector<size_t> MatchEnds() const {
+    std::vector<size_t> ends(tokens_.size());
+    std::map<std::string_view, std::vector<size_t>> open;
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const HtmlToken& token = tokens_[i];
+      if (token.kind == Kind::kStart && !IsVoid(token.name)) open[token.name].push_back(i);
+      if (token.kind != Kind::kEnd) continue;
+      const auto starts = open.find(token.name);
+      if (starts == open.end() || starts->second.empty()) continue;
+      ends[starts->second.back()] = i;
+      starts->second.pop_back();
+    }
+    return ends;
+  }
+
+  // Takes token i and what belongs to it; returns the last token that was taken.
+  size_t Take(size_t i) {
+    const HtmlToken& token = tokens_[i];
+    switch (token.kind) {
+      case Kind::kText:
+        if (token.raw) {
+          builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
+        } else {
+          AddText(builder_, {i == 0 ? ByteOrderMark(bytes_) : token.range.begin, token.range.end});
+        }
+        return i;
+      case Kind::kOther:
+        builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
+        return i;
+      case Kind::kEnd:
+        if (IsInline(token.name)) {
+          builder_.Close(token.range, token.name);
+        } else {
+          Flush();
+        }
+        return i;
+      case Kind::kStart:
+        return TakeStart(i);
+    }
+    return i;
+  }
+
+  size_t TakeStart(size_t i) {
+    const HtmlToken& token = tokens_[i];
+    const bool is_inline = IsInline(token.name), kept = IsKept(token);
+    if (!is_inline) Flush();
+    if (!kept) TakeAttributes(token);
+    if ((kept || IsOpaqueName(token.name)) && ends_[i] > 0) {
+      const ByteRange whole{token.range.begin, tokens_[ends_[i]].range.end};
+      const bool is_word = IsWordName(token.name) || (kept && IsInline(token.name));
+      if (is_inline) builder_.Standalone(whole, /*ordered=*/false, is_word);
+      return ends_[i];
+    }
+    if (token.name == "br") {
+      builder_.Standalone(token.range, /*ordered=*/true, /*is_word=*/false);
+    } else if (is_inline && (IsVoid(token.name) || ends_[i] == 0)) {
+      builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
+    } else if (is_inline) {
+      builder_.Open(token.range, token.name);
+    }
+    return i;
+  }
+
+  std::string_view Value(const HtmlAttribute* attribute) const {
+    if (attribute == nullptr) return "";
+    return bytes_.substr(attribute->value.begin, attribute->value.end - attribute->value.begin);
+  }
+
+  bool IsKept(const HtmlToken& token) const {
+    if (Value(token.Find("translate")) == "no") return true;
+    const std::string padded = absl::StrCat(" ", std::string(Value(token.Find("class"))), " ");
+    return padded.find(" notranslate ") != std::string::npos;
+  }
+
+  bool IsTranslated(const HtmlToken& token, const HtmlAttribute& attribute) const {
+    if (token.name == "meta") {
+      constexpr std::string_view kDescriptions[] = {"description", "og:title", "og:description", "twitter:title",
+                                                    "twitter:description"};
+      std::string_view what = Value(token.Find("name"));
+      if (what.empty()) what = Value(token.Find("property"));
+      return attribute.name == "content" &&
+             std::find(std::begin(kDescriptions), std::end(kDescriptions), what) != std::end(kDescriptions);
+    }
+    if (token.name == "input" && attribute.name == "value") {
+      return IsOneOf(Value(token.Find("type")), {"submit", "button", "reset"});
+    }
+    if (token.name == "link" || token.name == "style") return false;  // their titles name style sheets
+    return std::find(std::begin(kShown), std::end(kShown), attribute.name) != std::end(kShown);
+  }
+
+  void TakeAttributes(const HtmlToken& token) {
+    if (token.name == "html" && !options_.target_language.empty()) {
+      for (const char* name : {"lang", "xml:lang"}) {
+        const HtmlAttribute* lang = token.Find(name);
+        if (lang != nullptr && !Value(lang).empty()) edits_.push_back({lang->value, options_.target_language});
+      }
+    }
+    for (const HtmlAttribute& attribute : token.attributes) {
+      if (!IsTranslated(token, attribute)) continue;
+      UnitRules rules = rules_;
+      rules.leave_out_ends = attribute.quote != '\0';
+      UnitBuilder builder(bytes_, rules);
+      AddText(builder, attribute.value);
+      PlacedUnit unit;
+      if (!builder.Finish(&unit)) continue;
+      unit.write = WriteEscaped(EscapeXmlAttribute);
+      if (attribute.quote == '\0') {
+        unit.write = [](const Unit& source, const MarkedText& translation, const std::vector<std::string>& markers) {
+          return absl::StrCat("\"", WriteEscaped(EscapeXmlAttribute)(source, translation, markers), "\"");
+        };
+      }
+      units_.push_back(std::move(unit));
+    }
+  }
+
+  void AddText(UnitBuilder& builder, ByteRange range) const {
+    const std::string_view text = bytes_.substr(0, range.end);
+    size_t done = range.begin;
+    for (size_t at = text.find('&', done); at != std::string_view::npos; at = text.find('&', at + 1)) {
+      const CharacterReference reference = ReadCharacterReference(text, at);
+      if (reference.length == 0) continue;
+      builder.AddText({done, at});
+      done = at + reference.length;
+      builder.AddDecoded({at, done}, reference.text);
+      at = done - 1;
+    }
+    builder.AddText({done, range.end});
+  }
+
+  void Flush() {
+    PlacedUnit unit;
+    if (!builder_.Finish(&unit)) return;
+    unit.write = WriteEscaped(EscapeXml);
+    units_.push_back(std::move(unit));
+  }
+
+  const std::string_view bytes_;
+  const ParseOptions& options_;
+  const std::vector<HtmlToken> tokens_;
+  const std::vector<size_t> ends_;
+  const UnitRules rules_;
+  UnitBuilder builder_;
+  std::vector<PlacedUnit> units_;
+  std::vector<Edit> edits_;
+};
+
+}  // namespace
+
+ParsedDocument ParseHtml(std::string_view bytes, const ParseOptions& options) {
+  if (absl::Status status = CheckText(bytes, "HTML", options.limits); !status.ok()) return status;
+  return HtmlReader(bytes, options).Read();
+}
+
+}  // namespace salient

@@ -1,0 +1,588 @@
+// CommonMark with tables, strikethrough and task lists, read by md4c.
+//
+// md4c tells of text by pointers into the document, and of spans by name only. The bytes between two texts are the
+// delimiters of the spans that begin or end there; their lengths follow from the kinds. Where they do not add up, the
+// bytes between are one marker that keeps its place.
+//
+// Not translated: front matter, code, HTML blocks, link destinations and definitions, math and templates. A changed
+// paragraph is written in one line; hard breaks are markers.
+
+#include <md4c.h>
+
+#include <algorithm>
+#include <bitset>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "documents/character_references.h"
+#include "documents/formats/parsers.h"
+#include "documents/html_tokens.h"
+#include "documents/input.h"
+#include "documents/unit_builder.h"
+
+namespace salient {
+namespace {
+
+constexpr std::string_view kSpecial = "\\`*_[]<~|";
+
+// What md4c tells of one paragraph, heading or cell.
+struct Event {
+  enum class Kind { kText, kHtml, kEntity, kCode, kSoftBreak, kHardBreak, kEnter, kLeave };
+  Kind kind = Kind::kText;
+  ByteRange range;  // of text
+  MD_SPANTYPE span = MD_SPAN_EM;
+
+  bool is_text() const { return kind < Kind::kSoftBreak; }
+};
+
+// The end of a link that closes at `at`: "](destination \"title\")", "][label]" or "]".
+size_t LinkEnd(std::string_view text, size_t at) {
+  const auto skip_space = [text](size_t i) {
+    while (i < text.size() && absl::ascii_isspace(static_cast<unsigned char>(text[i]))) ++i;
+    return i;
+  };
+  size_t i = at + 1;
+  if (i < text.size() && text[i] == '[') {
+    for (++i; i < text.size() && text[i] != ']'; ++i) i += text[i] == '\\';
+    return std::min(i + 1, text.size());
+  }
+  if (i >= text.size() || text[i] != '(') return i;
+  i = skip_space(i + 1);
+  if (i < text.size() && text[i] == '<') {
+    for (; i < text.size() && text[i] != '>'; ++i) i += text[i] == '\\';
+    ++i;
+  } else {
+    for (int depth = 0; i < text.size() && !absl::ascii_isspace(static_cast<unsigned char>(text[i])); ++i) {
+      if (text[i] == '(') ++depth;
+      if (text[i] == ')' && depth-- == 0) break;
+      i += text[i] == '\\';
+    }
+  }
+  i = skip_space(i);
+  if (i < text.size() && (text[i] == '"' || text[i] == '\'' || text[i] == '(')) {
+    const char end = text[i] == '(' ? ')' : text[i];
+    for (++i; i < text.size() && text[i] != end; ++i) i += text[i] == '\\';
+    i = skip_space(i + 1);
+  }
+  return i < text.size() && text[i] == ')' ? i + 1 : at + 1;
+}
+
+// The text of a link's title between its quotes; `link` is the range that LinkEnd found.
+std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link) {
+  size_t end = link.end - 1;  // the parenthesis
+  if (text[end] != ')') return std::nullopt;
+  while (end > link.begin && absl::ascii_isspace(static_cast<unsigned char>(text[end - 1]))) --end;
+  const char quote = text[end - 1];
+  if (quote != '"' && quote != '\'') return std::nullopt;
+  for (size_t i = --end; i-- > link.begin + 2;) {
+    if (text[i] == quote && absl::ascii_isspace(static_cast<unsigned char>(text[i - 1]))) return ByteRange{i + 1, end};
+  }
+  return std::nullopt;
+}
+
+// Behind front matter in YAML or TOML.
+size_t FrontMatterEnd(std::string_view text) {
+  const size_t begin = ByteOrderMark(text);
+  for (const std::string_view fence : {"---", "+++"}) {
+    if (text.substr(begin, 3) != fence) continue;
+    size_t line = text.find('\n', begin);
+    if (line == std::string_view::npos ||
+        absl::StripAsciiWhitespace(std::string(text.substr(begin + 3, line - begin - 3))) != "")
+      continue;
+    while (line != std::string_view::npos) {
+      const size_t next = text.find('\n', line + 1);
+      std::string_view found = text.substr(line + 1, next == std::string_view::npos ? next : next - line - 1);
+      if (found.ends_with('\r')) found.remove_suffix(1);
+      if (found == fence || (fence == "---" && found == "..."))
+        return next == std::string_view::npos ? text.size() : next + 1;
+      line = next;
+    }
+  }
+  return begin;
+}
+
+// Writes translated text so that it is read as text.
+class MarkdownWriter {
+ public:
+  // `text`: the unit's, `raw`: as the source has it. Special characters that the source leaves as they are stay so;
+  // those that it escapes, and those that come from the translation alone, are escaped.
+  MarkdownWriter(std::string_view text, std::string_view raw) {
+    for (const char c : text) plain_[static_cast<unsigned char>(c)] = true;
+    for (size_t i = 0; i + 1 < raw.size(); ++i) {
+      if (raw[i] != '\\') continue;
+      plain_[static_cast<unsigned char>(raw[++i])] = false;
+    }
+  }
+
+  std::string Write(std::string_view text, bool at_beginning) const {
+    std::string out;
+    if (at_beginning && StartsBlock(text)) {
+      const size_t digits = text.find_first_not_of("0123456789");
+      out.append(text.substr(0, digits)).push_back('\\');
+      text.remove_prefix(digits);
+      out.push_back(text[0]);
+      text.remove_prefix(1);
+    }
+    for (size_t i = 0; i < text.size(); ++i) {
+      const unsigned char c = static_cast<unsigned char>(text[i]);
+      const bool special = kSpecial.find(text[i]) != std::string_view::npos;
+      if (c == '&' && ReadCharacterReference(text, i).length > 0) {
+        out.append("&amp;");
+      } else if (c == '\n' || c == '\r') {
+        out.push_back(' ');
+      } else {
+        const char next = i + 1 < text.size() ? text[i + 1] : ' ';
+        const bool begins_tag = c == '<' && (absl::ascii_isalpha(static_cast<unsigned char>(next)) || next == '/' ||
+                                             next == '!' || next == '?');
+        if (begins_tag || (special && !plain_[c])) out.push_back('\\');
+        out.push_back(text[i]);
+      }
+    }
+    return out;
+  }
+
+ private:
+  // Whether the line would be read as a heading, a quotation or an item.
+  static bool StartsBlock(std::string_view text) {
+    const size_t at = text.find_first_not_of("0123456789");
+    if (at == std::string_view::npos) return false;
+    const char c = text[at];
+    const bool space = at + 1 == text.size() || text[at + 1] == ' ';
+    if (at > 0) return at < 10 && (c == '.' || c == ')') && space;
+    return c == '>' || ((c == '-' || c == '+') && space) ||
+           (c == '#' && text.find_first_not_of('#') != std::string_view::npos &&
+            text[text.find_first_not_of('#')] == ' ');
+  }
+
+  std::bitset<256> plain_;  // which special characters need no backslash
+};
+
+class MarkdownReader {
+ public:
+  MarkdownReader(std::string_view bytes, const ParseOptions& options)
+      : bytes_(bytes),
+        begin_(FrontMatterEnd(bytes)),
+        options_(options),
+        builder_(bytes, {{options.keep_terms, /*tags=*/false}}) {}
+
+  ParsedDocument Read() {
+    MD_PARSER parser{};
+    parser.flags = MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH | MD_FLAG_TASKLISTS;
+    parser.enter_block = [](MD_BLOCKTYPE type, void*, void* self) { return Self(self).EnterBlock(type); };
+    parser.leave_block = [](MD_BLOCKTYPE type, void*, void* self) { return Self(self).LeaveBlock(type); };
+    parser.enter_span = [](MD_SPANTYPE type, void* detail, void* self) { return Self(self).EnterSpan(type, detail); };
+    parser.leave_span = [](MD_SPANTYPE type, void*, void* self) { return Self(self).LeaveSpan(type); };
+    parser.text = [](MD_TEXTTYPE type, const MD_CHAR* text, MD_SIZE size, void* self) {
+      return Self(self).Text(type, text, size);
+    };
+    const int result = md_parse(bytes_.data() + begin_, static_cast<MD_SIZE>(bytes_.size() - begin_), &parser, this);
+    if (!refusal_.ok()) return refusal_;
+    if (result != 0) return absl::ResourceExhaustedError("Markdown: there is not enough memory to read it");
+    return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), {}), options_.limits);
+  }
+
+ private:
+  static MarkdownReader& Self(void* self) { return *static_cast<MarkdownReader*>(self); }
+
+  int Refuse(std::string_view reason) {
+    refusal_ = absl::ResourceExhaustedError(absl::StrCat("Markdown: ", std::string(reason)));
+    return 1;
+  }
+
+  // Some Markdown makes much of few bytes, such as a table of many columns. What is told is bounded by what is there.
+  int Count(size_t cost) {
+    told_ += cost;
+    return told_ > 16 * bytes_.size() + (size_t{1} << 20)
+               ? Refuse("tables or links expand beyond all measure; make them smaller")
+               : 0;
+  }
+
+  int EnterBlock(MD_BLOCKTYPE type) {
+    if (++depth_ > options_.limits.max_depth) {
+      return Refuse(
+          absl::StrCat("lists and quotations lie more than ", options_.limits.max_depth, " deep in each other"));
+    }
+    FinishLeaf();
+    verbatim_ = type == MD_BLOCK_CODE || type == MD_BLOCK_HTML;
+    return Count(1);
+  }
+
+  int LeaveBlock(MD_BLOCKTYPE) {
+    --depth_;
+    FinishLeaf();
+    verbatim_ = false;
+    return 0;
+  }
+
+  int EnterSpan(MD_SPANTYPE type, void* detail) {
+    events_.push_back({Event::Kind::kEnter, {}, type});
+    size_t cost = 1;
+    if (type == MD_SPAN_A) {
+      const auto* link = static_cast<MD_SPAN_A_DETAIL*>(detail);
+      cost += link->href.size + link->title.size;
+    } else if (type == MD_SPAN_IMG) {
+      const auto* image = static_cast<MD_SPAN_IMG_DETAIL*>(detail);
+      cost += image->src.size + image->title.size;
+    }
+    return Count(cost);
+  }
+
+  int LeaveSpan(MD_SPANTYPE type) {
+    events_.push_back({Event::Kind::kLeave, {}, type});
+    return Count(1);
+  }
+
+  int Text(MD_TEXTTYPE type, const MD_CHAR* text, MD_SIZE size) {
+    if (verbatim_) return 0;
+    Event event;
+    switch (type) {
+      case MD_TEXT_BR:
+        event.kind = Event::Kind::kHardBreak;
+        break;
+      case MD_TEXT_SOFTBR:
+        event.kind = Event::Kind::kSoftBreak;
+        break;
+      case MD_TEXT_HTML:
+        event.kind = Event::Kind::kHtml;
+        break;
+      case MD_TEXT_ENTITY:
+        event.kind = Event::Kind::kEntity;
+        break;
+      case MD_TEXT_CODE:
+        event.kind = Event::Kind::kCode;
+        break;
+      default:
+        break;
+    }
+    if (event.is_text()) {
+      if (text < bytes_.data() || text + size > bytes_.data() + bytes_.size()) return 0;  // not of the document
+      event.range.begin = static_cast<size_t>(text - bytes_.data());
+      event.range.end = event.range.begin + size;
+    }
+    events_.push_back(event);
+    return Count(1);
+  }
+
+  // ---- A paragraph, once it is complete.
+
+  void FinishLeaf() {
+    size_t first = 0;
+    while (first < events_.size() && !events_[first].is_text()) ++first;
+    if (first < events_.size()) {
+      at_ = LeadingBegin(first);
+      opaque_depth_ = 0;
+      for (size_t i = 0; i < events_.size();) {
+        if (events_[i].is_text()) {
+          TakeText(events_[i++]);
+          continue;
+        }
+        size_t next = i;
+        while (next < events_.size() && !events_[next].is_text()) ++next;
+        TakeGap(i, next);
+        i = next;
+      }
+      Flush();
+    }
+    events_.clear();
+    links_.clear();
+    labels_.clear();
+  }
+
+  // Where the delimiters begin that stand before the first text.
+  size_t LeadingBegin(size_t first) const {
+    size_t at = events_[first].range.begin;
+    for (size_t i = first; i-- > 0;) {
+      const size_t length = events_[i].kind == Event::Kind::kEnter ? OpeningBefore(events_[i].span, at) : 0;
+      at -= std::min(length, at - begin_);
+    }
+    if (at > begin_ && first == 0 && bytes_[at - 1] == '\\') --at;
+    return at;
+  }
+
+  // The length of the delimiter that opens a span and ends at `at`.
+  size_t OpeningBefore(MD_SPANTYPE span, size_t at) const {
+    const auto run = [this, at](size_t from, char c) {
+      size_t begin = from;
+      while (begin > begin_ && bytes_[begin - 1] == c) --begin;
+      return at - begin;
+    };
+    switch (span) {
+      case MD_SPAN_EM:
+        return 1;
+      case MD_SPAN_STRONG:
+        return 2;
+      case MD_SPAN_DEL:
+        return std::min<size_t>(run(at, '~'), 2);
+      case MD_SPAN_IMG:
+        return 2;
+      case MD_SPAN_CODE: {
+        size_t from = at;
+        while (from > begin_ && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from - 1]))) --from;
+        return run(from, '`');
+      }
+      default:
+        return 1;  // a link, or an address in angle brackets
+    }
+  }
+
+  // The end of a span's delimiter that stands at `at`.
+  size_t DelimiterEnd(const Event& event, size_t at) const {
+    const bool leaves = event.kind == Event::Kind::kLeave;
+    const auto run = [this](size_t from, char c) {
+      while (from < bytes_.size() && bytes_[from] == c) ++from;
+      return from;
+    };
+    switch (event.span) {
+      case MD_SPAN_EM:
+        return at + 1;
+      case MD_SPAN_STRONG:
+        return at + 2;
+      case MD_SPAN_DEL:
+        return std::min(run(at, '~'), at + 2);
+      case MD_SPAN_CODE: {
+        size_t from = at;
+        while (leaves && from < bytes_.size() && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from]))) ++from;
+        from = run(from, '`');
+        while (!leaves && from < bytes_.size() && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from]))) ++from;
+        return from;
+      }
+      case MD_SPAN_IMG:
+        return leaves ? LinkEnd(bytes_, at) : at + 2;
+      default:
+        return leaves && at < bytes_.size() && bytes_[at] == ']' ? LinkEnd(bytes_, at) : at + 1;
+    }
+  }
+
+  bool IsDelimiter(const Event& event, ByteRange range) const {
+    if (range.begin >= range.end || range.end > bytes_.size()) return false;
+    const char c = bytes_[range.begin], last = bytes_[range.end - 1];
+    switch (event.span) {
+      case MD_SPAN_EM:
+      case MD_SPAN_STRONG:
+        return (c == '*' || c == '_') && last == c;
+      case MD_SPAN_DEL:
+        return c == '~';
+      case MD_SPAN_CODE:
+        return c == '`' || last == '`';
+      case MD_SPAN_IMG:
+        return event.kind == Event::Kind::kLeave ? c == ']' : c == '!';
+      default:
+        return event.kind == Event::Kind::kLeave ? c == ']' || c == '>' : c == '[' || c == '<';
+    }
+  }
+
+  // Events [i, next) that are not text, and the bytes from at_ to the text `next`.
+  void TakeGap(size_t i, size_t next) {
+    const bool last = next == events_.size();
+    const size_t gap_end = last ? bytes_.size() : events_[next].range.begin;
+    const size_t opaque_before = opaque_depth_, opaque_begin_before = opaque_begin_;
+    std::vector<ByteRange> ranges;
+    size_t at = at_;
+    for (size_t k = i; k < next; ++k) {
+      const Event& event = events_[k];
+      size_t end = at;
+      if (event.kind == Event::Kind::kSoftBreak || event.kind == Event::Kind::kHardBreak) {
+        end = last ? at : BreakEnd(k, next, at, gap_end);
+      } else {
+        end = DelimiterEnd(event, at);
+        if (!IsDelimiter(event, {at, end})) return TakeWhole(last ? at_ : gap_end);
+      }
+      if (end > gap_end || end < at) return TakeWhole(last ? at_ : gap_end);
+      ranges.push_back({at, end});
+      at = end;
+    }
+    const bool escape = !last && at + 1 == gap_end && bytes_[at] == '\\';
+    if (!last && at != gap_end && !escape) {
+      opaque_depth_ = opaque_before;
+      opaque_begin_ = opaque_begin_before;
+      return TakeWhole(gap_end);
+    }
+    for (size_t k = i; k < next; ++k) TakeEvent(events_[k], ranges[k - i]);
+    at_ = at;
+  }
+
+  // Behind a line break and what prefixes the next line, as far as no delimiter is needed for what opens there.
+  size_t BreakEnd(size_t k, size_t next, size_t at, size_t gap_end) const {
+    size_t end = gap_end;
+    if (end > at && bytes_[end - 1] == '\\' && (next >= events_.size() || events_[next].kind == Event::Kind::kText)) {
+      const size_t line = bytes_.substr(0, end).rfind('\n');
+      if (line != std::string_view::npos && line >= at) --end;  // an escape on the next line, not the break's own
+    }
+    for (size_t later = next; later-- > k + 1;) {
+      if (events_[later].kind != Event::Kind::kEnter) return end;
+      const size_t length = OpeningBefore(events_[later].span, end);
+      end -= std::min(length, end - at);
+    }
+    return end;
+  }
+
+  // Bytes that could not be told apart.
+  void TakeWhole(size_t end) {
+    if (end > at_ && opaque_depth_ == 0) builder_.Standalone({at_, end}, /*ordered=*/true, /*is_word=*/false);
+    at_ = end;
+  }
+
+  void TakeEvent(const Event& event, ByteRange range) {
+    const bool opaque = event.span == MD_SPAN_CODE || (event.span == MD_SPAN_A && bytes_[range.begin] == '<');
+    switch (event.kind) {
+      case Event::Kind::kEnter:
+        if (opaque_depth_ > 0 || opaque) {
+          if (opaque_depth_++ == 0) opaque_begin_ = range.begin;
+        } else {
+          if (event.span == MD_SPAN_A || event.span == MD_SPAN_IMG) links_.push_back(range.end);
+          builder_.Open(range, SpanName(event.span));
+        }
+        break;
+      case Event::Kind::kLeave:
+        if (opaque_depth_ > 0) {
+          if (--opaque_depth_ == 0)
+            builder_.Standalone({opaque_begin_, range.end}, /*ordered=*/false, /*is_word=*/true);
+        } else {
+          builder_.Close(range, SpanName(event.span), /*stays=*/NoteLabel(event, range));
+          TakeTitle(event, range);
+        }
+        break;
+      case Event::Kind::kSoftBreak:
+        if (opaque_depth_ == 0) builder_.AddDecoded(range, " ");
+        break;
+      default:
+        if (opaque_depth_ == 0) builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false);
+    }
+  }
+
+  // "[Label]" and "[Label][]" refer to a definition by their text. In a translation they do so by "[Text][Label]".
+  // True if the link is a reference.
+  bool NoteLabel(const Event& event, ByteRange close) {
+    if ((event.span != MD_SPAN_A && event.span != MD_SPAN_IMG) || links_.empty()) return false;
+    const std::string_view end = bytes_.substr(close.begin, close.end - close.begin);
+    const size_t begin = links_.back();
+    links_.pop_back();
+    if (end == "]" || end == "][]") labels_[close.begin] = bytes_.substr(begin, close.begin - begin);
+    return !end.starts_with("](");
+  }
+
+  static const char* SpanName(MD_SPANTYPE span) {
+    switch (span) {
+      case MD_SPAN_EM:
+        return "em";
+      case MD_SPAN_STRONG:
+        return "strong";
+      case MD_SPAN_DEL:
+        return "del";
+      case MD_SPAN_IMG:
+        return "img";
+      default:
+        return "a";
+    }
+  }
+
+  void TakeTitle(const Event& event, ByteRange link) {
+    if (event.span != MD_SPAN_A && event.span != MD_SPAN_IMG) return;
+    const std::optional<ByteRange> title = LinkTitle(bytes_, link);
+    if (!title.has_value()) return;
+    UnitBuilder builder(bytes_, {{options_.keep_terms, /*tags=*/false}});
+    builder.AddText(*title);
+    PlacedUnit unit;
+    if (!builder.Finish(&unit)) return;
+    const char quote = bytes_[title->end];
+    unit.write = WriteEscaped([quote](std::string_view text) {
+      std::string out;
+      for (const char c : text) {
+        if (c == quote) out.push_back('\\');
+        out.push_back(c);
+      }
+      return out;
+    });
+    units_.push_back(std::move(unit));
+  }
+
+  void TakeText(const Event& event) {
+    ByteRange range = event.range;
+    if (opaque_depth_ == 0) {
+      const size_t escape = at_;  // what TakeGap left: a backslash, or nothing
+      if (event.kind == Event::Kind::kText && range.begin > escape && range.begin < range.end) {
+        if (range.begin == escape + 1 && bytes_[escape] == '\\') {
+          builder_.AddDecoded({escape, range.begin + 1}, bytes_.substr(range.begin, 1));
+          ++range.begin;
+        } else {
+          builder_.Standalone({escape, range.begin}, /*ordered=*/true, /*is_word=*/false);
+        }
+      }
+      AddText(event.kind, range);
+    }
+    at_ = event.range.end;
+  }
+
+  void AddText(Event::Kind kind, ByteRange range) {
+    if (kind == Event::Kind::kText) return builder_.AddText(range);
+    if (kind == Event::Kind::kEntity) {
+      const CharacterReference reference = ReadCharacterReference(bytes_.substr(0, range.end), range.begin);
+      if (reference.length == range.end - range.begin) return builder_.AddDecoded(range, reference.text);
+      return builder_.Standalone(range, /*ordered=*/false, /*is_word=*/true);
+    }
+    const std::vector<HtmlToken> tokens = TokenizeHtml(bytes_.substr(range.begin, range.end - range.begin));
+    const bool is_tag =
+        tokens.size() == 1 && tokens[0].name != "br" && tokens[0].name != "img" && !tokens[0].self_closing;
+    if (is_tag && tokens[0].kind == HtmlToken::Kind::kStart) return builder_.Open(range, tokens[0].name);
+    if (is_tag && tokens[0].kind == HtmlToken::Kind::kEnd) return builder_.Close(range, tokens[0].name);
+    builder_.Standalone(range, /*ordered=*/!tokens.empty() && tokens[0].name == "br", /*is_word=*/false);
+  }
+
+  void Flush() {
+    PlacedUnit unit;
+    if (!builder_.Finish(&unit)) return;
+    if (unit.markers.size() > static_cast<size_t>(options_.limits.max_markers)) {
+      Refuse(absl::StrCat("a paragraph has more than ", options_.limits.max_markers,
+                          " spans, placeholders and links; divide it"));
+    }
+    std::map<size_t, std::string> labelled;  // by the marker
+    for (size_t i = 0; i < unit.markers.size(); ++i) {
+      const auto label = labels_.find(unit.markers[i].begin);
+      if (label != labels_.end()) labelled[i] = absl::StrCat("][", label->second, "]");
+    }
+    unit.write = [labelled,
+                  writer = MarkdownWriter(unit.unit.source.text,
+                                          bytes_.substr(unit.place.begin, unit.place.end - unit.place.begin))](
+                     const Unit&, const MarkedText& translation, const std::vector<std::string>& markers) {
+      const std::string_view text = translation.text;
+      std::string out;
+      size_t done = 0;
+      for (const MarkerPlace& place : translation.places) {
+        out.append(writer.Write(text.substr(done, place.at - done), out.empty()));
+        const auto label = labelled.find(static_cast<size_t>(place.marker));
+        out.append(label == labelled.end() ? markers[place.marker] : label->second);
+        done = place.at;
+      }
+      return out.append(writer.Write(text.substr(done), out.empty()));
+    };
+    units_.push_back(std::move(unit));
+  }
+
+  const std::string_view bytes_;
+  const size_t begin_;  // behind the front matter
+  const ParseOptions& options_;
+  UnitBuilder builder_;
+  std::vector<PlacedUnit> units_;
+  std::vector<Event> events_;  // of the paragraph that is being read
+  int32_t depth_ = 0;
+  size_t told_ = 0;
+  bool verbatim_ = false;
+  size_t at_ = 0;  // bytes of the paragraph that are taken
+  size_t opaque_depth_ = 0, opaque_begin_ = 0;
+  std::vector<size_t> links_;             // open ones: where their text begins
+  std::map<size_t, std::string> labels_;  // of references by their text, by where their end begins
+  absl::Status refusal_;
+};
+
+}  // namespace
+
+ParsedDocument ParseMarkdown(std::string_view bytes, const ParseOptions& options) {
+  if (absl::Status status = CheckText(bytes, "Markdown", options.limits); !status.ok()) return status;
+  return MarkdownReader(bytes, options).Read();
+}
+
+}  // namespace salient

@@ -1,0 +1,120 @@
+// OpenDocument texts, presentations and spreadsheets: paragraphs and headings, headers and footers.
+//
+// A paragraph is mixed content as in HTML: spans and links are pairs; notes, frames, tabs and breaks are markers by
+// themselves, and paragraphs within those are units of their own. Cells that hold numbers, annotations and tracked
+// changes stay as they are.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "documents/formats/parsers.h"
+#include "documents/office_names.h"
+#include "documents/package.h"
+#include "documents/unit_builder.h"
+
+namespace salient {
+namespace {
+
+using Kind = XmlEvent::Kind;
+
+constexpr std::string_view kText = "urn:oasis:names:tc:opendocument:xmlns:text:1.0";
+constexpr std::string_view kOffice = "urn:oasis:names:tc:opendocument:xmlns:office:1.0";
+constexpr std::string_view kFormatting = "urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0";
+
+class OdfReader {
+ public:
+  OdfReader(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
+            const std::string& text, const std::string& office)
+      : bytes_(bytes),
+        events_(events),
+        text_(text),
+        office_(office),
+        builder_(bytes, {{options.keep_terms, /*tags=*/false}}) {}
+
+  std::vector<PlacedUnit> Read() {
+    for (size_t i = 0; i < events_.size(); ++i) {
+      const XmlEvent& event = events_[i];
+      if (event.kind != Kind::kStart) continue;
+      if (event.name == text_ + "tracked-changes" || event.name == office_ + "annotation" || IsNumber(event)) {
+        i = event.match;
+      } else if (event.name == text_ + "p" || event.name == text_ + "h") {
+        TakeContent(i);
+        PlacedUnit unit;
+        if (!builder_.Finish(&unit)) continue;
+        unit.write = WriteEscaped(EscapeXml);
+        units_.push_back(std::move(unit));
+      }
+    }
+    return std::move(units_);
+  }
+
+ private:
+  // A cell whose paragraph shows its value.
+  bool IsNumber(const XmlEvent& event) const {
+    const std::string_view type = AttributeOf(bytes_, event, office_ + "value-type");
+    return !type.empty() && type != "string";
+  }
+
+  void TakeContent(size_t start) {
+    for (size_t i = start + 1; i < events_[start].match; ++i) {
+      const XmlEvent& event = events_[i];
+      const bool is_pair = event.name == text_ + "span" || event.name == text_ + "a" || event.name == text_ + "meta";
+      if (event.kind == Kind::kText) {
+        if (event.is_literal) {
+          builder_.AddText(event.range);
+        } else {
+          builder_.AddDecoded(event.range, event.text);
+        }
+      } else if (event.kind == Kind::kEnd) {
+        builder_.Close(event.range, event.name);
+      } else if (event.kind == Kind::kStart && is_pair && event.range.end < events_[event.match].range.end) {
+        builder_.Open(event.range, event.name);
+      } else if (event.kind == Kind::kStart) {
+        const bool ordered = event.name != text_ + "s";
+        if (event.name != text_ + "soft-page-break") {
+          builder_.Standalone({event.range.begin, events_[event.match].range.end}, ordered, /*is_word=*/false);
+        }
+        i = event.match;
+      }
+    }
+  }
+
+  const std::string_view bytes_;
+  const std::vector<XmlEvent>& events_;
+  const std::string text_, office_;  // prefixes
+  UnitBuilder builder_;
+  std::vector<PlacedUnit> units_;
+};
+
+PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
+  PartContent content;
+  const std::optional<std::string> text = PrefixOf(bytes, events, kText), office = PrefixOf(bytes, events, kOffice);
+  if (text.has_value()) content.units = OdfReader(bytes, events, options, *text, office.value_or("office:")).Read();
+  const std::optional<std::string> fo = PrefixOf(bytes, events, kFormatting);
+  if (!fo.has_value()) return content;
+  content.edits = LanguageEdits(bytes, events, options, "", *fo + "language");
+  const size_t dash = options.target_language.find('-');
+  const std::string language = options.target_language.substr(0, dash);
+  const std::string country = dash == std::string::npos ? "none" : options.target_language.substr(dash + 1);
+  const size_t languages = content.edits.size();
+  for (size_t i = 0, event = 0; i < languages; ++i) {
+    content.edits[i].bytes = language;  // the country has an attribute of its own
+    while (events[event].range.end < content.edits[i].place.end) ++event;
+    const std::optional<ByteRange> value = FindAttribute(bytes, events[event].range, *fo + "country");
+    if (value.has_value()) content.edits.push_back({*value, country});
+  }
+  return content;
+}
+
+PartReader ReaderOf(std::string_view name) {
+  return name == "content.xml" || name == "styles.xml" ? ReadPart : nullptr;
+}
+
+}  // namespace
+
+ParsedDocument ParseOpenDocument(std::string_view bytes, const ParseOptions& options) {
+  return ParsePackage(bytes, options, {"OpenDocument", "content.xml", ReaderOf});
+}
+
+}  // namespace salient

@@ -1,0 +1,32 @@
+// The formats, each in a file of its name. What they share is in the folder above.
+//
+// All: `bytes` is copied into the document. INVALID_ARGUMENT says what is wrong with it, RESOURCE_EXHAUSTED which of
+// options.limits it exceeds.
+
+#pragma once
+
+#include <string_view>
+
+#include "documents/document.h"
+#include "documents/formats/registry.h"
+
+namespace salient {
+
+// By the format that registry.h finds.
+ParsedDocument ParseDocument(const Format& format, std::string_view bytes, const ParseOptions& options);
+
+ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseMarkdown(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseHtml(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseDocx(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParsePptx(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseXlsx(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseOpenDocument(std::string_view bytes, const ParseOptions& options);  // odt, odp, ods
+ParsedDocument ParseXliff(std::string_view bytes, const ParseOptions& options);         // 1.2 and 2.0
+ParsedDocument ParsePo(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseSubRip(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseWebVtt(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseJson(std::string_view bytes, const ParseOptions& options);
+ParsedDocument ParseYaml(std::string_view bytes, const ParseOptions& options);
+
+}  // namespace salient

@@ -1,0 +1,40 @@
+// Plain text: a unit is a sentence as SplitDocument finds it, so that hard-wrapped paragraphs and lists are seen as
+// what they are. Placeholders and addresses are markers.
+
+#include <string>
+
+#include "documents/formats/parsers.h"
+#include "documents/input.h"
+#include "documents/unit_builder.h"
+#include "documents/wrapped_text.h"
+#include "engine/text/document.h"
+
+namespace salient {
+
+ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& options) {
+  if (absl::Status status = CheckText(bytes, "text", options.limits); !status.ok()) return status;
+  const absl::StatusOr<SegmentedDocument> document =
+      SplitDocument(bytes, Segmentation::kSentences, options.source_language);
+  if (!document.ok()) return document.status();
+  UnitBuilder builder(bytes, {{options.keep_terms, /*tags=*/false}, /*collapse_space=*/false});
+  std::vector<PlacedUnit> units;
+  size_t at = 0;
+  for (const Segment& segment : document->segments) {
+    at += segment.glue.size();
+    at = WalkSegment(bytes, at, segment.text, [&builder](ByteRange range, bool is_literal) {
+      if (is_literal) {
+        builder.AddText(range);
+      } else {
+        builder.AddDecoded(range, " ");
+      }
+    });
+    PlacedUnit unit;
+    if (!builder.Finish(&unit)) continue;
+    unit.unit.starts_paragraph = segment.starts_paragraph;
+    unit.write = WriteEscaped([](std::string_view text) { return std::string(text); });
+    units.push_back(std::move(unit));
+  }
+  return MakePatchedDocument(PatchedText(std::string(bytes), std::move(units), {}), options.limits);
+}
+
+}  // namespace salient

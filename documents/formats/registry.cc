@@ -1,0 +1,81 @@
+#include "documents/formats/registry.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace salient {
+namespace {
+
+bool Has(const std::vector<std::string_view>& values, const std::string& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// What all formats have in one field, for an error.
+template <typename Field>
+std::string Listed(Field field) {
+  std::string list;
+  for (const Format& format : AllFormats()) {
+    absl::StrAppend(&list, list.empty() ? "" : ", ", std::string(field(format)));
+  }
+  return list;
+}
+
+}  // namespace
+
+const std::vector<Format>& AllFormats() {
+  static const auto* const formats = new std::vector<Format>{
+      {"text", "text/plain", {}, {"txt", "text"}},
+      {"markdown", "text/markdown", {"text/x-markdown"}, {"md", "markdown", "mkd"}},
+      {"html", "text/html", {"application/xhtml+xml"}, {"html", "htm", "xhtml"}},
+      {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", {}, {"docx"}, true},
+      {"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation", {}, {"pptx"}, true},
+      {"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", {}, {"xlsx"}, true},
+      {"odt",
+       "application/vnd.oasis.opendocument.text",
+       {"application/vnd.oasis.opendocument.presentation", "application/vnd.oasis.opendocument.spreadsheet"},
+       {"odt", "odp", "ods"},
+       true},
+      {"xliff", "application/xliff+xml", {"application/x-xliff+xml"}, {"xlf", "xliff"}},
+      {"po", "text/x-gettext-translation", {"text/x-po", "application/x-gettext"}, {"po", "pot"}},
+      {"srt", "application/x-subrip", {"text/srt", "application/srt"}, {"srt"}},
+      {"vtt", "text/vtt", {}, {"vtt"}},
+      {"json", "application/json", {"text/json"}, {"json", "arb"}},
+      {"yaml", "application/yaml", {"text/yaml", "text/x-yaml", "application/x-yaml"}, {"yaml", "yml"}},
+  };
+  return *formats;
+}
+
+absl::StatusOr<const Format*> FormatNamed(std::string_view name) {
+  for (const Format& format : AllFormats()) {
+    if (format.name == name) return &format;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("format is \"", std::string(name), "\"; known are ",
+                                                 Listed([](const Format& format) { return format.name; })));
+}
+
+absl::StatusOr<const Format*> FormatOfMimeType(std::string_view mime_type) {
+  std::string type(mime_type.substr(0, mime_type.find(';')));
+  absl::StripAsciiWhitespace(&type);
+  absl::AsciiStrToLower(&type);
+  for (const Format& format : AllFormats()) {
+    if (format.mime_type == type || Has(format.other_mime_types, type)) return &format;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("mime_type is \"", std::string(mime_type), "\"; known are ",
+                                                 Listed([](const Format& format) { return format.mime_type; })));
+}
+
+absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name) {
+  const size_t dot = file_name.rfind('.');
+  const std::string extension =
+      dot == std::string_view::npos ? "" : absl::AsciiStrToLower(std::string(file_name.substr(dot + 1)));
+  for (const Format& format : AllFormats()) {
+    if (Has(format.extensions, extension)) return &format;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("the name \"", std::string(file_name),
+                                                 "\" tells no format; formats are ",
+                                                 Listed([](const Format& format) { return format.name; })));
+}
+
+}  // namespace salient

@@ -1,0 +1,256 @@
+// YAML: scalars that are strings and values. Keys, numbers and the like, names of the code, strings with a tag of their
+// own (`!Ref x`), aliases and comments stay as they are.
+//
+// libyaml finds the scalars. A changed one is written in the style that it has, or in double quotes where that style
+// cannot hold it.
+
+#include <yaml.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "documents/formats/parsers.h"
+#include "documents/input.h"
+#include "documents/string_unit.h"
+
+namespace salient {
+namespace {
+
+// What YAML 1.1 and 1.2 take for something else than a string.
+bool IsOtherThanString(std::string_view value) {
+  const std::string lower = absl::AsciiStrToLower(std::string(value));
+  for (const char* word :
+       {"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", "-.inf", ".nan"}) {
+    if (lower == word) return true;
+  }
+  return value.find_first_not_of("0123456789.+-_:eExoTZabcdefABCDEF ") == std::string_view::npos &&
+         value.find_first_of("0123456789") != std::string_view::npos;
+}
+
+std::string DoubleQuoted(const std::string& value) {
+  std::string out = "\"";
+  for (const char c : value) {
+    switch (c) {
+      case '"':
+        out.append("\\\"");
+        break;
+      case '\\':
+        out.append("\\\\");
+        break;
+      case '\n':
+        out.append("\\n");
+        break;
+      case '\r':
+        out.append("\\r");
+        break;
+      case '\t':
+        out.append("\\t");
+        break;
+      default:
+        out.push_back(c);
+    }
+  }
+  return out + "\"";
+}
+
+std::string SingleQuoted(const std::string& value) {
+  if (value.find_first_of("\n\r\t") != std::string::npos) return DoubleQuoted(value);
+  std::string out = "'";
+  for (const char c : value) out.append(c == '\'' ? "''" : std::string(1, c));
+  return out + "'";
+}
+
+std::string Plain(const std::string& value, bool in_flow) {
+  const bool hard = value.empty() || IsOtherThanString(value) || value.find_first_of("\n\r\t") != std::string::npos ||
+                    std::string_view("-?:,[]{}#&*!|>'\"%@` ").find(value[0]) != std::string_view::npos ||
+                    value.back() == ' ' || value.back() == ':' || absl::StrContains(value, ": ") ||
+                    absl::StrContains(value, " #") || (in_flow && value.find_first_of(",[]{}") != std::string::npos);
+  return hard ? DoubleQuoted(value) : value;
+}
+
+// A scalar after "|" or ">": the header and the end stay, the lines between are indented as they were.
+struct BlockWriter {
+  std::string header, indent, end;
+  bool folded = false;
+
+  std::string operator()(const std::string& value) const {
+    const std::vector<std::string> lines = absl::StrSplit(value.substr(0, value.find_last_not_of('\n') + 1), '\n');
+    std::string out = header;
+    const std::string* last = nullptr;  // the last line that is not empty
+    size_t breaks = 0;                  // since then
+    for (const std::string& line : lines) {
+      if (!line.empty()) {
+        // Between lines of folded text one break is a space; not so beside lines that are indented further.
+        const bool folds = folded && last != nullptr && (*last)[0] != ' ' && line[0] != ' ';
+        out.append(breaks + (folds ? 1 : 0), '\n').append(indent).append(line);
+        last = &line;
+        breaks = 0;
+      }
+      ++breaks;
+    }
+    return out + end;
+  }
+};
+
+class YamlReader {
+ public:
+  YamlReader(std::string_view bytes, const ParseOptions& options) : bytes_(bytes), options_(options) {}
+
+  ParsedDocument Read() {
+    yaml_parser_t parser;
+    if (yaml_parser_initialize(&parser) == 0)
+      return absl::ResourceExhaustedError("YAML: there is no memory to read it");
+    const std::unique_ptr<yaml_parser_t, void (*)(yaml_parser_t*)> release(&parser, yaml_parser_delete);
+    yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
+    byte_ = ByteOrderMark(bytes_);
+    for (bool done = false; !done;) {
+      yaml_event_t event;
+      if (yaml_parser_parse(&parser, &event) == 0) {
+        return absl::InvalidArgumentError(absl::StrCat("YAML: line ", parser.problem_mark.line + 1, ": ",
+                                                       parser.problem == nullptr ? "cannot be read" : parser.problem));
+      }
+      done = event.type == YAML_STREAM_END_EVENT;
+      Take(event);
+      yaml_event_delete(&event);
+      if (open_.size() > static_cast<size_t>(options_.limits.max_depth)) {
+        return absl::ResourceExhaustedError(absl::StrCat("YAML: lists and mappings lie more than ",
+                                                         options_.limits.max_depth,
+                                                         " deep in each other; flatten the document"));
+      }
+    }
+    return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), {}), options_.limits);
+  }
+
+ private:
+  struct Collection {
+    bool is_mapping = false, in_flow = false, key_next = false;
+  };
+
+  // libyaml counts characters; events come in the order of the document.
+  size_t ByteOf(size_t character) {
+    if (character < character_) {
+      character_ = 0;
+      byte_ = ByteOrderMark(bytes_);
+    }
+    while (character_ < character && byte_ < bytes_.size()) {
+      ++byte_;
+      while (byte_ < bytes_.size() && (static_cast<unsigned char>(bytes_[byte_]) & 0xc0) == 0x80) ++byte_;
+      ++character_;
+    }
+    return byte_;
+  }
+
+  void Take(const yaml_event_t& event) {
+    switch (event.type) {
+      case YAML_MAPPING_START_EVENT:
+        PassNode();
+        open_.push_back({true, event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE, true});
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        PassNode();
+        open_.push_back({false, event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE, false});
+        break;
+      case YAML_MAPPING_END_EVENT:
+      case YAML_SEQUENCE_END_EVENT:
+        if (!open_.empty()) open_.pop_back();
+        break;
+      case YAML_ALIAS_EVENT:
+        PassNode();
+        break;
+      case YAML_SCALAR_EVENT: {
+        const size_t begin = ByteOf(event.start_mark.index);
+        if (!PassNode()) TakeScalar(event, {begin, ByteOf(event.end_mark.index)});
+        break;
+      }
+      default:
+        break;
+    }
+  }
+
+  // Of the mapping that a node is in, notes it; true if it is a key.
+  bool PassNode() {
+    if (open_.empty() || !open_.back().is_mapping) return false;
+    const bool is_key = open_.back().key_next;
+    open_.back().key_next = !is_key;
+    return is_key;
+  }
+
+  bool InFlow() const {
+    for (const Collection& collection : open_) {
+      if (collection.in_flow) return true;
+    }
+    return false;
+  }
+
+  void TakeScalar(const yaml_event_t& event, ByteRange range) {
+    const auto& scalar = event.data.scalar;
+    const std::string value(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    if (scalar.tag != nullptr || value.empty()) return;
+    if (bytes_[range.begin] == '&') {  // an anchor
+      while (range.begin < range.end && !absl::ascii_isspace(static_cast<unsigned char>(bytes_[range.begin])))
+        ++range.begin;
+      while (range.begin < range.end && absl::ascii_isspace(static_cast<unsigned char>(bytes_[range.begin])))
+        ++range.begin;
+    }
+    std::function<std::string(const std::string&)> encode;
+    switch (scalar.style) {
+      case YAML_DOUBLE_QUOTED_SCALAR_STYLE:
+        encode = DoubleQuoted;
+        break;
+      case YAML_SINGLE_QUOTED_SCALAR_STYLE:
+        encode = SingleQuoted;
+        break;
+      case YAML_LITERAL_SCALAR_STYLE:
+      case YAML_FOLDED_SCALAR_STYLE: {
+        BlockWriter writer;
+        writer.folded = scalar.style == YAML_FOLDED_SCALAR_STYLE;
+        if (!ReadBlock(range, &writer)) return;
+        encode = writer;
+        break;
+      }
+      default:
+        if (IsOtherThanString(value)) return;
+        encode = [in_flow = InFlow()](const std::string& text) { return Plain(text, in_flow); };
+    }
+    PlacedUnit unit;
+    if (LooksLikeCode(value) || !MakeStringUnit(value, range, options_.keep_terms, encode, &unit)) return;
+    units_.push_back(std::move(unit));
+  }
+
+  // False if its indentation is told by a number: such a block may begin with spaces of its own.
+  bool ReadBlock(ByteRange range, BlockWriter* writer) const {
+    const std::string_view raw = bytes_.substr(range.begin, range.end - range.begin);
+    const size_t header_end = raw.find('\n');
+    if (header_end == std::string_view::npos) return false;
+    const std::string_view header = raw.substr(0, header_end);
+    if (header.substr(0, header.find('#')).find_first_of("0123456789") != std::string_view::npos) return false;
+    const size_t first = raw.find_first_not_of(" \n\r", header_end);
+    const size_t last = raw.find_last_not_of(" \n\r\t");
+    if (first == std::string_view::npos || last < first) return false;
+    const size_t line = raw.rfind('\n', first) + 1;
+    writer->header = raw.substr(0, line);
+    writer->indent = raw.substr(line, first - line);
+    writer->end = raw.substr(last + 1);
+    return !writer->indent.empty() || open_.empty();
+  }
+
+  const std::string_view bytes_;
+  const ParseOptions& options_;
+  size_t character_ = 0, byte_ = 0;  // the same place, counted in both
+  std::vector<Collection> open_;
+  std::vector<PlacedUnit> units_;
+};
+
+}  // namespace
+
+ParsedDocument ParseYaml(std::string_view bytes, const ParseOptions& options) {
+  if (absl::Status status = CheckText(bytes, "YAML", options.limits); !status.ok()) return status;
+  return YamlReader(bytes, options).Read();
+}
+
+}  // namespace salient

@@ -1,0 +1,220 @@
+#include "documents/inline_spans.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+
+namespace salient {
+namespace {
+
+constexpr size_t kLongest = 1000;  // bytes of a span
+constexpr size_t kLongestName = 64;
+
+bool IsWordByte(char c) { return absl::ascii_isalnum(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+bool WordBefore(std::string_view text, size_t at) { return at > 0 && IsWordByte(text[at - 1]); }
+bool WordAt(std::string_view text, size_t at) { return at < text.size() && IsWordByte(text[at]); }
+
+// `start` is in lower case.
+bool StartsWithAnyCase(std::string_view text, std::string_view start) {
+  return text.size() >= start.size() && std::equal(start.begin(), start.end(), text.begin(), [](char a, char b) {
+           return a == absl::ascii_tolower(static_cast<unsigned char>(b));
+         });
+}
+
+struct Brackets {
+  std::string_view open, close;
+};
+constexpr Brackets kTemplates[] = {{"{{", "}}"}, {"{%", "%}"}, {"{#", "#}"}, {"<%", "%>"},
+                                   {"${", "}"},  {"#{", "}"},  {"%{", "}"}};
+
+// The end of a template at `at`, or `at`.
+size_t TemplateEnd(std::string_view text, size_t at) {
+  const std::string_view rest = text.substr(at, kLongest);
+  for (const Brackets& brackets : kTemplates) {
+    if (!rest.starts_with(brackets.open)) continue;
+    const size_t close = rest.substr(0, rest.find('\n')).find(brackets.close, brackets.open.size());
+    if (close != std::string_view::npos) return at + close + brackets.close.size();
+  }
+  return at;
+}
+
+// "{0}", "{name}", "{0,number,#.##}": no white space but after a comma, so that prose in braces stays text.
+size_t BraceEnd(std::string_view text, size_t at) {
+  if (text[at] != '{') return at;
+  for (size_t i = at + 1; i < text.size() && i - at <= kLongestName; ++i) {
+    const char c = text[i];
+    if (c == '}') return i + 1;
+    const bool allowed =
+        absl::ascii_isalnum(c) || std::string_view("_.-:,#$@%?!/+\\").find(c) != std::string_view::npos;
+    if (!allowed && !(c == ' ' && text[i - 1] == ',')) return at;
+  }
+  return at;
+}
+
+// printf's conversions, without the flag that is a space: "50 % of" is prose.
+size_t PercentEnd(std::string_view text, size_t at) {
+  if (text[at] != '%') return at;
+  size_t i = at + 1;
+  const auto skip = [&](std::string_view set) {
+    while (i < text.size() && i - at < 16 && set.find(text[i]) != std::string_view::npos) ++i;
+  };
+  if (i < text.size() && text[i] == '(') {
+    const size_t close = text.substr(0, at + kLongestName).find(')', i);
+    if (close == std::string_view::npos) return at;
+    i = close + 1;
+  } else {
+    const size_t digits = i;
+    skip("0123456789");
+    if (i > digits && i < text.size() && text[i] == '$') {
+      ++i;
+    } else {
+      i = digits;
+    }
+  }
+  skip("-+#0");
+  skip("0123456789*.");
+  skip("hlqjzt");
+  constexpr std::string_view kConversions = "diouxXeEfFgGaAcCsSpn@";
+  if (i >= text.size() || kConversions.find(text[i]) == std::string_view::npos || WordAt(text, i + 1)) return at;
+  // In "a%b" it is a sign of arithmetic.
+  return WordBefore(text, at) && std::string_view("sdiu@").find(text[i]) == std::string_view::npos ? at : i + 1;
+}
+
+// Where an address that begins at `at` ends, without punctuation that belongs to the sentence.
+size_t TrimAddress(std::string_view text, size_t begin, size_t end) {
+  while (end > begin) {
+    const char last = text[end - 1];
+    if (std::string_view(".,;:!?'\"*_").find(last) != std::string_view::npos) {
+      --end;
+      continue;
+    }
+    const char opening = last == ')' ? '(' : last == ']' ? '[' : last == '}' ? '{' : '\0';
+    const std::string_view address = text.substr(begin, end - begin);
+    if (opening == '\0' ||
+        std::count(address.begin(), address.end(), opening) >= std::count(address.begin(), address.end(), last)) {
+      break;
+    }
+    --end;
+  }
+  return end;
+}
+
+size_t UrlEnd(std::string_view text, size_t at) {
+  constexpr std::string_view kStarts[] = {"http://", "https://", "ftp://", "file://", "mailto:", "www."};
+  if (WordBefore(text, at)) return at;
+  const std::string_view rest = text.substr(at, kLongest);
+  for (const std::string_view start : kStarts) {
+    if (!StartsWithAnyCase(rest, start)) continue;
+    size_t end = at + start.size();
+    const auto ends = [](char c) {
+      return absl::ascii_isspace(c) || absl::ascii_iscntrl(c) ||
+             std::string_view("<>\"`|").find(c) != std::string_view::npos;
+    };
+    while (end < text.size() && end - at < kLongest && !ends(text[end])) ++end;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // cut in a character
+    end = TrimAddress(text, at, end);
+    if (end > at + start.size()) return end;
+  }
+  return at;
+}
+
+bool IsMailByte(char c) {
+  return absl::ascii_isalnum(c) || std::string_view("._%+-").find(c) != std::string_view::npos;
+}
+
+// The end of an e-mail address that begins at `at`, or `at`.
+size_t MailEnd(std::string_view text, size_t at) {
+  if (!absl::ascii_isalnum(text[at]) || (at > 0 && (IsMailByte(text[at - 1]) || WordBefore(text, at)))) return at;
+  size_t i = at;
+  while (i < text.size() && i - at < kLongestName && IsMailByte(text[i])) ++i;
+  if (i >= text.size() || text[i] != '@') return at;
+  const size_t domain = ++i;
+  while (i < text.size() && i - domain < 254 && (absl::ascii_isalnum(text[i]) || text[i] == '.' || text[i] == '-')) ++i;
+  while (i > domain && !absl::ascii_isalnum(text[i - 1])) --i;
+  const size_t dot = text.substr(0, i).rfind('.');
+  if (dot == std::string_view::npos || dot <= domain || i - dot < 3 || WordAt(text, i)) return at;
+  return i;
+}
+
+// `<name ...>`, `</name>` or `<name ... />`.
+bool FindTag(std::string_view text, size_t at, InlineSpan& span) {
+  if (text[at] != '<' || at + 1 >= text.size()) return false;
+  const bool closes = text[at + 1] == '/';
+  const size_t name = at + 1 + (closes ? 1 : 0);
+  size_t i = name;
+  while (i < text.size() && i - name < kLongestName &&
+         (absl::ascii_isalnum(text[i]) || text[i] == '-' || text[i] == ':' || text[i] == '.'))
+    ++i;
+  if (i == name || text[name] == '-') return false;
+  const size_t name_end = i;
+  if (i < text.size() && text[i] != '>' && text[i] != '/' && !absl::ascii_isspace(text[i])) return false;
+  char quote = '\0';
+  for (; i < text.size() && i - at < kLongest; ++i) {
+    const char c = text[i];
+    if (c == '\n' || (quote == '\0' && c == '<')) return false;
+    if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '>') {
+      std::string_view tag = text.substr(name, name_end - name);
+      tag = tag.substr(0, tag.find('.'));  // "<c.loud>" of WebVTT ends in "</c>"
+      const bool single = text[i - 1] == '/' || tag == "br" || tag == "img" || tag == "hr" || tag == "wbr";
+      span = {at, i + 1, closes ? MarkerKind::kClose : single ? MarkerKind::kStandalone : MarkerKind::kOpen, tag, true};
+      return true;
+    }
+  }
+  return false;
+}
+
+// The terms, by their first byte, longest first.
+class Terms {
+ public:
+  explicit Terms(const std::vector<std::string>& terms) {
+    for (const std::string& term : terms) {
+      if (!term.empty() && term.size() <= kLongest) by_first_[static_cast<unsigned char>(term[0])].push_back(term);
+    }
+    for (auto& group : by_first_) {
+      std::sort(group.begin(), group.end(), [](auto a, auto b) { return a.size() > b.size(); });
+    }
+  }
+
+  size_t End(std::string_view text, size_t at) const {
+    if (WordBefore(text, at)) return at;
+    for (const std::string_view term : by_first_[static_cast<unsigned char>(text[at])]) {
+      if (text.substr(at).starts_with(term) && !WordAt(text, at + term.size())) return at + term.size();
+    }
+    return at;
+  }
+
+ private:
+  std::array<std::vector<std::string_view>, 256> by_first_;
+};
+
+}  // namespace
+
+std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules& rules) {
+  const Terms terms(rules.keep_terms);
+  std::vector<InlineSpan> spans;
+  for (size_t at = 0; at < text.size();) {
+    InlineSpan span{at, at};
+    if (rules.tags && FindTag(text, at, span)) {
+      spans.push_back(span);
+      at = span.end;
+      continue;
+    }
+    span.end = std::max({terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at), PercentEnd(text, at),
+                         UrlEnd(text, at), MailEnd(text, at)});
+    if (span.end == at) {
+      ++at;
+      continue;
+    }
+    spans.push_back(span);
+    at = span.end;
+  }
+  return spans;
+}
+
+}  // namespace salient

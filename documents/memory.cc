@@ -1,0 +1,224 @@
+#include "documents/memory.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "documents/input.h"
+#include "documents/po_entries.h"
+#include "documents/projection.h"
+#include "documents/xml_events.h"
+
+namespace salient {
+namespace {
+
+constexpr size_t kCandidates = 64;
+constexpr size_t kMostCommon = 20000;  // entries of a word that are looked at
+constexpr size_t kMostWords = 400;     // of a segment that is compared
+
+std::string SingleSpaces(std::string_view text) {
+  std::string single;
+  for (const char c : text) {
+    const bool space = absl::ascii_isspace(static_cast<unsigned char>(c));
+    if (!space) {
+      single.push_back(c);
+    } else if (!single.empty() && single.back() != ' ') {
+      single.push_back(' ');
+    }
+  }
+  if (!single.empty() && single.back() == ' ') single.pop_back();
+  return single;
+}
+
+std::string Primary(std::string_view language) {
+  return absl::AsciiStrToLower(std::string(language.substr(0, language.find_first_of("-_"))));
+}
+
+// Insertions, deletions and substitutions of words.
+size_t WordEdits(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+// A TMX file's units: of each the segments by language, inline codes left out.
+class TmxReader {
+ public:
+  TmxReader(std::string_view bytes, const std::vector<XmlEvent>& events, std::string_view source,
+            std::string_view target)
+      : bytes_(bytes), events_(events), source_(Primary(source)), target_(Primary(target)) {}
+
+  absl::Status Read(TranslationMemory* memory) {
+    if (events_.empty() || events_[0].name != "tmx") {
+      return absl::InvalidArgumentError("TMX: its root is not the element tmx");
+    }
+    std::string source, target;
+    for (size_t i = 0; i < events_.size(); ++i) {
+      const XmlEvent& event = events_[i];
+      if (event.kind == XmlEvent::Kind::kStart && event.name == "tu") source.clear(), target.clear();
+      if (event.kind == XmlEvent::Kind::kEnd && event.name == "tu" && !source.empty() && !target.empty()) {
+        memory->Add(source, target);
+      }
+      if (event.kind != XmlEvent::Kind::kStart || event.name != "tuv") continue;
+      std::string_view language = AttributeOf(bytes_, event, "xml:lang");
+      if (language.empty()) language = AttributeOf(bytes_, event, "lang");
+      if (Primary(language) == source_) source = Segment(i);
+      if (Primary(language) == target_) target = Segment(i);
+      i = event.match;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string Segment(size_t variant) const {
+    std::string text;
+    bool in_segment = false;
+    for (size_t i = variant + 1; i < events_[variant].match; ++i) {
+      const XmlEvent& event = events_[i];
+      if (event.kind == XmlEvent::Kind::kText && in_segment) text.append(event.text);
+      if (event.kind != XmlEvent::Kind::kStart) continue;
+      if (event.name == "seg") {
+        in_segment = true;
+      } else if (event.name != "hi") {  // codes hold markup, highlighting holds text
+        i = event.match;
+      }
+    }
+    return text;
+  }
+
+  const std::string_view bytes_;
+  const std::vector<XmlEvent>& events_;
+  const std::string source_, target_;
+};
+
+absl::Status ReadTsv(std::string_view bytes, TranslationMemory* memory) {
+  size_t line = 1;
+  for (size_t begin = ByteOrderMark(bytes); begin < bytes.size(); ++line) {
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    std::string_view row = bytes.substr(begin, end - begin);
+    if (row.ends_with('\r')) row.remove_suffix(1);
+    begin = end + 1;
+    if (row.empty()) continue;
+    const size_t tab = row.find('\t');
+    if (tab == std::string_view::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("memory: line ", line, " has no tab between a source and its translation"));
+    }
+    memory->Add(row.substr(0, tab), row.substr(tab + 1, row.find('\t', tab + 1) - tab - 1));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TranslationMemory::Kind> TranslationMemory::KindOf(std::string_view file_name) {
+  if (file_name.ends_with(".tmx")) return Kind::kTmx;
+  if (file_name.ends_with(".po")) return Kind::kPo;
+  if (file_name.ends_with(".tsv")) return Kind::kTsv;
+  return absl::InvalidArgumentError(
+      absl::StrCat("memory: ", std::string(file_name), " is none of .tmx, .po and .tsv; rename it to what it is"));
+}
+
+absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes, Kind kind,
+                                                          std::string_view source_language,
+                                                          std::string_view target_language,
+                                                          const DocumentLimits& limits) {
+  TranslationMemory memory;
+  absl::Status status;
+  if (kind == Kind::kTmx) {
+    const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(bytes, "TMX", limits);
+    status = events.ok() ? TmxReader(bytes, *events, source_language, target_language).Read(&memory) : events.status();
+  } else if (kind == Kind::kPo) {
+    const absl::StatusOr<std::vector<PoEntry>> entries = ReadPoEntries(bytes, limits);
+    if (!entries.ok()) return entries.status();
+    for (const PoEntry& entry : *entries) {
+      if (entry.fuzzy || entry.translations.empty()) continue;
+      memory.Add(entry.id.value, entry.translations[0].value);
+      if (entry.translations.size() > 1) memory.Add(entry.plural.value, entry.translations[1].value);
+    }
+  } else {
+    status = CheckText(bytes, "memory", limits);
+    if (status.ok()) status = ReadTsv(bytes, &memory);
+  }
+  if (!status.ok()) return status;
+  return memory;
+}
+
+uint32_t TranslationMemory::WordIndex(std::string_view word) {
+  const auto [found, is_new] =
+      word_index_.emplace(absl::AsciiStrToLower(std::string(word)), static_cast<uint32_t>(word_entries_.size()));
+  if (is_new) word_entries_.emplace_back();
+  return found->second;
+}
+
+void TranslationMemory::Add(const TranslationMemory& other) {
+  for (const Entry& entry : other.entries_) Add(entry.source, entry.translation);
+}
+
+void TranslationMemory::Add(std::string_view source, std::string_view translation) {
+  const std::string key = SingleSpaces(source);
+  if (key.empty() || SingleSpaces(translation).empty()) return;
+  const auto [found, is_new] = by_source_.emplace(key, static_cast<uint32_t>(entries_.size()));
+  if (!is_new) {
+    entries_[found->second].translation = translation;
+    return;
+  }
+  Entry entry{key, std::string(translation)};
+  for (const ByteRange& word : WordsOf(key)) {
+    const uint32_t index = WordIndex(std::string_view(key).substr(word.begin, word.end - word.begin));
+    entry.words.push_back(index);
+    std::vector<uint32_t>& entries = word_entries_[index];
+    if (entries.empty() || entries.back() != found->second) entries.push_back(found->second);
+  }
+  entries_.push_back(std::move(entry));
+}
+
+const std::string* TranslationMemory::Find(std::string_view source) const {
+  const auto found = by_source_.find(SingleSpaces(source));
+  return found == by_source_.end() ? nullptr : &entries_[found->second].translation;
+}
+
+std::vector<Suggestion> TranslationMemory::FindAlike(std::string_view source, double least, size_t most) const {
+  const std::string key = SingleSpaces(source);
+  std::vector<uint32_t> words;
+  std::map<uint32_t, double> shared;  // of entries
+  uint32_t unknown = static_cast<uint32_t>(word_entries_.size());
+  for (const ByteRange& range : WordsOf(key)) {
+    const auto found = word_index_.find(absl::AsciiStrToLower(key.substr(range.begin, range.end - range.begin)));
+    words.push_back(found == word_index_.end() ? unknown++ : found->second);
+    if (found == word_index_.end()) continue;
+    const std::vector<uint32_t>& entries = word_entries_[found->second];
+    if (entries.size() > kMostCommon) continue;
+    for (const uint32_t entry : entries) shared[entry] += 1.0 / static_cast<double>(entries.size());
+  }
+  if (words.size() > kMostWords) return {};
+  std::vector<std::pair<double, uint32_t>> candidates;
+  for (const auto& [entry, weight] : shared) candidates.emplace_back(-weight, entry);
+  std::sort(candidates.begin(), candidates.end());
+  candidates.resize(std::min(candidates.size(), kCandidates));
+  std::vector<Suggestion> suggestions;
+  for (const auto& [weight, index] : candidates) {
+    const Entry& entry = entries_[index];
+    const size_t longer = std::max(entry.words.size(), words.size());
+    if (entry.words.size() > kMostWords || longer == 0) continue;
+    const double score = 1 - static_cast<double>(WordEdits(entry.words, words)) / static_cast<double>(longer);
+    if (score >= least) suggestions.push_back({entry.source, entry.translation, score});
+  }
+  std::stable_sort(suggestions.begin(), suggestions.end(),
+                   [](const auto& a, const auto& b) { return a.score > b.score; });
+  suggestions.resize(std::min(suggestions.size(), most));
+  return suggestions;
+}
+
+}  // namespace salient

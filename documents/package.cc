@@ -1,0 +1,94 @@
+#include "documents/package.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "documents/zip_archive.h"
+
+namespace salient {
+namespace {
+
+struct Part {
+  std::string name;
+  PatchedText text;
+};
+
+class Package final : public FormattedDocument {
+ public:
+  Package(std::string_view bytes, std::vector<Part> parts) : bytes_(bytes), parts_(std::move(parts)) {
+    for (const Part& part : parts_) {
+      for (size_t i = 0; i < part.text.unit_count(); ++i) units_.push_back(part.text.unit(i));
+    }
+  }
+
+  const std::vector<Unit>& units() const override { return units_; }
+
+  absl::StatusOr<std::string> Render(const std::vector<MarkedText>& translations) const override {
+    if (absl::Status status = CheckTranslations(units_, translations); !status.ok()) return status;
+    std::map<std::string, std::string> changed;
+    const MarkedText* next = translations.data();
+    for (const Part& part : parts_) {
+      std::string rendered = part.text.Render(next);
+      next += part.text.unit_count();
+      if (rendered != part.text.bytes()) changed[part.name] = std::move(rendered);
+    }
+    return ReplaceInZip(bytes_, changed);
+  }
+
+ private:
+  const std::string bytes_;
+  const std::vector<Part> parts_;
+  std::vector<Unit> units_;
+};
+
+// Parts in the order of their numbers, so that slide 10 follows slide 9.
+bool NumbersInOrder(const std::string& a, const std::string& b) {
+  return a.size() != b.size() && a.find_first_of("0123456789") != std::string::npos &&
+                 a.substr(0, a.find_first_of("0123456789")) == b.substr(0, b.find_first_of("0123456789"))
+             ? a.size() < b.size()
+             : a < b;
+}
+
+}  // namespace
+
+ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options, const PackageRules& rules) {
+  absl::StatusOr<ZipArchive> archive = ZipArchive::Open(bytes, rules.what, options.limits);
+  if (!archive.ok()) return archive.status();
+  if (!archive->Has(rules.needed_part)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rules.what, ": the archive has no ", rules.needed_part, "; it is of another format"));
+  }
+  std::vector<std::string> names = archive->names();
+  std::sort(names.begin(), names.end(), NumbersInOrder);
+  std::vector<Part> parts;
+  size_t units = 0;
+  for (const std::string& name : names) {
+    const PartReader read = rules.reader_of(name);
+    if (read == nullptr) continue;
+    absl::StatusOr<std::string> part = archive->Read(name);
+    if (!part.ok()) return part.status();
+    const std::string what = absl::StrCat(rules.what, ": ", name);
+    const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(*part, what, options.limits);
+    if (!events.ok()) return events.status();
+    PartContent content = read(*part, *events, options);
+    for (const PlacedUnit& unit : content.units) {
+      if (unit.markers.size() > static_cast<size_t>(options.limits.max_markers)) {
+        return absl::ResourceExhaustedError(absl::StrCat(what, ": a paragraph has more than ",
+                                                         options.limits.max_markers,
+                                                         " changes of format, fields and objects; divide it"));
+      }
+    }
+    units += content.units.size();
+    if (units > static_cast<size_t>(options.limits.max_units)) {
+      return absl::ResourceExhaustedError(absl::StrCat(rules.what, ": has more than ", options.limits.max_units,
+                                                       " paragraphs with text; split the document"));
+    }
+    parts.push_back({name, PatchedText(*std::move(part), std::move(content.units), std::move(content.edits))});
+  }
+  return std::make_unique<Package>(bytes, std::move(parts));
+}
+
+}  // namespace salient

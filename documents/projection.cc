@@ -1,0 +1,435 @@
+#include "documents/projection.h"
+
+#include <unicode/brkiter.h>
+#include <unicode/uchar.h>
+#include <unicode/utext.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+namespace salient {
+namespace {
+
+constexpr size_t kMostAnchored = 1000;  // words of either side in which equal ones are looked for
+
+constexpr size_t kMostPaired = 256;  // markers of a unit whose pairs are placed by what is in them
+
+bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Target words [begin, end).
+struct Span {
+  size_t begin = 0, end = 0;
+  bool empty() const { return begin >= end; }
+};
+
+// A marker by itself, or a pair with what is in it.
+struct Node {
+  int32_t open = -1, close = -1;            // indexes of markers; `close` of a pair only
+  size_t source_begin = 0, source_end = 0;  // source words within; equal: between two words
+  bool ordered = false;
+  std::vector<Node> children;
+  Span place;  // target words; empty: before the word `begin`
+
+  bool is_pair() const { return close >= 0; }
+};
+
+class Projector {
+ public:
+  Projector(const Unit& unit, std::string_view translation, const Alignment& alignment)
+      : unit_(unit), translation_(translation), alignment_(alignment), words_(alignment.target.size()) {
+    totals_.reserve(words_);
+    for (const auto& links : alignment.links) {
+      float total = 0;
+      for (const Link& link : links) total += link.weight;
+      totals_.push_back(total);
+    }
+  }
+
+  MarkedText Run() {
+    if (unit_.source.places.size() > kMostPaired) return Attempt(/*all_ordered=*/true);
+    MarkedText placed = Attempt(/*all_ordered=*/false);
+    // Ordered markers in different pairs may have changed places; in the order of the source nothing can be wrong.
+    return CheckMarkers(unit_.markers, placed).ok() ? placed : Attempt(/*all_ordered=*/true);
+  }
+
+ private:
+  MarkedText Attempt(bool all_ordered) {
+    Node root;
+    root.source_end = alignment_.source.size();
+    root.place = {0, words_};
+    if (all_ordered) {
+      for (const MarkerPlace& place : unit_.source.places) root.children.push_back(Single(place, /*ordered=*/true));
+    } else {
+      size_t next = 0;
+      Gather(&next, -1, &root);
+    }
+    Place(root);
+    out_ = {};
+    copied_ = 0;
+    EmitChildren(root);
+    CopyTo(translation_.size());
+    return std::move(out_);
+  }
+
+  // ---- What there is to place.
+
+  size_t WordsBefore(size_t at) const {
+    size_t count = 0;
+    while (count < alignment_.source.size() && alignment_.source[count].end <= at) ++count;
+    return count;
+  }
+
+  Node Single(const MarkerPlace& place, bool ordered) const {
+    Node node;
+    node.open = place.marker;
+    node.source_begin = node.source_end = WordsBefore(place.at);
+    node.ordered = ordered;
+    return node;
+  }
+
+  // Takes places from *next on as children, up to the marker that closes `id`.
+  void Gather(size_t* next, int32_t id, Node* parent) const {
+    const auto& places = unit_.source.places;
+    while (*next < places.size()) {
+      const MarkerPlace& place = places[*next];
+      const Marker& marker = unit_.markers[place.marker];
+      ++*next;
+      if (marker.kind == MarkerKind::kClose) {
+        if (marker.id != id) continue;
+        parent->close = place.marker;
+        parent->source_end = parent->source_begin;
+        while (parent->source_end < alignment_.source.size() &&
+               alignment_.source[parent->source_end].begin < place.at) {
+          ++parent->source_end;
+        }
+        return;
+      }
+      Node node = Single(place, marker.ordered);
+      if (marker.kind == MarkerKind::kOpen) Gather(next, marker.id, &node);
+      parent->children.push_back(std::move(node));
+    }
+  }
+
+  // ---- Where it goes.
+
+  float Weight(size_t target, size_t source) const {
+    float weight = 0;
+    for (const Link& link : alignment_.links[target]) {
+      if (link.source == static_cast<int32_t>(source)) weight += link.weight;
+    }
+    return totals_[target] > 0 ? weight / totals_[target] : 0;
+  }
+
+  float Share(size_t target, const Node& node) const {
+    float weight = 0;
+    for (const Link& link : alignment_.links[target]) {
+      const size_t source = static_cast<size_t>(link.source);
+      if (source >= node.source_begin && source < node.source_end) weight += link.weight;
+    }
+    return totals_[target] > 0 ? weight / totals_[target] : 0;
+  }
+
+  // The best stretch for a pair within `free`, and its sum; a single word where no stretch has the most of its weight.
+  std::pair<Span, float> BestSpan(const Node& node, Span free) const {
+    Span best{free.begin, free.begin}, single = best;
+    float best_sum = 0, best_share = 0, sum = 0;
+    size_t begin = free.begin;
+    for (size_t t = free.begin; t < free.end; ++t) {
+      const float share = Share(t, node);
+      if (share > best_share) {
+        best_share = share;
+        single = {t, t + 1};
+      }
+      if (sum <= 0) {
+        sum = 0;
+        begin = t;
+      }
+      sum += share - 0.5f;
+      if (sum > best_sum) {
+        best_sum = sum;
+        best = {begin, t + 1};
+      }
+    }
+    if (best_sum > 0) return {best, best_sum};
+    return {single, best_share - 1};  // less than any stretch
+  }
+
+  void Place(Node& parent) {
+    std::vector<Span> free = {parent.place};
+    std::vector<Node*> pairs, singles;
+    for (Node& child : parent.children) {
+      const bool holds_words = child.is_pair() && child.source_end > child.source_begin;
+      (holds_words ? pairs : singles).push_back(&child);
+    }
+    // Those whose place is clearest choose first.
+    while (!pairs.empty()) {
+      size_t chosen = 0, where = 0;
+      std::pair<Span, float> best{{parent.place.begin, parent.place.begin}, -2};
+      for (size_t p = 0; p < pairs.size(); ++p) {
+        for (size_t f = 0; f < free.size(); ++f) {
+          const std::pair<Span, float> candidate = BestSpan(*pairs[p], free[f]);
+          if (candidate.first.empty() || candidate.second <= best.second) continue;
+          best = candidate;
+          chosen = p;
+          where = f;
+        }
+      }
+      Node& pair = *pairs[chosen];
+      pairs.erase(pairs.begin() + static_cast<std::ptrdiff_t>(chosen));
+      if (best.first.empty()) {  // no word is left for it
+        singles.push_back(&pair);
+        continue;
+      }
+      pair.place = best.first;
+      const Span outer = free[where];
+      free[where] = {outer.begin, pair.place.begin};
+      free.insert(free.begin() + static_cast<std::ptrdiff_t>(where) + 1, {pair.place.end, outer.end});
+    }
+    PlaceSingles(parent, singles, free);
+    for (Node& child : parent.children) {
+      if (child.is_pair()) Place(child);
+    }
+  }
+
+  // How well a marker stands before target word `gap`: higher is better.
+  float GapScore(const Node& parent, const Node& node, size_t gap) const {
+    const size_t next = node.source_begin;
+    float score = 0;
+    if (next == parent.source_begin) {
+      if (gap == parent.place.begin) score += 1;
+    } else if (gap > parent.place.begin) {
+      score += Weight(gap - 1, next - 1);
+    }
+    if (next >= parent.source_end) {
+      if (gap == parent.place.end) score += 1;
+    } else if (gap < parent.place.end) {
+      score += Weight(gap, next);
+    }
+    const double source_words = std::max<double>(1, static_cast<double>(parent.source_end - parent.source_begin));
+    const double target_words = static_cast<double>(parent.place.end - parent.place.begin);
+    const double expected =
+        static_cast<double>(next - std::min(next, parent.source_begin)) / source_words * target_words;
+    const double distance = std::abs(static_cast<double>(gap - parent.place.begin) - expected);
+    return score - static_cast<float>(0.01 * distance / (1 + target_words));
+  }
+
+  void PlaceSingles(const Node& parent, std::vector<Node*>& singles, const std::vector<Span>& free) {
+    std::vector<size_t> gaps;  // where one may stand: everywhere but within a pair
+    for (const Span& span : free) {
+      for (size_t gap = span.begin; gap <= span.end; ++gap) {
+        if (gaps.empty() || gaps.back() < gap) gaps.push_back(gap);
+      }
+    }
+    std::sort(singles.begin(), singles.end(), [](const Node* a, const Node* b) { return a->open < b->open; });
+    std::vector<Node*> ordered;
+    for (Node* node : singles) {
+      if (node->ordered) {
+        ordered.push_back(node);
+        continue;
+      }
+      size_t best = 0;
+      float best_score = GapScore(parent, *node, gaps[0]);
+      for (size_t g = 1; g < gaps.size(); ++g) {
+        const float score = GapScore(parent, *node, gaps[g]);
+        if (score > best_score) {
+          best = g;
+          best_score = score;
+        }
+      }
+      node->place = {gaps[best], gaps[best]};
+    }
+    PlaceOrdered(parent, ordered, gaps);
+  }
+
+  // The places that are best together, none before that of the marker before it.
+  void PlaceOrdered(const Node& parent, const std::vector<Node*>& nodes, const std::vector<size_t>& gaps) {
+    std::vector<float> best(gaps.size());  // of the markers so far, the last of them at a gap up to this
+    std::vector<std::vector<size_t>> chosen(nodes.size());  // which gap that is
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      chosen[i].resize(gaps.size());
+      for (size_t g = 0; g < gaps.size(); ++g) {
+        const float here = best[g] + GapScore(parent, *nodes[i], gaps[g]);
+        const bool better = g == 0 || here > best[g - 1];
+        best[g] = better ? here : best[g - 1];
+        chosen[i][g] = better ? g : chosen[i][g - 1];
+      }
+    }
+    size_t last = gaps.size() - 1;
+    for (size_t i = nodes.size(); i-- > 0;) {
+      last = chosen[i][last];
+      nodes[i]->place = {gaps[last], gaps[last]};
+    }
+  }
+
+  // ---- Writing it.
+
+  void CopyTo(size_t at) {
+    if (at <= copied_) return;
+    out_.text.append(translation_.substr(copied_, at - copied_));
+    copied_ = at;
+  }
+
+  void Mark(int32_t marker) { out_.places.push_back({out_.text.size(), marker}); }
+
+  size_t WordBegin(size_t word) const { return word < words_ ? alignment_.target[word].begin : translation_.size(); }
+  size_t WordEnd(size_t word) const { return word > 0 ? alignment_.target[word - 1].end : 0; }
+
+  void EmitChildren(const Node& parent) {
+    std::vector<const Node*> nodes;
+    for (const Node& child : parent.children) nodes.push_back(&child);
+    std::stable_sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) {
+      if (a->place.begin != b->place.begin) return a->place.begin < b->place.begin;
+      if (a->place.empty() != b->place.empty()) return a->place.empty();
+      return a->open < b->open;
+    });
+    for (const Node* node : nodes) {
+      if (node->place.empty()) {
+        EmitBetween(*node, parent);
+        continue;
+      }
+      CopyTo(WordBegin(node->place.begin));
+      Mark(node->open);
+      EmitChildren(*node);
+      CopyTo(WordEnd(node->place.end));
+      Mark(node->close);
+    }
+  }
+
+  // One that stands between words, with the white space that the source has around it.
+  void EmitBetween(const Node& node, const Node& parent) {
+    const std::string& source = unit_.source.text;
+    const auto& places = unit_.source.places;
+    // places[i] is that of marker i.
+    const size_t first = static_cast<size_t>(node.open),
+                 last = node.is_pair() ? static_cast<size_t>(node.close) : first;
+    const size_t at = places[first].at, end = places[last].at;
+    const bool touches_before = first > 0 && places[first - 1].at == at;
+    const bool touches_after = last + 1 < places.size() && places[last + 1].at == end;
+    // A pair that has lost its words needs no space.
+    const bool space_before = !node.is_pair() && at > 0 && IsSpace(source[at - 1]) && !touches_before;
+    const bool space_after = !node.is_pair() && end < source.size() && IsSpace(source[end]) && !touches_after;
+    const size_t gap = node.place.begin;
+    const bool at_end = gap == parent.place.end && parent.is_pair();
+    const size_t end_before = WordEnd(gap);
+    const bool has_space = end_before < WordBegin(gap) && IsSpace(translation_[end_before]);
+    CopyTo(space_before && has_space && !at_end ? end_before + 1 : end_before);
+    if (space_before && !out_.text.empty() && !IsSpace(out_.text.back())) out_.text.push_back(' ');
+    Mark(node.open);
+    if (node.is_pair()) {
+      EmitChildren(node);
+      Mark(node.close);
+    }
+    const bool goes_on = copied_ < translation_.size() && !at_end;
+    if (space_after && goes_on && !IsSpace(translation_[copied_]) && !IsClosing(copied_)) out_.text.push_back(' ');
+  }
+
+  bool IsClosing(size_t at) const {
+    return std::string_view(".,;:!?)]}").find(translation_[at]) != std::string_view::npos;
+  }
+
+  const Unit& unit_;
+  const std::string_view translation_;
+  const Alignment& alignment_;
+  const size_t words_;
+  std::vector<float> totals_;  // of each target word's weights
+  MarkedText out_;
+  size_t copied_ = 0;  // bytes of the translation that are in out_
+};
+
+// Pairs of equal words, the longest sequence that keeps the order of both.
+std::vector<std::pair<size_t, size_t>> Anchors(const std::vector<std::string>& source,
+                                               const std::vector<std::string>& target) {
+  const size_t rows = source.size(), columns = target.size();
+  if (rows > kMostAnchored || columns > kMostAnchored) return {};
+  const auto anchors = [&](size_t i, size_t j) { return source[i].size() > 1 && source[i] == target[j]; };
+  std::vector<uint16_t> longest((rows + 1) * (columns + 1));
+  const auto at = [&](size_t i, size_t j) -> uint16_t& { return longest[i * (columns + 1) + j]; };
+  for (size_t i = rows; i-- > 0;) {
+    for (size_t j = columns; j-- > 0;) {
+      at(i, j) = anchors(i, j) ? static_cast<uint16_t>(at(i + 1, j + 1) + 1) : std::max(at(i + 1, j), at(i, j + 1));
+    }
+  }
+  std::vector<std::pair<size_t, size_t>> pairs;
+  for (size_t i = 0, j = 0; i < rows && j < columns;) {
+    if (anchors(i, j) && at(i, j) == at(i + 1, j + 1) + 1) {
+      pairs.emplace_back(i++, j++);
+    } else if (at(i + 1, j) >= at(i, j + 1)) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+MarkedText ProjectMarkers(const Unit& unit, std::string_view translation, const Alignment& alignment) {
+  return Projector(unit, translation, alignment).Run();
+}
+
+std::vector<ByteRange> WordsOf(std::string_view text) {
+  std::vector<ByteRange> words;
+  UErrorCode error = U_ZERO_ERROR;
+  static thread_local const std::unique_ptr<icu::BreakIterator> iterator(
+      icu::BreakIterator::createWordInstance(icu::Locale::getRoot(), error));
+  UText* source = utext_openUTF8(nullptr, text.data(), static_cast<int64_t>(text.size()), &error);
+  if (U_FAILURE(error) || iterator == nullptr) return words;
+  iterator->setText(source, error);
+  size_t begin = 0;
+  for (int32_t at = iterator->next(); at != icu::BreakIterator::DONE; at = iterator->next()) {
+    const size_t end = static_cast<size_t>(at);
+    UChar32 c = 0;
+    size_t first = begin;
+    U8_NEXT(reinterpret_cast<const uint8_t*>(text.data()), first, text.size(), c);
+    if (!u_isUWhiteSpace(c)) words.push_back({begin, end});
+    begin = end;
+  }
+  utext_close(source);
+  return words;
+}
+
+Alignment AlignByPlace(std::string_view source, std::string_view translation) {
+  Alignment alignment{WordsOf(source), WordsOf(translation)};
+  const auto texts = [](std::string_view text, const std::vector<ByteRange>& words) {
+    std::vector<std::string> copies;
+    for (const ByteRange& word : words) copies.emplace_back(text.substr(word.begin, word.end - word.begin));
+    return copies;
+  };
+  const size_t rows = alignment.source.size(), columns = alignment.target.size();
+  std::vector<std::pair<size_t, size_t>> anchors =
+      Anchors(texts(source, alignment.source), texts(translation, alignment.target));
+  anchors.emplace_back(rows, columns);
+  alignment.links.resize(columns);
+  size_t source_begin = 0, target_begin = 0;  // of the stretch before the next anchor
+  for (const auto& [i, j] : anchors) {
+    for (size_t t = target_begin; t < j && source_begin < i; ++t) {
+      const double place = (static_cast<double>(t - target_begin) + 0.5) / static_cast<double>(j - target_begin);
+      const size_t s = source_begin + static_cast<size_t>(place * static_cast<double>(i - source_begin));
+      alignment.links[t].push_back({static_cast<int32_t>(std::min(s, i - 1)), 1.0f});
+    }
+    if (i < rows && j < columns) alignment.links[j].push_back({static_cast<int32_t>(i), 1.0f});
+    source_begin = i + 1;
+    target_begin = j + 1;
+  }
+  return alignment;
+}
+
+void AppendAlignment(const Alignment& part, size_t source_offset, size_t target_offset, Alignment* alignment) {
+  const int32_t words = static_cast<int32_t>(alignment->source.size());
+  for (const ByteRange& word : part.source) {
+    alignment->source.push_back({word.begin + source_offset, word.end + source_offset});
+  }
+  for (const ByteRange& word : part.target) {
+    alignment->target.push_back({word.begin + target_offset, word.end + target_offset});
+  }
+  for (std::vector<Link> links : part.links) {
+    for (Link& link : links) link.source += words;
+    alignment->links.push_back(std::move(links));
+  }
+}
+
+}  // namespace salient

@@ -1,0 +1,215 @@
+#include "documents/subtitles.h"
+
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "documents/character_references.h"
+#include "documents/unit_builder.h"
+#include "documents/xml_events.h"
+
+namespace salient {
+namespace {
+
+constexpr size_t kLineWidth = 42;     // characters, as broadcasters have it
+constexpr size_t kMostCues = 6;       // that one unit joins
+constexpr size_t kMostWords = 10000;  // of a cue that is broken into lines
+
+// Characters, without tags.
+size_t Width(std::string_view text) {
+  size_t width = 0;
+  bool in_tag = false;
+  for (const char c : text) {
+    if (c == '<') in_tag = true;
+    if (!in_tag && (static_cast<unsigned char>(c) & 0xc0) != 0x80) ++width;
+    if (c == '>') in_tag = false;
+  }
+  return width;
+}
+
+// The words in lines of at most `width`, unless a word is longer.
+std::vector<std::string> Wrap(const std::vector<std::string>& words, size_t width) {
+  std::vector<std::string> lines;
+  size_t used = 0;
+  for (const std::string& word : words) {
+    const size_t length = Width(word);
+    if (lines.empty() || used + 1 + length > width) {
+      lines.push_back(word);
+      used = length;
+    } else {
+      lines.back().append(" ").append(word);
+      used += 1 + length;
+    }
+  }
+  return lines;
+}
+
+// As few lines as `width` allows, and then as even as can be.
+std::string Balance(std::string_view text, size_t width, const std::string& line_break) {
+  std::vector<std::string> words = absl::StrSplit(std::string(text), ' ', absl::SkipEmpty());
+  if (words.size() > kMostWords) return std::string(text);
+  std::vector<std::string> best = Wrap(words, width);
+  for (size_t narrower = width; best.size() > 1 && narrower > 1; --narrower) {
+    std::vector<std::string> lines = Wrap(words, narrower);
+    if (lines.size() > best.size()) break;
+    best = std::move(lines);
+  }
+  std::string joined;
+  for (const std::string& line : best) {
+    if (!joined.empty()) joined.append(line_break);
+    joined.append(line);
+  }
+  return joined;
+}
+
+struct CueWriter {
+  bool references = false;
+  std::string line_break;
+  size_t width = kLineWidth;
+
+  std::string operator()(const Unit& unit, const MarkedText& translation,
+                         const std::vector<std::string>& markers) const {
+    std::string out, line;
+    const auto flush = [&] {
+      out.append(Balance(line, width, line_break));
+      line.clear();
+    };
+    const auto write = [&](size_t begin, size_t end) {
+      std::string text = translation.text.substr(begin, end - begin);
+      std::replace(text.begin(), text.end(), '\n', ' ');
+      line.append(references ? absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}}) : text);
+    };
+    size_t done = 0;
+    for (const MarkerPlace& place : translation.places) {
+      write(done, place.at);
+      done = place.at;
+      const std::string& marker = markers[place.marker];
+      if (marker.find('\n') != std::string::npos) {  // the next line or the next cue
+        flush();
+        out.append(marker);
+      } else {
+        line.append(marker);
+      }
+    }
+    write(done, translation.text.size());
+    flush();
+    (void)unit;
+    return out;
+  }
+};
+
+UChar32 FirstLetterOrMark(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  bool in_tag = false;
+  for (size_t at = 0; at < text.size();) {
+    UChar32 c;
+    U8_NEXT(bytes, at, text.size(), c);
+    if (c == '<') in_tag = true;
+    if (!in_tag && !u_isUWhiteSpace(c)) return c;
+    if (c == '>') in_tag = false;
+  }
+  return 0;
+}
+
+bool GoesOn(std::string_view cue, std::string_view next) {
+  const size_t last = cue.find_last_not_of(" \t\r\n\"'>/ib<");
+  const bool ended =
+      last != std::string_view::npos && std::string_view(".!?:)]").find(cue[last]) != std::string_view::npos;
+  const bool ellipsis = cue.substr(0, last + 1).ends_with("...") || cue.substr(0, last + 1).ends_with("\xe2\x80\xa6");
+  return !ended && !ellipsis && u_islower(FirstLetterOrMark(next));
+}
+
+class SubtitleBuilder {
+ public:
+  SubtitleBuilder(std::string_view bytes, bool references, const ParseOptions& options)
+      : bytes_(bytes),
+        references_(references),
+        builder_(bytes, {{options.keep_terms, /*tags=*/true}}),
+        writer_{references, bytes.find("\r\n") != std::string_view::npos ? "\r\n" : "\n"} {}
+
+  std::vector<PlacedUnit> Build(const std::vector<ByteRange>& cues) {
+    size_t joined = 0;
+    for (size_t i = 0; i < cues.size(); ++i) {
+      if (joined > 0) builder_.Standalone({cues[i - 1].end, cues[i].begin}, /*ordered=*/true, /*is_word=*/true);
+      AddCue(cues[i]);
+      const bool more = i + 1 < cues.size() && ++joined < kMostCues && GoesOn(Bytes(cues[i]), Bytes(cues[i + 1]));
+      if (more) continue;
+      joined = 0;
+      Finish();
+    }
+    return std::move(units_);
+  }
+
+ private:
+  std::string_view Bytes(ByteRange range) const { return bytes_.substr(range.begin, range.end - range.begin); }
+
+  void AddCue(ByteRange cue) {
+    size_t end_before = cue.begin;
+    for (const ByteRange& line : LinesOf(bytes_.substr(0, cue.end), cue.begin)) {
+      writer_.width = std::max(writer_.width, Width(Bytes(line)));
+      const std::string_view text = Bytes(line);
+      const bool speaker = text.starts_with("-") || text.starts_with("\xe2\x80\x93") || text.starts_with("<v ");
+      if (line.begin > cue.begin && speaker) {
+        builder_.Standalone({end_before, line.begin}, /*ordered=*/true, /*is_word=*/true);
+      } else if (line.begin > cue.begin) {
+        builder_.AddDecoded({end_before, line.begin}, " ");
+      }
+      AddLine(line);
+      end_before = line.end;
+    }
+  }
+
+  void AddLine(ByteRange line) {
+    size_t done = line.begin;
+    const std::string_view text = bytes_.substr(0, line.end);
+    for (size_t at = text.find('&', done); references_ && at != std::string_view::npos; at = text.find('&', at + 1)) {
+      const CharacterReference reference = ReadCharacterReference(text, at);
+      if (reference.length == 0) continue;
+      builder_.AddText({done, at});
+      done = at + reference.length;
+      builder_.AddDecoded({at, done}, reference.text);
+      at = done - 1;
+    }
+    builder_.AddText({done, line.end});
+  }
+
+  void Finish() {
+    PlacedUnit unit;
+    if (builder_.Finish(&unit)) {
+      unit.write = writer_;
+      units_.push_back(std::move(unit));
+    }
+    writer_.width = kLineWidth;
+  }
+
+  const std::string_view bytes_;
+  const bool references_;
+  UnitBuilder builder_;
+  CueWriter writer_;
+  std::vector<PlacedUnit> units_;
+};
+
+}  // namespace
+
+std::vector<PlacedUnit> MakeSubtitleUnits(std::string_view bytes, const std::vector<ByteRange>& cues, bool references,
+                                          const ParseOptions& options) {
+  return SubtitleBuilder(bytes, references, options).Build(cues);
+}
+
+std::vector<ByteRange> LinesOf(std::string_view bytes, size_t begin) {
+  std::vector<ByteRange> lines;
+  while (begin < bytes.size()) {
+    const size_t next = std::min(bytes.find('\n', begin), bytes.size());
+    const size_t end = next > begin && bytes[next - 1] == '\r' ? next - 1 : next;
+    lines.push_back({begin, end});
+    begin = next + 1;
+  }
+  return lines;
+}
+
+}  // namespace salient

@@ -1,0 +1,232 @@
+#include "documents/unit_builder.h"
+
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace salient {
+namespace {
+
+constexpr size_t kNone = static_cast<size_t>(-1);
+
+bool IsAsciiSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+bool HasLetter(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  for (size_t at = 0; at < text.size();) {
+    UChar32 c;
+    U8_NEXT(bytes, at, text.size(), c);
+    if (c >= 0 && u_isalpha(c)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const ByteRange from = one_to_one ? ByteRange{range.begin + i, range.begin + i + 1} : range;
+    char c = text[i];
+    if (rules_.collapse_space && IsAsciiSpace(c)) {
+      if (!text_.empty() && text_.back() == ' ' && !AfterObject()) {
+        if (items_.empty() || items_.back().at < text_.size()) origin_.back().end = from.end;
+        continue;
+      }
+      c = ' ';
+    }
+    text_.push_back(c);
+    origin_.push_back(from);
+  }
+}
+
+// Whether a marker by itself stands at the end of the text: white space on both sides of it stays.
+bool UnitBuilder::AfterObject() const {
+  for (size_t i = items_.size(); i-- > 0 && items_[i].at == text_.size();) {
+    if (items_[i].kind == MarkerKind::kStandalone) return true;
+  }
+  return false;
+}
+
+void UnitBuilder::AddText(ByteRange range) {
+  Append(bytes_.substr(range.begin, range.end - range.begin), range, /*one_to_one=*/true);
+}
+
+void UnitBuilder::AddDecoded(ByteRange range, std::string_view text) { Append(text, range, /*one_to_one=*/false); }
+
+void UnitBuilder::Open(ByteRange range, std::string_view name) {
+  items_.push_back({text_.size(), MarkerKind::kOpen, range, std::string(name),
+                    std::string(bytes_.substr(range.begin, range.end - range.begin))});
+}
+
+void UnitBuilder::Close(ByteRange range, std::string_view name, bool stays) {
+  items_.push_back({text_.size(), MarkerKind::kClose, range, std::string(name),
+                    std::string(bytes_.substr(range.begin, range.end - range.begin)), /*ordered=*/false, stays});
+}
+
+void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word) {
+  items_.push_back({text_.size(), MarkerKind::kStandalone, range, "",
+                    std::string(bytes_.substr(range.begin, range.end - range.begin)), ordered, is_word});
+}
+
+// Takes spans that are not translated out of the text and puts markers in their place.
+void UnitBuilder::Splice() {
+  std::vector<Item> items;
+  std::string text;
+  std::vector<ByteRange> origin;
+  size_t done = 0, next_item = 0;
+  const auto copy_to = [&](size_t end) {
+    for (; next_item < items_.size() && items_[next_item].at <= end; ++next_item) {
+      Item& item = items_[next_item];
+      text.append(text_, done, item.at - done);
+      origin.insert(origin.end(), origin_.begin() + done, origin_.begin() + item.at);
+      done = item.at;
+      item.at = text.size();
+      items.push_back(std::move(item));
+    }
+    text.append(text_, done, end - done);
+    origin.insert(origin.end(), origin_.begin() + done, origin_.begin() + end);
+    done = end;
+  };
+  const auto cuts_escape = [this](size_t at) {
+    return at > 0 && at < origin_.size() && origin_[at].begin == origin_[at - 1].begin;
+  };
+  for (const InlineSpan& span : FindInlineSpans(text_, rules_.inline_rules)) {
+    const auto inside = std::upper_bound(items_.begin() + next_item, items_.end(), span.begin,
+                                         [](size_t at, const Item& item) { return at < item.at; });
+    const bool holds_marker = inside != items_.end() && inside->at < span.end;
+    if (holds_marker || cuts_escape(span.begin) || cuts_escape(span.end)) continue;
+    copy_to(span.begin);
+    items.push_back({text.size(),
+                     span.kind,
+                     {origin_[span.begin].begin, origin_[span.end - 1].end},
+                     span.name.empty() ? "" : absl::StrCat("<", std::string(span.name)),
+                     text_.substr(span.begin, span.end - span.begin),
+                     /*ordered=*/false,
+                     /*is_word=*/!span.is_tag});
+    done = span.end;
+  }
+  copy_to(text_.size());
+  items_ = std::move(items);
+  text_ = std::move(text);
+  origin_ = std::move(origin);
+}
+
+// What has no partner, or crosses another pair, becomes a marker by itself that keeps its place among its like.
+void UnitBuilder::Pair() {
+  std::map<std::string, std::vector<size_t>> open;  // by name, positions in `stack`
+  std::vector<size_t> stack;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].kind == MarkerKind::kOpen) {
+      open[items_[i].name].push_back(stack.size());
+      stack.push_back(i);
+    } else if (items_[i].kind == MarkerKind::kClose) {
+      auto& same = open[items_[i].name];
+      if (same.empty()) continue;
+      const size_t depth = same.back(), opener = stack[depth];
+      for (; stack.size() > depth; stack.pop_back()) open[items_[stack.back()].name].pop_back();  // crossed ones, too
+      items_[opener].partner = i;
+      items_[i].partner = opener;
+    }
+  }
+  for (Item& item : items_) {
+    if (item.kind == MarkerKind::kStandalone || item.partner != kNone) continue;
+    item.kind = MarkerKind::kStandalone;
+    item.ordered = true;
+  }
+}
+
+void UnitBuilder::LeaveOutEnds() {
+  size_t first = 0, last = items_.size();  // the items that stay
+  begin_ = 0;
+  end_ = text_.size();
+  if (!rules_.leave_out_ends) return;
+  const auto trim_left = [&] {
+    while (begin_ < end_ && IsAsciiSpace(text_[begin_]) && (first == last || items_[first].at > begin_)) ++begin_;
+  };
+  const auto trim_right = [&] {
+    while (end_ > begin_ && IsAsciiSpace(text_[end_ - 1]) && (first == last || items_[last - 1].at < end_)) --end_;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    trim_left();
+    trim_right();
+    if (first == last) break;
+    const Item& left = items_[first];
+    const Item& right = items_[last - 1];
+    if (left.at == begin_ && !left.is_word) {
+      if (left.kind == MarkerKind::kStandalone) {
+        ++first;
+        changed = true;
+        continue;
+      }
+      if (left.partner + 1 == last && right.at == end_ && last - first > 1 && !right.is_word) {
+        ++first;
+        --last;
+        changed = true;
+        continue;
+      }
+      if (left.partner == first + 1 && items_[first + 1].at == begin_) {
+        first += 2;
+        changed = true;
+        continue;
+      }
+    }
+    if (right.at == end_ && !right.is_word) {
+      if (right.kind == MarkerKind::kStandalone) {
+        --last;
+        changed = true;
+      } else if (last - first > 1 && right.partner + 2 == last && items_[last - 2].at == end_) {
+        last -= 2;
+        changed = true;
+      }
+    }
+  }
+  const size_t removed = first;
+  items_ = std::vector<Item>(items_.begin() + first, items_.begin() + last);
+  for (Item& item : items_) {
+    if (item.partner != kNone) item.partner -= removed;
+  }
+}
+
+void UnitBuilder::Emit(PlacedUnit* placed) const {
+  Unit& unit = placed->unit;
+  unit = {};
+  placed->markers.clear();
+  unit.source.text = text_.substr(begin_, end_ - begin_);
+  placed->place = {origin_[begin_].begin, origin_[end_ - 1].end};
+  std::vector<int32_t> ids(items_.size());
+  int32_t next_id = 0;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    ids[i] = item.kind == MarkerKind::kClose ? ids[item.partner] : next_id++;
+    unit.markers.push_back({item.kind, ids[i], item.bytes, item.ordered});
+    unit.source.places.push_back({item.at - begin_, static_cast<int32_t>(i)});
+    placed->markers.push_back(item.range);
+    placed->place.begin = std::min(placed->place.begin, item.range.begin);
+    placed->place.end = std::max(placed->place.end, item.range.end);
+  }
+}
+
+bool UnitBuilder::Finish(PlacedUnit* unit) {
+  bool has_letter = HasLetter(text_);
+  if (has_letter) {
+    Splice();
+    has_letter = HasLetter(text_);
+  }
+  if (has_letter) {
+    Pair();
+    LeaveOutEnds();
+    Emit(unit);
+  }
+  text_.clear();
+  origin_.clear();
+  items_.clear();
+  return has_letter;
+}
+
+}  // namespace salient

@@ -1,0 +1,218 @@
+#include "documents/xml_events.h"
+
+#include <expat.h>
+
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "documents/input.h"
+
+namespace salient {
+namespace {
+
+// What expat calls, and what it has told so far.
+class Reader {
+ public:
+  Reader(std::string_view bytes, std::string_view what, const DocumentLimits& limits)
+      : bytes_(bytes), what_(what), limits_(limits), parser_(XML_ParserCreate("UTF-8")) {
+    XML_Parser parser = parser_.get();
+    XML_SetUserData(parser, this);
+    XML_SetElementHandler(
+        parser, [](void* self, const char* name, const char**) { static_cast<Reader*>(self)->OnStart(name); },
+        [](void* self, const char* name) { static_cast<Reader*>(self)->OnEnd(name); });
+    XML_SetCharacterDataHandler(parser, [](void* self, const char* text, int length) {
+      static_cast<Reader*>(self)->OnText({text, static_cast<size_t>(length)});
+    });
+    XML_SetCdataSectionHandler(
+        parser, [](void* self) { static_cast<Reader*>(self)->OnCdata(true); },
+        [](void* self) { static_cast<Reader*>(self)->OnCdata(false); });
+    XML_SetEntityDeclHandler(parser, [](void* self, const char* name, int, const char*, int, const char*, const char*,
+                                        const char*, const char*) { static_cast<Reader*>(self)->OnEntity(name); });
+    XML_SetXmlDeclHandler(parser, [](void* self, const char*, const char* encoding, int) {
+      static_cast<Reader*>(self)->OnDeclaration(encoding);
+    });
+    XML_SetDefaultHandler(parser, [](void* self, const char*, int) { static_cast<Reader*>(self)->OnOther(); });
+  }
+
+  absl::StatusOr<std::vector<XmlEvent>> Read() {
+    const XML_Status parsed = XML_Parse(parser_.get(), bytes_.data(), static_cast<int>(bytes_.size()), XML_TRUE);
+    if (!refusal_.ok()) return refusal_;
+    if (parsed == XML_STATUS_ERROR) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what_, ": line ", XML_GetCurrentLineNumber(parser_.get()),
+                       " is not well-formed XML: ", XML_ErrorString(XML_GetErrorCode(parser_.get()))));
+    }
+    return std::move(events_);
+  }
+
+ private:
+  struct Free {
+    void operator()(XML_Parser parser) const { XML_ParserFree(parser); }
+  };
+
+  ByteRange Range() const {
+    const size_t begin = static_cast<size_t>(XML_GetCurrentByteIndex(parser_.get()));
+    return {begin, begin + static_cast<size_t>(XML_GetCurrentByteCount(parser_.get()))};
+  }
+
+  void OnStart(const char* name) {
+    if (!refusal_.ok()) return;  // expat may still tell of what it had begun
+    if (open_.size() >= static_cast<size_t>(limits_.max_depth)) {
+      return Refuse(absl::ResourceExhaustedError(absl::StrCat(what_, ": elements lie more than ", limits_.max_depth,
+                                                              " deep in each other; flatten the document")));
+    }
+    open_.push_back(events_.size());
+    events_.push_back({XmlEvent::Kind::kStart, Range(), name});
+  }
+
+  void OnEnd(const char* name) {
+    if (!refusal_.ok()) return;
+    const size_t start = open_.back();
+    open_.pop_back();
+    events_[start].match = events_.size();
+    events_.push_back({XmlEvent::Kind::kEnd, Range(), name});
+    events_.back().match = start;
+  }
+
+  void OnText(std::string_view text) {
+    const ByteRange range = Range();
+    const bool literal = !in_cdata_ && bytes_.substr(range.begin, range.end - range.begin) == text;
+    XmlEvent* last = events_.empty() ? nullptr : &events_.back();
+    const bool joins = last != nullptr && last->kind == XmlEvent::Kind::kText && last->range.end == range.begin &&
+                       (in_cdata_ || (literal && last->is_literal));
+    if (joins) {
+      last->text.append(text);
+      last->range.end = range.end;
+      return;
+    }
+    events_.push_back({XmlEvent::Kind::kText, range, "", std::string(text), literal});
+  }
+
+  // A section is one text that stands for all of its bytes, brackets included.
+  void OnCdata(bool begins) {
+    in_cdata_ = begins;
+    if (begins) {
+      events_.push_back({XmlEvent::Kind::kText, Range()});
+    } else if (!events_.empty()) {
+      events_.back().range.end = Range().end;
+    }
+  }
+
+  void OnOther() {
+    if (!open_.empty()) events_.push_back({XmlEvent::Kind::kOther, Range()});
+  }
+
+  void OnEntity(const char* name) {
+    Refuse(absl::InvalidArgumentError(
+        absl::StrCat(what_, ": declares the entity \"", name, "\"; write out what it stands for and remove it")));
+  }
+
+  void OnDeclaration(const char* encoding) {
+    if (encoding == nullptr || absl::EqualsIgnoreCase(encoding, "utf-8") ||
+        absl::EqualsIgnoreCase(encoding, "us-ascii")) {
+      return;
+    }
+    Refuse(absl::InvalidArgumentError(
+        absl::StrCat(what_, ": is declared to be in ", encoding, "; convert it to UTF-8, and its declaration")));
+  }
+
+  void Refuse(absl::Status status) {
+    if (refusal_.ok()) refusal_ = std::move(status);
+    XML_StopParser(parser_.get(), XML_FALSE);
+  }
+
+  const std::string_view bytes_;
+  const std::string what_;
+  const DocumentLimits limits_;
+  const std::unique_ptr<XML_ParserStruct, Free> parser_;
+  std::vector<XmlEvent> events_;
+  std::vector<size_t> open_;
+  bool in_cdata_ = false;
+  absl::Status refusal_;
+};
+
+std::string Escape(std::string_view text, bool quotes) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out.append("&amp;");
+        break;
+      case '<':
+        out.append("&lt;");
+        break;
+      case '>':
+        out.append("&gt;");
+        break;
+      case '"':
+        out.append(quotes ? "&quot;" : "\"");
+        break;
+      case '\'':
+        out.append(quotes ? "&#39;" : "'");
+        break;
+      default:
+        out.push_back(c);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::string_view what,
+                                               const DocumentLimits& limits) {
+  if (absl::Status status = CheckText(bytes, what, limits); !status.ok()) return status;
+  return Reader(bytes, what, limits).Read();
+}
+
+std::optional<ByteRange> FindAttribute(std::string_view bytes, ByteRange tag, std::string_view name) {
+  // The tag is well-formed: name, then attributes with quoted values.
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  size_t at = tag.begin + 1;
+  while (at < tag.end && !is_space(bytes[at]) && bytes[at] != '>') ++at;
+  while (at < tag.end) {
+    while (at < tag.end && is_space(bytes[at])) ++at;
+    const size_t begin = at;
+    while (at < tag.end && bytes[at] != '=' && !is_space(bytes[at])) ++at;
+    const std::string_view found = bytes.substr(begin, at - begin);
+    while (at < tag.end && bytes[at] != '"' && bytes[at] != '\'') ++at;
+    if (at >= tag.end) break;
+    const char quote = bytes[at++];
+    const size_t value = at;
+    while (at < tag.end && bytes[at] != quote) ++at;
+    if (found == name) return ByteRange{value, at};
+    ++at;
+  }
+  return std::nullopt;
+}
+
+std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std::string_view name) {
+  const std::optional<ByteRange> value = FindAttribute(bytes, event.range, name);
+  return value.has_value() ? bytes.substr(value->begin, value->end - value->begin) : std::string_view();
+}
+
+std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<XmlEvent>& events,
+                                    std::string_view name_space) {
+  for (const XmlEvent& event : events) {
+    if (event.kind != XmlEvent::Kind::kStart) continue;
+    const std::string_view tag = bytes.substr(event.range.begin, event.range.end - event.range.begin);
+    for (size_t at = tag.find(name_space); at != std::string_view::npos; at = tag.find(name_space, at + 1)) {
+      const size_t begin = tag.substr(0, at).rfind("xmlns");
+      const size_t end = at + name_space.size();
+      if (begin == std::string_view::npos || end >= tag.size() || tag[end] != tag[at - 1]) continue;
+      const std::string_view declared = tag.substr(begin + 5, at - begin - 5);  // :w=" or ="
+      const size_t name_end = declared.find_first_of("= \t\r\n");
+      if (declared.starts_with(':')) return std::string(declared.substr(1, name_end - 1)) + ":";
+      if (declared.find_first_not_of("= \t\r\n") == declared.size() - 1) return "";
+    }
+  }
+  return std::nullopt;
+}
+
+std::string EscapeXml(std::string_view text) { return Escape(text, /*quotes=*/false); }
+std::string EscapeXmlAttribute(std::string_view text) { return Escape(text, /*quotes=*/true); }
+
+}  // namespace salient

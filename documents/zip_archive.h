@@ -1,0 +1,46 @@
+// ZIP archives in memory, read by libzip, within limits.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "documents/document.h"
+
+struct zip;  // libzip's
+
+namespace salient {
+
+class ZipArchive {
+ public:
+  // Reads the directory only. `what` names the document in errors. INVALID_ARGUMENT if it is no archive, or holds two
+  // entries of one name; RESOURCE_EXHAUSTED beyond max_bytes or max_parts.
+  static absl::StatusOr<ZipArchive> Open(std::string_view bytes, std::string_view what, const DocumentLimits& limits);
+
+  const std::vector<std::string>& names() const { return names_; }
+  bool Has(std::string_view name) const;
+
+  // An entry's bytes. RESOURCE_EXHAUSTED, before anything is unpacked, if its size exceeds max_bytes or if with all
+  // that was read before it exceeds max_unpacked_bytes. INVALID_ARGUMENT if it is damaged or encrypted.
+  absl::StatusOr<std::string> Read(const std::string& name);
+
+ private:
+  struct Close {
+    void operator()(::zip* archive) const;
+  };
+  std::string bytes_, what_;  // bytes_ before archive_, which reads them
+  DocumentLimits limits_;
+  std::unique_ptr<::zip, Close> archive_;
+  std::vector<std::string> names_;
+  int64_t unpacked_ = 0;
+};
+
+// The archive with some entries' bytes replaced; the others are copied as they are packed.
+absl::StatusOr<std::string> ReplaceInZip(std::string_view bytes, const std::map<std::string, std::string>& parts);
+
+}  // namespace salient

@@ -1,0 +1,56 @@
+#include "engine/device.h"
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace salient {
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, const std::string& device,
+                                                     std::string* opened) {
+  *opened = device;
+  if (device == "reference") return MakeReferenceBackend();
+  if (device == "auto" || device == "cuda") {
+    absl::StatusOr<std::unique_ptr<Backend>> cuda = MakeCudaBackend({.compute = options.compute});
+    *opened = "cuda";
+    if (cuda.ok()) return cuda;
+    if (device == "cuda") {
+      return absl::Status(cuda.status().code(),
+                          absl::StrCat("device is cuda: ", cuda.status().message(), "; use auto or cpu"));
+    }
+  } else if (device != "cpu") {
+    return absl::InvalidArgumentError(absl::StrCat("device is \"", device, "\"; it must be auto, cpu or cuda"));
+  }
+  *opened = "cpu";
+  return MakeCpuBackend({.threads = options.threads, .compute = options.compute});
+}
+
+absl::Status CheckMemory(const EngineOptions& options, const DeviceMemory& memory) {
+  const size_t free = memory.free_bytes();
+  if (static_cast<size_t>(options.kv_bytes) <= free) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("--kv-memory asks for ", options.kv_bytes,
+                                                   " bytes; beside the model the ", "GPU has ", free,
+                                                   " left: ask for less, or end what else uses the GPU"));
+}
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Description(const std::string& card) {
+  std::istringstream lines(card);
+  std::string line, paragraph;
+  while (std::getline(lines, line)) {
+    if (line.empty() || line[0] == '#') {
+      if (!paragraph.empty()) break;
+      continue;
+    }
+    absl::StrAppend(&paragraph, paragraph.empty() ? "" : " ", line);
+  }
+  return paragraph;
+}
+
+}  // namespace salient

@@ -1,0 +1,160 @@
+#include "engine/document/reply.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace salient {
+namespace {
+
+// A segment has no line break; a model that produces one all the same must not shift the document's lines.
+std::string OnOneLine(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+// A segment that was too long for a chunk comes back in several pieces; `addresses_` says where each belongs.
+DocumentReply::DocumentReply(SegmentedDocument document, const std::vector<Chunk>& chunks,
+                             const ResolvedOptions& options, const Tokenizer& tokenizer, Workers& workers,
+                             std::shared_ptr<TranslationListener> listener)
+    : tokenizer_(tokenizer),
+      lane_(std::make_shared<Lane>(workers)),
+      document_(std::move(document)),
+      options_(options),
+      listener_(std::move(listener)),
+      segments_(document_.segments.size()),
+      alternatives_(chunks.size()) {
+  int32_t position = 0;
+  for (const Chunk& chunk : chunks) {
+    addresses_.emplace_back();
+    for (const Piece& piece : chunk.pieces) {
+      SegmentState& segment = segments_[piece.segment];
+      addresses_.back().push_back({piece.segment, static_cast<int32_t>(segment.pieces.size())});
+      segment.pieces.emplace_back();
+      segment.first_position.push_back(position);
+      segment.source_tokens += piece.tokens;
+      source_tokens_ += piece.tokens;
+    }
+    position += static_cast<int32_t>(chunk.tokens.size());
+  }
+}
+
+void DocumentReply::TakePieces(int32_t chunk, int32_t first, std::vector<DecodedPiece> pieces) {
+  lane_->Post([self = shared_from_this(), chunk, first, pieces = std::move(pieces)]() mutable {
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const PieceAddress& address = self->addresses_[chunk][first + i];
+      self->segments_[address.segment].pieces[address.piece] = std::move(pieces[i]);
+    }
+    self->EmitSegments();
+  });
+}
+
+void DocumentReply::TakeAlternatives(int32_t chunk, std::vector<std::vector<DecodedPiece>> results) {
+  lane_->Post([self = shared_from_this(), chunk, results = std::move(results)]() mutable {
+    self->alternatives_[chunk] = std::move(results);
+  });
+}
+
+void DocumentReply::TellProgress(int32_t target_tokens, bool queued) {
+  lane_->Post([self = shared_from_this(), target_tokens, queued] {
+    self->listener_->OnProgress({self->emitted_, self->segments(), target_tokens, queued});
+  });
+}
+
+void DocumentReply::Finish(CostReport report) {
+  lane_->Post([self = shared_from_this(), report = std::move(report)]() mutable {
+    self->EmitSegments();
+    const std::shared_ptr<TranslationListener> listener = std::move(self->listener_);
+    listener->OnDone(self->Result(std::move(report)));
+  });
+}
+
+void DocumentReply::Fail(absl::Status status) {
+  lane_->Post([self = shared_from_this(), status = std::move(status)] {
+    const std::shared_ptr<TranslationListener> listener = std::move(self->listener_);
+    listener->OnDone(status);
+  });
+}
+
+void DocumentReply::EmitSegments() {
+  for (; emitted_ < segments(); ++emitted_) {
+    const SegmentState& segment = segments_[emitted_];
+    const bool settled = std::all_of(segment.pieces.begin(), segment.pieces.end(),
+                                     [](const std::optional<DecodedPiece>& piece) { return piece.has_value(); });
+    if (!settled) return;
+    listener_->OnSegment(Segment(emitted_));
+  }
+}
+
+std::string DocumentReply::TextOf(const std::vector<const DecodedPiece*>& pieces) const {
+  std::string text;
+  for (const DecodedPiece* piece : pieces) {
+    std::vector<int32_t> tokens;
+    for (const DecodedToken& token : piece->tokens) tokens.push_back(token.token);
+    const std::string decoded = OnOneLine(tokenizer_.Decode(tokens));
+    if (!text.empty() && !decoded.empty()) text += ' ';
+    text += decoded;
+  }
+  return text;
+}
+
+TranslatedSegment DocumentReply::Segment(int32_t index) const {
+  const SegmentState& state = segments_[index];
+  TranslatedSegment segment;
+  segment.index = index;
+  segment.source = document_.segments[index].text;
+  segment.source_tokens = state.source_tokens;
+  std::vector<const DecodedPiece*> pieces;
+  for (size_t p = 0; p < state.pieces.size(); ++p) {
+    const DecodedPiece& piece = *state.pieces[p];
+    pieces.push_back(&piece);
+    segment.score += piece.score;
+    segment.target_tokens += static_cast<int32_t>(piece.tokens.size());
+    segment.length_limited |= piece.length_limited;
+    for (const DecodedToken& token : piece.tokens) {
+      if (!options_.trace) break;
+      segment.trace.push_back(
+          {tokenizer_.Piece(token.token), token.exit_at, std::exp(token.log_probability), token.selected});
+      for (int32_t& position : segment.trace.back().selected) position += state.first_position[p];
+    }
+  }
+  segment.text = TextOf(pieces);
+  return segment;
+}
+
+// The i-th best translation: of every chunk its i-th best, or its last where it has fewer.
+std::string DocumentReply::Alternative(int32_t rank) const {
+  std::vector<std::vector<const DecodedPiece*>> pieces(segments_.size());
+  for (size_t chunk = 0; chunk < addresses_.size(); ++chunk) {
+    const auto& results = alternatives_[chunk];
+    const std::vector<DecodedPiece>& chosen = results[std::min<size_t>(rank, results.size() - 1)];
+    for (size_t p = 0; p < chosen.size(); ++p) pieces[addresses_[chunk][p].segment].push_back(&chosen[p]);
+  }
+  std::vector<std::string> texts;
+  for (const auto& segment : pieces) texts.push_back(TextOf(segment));
+  return JoinDocument(document_, texts);
+}
+
+TranslationResult DocumentReply::Result(CostReport report) {
+  TranslationResult result;
+  std::vector<std::string> texts;
+  for (int32_t i = 0; i < segments(); ++i) {
+    result.segments.push_back(Segment(i));
+    texts.push_back(result.segments.back().text);
+    segments_[i].pieces.clear();
+  }
+  result.text = JoinDocument(document_, texts);
+  for (int32_t rank = 1; rank < options_.n_best && !addresses_.empty(); ++rank) {
+    result.alternatives.push_back(Alternative(rank));
+  }
+  result.used = options_.used;
+  report.source_tokens = source_tokens_;
+  report.segments = segments();
+  result.report = std::move(report);
+  return result;
+}
+
+}  // namespace salient

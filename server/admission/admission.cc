@@ -1,0 +1,101 @@
+#include "server/admission/admission.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/admission/retry_delay.h"
+
+namespace salient {
+namespace {
+
+constexpr int64_t kBytesPerToken = 4;  // about, of English; corrected when the tokens are counted
+constexpr size_t kManyClients = 4096;  // from so many on, those that are idle are forgotten
+constexpr absl::Duration kSoon = absl::Seconds(1);
+
+absl::Status Refuse(const std::string& message, absl::Duration delay) {
+  absl::Status status = absl::ResourceExhaustedError(message);
+  SetRetryDelay(status, delay);
+  return status;
+}
+
+}  // namespace
+
+const char* RefusalName(Refusal refusal) {
+  constexpr const char* kNames[] = {"queue_full",    "bytes",           "client_bytes", "client_documents",
+                                    "client_tokens", "unauthenticated", "other"};
+  return kNames[static_cast<int>(refusal)];
+}
+
+absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client& client, int64_t bytes, absl::Time now,
+                                                                    Refusal* refusal) {
+  const ClientLimits& limits = client.limits;
+  const int64_t estimate = bytes / kBytesPerToken + 1;
+  std::lock_guard lock(mutex_);
+  if (clients_.size() >= kManyClients) ForgetIdle(now);
+  State& state = clients_.try_emplace(client.id()).first->second;
+  if (state.tokens_per_minute != limits.tokens_per_minute) {  // new, or the keys file has changed
+    state.tokens_per_minute = limits.tokens_per_minute;
+    state.tokens = static_cast<double>(limits.tokens_per_minute);
+    state.filled = now;
+  }
+  if (limits.documents > 0 && state.documents >= limits.documents) {
+    *refusal = Refusal::kClientDocuments;
+    return Refuse(absl::StrCat("this client has ", state.documents, " documents in flight, of ", limits.documents,
+                               " that it may have at once; wait for one of them"),
+                  kSoon);
+  }
+  if (bytes_ > 0 && bytes_ + bytes > max_bytes_) {
+    *refusal = Refusal::kBytes;
+    return Refuse(absl::StrCat("the server holds ", bytes_, " bytes of documents, of ", max_bytes_,
+                               " that it takes at once; try again later"),
+                  kSoon);
+  }
+  if (state.bytes > 0 && state.bytes + bytes > max_bytes_ / 2) {
+    *refusal = Refusal::kClientBytes;
+    return Refuse(absl::StrCat("this client's documents in flight have ", state.bytes, " bytes, of ", max_bytes_ / 2,
+                               " that one client may have at once; wait for some of them"),
+                  kSoon);
+  }
+  if (limits.tokens_per_minute > 0) {
+    const auto capacity = static_cast<double>(limits.tokens_per_minute);
+    const double per_second = capacity / 60;
+    state.tokens = std::min(capacity, state.tokens + per_second * absl::ToDoubleSeconds(now - state.filled));
+    state.filled = now;
+    const double wanted = std::min(capacity, static_cast<double>(estimate));
+    if (state.tokens < wanted) {
+      *refusal = Refusal::kClientTokens;
+      return Refuse(absl::StrCat("this client may have ", limits.tokens_per_minute,
+                                 " tokens a minute translated, and has used them up; try again later"),
+                    absl::Seconds((wanted - state.tokens) / per_second));
+    }
+    state.tokens -= static_cast<double>(estimate);
+  }
+  ++state.documents;
+  state.bytes += bytes;
+  bytes_ += bytes;
+  return std::make_unique<Permit>(*this, client.id(), bytes, estimate);
+}
+
+void Admission::Leave(const std::string& client, int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  State& state = clients_[client];
+  --state.documents;
+  state.bytes -= bytes;
+  bytes_ -= bytes;
+  if (state.documents == 0 && state.tokens_per_minute == 0) clients_.erase(client);
+}
+
+void Admission::Charge(const std::string& client, int64_t tokens) {
+  std::lock_guard lock(mutex_);
+  const auto found = clients_.find(client);
+  if (found != clients_.end()) found->second.tokens -= static_cast<double>(tokens);
+}
+
+// After a minute without a document an allowance is full again, unless more than it was used.
+void Admission::ForgetIdle(absl::Time now) {
+  std::erase_if(clients_, [now](const auto& entry) {
+    return entry.second.documents == 0 && entry.second.filled + absl::Minutes(2) < now;
+  });
+}
+
+}  // namespace salient

@@ -1,0 +1,43 @@
+#include "server/health.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace salient {
+
+absl::Status Health::TakesDocuments() const {
+  const Readiness readiness = readiness_;
+  if (readiness == Readiness::kServing || readiness == Readiness::kLeaving) return absl::OkStatus();
+  return absl::UnavailableError(readiness == Readiness::kLoading ? "the server is still loading its models"
+                                                                 : "the server is shutting down");
+}
+
+absl::Status Health::Ready() const {
+  if (absl::Status status = TakesDocuments(); !status.ok()) return status;
+  if (readiness_ == Readiness::kLeaving) return absl::UnavailableError("the server is shutting down");
+  for (const auto& model : models_.models()) {
+    const EngineState state = model->engine->status().state;
+    if (state == EngineState::kHealthy) continue;
+    return absl::UnavailableError(absl::StrCat("the engine of ", model->description.name(),
+                                               state == EngineState::kDead ? " is dead" : " is recovering"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Health::Alive() const {
+  if (readiness_ == Readiness::kLoading) return absl::OkStatus();
+  for (const auto& model : models_.models()) {
+    const EngineStatus status = model->engine->status();
+    if (status.state == EngineState::kDead) {
+      return absl::UnavailableError(
+          absl::StrCat("the engine of ", model->description.name(), " is dead; start the server anew"));
+    }
+    if (absl::Seconds(status.turn_seconds) > stall_limit_) {
+      return absl::UnavailableError(absl::StrCat("the step loop of ", model->description.name(), " has not turned for ",
+                                                 status.turn_seconds,
+                                                 " seconds (--stall-limit); start the server anew"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace salient

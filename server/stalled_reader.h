@@ -1,0 +1,58 @@
+// A client that takes nothing of a stream for a minute loses the call: what waits for it is memory that others need.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "grpcpp/alarm.h"
+#include "grpcpp/server_context.h"
+#include "server/outbox.h"
+
+namespace salient {
+
+class StalledReader {
+ public:
+  // Looks after `outbox` until Stop. `owner` is what they both belong to; it is held while an alarm is set.
+  void Watch(std::shared_ptr<void> owner, const Outbox& outbox, grpc::CallbackServerContext& context) {
+    std::lock_guard lock(mutex_);
+    outbox_ = &outbox;
+    context_ = &context;
+    Set(std::move(owner));
+  }
+
+  // The call is over, and its context gone when this returns.
+  void Stop() {
+    std::lock_guard lock(mutex_);
+    context_ = nullptr;
+    alarm_.Cancel();
+  }
+
+ private:
+  static constexpr std::chrono::seconds kPatience{60};
+
+  void Set(std::shared_ptr<void> owner) {
+    alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) {
+      const std::shared_ptr<void> kept = owner;  // Look sets the alarm anew, and this function goes
+      if (rang) Look(kept);
+    });
+  }
+
+  void Look(const std::shared_ptr<void>& owner) {
+    std::lock_guard lock(mutex_);
+    if (context_ == nullptr) return;
+    if (outbox_->writing() && outbox_->written() == seen_) return context_->TryCancel();
+    seen_ = outbox_->written();
+    Set(owner);
+  }
+
+  std::mutex mutex_;
+  const Outbox* outbox_ = nullptr;
+  grpc::CallbackServerContext* context_ = nullptr;
+  grpc::Alarm alarm_;
+  uint64_t seen_ = UINT64_MAX;  // of written() at the last look
+};
+
+}  // namespace salient

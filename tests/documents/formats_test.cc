@@ -1,0 +1,78 @@
+#include "documents/formats/registry.h"
+#include "documents/inline_spans.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/documents/round_trip.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(FormatsTest, AreFoundByNameTypeAndFile) {
+  EXPECT_EQ((*FormatNamed("markdown"))->mime_type, "text/markdown");
+  EXPECT_EQ((*FormatOfMimeType("Text/HTML; charset=utf-8"))->name, "html");
+  EXPECT_EQ((*FormatOfFile("a.b/Report.DOCX"))->name, "docx");
+  EXPECT_THAT(std::string(FormatNamed("wordstar").status().message()), HasSubstr("known are text, markdown, html"));
+  EXPECT_THAT(std::string(FormatOfMimeType("image/png").status().message()), HasSubstr("text/vtt"));
+  EXPECT_FALSE(FormatOfFile("README").ok());
+}
+
+TEST(FormatsTest, NamesTypesAndExtensionsAreEachOfOneFormat) {
+  for (const Format& format : AllFormats()) {
+    EXPECT_EQ(*FormatNamed(format.name), &format);
+    EXPECT_EQ(*FormatOfMimeType(format.mime_type), &format);
+    for (const auto& extension : format.extensions) EXPECT_EQ(*FormatOfFile("x." + std::string(extension)), &format);
+  }
+}
+
+TEST(FormatsTest, TranslationsThatBreakMarkersAreRefused) {
+  const auto document = ParseAs("html", "<p>a <b>b</b> c");
+  EXPECT_THAT(document->Render({}).status().ToString(), HasSubstr("there are 0 translations for 1 units"));
+  const auto refusal = [&document](std::vector<MarkerPlace> places) {
+    return document->Render({{"abcdef", std::move(places)}}).status().ToString();
+  };
+  EXPECT_THAT(refusal({{1, 0}}), HasSubstr("marker 1 (</b>) is missing"));
+  EXPECT_THAT(refusal({{1, 1}, {2, 0}}), HasSubstr("closes what is not open"));
+  EXPECT_THAT(refusal({{1, 0}, {1, 0}, {2, 1}}), HasSubstr("is there twice"));
+  EXPECT_THAT(refusal({{3, 0}, {2, 1}}), HasSubstr("out of place"));
+  EXPECT_THAT(refusal({{3, 0}, {9, 1}}), HasSubstr("out of place"));
+  EXPECT_THAT(refusal({{3, 0}, {4, 7}}), HasSubstr("there is no marker 7"));
+  EXPECT_THAT(document->Render({{"\u00e4", {{1, 0}, {1, 1}}}}).status().ToString(), HasSubstr("inside a character"));
+}
+
+std::vector<std::string> Spans(std::string_view text, const InlineRules& rules = {}) {
+  std::vector<std::string> spans;
+  for (const InlineSpan& span : FindInlineSpans(text, rules))
+    spans.emplace_back(text.substr(span.begin, span.end - span.begin));
+  return spans;
+}
+
+TEST(InlineSpansTest, Placeholders) {
+  EXPECT_THAT(Spans("{0} of {name}, {{ user.name }} and ${x} #{y} %{z} {% if a %} {0,number,#.##}"),
+              ElementsAre("{0}", "{name}", "{{ user.name }}", "${x}", "#{y}", "%{z}", "{% if a %}", "{0,number,#.##}"));
+  EXPECT_THAT(Spans("%s: %1$s, %-5.2f%% (%d) %(name)s %@"),
+              ElementsAre("%s", "%1$s", "%-5.2f", "%d", "%(name)s", "%@"));
+  EXPECT_THAT(Spans("50 % of them, 5 %d\u00e9part, {not a name}, a%b, 100 %."), IsEmpty());
+}
+
+TEST(InlineSpansTest, AddressesEndBeforeTheSentenceDoes) {
+  EXPECT_THAT(Spans("See https://x.org/a_(b)?c=d#e. Or (www.y.org), or mail a.b+c@d-e.org!"),
+              ElementsAre("https://x.org/a_(b)?c=d#e", "www.y.org", "a.b+c@d-e.org"));
+  EXPECT_THAT(Spans("at 5@home, @name, http:// alone"), IsEmpty());
+}
+
+TEST(InlineSpansTest, TermsAreWholeWords) {
+  EXPECT_THAT(Spans("Salient and Salience; Salient Cloud.", {.keep_terms = {"Salient", "Salient Cloud"}}),
+              ElementsAre("Salient", "Salient Cloud"));
+}
+
+TEST(InlineSpansTest, TagsWhereTheyAreAskedFor) {
+  EXPECT_THAT(Spans("a <b class=\"x>y\">c</b> <br/> 1 < 2 <0>d</0> <v Bob>", {.tags = true}),
+              ElementsAre("<b class=\"x>y\">", "</b>", "<br/>", "<0>", "</0>", "<v Bob>"));
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,145 @@
+#include "documents/html_tokens.h"
+#include "gmock/gmock.h"
+#include "tests/documents/round_trip.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Units(std::string_view html) { return Shown(*ParseAs("html", html)); }
+
+TEST(HtmlTest, UnitsAreWhatStandsBetweenBlockTags) {
+  EXPECT_THAT(Units("<h1>A title</h1>\n<p>One <b>bold</b> word.<p>Next<ul><li>First<li>Second</ul>after"),
+              ElementsAre("A title", "One ⟦<b>⟧bold⟦</b>⟧ word.", "Next", "First", "Second", "after"));
+}
+
+TEST(HtmlTest, WhatSurroundsAllOfAUnitIsLeftOutside) {
+  EXPECT_THAT(Units("<p> <b><i>All of it</i></b><br> </p>"), ElementsAre("All of it"));
+  EXPECT_THAT(Units("<p><img src=a> Text <a name=b></a></p>"), ElementsAre("Text"));
+}
+
+TEST(HtmlTest, CodeIsAWordOfTheSentence) {
+  EXPECT_THAT(Units("<p>Run <code>make all</code> now.<pre>not this</pre><script>nor(\"this\")</script>"),
+              ElementsAre("Run ⟦<code>make all</code>⟧ now."));
+}
+
+TEST(HtmlTest, KeepsWhatIsNotToBeTranslated) {
+  EXPECT_THAT(Units("<p>Buy <span translate=no>Blue Widget</span> or <i class='x notranslate'>Red</i>.</p>"
+                    "<div translate=\"no\"><p>Nothing here</p></div>"),
+              ElementsAre("Buy ⟦<span translate=no>Blue Widget</span>⟧ or ⟦<i class='x notranslate'>Red</i>⟧."));
+}
+
+TEST(HtmlTest, AttributesAreUnits) {
+  const std::string html =
+      "<p>See <img src=d.png alt='A dog'> and <a href=x title=\"More &amp; more\">this</a>"
+      "<input type=submit value=Send><meta name=description content=\"About us\">";
+  const auto document = ParseAs("html", html);
+  EXPECT_THAT(Shown(*document), ElementsAre("A dog", "More & more", "Send",
+                                            "See ⟦<img src=d.png alt='A dog'>⟧ and "
+                                            "⟦<a href=x title=\"More &amp; more\">⟧this⟦</a>⟧",
+                                            "About us"));
+  EXPECT_EQ(
+      RenderWith(*document, {{"A dog", "Ein \"Hund\""}, {"Send", "Jetzt senden"}, {"More & more", "Mehr & mehr"}}),
+      "<p>See <img src=d.png alt='Ein &quot;Hund&quot;'> and <a href=x title=\"Mehr &amp; mehr\">this</a>"
+      "<input type=submit value=\"Jetzt senden\"><meta name=description content=\"About us\">");
+}
+
+TEST(HtmlTest, ReferencesAreResolvedAndWritten) {
+  const auto document = ParseAs("html", "<p>Fish &amp; chips&nbsp;&eacute;&#8212;&unknown;");
+  EXPECT_EQ(document->units()[0].source.text, "Fish & chips\u00a0\u00e9\u2014&unknown;");
+  MarkedText translation = document->units()[0].source;
+  translation.text = "a < b & c";
+  EXPECT_EQ(*document->Render({translation}), "<p>a &lt; b &amp; c");
+}
+
+TEST(HtmlTest, OverlappingTagsKeepTheirOrder) {
+  const auto document = ParseAs("html", "<p>a <b>b <i>c</b> d</i> e</p>");
+  ASSERT_EQ(document->units().size(), 1u);
+  for (const Marker& marker : document->units()[0].markers) {
+    EXPECT_TRUE(marker.kind != MarkerKind::kStandalone || marker.ordered) << marker.bytes;
+  }
+  EXPECT_TRUE(CheckMarkers(document->units()[0].markers, document->units()[0].source).ok());
+}
+
+TEST(HtmlTest, LanguageBecomesTheTarget) {
+  const auto document = ParseAs("html", "<!DOCTYPE html><html lang=\"en\"><p lang=fr>x</p>",
+                                {.source_language = "en", .target_language = "de"});
+  EXPECT_EQ(*document->Render(Sources(*document)), "<!DOCTYPE html><html lang=\"de\"><p lang=fr>x</p>");
+}
+
+TEST(HtmlTest, CommentsAndTemplatesStay) {
+  EXPECT_THAT(Units("<p><!-- not this -->Dear {{ user.name }}, <% if x > y %>hello<% end %>!</p>"),
+              ElementsAre("Dear ⟦{{ user.name }}⟧, ⟦<% if x > y %>⟧hello⟦<% end %>⟧!"));
+}
+
+TEST(HtmlTest, RoundTrips) {
+  const std::string html = R"html(<!DOCTYPE html>
+<html><head><title>Title &amp; more</title><style>p > a { color: red }</style></head>
+<body onload="x('<p>')"><p class=a>Some <em>words</em>,
+  over <a href="https://example.org/?a=1&b=2">two lines</a>.<br/>
+<table><tr><td>1</td><td>Cell</td></table><p>unclosed <b>bold
+<svg><title>no</title><path d="M0"/></svg><textarea>keep</textarea><!-- end --></body></html>)html";
+  ExpectIdentity("html", html);
+  ExpectTranslationIsRead("html", html);
+}
+
+TEST(HtmlTest, RefusesWhatIsNoText) {
+  EXPECT_THAT(RefusalAs("html", "<p>\xff"), HasSubstr("not UTF-8 text at byte 3"));
+  EXPECT_THAT(RefusalAs("html", std::string("\xff\xfe<\0p\0", 6)), HasSubstr("UTF-16"));
+  ParseOptions options;
+  options.limits.max_bytes = 3;
+  EXPECT_THAT(RefusalAs("html", "<p>x", options), HasSubstr("at most 3"));
+}
+
+// ---- Tokens.
+
+std::vector<std::string> Tokens(std::string_view html) {
+  std::vector<std::string> tokens;
+  constexpr const char* kKinds[] = {"text ", "start ", "end ", "other "};
+  for (const HtmlToken& token : TokenizeHtml(html)) {
+    tokens.push_back(kKinds[static_cast<int>(token.kind)] +
+                     std::string(html.substr(token.range.begin, token.range.end - token.range.begin)));
+  }
+  return tokens;
+}
+
+TEST(HtmlTokensTest, TagsEndWhereTheStandardSays) {
+  EXPECT_THAT(Tokens("a<b c='>' d=\"<\">e</b x>f"),
+              ElementsAre("text a", "start <b c='>' d=\"<\">", "text e", "end </b x>", "text f"));
+  EXPECT_THAT(Tokens("1 < 2 <3 </ x>y</>z"),
+              ElementsAre("text 1 < 2 <3 ", "other </ x>", "text y", "other </>", "text z"));
+  EXPECT_THAT(Tokens("a<b c='never closed"), ElementsAre("text a", "other <b c='never closed"));
+}
+
+TEST(HtmlTokensTest, CommentsAndOddDeclarations) {
+  EXPECT_THAT(Tokens("<!-->a<!--->b<!-- - -- > -->c<!-- x --!>d<!x>e<?y>f"),
+              ElementsAre("other <!-->", "text a", "other <!--->", "text b", "other <!-- - -- > -->", "text c",
+                          "other <!-- x --!>", "text d", "other <!x>", "text e", "other <?y>", "text f"));
+}
+
+TEST(HtmlTokensTest, RawTextEndsAtItsOwnTag) {
+  EXPECT_THAT(Tokens("<script>a<b></scripty></SCRIPT >c"),
+              ElementsAre("start <script>", "text a<b></scripty>", "end </SCRIPT >", "text c"));
+  EXPECT_THAT(Tokens("<script><!--<script></script>--></script>x"),
+              ElementsAre("start <script>", "text <!--<script></script>-->", "end </script>", "text x"));
+  EXPECT_THAT(Tokens("<title><b></title><svg><title><b></title></svg>"),
+              ElementsAre("start <title>", "text <b>", "end </title>", "start <svg>", "start <title>", "start <b>",
+                          "end </title>", "end </svg>"));
+}
+
+TEST(HtmlTokensTest, AttributesHaveTheirValues) {
+  const std::string html = "<a B=1 c = 'two' d=\"three\" e f=g/h b=twice>";
+  const HtmlToken token = TokenizeHtml(html)[0];
+  std::vector<std::string> found;
+  for (const HtmlAttribute& attribute : token.attributes) {
+    found.push_back(attribute.name + "=" +
+                    html.substr(attribute.value.begin, attribute.value.end - attribute.value.begin));
+  }
+  EXPECT_THAT(found, ElementsAre("b=1", "c=two", "d=three", "e=", "f=g/h"));
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,118 @@
+#include "gmock/gmock.h"
+#include "tests/documents/round_trip.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> Units(std::string_view text) { return Shown(*ParseAs("markdown", text)); }
+
+std::string Translated(std::string_view text, const std::vector<std::pair<std::string, std::string>>& translated) {
+  return RenderWith(*ParseAs("markdown", text), translated);
+}
+
+TEST(MarkdownTest, UnitsAreParagraphsHeadingsItemsAndCells) {
+  EXPECT_THAT(Units("# A title #\n\nOne\nparagraph.\n\n- first\n- second\n\n> quoted\n\nSetext\n======\n\n"
+                    "| a | b |\n|---|---|\n| one | two |\n"),
+              ElementsAre("A title", "One paragraph.", "first", "second", "quoted", "Setext", "a", "b", "one", "two"));
+}
+
+TEST(MarkdownTest, EmphasisAndLinksArePairs) {
+  EXPECT_THAT(Units("Some **bold *and italic* text**, a [link](http://x.org/a_(b) \"t\") and ~~gone~~."),
+              ElementsAre("t",
+                          "Some ⟦**⟧bold ⟦*⟧and italic⟦*⟧ text⟦**⟧, a ⟦[⟧link⟦](http://x.org/a_(b) \"t\")⟧ and "
+                          "⟦~~⟧gone⟦~~⟧."));
+  EXPECT_THAT(Units("a ***b*** c"), ElementsAre("a ⟦*⟧⟦**⟧b⟦**⟧⟦*⟧ c"));
+  EXPECT_THAT(Units("[ref][id] and [id] and ![alt text](i.png).\n\n[id]: http://x.org 'Title'\n"),
+              ElementsAre("⟦[⟧ref⟦][id]⟧ and ⟦[⟧id⟦]⟧ and ⟦![⟧alt text⟦](i.png)⟧."));
+}
+
+TEST(MarkdownTest, CodeAndAddressesAreWords) {
+  EXPECT_THAT(Units("Run `make all` or ``a ` b``; see <http://x.org> and https://y.org/z."),
+              ElementsAre("Run ⟦`make all`⟧ or ⟦``a ` b``⟧; see ⟦<http://x.org>⟧ and ⟦https://y.org/z⟧."));
+  // A reference by its text keeps the label, so it stays in the unit even around all of it.
+  const std::string list = "* [One two][]\n* [Three]\n\n[one two]: x\n[three]: y\n";
+  const auto document = ParseAs("markdown", list);
+  ASSERT_EQ(document->units().size(), 2u);
+  EXPECT_EQ(*document->Render({{"Eins zwei", {{0, 0}, {9, 1}}}, {"Drei", {{0, 0}, {4, 1}}}}),
+            "* [Eins zwei][One two]\n* [Drei][Three]\n\n[one two]: x\n[three]: y\n");
+  EXPECT_THAT(Units("`code` first"), ElementsAre("⟦`code`⟧ first"));
+}
+
+TEST(MarkdownTest, CodeFrontMatterAndHtmlBlocksStay) {
+  EXPECT_THAT(
+      Units("---\ntitle: Not this\n---\n\nText.\n\n```sh\nnot this\n```\n\n    nor this\n\n<div>\nnor\n</div>\n"),
+      ElementsAre("Text."));
+}
+
+TEST(MarkdownTest, BreaksAndInlineHtml) {
+  EXPECT_THAT(Units("> one  \n> two\\\n> three\n> four"), ElementsAre("one⟦  \n> ⟧two⟦\\\n> ⟧three four"));
+  EXPECT_THAT(Units("a <kbd>Key</kbd> b<br>c <!-- no --> d"),
+              ElementsAre("a ⟦<kbd>⟧Key⟦</kbd>⟧ b⟦<br>⟧c ⟦<!-- no -->⟧ d"));
+}
+
+TEST(MarkdownTest, EscapesAreUndoneAndDoneAgain) {
+  EXPECT_THAT(Units("5 \\* 3 &amp; 2 \\[x\\]"), ElementsAre("5 * 3 & 2 [x]"));
+  EXPECT_EQ(Translated("5 \\* 3 &amp; 2 \\[x\\]", {{"5 * 3 & 2 [x]", "fünf * drei & zwei [y]"}}),
+            "fünf \\* drei & zwei \\[y\\]");
+  EXPECT_EQ(Translated("Note[^1] here", {{"Note[^1] here", "Hinweis[^1] hier"}}), "Hinweis[^1] hier");
+}
+
+TEST(MarkdownTest, ATranslationIsNeverReadAsMarkup) {
+  EXPECT_EQ(Translated("First", {{"First", "1. Erstens"}}), "1\\. Erstens");
+  EXPECT_EQ(Translated("Heading", {{"Heading", "# Titel"}}), "\\# Titel");
+  EXPECT_EQ(Translated("Plus", {{"Plus", "+ mehr"}}), "\\+ mehr");
+  EXPECT_EQ(Translated("Star", {{"Star", "*Stern* <b> `x`"}}), "\\*Stern\\* \\<b> \\`x\\`");
+  EXPECT_EQ(Translated("| a |\n|---|\n| b |\n", {{"b", "x|y"}}), "| a |\n|---|\n| x\\|y |\n");
+}
+
+TEST(MarkdownTest, OnlyWhatChangesIsWritten) {
+  const std::string text = "Title\n=====\n\n* one\n  goes on\n*   two\n\n[a]:  <b>   'c'\n\n\n\nend  \n";
+  EXPECT_EQ(Translated(text, {{"two", "zwei"}}),
+            "Title\n=====\n\n* one\n  goes on\n*   zwei\n\n[a]:  <b>   'c'\n\n\n\nend  \n");
+  EXPECT_EQ(Translated(text, {{"one goes on", "eins geht weiter"}}),
+            "Title\n=====\n\n* eins geht weiter\n*   two\n\n[a]:  <b>   'c'\n\n\n\nend  \n");
+}
+
+TEST(MarkdownTest, RoundTrips) {
+  const std::string text = R"(# Title with `code`
+
+Some *emphasis*, **strong [link *in*](a "Title")** words
+over two lines with <b>html</b> and \_escapes\_ &copy; 2026.
+
+1. One
+2. Two
+   > nested *quote*
+   > goes on
+
+- [ ] task **bold**
+- [x] done
+
+| Left | Right |
+|:-----|------:|
+| a *b* | `c\|d` |
+
+![Alt *text*](image.png 'A title') and [a [b] c][ref].
+***
+**All bold.**
+
+[ref]: <x y> "t"
+)";
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+}
+
+TEST(MarkdownTest, RefusesWhatExpands) {
+  std::string quotes;
+  for (int i = 0; i < 300; ++i) quotes += "> ";
+  EXPECT_THAT(RefusalAs("markdown", quotes + "x"), HasSubstr("more than 200 deep"));
+  std::string links = "[a]: " + std::string(100000, 'x') + "\n\n";
+  for (int i = 0; i < 10000; ++i) links += "[a] ";
+  EXPECT_THAT(RefusalAs("markdown", links), HasSubstr("expand"));
+  EXPECT_THAT(RefusalAs("markdown", "a\xffz"), HasSubstr("not UTF-8 text at byte 1"));
+}
+
+}  // namespace
+}  // namespace salient

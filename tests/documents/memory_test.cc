@@ -1,0 +1,76 @@
+#include "documents/memory.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = TranslationMemory::Kind;
+
+TranslationMemory Load(std::string_view bytes, Kind kind) {
+  auto memory = TranslationMemory::Load(bytes, kind, "en", "de-DE");
+  EXPECT_TRUE(memory.ok()) << memory.status();
+  return memory.ok() ? *std::move(memory) : TranslationMemory();
+}
+
+std::string Found(const TranslationMemory& memory, std::string_view source) {
+  const std::string* translation = memory.Find(source);
+  return translation == nullptr ? "(none)" : *translation;
+}
+
+TEST(TranslationMemoryTest, Tsv) {
+  const TranslationMemory memory = Load("Good  morning.\tGuten Morgen.\r\n\nYes\tJa\nYes\tDoch\tnote\n", Kind::kTsv);
+  EXPECT_EQ(memory.size(), 2u);
+  EXPECT_EQ(Found(memory, " Good morning. "), "Guten Morgen.");
+  EXPECT_EQ(Found(memory, "Yes"), "Doch");
+  EXPECT_EQ(Found(memory, "yes"), "(none)");
+  EXPECT_THAT(std::string(TranslationMemory::Load("a b\n", Kind::kTsv, "en", "de").status().message()),
+              HasSubstr("line 1 has no tab"));
+}
+
+TEST(TranslationMemoryTest, Tmx) {
+  const TranslationMemory memory = Load(
+      "<?xml version=\"1.0\"?><tmx version=\"1.4\"><body><tu><tuv xml:lang=\"en-US\"><seg>Press <bpt "
+      "i=\"1\">&lt;b></bpt>"
+      "Enter<ept i=\"1\">x</ept> &amp; <hi>wait</hi></seg></tuv><tuv xml:lang=\"fr\"><seg>Non</seg></tuv>"
+      "<tuv xml:lang=\"DE\"><seg>Enter drücken</seg></tuv></tu><tu><tuv xml:lang=\"en\"><seg>Alone</seg></tuv></tu>"
+      "</body></tmx>",
+      Kind::kTmx);
+  EXPECT_EQ(memory.size(), 1u);
+  EXPECT_EQ(Found(memory, "Press Enter & wait"), "Enter drücken");
+  EXPECT_FALSE(TranslationMemory::Load("<a/>", Kind::kTmx, "en", "de").ok());
+}
+
+TEST(TranslationMemoryTest, Po) {
+  const TranslationMemory memory = Load(
+      "msgid \"\"\nmsgstr \"Language: de\\n\"\n\nmsgid \"Open\"\nmsgstr \"Öffnen\"\n\n#, fuzzy\nmsgid \"Shut\"\nmsgstr "
+      "\"Zu\"\n"
+      "\nmsgid \"%d file\"\nmsgid_plural \"%d files\"\nmsgstr[0] \"%d Datei\"\nmsgstr[1] \"%d Dateien\"\n",
+      Kind::kPo);
+  EXPECT_EQ(Found(memory, "Open"), "Öffnen");
+  EXPECT_EQ(Found(memory, "Shut"), "(none)");
+  EXPECT_EQ(Found(memory, "%d files"), "%d Dateien");
+}
+
+TEST(TranslationMemoryTest, AlikeIsScored) {
+  const TranslationMemory memory =
+      Load("The server is not running.\tA\nThe server is running.\tB\nA fish is swimming.\tC\n", Kind::kTsv);
+  const std::vector<Suggestion> alike = memory.FindAlike("The server was running.", 0.5);
+  ASSERT_EQ(alike.size(), 2u);
+  EXPECT_EQ(alike[0].translation, "B");
+  EXPECT_DOUBLE_EQ(alike[0].score, 0.8);  // one of five
+  EXPECT_EQ(alike[1].translation, "A");
+  EXPECT_NEAR(alike[1].score, 1 - 2.0 / 6, 1e-9);
+  EXPECT_TRUE(memory.FindAlike("Nothing of that").empty());
+  EXPECT_DOUBLE_EQ(memory.FindAlike("the SERVER is  running.")[0].score, 1.0);
+}
+
+TEST(TranslationMemoryTest, KindsAreToldByExtension) {
+  EXPECT_EQ(*TranslationMemory::KindOf("a/b.tmx"), Kind::kTmx);
+  EXPECT_THAT(std::string(TranslationMemory::KindOf("x.csv").status().message()), HasSubstr(".tmx, .po and .tsv"));
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,211 @@
+// Word, PowerPoint, Excel, OpenDocument, and the archives that they are.
+
+#include <zip.h>
+
+#include <map>
+
+#include "documents/zip_archive.h"
+#include "gmock/gmock.h"
+#include "tests/documents/round_trip.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string MakeZip(const std::vector<std::pair<std::string, std::string>>& parts) {
+  zip_source_t* source = zip_source_buffer_create(nullptr, 0, 0, nullptr);
+  zip_t* archive = zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, nullptr);
+  zip_source_keep(source);
+  for (const auto& [name, part] : parts) {
+    zip_file_add(archive, name.c_str(), zip_source_buffer(archive, part.data(), part.size(), 0), ZIP_FL_ENC_UTF_8);
+  }
+  zip_close(archive);
+  std::string bytes(1 << 20, '\0');
+  zip_source_open(source);
+  bytes.resize(static_cast<size_t>(zip_source_read(source, bytes.data(), bytes.size())));
+  zip_source_close(source);
+  zip_source_free(source);
+  return bytes;
+}
+
+std::string PartOf(const std::string& bytes, const std::string& name) {
+  auto archive = ZipArchive::Open(bytes, "test", {});
+  return archive.ok() ? archive->Read(name).value_or("") : "";
+}
+
+constexpr char kWordSpace[] = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\"";
+
+std::string Docx(const std::string& body) {
+  return MakeZip({{"[Content_Types].xml", "<Types/>"},
+                  {"word/document.xml", "<?xml version=\"1.0\"?><w:document " + std::string(kWordSpace) + "><w:body>" +
+                                            body + "</w:body></w:document>"},
+                  {"word/styles.xml", "<w:styles " + std::string(kWordSpace) +
+                                          "><w:rPrDefault><w:lang w:val=\"en-US\"/></w:rPrDefault></w:styles>"},
+                  {"word/media/image1.png", std::string("\x89PNG\0\xff", 6)}});
+}
+
+std::string Body(const std::string& docx) {
+  const std::string part = PartOf(docx, "word/document.xml");
+  const size_t begin = part.find("<w:body>") + 8;
+  return part.substr(begin, part.find("</w:body>") - begin);
+}
+
+TEST(DocxTest, RunsOfOneFormatAreOneText) {
+  const std::string docx = Docx(
+      "<w:p w:rsidR=\"1\"><w:pPr><w:jc/></w:pPr><w:r><w:t>He</w:t></w:r><w:r w:rsidR=\"2\"><w:rPr><w:lang "
+      "w:val=\"en-GB\"/></w:rPr><w:t xml:space=\"preserve\">llo "
+      "</w:t></w:r><w:proofErr/><w:r><w:rPr><w:b/></w:rPr><w:t>"
+      "bold &amp; big</w:t></w:r><w:r><w:t xml:space=\"preserve\"> world.</w:t></w:r></w:p>");
+  const auto document = ParseAs("docx", docx);
+  ASSERT_EQ(document->units().size(), 1u);
+  EXPECT_EQ(document->units()[0].source.text, "Hello bold & big world.");
+  ASSERT_EQ(document->units()[0].markers.size(), 2u);
+  ExpectIdentity("docx", docx);
+  MarkedText translation = document->units()[0].source;
+  translation.text = "Hallo fett < dick Welt.";
+  translation.places = {{6, 0}, {17, 1}};
+  EXPECT_EQ(Body(*document->Render({translation})),
+            "<w:p w:rsidR=\"1\"><w:pPr><w:jc/></w:pPr><w:r><w:t xml:space=\"preserve\">Hallo </w:t></w:r>"
+            "<w:r><w:rPr><w:b/></w:rPr><w:t xml:space=\"preserve\">fett &lt; dick</w:t></w:r>"
+            "<w:r><w:t xml:space=\"preserve\"> Welt.</w:t></w:r></w:p>");
+}
+
+TEST(DocxTest, LinksFieldsAndObjectsAreMarkers) {
+  const std::string docx = Docx(
+      "<w:p><w:bookmarkStart w:id=\"1\"/><w:r><w:t>See </w:t></w:r><w:hyperlink r:id=\"x\" xmlns:r=\"r\"><w:r><w:rPr>"
+      "<w:u/></w:rPr><w:t>this page</w:t></w:r></w:hyperlink><w:r><w:t> on</w:t><w:br/><w:t>page </w:t></w:r>"
+      "<w:r><w:fldChar w:fldCharType=\"begin\"/></w:r><w:r><w:instrText>PAGE</w:instrText></w:r>"
+      "<w:r><w:fldChar w:fldCharType=\"separate\"/></w:r><w:r><w:t>3</w:t></w:r>"
+      "<w:r><w:fldChar w:fldCharType=\"end\"/></w:r><w:r><w:footnoteReference w:id=\"2\"/></w:r>"
+      "<w:bookmarkEnd w:id=\"1\"/></w:p>");
+  const auto document = ParseAs("docx", docx);
+  ASSERT_EQ(document->units().size(), 1u);
+  EXPECT_EQ(document->units()[0].source.text, "See this page onpage 3");
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  const std::string body = Body(RenderRot13(*document));
+  for (const char* kept :
+       {"<w:bookmarkStart w:id=\"1\"/>", "<w:hyperlink r:id=\"x\" xmlns:r=\"r\">", "<w:r><w:br/></w:r>",
+        "<w:instrText>PAGE</w:instrText>", "<w:r><w:footnoteReference w:id=\"2\"/></w:r>"}) {
+    EXPECT_THAT(body, HasSubstr(kept));
+  }
+}
+
+TEST(DocxTest, TextBoxesAreUnitsWithinUnits) {
+  const std::string docx = Docx(
+      "<w:p><w:r><w:t>Outer text</w:t></w:r><w:r><w:pict><w:txbxContent><w:p><w:r><w:t>Inner text</w:t></w:r></w:p>"
+      "</w:txbxContent></w:pict></w:r></w:p>");
+  const auto document = ParseAs("docx", docx);
+  ASSERT_EQ(document->units().size(), 2u);
+  ExpectTranslationIsRead("docx", docx);
+  const std::string body = Body(RenderRot13(*document));
+  EXPECT_THAT(body, HasSubstr("Bhgre grkg"));
+  EXPECT_THAT(body, HasSubstr("<w:txbxContent><w:p><w:r><w:t xml:space=\"preserve\">Vaare grkg</w:t></w:r></w:p>"));
+}
+
+TEST(DocxTest, PlaceholdersMaySpanRuns) {
+  const auto document =
+      ParseAs("docx", Docx("<w:p><w:r><w:t>Dear {{na</w:t></w:r><w:r><w:t>me}}, hello</w:t></w:r></w:p>"));
+  EXPECT_THAT(Shown(*document), ElementsAre("Dear ⟦{{name}}⟧, hello"));
+  EXPECT_THAT(Body(RenderRot13(*document)), HasSubstr(">Qrne {{name}}, uryyb<"));
+}
+
+TEST(DocxTest, TheLanguageOfStylesBecomesTheTarget) {
+  const auto document = ParseAs("docx", Docx("<w:p><w:r><w:t>Text</w:t></w:r></w:p>"),
+                                {.source_language = "en", .target_language = "de"});
+  EXPECT_THAT(PartOf(*document->Render(Sources(*document)), "word/styles.xml"), HasSubstr("<w:lang w:val=\"de\"/>"));
+}
+
+TEST(PptxTest, ParagraphsOfSlides) {
+  const std::string slide =
+      "<p:sld xmlns:p=\"p\" xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\"><a:p><a:pPr/><a:r>"
+      "<a:rPr lang=\"en-US\" dirty=\"0\"/><a:t>A title</a:t></a:r><a:br/><a:r><a:rPr lang=\"en-GB\"/><a:t>goes on</a:t>"
+      "</a:r><a:endParaRPr lang=\"en-US\"/></a:p></p:sld>";
+  const std::string pptx = MakeZip({{"ppt/presentation.xml", "<x/>"}, {"ppt/slides/slide1.xml", slide}});
+  const auto document = ParseAs("pptx", pptx, {.source_language = "en", .target_language = "de"});
+  ASSERT_EQ(document->units().size(), 1u);
+  EXPECT_EQ(document->units()[0].source.text, "A titlegoes on");
+  ExpectIdentity("pptx", pptx);
+  ExpectTranslationIsRead("pptx", pptx);
+  EXPECT_THAT(PartOf(RenderRot13(*document), "ppt/slides/slide1.xml"),
+              HasSubstr("<a:r><a:rPr lang=\"de\"/><a:t>N gvgyr</a:t></a:r><a:br/>"));
+}
+
+TEST(XlsxTest, StringsOfCells) {
+  const std::string strings =
+      "<sst xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"><si><t>Plain</t></si><si><t>12</t></si>"
+      "<si><r><t xml:space=\"preserve\">Some </t></r><r><rPr><b/></rPr><t>rich</t></r></si></sst>";
+  const std::string xlsx = MakeZip({{"xl/workbook.xml", "<x/>"}, {"xl/sharedStrings.xml", strings}});
+  const auto document = ParseAs("xlsx", xlsx);
+  ASSERT_EQ(document->units().size(), 2u);
+  EXPECT_EQ(document->units()[1].source.text, "Some rich");
+  ExpectIdentity("xlsx", xlsx);
+  ExpectTranslationIsRead("xlsx", xlsx);
+  EXPECT_THAT(
+      PartOf(RenderRot13(*document), "xl/sharedStrings.xml"),
+      HasSubstr("<si><t>Cynva</t></si><si><t>12</t></si><si><r><t xml:space=\"preserve\">Fbzr </t></r><r><rPr><b/>"
+                "</rPr><t xml:space=\"preserve\">evpu</t></r></si>"));
+}
+
+TEST(OpenDocumentTest, ParagraphsAndNotes) {
+  const std::string content =
+      "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+      "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\"><text:h>Title</text:h><text:p>Some "
+      "<text:span text:style-name=\"T1\">bold</text:span> text<text:note><text:note-body><text:p>A note</text:p>"
+      "</text:note-body></text:note> goes<text:line-break/>on.</text:p><c "
+      "office:value-type=\"float\"><text:p>one</text:p></c>"
+      "</office:document-content>";
+  const std::string odt = MakeZip({{"mimetype", "application/vnd.oasis.opendocument.text"}, {"content.xml", content}});
+  const auto document = ParseAs("odt", odt);
+  ASSERT_EQ(document->units().size(), 3u);
+  EXPECT_EQ(document->units()[1].source.text, "Some bold text goeson.");
+  EXPECT_EQ(document->units()[2].source.text, "A note");
+  ExpectIdentity("odt", odt);
+  ExpectTranslationIsRead("odt", odt);
+  EXPECT_EQ(ZipArchive::Open(RenderRot13(*document), "odt", {})->names()[0], "mimetype");
+}
+
+TEST(OfficeTest, RefusesByName) {
+  EXPECT_THAT(RefusalAs("docx", "no archive"), HasSubstr("DOCX: is no ZIP archive"));
+  EXPECT_THAT(RefusalAs("docx", MakeZip({{"content.xml", "<a/>"}})), HasSubstr("has no word/document.xml"));
+  EXPECT_THAT(RefusalAs("docx", MakeZip({{"word/document.xml", "<a>"}})), HasSubstr("word/document.xml: line 1"));
+  EXPECT_THAT(RefusalAs("docx", MakeZip({{"word/document.xml", "<!DOCTYPE a [<!ENTITY x \"yy\">]><a>&x;</a>"}})),
+              HasSubstr("declares the entity \"x\""));
+  EXPECT_THAT(RefusalAs("docx", MakeZip({{"word/document.xml", "<?xml version=\"1.0\" encoding=\"UTF-16\"?><a/>"}})),
+              HasSubstr("UTF-16"));
+  std::string deep;
+  for (int i = 0; i < 500; ++i) deep += "<a>";
+  EXPECT_THAT(RefusalAs("odt", MakeZip({{"content.xml", deep}})), HasSubstr("more than 200 deep"));
+}
+
+TEST(OfficeTest, BombsAreRefusedBeforeTheyAreUnpacked) {
+  const std::string bomb = MakeZip({{"content.xml", std::string(5 << 20, ' ')}});
+  ASSERT_LT(bomb.size(), size_t{1} << 15);
+  ParseOptions options;
+  options.limits.max_bytes = 1 << 20;
+  EXPECT_THAT(RefusalAs("odt", bomb, options), HasSubstr("content.xml unpacks to 5242880 bytes; at most 1048576"));
+  options.limits.max_bytes = 10 << 20;
+  options.limits.max_unpacked_bytes = 1 << 20;
+  EXPECT_THAT(RefusalAs("odt", bomb, options), HasSubstr("more than 1048576 bytes"));
+  options.limits.max_parts = 0;
+  EXPECT_THAT(RefusalAs("odt", bomb, options), HasSubstr("has 1 entries; at most 0"));
+}
+
+TEST(ZipArchiveTest, DamageIsFound) {
+  std::string bytes = MakeZip({{"content.xml", "<a>text that is long enough to be packed, packed, packed</a>"}});
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
+    auto archive = ZipArchive::Open(damaged, "test", {});
+    if (!archive.ok()) continue;
+    for (const std::string& name : archive->names()) {
+      const auto part = archive->Read(name);
+      EXPECT_TRUE(!part.ok() || *part == "<a>text that is long enough to be packed, packed, packed</a>") << at;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace salient

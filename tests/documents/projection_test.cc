@@ -1,0 +1,141 @@
+#include "documents/projection.h"
+
+#include <random>
+
+#include "documents/unit_builder.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace salient {
+namespace {
+
+// A unit of text in which tags such as <b>, </b> and <x/> are markers.
+Unit MakeUnit(const std::string& text) {
+  UnitBuilder builder(text, {{{}, /*tags=*/true}, /*collapse_space=*/false, /*leave_out_ends=*/false});
+  builder.AddText({0, text.size()});
+  PlacedUnit unit;
+  EXPECT_TRUE(builder.Finish(&unit));
+  return unit.unit;
+}
+
+// Words of both texts, target word t linked to the source word that `links` names.
+Alignment Aligned(const Unit& unit, const std::string& translation, const std::vector<int32_t>& links) {
+  Alignment alignment{WordsOf(unit.source.text), WordsOf(translation)};
+  EXPECT_EQ(alignment.target.size(), links.size());
+  for (const int32_t source : links) {
+    alignment.links.push_back({});
+    if (source >= 0) alignment.links.back().push_back({source, 1.0f});
+  }
+  return alignment;
+}
+
+std::string Projected(const std::string& source, const std::string& translation, const std::vector<int32_t>& links) {
+  const Unit unit = MakeUnit(source);
+  const MarkedText placed = ProjectMarkers(unit, translation, Aligned(unit, translation, links));
+  EXPECT_TRUE(CheckMarkers(unit.markers, placed).ok()) << CheckMarkers(unit.markers, placed);
+  return Flatten(unit.markers, placed);
+}
+
+TEST(ProjectionTest, APairGoesAroundTheWordsThatItWasAround) {
+  EXPECT_EQ(Projected("the <b>red</b> house", "das rote Haus", {0, 1, 2}), "das <b>rote</b> Haus");
+  EXPECT_EQ(Projected("the <b>red</b> house", "la maison rouge", {0, 2, 1}), "la maison <b>rouge</b>");
+  EXPECT_EQ(Projected("the <b>red house</b> fell", "gefallen ist das rote Haus", {3, 3, 0, 1, 2}),
+            "gefallen ist das <b>rote Haus</b>");
+}
+
+TEST(ProjectionTest, PairsNest) {
+  EXPECT_EQ(Projected("<a>one <b>two</b> three</a> four", "vier drei zwei eins", {3, 2, 1, 0}),
+            "vier <a>drei <b>zwei</b> eins</a>");
+  // The inner pair's word has left the outer pair's stretch: nothing within is its own.
+  EXPECT_EQ(Projected("<a>one <b>two</b></a> three four", "eins drei vier zwei", {0, 2, 3, 1}),
+            "<a>eins<b></b></a> drei vier zwei");
+}
+
+TEST(ProjectionTest, NeighboursDoNotOverlap) {
+  EXPECT_EQ(Projected("<a>one</a> <b>two</b>", "zwei eins", {1, 0}), "<b>zwei</b> <a>eins</a>");
+  EXPECT_EQ(Projected("<a>one</a> <b>two</b>", "beides", {0}), "<a>beides</a><b></b>");
+}
+
+TEST(ProjectionTest, AMarkerByItselfFollowsItsNeighbours) {
+  EXPECT_EQ(Projected("Open <x/> now please", "Bitte jetzt öffnen", {2, 1, 0}), "Bitte <x/> jetzt öffnen");
+  EXPECT_EQ(Projected("Delete <x/>.", "Löschen.", {0, 1}), "Löschen <x/>.");
+  EXPECT_EQ(Projected("<x/> files", "Dateien", {0}), "<x/> Dateien");
+  EXPECT_EQ(Projected("files <x/>", "Dateien", {0}), "Dateien <x/>");
+  EXPECT_EQ(Projected("to<x/> file", "zu Datei", {0, 1}), "zu<x/> Datei");
+}
+
+TEST(ProjectionTest, OrderedMarkersStayInOrder) {
+  Unit unit = MakeUnit("one <x/>two <y/>three");
+  for (Marker& marker : unit.markers) marker.ordered = true;
+  const std::string translation = "drei zwei eins";
+  const MarkedText placed = ProjectMarkers(unit, translation, Aligned(unit, translation, {2, 1, 0}));
+  EXPECT_TRUE(CheckMarkers(unit.markers, placed).ok());
+}
+
+TEST(ProjectionTest, WithoutLinksMarkersKeepTheirPlaceInTheText) {
+  EXPECT_EQ(Projected("one two <x/> three four", "a b c d", {-1, -1, -1, -1}), "a b <x/> c d");
+}
+
+TEST(ProjectionTest, EmptyTranslations) { EXPECT_EQ(Projected("<a>one</a> <x/> two", "", {}), "<a></a><x/>"); }
+
+// For any text, markers and weights: all markers, properly nested, and the translation itself but for added spaces.
+TEST(ProjectionTest, HoldsItsPromisesForAnyAlignment) {
+  std::mt19937 random(7);
+  const auto below = [&random](size_t bound) { return static_cast<size_t>(random() % bound); };
+  for (int round = 0; round < 3000; ++round) {
+    std::string source, translation;
+    std::vector<std::string> open;
+    for (size_t i = 0, words = 1 + below(12); i < words; ++i) {
+      if (below(3) == 0)
+        open.push_back(std::string(1, static_cast<char>('a' + below(3)))), source += "<" + open.back() + ">";
+      if (below(4) == 0) source += "<x/>";
+      source += "word";
+      if (below(5) == 0) source += "<y/>";
+      if (!open.empty() && below(2) == 0) source += "</" + open.back() + ">", open.pop_back();
+      if (below(8) == 0) source += "</b>";
+      if (below(6) != 0) source += " ";
+    }
+    for (size_t i = 0, words = below(12); i < words; ++i) translation += below(4) == 0 ? "wort." : "wort ";
+    Unit unit = MakeUnit(source);
+    for (Marker& marker : unit.markers)
+      marker.ordered = marker.ordered || (marker.kind == MarkerKind::kStandalone && below(2) == 0);
+    Alignment alignment{WordsOf(unit.source.text), WordsOf(translation)};
+    for (size_t t = 0; t < alignment.target.size(); ++t) {
+      alignment.links.push_back({});
+      for (size_t k = below(4); k > 0 && !alignment.source.empty(); --k) {
+        alignment.links.back().push_back(
+            {static_cast<int32_t>(below(alignment.source.size())), 0.1f + static_cast<float>(below(10))});
+      }
+    }
+    const MarkedText placed = ProjectMarkers(unit, translation, alignment);
+    ASSERT_TRUE(CheckMarkers(unit.markers, placed).ok()) << source << " | " << Flatten(unit.markers, placed);
+    std::string kept = placed.text, all = translation;
+    std::erase(kept, ' ');
+    std::erase(all, ' ');
+    ASSERT_EQ(kept, all);
+    ASSERT_EQ(placed, ProjectMarkers(unit, translation, alignment));
+  }
+}
+
+TEST(WordsTest, WordsAndMarks) {
+  const std::string text = "It's 3.5 \xc3\xbc\x62\x65r-all, \xe4\xbd\xa0\xe5\xa5\xbd!";
+  std::vector<std::string> words;
+  for (const ByteRange& word : WordsOf(text)) words.push_back(text.substr(word.begin, word.end - word.begin));
+  ASSERT_GE(words.size(), 6u);
+  EXPECT_EQ(words[0], "It's");
+  EXPECT_EQ(words[1], "3.5");
+  EXPECT_EQ(words[2], "über");
+  EXPECT_EQ(words[3], "-");
+  EXPECT_EQ(words.back(), "!");
+}
+
+TEST(AlignByPlaceTest, EqualWordsAnchorTheRest) {
+  const Alignment alignment = AlignByPlace("In 1999 Anna met Bob", "Anna traf Bob im Jahr 1999");
+  ASSERT_EQ(alignment.links.size(), 6u);
+  EXPECT_EQ(alignment.links[0][0].source, 2);  // Anna
+  EXPECT_EQ(alignment.links[2][0].source, 4);  // Bob: 1999 would break the order
+  for (const auto& links : AlignByPlace("a b c d", "e f g h").links) EXPECT_EQ(links.size(), 1u);
+}
+
+}  // namespace
+}  // namespace salient

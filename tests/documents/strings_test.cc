@@ -1,0 +1,183 @@
+// JSON, YAML, PO and plain text.
+
+#include "gmock/gmock.h"
+#include "tests/documents/round_trip.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(JsonTest, TranslatesValuesThatAreText) {
+  const std::string json = R"({"title": "Good morning", "id": "user_id", "n": 3, "@title": {"description": "not this"},
+  "list": ["Yes, {name}", "img/logo.png", null, true, "a\u00e9\n\"b\""], "$schema": "Not this"})";
+  const auto document = ParseAs("json", json);
+  EXPECT_THAT(Shown(*document), ElementsAre("Good morning", "Yes, ⟦{name}⟧", "a\u00e9\n\"b\""));
+  EXPECT_EQ(RenderWith(*document, {{"Good morning", "Guten \"Morgen\""}}),
+            std::string(json).replace(json.find("Good morning"), 12, "Guten \\\"Morgen\\\""));
+  ExpectIdentity("json", json);
+  ExpectTranslationIsRead("json", json);
+}
+
+TEST(JsonTest, RefusesByName) {
+  EXPECT_THAT(RefusalAs("json", "{\"a\": }"), HasSubstr("JSON: byte 7"));
+  EXPECT_THAT(RefusalAs("json", std::string(1000, '[')), HasSubstr("more than 200 deep"));
+  EXPECT_THAT(RefusalAs("json", ""), HasSubstr("JSON"));
+}
+
+TEST(YamlTest, TranslatesValuesThatAreText) {
+  const std::string yaml = R"(# A comment, not this
+title: Good morning
+count: 3
+on: yes
+when: 2026-01-01
+path: /usr/lib
+quoted: "Say \"hello\" to {name}"
+single: 'It''s here'
+custom: !Ref not this
+list:
+  - First one
+  - &anchor Second one
+  - *anchor
+  - [flow one, "flow two"]
+literal: |
+  Line one.
+
+  Line two.
+folded: >-
+  These words
+  go on.
+  
+  Next.
+
+end: Last
+)";
+  const auto document = ParseAs("yaml", yaml);
+  EXPECT_THAT(Shown(*document),
+              ElementsAre("Good morning", "Say \"hello\" to ⟦{name}⟧", "It's here", "First one", "Second one",
+                          "flow one", "flow two", "Line one.\n\nLine two.\n", "These words go on.\nNext.", "Last"));
+  ExpectIdentity("yaml", yaml);
+  ExpectTranslationIsRead("yaml", yaml);
+  std::string expected = yaml;
+  expected.replace(expected.find("Good morning"), 12, "\"Guten: Morgen\"");
+  expected.replace(expected.find("'It''s here'"), 12, "'Da ist''s'");
+  expected.replace(expected.find("Second one"), 10, "Zweites");
+  expected.replace(expected.find("  Line one.\n\n  Line two."), 24, "  Zeile eins.\n\n  Zeile zwei.");
+  EXPECT_EQ(RenderWith(*document, {{"Good morning", "Guten: Morgen"},
+                                   {"It's here", "Da ist's"},
+                                   {"Second one", "Zweites"},
+                                   {"Line one.\n\nLine two.\n", "Zeile eins.\n\nZeile zwei.\n"}}),
+            expected);
+}
+
+TEST(YamlTest, ByteOffsetsHoldBeyondAscii) {
+  const std::string yaml =
+      "\xef\xbb\xbf"
+      "ä: Grüße\n日本: 'text ü'\nz: end\n";
+  EXPECT_EQ(RenderWith(*ParseAs("yaml", yaml), {{"text ü", "Text"}, {"end", "Ende"}}),
+            "\xef\xbb\xbf"
+            "ä: Grüße\n日本: 'Text'\nz: Ende\n");
+}
+
+TEST(YamlTest, APlainScalarStaysOne) {
+  for (const char* translation : {"yes", "12", "- a", "a: b", "a #b", "'a'", "@a", "null", "a:", "x\ny"}) {
+    const std::string rendered = RenderWith(*ParseAs("yaml", "a: Some text\n"), {{"Some text", translation}});
+    EXPECT_THAT(rendered, HasSubstr("a: \"")) << translation;
+  }
+  EXPECT_EQ(RenderWith(*ParseAs("yaml", "a: [Some text]\n"), {{"Some text", "x, y"}}), "a: [\"x, y\"]\n");
+}
+
+TEST(YamlTest, RefusesByName) {
+  EXPECT_THAT(RefusalAs("yaml", "a: [b\n"), HasSubstr("YAML: line 2"));
+  EXPECT_THAT(RefusalAs("yaml", std::string(1000, '[')), HasSubstr("YAML"));
+  std::string deep;
+  for (int i = 0; i < 300; ++i) deep += "- ";
+  EXPECT_THAT(RefusalAs("yaml", deep + "x"), HasSubstr("more than 200 deep"));
+}
+
+constexpr char kPo[] = R"(# Translators
+msgid ""
+msgstr ""
+"Language: en\n"
+"Content-Type: text/plain; charset=UTF-8\n"
+
+#, c-format
+msgid "Copied %d files to <b>%s</b>."
+msgstr ""
+
+msgid "Open"
+msgstr "Öffnen"
+
+msgctxt "menu"
+msgid ""
+"One line.\n"
+"Another \"line\".\n"
+msgstr ""
+
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] ""
+msgstr[1] ""
+
+#~ msgid "Old"
+#~ msgstr ""
+)";
+
+TEST(PoTest, TranslatesWhatHasNoTranslation) {
+  const auto document = ParseAs("po", kPo, {.source_language = "en", .target_language = "pt-BR"});
+  EXPECT_THAT(Shown(*document), ElementsAre("Copied ⟦%d⟧ files to ⟦<b>⟧⟦%s⟧⟦</b>⟧.", "One line.\nAnother \"line\".\n",
+                                            "⟦%d⟧ file", "⟦%d⟧ files"));
+  std::string expected = kPo;
+  const auto put = [&expected](const std::string& before, const std::string& old, const std::string& now) {
+    const size_t at = expected.find(old, expected.find(before));
+    expected.replace(at, old.size(), now);
+  };
+  put("Language", " en", " pt_BR");
+  put("Copied", "msgstr \"\"", "msgstr \"Copied %d files to <b>%s</b>.\"");
+  put("Another", "msgstr \"\"", "msgstr \"\"\n\"One line.\\n\"\n\"Another \\\"line\\\".\\n\"");
+  put("msgstr[0]", "\"\"", "\"%d file\"");
+  put("msgstr[1]", "\"\"", "\"%d files\"");
+  EXPECT_EQ(*document->Render(Sources(*document)), expected);
+  // What is translated is left alone.
+  const auto again = ParseAs("po", expected);
+  EXPECT_THAT(again->units(), IsEmpty());
+  EXPECT_EQ(*again->Render({}), expected);
+}
+
+TEST(PoTest, QuotesWhatItWrites) {
+  EXPECT_EQ(RenderWith(*ParseAs("po", "msgid \"a\"\nmsgstr \"\"\n"), {{"a", "x\"y\\z\n\tw"}}),
+            "msgid \"a\"\nmsgstr \"\"\n\"x\\\"y\\\\z\\n\"\n\"\\tw\"\n");
+}
+
+TEST(PoTest, RefusesByLine) {
+  EXPECT_THAT(RefusalAs("po", "msgid \"a\"\nmsgtr \"\"\n"), HasSubstr("PO: line 2"));
+  EXPECT_THAT(RefusalAs("po", "msgid \"a\n"), HasSubstr("quotation marks"));
+  EXPECT_THAT(RefusalAs("po", "\"a\"\n"), HasSubstr("no keyword"));
+  EXPECT_THAT(RefusalAs("po", "msgid \"a\\\"\n"), HasSubstr("line 1"));
+}
+
+TEST(PlainTextTest, SentencesAreUnits) {
+  const std::string text = "A title\n\nOne is here, at https://x.org/ab. Two is {n}.\n- item one\n";
+  const auto document = ParseAs("text", text);
+  EXPECT_THAT(Shown(*document),
+              ElementsAre("A title", "One is here, at ⟦https://x.org/ab⟧.", "Two is ⟦{n}⟧.", "item one"));
+  ExpectIdentity("text", text);
+  EXPECT_EQ(RenderWith(*document, {{"item one", "Punkt eins"}}),
+            std::string(text).replace(text.find("item one"), 8, "Punkt eins"));
+}
+
+TEST(PlainTextTest, WrappedLinesComeBackAsTheyWere) {
+  const std::string text =
+      "It was the best of times, it was the worst of times, it was the age of\r\n"
+      "  wisdom, it was the age of foolishness, it was the epoch of belief, it\r\n"
+      "was the epoch of incredulity.\r\n";
+  const auto document = ParseAs("text", text);
+  ASSERT_EQ(document->units().size(), 1u);
+  EXPECT_EQ(document->units()[0].source.text.find('\n'), std::string::npos);
+  ExpectIdentity("text", text);
+}
+
+}  // namespace
+}  // namespace salient

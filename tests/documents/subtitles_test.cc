@@ -1,0 +1,60 @@
+#include "documents/segments.h"
+#include "gmock/gmock.h"
+#include "tests/documents/round_trip.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kSrt[] =
+    "1\n00:00:01,000 --> 00:00:02,000\n<i>Good morning,</i>\nall of you.\n\n"
+    "2\n00:00:03,000 --> 00:00:04,000\nWhat I wanted\n\n"
+    "3\n00:00:05,000 --> 00:00:06,000\nto say is this.\n\n"
+    "4\n00:00:07,000 --> 00:00:08,000\n- Really?\n- Yes.\n";
+
+TEST(SubRipTest, CuesAreJoinedToSentences) {
+  const auto document = ParseAs("srt", kSrt);
+  EXPECT_THAT(Shown(*document), ElementsAre("⟦<i>⟧Good morning,⟦</i>⟧ all of you.",
+                                            "What I wanted⟦\n\n3\n00:00:05,000 --> 00:00:06,000\n⟧to say is this.",
+                                            "- Really?⟦\n⟧- Yes."));
+  ExpectIdentity("srt", kSrt);
+  ExpectTranslationIsRead("srt", kSrt);
+}
+
+TEST(SubRipTest, LongTranslationsAreBrokenEvenly) {
+  const std::string srt = "1\r\n00:00:01,000 --> 00:00:02,000\r\nShort text.\r\n\r\n";
+  EXPECT_EQ(
+      RenderWith(*ParseAs("srt", srt), {{"Short text.", "Ein viel längerer Text, der nicht in eine Zeile passt."}}),
+      "1\r\n00:00:01,000 --> 00:00:02,000\r\nEin viel längerer Text, der\r\nnicht in eine Zeile passt.\r\n\r\n");
+}
+
+TEST(SubRipTest, ASentenceIsDividedAmongItsCues) {
+  const auto document = ParseAs("srt", kSrt);
+  const auto segments = UnitSegments::Create(document->units(), "en");
+  ASSERT_TRUE(segments.ok());
+  std::vector<std::string> translations;
+  for (const std::string& text : segments->texts()) {
+    translations.push_back(text == "What I wanted to say is this." ? "Was ich sagen wollte, ist das." : text);
+  }
+  const auto rendered = document->Render(segments->Join(translations));
+  ASSERT_TRUE(rendered.ok()) << rendered.status();
+  EXPECT_THAT(*rendered, HasSubstr("2\n00:00:03,000 --> 00:00:04,000\nWas ich\n\n3\n00:00:05,000 --> "
+                                   "00:00:06,000\nsagen wollte, ist das.\n\n4\n"));
+}
+
+TEST(SubRipTest, RefusesByLine) { EXPECT_THAT(RefusalAs("srt", "1\nno times here\n"), HasSubstr("SubRip: line 1")); }
+
+TEST(WebVttTest, OnlyCuesAreText) {
+  const std::string vtt =
+      "WEBVTT Kind: captions\n\nNOTE not this\n\nSTYLE\n::cue { color: red }\n\nintro\n00:01.000 --> 00:02.000 "
+      "align:start\n<v Bob>Fish &amp; chips <c.loud>now</c>\n\n00:03.000 --> 00:04.000\nEnd.\n";
+  const auto document = ParseAs("vtt", vtt);
+  EXPECT_THAT(Shown(*document), ElementsAre("Fish & chips ⟦<c.loud>⟧now⟦</c>⟧", "End."));
+  ExpectIdentity("vtt", vtt);
+  EXPECT_THAT(RefusalAs("vtt", "1\n"), HasSubstr("must begin with WEBVTT"));
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,77 @@
+#include "gmock/gmock.h"
+#include "tests/documents/round_trip.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kVersion12[] = R"(<?xml version="1.0" encoding="UTF-8"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+  <file original="a" source-language="en" target-language="xx" datatype="plaintext"><body>
+    <trans-unit id="1">
+      <source>Some <g id="1">bold</g> text &amp; a <x id="2"/> here.</source>
+    </trans-unit>
+    <trans-unit id="2"><source>Done</source><target>Fertig</target></trans-unit>
+    <trans-unit id="3"><source><bpt id="1">{</bpt>Old<ept id="1">}</ept></source><target state="new">Old</target></trans-unit>
+    <trans-unit id="4" translate="no"><source>Keep</source></trans-unit>
+    <trans-unit id="5"><source>Empty</source><target/></trans-unit>
+  </body></file>
+</xliff>
+)";
+
+TEST(XliffTest, FillsTargetsThatAreMissing) {
+  const auto document = ParseAs("xliff", kVersion12, {.source_language = "en", .target_language = "de"});
+  EXPECT_THAT(Shown(*document), ElementsAre("Some ⟦<g id=\"1\">⟧bold⟦</g>⟧ text & a ⟦<x id=\"2\"/>⟧ here.",
+                                            "⟦<bpt id=\"1\">{</bpt>⟧Old⟦<ept id=\"1\">}</ept>⟧", "Empty"));
+  std::string expected = kVersion12;
+  const auto put = [&expected](const std::string& old, const std::string& now) {
+    ASSERT_NE(expected.find(old), std::string::npos) << old;
+    expected.replace(expected.find(old), old.size(), now);
+  };
+  put("\"xx\"", "\"de\"");
+  put("here.</source>",
+      "here.</source>\n      <target>Some <g id=\"1\">bold</g> text &amp; a <x id=\"2\"/> here.</target>");
+  put("<target state=\"new\">Old</target>",
+      "<target state=\"new\"><bpt id=\"1\">{</bpt>Old<ept id=\"1\">}</ept></target>");
+  put("<target/>", "<target>Empty</target>");
+  EXPECT_EQ(*document->Render(Sources(*document)), expected);
+}
+
+TEST(XliffTest, WhatIsTranslatedComesBackByteForByte) {
+  std::string text = kVersion12;
+  const auto document = ParseAs("xliff", text);
+  const std::string once = *document->Render(Sources(*document));
+  // The unit whose state is "new" stays one to translate; all others have their targets now.
+  EXPECT_THAT(Shown(*ParseAs("xliff", once)), ElementsAre(HasSubstr("Old")));
+  ExpectIdentity("xliff", once);
+}
+
+TEST(XliffTest, Version2) {
+  const std::string text =
+      "<xliff version=\"2.0\" xmlns=\"urn:oasis:names:tc:xliff:document:2.0\" srcLang=\"en\"><file id=\"f\"><unit "
+      "id=\"u\">"
+      "<segment id=\"s\"><source>A <pc id=\"1\">bold</pc> <sc id=\"2\"/>word<ec startRef=\"2\"/> <ph "
+      "id=\"3\"/></source>"
+      "</segment></unit></file></xliff>";
+  const auto document = ParseAs("xliff", text, {.source_language = "en", .target_language = "de"});
+  ASSERT_EQ(document->units().size(), 1u);
+  EXPECT_EQ(document->units()[0].markers[2].kind, MarkerKind::kOpen);
+  EXPECT_EQ(document->units()[0].markers[3].kind, MarkerKind::kClose);
+  const std::string rendered = *document->Render(Sources(*document));
+  EXPECT_THAT(rendered, HasSubstr("<xliff trgLang=\"de\" version=\"2.0\""));
+  EXPECT_THAT(rendered, HasSubstr("</source><target>A <pc id=\"1\">bold</pc> <sc id=\"2\"/>word<ec startRef=\"2\"/> "
+                                  "<ph id=\"3\"/></target></segment>"));
+  EXPECT_THAT(ParseAs("xliff", rendered)->units(), IsEmpty());
+}
+
+TEST(XliffTest, RefusesByName) {
+  EXPECT_THAT(RefusalAs("xliff", "<tmx/>"), HasSubstr("root is not the element xliff"));
+  EXPECT_THAT(RefusalAs("xliff", "<xliff>"), HasSubstr("XLIFF: line 1"));
+  EXPECT_THAT(RefusalAs("xliff", "<!DOCTYPE x [<!ENTITY a \"b\">]><xliff/>"), HasSubstr("entity"));
+}
+
+}  // namespace
+}  // namespace salient

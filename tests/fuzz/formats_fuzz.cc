@@ -1,0 +1,106 @@
+// Every format: any bytes. What is taken comes back byte for byte, and takes any translation.
+//
+// The first byte says which format the others are of.
+
+#include <string>
+#include <string_view>
+
+#include "documents/formats/parsers.h"
+#include "documents/segments.h"
+#include "engine/base/utf8.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace salient {
+namespace {
+
+// Small, so that what is meant to be refused is refused soon.
+ParseOptions Options() {
+  ParseOptions options{.source_language = "en"};
+  options.keep_terms = {"Salient"};
+  options.limits.max_bytes = 1 << 20;
+  options.limits.max_unpacked_bytes = 4 << 20;
+  options.limits.max_depth = 50;
+  return options;
+}
+
+std::vector<MarkedText> Sources(const FormattedDocument& document) {
+  std::vector<MarkedText> sources;
+  for (const Unit& unit : document.units()) sources.push_back(unit.source);
+  return sources;
+}
+
+// These write targets where there were none, or say of what language they are.
+bool FillsTargets(const Format& format) { return format.name == "xliff" || format.name == "po"; }
+
+void Check(const Format& format, std::string_view bytes) {
+  const auto document = ParseDocument(format, bytes, Options());
+  if (!document.ok()) {
+    Require(!document.status().message().empty(), "a refusal has a reason");
+    return;
+  }
+  for (const Unit& unit : (*document)->units()) {
+    Require(CheckMarkers(unit.markers, unit.source).ok(), "a unit obeys its own markers");
+    Require(!FirstInvalidText(unit.source.text).has_value(), "a unit is text");
+  }
+  const auto same = (*document)->Render(Sources(**document));
+  Require(same.ok(), "a document can be written");
+  if (!FillsTargets(format)) Require(*same == bytes, "what is not translated comes back byte for byte");
+
+  const auto segments = UnitSegments::Create((*document)->units(), "en");
+  Require(segments.ok(), "units can be cut");
+  Require(segments->Join(segments->texts()) == Sources(**document), "the same sentences give the same units");
+  std::vector<std::string> translations;
+  for (const std::string& text : segments->texts()) translations.push_back("# *Neu* & <i>\"" + text + "\"|%: -");
+  const auto changed = (*document)->Render(segments->Join(translations));
+  Require(changed.ok(), "any translation can be written");
+  if (!format.is_binary) Require(!FirstInvalidText(*changed).has_value(), "what is written is text");
+  Require(ParseDocument(format, *changed, Options()).status().code() != absl::StatusCode::kInvalidArgument,
+          "what is written can be read");
+}
+
+std::string Seed(std::string_view format, std::string_view bytes) {
+  for (size_t i = 0; i < AllFormats().size(); ++i) {
+    if (AllFormats()[i].name == format) return std::string(1, static_cast<char>(i)).append(bytes);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> Seeds() {
+  return {
+      Seed("text",
+           "One line {0}.\n\nIt was the best of times, it was the worst of times, it was the age\nof wisdom.\n"),
+      Seed("markdown",
+           "---\na: b\n---\n# *A* `b`\n\n- [c](d \"e\") <b>f</b>\n  g  \n  h\n\n| i | **j** |\n|---|---|\n| k | l\\|m "
+           "|\n\n"
+           "> [n][] &amp; ![o](p) ~~q~~ <http://r>\n\n[n]: s\n"),
+      Seed("html",
+           "<!DOCTYPE html><html lang=en><title>a &amp; b</title><p title='c'>d <b>e <i>f</b></i><br>g<code>h</code>"
+           "<script>i</script><!-- j --><p>k {{ l }} <img alt=m><svg><title>n</title></svg>o"),
+      Seed("xliff",
+           "<xliff version=\"1.2\"><file><body><trans-unit><source>a <g id=\"1\">b</g><x id=\"2\"/> &lt;i&gt;</source>"
+           "</trans-unit><trans-unit><source><bpt id=\"1\"/>c<ept "
+           "id=\"1\"/></source><target/></trans-unit></body></file></xliff>"),
+      Seed("po",
+           "msgid \"\"\nmsgstr \"Language: en\\n\"\n\n#, fuzzy\nmsgctxt \"a\"\nmsgid \"b %d\"\nmsgid_plural \"\"\n\"c "
+           "%d\\n\"\n"
+           "msgstr[0] \"\"\nmsgstr[1] \"d\"\n"),
+      Seed("srt", "1\n00:00:01,000 --> 00:00:02,000\n<i>a</i> b\n\n2\n00:00:03,000 --> 00:00:04,000\nc\n- d\n- e\n"),
+      Seed("vtt", "WEBVTT\n\nNOTE a\n\n00:01.000 --> 00:02.000\n<v b>c &amp; d\n"),
+      Seed("json", "{\"a\": [\"b c\", 1, \"\\u00e9\\n<b>{0}</b>\"], \"@d\": \"e\"}"),
+      Seed("yaml", "# a\nb: c d\ne: [f, \"g h\"]\ni: |\n  j\n\n  k\nl: >-\n  m\n   n\n  o\np: &q 'r''s'\n? t\n: *q\n"),
+      Seed("docx", "PK\x03\x04"),
+      Seed("odt", "PK\x05\x06"),
+  };
+}
+
+}  // namespace salient
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const auto& formats = salient::AllFormats();
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  salient::Check(formats[data[0] % formats.size()], bytes);
+  return 0;
+}

@@ -1,0 +1,86 @@
+#include "server/admission/admission.h"
+
+#include <optional>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/admission/retry_delay.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  // OK, or why not.
+  absl::Status Enter(const Client& client, int64_t bytes) {
+    auto permit = admission_.Enter(client, bytes, now_, &refusal_);
+    if (!permit.ok()) return permit.status();
+    permits_.push_back(*std::move(permit));
+    return absl::OkStatus();
+  }
+
+  Admission admission_{1000};
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  Refusal refusal_ = Refusal::kOther;
+  std::vector<std::unique_ptr<Admission::Permit>> permits_;
+};
+
+Client Named(const std::string& name, const ClientLimits& limits = {}) { return {Client::Kind::kKey, name, limits}; }
+
+TEST_F(AdmissionTest, BytesOfAllAreBounded) {
+  EXPECT_TRUE(Enter(Named("a"), 5000).ok()) << "who finds nobody is taken";
+  const absl::Status refused = Enter(Named("b"), 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_EQ(refusal_, Refusal::kBytes);
+  EXPECT_TRUE(GetRetryDelay(refused).has_value());
+  permits_.clear();
+  EXPECT_TRUE(Enter(Named("b"), 1).ok());
+}
+
+TEST_F(AdmissionTest, OneClientLeavesRoomForOthers) {
+  EXPECT_TRUE(Enter(Named("a"), 400).ok());
+  EXPECT_TRUE(Enter(Named("a"), 100).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(Enter(Named("a"), 1)));
+  EXPECT_EQ(refusal_, Refusal::kClientBytes);
+  EXPECT_TRUE(Enter(Named("b"), 400).ok());
+}
+
+TEST_F(AdmissionTest, DocumentsAtOnce) {
+  const Client client = Named("a", {.documents = 2});
+  EXPECT_TRUE(Enter(client, 1).ok());
+  EXPECT_TRUE(Enter(client, 1).ok());
+  EXPECT_THAT(Enter(client, 1).message(), HasSubstr("2 documents in flight"));
+  EXPECT_EQ(refusal_, Refusal::kClientDocuments);
+  permits_.pop_back();
+  EXPECT_TRUE(Enter(client, 1).ok());
+}
+
+TEST_F(AdmissionTest, TokensAMinute) {
+  const Client client = Named("a", {.tokens_per_minute = 60});
+  EXPECT_TRUE(Enter(client, 4 * 49).ok());  // 50 tokens
+  const absl::Status refused = Enter(client, 4 * 29);
+  EXPECT_EQ(refusal_, Refusal::kClientTokens);
+  EXPECT_EQ(GetRetryDelay(refused), absl::Seconds(20)) << "30 wanted, 10 there, one a second";
+  now_ += absl::Seconds(20);
+  EXPECT_TRUE(Enter(client, 4 * 29).ok());
+  // What was estimated too high comes back; a document above a minute's allowance waits for a full bucket only.
+  permits_.back()->Correct(0);
+  EXPECT_TRUE(Enter(client, 4 * 28).ok());
+  now_ += absl::Minutes(10);
+  EXPECT_TRUE(Enter(client, 4 * 99).ok());
+  EXPECT_FALSE(Enter(client, 4).ok());
+}
+
+TEST_F(AdmissionTest, ClientsOfDifferentKindsAreDifferent) {
+  Client key = Named("x", {.documents = 1}), address = key;
+  address.kind = Client::Kind::kAddress;
+  EXPECT_TRUE(Enter(key, 1).ok());
+  EXPECT_TRUE(Enter(address, 1).ok());
+  EXPECT_FALSE(Enter(key, 1).ok());
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,108 @@
+// Documents of a format over a real connection: content in, content out.
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "server/conversion.h"
+#include "tests/server/test_server.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::TranslateDocumentRequest ContentRequest(const std::string& mime_type, const std::string& content) {
+  v1::TranslateDocumentRequest request;
+  request.mutable_document()->set_content(content);
+  request.mutable_document()->set_mime_type(mime_type);
+  return request;
+}
+
+struct Reply {
+  grpc::Status status;
+  v1::TranslateDocumentResponse response;
+};
+
+Reply Translate(TestServer& server, const v1::TranslateDocumentRequest& request) {
+  Reply reply;
+  grpc::ClientContext context;
+  reply.status = server.stub().TranslateDocument(&context, request, &reply.response);
+  return reply;
+}
+
+std::string Refusal(const v1::TranslateDocumentRequest& request) {
+  TestServer server;
+  server.Start();
+  const Reply reply = Translate(server, request);
+  EXPECT_EQ(reply.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  return reply.status.error_message();
+}
+
+TEST(ContentTest, AnHtmlPageComesBackTranslated) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = ContentRequest(
+      "text/html; charset=utf-8",
+      "<html lang=en><h1>A title</h1><p>One <b>bold</b> word. Run <code>make</code> in Blue Bay.<script>x()</script>");
+  request.mutable_document()->add_keep_terms("Blue Bay");
+  const Reply reply = Translate(server, request);
+  ASSERT_TRUE(reply.status.ok()) << reply.status.error_message();
+  EXPECT_EQ(
+      reply.response.content(),
+      "<html lang=de><h1>A TITLE</h1><p>ONE <b>BOLD</b> WORD. RUN <code>make</code> IN Blue Bay.<script>x()</script>");
+  EXPECT_EQ(reply.response.mime_type(), "text/html");
+  EXPECT_EQ(reply.response.text(), "");
+  ASSERT_EQ(reply.response.segments_size(), 3);
+  EXPECT_EQ(reply.response.segments(1).source(), "One bold word.");
+}
+
+TEST(ContentTest, SegmentsAreStreamedAndContentIsInTheResult) {
+  TestServer server;
+  server.Start();
+  grpc::ClientContext context;
+  auto reader =
+      server.stub().StreamTranslateDocument(&context, ContentRequest("text/markdown", "# One\n\n*Two*. Three.\n"));
+  v1::StreamTranslateDocumentResponse event;
+  int segments = 0;
+  std::string content;
+  while (reader->Read(&event)) {
+    if (event.has_segment()) ++segments;
+    if (event.has_result()) content = event.result().content();
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(segments, 3);
+  EXPECT_EQ(content, "# ONE\n\n*TWO*. THREE.\n");
+}
+
+TEST(ContentTest, ADocumentWithNothingToTranslateComesBackAsItIs) {
+  TestServer server;
+  server.Start();
+  const Reply reply = Translate(server, ContentRequest("application/json", "{\"a\": 12}"));
+  ASSERT_TRUE(reply.status.ok()) << reply.status.error_message();
+  EXPECT_EQ(reply.response.content(), "{\"a\": 12}");
+}
+
+TEST(ContentTest, RefusalsNameTheField) {
+  EXPECT_THAT(Refusal(ContentRequest("image/png", "x")),
+              HasSubstr("document.mime_type is \"image/png\"; known are text/plain"));
+  EXPECT_THAT(Refusal(ContentRequest("", "x")), HasSubstr("document.mime_type"));
+  EXPECT_THAT(Refusal(ContentRequest("application/json", "{")), HasSubstr("document.content: JSON: byte"));
+  EXPECT_THAT(Refusal(ContentRequest("application/vnd.oasis.opendocument.text", "PK")),
+              HasSubstr("document.content: OpenDocument: is no ZIP archive"));
+  EXPECT_THAT(Refusal(ContentRequest("text/html", std::string("<p>\xff"))), HasSubstr("not UTF-8 text at byte 3"));
+  v1::TranslateDocumentRequest both = ContentRequest("text/html", "<p>x");
+  both.mutable_document()->set_text("x");
+  EXPECT_THAT(Refusal(both), HasSubstr("both text and content"));
+  v1::TranslateDocumentRequest many = ContentRequest("text/html", "<p>x");
+  many.mutable_search()->set_beam(4);
+  many.mutable_search()->set_n_best(2);
+  EXPECT_THAT(Refusal(many), HasSubstr("search.n_best"));
+  v1::TranslateDocumentRequest lines = ContentRequest("text/html", "<p>x");
+  lines.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
+  EXPECT_THAT(Refusal(lines), HasSubstr("document.segmentation"));
+}
+
+}  // namespace
+}  // namespace salient

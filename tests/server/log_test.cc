@@ -1,0 +1,46 @@
+#include "server/log.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+DocumentLine Line() {
+  DocumentLine line;
+  line.call = {{Client::Kind::kCertificate, "CN=a \"b\"\nc", {}}, "id-1", "", "http"};
+  line.model = "en-de";
+  line.operating_point = "fast";
+  line.report.source_tokens = 12;
+  line.total_seconds = 0.5;
+  return line;
+}
+
+TEST(LogTest, ALineADocumentInJson) {
+  DocumentLine line = Line();
+  const auto json = nlohmann::json::parse(ToText(line, LogFormat::kJson));
+  EXPECT_EQ(json["event"], "document");
+  EXPECT_EQ(json["client"], "CN=a \"b\"\nc");
+  EXPECT_EQ(json["client_kind"], "certificate");
+  EXPECT_EQ(json["source_tokens"], 12);
+  EXPECT_EQ(json["outcome"], "ok");
+  EXPECT_EQ(json["priority"], "interactive");
+  EXPECT_FALSE(json.contains("traceparent"));
+  line.outcome = absl::StatusCode::kCancelled;
+  EXPECT_FALSE(nlohmann::json::parse(ToText(line, LogFormat::kJson)).contains("source_tokens"));
+}
+
+// Whatever a client brings, a line stays one line.
+TEST(LogTest, AndInText) {
+  const std::string text = ToText(Line(), LogFormat::kText);
+  EXPECT_THAT(text, HasSubstr("document request_id=\"id-1\""));
+  EXPECT_THAT(text, HasSubstr("setting=\"fast\""));
+  EXPECT_THAT(text, Not(HasSubstr("\n")));
+}
+
+}  // namespace
+}  // namespace salient
