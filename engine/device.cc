@@ -8,7 +8,7 @@
 
 namespace salient {
 
-absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, const std::string& device,
+absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, std::string device,
                                                      std::string* opened) {
   *opened = device;
   if (device == "reference") return MakeReferenceBackend();

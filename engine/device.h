@@ -14,7 +14,7 @@ namespace salient {
 
 // The backend for options.device. "auto" takes a GPU if there is one, else the CPU. `opened` is set to the device that
 // it was: asked for again by that name, an engine recovers where it was or not at all.
-absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, const std::string& device,
+absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, std::string device,
                                                      std::string* opened);
 
 // What keys and values get is taken at once: better refused than half taken.

@@ -139,7 +139,7 @@ TEST(ClientFlagsTest, TheEnvironment) {
 
 TEST(ClientFlagsTest, Mistakes) {
   EXPECT_THAT(Mistake({"translate", "--selection", "sparse"}),
-              HasSubstr("--selection: 'sparse' is not dense, learned"));
+              HasSubstr("--selection: 'sparse' is not right; it takes dense, learned"));
   EXPECT_THAT(Mistake({"translate", "--exit", "fixed"}), HasSubstr("fixed:3"));
   EXPECT_THAT(Mistake({"translate", "--format", "wordstar"}),
               HasSubstr("format is \"wordstar\"; known are text, markdown"));
