@@ -1,4 +1,5 @@
-# What `cmake --install` puts where, and what `cpack` makes of it: Debian packages of the server, the client and the bundled
+# What `cmake --install` puts where, and what `cpack` makes of it: Debian packages of the server, the client and the
+# bundled
 # model, each its own, and one archive of all three. scripts/package does both; the images install the packages.
 include(GNUInstallDirs)
 

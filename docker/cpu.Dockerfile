@@ -19,7 +19,8 @@ LABEL org.opencontainers.image.title="salient-server" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# Salient's packages name the libraries that they need, so nothing else is installed and every library belongs to a package.
+# Salient's packages name the libraries that they need, so nothing else is installed and every library belongs to a
+# package.
 RUN --mount=type=bind,from=build,source=/src/build/release/package,target=/packages \
     --mount=type=bind,source=docker,target=/docker \
     /docker/install "${VERSION}" /packages/salient-server_*.deb /packages/salient_*.deb

@@ -37,7 +37,8 @@ double ReadVersion1(const std::filesystem::path& group) {
   return Share(quota, period);
 }
 
-// The least share on the way from `group` up to where the hierarchy is mounted. In a container the path may be the host's,
+// The least share on the way from `group` up to where the hierarchy is mounted. In a container the path may be the
+// host's,
 // which is not there: what is there then is the mount itself, which is the container's own group.
 template <typename ReadFn>
 double Least(const std::filesystem::path& mount, const std::filesystem::path& group, ReadFn read) {

@@ -52,7 +52,8 @@ TEST(ServerFlagsTest, Defaults) {
   EXPECT_EQ(flags.server.http, "0.0.0.0:8080");
   EXPECT_EQ(flags.server.max_document_bytes, 4 << 20);
   EXPECT_EQ(flags.drain.patience, absl::Seconds(30));
-  EXPECT_EQ(flags.server.max_connection_age, absl::InfiniteDuration());
+  EXPECT_EQ(flags.drain.delay, absl::ZeroDuration());
+  EXPECT_EQ(flags.server.max_connection_age, absl::Minutes(5));
   ASSERT_EQ(flags.models.size(), 1);
   EXPECT_EQ(flags.models[0].model_folder, "m");
   EXPECT_EQ(flags.models[0].device, "auto");
