@@ -30,6 +30,51 @@ const Abbreviations kAbbreviations[] = {
       "i.d.r", "o.g",  "s.g",  "v.a",  "sog",   "bzw", "ca",  "vgl", "evtl", "ggf", "inkl",
       "exkl",  "bspw", "insb", "zzgl", "abzgl", "mio", "mrd", "abb", "geb"},
      {"nr", "abs", "art", "bd", "kap", "tab", "aufl", "str"}},
+    {"fr",
+     {"mm", "mme", "mmes", "mlle", "mlles", "dr", "pr", "me", "st", "ste", "cf", "env", "p.ex", "ex", "av", "bd"},
+     {"no", "nos", "n°", "art", "p", "pp", "fig", "chap", "vol"}},
+    {"es",
+     {"sr",   "sra", "srta", "sres", "dr",  "dra", "prof", "dña", "ud",  "uds", "vd",
+      "p.ej", "ej",  "av",   "avda", "lic", "ing", "gral", "sto", "sta", "ee"},
+     {"núm", "num", "art", "pág", "págs", "vol", "fig", "cap"}},
+    {"it",
+     {"sig", "sigg", "sig.ra", "dott", "dott.ssa", "prof", "prof.ssa", "avv", "ing", "geom", "on", "mons", "gen",
+      "p.es", "es", "cfr"},
+     {"art", "artt", "pag", "pagg", "cap", "fig", "vol", "sez", "nn"}},
+    {"pt",
+     {"sr", "sra", "srta", "srs", "dr", "dra", "prof", "profa", "eng", "exmo", "exma", "av", "p.ex", "ex"},
+     {"nº", "art", "pág", "págs", "vol", "fig", "cap"}},
+    {"nl",
+     {"dhr",   "mevr", "mw",    "dr",  "drs",   "ir",  "ing", "prof", "mr",   "bijv", "bv",
+      "d.w.z", "dwz",  "m.b.t", "o.a", "t.o.v", "jhr", "st",  "incl", "excl", "ca"},
+     {"nr", "nrs", "art", "blz", "hfst", "fig", "afb", "vol"}},
+    {"sv",
+     {"t.ex", "bl.a", "d.v.s", "dvs", "s.k", "resp", "ca", "dr", "prof", "hr", "fr", "f.d", "f.n", "inkl", "exkl"},
+     {"nr", "kap", "art", "fig", "sid"}},
+    {"da",
+     {"f.eks", "bl.a", "dvs", "hr", "fr", "dr", "prof", "ca", "inkl", "ekskl", "kgl", "red"},
+     {"nr", "kap", "art", "fig", "stk"}},
+    {"nb", {"f.eks", "bl.a", "dvs", "hr", "fr", "dr", "prof", "ca", "inkl", "ekskl"}, {"nr", "kap", "art", "fig"}},
+    {"no", {"f.eks", "bl.a", "dvs", "hr", "fr", "dr", "prof", "ca", "inkl", "ekskl"}, {"nr", "kap", "art", "fig"}},
+    {"pl",
+     {"prof", "inż", "mgr", "hab", "św", "ul", "al", "np", "tzn", "tj", "tzw", "m.in", "ok", "gen", "płk", "ks", "im"},
+     {"nr", "art", "ust", "pkt", "str", "rys", "tab", "poz"}},
+    {"cs",
+     {"např", "tj", "tzv", "mj", "ing", "mgr", "bc", "mudr", "judr", "prof", "doc", "dr", "sv", "ul", "nám", "popř",
+      "resp", "cca"},
+     {"č", "čl", "str", "odst", "kap", "obr"}},
+    {"sk",
+     {"napr", "tj", "tzv", "ing", "mgr", "bc", "mudr", "judr", "prof", "doc", "dr", "sv", "ul", "nám", "resp"},
+     {"č", "čl", "str", "ods", "kap", "obr"}},
+    {"ru",
+     {"т.е", "т.к", "т.н", "напр", "им", "ул", "пр", "просп", "проф", "акад", "др"},
+     {"рис", "табл", "стр", "пп", "ст", "гл"}},
+    {"uk", {"напр", "ім", "вул", "просп", "проф", "акад", "т.зв"}, {"рис", "табл", "стор", "пп", "ст", "гл"}},
+    {"fi", {"esim", "prof", "ns", "toim", "n"}, {"nro", "kuva", "luku"}},
+    {"hu", {"pl", "dr", "ifj", "özv", "ún", "kb", "prof"}, {}},
+    {"ro", {"dl", "dna", "dr", "prof", "ing", "str", "bd", "sf", "ex", "cca"}, {"nr", "art", "pag", "alin", "fig"}},
+    {"el", {"π.χ", "δηλ", "βλ", "κ.κ", "δρ", "αγ"}, {"αρ", "σελ", "εικ", "άρθρ"}},
+    {"tr", {"dr", "prof", "doç", "av", "sn", "örn"}, {"no", "md"}},
 };
 
 constexpr std::string_view kOrdinalLanguages[] = {"de", "da", "nb", "nn", "no", "fi", "et", "lv",
@@ -55,18 +100,25 @@ UChar32 CharacterBefore(std::string_view text, size_t& at) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// The word that ends at `end`, lower case in ASCII; empty if it is too long to be an abbreviation. Begins after a space
-// or opening punctuation, so that "(e.g" gives "e.g".
+// The word that ends at `end`, in lower case; empty if it is too long to be an abbreviation. Begins after a space or
+// opening punctuation, so that "(e.g" gives "e.g".
 std::string WordBefore(std::string_view text, size_t end, size_t& begin) {
   begin = end;
   for (size_t at = end; at > 0 && end - begin <= kLongestWord;) {
     const UChar32 c = CharacterBefore(text, at);
-    if (!u_isalnum(c) && c != '.') break;
+    if (!u_isalnum(c) && c != '.' && c != 0xb0) break;  // "n°"
     begin = at;
   }
   if (end - begin > kLongestWord) return "";
-  std::string word(text.substr(begin, end - begin));
-  std::transform(word.begin(), word.end(), word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  std::string word;
+  for (size_t at = begin; at < end;) {
+    UChar32 c;
+    U8_NEXT(reinterpret_cast<const uint8_t*>(text.data()), at, end, c);
+    char lower[U8_MAX_LENGTH];
+    size_t length = 0;
+    U8_APPEND_UNSAFE(lower, length, u_tolower(c));
+    word.append(lower, length);
+  }
   return word;
 }
 

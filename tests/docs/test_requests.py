@@ -45,12 +45,17 @@ def requests(program: str) -> list[str]:
 @pytest.mark.parametrize("command", requests("salient translate"))
 def test_requests_of_the_client(command, server, tmp_path):
     sample = (ROOT / "docs" / "samples" / "caching.en.txt").read_text(encoding="utf-8")
+    sources = {"page.html": "<p>Good <b>morning</b>.</p>\n", "notes.md": "# Notes\n\nA *short* note.\n",
+               "film.srt": "1\n00:00:01,000 --> 00:00:02,000\nGood morning.\n"}
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "report.txt").write_text("".join(sample.splitlines(keepends=True)[:8]), encoding="utf-8")
     line = command.replace("build/release/bin/salient", shlex.quote(str(BIN / "salient")))
     done = subprocess.run(["bash", "-c", f"{line} --server {server['grpc']}"], cwd=tmp_path, capture_output=True,
                           text=True, timeout=120)
     assert done.returncode == 0, f"{command}: {done.stderr}"
-    made = [path.read_text(encoding="utf-8") for path in tmp_path.iterdir() if path.name != "report.txt"]
+    made = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.*")
+            if path.is_file() and path.name not in (*sources, "report.txt")]
     assert done.stdout.strip() or any(text.strip() for text in made), f"{command} gave no translation"
 
 

@@ -20,7 +20,7 @@ TEST(AbbreviationsTest, TitlesAndLatin) {
   EXPECT_TRUE(IsFalse("(e.g. |This", "en"));
   EXPECT_FALSE(IsFalse("He saw the doctor. |Smith", "en"));
   EXPECT_FALSE(IsFalse("apples etc. |Then", "en"));
-  EXPECT_FALSE(IsFalse("Dr. |Smith", "fr"));  // no list for French
+  EXPECT_FALSE(IsFalse("Dr. |Smith", "la"));  // no list for Latin
 }
 
 TEST(AbbreviationsTest, SomeOnlyBeforeNumbers) {
