@@ -62,7 +62,8 @@ absl::Status CheckValue(SelectionPolicy policy, int module, double value) {
 bool IsLearned(const ModelConfig& config) {
   if (!config.has_selection) return false;
   for (int module = 0; module < kModules; ++module) {
-    if (config.selection.learned_ratio[module].empty()) return false;
+    const auto learned = static_cast<int32_t>(config.selection.learned_ratio[module].size());
+    if (learned != config.groups(static_cast<Module>(module))) return false;
   }
   return true;
 }

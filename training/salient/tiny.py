@@ -93,8 +93,8 @@ def variants() -> dict[str, ModelConfig]:
                                   selection=selection(2, 1, 2), scale_embeddings=False),
         "multilingual": model(positions=FAIRSEQ, selection=None, exits=None, tokens=Tokens(0, 1, 3, 3, None),
                               source_vocab_size=1, output="own", embedding_norm=True,
-                              languages=Languages({"en": 380, "de": 381, "fr": 382}, ["en", "de", "fr"], ["de", "fr"],
-                                                  "source", "target"), search=Search(0.5, [380, 381, 382])),
+                              languages=Languages({"en": 370, "de": 371, "fr": 372}, ["en", "de", "fr"], ["de", "fr"],
+                                                  "source", "target"), search=Search(0.5, [370, 371, 372])),
         # Wide enough for the kernels that work on a position's K and V as one row.
         "whole-rows": model(d_model=256, heads=8, encoder=Stack(1, FeedForward("own", 32)),
                             decoder=Stack(3, FeedForward("own", 32)), selection=selection(1, 2, 2)),
