@@ -69,6 +69,7 @@ TEST_F(AdmissionTest, TokensAMinute) {
   // What was estimated too high comes back; a document above a minute's allowance waits for a full bucket only.
   permits_.back()->Correct(0);
   EXPECT_TRUE(Enter(client, 4 * 28).ok());
+  permits_.clear();
   now_ += absl::Minutes(10);
   EXPECT_TRUE(Enter(client, 4 * 99).ok());
   EXPECT_FALSE(Enter(client, 4).ok());
