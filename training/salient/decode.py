@@ -322,7 +322,7 @@ class Oracle:
             attention = layer.cross_attention
             made = [self.key_value(attention, x, segment[i]) for i, x in enumerate(memory)]
             chosen = [] if attention.selection is None else [
-                self.selection_key(attention.selection, x, segment[i], self.turns("cross")) for i, x in enumerate(memory)]
+                self.selection_key(attention.selection, x, at, self.turns("cross")) for at, x in zip(segment, memory)]
             found.append(([k for k, _ in made], [v for _, v in made], chosen))
         return found
 
@@ -428,7 +428,8 @@ class Oracle:
         group, chooses = self.group_of(module, n)
         if chooses:
             selection = attention.selection
-            query = None if selection is None else self.selection_query(selection, y, position, self.turns("cross" if cross else "decoder"))
+            query = None if selection is None else self.selection_query(selection, y, position,
+                                                                              self.turns(attention.module))
             selected[module].append(self.choose(s, module, group, selection, query, selection_keys, len(keys),
                                                 centres[module]))
             tally.scored += selected[module][-1].scored

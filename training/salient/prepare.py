@@ -112,7 +112,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--no-language-check", dest="check_language", action="store_false",
                    help="do not identify languages (needs pycld2)")
     p.add_argument("--markers", type=float, default=0.0, metavar="SHARE",
-                   help="share of the segments in which spans are replaced by the vocabulary's markers, or wrapped in them")
+                   help="share of the segments in which markers of the vocabulary replace or enclose spans")
     p.add_argument("--vocab-size", type=int, default=8000,
                    help="of a new tokeniser; a tokenizer.model in --out is used as it is")
     p.add_argument("--out", type=Path, required=True)

@@ -1,4 +1,4 @@
-"""Paragraphs of running text to sentences, by the rules of engine/text: ICU's boundaries, less those after abbreviations.
+"""Paragraphs of text to sentences, by the rules of engine/text: ICU's boundaries, less those after abbreviations.
 
 Needs PyICU. The lists are those of engine/text/abbreviations.cc, for English, the language that is distilled from.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Callable
 
-WORDS = set("mr mrs ms messrs dr prof rev hon st mt gen col capt cmdr lt sgt maj sen rep gov pres vs cf viz e.g i.e eg ie "
-            "approx fig figs".split())
+WORDS = set("mr mrs ms messrs dr prof rev hon st mt gen col capt cmdr lt sgt maj sen rep gov pres vs cf viz e.g i.e eg "
+            "ie approx fig figs".split())
 BEFORE_NUMBERS = set("no nos vol vols pp ch sec art eq para".split())
 WORD_BEFORE_STOP = re.compile(r"([\w.]*)\.\s*$")
 

@@ -53,7 +53,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--source-weights", type=table_of(str), default=SOURCES, metavar="SOURCE=WEIGHT,...",
                    help="how often a pass holds the documents of a source; 1 for those left out")
     p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
-    p.add_argument("--matrix-lr", type=float, default=0.02, help="Muon: weight matrices of the layers; 0: Adam trains them, too")
+    p.add_argument("--matrix-lr", type=float, default=0.02,
+                   help="Muon: weight matrices of the layers; 0: Adam has them, too")
     p.add_argument("--warmup", type=int, default=200)
     p.add_argument("--cooldown", type=float, default=0.5, help="share of the phase over which the rate falls to zero")
     p.add_argument("--average", type=float, default=0.1, help="share of the phase over which weights are averaged")

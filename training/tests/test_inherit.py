@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 pytest.importorskip("salient.convert.marian")
 
-from salient import inherit  # noqa: E402
+from salient import heads, inherit  # noqa: E402
 from salient.config import FeedForward, ModelConfig, Positions, Selection, Stack  # noqa: E402
 from salient.convert.marian import MarianModel  # noqa: E402
 from salient.selection import SelectionRun  # noqa: E402
@@ -82,7 +82,7 @@ def test_heads_with_room_attend_as_before_within_a_segment_and_hardly_beyond(stu
     attention = student.encoder_layers[0].self_attention
     basis = torch.randn(10, D)  # states that vary in ten directions only, so that heads of 32 - 8 lose nothing
     x = torch.randn(400, 10) @ basis + torch.randn(D)
-    moments = inherit.Moments.none(D)
+    moments = heads.Moments.none(D)
     moments.add(x, x)
 
     def weights(module, segments):
@@ -91,7 +91,7 @@ def test_heads_with_room_attend_as_before_within_a_segment_and_hardly_beyond(stu
         return F.softmax(q @ k.transpose(-1, -2) * (D // HEADS) ** -0.5, -1)
 
     before = weights(attention, [0] * 12)
-    inherit.set_apart(attention, moments, HEADS)
+    heads.set_apart(attention, moments, HEADS)
     assert torch.allclose(weights(attention, [0] * 12), before, atol=0.02)
     query_key = attention.query_key_value
     query_key.weight[:2 * D] = 0  # what is left are the constants
