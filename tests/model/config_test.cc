@@ -155,6 +155,7 @@ TEST(ConfigTest, NoValueOfAnotherTypeIsTaken) {
     for (const json& wrong :
          {json(nullptr), json("?"), json(true), json(-1), json(0.37), json::array(), json::object({{"a", 1}})}) {
       if (wrong.type() == value.type()) continue;
+      if (pointer == "/tokens/separator" && wrong.is_null()) continue;  // a model of single sentences
       if (value.is_number_float() && wrong.is_number()) continue;
       if (pointer.find("key_fraction") != std::string::npos && wrong == json(0.37)) continue;
       json changed = whole;
@@ -204,8 +205,6 @@ TEST(ConfigTest, EncoderTurnsAsTheDecoderUnlessToldOtherwise) {
   config["positions"]["encoder_self_attention"] = "segment_rotary";
   EXPECT_EQ(ModelConfig::Parse(config.dump())->encoder_position, SelfPosition::kSegmentRotary);
   EXPECT_TRUE(ModelConfig::Parse(config.dump())->self_rotary);
-  config["positions"]["encoder_self_attention"] = nullptr;
-  EXPECT_EQ(ModelConfig::Parse(config.dump())->encoder_position, SelfPosition::kRotary);
   EXPECT_THAT(ErrorWith("/positions/encoder_self_attention", "token"), HasSubstr("positions.encoder_self_attention"));
 }
 

@@ -91,7 +91,7 @@ TEST(SafetensorsTest, TheHeaderMustFitTheFile) {
 
 TEST(SafetensorsTest, EntriesAreChecked) {
   EXPECT_EQ(ErrorWith({{"dtype", "F64"}}),
-            "x.safetensors: tensor w has the type \"F64\"; readable are F32, F16, BF16, U16 and I8");
+            "x.safetensors: tensor w has the type \"F64\"; readable are F32, F16, BF16, U16, U32 and I8");
   EXPECT_THAT(ErrorWith({{"dtype", 7}}), HasSubstr("type 7"));
   EXPECT_THAT(ErrorWith({{"dtype", nullptr}}), HasSubstr("must have the fields"));
   EXPECT_THAT(ErrorWith({{"extra", 1}}), HasSubstr("no other"));

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 // Ten tokens: 0 to 4 are special.
 ModelConfig TenTokens() {
   ModelConfig config = SmallConfig();
-  config.vocab_size = 10;
+  config.vocab_size = config.source_vocab_size = 10;
   return config;
 }
 
