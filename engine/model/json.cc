@@ -106,7 +106,8 @@ const Json* JsonObject::Find(const std::string& name) {
   return nullptr;
 }
 
-bool JsonObject::Has(const std::string& name) const {
+bool JsonObject::Has(const std::string& name) {
+  asked_.insert(name);
   const auto found = value_.find(name);
   return found != value_.end() && !found->is_null();
 }

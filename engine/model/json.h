@@ -43,7 +43,7 @@ class JsonObject {
   // `prefix` begins every error ("config.json: "); `path` says where the object is ("encoder.ffn"), empty at the top.
   JsonObject(const Json& value, std::string prefix, std::string path, absl::Status& status);
 
-  bool Has(const std::string& name) const;  // there and not null
+  bool Has(const std::string& name);  // there and not null
   bool IsNull(const std::string& name);     // there and null; a missing field is an error
   int64_t Integer(const std::string& name, int64_t least, int64_t greatest);
   double Number(const std::string& name, double least, double greatest);  // finite

@@ -205,6 +205,8 @@ TEST(ConfigTest, EncoderTurnsAsTheDecoderUnlessToldOtherwise) {
   config["positions"]["encoder_self_attention"] = "segment_rotary";
   EXPECT_EQ(ModelConfig::Parse(config.dump())->encoder_position, SelfPosition::kSegmentRotary);
   EXPECT_TRUE(ModelConfig::Parse(config.dump())->self_rotary);
+  config["positions"]["encoder_self_attention"] = nullptr;
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->encoder_position, SelfPosition::kRotary);
   EXPECT_THAT(ErrorWith("/positions/encoder_self_attention", "token"), HasSubstr("positions.encoder_self_attention"));
 }
 
@@ -313,7 +315,7 @@ TEST(ConfigTest, WhatModelsOfOtherToolkitsHaveIsBounded) {
   EXPECT_THAT(error_with("/positions/offset", 65), HasSubstr("positions.offset"));
   EXPECT_THAT(error_with("/source_vocab_size", 2), HasSubstr("source_vocab_size"));
   EXPECT_THAT(error_with("/tokens/unk", 7500), HasSubstr("tokens.eos"));
-  EXPECT_THAT(error_with("/tokens/pad", 2), HasSubstr("tokens.bos"));
+  EXPECT_THAT(error_with("/tokens/pad", 2), HasSubstr("tokens.pad"));
   EXPECT_THAT(error_with("/autoregression", "lstm"), HasSubstr("autoregression"));
   EXPECT_THAT(error_with("/exits", SmallConfigJson()["exits"]), HasSubstr("autoregression"));
   EXPECT_THAT(error_with("/languages/tokens/en", 7001), HasSubstr("languages.tokens.en"));
