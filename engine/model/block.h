@@ -31,8 +31,8 @@ class Block {
         hidden_(backend.Array<float>(Size(wide_capacity, std::max(ffn_width, 1)))),
         selection_(backend.Array<float>(Size(capacity, std::max(model.config.selection.width, 1)))) {}
 
-  // The rows' tokens as states, by row number: scaled, with sinusoids of `offsets` unless the model has none, and normed
-  // where it norms embeddings.
+  // The rows' tokens as states, by row number: scaled, with sinusoids of `offsets` unless the model has none, and
+  // normed where it norms embeddings.
   void Embed(float* x, Rows rows, const int32_t* tokens, const int32_t* offsets, bool is_decoder) {
     backend_.Embed({.rows = rows,
                     .table = is_decoder ? model_.embedding.data() : model_.source_table(),
@@ -79,12 +79,8 @@ class Block {
   void Recur(float* x, Rows rows, const PackedLinear& weight, const float* input, const NormWeights& norm,
              const KvPages& store, int32_t layer, const KeyView* views) {
     backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = key_value_.data()});
-    backend_.Ssru({.rows = rows,
-                   .input = key_value_.data(),
-                   .store = store,
-                   .layer = layer,
-                   .views = views,
-                   .states = x});
+    backend_.Ssru(
+        {.rows = rows, .input = key_value_.data(), .store = store, .layer = layer, .views = views, .states = x});
     if (!config().pre_norm) Renorm(x, rows, norm);
   }
 

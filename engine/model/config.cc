@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-
 #include <utility>
 
 #include "absl/status/status.h"
@@ -117,8 +116,8 @@ void ReadPositions(JsonObject positions, ModelConfig& config) {
       "cross_attention", {{"none", CrossPosition::kNone}, {"segment_rotary", CrossPosition::kSegmentRotary}});
   config.rotary_base = static_cast<float>(positions.Number("rotary_base", 1.5, 1e9));
   // Frequency i of `half` is base^(-i / half); the others' 10000^(-i / (half - 1)) is that of another base.
-  const bool less_one = positions.Has("sinusoid") &&
-                        positions.Choice<bool>("sinusoid", {{"half", false}, {"half_minus_one", true}});
+  const bool less_one =
+      positions.Has("sinusoid") && positions.Choice<bool>("sinusoid", {{"half", false}, {"half_minus_one", true}});
   const double half = config.d_model / 2;
   if (less_one && half < 2) positions.Fail("sinusoid", "that takes a d_model of 8 at least");
   if (less_one && half >= 2) config.sinusoid_base = std::pow(10000.0, half / (half - 1));
@@ -315,7 +314,8 @@ absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
   if (!object.IsNull("selection")) ReadSelection(object.Object("selection"), config);
   if (!object.IsNull("exits")) ReadExits(object.Object("exits"), config);
   if (config.recurs() && config.has_exits) {
-    object.Fail("exits", "it must be null with autoregression \"ssru\": a state that an exit skips cannot be made later");
+    object.Fail("exits",
+                "it must be null with autoregression \"ssru\": a state that an exit skips cannot be made later");
   }
   ReadTokens(object.Object("tokens"), config);
   if (object.Has("languages")) ReadLanguages(object.Object("languages"), config);

@@ -59,7 +59,7 @@ struct ModelConfig {
   bool has_languages = false;
   LanguagesConfig languages;  // "mul" above where it is not one language
   int32_t vocab_size = 0, d_model = 0, heads = 0;
-  int32_t source_vocab_size = 0;  // vocab_size, unless has_source_vocabulary
+  int32_t source_vocab_size = 0;       // vocab_size, unless has_source_vocabulary
   bool has_source_vocabulary = false;  // with an embedding of its own
   bool own_output = false;             // the output matrix is not the target's embedding
   bool embedding_norm = false;         // a norm behind the embedding, on either side
@@ -90,7 +90,7 @@ struct ModelConfig {
   SpecialTokens tokens;
   std::vector<int32_t> suppressed;  // tokens that no translation contains; they have no probability
   double length_penalty = 1.0;      // where a request names none
-  int32_t chunk_tokens = 0;  // the most source tokens, separators included, in one pass
+  int32_t chunk_tokens = 0;         // the most source tokens, separators included, in one pass
 
   int32_t head_width() const { return d_model / heads; }
   int32_t layers(Module module) const { return module == Module::kEncoder ? encoder.layers : decoder.layers; }

@@ -38,7 +38,8 @@ struct FeedForwardWeights {
 struct LayerWeights {
   NormWeights self_norm, cross_norm, ffn_norm;
   AttentionWeights self, cross;
-  std::unique_ptr<PackedLinear> ssru;  // d -> 2 d: W x, then W_f x + b_f; in the place of `self`, where a decoder recurs
+  std::unique_ptr<PackedLinear>
+      ssru;  // d -> 2 d: W x, then W_f x + b_f; in the place of `self`, where a decoder recurs
   // Where the layer is the lowest of its group; null elsewhere.
   std::unique_ptr<SelectionWeights> self_selection, cross_selection;
   std::unique_ptr<FeedForwardWeights> own_ffn;
@@ -54,8 +55,8 @@ struct Model {
   ModelConfig config;
   int64_t parameters = 0;
 
-  DeviceArray<float> embedding;         // [vocabulary, d], the target's
-  DeviceArray<float> source_embedding;  // [source vocabulary, d]; empty where it is the same
+  DeviceArray<float> embedding;                                // [vocabulary, d], the target's
+  DeviceArray<float> source_embedding;                         // [source vocabulary, d]; empty where it is the same
   NormWeights encoder_embedding_norm, decoder_embedding_norm;  // empty without embedding norms
   std::vector<LayerWeights> encoder, decoder;
   std::unique_ptr<FeedForwardWeights> shared_encoder_ffn, shared_decoder_ffn;

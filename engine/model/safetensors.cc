@@ -98,8 +98,9 @@ absl::StatusOr<Stored> ReadEntry(const std::string& file, const std::string& nam
   Stored stored;
   stored.file = file;
   if (!ReadType(entry["dtype"], stored.type)) {
-    return Bad(file, name,
-               absl::StrCat("has the type ", JsonExcerpt(entry["dtype"]), "; readable are F32, F16, BF16, U16, U32 and I8"));
+    return Bad(
+        file, name,
+        absl::StrCat("has the type ", JsonExcerpt(entry["dtype"]), "; readable are F32, F16, BF16, U16, U32 and I8"));
   }
   const Json& shape = entry["shape"];
   bool valid = shape.is_array() && shape.size() <= kMaxDimensions;

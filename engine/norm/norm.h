@@ -21,8 +21,8 @@ struct LayerNormArgs {
   bool scatter = false;     // result i goes to output row rows[i] instead of i
 };
 
-// out[r] = table[token[r]] * scale + sinusoid(offset[r] + first_position); row numbers as in `rows`. Component c < half of
-// a sinusoid is sin(p * base^(-c / half)), and component c + half the cosine of the same.
+// out[r] = table[token[r]] * scale + sinusoid(offset[r] + first_position); row numbers as in `rows`. Component c < half
+// of a sinusoid is sin(p * base^(-c / half)), and component c + half the cosine of the same.
 struct EmbedArgs {
   Rows rows;
   const float* table = nullptr;      // [vocabulary, width]

@@ -91,7 +91,8 @@ absl::Status CheckValue(SelectionPolicy policy, int module, double value) {
 bool IsLearned(const ModelConfig& config) {
   if (!config.has_selection) return false;
   for (int module = 0; module < kModules; ++module) {
-    if (config.selection.key_fraction[module].empty()) return false;
+    const auto fractions = static_cast<int32_t>(config.selection.key_fraction[module].size());
+    if (fractions != config.groups(static_cast<Module>(module))) return false;
   }
   return true;
 }

@@ -3,8 +3,8 @@
 //
 //   f_t = sigmoid(W_f x_t + b_f)      c_t = f_t c_{t-1} + (1 - f_t) W x_t      output: max(c_t, 0)
 //
-// A position's state is kept where its key and value would be, in fp32 whatever the store's type: `width` numbers at the
-// beginning of its row, which in bf16 they fill. So a hypothesis's history, a page's size and what is freed are the
+// A position's state is kept where its key and value would be, in fp32 whatever the store's type: `width` numbers at
+// the beginning of its row, which in bf16 they fill. So a hypothesis's history, a page's size and what is freed are the
 // same as with attention.
 
 #pragma once
@@ -17,8 +17,8 @@
 
 namespace salient {
 
-// Row r is the last position that its view sees; the state before it is that of the position before in the view, zero if
-// there is none, and was written by an earlier call.
+// Row r is the last position that its view sees; the state before it is that of the position before in the view, zero
+// if there is none, and was written by an earlier call.
 struct SsruArgs {
   Rows rows;
   const float* input = nullptr;  // [rows.capacity, 2 * width] W x, then W_f x + b_f; row i belongs to rows[i]

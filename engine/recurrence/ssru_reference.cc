@@ -14,8 +14,8 @@ void SsruReference(const SsruArgs& args) {
     const int32_t row = args.rows[i];
     const KeyView& view = args.views[row];
     const float* input = args.input + static_cast<size_t>(i) * 2 * width;
-    const float* before = view.length < 2 ? nullptr
-                                          : SsruState(args.store, args.layer, view.pages, view.Position(view.length - 2));
+    const float* before =
+        view.length < 2 ? nullptr : SsruState(args.store, args.layer, view.pages, view.Position(view.length - 2));
     float* after = SsruState(args.store, args.layer, view.pages, view.Position(view.length - 1));
     for (int32_t c = 0; c < width; ++c) {
       const double forget = 1 / (1 + std::exp(-static_cast<double>(input[width + c])));

@@ -39,8 +39,9 @@ struct Logits {
   bool compact = false;                     // value j of a row is of token j of its list; each row has one
 };
 
-// The `width` best allowed tokens of each row, best first, ties to the lower token. pad, unknown and begin, unless it is
-// the end, are never allowed, nor is a token that a list lacks. Where fewer than `width` tokens are allowed the rest have token -1.
+// The `width` best allowed tokens of each row, best first, ties to the lower token. pad, unknown and begin, unless it
+// is the end, are never allowed, nor is a token that a list lacks. Where fewer than `width` tokens are allowed the rest
+// have token -1.
 struct CandidatesArgs {
   Rows rows;
   Logits logits;

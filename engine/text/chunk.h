@@ -28,8 +28,8 @@ struct Chunk {
   std::vector<Piece> pieces;    // in order
 };
 
-// Every segment is in exactly one chunk, or in consecutive pieces. max_tokens counts separators, EOS and the prefix, the
-// tokens that every chunk begins with; it is 8 more than the prefix at least.
+// Every segment is in exactly one chunk, or in consecutive pieces. max_tokens counts separators, EOS and the prefix,
+// the tokens that every chunk begins with; it is 8 more than the prefix at least.
 std::vector<Chunk> MakeChunks(const SegmentedDocument& document, const Tokenizer& tokenizer,
                               const SpecialTokens& special, int32_t max_tokens,
                               const std::vector<int32_t>& prefix = {});

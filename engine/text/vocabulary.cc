@@ -136,8 +136,7 @@ absl::StatusOr<Cutter> LoadCutter(const std::string& path, const std::vector<std
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ParseVocabulary(std::string_view json, const std::string& file,
-                                                         int32_t size) {
+absl::StatusOr<std::vector<std::string>> ParseVocabulary(std::string_view json, const std::string& file, int32_t size) {
   absl::StatusOr<Json> parsed = ParseJson(json, file, kMaxJsonBytes);
   if (!parsed.ok()) return parsed.status();
   const auto is_piece = [](const Json& piece) { return piece.is_string(); };
@@ -163,7 +162,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& fold
   const std::string vocabulary = folder + "/vocabulary.json", source_vocabulary = folder + "/source_vocabulary.json";
   if (!Exists(vocabulary)) {
     if (config.has_source_vocabulary) {
-      return absl::NotFoundError(absl::StrCat(vocabulary, " does not exist; config.json's source_vocab_size asks for it "
+      return absl::NotFoundError(absl::StrCat(vocabulary,
+                                              " does not exist; config.json's source_vocab_size asks for it "
                                               "and for source_vocabulary.json"));
     }
     return Tokenizer::Load(model, config.vocab_size, config.tokens);

@@ -250,7 +250,8 @@ TEST(ConfigTest, HaltingHeadsAreKnownAndNamedOnce) {
 
 TEST(ConfigTest, TokensAreDistinctAndInTheVocabulary) {
   EXPECT_EQ(ErrorWith("/tokens/eos", 1), "config.json: tokens.eos is 1; but so is tokens.unk; each needs its own");
-  EXPECT_EQ(ErrorWith("/tokens/separator", 3), "config.json: tokens.separator is 3; but so is tokens.eos; each needs its own");
+  EXPECT_EQ(ErrorWith("/tokens/separator", 3),
+            "config.json: tokens.separator is 3; but so is tokens.eos; each needs its own");
   EXPECT_THAT(ErrorWith("/tokens/pad", 8000), HasSubstr("tokens.pad"));
   EXPECT_THAT(ErrorWith("/tokens/pad", -1), HasSubstr("tokens.pad"));
 }

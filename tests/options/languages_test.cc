@@ -14,11 +14,8 @@ using ::testing::IsEmpty;
 ModelConfig Multilingual() {
   ModelConfig config;
   config.has_languages = true;
-  config.languages = {{{"en", 100}, {"zh", 101}, {"pt-BR", 102}},
-                      {"en", "zh"},
-                      {"en", "zh", "pt-BR"},
-                      SourcePrefix::kSource,
-                      true};
+  config.languages = {
+      {{"en", 100}, {"zh", 101}, {"pt-BR", 102}}, {"en", "zh"}, {"en", "zh", "pt-BR"}, SourcePrefix::kSource, true};
   return config;
 }
 
@@ -53,7 +50,8 @@ TEST(LanguagesTest, WhatIsMissingIsNamed) {
               HasSubstr("source_language is empty; this model has en, zh"));
   EXPECT_THAT(std::string(ResolveLanguages("pt-BR", "en", config).status().message()),
               HasSubstr("source_language is \"pt-BR\""));
-  EXPECT_THAT(std::string(ResolveLanguages("en", "e", config).status().message()), HasSubstr("target_language is \"e\""));
+  EXPECT_THAT(std::string(ResolveLanguages("en", "e", config).status().message()),
+              HasSubstr("target_language is \"e\""));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 Reads the parallel segments that `salient.prepare` tokenised (train.npz in --data), estimates t(target token | source
 token) by IBM model 1 with a few rounds of expectation and maximisation over a sample of them, and writes
 
-    shortlist.tokens  U16 or U32 [source vocabulary, width]  each source token's likeliest target tokens, best first, 0 where fewer
+    shortlist.tokens  U16 or U32 [source vocabulary, width]  a token's likeliest target tokens, best first; then 0
     shortlist.common  U16 or U32 [count]                     the most frequent target tokens, which belong to every list
 
 A source token is always in its own row, so that names and numbers can be copied. engine/model/shortlist.h reads it; the

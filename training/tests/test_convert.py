@@ -1,5 +1,5 @@
-"""Each reader is held against folders written here in its toolkit's layout, and, where the toolkit is installed, against
-what the toolkit itself computes."""
+"""Each reader is held against folders written here in its toolkit's layout, and, where the toolkit is installed,
+against what the toolkit itself computes."""
 
 import json
 import struct
@@ -293,12 +293,14 @@ def test_lexical_shortlist(tmp_path):
     path = tmp_path / "lex.s2t.bin"
     path.write_bytes(struct.pack("<6Q", MAGIC, 0, 4, 50, 4, len(values)) + offsets.tobytes() + values.tobytes())
     made = read_shortlist(path, 3, 80000, shared=True)
-    assert made.tokens.tolist() == [[0, 5, 70000, 0], [1, 0, 0, 0], [2, 1, 2, 3]] and made.common.tolist() == [0, 1, 2, 3]
+    assert made.tokens.tolist() == [[0, 5, 70000, 0], [1, 0, 0, 0], [2, 1, 2, 3]]
+    assert made.common.tolist() == [0, 1, 2, 3]
     made.save(tmp_path / "shortlist.safetensors")
     assert made.load(tmp_path / "shortlist.safetensors").tokens.tolist() == made.tokens.tolist()
     assert made.tokens_for(np.array([0])).tolist() == [1, 2, 3, 5, 70000]
     for bad, message in ((path.read_bytes()[:-1], "needs"), (b"x" * 100, "not a binary"),
-                         (path.read_bytes()[:48] + np.array([0, 9, 2, 5], "<u8").tobytes() + values.tobytes(), "ascend")):
+                         (path.read_bytes()[:48] + np.array([0, 9, 2, 5], "<u8").tobytes() + values.tobytes(),
+                          "ascend")):
         (tmp_path / "bad.bin").write_bytes(bad)
         with pytest.raises(ValueError, match=message):
             read_shortlist(tmp_path / "bad.bin", 3, 80000, shared=True)

@@ -1,5 +1,5 @@
-// The recurrence of one row, for one instruction set S (engine/base/simd_portable.h). Every file that includes this makes
-// its own table with RecurrenceTable<Simd>().
+// The recurrence of one row, for one instruction set S (engine/base/simd_portable.h). Every file that includes this
+// makes its own table with RecurrenceTable<Simd>().
 
 #pragma once
 

@@ -81,8 +81,8 @@ def main() -> None:
         made = convert(o.folder, source=o.source, target=o.target, name=o.name, tokenizer=o.tokenizer,
                        target_tokenizer=o.target_tokenizer)
         c = made.config
-        say(f"{made.origin}: {c.source_language} to {c.target_language}, {c.encoder.layers} + {c.decoder.layers} layers "
-            f"of width {c.d_model}, {c.vocab_size} target tokens; writing")
+        say(f"{made.origin}: {c.source_language} to {c.target_language}, {c.encoder.layers} + {c.decoder.layers} "
+            f"layers of width {c.d_model}, {c.vocab_size} target tokens; writing")
         made.write(o.out, o.dtype)
     except Unsupported as reason:
         sys.exit(f"salient-convert: not supported: {reason}")

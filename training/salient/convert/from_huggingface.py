@@ -177,7 +177,7 @@ def special_tokens(folder: Path) -> list[str]:
 
 
 def multilingual_pieces(folder: Path, tokenizer: Path) -> dict[str, int]:
-    """Token by piece of M2M-100 (vocab.json, then languages) and NLLB (the tokenizer's pieces one up, then languages)."""
+    """Token by piece of M2M-100 (vocab.json, then languages) and NLLB (the tokenizer's pieces, one up, and then)."""
     whole = read_json(folder / "tokenizer.json")
     if whole.get("model", {}).get("vocab"):
         vocab = whole["model"]["vocab"]

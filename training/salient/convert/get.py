@@ -92,8 +92,8 @@ def get(name: str, out: Path, cache: Path, **options) -> None:
         elif "/" in name:
             folder = from_hub(name)
         else:
-            raise ValueError(f"no model {name!r}; there are {', '.join(catalogue())}, and Hugging Face repositories such "
-                             "as Helsinki-NLP/opus-mt-en-fr")
+            raise ValueError(f"no model {name!r}; there are {', '.join(catalogue())}, and Hugging Face repositories "
+                             "such as Helsinki-NLP/opus-mt-en-fr")
         say(f"converting {folder.name}")
         made = convert(folder, **options)
         if entry is not None:

@@ -1,7 +1,7 @@
 """Reads Marian's model files: `.npz`, and `.bin` with float32 or intgemm matrices (Bergamot's students).
 
-A `.bin` file, little-endian: version 1 (uint64), number of items n (uint64), n headers of four uint64 (length of the name
-with its final zero, type, rank, bytes of data), the names, the shapes (int32), a count of padding bytes (uint64) and
+A `.bin` file, little-endian: version 1 (uint64), number of items n (uint64), n headers of four uint64 (length of the
+name with its final zero, type, rank, bytes of data), the names, the shapes (int32), a count of padding bytes (uint64),
 the padding, then the items' data one after another. An item of type 0x4101 (int8) or 0x4102 (int16) is a matrix of
 integers = value * multiplier; its multiplier is the float32 that follows its elements. It is stored transposed but for
 the embedding ("Wemb" in its name). `NAME_QuantMultA` is the multiplier (alpha) of the activations that NAME is
@@ -153,7 +153,7 @@ def value(item: Item) -> Tensor:
 
 
 def refuse(item: Item):
-    raise Unsupported(f"tensor {item.name} has Marian's type {item.type:#x}, which is packed for one kind of processor; "
+    raise Unsupported(f"tensor {item.name} has Marian's type {item.type:#x}, packed for one kind of processor: "
                       "convert the original float32 model, or the intgemm8 one")
 
 
