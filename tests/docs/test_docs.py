@@ -16,7 +16,7 @@ BIN = Path(os.environ.get("SALIENT_BIN", ROOT / "build" / "release" / "bin"))
 PROGRAMS = {"salient translate": ["salient", "translate"], "salient models": ["salient", "models"],
             "salient-server": ["salient-server"]}
 # Made when their commands run, not kept in the repository.
-MADE = ("training/pack", "training/out", "models/tiny")
+MADE = ("training/pack", "training/out", "models/tiny", "models/en-fr")
 PAGES = pytest.mark.parametrize("page", pages(), ids=str)
 
 
@@ -64,7 +64,8 @@ def is_ours(command: str) -> bool:
 
 def home_of(command: str) -> str | None:
     """The folder of the program of ours that a command runs."""
-    homes = {r"(training|python3? -m salient)\b": "training", r"benchmarks\b": "benchmarks", r"scripts\b": "scripts",
+    homes = {r"(training|python3? -m salient)\b": "training", r"benchmarks\b": "benchmarks", r"scripts/get-model\b": "training",
+             r"scripts\b": "scripts",
              r"build\b": "tests", r"salient\b": "client"}
     return next((home for start, home in homes.items() if re.match(r"(\w+=\S* )*" + start, command)), None)
 

@@ -205,8 +205,6 @@ TEST(ConfigTest, EncoderTurnsAsTheDecoderUnlessToldOtherwise) {
   config["positions"]["encoder_self_attention"] = "segment_rotary";
   EXPECT_EQ(ModelConfig::Parse(config.dump())->encoder_position, SelfPosition::kSegmentRotary);
   EXPECT_TRUE(ModelConfig::Parse(config.dump())->self_rotary);
-  config["positions"]["encoder_self_attention"] = nullptr;
-  EXPECT_EQ(ModelConfig::Parse(config.dump())->encoder_position, SelfPosition::kRotary);
   EXPECT_THAT(ErrorWith("/positions/encoder_self_attention", "token"), HasSubstr("positions.encoder_self_attention"));
 }
 

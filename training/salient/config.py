@@ -13,7 +13,7 @@ from pathlib import Path
 
 FORMAT = "salient-model/1"
 HEADS = ("sequence", "multinomial", "geometric")
-LATER = {"positions": ("sinusoid", "offset"),
+LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens": ("markers",),
          None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search")}
 
 
