@@ -23,7 +23,7 @@ class EndToEndTest : public ::testing::Test {
     ASSERT_TRUE(std::filesystem::exists(std::string(SALIENT_TINY_MODELS) + "/base/config.json"));
     server_ = std::make_unique<Process>(std::vector<std::string>{
         SALIENT_SERVER_PROGRAM, "--model", std::string(SALIENT_TINY_MODELS) + "/base", "--listen", "127.0.0.1:0",
-        "--http", "127.0.0.1:0", "--threads", "1", "--ready-file", folder_ / "ready"});
+        "--http", "127.0.0.1:0", "--admin", "off", "--threads", "1", "--ready-file", folder_ / "ready"});
     while (ReadFile(folder_ / "ready").empty()) {
       ASSERT_FALSE(server_->HasEnded()) << server_->err();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -106,14 +106,14 @@ TEST_F(EndToEndTest, SigtermDrains) {
   server_->Signal(SIGTERM);
   const ProcessResult result = server_->Wait();
   EXPECT_EQ(result.exit_status, 0);
-  EXPECT_THAT(result.err, HasSubstr("draining 0 documents"));
+  EXPECT_THAT(result.err, HasSubstr("0 documents in flight"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
 }
 
 TEST(ServerProgramTest, AFolderThatIsNoModelIsSaid) {
   const TempFolder folder;
-  const ProcessResult result =
-      RunProgram({SALIENT_SERVER_PROGRAM, "--model", folder.path(), "--listen", "127.0.0.1:0", "--http", "off"});
+  const ProcessResult result = RunProgram(
+      {SALIENT_SERVER_PROGRAM, "--model", folder.path(), "--listen", "127.0.0.1:0", "--http", "off", "--admin", "off"});
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_THAT(result.err, HasSubstr(folder.path()));
   EXPECT_THAT(result.err, HasSubstr("config.json"));

@@ -64,9 +64,8 @@ def is_ours(command: str) -> bool:
 
 def home_of(command: str) -> str | None:
     """The folder of the program of ours that a command runs."""
-    homes = {r"(training|python3? -m salient)\b": "training", r"benchmarks\b": "benchmarks", r"scripts/get-model\b": "training",
-             r"scripts\b": "scripts",
-             r"build\b": "tests", r"salient\b": "client"}
+    homes = {r"(training|python3? -m salient)\b": "training", r"benchmarks\b": "benchmarks",
+             r"scripts/get-model\b": "training", r"scripts\b": "scripts", r"build\b": "tests", r"salient\b": "client"}
     return next((home for start, home in homes.items() if re.match(r"(\w+=\S* )*" + start, command)), None)
 
 

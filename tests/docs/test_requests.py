@@ -24,7 +24,7 @@ def server(tmp_path_factory):
     """{"grpc": address, "http": address} of a server on free ports of the loopback."""
     ready = tmp_path_factory.mktemp("server") / "ready"
     command = [str(BIN / "salient-server"), "--model", str(ROOT / "models" / "en-de"), "--listen", "127.0.0.1:0",
-               "--http", "127.0.0.1:0", "--ready-file", str(ready)]
+               "--http", "127.0.0.1:0", "--admin", "off", "--ready-file", str(ready)]
     with subprocess.Popen(command) as process:
         try:
             deadline = time.monotonic() + 60

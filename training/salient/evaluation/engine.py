@@ -111,7 +111,7 @@ class Engine:
             ready = Path(folder) / "ready"
             self.process = subprocess.Popen(
                 [str(self.programs / "salient-server"), "--model", str(self.model), "--listen", "127.0.0.1:0", "--http",
-                 "off", "--max-queue", "4096", "--ready-file", str(ready), *shlex.split(self.flags)],
+                 "off", "--admin", "off", "--max-queue", "4096", "--ready-file", str(ready), *shlex.split(self.flags)],
                 stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + START_SECONDS
             while not (ready.exists() and ready.read_text()):
