@@ -1,7 +1,7 @@
 // HTML's tokens in the order of the bytes, as the tokenizer of the HTML standard (13.2.5) finds them.
 //
 // A tree is not built: units are runs of inline tokens between block tags, whatever tree a browser makes of tags that
-// overlap, and what is copied must be known by its bytes. Tests compare the tokens with Gumbo's.
+// overlap, and what is copied must be known by its bytes.
 
 #pragma once
 
