@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "documents/character_references.h"
 #include "documents/unit_builder.h"
 #include "documents/xml_events.h"
 
@@ -165,17 +164,11 @@ class SubtitleBuilder {
   }
 
   void AddLine(ByteRange line) {
-    size_t done = line.begin;
-    const std::string_view text = bytes_.substr(0, line.end);
-    for (size_t at = text.find('&', done); references_ && at != std::string_view::npos; at = text.find('&', at + 1)) {
-      const CharacterReference reference = ReadCharacterReference(text, at);
-      if (reference.length == 0) continue;
-      builder_.AddText({done, at});
-      done = at + reference.length;
-      builder_.AddDecoded({at, done}, reference.text);
-      at = done - 1;
+    if (references_) {
+      builder_.AddTextWithReferences(line);
+    } else {
+      builder_.AddText(line);
     }
-    builder_.AddText({done, line.end});
   }
 
   void Finish() {

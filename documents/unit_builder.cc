@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "documents/character_references.h"
 
 namespace salient {
 namespace {
@@ -54,6 +55,20 @@ bool UnitBuilder::AfterObject() const {
 
 void UnitBuilder::AddText(ByteRange range) {
   Append(bytes_.substr(range.begin, range.end - range.begin), range, /*one_to_one=*/true);
+}
+
+void UnitBuilder::AddTextWithReferences(ByteRange range) {
+  const std::string_view text = bytes_.substr(0, range.end);
+  size_t done = range.begin;
+  for (size_t at = text.find('&', done); at != std::string_view::npos; at = text.find('&', at + 1)) {
+    const CharacterReference reference = ReadCharacterReference(text, at);
+    if (reference.length == 0) continue;
+    AddText({done, at});
+    done = at + reference.length;
+    AddDecoded({at, done}, reference.text);
+    at = done - 1;
+  }
+  AddText({done, range.end});
 }
 
 void UnitBuilder::AddDecoded(ByteRange range, std::string_view text) { Append(text, range, /*one_to_one=*/false); }

@@ -32,6 +32,7 @@ class UnitBuilder {
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
 
   void AddText(ByteRange range);                            // the bytes are the text
+  void AddTextWithReferences(ByteRange range);              // but for HTML's references to characters
   void AddDecoded(ByteRange range, std::string_view text);  // the bytes stand for the text, as a whole
   void Open(ByteRange range, std::string_view name);
   // `stays`: the pair is not left outside where it is around all of the unit.

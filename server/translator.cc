@@ -40,7 +40,7 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
     ServedModel& model;
     InFlight& in_flight;
     AdmissionRetryQueue& admission_retry_queue;
-    Worker& renderer;
+    Workers& renderer;
     std::shared_ptr<const Conversion> conversion;  // of a document that is not plain text; else null
     CallInfo call;
     bool bulk = false;
@@ -76,7 +76,7 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
   void OnDone(absl::StatusOr<TranslationResult> result) override {
     if (context_.conversion == nullptr || !result.ok()) return Finish(std::move(result));
     auto kept = std::make_shared<absl::StatusOr<TranslationResult>>(std::move(result));
-    context_.renderer.Do([self = shared_from_this(), kept] { self->Finish(std::move(*kept)); });
+    context_.renderer.Post([self = shared_from_this(), kept] { self->Finish(std::move(*kept)); });
   }
 
  private:
@@ -200,8 +200,8 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
 
   const uint64_t id = (*slot)->id();
   auto listener = std::make_shared<MeteredListener>(
-      MeteredListener::Context{model, in_flight_, admission_retry_queue_, renderer_, conversion, call, settings->request.bulk,
-                               settings->operating_point, arrival, deadline},
+      MeteredListener::Context{model, in_flight_, admission_retry_queue_, renderer_, conversion, call,
+                               settings->request.bulk, settings->operating_point, arrival, deadline},
       *std::move(slot), *std::move(permit), std::move(recipient));
   auto ticket = model.engine->Submit(std::move(settings->request), listener);
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);

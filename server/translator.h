@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/base/workers.h"
 #include "engine/engine.h"
 #include "salient/v1/translation.pb.h"
 #include "server/admission/admission.h"
@@ -18,7 +19,6 @@
 #include "server/in_flight.h"
 #include "server/metrics.h"
 #include "server/model_registry.h"
-#include "server/worker.h"
 
 namespace salient {
 
@@ -85,7 +85,7 @@ class Translator {
   Admission admission_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;
-  Worker renderer_;  // writes translated documents; the engine's thread must not wait for it
+  Workers renderer_{1};  // writes translated documents; the engine's thread must not wait for it
 };
 
 }  // namespace salient

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "documents/character_references.h"
 #include "documents/formats/parsers.h"
 #include "documents/html_tokens.h"
 #include "documents/input.h"
@@ -97,7 +96,7 @@ class HtmlReader {
         if (token.raw) {
           builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
         } else {
-          AddText(builder_, {i == 0 ? ByteOrderMark(bytes_) : token.range.begin, token.range.end});
+          builder_.AddTextWithReferences({i == 0 ? ByteOrderMark(bytes_) : token.range.begin, token.range.end});
         }
         return i;
       case Kind::kOther:
@@ -176,7 +175,7 @@ class HtmlReader {
       UnitRules rules = rules_;
       rules.leave_out_ends = attribute.quote != '\0';
       UnitBuilder builder(bytes_, rules);
-      AddText(builder, attribute.value);
+      builder.AddTextWithReferences(attribute.value);
       PlacedUnit unit;
       if (!builder.Finish(&unit)) continue;
       unit.write = WriteEscaped(EscapeXmlAttribute);
@@ -187,20 +186,6 @@ class HtmlReader {
       }
       units_.push_back(std::move(unit));
     }
-  }
-
-  void AddText(UnitBuilder& builder, ByteRange range) const {
-    const std::string_view text = bytes_.substr(0, range.end);
-    size_t done = range.begin;
-    for (size_t at = text.find('&', done); at != std::string_view::npos; at = text.find('&', at + 1)) {
-      const CharacterReference reference = ReadCharacterReference(text, at);
-      if (reference.length == 0) continue;
-      builder.AddText({done, at});
-      done = at + reference.length;
-      builder.AddDecoded({at, done}, reference.text);
-      at = done - 1;
-    }
-    builder.AddText({done, range.end});
   }
 
   void Flush() {

@@ -50,8 +50,8 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   job->flow_ = {request.client, request.bulk, request.weight};
   job->submitted_at_ = submitted_at;
   job->deadline_ = request.deadline;
-  job->chunks_ = MakeChunks(*document, *tokenizers.source, config.tokens, config.chunk_tokens,
-                            languages->source_prefix);
+  job->chunks_ =
+      MakeChunks(*document, *tokenizers.source, config.tokens, config.chunk_tokens, languages->source_prefix);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
   if (!job->chunks_.empty() && prefix > LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
@@ -60,8 +60,8 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
         LengthLimit(job->chunks_[0].pieces[0], job->options_), ": shorten it, or raise search.max_length_ratio"));
   }
   job->settled_.resize(job->chunks_.size(), 0);
-  job->reply_ = std::make_shared<DocumentReply>(*std::move(document), job->chunks_, job->options_, *tokenizers.target, workers,
-                                                std::move(listener));
+  job->reply_ = std::make_shared<DocumentReply>(*std::move(document), job->chunks_, job->options_, *tokenizers.target,
+                                                workers, std::move(listener));
   return job;
 }
 
