@@ -22,6 +22,13 @@ void WaitUntilDraining(TestServer& server) {
   while (!server.server().translator().in_flight().draining()) absl::SleepFor(absl::Milliseconds(1));
 }
 
+// A call that meets the GOAWAY on its way may end as CANCELLED; one made after it is refused.
+void WaitUntilToldToGoAway(TestServer& server) {
+  for (int i = 0; i < 5000 && server.channel()->GetState(false) == GRPC_CHANNEL_READY; ++i) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
 TEST(DrainTest, DocumentsInFlightAreFinishedAndNewOnesRefused) {
   TestServer server({.automatic = false});
   server.Start();
@@ -35,6 +42,7 @@ TEST(DrainTest, DocumentsInFlightAreFinishedAndNewOnesRefused) {
   std::promise<int> cancelled;
   std::thread drainer([&] { cancelled.set_value(server.server().Drain(kPatiently)); });
   WaitUntilDraining(server);
+  WaitUntilToldToGoAway(server);
 
   grpc::ClientContext late_context;
   v1::TranslateDocumentResponse late;
