@@ -77,8 +77,9 @@ class DocumentJob {
   }
 
   bool started() const { return started_at_ != absl::InfiniteFuture(); }
-  bool encoding() const;  // has a chunk that is being encoded
-  bool decoding() const;  // has one that takes part in steps
+  bool in_flight() const { return !sequences_.empty(); }  // has a chunk that is encoded or decoded
+  bool encoding() const;                                  // has a chunk that is being encoded
+  bool decoding() const;                                  // has one that takes part in steps
   bool done() const { return chunks_done_ == chunks(); }
   // OK, or why the document cannot be finished: the model's scores for one of its chunks were no numbers.
   absl::Status health() const;

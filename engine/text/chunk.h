@@ -5,9 +5,13 @@
 // A chunk is cut before a paragraph where one begins in its last half, else before a sentence. A segment longer than
 // the chunk is cut at word boundaries into pieces; their translations are joined with a space. Where the model knows no
 // separator each segment, or piece, is a chunk of its own.
+//
+// A segment of more than kPortionBytes is cut before a word into portions of that size, which are cut by themselves: the
+// tokenizer's memory grows by some eighty bytes with every byte that it gets at once.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,6 +21,8 @@
 #include "engine/text/tokenizer.h"
 
 namespace salient {
+
+inline constexpr size_t kPortionBytes = 64 << 10;
 
 struct Piece {
   int32_t segment = 0;  // which segment of the document it is, or is a part of

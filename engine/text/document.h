@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,13 +21,16 @@ struct Segment {
   bool starts_paragraph = false;  // an empty line, or the document's beginning, stands before it
 };
 
+// Of a document. Each takes some hundred bytes until the translation is over, whatever its text is.
+inline constexpr size_t kMaxSegments = 1 << 18;
+
 struct SegmentedDocument {
   std::vector<Segment> segments;
   std::string tail;  // after the last segment; the whole document if there is nothing to translate
 };
 
 // Splits UTF-8 text. Joining every glue and text and the tail gives the document back, byte for byte.
-// INVALID_ARGUMENT with the byte offset where the text is not UTF-8 or holds a NUL.
+// INVALID_ARGUMENT with the byte offset where the text is not UTF-8 or holds a NUL, and for more than kMaxSegments.
 //
 // kSentences: ICU sentence boundaries for `language`, less those after abbreviations, within lines that belong
 // together; a line break inside a sentence becomes a space in `text` only if the paragraph is hard-wrapped, in which
