@@ -119,9 +119,11 @@ int Run(const ServerFlags& flags) {
   signals->loading = false;
 
   const int number = signals->first.get_future().get();
-  spdlog::info("{}: {} documents in flight; leaving after {}, then draining for {} at most", strsignal(number),
-               server.translator().in_flight().size(), absl::FormatDuration(flags.drain.delay),
-               absl::FormatDuration(flags.drain.patience));
+  const std::string delay = flags.drain.delay > absl::ZeroDuration()
+                                ? absl::StrCat("taking more for ", absl::FormatDuration(flags.drain.delay), ", then ")
+                                : "";
+  spdlog::info("{}: {} documents in flight; {}draining for {} at most", strsignal(number),
+               server.translator().in_flight().size(), delay, absl::FormatDuration(flags.drain.patience));
   const int cancelled = server.Drain(flags.drain);
   if (cancelled > 0) spdlog::warn("{} documents were not finished in time and were cancelled", cancelled);
   if (!flags.ready_file.empty()) std::remove(flags.ready_file.c_str());
