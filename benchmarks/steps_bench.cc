@@ -1,18 +1,18 @@
 // What the step loop does between its steps: nothing that grows with who waits, or with what ends.
 //
-//   steps_bench MODEL [--documents N] [--waiting N] [--book-characters N] [--threads N]
+//   steps_bench MODEL [--documents N] [--waiting N] [--book-characters N] [--threads N] [--rounds N]
 //
-// Some documents are decoded all the time, a new one for each that ends. Their steps are timed in three cases, three
-// times in turns: alone; with a thousand more documents waiting; and beside a book that is cut, translated and ends.
+// Some documents are decoded all the time, a new one for each that ends. Their steps are timed in three cases, in
+// turns: alone; with a thousand more documents waiting; and beside a book that is cut, translated and ends.
 // A gap is the time between the end of a step and the end of the next, less the next step itself: what all running
 // documents wait for. Encoding is left out (the observer tells of it). Prints a Markdown table; times are milliseconds.
+// Before that: how long one client's document takes beside a thousand of another's.
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "benchmarks/load.h"
 #include "engine/engine.h"
 
 namespace salient {
@@ -28,7 +29,7 @@ namespace {
 
 struct Flags {
   std::string model;
-  int documents = 16, waiting = 1000, threads = 2;
+  int documents = 16, waiting = 1000, threads = 2, rounds = 3;
   size_t book_characters = 1000000;
 };
 
@@ -87,45 +88,6 @@ std::string Sentences(int count, int seed) {
   return text;
 }
 
-class Listener : public TranslationListener {
- public:
-  explicit Listener(std::function<void()> done) : done_(std::move(done)) {}
-  void OnDone(absl::StatusOr<TranslationResult> result) override {
-    if (!result.ok() && !absl::IsCancelled(result.status())) std::cerr << result.status() << "\n";
-    done_();
-  }
-
- private:
-  const std::function<void()> done_;
-};
-
-// Keeps so many documents in the engine until it is destroyed.
-class Load {
- public:
-  Load(Engine& engine, int documents) : engine_(engine) {
-    for (int i = 0; i < documents; ++i) Next(i);
-  }
-  ~Load() {
-    stopping_ = true;
-    while (in_flight_ > 0) absl::SleepFor(absl::Milliseconds(5));
-  }
-
- private:
-  void Next(int seed) {
-    if (stopping_) return;
-    ++in_flight_;
-    auto listener = std::make_shared<Listener>([this, seed] {
-      Next(seed + 1);
-      --in_flight_;
-    });
-    if (!engine_.Submit(RequestFor(Sentences(8 + seed % 5, seed), "load"), listener).ok()) std::abort();
-  }
-
-  Engine& engine_;
-  std::atomic<bool> stopping_ = false;
-  std::atomic<int> in_flight_ = 0;
-};
-
 struct Case {
   const char* name;
   std::vector<double> gaps = {}, steps = {};
@@ -157,7 +119,7 @@ void BesideWaiting(Engine& engine, const Flags& flags, Stopwatch& watch, Case& r
   for (int i = 0; i < flags.waiting; ++i) {
     TranslationRequest request = RequestFor(Sentences(200, i), "many");
     request.weight = 0.01;
-    auto ticket = engine.Submit(std::move(request), std::make_shared<Listener>([&ended] { ++ended; }));
+    auto ticket = engine.Submit(std::move(request), std::make_shared<OnceDone>([&ended](const TranslationResult*) { ++ended; }));
     if (!ticket.ok()) std::abort();
     tickets.push_back(*std::move(ticket));
   }
@@ -178,10 +140,33 @@ void BesideBook(Engine& engine, const Flags& flags, Stopwatch& watch, Case& resu
   std::atomic<bool> ended = false;
   TranslationRequest request = RequestFor(std::move(book), "book");
   request.weight = 100;
-  if (!engine.Submit(std::move(request), std::make_shared<Listener>([&ended] { ended = true; })).ok()) std::abort();
+  if (!engine.Submit(std::move(request), std::make_shared<OnceDone>([&ended](const TranslationResult*) { ended = true; })).ok()) std::abort();
   while (!ended) absl::SleepFor(absl::Milliseconds(20));
   absl::SleepFor(absl::Milliseconds(200));
   watch.Take(result.gaps, result.steps);
+}
+
+double SecondsOfALetter(Engine& engine) {
+  const absl::Time begun = absl::Now();
+  if (!engine.Translate(RequestFor(Sentences(8, 3), "other")).ok()) std::abort();
+  return absl::ToDoubleSeconds(absl::Now() - begun);
+}
+
+// One client's single document, alone and beside another client's thousand that wait.
+void Letters(Engine& engine, const Flags& flags) {
+  std::vector<double> alone, beside;
+  for (int i = 0; i < 20; ++i) alone.push_back(SecondsOfALetter(engine));
+  const Load load(engine, flags.waiting, [&](int number) { return RequestFor(Sentences(8 + number % 5, number), "many"); });
+  while (load.documents() < flags.waiting / 10) absl::SleepFor(absl::Milliseconds(5));
+  const int64_t documents = load.documents();
+  const absl::Time begun = absl::Now();
+  for (int i = 0; i < 20; ++i) beside.push_back(SecondsOfALetter(engine));
+  const double each = absl::ToDoubleSeconds(absl::Now() - begun) / static_cast<double>(load.documents() - documents);
+  std::printf(
+      "A document of one client: %.0f ms alone (median of 20; longest %.0f). Beside %d waiting documents like it of "
+      "another client: %.0f ms (longest %.0f); in turn it would have waited %.0f ms.\n\n",
+      Quantile(alone, 0.5), Quantile(alone, 1), flags.waiting, Quantile(beside, 0.5), Quantile(beside, 1),
+      1e3 * each * flags.waiting);
 }
 
 int Run(const Flags& flags) {
@@ -197,9 +182,11 @@ int Run(const Flags& flags) {
     std::cerr << engine.status() << "\n";
     return 1;
   }
+  Letters(**engine, flags);
   Case cases[] = {{"alone"}, {"beside documents that wait"}, {"beside a book, from its coming to its end"}};
-  const Load load(**engine, flags.documents);
-  for (int round = 0; round < 3; ++round) {
+  const Load load(**engine, flags.documents,
+                  [](int number) { return RequestFor(Sentences(8 + number % 5, number), "load"); });
+  for (int round = 0; round < flags.rounds; ++round) {
     Alone(watch, cases[0]);
     BesideWaiting(**engine, flags, watch, cases[1]);
     BesideBook(**engine, flags, watch, cases[2]);
@@ -228,6 +215,8 @@ int main(int count, char** arguments) {
       flags.documents = static_cast<int>(value);
     } else if (name == "--waiting") {
       flags.waiting = static_cast<int>(value);
+    } else if (name == "--rounds") {
+      flags.rounds = static_cast<int>(value);
     } else if (name == "--threads") {
       flags.threads = static_cast<int>(value);
     } else if (name == "--book-characters") {
@@ -238,7 +227,7 @@ int main(int count, char** arguments) {
     }
   }
   if (flags.model.empty()) {
-    std::cerr << "steps_bench MODEL [--documents N] [--waiting N] [--book-characters N] [--threads N]\n";
+    std::cerr << "steps_bench MODEL [--documents N] [--waiting N] [--book-characters N] [--threads N] [--rounds N]\n";
     return 2;
   }
   return salient::Run(flags);

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "server/access.h"
 #include "server/admission/client.h"
@@ -13,9 +13,9 @@
 
 namespace salient {
 
-// UNAUTHENTICATED as Access::Identify says.
-absl::StatusOr<CallInfo> ReadCallInfo(const Access& access, const grpc::CallbackServerContext& context);
-absl::StatusOr<CallInfo> ReadCallInfo(const Access& access, const HttpRequest& request);
+// UNAUTHENTICATED as Access::Identify says. `call` is filled in all the same; its client is then the address.
+absl::Status ReadCallInfo(const Access& access, const grpc::CallbackServerContext& context, CallInfo* call);
+absl::Status ReadCallInfo(const Access& access, const HttpRequest& request, CallInfo* call);
 
 // The id that a call brought, if it is one of 1 to 128 letters, digits and . _ : / + = -, else a new one.
 std::string RequestId(std::string_view brought);

@@ -226,6 +226,10 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str()
       ->group("Operation");
+  app.add_flag("--exit-when-dead", flags.exit_when_dead,
+               "Drain and exit with status 3 when an engine is dead, so that the platform starts the server anew even "
+               "where it does not look at /healthz")
+      ->group("Operation");
   app.add_option("--log-format", raw.log_format, "text, or json: a line an event, one of them a document")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}))

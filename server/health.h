@@ -28,6 +28,8 @@ class Health {
   void Set(Readiness readiness) { readiness_ = readiness; }
   Readiness readiness() const { return readiness_; }
 
+  bool HasDeadEngine() const;
+
   // UNAVAILABLE says why not.
   absl::Status Alive() const;
   absl::Status Ready() const;

@@ -43,6 +43,13 @@ absl::StatusOr<v1::TranslateDocumentRequest> ReadBody(const std::string& body) {
       absl::StrCat("the body is not a TranslateDocumentRequest in JSON: ", text.substr(0, text.find('\n'))));
 }
 
+// A reply that says which call it is of.
+HttpResponse Told(HttpResponse response, const CallInfo& call) {
+  response.headers.emplace("X-Request-Id", call.request_id);
+  if (!call.traceparent.empty()) response.headers.emplace("traceparent", call.traceparent);
+  return response;
+}
+
 class HttpRecipient final : public Recipient {
  public:
   explicit HttpRecipient(HttpHandler::Reply reply) : reply_(std::move(reply)) {}
@@ -66,19 +73,38 @@ std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
   if (status.ok() && access_.asks_for_certificate() && request.certificate_subject.empty()) {
     status = absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
   }
-  if (status.ok()) status = ReadCallInfo(access_, request).status();
+  CallInfo call;
+  const absl::Status known = ReadCallInfo(access_, request, &call);
+  if (status.ok()) status = known;
   if (status.ok()) return std::nullopt;
-  if (!absl::IsUnavailable(status)) translator_.CountUnauthenticated();
-  return ErrorReply(status);
+  if (!absl::IsUnavailable(status)) translator_.TellRefused(call, Refusal::kUnauthenticated, status.code());
+  return Told(ErrorReply(status), call);
 }
 
 std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
-  if (request.method == "POST" && request.path == "/v1/translate") return Translate(request, std::move(reply));
+  if (IsProbe(request)) {
+    reply(Get(request));
+    return nullptr;
+  }
+  CallInfo call;
+  const absl::Status known = ReadCallInfo(access_, request, &call);
+  reply = [reply = std::move(reply), call](HttpResponse response) { reply(Told(std::move(response), call)); };
+  if (!known.ok()) {  // the key went while the body arrived
+    reply(ErrorReply(known));
+    return nullptr;
+  }
+  if (request.method == "POST" && request.path == "/v1/translate") return Translate(request, call, std::move(reply));
   reply(Get(request));
   return nullptr;
 }
 
-HttpResponse HttpApi::Error(int status, const std::string& message) { return TransportErrorReply(status, message); }
+HttpResponse HttpApi::Error(const HttpRequest& request, int status, const std::string& message) {
+  CallInfo call;
+  const absl::Status known = ReadCallInfo(access_, request, &call);
+  const absl::StatusCode outcome = TransportErrorCode(status);
+  translator_.TellRefused(call, known.ok() ? Refusal::kTransport : Refusal::kUnauthenticated, outcome);
+  return Told(TransportErrorReply(status, message), call);
+}
 
 HttpResponse HttpApi::Get(const HttpRequest& request) const {
   const bool get = request.method == "GET" || request.method == "HEAD";
@@ -97,7 +123,7 @@ HttpResponse HttpApi::Get(const HttpRequest& request) const {
       request.method, " ", request.path, ": there is POST /v1/translate, GET /v1/models, /v1/models/NAME and /")));
 }
 
-std::function<void()> HttpApi::Translate(const HttpRequest& request, Reply reply) {
+std::function<void()> HttpApi::Translate(const HttpRequest& request, const CallInfo& call, Reply reply) {
   const auto refuse = [&reply](const absl::Status& status) {
     reply(ErrorReply(status));
     return nullptr;
@@ -106,14 +132,7 @@ std::function<void()> HttpApi::Translate(const HttpRequest& request, Reply reply
   if (!deadline.ok()) return refuse(deadline.status());
   auto message = ReadBody(request.body);
   if (!message.ok()) return refuse(message.status());
-  auto call = ReadCallInfo(access_, request);
-  if (!call.ok()) return refuse(call.status());
-  reply = [reply = std::move(reply), id = call->request_id, trace = call->traceparent](HttpResponse response) {
-    response.headers.emplace("X-Request-Id", id);
-    if (!trace.empty()) response.headers.emplace("traceparent", trace);
-    reply(std::move(response));
-  };
-  auto ticket = translator_.Start(*message, *call, *deadline, std::make_shared<HttpRecipient>(reply));
+  auto ticket = translator_.Start(*message, call, *deadline, std::make_shared<HttpRecipient>(reply));
   if (!ticket.ok()) return refuse(ticket.status());
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };
 }

@@ -35,14 +35,14 @@ class HttpApi final : public HttpHandler {
 
   std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
-  HttpResponse Error(int status, const std::string& message) override;
+  HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 
   // The largest body that can hold a document of so many bytes.
   static size_t MaxBodyBytes(int64_t max_document_bytes);
 
  private:
   HttpResponse Get(const HttpRequest& request) const;
-  std::function<void()> Translate(const HttpRequest& request, Reply reply);
+  std::function<void()> Translate(const HttpRequest& request, const CallInfo& call, Reply reply);
 
   Translator& translator_;
   const Access& access_;

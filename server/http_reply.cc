@@ -40,13 +40,15 @@ HttpResponse Probe(const absl::Status& status, const std::string& text) {
   return status.ok() ? HttpResponse{.body = text} : ErrorReply(status);
 }
 
+absl::StatusCode TransportErrorCode(int status) {
+  if (status == 415) return absl::StatusCode::kUnimplemented;
+  return status == 503 ? absl::StatusCode::kUnavailable : absl::StatusCode::kInvalidArgument;
+}
+
 HttpResponse TransportErrorReply(int status, const std::string& message) {
-  absl::StatusCode code = absl::StatusCode::kInvalidArgument;
-  if (status == 415) code = absl::StatusCode::kUnimplemented;
-  if (status == 503) code = absl::StatusCode::kUnavailable;
   std::string text = message;
   if (status == 413) text += " (--max-document-bytes); send the document in parts";
-  HttpResponse response = ErrorReply(absl::Status(code, text));
+  HttpResponse response = ErrorReply(absl::Status(TransportErrorCode(status), text));
   response.status = status;
   if (status == 503) response.headers.emplace("Retry-After", "1");
   return response;

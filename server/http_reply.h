@@ -21,6 +21,7 @@ HttpResponse MessageReply(const google::protobuf::Message& message);
 HttpResponse Probe(const absl::Status& status, const std::string& text);
 
 // What a listener refuses by itself, under the HTTP status that it gives.
+absl::StatusCode TransportErrorCode(int status);
 HttpResponse TransportErrorReply(int status, const std::string& message);
 
 }  // namespace salient

@@ -47,6 +47,10 @@ struct ServerOptions {
   absl::Duration stall_limit = absl::Minutes(2);
   // Of a call that brings none.
   absl::Duration default_deadline = absl::InfiniteDuration();
+  // Called once, from a thread of the server's, when an engine has died; may be empty.
+  std::function<void()> on_dead_engine;
+  // A gRPC client that takes nothing of its reply for so long loses the call.
+  absl::Duration reader_patience = absl::Seconds(60);
 };
 
 struct DrainOptions {

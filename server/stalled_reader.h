@@ -1,12 +1,14 @@
-// A client that takes nothing of a stream for a minute loses the call: what waits for it is memory that others need.
+// A client that takes nothing of its reply for a while loses the call: what waits for it is memory that others need.
 
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 
+#include "absl/time/time.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/server_context.h"
 #include "server/outbox.h"
@@ -15,12 +17,22 @@ namespace salient {
 
 class StalledReader {
  public:
-  // Looks after `outbox` until Stop. `owner` is what they both belong to; it is held while an alarm is set.
+  explicit StalledReader(absl::Duration patience) : patience_(patience) {}
+
+  // Looks after a stream's `outbox` until Stop. `owner` is what they both belong to; it is held while an alarm is set.
   void Watch(std::shared_ptr<void> owner, const Outbox& outbox, grpc::CallbackServerContext& context) {
     std::lock_guard lock(mutex_);
     outbox_ = &outbox;
     context_ = &context;
-    Set(std::move(owner));
+    Set(std::move(owner), patience_);
+  }
+
+  // Of a call that is about to be finished with its only message: gRPC keeps that until the client has taken it. Slow
+  // but steady readers get a second more for every kSlowestReader bytes.
+  void WatchReply(std::shared_ptr<void> owner, size_t bytes, grpc::CallbackServerContext& context) {
+    std::lock_guard lock(mutex_);
+    context_ = &context;
+    Set(std::move(owner), patience_ + absl::Seconds(static_cast<double>(bytes) / kSlowestReader));
   }
 
   // The call is over, and its context gone when this returns.
@@ -31,11 +43,13 @@ class StalledReader {
   }
 
  private:
-  static constexpr std::chrono::seconds kPatience{60};
+  static constexpr double kSlowestReader = 64 << 10;  // bytes a second
 
-  void Set(std::shared_ptr<void> owner) {
-    alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) {
-      const std::shared_ptr<void> kept = owner;  // Look sets the alarm anew, and this function goes
+  void Set(std::shared_ptr<void> owner, absl::Duration time) {
+    // gRPC keeps the function after it has run. So it gives the owner away, or alarm and owner would keep each other.
+    const auto due = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(time);
+    alarm_.Set(due, [this, owner = std::move(owner)](bool rang) mutable {
+      const std::shared_ptr<void> kept = std::move(owner);
       if (rang) Look(kept);
     });
   }
@@ -43,13 +57,15 @@ class StalledReader {
   void Look(const std::shared_ptr<void>& owner) {
     std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;
+    if (outbox_ == nullptr) return context_->TryCancel();
     if (outbox_->writing() && outbox_->written() == seen_) return context_->TryCancel();
     seen_ = outbox_->written();
-    Set(owner);
+    Set(owner, patience_);
   }
 
+  const absl::Duration patience_;
   std::mutex mutex_;
-  const Outbox* outbox_ = nullptr;
+  const Outbox* outbox_ = nullptr;  // null: a reply of one message
   grpc::CallbackServerContext* context_ = nullptr;
   grpc::Alarm alarm_;
   uint64_t seen_ = UINT64_MAX;  // of written() at the last look

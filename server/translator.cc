@@ -85,7 +85,7 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
     // The slot is given up only after the reply is on its way, for a drain waits until all slots are free.
     const std::unique_ptr<InFlight::Slot> slot = std::move(slot_);
     if (result.ok()) permit_->Correct(result->report.source_tokens);
-    permit_.reset();
+    recipient->TakePermit(std::move(permit_));
     Log(result);
     if (result.ok()) {
       context_.model.metrics->ObserveResult(result->report, SecondsSinceArrival());
@@ -147,7 +147,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
                                                                      WhenFull when_full) {
   auto model = models_.Choose(request);
   if (!model.ok()) {
-    metrics_.CountRefused(model.status().code());
+    TellRefused(call, Refusal::kOther, model.status().code());
     return model.status();
   }
   if (when_full == WhenFull::kWait && !HasRoom(request) && !in_flight_.draining()) {
@@ -166,6 +166,11 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
   }
   metrics_.CountRefusal(refusal, call.client.kind);
   (*model)->metrics->CountFinished(status.code());
+  LogDocument({.call = call,
+               .model = (*model)->description.name(),
+               .bulk = request.priority() == v1::PRIORITY_BULK,
+               .outcome = status.code(),
+               .refusal = RefusalName(refusal)});
   if (absl::IsDeadlineExceeded(status)) (*model)->metrics->CountDeadlineMissed(Stage::kQueue);
   return status;
 }
@@ -176,7 +181,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
                                                                       std::shared_ptr<Recipient> recipient,
                                                                       Refusal* refusal) {
   const absl::Time arrival = absl::Now();
-  deadline = std::min(deadline, arrival + default_deadline_);
+  deadline = std::min(deadline, arrival + limits_.default_deadline);
   auto slot = in_flight_.Enter();
   if (!slot.ok()) return slot.status();
   if (arrival >= deadline) return DeadlineMissed();
@@ -187,12 +192,12 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
   std::shared_ptr<const Conversion> conversion;
   if (!request.document().content().empty()) {
     const auto& config = model.engine->info().config;
-    auto created = Conversion::Create(request, config.source_language, config.target_language, max_document_bytes_);
+    auto created = Conversion::Create(request, config.source_language, config.target_language, limits_.max_document_bytes);
     if (!created.ok()) return created.status();
     conversion = *std::move(created);
   }
   auto settings =
-      ReadSettings(conversion != nullptr ? conversion->request() : request, model.engine->info(), max_document_bytes_);
+      ReadSettings(conversion != nullptr ? conversion->request() : request, model.engine->info(), limits_.max_document_bytes);
   if (!settings.ok()) return settings.status();
   settings->request.deadline = deadline;
   settings->request.client = call.client.id();
@@ -208,9 +213,10 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
   return ticket;
 }
 
-void Translator::CountUnauthenticated() {
-  metrics_.CountRefused(absl::StatusCode::kUnauthenticated);
-  metrics_.CountRefusal(Refusal::kUnauthenticated, Client::Kind::kAddress);
+void Translator::TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome) {
+  metrics_.CountRefused(outcome);
+  metrics_.CountRefusal(refusal, call.client.kind);
+  LogDocument({.call = call, .outcome = outcome, .refusal = RefusalName(refusal)});
 }
 
 bool Translator::HasRoom(const v1::TranslateDocumentRequest& request) const {

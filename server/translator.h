@@ -29,6 +29,9 @@ class Recipient {
   virtual ~Recipient() = default;
   virtual void TakeSegment(v1::TranslatedSegment) {}
   virtual void TakeProgress(v1::Progress) {}
+  // Just before the result: while it is kept the document counts as its client's. To be kept by who holds the result in
+  // memory until the client has taken it.
+  virtual void TakePermit(std::unique_ptr<Admission::Permit>) {}
   virtual void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) = 0;
   // False: segments are not wanted, and not made.
   virtual bool wants_segments() const { return false; }
@@ -42,14 +45,17 @@ enum class WhenFull {
 
 class Translator {
  public:
-  // A document that comes without a deadline gets `default_deadline`.
-  Translator(const ModelRegistry& models, Metrics& metrics, int64_t max_document_bytes,
-             absl::Duration default_deadline = absl::InfiniteDuration())
+  struct Limits {
+    int64_t max_document_bytes = 4 << 20;
+    absl::Duration default_deadline = absl::InfiniteDuration();  // of a document that comes without one
+    absl::Duration reader_patience = absl::Seconds(60);          // with a client that takes nothing of its reply
+  };
+
+  Translator(const ModelRegistry& models, Metrics& metrics, const Limits& limits)
       : models_(models),
         metrics_(metrics),
-        max_document_bytes_(max_document_bytes),
-        default_deadline_(default_deadline),
-        admission_(kDocumentsInFlight * max_document_bytes) {}
+        limits_(limits),
+        admission_(kDocumentsInFlight * limits.max_document_bytes) {}
 
   // After OK, and only then, TakeResult is called. On failure the status names the field and the remedy. Who waits
   // (WhenFull::kWait) leaves a quarter of the queue to those who do not.
@@ -61,11 +67,11 @@ class Translator {
   // Whether the engine that would take the request has room for one that waits. True where the request is wrong anyway.
   bool HasRoom(const v1::TranslateDocumentRequest& request) const;
 
-  // A request that was turned away before it was looked at.
-  void CountRefused(absl::StatusCode outcome) { metrics_.CountRefused(outcome); }
-  void CountUnauthenticated();
+  // A request that was turned away before it came here: counted, and a line in the log.
+  void TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome);
 
   const ModelRegistry& models() const { return models_; }
+  absl::Duration reader_patience() const { return limits_.reader_patience; }
   InFlight& in_flight() { return in_flight_; }
   AdmissionRetryQueue& admission_retry_queue() { return admission_retry_queue_; }
 
@@ -80,8 +86,7 @@ class Translator {
 
   const ModelRegistry& models_;
   Metrics& metrics_;
-  const int64_t max_document_bytes_;
-  const absl::Duration default_deadline_;
+  const Limits limits_;
   Admission admission_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;

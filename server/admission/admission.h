@@ -1,6 +1,7 @@
 // Whether a document may come in at all: cheap checks, made before anything is done for it.
 //
-//   bytes   of all documents in flight, and of a client's: half of those at most while it has any already
+//   bytes   of all documents in flight, and of a client's: half of those at most while it has any already; replies that
+//           a client has not taken count, too
 //   client  documents at once, and source tokens a minute (a bucket that holds a minute's allowance), from its limits
 //
 // Tokens are estimated from bytes at the door and corrected when they are known.
@@ -22,7 +23,7 @@
 namespace salient {
 
 // Why a document was refused; the closed set of a metric's label.
-enum class Refusal { kQueueFull, kBytes, kClientBytes, kClientDocuments, kClientTokens, kUnauthenticated, kOther };
+enum class Refusal { kQueueFull, kBytes, kClientBytes, kClientDocuments, kClientTokens, kUnauthenticated, kTransport, kOther };
 const char* RefusalName(Refusal refusal);
 
 class Admission {
@@ -38,13 +39,19 @@ class Admission {
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
+    // So many bytes more are held for it.
+    void Grow(int64_t bytes) {
+      owner_.Hold(client_, bytes);
+      bytes_ += bytes;
+    }
     // What the document really had.
     void Correct(int64_t source_tokens) { owner_.Charge(client_, source_tokens - estimated_tokens_); }
 
    private:
     Admission& owner_;
     const std::string client_;
-    const int64_t bytes_, estimated_tokens_;
+    int64_t bytes_;
+    const int64_t estimated_tokens_;
   };
 
   // RESOURCE_EXHAUSTED names the limit, with a delay after which another try is worthwhile; `refusal` is set then.
@@ -59,6 +66,7 @@ class Admission {
     absl::Time filled;
   };
 
+  void Hold(const std::string& client, int64_t bytes);
   void Leave(const std::string& client, int64_t bytes);
   void Charge(const std::string& client, int64_t tokens);
   void ForgetIdle(absl::Time now);

@@ -50,8 +50,9 @@ class HttpHandler {
   // if the client goes away before that; may be empty.
   virtual std::function<void()> Handle(HttpRequest request, Reply reply) = 0;
 
-  // A response for what the listener refuses by itself, such as 413.
-  virtual HttpResponse Error(int status, const std::string& message) = 0;
+  // A response for what the listener refuses by itself, such as 413; of a request whose header could not be read there
+  // is only who sent it.
+  virtual HttpResponse Error(const HttpRequest& request, int status, const std::string& message) = 0;
 };
 
 // Splits "/path%20x?a=1&b=2" into path and query, decoded. False where the target is not a path, or an escape is none.

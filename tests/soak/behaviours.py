@@ -16,7 +16,7 @@ import mix
 from credentials import channel_credentials, current_key
 
 SERVICE = "/salient.v1.Translation/"
-PATIENCE = 300  # seconds; a call without an answer for so long is lost
+PATIENCE = 600  # seconds; a call without an answer for so long is lost
 
 
 class Client:
@@ -45,8 +45,9 @@ class Client:
         i = self.random.randrange(len(self.expected))
         return self.expected[i]
 
-    def metadata(self):
-        return [("x-api-key", current_key(self.folder))]
+    def call(self, timeout=PATIENCE, key=None):
+        """How calls are made: a server that is being started is waited for."""
+        return {"timeout": timeout, "wait_for_ready": True, "metadata": [("x-api-key", key or current_key(self.folder))]}
 
     def judge(self, reply, expected):
         return "ok" if mix.fingerprint(reply) == expected else f"WRONG translation: {reply.text[:80]!r}"
@@ -71,13 +72,13 @@ class Client:
 
 def unary(client):
     request, expected = client.pick()
-    return client.judge(client.unary(request, timeout=PATIENCE, metadata=client.metadata()), expected)
+    return client.judge(client.unary(request, **client.call()), expected)
 
 
 def streamed(client):
     request, expected = client.pick()
     segments, result = [], None
-    for event in client.stream(request, timeout=PATIENCE, metadata=client.metadata()):
+    for event in client.stream(request, **client.call()):
         if event.HasField("segment"):
             segments.append(event.segment)
         elif event.HasField("result"):
@@ -90,7 +91,7 @@ def many(client):
     chosen = [client.pick() for _ in range(client.random.randint(2, 10))]
     requests = (client.api.TranslateDocumentsRequest(id=str(i), request=request) for i, (request, _) in enumerate(chosen))
     answered = set()
-    for reply in client.many(requests, timeout=PATIENCE, metadata=client.metadata()):
+    for reply in client.many(requests, **client.call()):
         answered.add(reply.id)
         if reply.error.code == grpc.StatusCode.UNAVAILABLE.value[0]:
             return "UNAVAILABLE"
@@ -115,7 +116,7 @@ def over_http(client):
 
 def cancelled(client):
     request, expected = client.pick()
-    call = client.unary.future(request, timeout=PATIENCE, metadata=client.metadata())
+    call = client.unary.future(request, **client.call())
     time.sleep(client.random.choice((0, 0.01, 0.1, 0.5)))
     if not call.cancel() and call.code() == grpc.StatusCode.OK:
         return client.judge(call.result(), expected)
@@ -135,7 +136,7 @@ def left_http(client):
 def in_a_hurry(client):
     request, expected = client.pick()
     try:
-        reply = client.unary(request, timeout=client.random.choice((0.01, 0.05, 0.3)), metadata=client.metadata())
+        reply = client.unary(request, **client.call(client.random.choice((0.01, 0.05, 0.3))))
         return client.judge(reply, expected)
     except grpc.RpcError as error:
         if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
@@ -146,7 +147,7 @@ def in_a_hurry(client):
 def slow_reader(client):
     """Takes a little of a large reply, then nothing for longer or shorter than the server's patience."""
     wait = client.random.choice((5, 20, 75))
-    call = client.stream(client.long, timeout=PATIENCE, metadata=client.metadata())
+    call = client.stream(client.long, **client.call())
     next(call)
     time.sleep(wait)
     try:
@@ -195,7 +196,7 @@ def wrong_grpc(client):
         (mix.request(api, {"mime_type": "application/zip", "content": b"PK\3\4"}, {}), None),
     ))
     try:
-        client.unary(request, timeout=PATIENCE, metadata=client.metadata())
+        client.unary(request, **client.call())
     except grpc.RpcError as error:
         if error.code() == code or (code is None and error.code() in (invalid, grpc.StatusCode.UNIMPLEMENTED)):
             return "refused"
@@ -224,7 +225,7 @@ def wrong_http(client):
 
 def no_key(client):
     try:
-        client.unary(client.pick()[0], timeout=PATIENCE, metadata=[("x-api-key", "0123456789abcdef0123")])
+        client.unary(client.pick()[0], **client.call(key="0123456789abcdef0123"))
     except grpc.RpcError as error:
         if error.code() == grpc.StatusCode.UNAUTHENTICATED:
             return "refused"

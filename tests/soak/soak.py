@@ -25,7 +25,7 @@ HERDS, CLIENTS = 4, 16  # that live as long as the soak
 VICTIMS = 16            # that are killed and started again
 KILL_EVERY, REPLACE_EVERY, SAMPLE_EVERY = 20, 45, 60
 DRAIN = 300             # seconds that documents in flight get; the queue is bounded so that it is enough
-SETTLE = 5              # after a start or before SIGTERM, when connections may fail
+SETTLE = 15             # after a start or before SIGTERM, when connections may fail
 FLAGS = ["--max-queue", 32, "--drain-seconds", DRAIN, "--max-connection-age", 60, "--log-level", "warn",
          "--kv-memory", "256MiB"]
 
@@ -56,7 +56,7 @@ class Soak:
         client.connect()
         prints = []
         for request in requests:
-            alone = client.unary(request, timeout=behaviours.PATIENCE, metadata=client.metadata())
+            alone = client.unary(request, **client.call())
             prints.append(mix.fingerprint(alone))
         data = [request.SerializeToString() for request in requests]
         (self.folder / "requests").write_bytes(b"".join(data))
