@@ -27,12 +27,12 @@ class StalledReader {
     Set(std::move(owner), patience_);
   }
 
-  // Of a call that is about to be finished with its only message: gRPC keeps that until the client has taken it. Slow
-  // but steady readers get a second more for every kSlowestReader bytes.
+  // Of a call that is about to be finished with its only message: gRPC keeps that until the client has taken it. So that
+  // slow but steady readers come to its end, they get the same time again for every kPatientBytes.
   void WatchReply(std::shared_ptr<void> owner, size_t bytes, grpc::CallbackServerContext& context) {
     std::lock_guard lock(mutex_);
     context_ = &context;
-    Set(std::move(owner), patience_ + absl::Seconds(static_cast<double>(bytes) / kSlowestReader));
+    Set(std::move(owner), patience_ * (1 + static_cast<double>(bytes) / kPatientBytes));
   }
 
   // The call is over, and its context gone when this returns.
@@ -43,7 +43,7 @@ class StalledReader {
   }
 
  private:
-  static constexpr double kSlowestReader = 64 << 10;  // bytes a second
+  static constexpr double kPatientBytes = 4 << 20;
 
   void Set(std::shared_ptr<void> owner, absl::Duration time) {
     // gRPC keeps the function after it has run. So it gives the owner away, or alarm and owner would keep each other.

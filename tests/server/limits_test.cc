@@ -174,9 +174,11 @@ TEST(GrpcLimitsTest, AStreamThatNobodyReadsIsCancelled) {
   server.Start();
   const auto stub = v1::Translation::NewStub(ChannelTo(server, SmallWindow()));
   grpc::ClientContext context;
-  const auto stream = stub->StreamTranslateDocument(&context, RequestFor(Megabyte()));
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += std::string(32 << 10, 'a') + "\n";
+  const auto stream = stub->StreamTranslateDocument(&context, RequestFor(lines));
   server.engine().WaitForAdmitted(1);
-  for (int i = 0; i < 10000; ++i) server.engine().Segment(0, i);  // more than a window holds, and it is not over
+  for (int i = 0; i < 100; ++i) server.engine().Segment(0, i);  // more than a window holds, and it is not over
   server.engine().WaitForCancelled(1);
   v1::StreamTranslateDocumentResponse event;
   while (stream->Read(&event)) {
