@@ -1,4 +1,4 @@
-// The gRPC service `salient.v1.Translation`, by gRPC's callback API.
+// The gRPC service `salient.v1.Translation`, with gRPC's callback API.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace salient {
 
-// The methods that carry documents take and give bytes (server/wire.h says why), the others messages.
+// The methods for documents receive and send bytes (server/wire.h says why); the others use messages.
 using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateDocument<
     v1::Translation::WithRawCallbackMethod_StreamTranslateDocument<
         v1::Translation::WithRawCallbackMethod_TranslateDocuments<v1::Translation::WithCallbackMethod_ListModels<
@@ -17,7 +17,7 @@ using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateD
 
 class TranslationService final : public TranslationServiceBase {
  public:
-  // Both outlive the service. Every call is held against `access` before anything of it is read.
+  // Both must outlive the service. Every call is checked with `access` before its message is read.
   TranslationService(Translator& translator, const Access& access) : translator_(translator), access_(access) {}
 
   grpc::ServerUnaryReactor* TranslateDocument(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -32,14 +32,14 @@ class TranslationService final : public TranslationServiceBase {
                                      v1::Model* reply) override;
 
  private:
-  // Whose call it is, if it may pass; notes its request id in the trailers.
+  // Authenticates a call, and adds its request id to the trailers.
   absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context) const;
 
   Translator& translator_;
   const Access& access_;
 };
 
-// As the two RPCs reply; the HTTP port gives the same.
+// The replies of the two RPCs; the HTTP port returns the same.
 v1::ListModelsResponse ListModels(const ModelRegistry& models);
 absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::string& name);
 
