@@ -24,6 +24,7 @@
 #include "grpcpp/server.h"
 #include "server/access.h"
 #include "server/admin.h"
+#include "server/call_gate.h"
 #include "server/health.h"
 #include "server/http/listener.h"
 #include "server/http_api.h"
@@ -65,8 +66,8 @@ class Server {
   absl::Status StartGrpc();
 
   // From now on /readyz gives 503 and health is NOT_SERVING. For `delay` documents are still taken, from clients that
-  // have not heard of it yet. Then gRPC's port is closed, its clients are told to go elsewhere (GOAWAY), and new
-  // documents get UNAVAILABLE. Waits until the documents in flight are finished and their replies sent, then closes
+  // have not heard of it yet. Then new documents get UNAVAILABLE, gRPC's port is closed, and its clients are told to go
+  // elsewhere (GOAWAY). Waits until the documents in flight are finished and their replies sent, then closes
   // HTTP, too. Documents that take longer than `patience`, after the delay, are cancelled and told UNAVAILABLE; returns
   // how many those were.
   int Drain(const DrainOptions& options);
@@ -87,6 +88,7 @@ class Server {
   ModelRegistry models_;
   Health health_;
   Translator translator_;
+  const std::shared_ptr<CallGate> gate_ = std::make_shared<CallGate>();
   TranslationService service_;
   HttpApi http_api_;
   Admin admin_;

@@ -4,6 +4,7 @@
 
 #include "salient/v1/translation.grpc.pb.h"
 #include "server/access.h"
+#include "server/call_gate.h"
 #include "server/call_info.h"
 #include "server/translator.h"
 
@@ -17,8 +18,10 @@ using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateD
 
 class TranslationService final : public TranslationServiceBase {
  public:
-  // Both outlive the service. Every call is held against `access` before anything of it is read.
-  TranslationService(Translator& translator, const Access& access) : translator_(translator), access_(access) {}
+  // All of them outlive the service. Every call is held against `access` before anything of it is read, and `gate` is
+  // told that it has begun.
+  TranslationService(Translator& translator, const Access& access, CallGate& gate)
+      : translator_(translator), access_(access), gate_(gate) {}
 
   grpc::ServerUnaryReactor* TranslateDocument(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* reply) override;
@@ -33,10 +36,11 @@ class TranslationService final : public TranslationServiceBase {
 
  private:
   // Whose call it is, if it may pass; notes its request id in the trailers.
-  absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context) const;
+  absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context);
 
   Translator& translator_;
   const Access& access_;
+  CallGate& gate_;
 };
 
 // As the two RPCs reply; the HTTP port gives the same.
