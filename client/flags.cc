@@ -260,9 +260,9 @@ constexpr char kBenchDescription[] = R"(Sends documents to a server at a rate, w
   salient bench *.txt --rate 1 --end-rate 20 --settings settings.jsonl --report json)";
 
 constexpr char kBenchFooter[] =
-    R"(Arrivals are a Poisson process. A latency counts from the moment when its document should have been sent, so that a slow
-server does not hide its own slowness. Each arrival takes one of the documents, and one of the settings, by chance; the
-same ones for the same --seed. Refused documents are counted by their code, and not tried again.)";
+    R"(Arrivals are a Poisson process. A latency counts from the moment when its document should have been sent, so that a
+slow server does not hide its own slowness. Each arrival takes one of the documents, and one of the settings, by chance;
+the same ones for the same --seed. Refused documents are counted by their code, and not tried again.)";
 
 void AddLoad(CLI::App& app, BenchFlags& flags) {
   app.add_option("FILE", flags.files, "Documents, UTF-8 text")->required()->configurable(false);
