@@ -45,6 +45,7 @@ class Access {
   bool asks_for_certificate() const { return !options_.tls_client_ca.empty(); }
   bool asks_for_key() const { return keys_ != nullptr; }
 
+  // Null without TLS.
   std::shared_ptr<grpc::ServerCredentials> GrpcCredentials() const;
 
   // Sets up the TLS context of an HTTPS port: it presents the certificate, and requests, but does not require, the

@@ -24,6 +24,7 @@
 #include "grpcpp/server.h"
 #include "server/access.h"
 #include "server/admin.h"
+#include "server/call_gate.h"
 #include "server/health.h"
 #include "server/http/listener.h"
 #include "server/http_api.h"
@@ -65,9 +66,9 @@ class Server {
   absl::Status StartGrpc();
 
   // From now on /readyz returns 503 and health is NOT_SERVING. For `delay`, documents are still accepted, from clients
-  // that have not noticed yet. Then the gRPC port is closed, its connections get a GOAWAY, and new documents get
-  // UNAVAILABLE. Waits until the documents in flight are finished and their replies are sent, then closes HTTP.
-  // Documents that take longer than `patience` after the delay are cancelled with UNAVAILABLE; returns their number.
+  // that have not noticed yet. Then new documents get UNAVAILABLE, the gRPC port is closed, and its connections get a
+  // GOAWAY. Waits until the documents in flight are finished and their replies are sent, then closes HTTP. Documents that
+  // take longer than `patience` after the delay are cancelled with UNAVAILABLE; returns their number.
   int Drain(const DrainOptions& options);
 
   int grpc_port() const { return grpc_port_; }
@@ -86,6 +87,7 @@ class Server {
   ModelRegistry models_;
   Health health_;
   Translator translator_;
+  const std::shared_ptr<CallGate> gate_ = std::make_shared<CallGate>();
   TranslationService service_;
   HttpApi http_api_;
   Admin admin_;

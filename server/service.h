@@ -4,6 +4,7 @@
 
 #include "salient/v1/translation.grpc.pb.h"
 #include "server/access.h"
+#include "server/call_gate.h"
 #include "server/call_info.h"
 #include "server/translator.h"
 
@@ -17,8 +18,10 @@ using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateD
 
 class TranslationService final : public TranslationServiceBase {
  public:
-  // Both must outlive the service. Every call is checked with `access` before its message is read.
-  TranslationService(Translator& translator, const Access& access) : translator_(translator), access_(access) {}
+  // All of them must outlive the service. Every call is checked with `access` before its message is read, and `gate` is
+  // notified that it has begun.
+  TranslationService(Translator& translator, const Access& access, CallGate& gate)
+      : translator_(translator), access_(access), gate_(gate) {}
 
   grpc::ServerUnaryReactor* TranslateDocument(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* reply) override;
@@ -33,10 +36,11 @@ class TranslationService final : public TranslationServiceBase {
 
  private:
   // Authenticates a call, and adds its request id to the trailers.
-  absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context) const;
+  absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context);
 
   Translator& translator_;
   const Access& access_;
+  CallGate& gate_;
 };
 
 // The replies of the two RPCs; the HTTP port returns the same.
