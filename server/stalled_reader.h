@@ -34,8 +34,9 @@ class StalledReader {
   static constexpr std::chrono::seconds kPatience{60};
 
   void Set(std::shared_ptr<void> owner) {
-    alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) {
-      const std::shared_ptr<void> kept = owner;  // Look sets the alarm anew, and this function goes
+    // gRPC keeps the function after it has run. So it gives the owner away, or alarm and owner would keep each other.
+    alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) mutable {
+      const std::shared_ptr<void> kept = std::move(owner);
       if (rang) Look(kept);
     });
   }
