@@ -1,4 +1,4 @@
-// A client that takes nothing of its reply for a while loses the call: what waits for it is memory that others need.
+// Cancels a call if its client reads nothing of the reply for a while, because waiting messages take memory.
 
 #pragma once
 
@@ -19,7 +19,7 @@ class StalledReader {
  public:
   explicit StalledReader(absl::Duration patience) : patience_(patience) {}
 
-  // Looks after a stream's `outbox` until Stop. `owner` is what they both belong to; it is held while an alarm is set.
+  // Watches the `outbox` of a stream until Stop. `owner` owns both objects; it is kept alive while an alarm is set.
   void Watch(std::shared_ptr<void> owner, const Outbox& outbox, grpc::CallbackServerContext& context) {
     std::lock_guard lock(mutex_);
     outbox_ = &outbox;
@@ -27,15 +27,15 @@ class StalledReader {
     Set(std::move(owner), patience_);
   }
 
-  // Of a call that is about to be finished with its only message: gRPC keeps that until the client has taken it. So that
-  // slow but steady readers come to its end, they get the same time again for every kPatientBytes.
+  // Watches a call whose only message is about to be sent: gRPC keeps the message until the client has read it. The time
+  // doubles for a message of kPatientBytes, so that a slow but steady reader gets all of it.
   void WatchReply(std::shared_ptr<void> owner, size_t bytes, grpc::CallbackServerContext& context) {
     std::lock_guard lock(mutex_);
     context_ = &context;
     Set(std::move(owner), patience_ * (1 + static_cast<double>(bytes) / kPatientBytes));
   }
 
-  // The call is over, and its context gone when this returns.
+  // Stops watching. The context may be destroyed after this returns.
   void Stop() {
     std::lock_guard lock(mutex_);
     context_ = nullptr;
@@ -46,7 +46,8 @@ class StalledReader {
   static constexpr double kPatientBytes = 4 << 20;
 
   void Set(std::shared_ptr<void> owner, absl::Duration time) {
-    // gRPC keeps the function after it has run. So it gives the owner away, or alarm and owner would keep each other.
+    // gRPC keeps the function object after it has run. So the function moves `owner` out: otherwise owner and alarm
+    // would keep each other alive.
     const auto due = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(time);
     alarm_.Set(due, [this, owner = std::move(owner)](bool rang) mutable {
       const std::shared_ptr<void> kept = std::move(owner);
@@ -68,7 +69,7 @@ class StalledReader {
   const Outbox* outbox_ = nullptr;  // null: a reply of one message
   grpc::CallbackServerContext* context_ = nullptr;
   grpc::Alarm alarm_;
-  uint64_t seen_ = UINT64_MAX;  // of written() at the last look
+  uint64_t seen_ = UINT64_MAX;  // written() at the last check
 };
 
 }  // namespace salient

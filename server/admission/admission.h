@@ -1,10 +1,10 @@
-// Whether a document may come in at all: cheap checks, made before anything is done for it.
+// Admission control: cheap checks that decide whether a document is accepted, before any other work.
 //
-//   bytes   of all documents in flight, and of a client's: half of those at most while it has any already; replies that
-//           a client has not taken count, too
-//   client  documents at once, and source tokens a minute (a bucket that holds a minute's allowance), from its limits
+//   bytes   a limit on the bytes of all documents in flight; a client that has documents in flight may use half of it; replies
+//           that the client has not read count as well
+//   client  limits on a client's documents in flight, and on its source tokens a minute (a token bucket of one minute)
 //
-// Tokens are estimated from bytes at the door and corrected when they are known.
+// At admission tokens are estimated from bytes; the estimate is corrected when the number is known.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -22,15 +22,24 @@
 
 namespace salient {
 
-// Why a document was refused; the closed set of a metric's label.
-enum class Refusal { kQueueFull, kBytes, kClientBytes, kClientDocuments, kClientTokens, kUnauthenticated, kTransport, kOther };
+// The reason for refusing a document; also the values of a metric's label.
+enum class Refusal {
+  kQueueFull,
+  kBytes,
+  kClientBytes,
+  kClientDocuments,
+  kClientTokens,
+  kUnauthenticated,
+  kTransport,
+  kOther
+};
 const char* RefusalName(Refusal refusal);
 
 class Admission {
  public:
   explicit Admission(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // A document that is in flight until this is destroyed.
+  // Permission for one document, which is in flight until this object is destroyed.
   class Permit {
    public:
     Permit(Admission& owner, std::string client, int64_t bytes, int64_t estimated_tokens)
@@ -39,12 +48,12 @@ class Admission {
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
-    // So many bytes more are held for it.
+    // Adds bytes that are held for the document.
     void Grow(int64_t bytes) {
       owner_.Hold(client_, bytes);
       bytes_ += bytes;
     }
-    // What the document really had.
+    // Replaces the estimate by the real number of source tokens.
     void Correct(int64_t source_tokens) { owner_.Charge(client_, source_tokens - estimated_tokens_); }
 
    private:
@@ -54,7 +63,7 @@ class Admission {
     const int64_t estimated_tokens_;
   };
 
-  // RESOURCE_EXHAUSTED names the limit, with a delay after which another try is worthwhile; `refusal` is set then.
+  // RESOURCE_EXHAUSTED names the limit and has a retry delay; then `refusal` is set.
   absl::StatusOr<std::unique_ptr<Permit>> Enter(const Client& client, int64_t bytes, absl::Time now, Refusal* refusal);
 
  private:
@@ -62,7 +71,7 @@ class Admission {
     int32_t documents = 0;
     int64_t bytes = 0;
     int64_t tokens_per_minute = 0;
-    double tokens = 0;  // that it may still spend
+    double tokens = 0;  // left in the bucket
     absl::Time filled;
   };
 
