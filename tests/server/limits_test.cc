@@ -1,6 +1,7 @@
 // What a gRPC client cannot do to the server: each limit of StartGrpc, as a client meets it.
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -36,35 +37,52 @@ bool Eventually(Condition condition) {
   return false;
 }
 
+// A completion queue and the thread that drives it.
+class Queue {
+ public:
+  Queue() : thread_([this] { Run(); }) {}
+  ~Queue() {
+    queue_.Shutdown();
+    thread_.join();
+  }
+  grpc::CompletionQueue* get() { return &queue_; }
+
+ private:
+  void Run() {
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_.Next(&tag, &ok)) static_cast<std::promise<void>*>(tag)->set_value();
+  }
+
+  grpc::CompletionQueue queue_;
+  std::thread thread_;
+};
+
 // A call whose reply is not asked for until Finish: the client takes no more of it than a window holds.
 class Call {
  public:
-  Call(v1::Translation::Stub& stub, const std::string& text, int seconds = 120) {
-    context_.set_deadline(In(seconds));
-    call_ = stub.AsyncTranslateDocument(&context_, RequestFor(text), &queue_);
+  Call(v1::Translation::Stub& stub, Queue& queue, const std::string& text) {
+    context_.set_deadline(In(120));
+    call_ = stub.AsyncTranslateDocument(&context_, RequestFor(text), queue.get());
+    call_->ReadInitialMetadata(&begun_);  // or the request would be sent by Finish
   }
   ~Call() {
     context_.TryCancel();
     if (!finished_) Finish();
-    queue_.Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue_.Next(&tag, &ok)) {
-    }
+    begun_.get_future().wait();
   }
   grpc::Status Finish() {
     finished_ = true;
     grpc::Status status;
-    call_->Finish(&reply_, &status, this);
-    void* tag = nullptr;
-    bool ok = false;
-    EXPECT_TRUE(queue_.Next(&tag, &ok));
+    std::promise<void> done;
+    call_->Finish(&reply_, &status, &done);
+    done.get_future().wait();
     return status;
   }
 
  private:
-  grpc::CompletionQueue queue_;
   grpc::ClientContext context_;
+  std::promise<void> begun_;
   v1::TranslateDocumentResponse reply_;
   std::unique_ptr<grpc::ClientAsyncResponseReader<v1::TranslateDocumentResponse>> call_;
   bool finished_ = false;
@@ -89,13 +107,14 @@ TEST(GrpcLimitsTest, AConnectionHasSoManyStreamsAndTheOthersWait) {
   TestServer server({.automatic = false, .capacity = 10000});
   server.Start();
   const auto stub = v1::Translation::NewStub(ChannelTo(server, {}));
+  Queue queue;
   std::vector<std::unique_ptr<Call>> calls;
-  for (int i = 0; i < kStreams + 20; ++i) calls.push_back(std::make_unique<Call>(*stub, "text"));
+  for (int i = 0; i < kStreams + 20; ++i) calls.push_back(std::make_unique<Call>(*stub, queue, "text"));
   server.engine().WaitForAdmitted(kStreams);
   absl::SleepFor(absl::Milliseconds(300));
   EXPECT_EQ(server.engine().admitted(), kStreams);
   const auto other = v1::Translation::NewStub(ChannelTo(server, {}));
-  Call on_another_connection(*other, "text");
+  Call on_another_connection(*other, queue, "text");
   server.engine().WaitForAdmitted(kStreams + 1);
   for (int i = 0; i <= kStreams; ++i) server.engine().Finish(i);
   server.engine().WaitForAdmitted(kStreams + 21);
@@ -155,8 +174,9 @@ TEST(GrpcLimitsTest, AReplyThatNobodyTakesIsGivenUpAndCountsUntilThen) {
   const auto stub = v1::Translation::NewStub(ChannelTo(server, SmallWindow()));
   const std::string text = Megabyte().substr(0, 1 << 20);
   // A reply has its source, too: some 5 MB, while a client's documents may have 16 in flight.
+  Queue queue;
   std::vector<std::unique_ptr<Call>> calls;
-  for (int i = 0; i < 4; ++i) calls.push_back(std::make_unique<Call>(*stub, text));
+  for (int i = 0; i < 4; ++i) calls.push_back(std::make_unique<Call>(*stub, queue, text));
   server.engine().WaitForAdmitted(4);
   const auto refused = [&] {
     grpc::ClientContext context;
