@@ -41,7 +41,7 @@ struct SelectionConfig {
   // By Module: r consecutive layers share a selection layer.
   std::array<int32_t, kModules> group = {};
   // By Module: the ratio of keys that each selection layer has learned to need (k of eq. 7); none if it was not
-  // learned. config.json calls it key_fraction.
+  // learned.
   std::array<std::vector<double>, kModules> learned_ratio;
 };
 
