@@ -12,11 +12,11 @@
 //     -> {"seconds": from the first arrival to the last end, "cpu_seconds": of all threads,
 //         "documents": [{"seconds": ..., ...}], "peak_rss": bytes}
 //
-// A document with a `length` gets exactly so many target tokens, the end included: the model must be one that never ends
-// by itself (its output biases forbid it), and the engine's own bound on a segment's length then ends it. Such a document
-// is one line of text. One without a `length` is real text for a real model and ends as the model does. "translations"
-// adds its segments ([text, score]), "timeline" [tokens, seconds] pairs, one every 32 tokens, "trace" the tokens and their
-// log probabilities. `peak_rss` is that of the run, `rss` what the loaded model holds.
+// A document with a `length` gets exactly so many target tokens, the end included: the model must be one that never
+// ends by itself (its output biases forbid it), and the engine's own bound on a segment's length then ends it. Such a
+// document is one line of text. One without a `length` is real text for a real model and ends as the model does.
+// "translations" adds its segments ([text, score]), "timeline" [tokens, seconds] pairs, one every 32 tokens, "trace"
+// the tokens and their log probabilities. `peak_rss` is that of the run, `rss` what the loaded model holds.
 
 #include <time.h>
 

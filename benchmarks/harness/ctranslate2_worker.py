@@ -5,10 +5,10 @@
      "max_batch_size": 0, "batch_type": "examples", "vmap": false, "arrivals": "each"}
       -> {"seconds": s, "cpu_seconds": s, "documents": [{"seconds": s}, ...], "peak_rss": bytes}
 
-Every document with a `length` gets exactly so many tokens: the end token is suppressed, and decoding of a document stops
-at its length. Where lengths differ a callback stops each, which CTranslate2 then takes out of its batch. Documents without
-one are sentences of real text: they end as the model does; "beam" is the width of their search, and "translations": true
-asks for [pieces, score] of each, "trace": true for the log probabilities of their tokens.
+Every document with a `length` gets exactly so many tokens: the end token is suppressed, and decoding of a document
+stops at its length. Where lengths differ a callback stops each, which CTranslate2 then takes out of its batch.
+Documents without one are sentences of real text: they end as the model does; "beam" is the width of their search, and
+"translations": true asks for [pieces, score] of each, "trace": true for the log probabilities of their tokens.
 
 Documents that arrive one by one are either translated each by itself, by as many workers as `inter` says, or gathered:
 whenever the translator is free it takes all that are waiting as one batch.
@@ -31,7 +31,9 @@ LONGEST = 512  # target tokens of a sentence of real text
 
 def limits(documents: list[dict], line: dict) -> dict:
     if "length" not in documents[0]:
-        return dict(beam_size=line.get("beam", 1), max_input_length=0, max_decoding_length=LONGEST, return_scores=True,
+        # Its default forbids the end as the first token, and gives its probability to the others.
+        return dict(beam_size=line.get("beam", 1), max_input_length=0, max_decoding_length=LONGEST,
+                    min_decoding_length=0, return_scores=True,
                     return_logits_vocab=line.get("trace", False))
     lengths = [document["length"] for document in documents]
     options = dict(beam_size=1, max_input_length=0, min_decoding_length=max(lengths), max_decoding_length=max(lengths))

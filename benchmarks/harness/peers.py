@@ -37,11 +37,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a few small cases on a small model: does it all work?")
     parser.add_argument("--shape", choices=["base", "small"], help="Transformer base, or the bundled model's sizes "
                         "(default: base; small with --quick)")
-    parser.add_argument("--model", metavar="NAME", help="a real model instead, by its name in scripts/get-model's list, "
-                        "on --text (harness/real_peers.py)")
+    parser.add_argument("--model", metavar="NAME", help="a real model instead, by its name in scripts/get-model's "
+                        "list, on --text (harness/real_peers.py)")
     parser.add_argument("--text", type=Path, help="with --model: lines of id, source, reference, with tabs between")
-    parser.add_argument("--also", type=Path, nargs="+", default=[], metavar="FOLDER", help="with --model: other folders "
-                        "of that model to time, such as one that training/retrofit made")
+    parser.add_argument("--also", type=Path, nargs="+", default=[], metavar="FOLDER", help="with --model: other "
+                        "folders of that model to time, such as one that training/retrofit made")
     parser.add_argument("--case", nargs="+", metavar="NAME", help="only these cases (see --list)")
     parser.add_argument("--list", action="store_true", help="list the cases and stop")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each engine (all cores)")

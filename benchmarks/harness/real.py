@@ -1,7 +1,8 @@
 """Models that people have, and real text: what benchmarks/agreement and `benchmarks/peers --model` translate.
 
-A model comes by its name from the catalogue of scripts/get-model, together with what its own engine reads: a CTranslate2
-folder, or a Bergamot student and the program translateLocally. Text is a file of `id, source, reference` with tabs between.
+A model comes by its name from the catalogue of scripts/get-model, together with what its own engine reads: a
+CTranslate2 folder, or a Bergamot student and the program translateLocally. Text is a file of `id, source, reference`
+with tabs between.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """`benchmarks/peers --model NAME --text FILE`: a real model on real text, Salient beside the model's own engine.
 
-Both end translations as the model does, so a time is one of a translation that somebody wants, and its BLEU stands beside
-it. Greedy search and a beam of 4; sentences one after the other, 256 at once, and one document. CTranslate2 runs at the
-best of its settings that were tried; Salient with its defaults and int8, dense and, where the model has them, with exits
-and a shortlist. translateLocally is a program that reads a file: its start, measured on one line in every round, is
-subtracted.
+Both end translations as the model does, so a time is one of a translation that somebody wants, and its BLEU stands
+beside it. Greedy search and a beam of 4; sentences one after the other, 256 at once, and one document. CTranslate2 runs
+at the best of its settings that were tried; Salient with its defaults and int8, dense and, where the model has them,
+with exits and a shortlist. translateLocally is a program that reads a file: its start, measured on one line in every round,
+is subtracted.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .measure import Timing, best, interleave
 from .variants import CTRANSLATE2, SALIENT, Engine, Variant
 
 BEAMS = (1, 4)
+SCREENED = {True: 4, False: 48}  # documents of a case on which CTranslate2's settings are compared; alone, together
 
 
 @dataclass
@@ -91,18 +92,40 @@ def ours(driver: Path, folders: list[Path], threads: int, beam: int, alone: bool
     return found
 
 
+def intel() -> bool:
+    """Elsewhere CTranslate2 takes oneDNN by itself; MKL's int8 there took half a second a token."""
+    return "GenuineIntel" in Path("/proc/cpuinfo").read_text()
+
+
 def theirs(model: real.RealModel, threads: int, case: RealCase, beam: int, few: bool) -> list[Variant]:
     batches = {"": {"max_batch_size": 0}}
     if not case.alone:
         batches |= {f", batches of {n}": {"max_batch_size": n} for n in (16, 32, 64)}
     engines = [e for e in variants.ctranslate2_engines(model.ctranslate2.resolve(), threads, few)
-               if e.setup["compute"].startswith("int8") and not (case.alone and e.setup["inter"] > 1)]
+               if e.setup["compute"].startswith("int8") and not (case.alone and e.setup["inter"] > 1)
+               and (e.environment["CT2_USE_MKL"] == "0" or intel())]
     return [RealVariant(engine.name + name, CTRANSLATE2, engine, {**run, "beam": beam}, alone=case.alone)
             for engine in engines for name, run in batches.items()]
 
 
-def measure(model: real.RealModel, o: argparse.Namespace, driver: Path, lines: list[str], references: list[str]) -> list:
+def chosen(tried: list[Variant], case: RealCase, documents: list, keep: int, clock: str) -> list[Variant]:
+    """CTranslate2's best settings for a part of the case; the processes of the others end."""
+    part = documents[:SCREENED[case.alone]]
+    for variant in tried:
+        variant.ask(documents[:1])
+    times = sorted(((variant.ask(part)[clock], n) for n, variant in enumerate(tried)))
+    say("    " + "; ".join(f"{tried[n].name} {seconds:.3g} s" for seconds, n in times))
+    kept = [tried[n] for _, n in times[:keep]]
+    for variant in tried:
+        if all(variant.engine is not k.engine for k in kept):
+            variant.engine.stop()
+    return kept
+
+
+def measure(model: real.RealModel, o: argparse.Namespace, driver: Path, lines: list[str],
+            references: list[str]) -> list:
     pieces, rows, engines = real.Pieces(model), [], {}
+    clock = "cpu_seconds" if o.clock == "cpu" else "seconds"
     whole = [{"text": line, "tokens": pieces.cut(line)} for line in lines]
     for case in real_cases(len(lines), o.quick):
         if o.case and case.name not in o.case:
@@ -110,12 +133,12 @@ def measure(model: real.RealModel, o: argparse.Namespace, driver: Path, lines: l
         documents = [[whole[i] for i in document] for document in case.documents]
         wanted = [references[i] for document in case.documents for i in document]
         for beam in BEAMS:
-            taking_part = [*theirs(model, o.threads, case, beam, o.quick),
+            taking_part = [*chosen(theirs(model, o.threads, case, beam, o.quick), case, documents, o.keep, clock),
                            *ours(driver, [model.folder, *o.also], o.threads, beam, case.alone, engines)]
             for variant in taking_part:
                 variant.ask(documents[:1])
             timings = interleave(taking_part, documents, case, o.repeats or (2 if o.quick else 5), 600 * o.patience)
-            rows += table_rows(case, beam, timings, wanted, pieces)
+            rows += table_rows(case, beam, timings, wanted, pieces, clock)
             for variant in taking_part:
                 if variant.family == CTRANSLATE2:
                     variant.engine.stop()
@@ -124,17 +147,18 @@ def measure(model: real.RealModel, o: argparse.Namespace, driver: Path, lines: l
     return rows
 
 
-def table_rows(case: RealCase, beam: int, timings: list[Timing], references: list[str], pieces: real.Pieces) -> list:
+def table_rows(case: RealCase, beam: int, timings: list[Timing], references: list[str], pieces: real.Pieces,
+               clock: str) -> list:
     """A row for each of our settings: the case, the search, the rival's best, seconds, BLEU and the ratio."""
-    rival = best([t for t in timings if t.variant.family == CTRANSLATE2])
+    rival = best([t for t in timings if t.variant.family == CTRANSLATE2], clock)
     its = bleu(rival.variant.lines_of(rival.last, pieces), references)
     found = []
     for t in timings:
         if t.variant.family == SALIENT:
             made = bleu(t.variant.lines_of(t.last, pieces), references)
             found.append([case.about, "greedy" if beam == 1 else f"beam {beam}", rival.variant.name,
-                          f"{rival.median():.3g} s", f"{its:.2f}", t.variant.name, f"{t.median():.3g} s", f"{made:.2f}",
-                          f"**{rival.median() / t.median():.2f}x**"])
+                          f"{rival.median(clock):.3g} s", f"{its:.2f}", t.variant.name, f"{t.median(clock):.3g} s",
+                          f"{made:.2f}", f"**{rival.median(clock) / t.median(clock):.2f}x**"])
             say("  ".join(found[-1]))
     return found
 
@@ -171,7 +195,8 @@ def run(o: argparse.Namespace) -> None:
     began = time.perf_counter()
     rows = (beside_bergamot if model.bergamot else measure)(model, o, driver, lines, references)
     head = ["case", "search", "its own engine", "time", "BLEU", "Salient", "time", "BLEU", "times as fast"]
-    text = page.lines_of(head, rows, 3) + f"\n\n{conditions(about)} {o.threads} threads each."
+    clock = "processor time" if o.clock == "cpu" else "time"
+    text = page.lines_of(head, rows, 3) + f"\n\n{conditions(about)} Threads each: {o.threads}; {clock}."
     say(f"{time.perf_counter() - began:.0f} s")
     o.out.mkdir(parents=True, exist_ok=True)
     (o.out / f"peers.{o.model}.md").write_text(text + "\n", encoding="utf-8")

@@ -1,5 +1,5 @@
-// LoadTokenizers: any bytes as vocabulary.json, beside a SentencePiece model that is sound. What is taken gives tokens of
-// the list alone, none that is special, and translations that are UTF-8.
+// LoadTokenizers: any bytes as vocabulary.json, beside a SentencePiece model that is sound. What is taken gives tokens
+// of the list alone, none that is special, and translations that are UTF-8.
 
 #include <unistd.h>
 
@@ -87,6 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const int32_t token : {-1, 0, 1, 2, 3, 4, salient::kPieces - 1, salient::kPieces}) tokens.push_back(token);
     Require(!salient::FirstInvalidUtf8(made->target->Decode(tokens)).has_value(), "a translation is UTF-8");
   }
-  Require(made->target->Piece(-1).empty() && made->target->Piece(salient::kPieces).empty(), "what is no token has no name");
+  Require(made->target->Piece(-1).empty() && made->target->Piece(salient::kPieces).empty(),
+          "no token, no name");
   return 0;
 }
