@@ -95,7 +95,7 @@ def translate_locally(model: RealModel, lines: list[str], work: Path, threads: i
     source.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     began = time.perf_counter()
     try:
-        distil.translate_file(model.peer.parents[4], source, target, threads, f"{model.name}-tiny")
+        distil.translate_file(model.peer.parents[5], source, target, threads, f"{model.name}-tiny")
     except (OSError, subprocess.CalledProcessError) as error:
         die(f"{error}. The program needs Qt 6: apt-get install libqt6widgets6 libqt6network6 libqt6svg6")
     seconds = time.perf_counter() - began

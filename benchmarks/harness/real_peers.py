@@ -3,8 +3,8 @@
 Both end translations as the model does, so a time is one of a translation that somebody wants, and its BLEU stands
 beside it. Greedy search and a beam of 4; sentences one after the other, 256 at once, and one document. CTranslate2 runs
 at the best of its settings that were tried; Salient with its defaults and int8, dense and, where the model has them,
-with exits and a shortlist. translateLocally is a program that reads a file: its start, measured on one line in every round,
-is subtracted.
+with exits and a shortlist. translateLocally is a program that reads a file: its start, measured on one line in every
+round, is subtracted.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ struct SegmentedDocument {
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language);
 
-// `translations[i]` in the place of segment i.
+// `translations[i]` in the place of segment i. Where the source needs no space between two sentences (Chinese, Japanese)
+// and the translation does, it gets one.
 std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations);
 
 }  // namespace salient

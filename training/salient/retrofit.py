@@ -91,7 +91,11 @@ def training_data(o: argparse.Namespace, work: Path) -> Path:
 def retrofit(o: argparse.Namespace) -> None:
     work = o.out / "work"
     work.mkdir(parents=True, exist_ok=True)
-    data, config, start = training_data(o, work), ModelConfig.load(o.model), o.model
+    config, start = ModelConfig.load(o.model), o.model
+    if config.autoregression == "ssru":
+        raise ValueError(f"{o.model}: its decoder has an SSRU, whose state a layer that was skipped cannot make later; "
+                         "such models have no early exits")
+    data = training_data(o, work)
     planned = phases(o, config)
     total = sum(SHARES.get(phase, 0) for phase, _ in planned)
     for phase, flags in planned:

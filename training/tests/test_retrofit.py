@@ -130,6 +130,14 @@ def test_mapped_exits_are_nearer_to_the_last(sentence_model):
     assert best[0].eq(best[2]).float().mean() > plain.eq(best[2]).float().mean() + 0.1
 
 
+def test_a_recurrent_decoder_is_refused(sentence_model, tmp_path):
+    config = json.loads((sentence_model / "model" / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "autoregression": "ssru"}))
+    with pytest.raises(ValueError, match="SSRU"):
+        retrofit.retrofit(retrofit.parser().parse_args(["--model", str(tmp_path), "--monolingual", "x", "--out",
+                                                        str(tmp_path / "out")]))
+
+
 def test_several_languages_are_refused(sentence_model, tmp_path):
     for path in (sentence_model / "model").iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
