@@ -1,18 +1,18 @@
-"""Gives an existing dense model selection layers, early exits and a shortlist, without touching a weight that it has.
+"""Adds selection layers, early exits and a shortlist to an existing dense model, without changing its weights.
 
     python -m salient.retrofit --model my-model --monolingual text.zh.txt --out my-model-salient --minutes 20
     python -m salient.retrofit --model my-model --data work/data --out my-model-salient --minutes 20
 
-With --monolingual the model translates its own source text once, by the engine (salient.monolingual), and learns from
-that; no parallel text is needed. --data is a folder that `salient.prepare` made of parallel text with the model's own
-tokenizer.model in it.
+With --monolingual the engine translates text in the source language with the model, and the model learns from these
+translations (salient.monolingual); no parallel text is needed. --data is a folder that `salient.prepare` made of
+parallel text with the model's own tokenizer.model in it.
 
 Phases on the frozen model, then an export: selection layers learn to imitate its attention (KL, eq. 5 of
-arXiv 2309.14174) while the share of keys that they need is found (eq. 7); early exits get classifiers: the last one's
-behind a map fitted to the text (salient.exit_maps), which training then improves where the vocabulary is small;
-halting heads learn from an oracle when to leave (arXiv 1910.10073). With dense attention and full depth the result
-translates exactly as the model did. `--adapt` adds a phase in which everything learns under selection: better at few
-keys, but then no longer the same model. Stopped runs go on where they stopped.
+arXiv 2309.14174) while their ratio of keys adapts (eq. 7); early exits get classifiers: the last exit's behind a map
+that is fitted to the text (salient.exit_maps), and trained further if the vocabulary is small; halting heads learn from
+an oracle when to leave (arXiv 1910.10073). With dense attention and full depth the result translates exactly as the
+original model. `--adapt` adds a phase that trains all weights with selection: better with few keys, but the dense model
+changes. A stopped run can be continued.
 """
 
 from __future__ import annotations
