@@ -1,5 +1,6 @@
 """Manifests as lists of objects: what kustomize builds and what the chart renders."""
 
+import functools
 import importlib.util
 import re
 import shutil
@@ -91,8 +92,12 @@ def settings(items):
     return find(items, "ConfigMap", "salient-settings")["data"]
 
 
+@functools.cache
 def variants():
-    """Name -> what makes the objects: every overlay, the base with each component, and the chart with each."""
+    """Name -> what makes the objects: every overlay, the base with each component, and the chart with each.
+
+    Each is made once; nobody changes what it gives.
+    """
     found = {}
     if has_kubectl:
         found |= {name: lambda name=name: build(DEPLOY / "overlays" / name) for name in OVERLAYS}
@@ -101,4 +106,4 @@ def variants():
     if has_helm:
         found |= {"chart:" + "+".join(names): lambda values=values: render_chart(values)
                   for names, values in CHART_VALUES.items()}
-    return found
+    return {name: functools.cache(make) for name, make in found.items()}
