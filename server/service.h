@@ -1,4 +1,4 @@
-// The gRPC service `salient.v1.Translation`, by gRPC's callback API.
+// The gRPC service `salient.v1.Translation`, with gRPC's callback API.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace salient {
 
-// The methods that carry documents take and give bytes (server/wire.h says why), the others messages.
+// The methods for documents receive and send bytes (server/wire.h says why); the others use messages.
 using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateDocument<
     v1::Translation::WithRawCallbackMethod_StreamTranslateDocument<
         v1::Translation::WithRawCallbackMethod_TranslateDocuments<v1::Translation::WithCallbackMethod_ListModels<
@@ -18,8 +18,8 @@ using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateD
 
 class TranslationService final : public TranslationServiceBase {
  public:
-  // All of them outlive the service. Every call is held against `access` before anything of it is read, and `gate` is
-  // told that it has begun.
+  // All of them must outlive the service. Every call is checked with `access` before its message is read, and `gate` is
+  // notified that it has begun.
   TranslationService(Translator& translator, const Access& access, CallGate& gate)
       : translator_(translator), access_(access), gate_(gate) {}
 
@@ -35,7 +35,7 @@ class TranslationService final : public TranslationServiceBase {
                                      v1::Model* reply) override;
 
  private:
-  // Whose call it is, if it may pass; notes its request id in the trailers.
+  // Authenticates a call, and adds its request id to the trailers.
   absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context);
 
   Translator& translator_;
@@ -43,7 +43,7 @@ class TranslationService final : public TranslationServiceBase {
   CallGate& gate_;
 };
 
-// As the two RPCs reply; the HTTP port gives the same.
+// The replies of the two RPCs; the HTTP port returns the same.
 v1::ListModelsResponse ListModels(const ModelRegistry& models);
 absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::string& name);
 
