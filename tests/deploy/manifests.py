@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -51,12 +52,13 @@ def build(folder):
 
 def build_with(components):
     """The base with some components, as an overlay of one's own would have them."""
-    with tempfile.TemporaryDirectory(dir=DEPLOY / "overlays", prefix="test-") as folder:
+    with tempfile.TemporaryDirectory() as folder:
+        deploy = os.path.relpath(DEPLOY, Path(folder).resolve())  # kustomize takes no absolute paths
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
-            "resources": ["../../base"],
-            "components": [f"../../components/{name}" for name in components],
+            "resources": [f"{deploy}/base"],
+            "components": [f"{deploy}/components/{name}" for name in components],
         }
         Path(folder, "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
         return build(folder)
