@@ -27,16 +27,6 @@ std::chrono::system_clock::time_point In(int seconds) {
   return std::chrono::system_clock::now() + std::chrono::seconds(seconds);
 }
 
-// Until a condition holds, for a minute at most.
-template <typename Condition>
-bool Eventually(Condition condition) {
-  for (int i = 0; i < 6000; ++i) {
-    if (condition()) return true;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  return false;
-}
-
 // A completion queue and the thread that drives it.
 class Queue {
  public:
@@ -94,12 +84,6 @@ grpc::ChannelArguments SmallWindow() {
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetMaxReceiveMessageSize(-1);
   return arguments;
-}
-
-std::string Megabyte() {
-  std::string text;
-  while (text.size() < 1 << 20) text += "a line of text that is translated\n";
-  return text;
 }
 
 TEST(GrpcLimitsTest, AConnectionHasSoManyStreamsAndTheOthersWait) {
@@ -166,27 +150,6 @@ TEST(GrpcLimitsTest, WhoPingsTooOftenIsDisconnected) {
   ASSERT_TRUE(calm->WaitForConnected(In(60)));
   EXPECT_TRUE(eager->WaitForStateChange(GRPC_CHANNEL_READY, In(60)));
   EXPECT_EQ(calm->GetState(false), GRPC_CHANNEL_READY);
-}
-
-TEST(GrpcLimitsTest, AReplyThatNobodyTakesIsGivenUpAndCountsUntilThen) {
-  TestServer server({}, {.max_document_bytes = 1 << 20, .reader_patience = absl::Seconds(2)});
-  server.Start();
-  const auto stub = v1::Translation::NewStub(ChannelTo(server, SmallWindow()));
-  const std::string text = Megabyte().substr(0, 1 << 20);
-  // A reply has its source, too: some 5 MB, while a client's documents may have 16 in flight.
-  Queue queue;
-  std::vector<std::unique_ptr<Call>> calls;
-  for (int i = 0; i < 4; ++i) calls.push_back(std::make_unique<Call>(*stub, queue, text));
-  server.engine().WaitForAdmitted(4);
-  const auto refused = [&] {
-    grpc::ClientContext context;
-    v1::TranslateDocumentResponse reply;
-    return server.stub().TranslateDocument(&context, RequestFor(text), &reply).error_code() ==
-           grpc::StatusCode::RESOURCE_EXHAUSTED;
-  };
-  EXPECT_TRUE(Eventually(refused)) << "what is not taken counts as the client's";
-  EXPECT_TRUE(Eventually([&] { return !refused(); })) << "and is given up after a while";
-  for (const auto& call : calls) EXPECT_FALSE(call->Finish().ok());
 }
 
 TEST(GrpcLimitsTest, AStreamThatNobodyReadsIsCancelled) {
