@@ -172,12 +172,13 @@ def beside_bergamot(model: real.RealModel, o: argparse.Namespace, driver: Path, 
     documents = [{"text": line} for line in lines]
     ask = {"translations": True, "shortlist": True, "segmentation": "sentences"}
     engine.start().ask({"documents": documents[:1], **ask})
+    cpu = o.clock == "cpu"
     for _ in range(o.repeats or (2 if o.quick else 5)):
-        _, start = real.translate_locally(model, lines[:1], work, o.threads)
-        made, seconds = real.translate_locally(model, lines, work, o.threads)
+        _, start = real.translate_locally(model, lines[:1], work, o.threads, cpu)
+        made, seconds = real.translate_locally(model, lines, work, o.threads, cpu)
         its.append(seconds - start)
         answer = engine.start().ask({"documents": documents, **ask})
-        mine.append(answer["seconds"])
+        mine.append(answer["cpu_seconds" if cpu else "seconds"])
         say(f"translateLocally {its[-1]:.3g} s (start {start:.3g} s), Salient {mine[-1]:.3g} s")
     engine.stop()
     ratio = sorted(a / b for a, b in zip(its, mine))[len(mine) // 2]
