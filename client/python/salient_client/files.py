@@ -23,6 +23,7 @@ MIME_TYPES = {
     "srt": "application/x-subrip", "vtt": "text/vtt",
     "json": "application/json", "arb": "application/json",
     "yaml": "application/yaml", "yml": "application/yaml",
+    "xml": "application/xml",
 }
 
 StrPath = Union[str, Path]
