@@ -5,14 +5,13 @@ import re
 import shutil
 import subprocess
 import threading
-import urllib.parse
 
 import pytest
 import yaml
 
 from expressions import DASHBOARDS, RULES, metrics, panels, rules
 from manifests import DEPLOY, ROOT
-from programs import Server, get, has_binaries, has_prometheus, prometheus, translate, wait_for
+from programs import Server, get, has_binaries, has_prometheus, prometheus, query, translate, wait_for
 
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool: apt-get install prometheus")
 needs_all = pytest.mark.skipif(not (has_prometheus and has_binaries), reason="no prometheus, or nothing built")
@@ -101,19 +100,14 @@ def observed(tmp_path_factory):
                 thread.join()
 
 
-def query(address, expression):
-    reply = json.loads(get(f"http://{address}/api/v1/query?query={urllib.parse.quote(expression)}"))
-    assert reply["status"] == "success", reply
-    return [sample for sample in reply["data"]["result"] if sample["value"][1] != "NaN"]
-
-
 @needs_all
 def test_every_metric_exists(observed):
     server, _ = observed
     wait_for(lambda: "salient_requests_total{" in get(f"http://{server.admin}/metrics"), 30, "a translated document")
     known = set(re.findall(r"^([a-z_]+)[{ ]", get(f"http://{server.admin}/metrics"), re.MULTILINE)) | {"up"}
-    for where, expression in [(f"{file}: {rule.get('alert') or rule['record']}", rule["expr"]) for file, rule in rules()] + [
-            (f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]:
+    expressions = [(f"{file}: {rule.get('alert') or rule['record']}", rule["expr"]) for file, rule in rules()]
+    expressions += [(f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]
+    for where, expression in expressions:
         assert metrics(expression) <= known, f"{where} names {metrics(expression) - known}"
 
 

@@ -1,7 +1,7 @@
-"""From parallel text to batches: tokens, windows of documents, batches of windows of like length.
+"""Parallel text to batches: tokens, chunks of documents, batches of chunks of similar length.
 
-Documents keep their order; a batch mixes whole documents, parts and sentences. What `salient.prepare` wrote is read
-here.
+Segments keep their order in a document. A batch mixes whole documents, parts and sentences. This module reads the files
+that `salient.prepare` writes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from typing import Iterator
 import numpy as np
 import torch
 
+from .config import Tokens
+
 PAD, UNK, BOS, EOS, SEPARATOR = 0, 1, 2, 3, 4
+OURS = Tokens(PAD, UNK, BOS, EOS, SEPARATOR)  # of the models that are trained here
 
 
 def read_documents(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -47,6 +50,14 @@ class Corpus:
     documents: np.ndarray  # int64 [documents + 1], in segments
     origins: np.ndarray  # the names of the sources
     origin: np.ndarray  # uint8 [documents], which of them
+    special: np.ndarray | None = None  # pad, bos, eos, separator (-1: none) of another toolkit's model; None: ours
+
+    @property
+    def tokens(self) -> Tokens:
+        if self.special is None:
+            return OURS
+        pad, bos, eos, separator = map(int, self.special)
+        return Tokens(pad, UNK, bos, eos, None if separator < 0 else separator)
 
     @staticmethod
     def load(path: Path) -> "Corpus":
@@ -54,8 +65,8 @@ class Corpus:
             return Corpus(**{k: stored[k] for k in stored.files})
 
     def save(self, path: Path) -> None:
-        """Not compressed: what travels is compressed as a whole, which makes it smaller."""
-        np.savez(path, **self.__dict__)
+        """Not compressed: archives are compressed as a whole, which makes them smaller."""
+        np.savez(path, **{name: value for name, value in self.__dict__.items() if value is not None})
 
     def pieces(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         s, t = self.source_bounds, self.target_bounds
@@ -80,22 +91,22 @@ def origin_of(name: str) -> str:
     return name.split("|")[0]
 
 
-def join(segments: list[np.ndarray], bos: bool) -> np.ndarray:
+def join(segments: list[np.ndarray], bos: bool, tokens: Tokens = OURS) -> np.ndarray:
     """Segments with a separator between each two and EOS at the end."""
-    parts = [np.asarray([BOS])] if bos else []
+    parts = [np.asarray([tokens.bos])] if bos else []
     for i, segment in enumerate(segments):
-        parts += [segment, np.asarray([EOS if i + 1 == len(segments) else SEPARATOR])]
+        parts += [segment, np.asarray([tokens.eos if i + 1 == len(segments) else tokens.separator])]
     return np.concatenate(parts).astype(np.int64)
 
 
-# Share of the tokens cut to windows of at most that many tokens; 0 stands for single segments.
+# Share of the tokens cut to chunks of at most that many tokens; 0 stands for single segments.
 MIXTURE = {0: 0.28, 96: 0.14, 192: 0.18, 384: 0.18, 768: 0.14, 2048: 0.08}
-LONGEST = 2048  # a window that is longer, being one endless segment, is left out
-POOL = 4_000_000  # positions of the windows that batches are put together from: the more, the less padding
+LONGEST = 2048  # a chunk that is longer, being one endless segment, is left out
+POOL = 4_000_000  # positions of the chunks that batches are put together from: the more, the less padding
 
 
 def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
-    """The documents of one pass in a random order; with weight 2.5 one comes twice, and half the time thrice."""
+    """The documents of one pass in random order. A document of weight 2.5 is repeated two or three times, at random."""
     order = []
     for document, origin in enumerate(corpus.origin):
         weight = weights.get(str(corpus.origins[origin]), 1.0)
@@ -104,9 +115,12 @@ def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[
     return order
 
 
-def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
+def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
             source_weights: dict[str, float] = {}) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass."""
+    """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass. Where there
+    is no separator, single segments alone, whatever the mixture."""
+    tokens = corpus.tokens
+    mixture = {0: 1.0} if tokens.separator is None else mixture
     order = draw(corpus, rng, source_weights)
     sizes, weights = list(mixture), list(mixture.values())
     for document in order:
@@ -117,7 +131,7 @@ def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
                 stop = min(end, at + rng.randint(1, 12))
                 for index in range(at, stop):
                     s, t = corpus.pieces(index)
-                    yield join([s], False), join([t], True)
+                    yield join([s], False, tokens), join([t], True, tokens)
                 at = stop
                 continue
             sources, targets, used = [], [], [0, 1]
@@ -128,16 +142,16 @@ def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
                 sources.append(s), targets.append(t)
                 used = [used[0] + len(s) + 1, used[1] + len(t) + 1]
                 at += 1
-            yield join(sources, False), join(targets, True)
+            yield join(sources, False, tokens), join(targets, True, tokens)
 
 
 def positions(pair: tuple[np.ndarray, np.ndarray]) -> int:
-    """That a window takes on its longer side."""
+    """The positions of a chunk on its longer side."""
     return max(len(pair[0]), len(pair[1]) - 1)
 
 
 def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Windows as they come, POOL positions at a time."""
+    """Groups of successive chunks, of POOL positions each."""
     pool, held = [], 0
     for pair in pairs:
         pool.append(pair)
@@ -150,7 +164,7 @@ def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple
 
 
 def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Windows of like length together, as many as have room in `tokens` positions a side."""
+    """Batches of chunks of similar length, with at most `tokens` positions on each side."""
     batch: list = []
     for pair in sorted(pool, key=positions):
         if batch and positions(pair) * (len(batch) + 1) > tokens:
@@ -163,22 +177,22 @@ def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[l
 
 def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = MIXTURE,
             source_weights: dict[str, float] = {}, endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Padded (source [B, S], target [B, T + 1]) of at most `tokens` positions a side, unless one window has more; in a
+    """Padded (source [B, S], target [B, T + 1]) of at most `tokens` positions a side, unless one chunk has more; in a
     random order."""
     rng = random.Random(seed)
     while True:
-        passed = (pair for pair in windows(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
+        passed = (pair for pair in chunks(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
         for pool in pools(passed):
             ready = list(packed(pool, tokens))
             rng.shuffle(ready)
-            yield from map(padded, ready)
+            yield from (padded(pairs, corpus.tokens.pad) for pairs in ready)
         if not endless:
             return
 
 
 def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
           depth: int = 4) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """The same batches, made by a thread while the one before is trained on; in page-locked memory for a GPU."""
+    """The same batches, made by a thread in advance; in page-locked memory for a GPU."""
     made: queue.Queue = queue.Queue(depth)
 
     def make():
@@ -190,11 +204,11 @@ def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
         yield made.get()
 
 
-def padded(pairs: list[tuple[np.ndarray, np.ndarray]]) -> tuple[torch.Tensor, torch.Tensor]:
+def padded(pairs: list[tuple[np.ndarray, np.ndarray]], pad: int = PAD) -> tuple[torch.Tensor, torch.Tensor]:
     sides = []
     for side in (0, 1):
         width = max(len(pair[side]) for pair in pairs)
-        out = torch.full((len(pairs), width), PAD, dtype=torch.long)
+        out = torch.full((len(pairs), width), pad, dtype=torch.long)
         for row, pair in enumerate(pairs):
             out[row, :len(pair[side])] = torch.from_numpy(pair[side])
         sides.append(out)

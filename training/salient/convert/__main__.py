@@ -1,12 +1,12 @@
-"""Brings a model of another toolkit into a Salient model folder.
+"""Converts a model of another toolkit to a Salient model folder.
 
     training/salient-convert FOLDER --out models/zh-en [--from zh --to en]
 
-What FOLDER may be:
+FOLDER is one of:
     Hugging Face       MarianMTModel (OPUS-MT), M2M100ForConditionalGeneration (M2M-100, NLLB)
     CTranslate2        a Transformer's folder; an Argos package (.argosmodel, or its folder)
     Marian             a .npz or .bin model beside its SentencePiece vocabularies; Bergamot's students
-T5, MADLAD, BART and whatever else is not supported are refused with what is missing. docs/models.md leads on from here.
+T5, MADLAD, BART and other unsupported models are refused with the reason. See docs/models.md.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ def reader_of(folder: Path):
         return from_huggingface
     if from_marian.find_model(folder) is not None:
         return from_marian
+    if list(folder.glob("*.pt")) and list(folder.glob("dict*.txt")):
+        raise Unsupported("fairseq's own checkpoints (.pt): they are pickled Python objects, which run code when they are "
+                          "read; transformers' convert_m2m100_original_checkpoint_to_pytorch.py makes a folder of them "
+                          "that is read here")
     raise ValueError(f"{folder}: it holds no model that is known (a model.bin of CTranslate2 with its vocabulary, a "
                      "config.json of Hugging Face, or a .npz or .bin model of Marian)")
 
