@@ -10,7 +10,6 @@
 #include "engine/engine.h"
 #include "gmock/gmock.h"
 #include "tests/cuda/emulation/emulated_device.h"
-#include "tests/cuda/emulation/grid.h"
 #include "tests/testing/documents.h"
 #include "tests/testing/listener.h"
 
@@ -398,22 +397,6 @@ TEST(EmulatedDeviceTest, TranslatingCopiesFromPinnedMemoryOnly) {
     }
   }
   EXPECT_EQ(PageableCopies(), copies);
-}
-
-// A fill has a block for every position that may be filled, in every layer: far more than a step of one row has
-// otherwise.
-TEST(EmulatedDeviceTest, NothingIsLookedForToFillWhereNoTokenExitsBeforeOthers) {
-  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
-  ASSERT_NE(engine, nullptr);
-  const auto blocks = [&](const DepthOptions& depth) {
-    const int64_t before = emulation::BlocksRun();
-    TranslationRequest request{.text = "The answer came late."};
-    request.options.depth = depth;
-    EXPECT_TRUE(engine->Translate(request).ok());
-    return emulation::BlocksRun() - before;
-  };
-  const int64_t geometric = blocks({.policy = DepthPolicy::kGeometric, .thresholds = {0.999f}});
-  EXPECT_LT(blocks({.policy = DepthPolicy::kFull}), geometric / 2);
 }
 
 TEST(EmulatedDeviceTest, AutoTakesTheDeviceInTheNumbersThatAreAskedFor) {
