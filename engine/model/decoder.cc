@@ -264,11 +264,18 @@ void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store
   block_.AddTo(states_.data(), active, *layer.self.output, block_.attended(), layer.self_norm);
 }
 
+// A chunk lacks keys where its tokens exit at different layers, as a signal says for each. Where all exit at the same
+// one, the last as a rule, nothing is ever missing below it.
+bool Decoder::MayLackKeys() const {
+  return LooksAt(ExitSignal::kMultinomialHead) || LooksAt(ExitSignal::kGeometricHead) ||
+         LooksAt(ExitSignal::kConfidence);
+}
+
 // The active rows, followed by the rows that hold what this layer still lacks of their chunks. Where more is missing
 // than one product takes, the rest is made first, by itself. On a device `patience` keeps the number within one
 // product.
 Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) {
-  if (index == 0 || !config_.has_exits) return active;  // no token exits before the first layer
+  if (index == 0 || !MayLackKeys()) return active;  // no token exits before the first layer
   const Rows extended{extended_.data(), counts_.data() + kExtended, active.capacity + max_fills_};
   while (true) {
     backend_.CollectFills({.active = active,

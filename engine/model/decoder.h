@@ -91,6 +91,7 @@ class Decoder {
   void Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
   Rows Running(int32_t layer, Rows all);
   void SelfAttention(int32_t layer, Rows active, Rows all, KvStore& store);
+  bool MayLackKeys() const;
   Rows FillMissing(int32_t layer, Rows active, Rows all, KvStore& store);
   void AppendKeys(int32_t layer, Rows rows, const float* input, KvStore& store);
   void CrossAttention(int32_t layer, Rows active, KvStore& store);
