@@ -67,7 +67,7 @@ Server::Server(const ServerOptions& options)
     : options_(options),
       models_(metrics_),
       health_(models_, options.stall_limit),
-      translator_(models_, metrics_, options.max_document_bytes, options.default_deadline),
+      translator_(models_, metrics_, options.max_document_bytes, options.default_deadline, options.resources),
       service_(translator_, *options_.access),
       http_api_(translator_, *options_.access, health_),
       admin_(models_, metrics_, health_),

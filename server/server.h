@@ -47,6 +47,7 @@ struct ServerOptions {
   absl::Duration stall_limit = absl::Minutes(2);
   // Of a call that brings none.
   absl::Duration default_deadline = absl::InfiniteDuration();
+  std::shared_ptr<LanguageResources> resources;  // glossaries and memories that requests name; null: none
 };
 
 struct DrainOptions {

@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -17,6 +20,7 @@
 #include "server/admission/client.h"
 #include "server/admission_retry_queue.h"
 #include "server/in_flight.h"
+#include "server/language_resources.h"
 #include "server/metrics.h"
 #include "server/model_registry.h"
 
@@ -42,13 +46,16 @@ enum class WhenFull {
 
 class Translator {
  public:
-  // A document that comes without a deadline gets `default_deadline`.
+  // A document that comes without a deadline gets `default_deadline`. `resources`: what requests name; null: none.
   Translator(const ModelRegistry& models, Metrics& metrics, int64_t max_document_bytes,
-             absl::Duration default_deadline = absl::InfiniteDuration())
+             absl::Duration default_deadline = absl::InfiniteDuration(),
+             std::shared_ptr<LanguageResources> resources = nullptr)
       : models_(models),
         metrics_(metrics),
         max_document_bytes_(max_document_bytes),
         default_deadline_(default_deadline),
+        resources_(resources != nullptr ? std::move(resources)
+                                        : std::make_shared<LanguageResources>("", std::vector<std::string>())),
         admission_(kDocumentsInFlight * max_document_bytes) {}
 
   // After OK, and only then, TakeResult is called. On failure the status names the field and the remedy. Who waits
@@ -82,6 +89,7 @@ class Translator {
   Metrics& metrics_;
   const int64_t max_document_bytes_;
   const absl::Duration default_deadline_;
+  const std::shared_ptr<LanguageResources> resources_;
   Admission admission_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;

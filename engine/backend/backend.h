@@ -27,6 +27,7 @@
 #include "engine/norm/norm.h"
 #include "engine/recurrence/ssru.h"
 #include "engine/search/advance.h"
+#include "engine/search/align.h"
 #include "engine/search/candidates.h"
 
 namespace salient {
@@ -70,6 +71,7 @@ class Backend {
   virtual void KeepExitStates(const KeepExitStatesArgs& args) { salient::KeepExitStates(args); }
   virtual void TopProbability(const TopProbabilityArgs& args) = 0;
   virtual void Candidates(const CandidatesArgs& args) = 0;
+  virtual void Align(const AlignArgs& args) { salient::Align(args); }
   // Whether steps are to be made ahead, group by group (Decoder::StepAhead), because the host would have to wait for
   // the end of each.
   virtual bool goes_ahead() const { return false; }

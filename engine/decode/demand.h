@@ -12,8 +12,11 @@ namespace salient {
 // Room that a segment has for short sources, where the ratio alone would be too strict.
 inline constexpr int32_t kSegmentSlack = 16;
 
-// Target tokens after which a segment is closed, without the token that closes it.
+// Target tokens after which a segment is closed, without the token that closes it: its markers, and what the ratio
+// allows for the rest.
 int32_t LengthLimit(const Piece& piece, const ResolvedOptions& options);
+// The same without its markers.
+int32_t TextLimit(const Piece& piece, const ResolvedOptions& options);
 // Target tokens of a chunk, closing tokens included.
 int64_t MaxSteps(const Chunk& chunk, const ResolvedOptions& options);
 // Decoder rows: one a hypothesis; with VERIFY one for a token and one for each draft after it.

@@ -31,6 +31,7 @@ struct DecodedToken {
   // With trace: source positions of the chunk that the first cross group chose, kMaxTracedKeys of them at most, evenly
   // spread; empty for all.
   std::vector<int32_t> selected;
+  int32_t aligned = -1;  // where asked: the chunk's source token that it was made of; -1: not known
 };
 
 // The translation of one piece of a chunk.
@@ -52,6 +53,7 @@ struct RowResult {
   int32_t exit_at = 0;
   std::span<const Candidate> candidates;  // best first; ends early at a negative token
   std::span<const int32_t> selected;      // with trace
+  int32_t aligned = -1;                   // as DecodedToken's
 };
 
 class Hypotheses {
@@ -60,7 +62,10 @@ class Hypotheses {
   Hypotheses(const Chunk& chunk, const ResolvedOptions& options, const ModelConfig& config);
 
   // The script that the translation must keep to. Before the first step.
-  void SetScript(const Script& script) { script_ = script; }
+  void SetScript(const Script& script) {
+    script_ = script;
+    live_[0].state.markers = MarkersOf(script, 0);
+  }
   const Script& script() const { return script_; }
 
   // Result i belongs to live hypothesis i.
@@ -94,7 +99,7 @@ class Hypotheses {
   std::vector<std::vector<DecodedPiece>> Results() const;
 
   SearchState After(const SearchState& state, int32_t token) const {
-    return salient::After(state, token, config_.tokens);
+    return salient::After(state, token, script_, config_.tokens);
   }
 
  private:

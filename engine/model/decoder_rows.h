@@ -34,6 +34,7 @@ struct DecoderRows {
   StagedArray<const Script*> script;
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
+  StagedArray<MarkerState> markers;
   StagedArray<const TokenList*> tokens;  // null: the whole vocabulary
   // Tokens among which the best must be probable, too, for the confidence policy to let the row leave; of a row with
   // `tokens` the same; null: none.
@@ -42,6 +43,7 @@ struct DecoderRows {
   // Of the row's chunk, over its `tokens` or `screen` alone; null for none. Of use where the host addresses device
   // memory.
   std::vector<const PackedLinear*> own_classifier;
+  std::vector<uint8_t> aligns;  // whether the row's script asks for an alignment
   // Written by the decoder: which rows take part, and their lists' places.
   StagedArray<int32_t> taking_part, taking_part_count, record_step;
   KeyListArena self_arena, cross_arena;
@@ -49,6 +51,7 @@ struct DecoderRows {
   StagedArray<int32_t> exit_at;                         // layers run, from 1
   StagedArray<AttentionTally> self_tally, cross_tally;  // added to
   StagedArray<int32_t> fills;                           // positions filled for the row, added to
+  StagedArray<int32_t> aligned;                         // as Align leaves it; -1: not asked, or left before
   StagedArray<Candidate> candidates;                    // [rows, width]
   // Of steps made ahead, as in StepRecords.
   StagedArray<StepRecord> records;

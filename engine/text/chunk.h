@@ -21,7 +21,12 @@ namespace salient {
 struct Piece {
   int32_t segment = 0;  // which segment of the document it is, or is a part of
   int32_t tokens = 0;   // without its separator, with the prefix of a chunk's first
+  // Sets of markers (SpecialTokens), bit m is marker m: those that it holds, and those of them that close a pair.
+  uint32_t markers = 0, closing = 0;
 };
+
+// Adds what markers `tokens` hold. One that is there twice is a marker once.
+void NoteMarkers(const std::vector<int32_t>& tokens, const SpecialTokens& special, Piece* piece);
 
 struct Chunk {
   std::vector<int32_t> tokens;  // with separators and EOS

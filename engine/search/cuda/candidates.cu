@@ -6,6 +6,7 @@
 // sum of exponentials is taken in an order that the number of span alone fixes.
 
 #include "engine/core/cuda/language.h"
+#include "engine/search/constraint.h"
 #include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
@@ -76,21 +77,13 @@ __device__ float BlockSum(float value, float* scratch) {
   return sum;
 }
 
-// IsAllowed of engine/search/constraint.h.
-__device__ bool Allowed(const TokenConstraint& constraint, const SpecialTokens& special, int32_t token) {
-  if (constraint.forced >= 0) return token == constraint.forced;
-  if (token == special.separator) return constraint.allow_separator;
-  if (token == special.end) return constraint.allow_end;  // which decoding may also start from
-  return token != special.pad && token != special.unknown && token != special.begin;
-}
-
 // The best of this thread's allowed span after `taken` in the order of Best.
 __device__ Best OwnBest(const CandidatesArgs& args, const LogitSpan& span, const TokenConstraint& constraint,
                         const Best& taken) {
   Best best = NoBest();
   for (int32_t place = static_cast<int32_t>(threadIdx.x); place < span.count; place += kThreads) {
     const Best one = {span.Logit(place), place};
-    if (Before(one, best) && Before(taken, one) && Allowed(constraint, args.special, span.Token(place))) best = one;
+    if (Before(one, best) && Before(taken, one) && IsAllowed(constraint, args.special, span.Token(place))) best = one;
   }
   return best;
 }
