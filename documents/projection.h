@@ -1,9 +1,9 @@
-// Puts a unit's markers into its translation, along an alignment of words.
+// Inserts a unit's markers into its translation, along a word alignment (markup projection).
 //
-// A pair goes around the target words that are aligned with the words it is around: the stretch where most of their
-// weight lies within, which is the contiguous one with the greatest sum of (share of the weight - 1/2). A marker by
-// itself goes where the word after it and the word before it went. What is within a pair stays within, ordered markers
-// stay in order, every marker is there once: for any alignment, even none.
+// A pair encloses the target words that are aligned with its source words: the contiguous range with the greatest sum
+// of (share of the word's alignment weight inside the pair - 1/2). A single marker goes next to the translations of the
+// words after and before it. For any alignment, even an empty one, the content of a pair stays inside it, ordered
+// markers stay in order, and every marker appears once.
 
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace salient {
 
-// The same function of its arguments everywhere: no clock, no chance. Where markers need white space that the
-// translation lacks, some is added to it; nothing else of it changes. The result passes CheckMarkers.
+// Deterministic. If markers need white space that the translation does not have, white space is added; the translation
+// does not change otherwise. The result passes CheckMarkers.
 MarkedText ProjectMarkers(const Unit& unit, std::string_view translation, const Alignment& alignment);
 
 }  // namespace salient

@@ -1,13 +1,13 @@
-// Units as segments for the engine, and the translated segments as units again.
+// Splits units into segments for the engine, and joins translated segments to units.
 //
 //   auto segments = UnitSegments::Create(document.units(), {.source_language = "en"});
 //   ... translate segments->texts(), one by one, or segments->lines() as one text with Segmentation::kLines ...
 //   auto rendered = document.Render(segments->Join(translated));
 //
-// Sentences are cut by the engine's splitter. A model that has pieces for markers reads and writes them
-// (spelled_markers.h). Else, and where a unit's translation breaks them all the same, markers are left out of what the
-// engine sees and put back along an alignment (projection.h). A sentence whose translation is its source keeps them
-// where they are.
+// The engine's splitter finds the sentences. A model with marker pieces reads and writes the markers
+// (spelled_markers.h). For other models, and if a translation breaks the markers, the engine gets text without them, and
+// they are inserted along an alignment (projection.h). If a sentence's translation equals its source, its markers keep
+// their places.
 
 #pragma once
 
@@ -42,23 +42,23 @@ class UnitSegments {
  public:
   static absl::StatusOr<UnitSegments> Create(const std::vector<Unit>& units, const SegmentOptions& options);
 
-  // What is to be translated, in order: not empty, no line break, at least one letter; with the markers it spells.
+  // The segments to translate, in order, with the markers that they spell. Each has at least one letter and no line break.
   const std::vector<std::string>& texts() const { return texts_; }
   size_t unit_of(size_t segment) const { return places_[segment].unit; }
   bool has_terms(size_t segment) const { return !places_[segment].terms.empty(); }
 
-  // One segment a line, an empty line before each paragraph: SplitDocument makes the same segments of it with kLines.
-  // `left_out`: of each segment whether it is not wanted; empty: all are.
+  // One segment on each line, with an empty line before each paragraph. With kLines, SplitDocument finds the same
+  // segments. `left_out`: for each segment whether to leave it out; empty: none.
   std::string lines(const std::vector<bool>& left_out = {}) const;
 
-  // A translation of segment i with the targets of its terms in the place of what the model says for them; the links, if
-  // there are any, are moved with the text. Where the model was told nothing of the terms (no pieces for markers) they
-  // are found along the links, or by their place.
+  // The translation of a segment with the target of each of its terms instead of what the model said for it. Links are
+  // moved with the text. If the segment does not spell its terms, they are found along the links, or by position if
+  // there are no links. Appends one use for each term of the segment.
   std::string WithTerms(size_t segment, std::string_view translation, std::vector<TokenLink>* links,
                         std::vector<TermUse>* uses) const;
 
-  // `translations[i]` is that of texts()[i], `alignments[i]` of its words, if a model gives one (AlignmentOf); else
-  // empty, and they are aligned by their place.
+  // `translations[i]` is the translation of texts()[i], and `alignments[i]` its word alignment (AlignmentOf). Without
+  // an alignment, words are aligned by position.
   std::vector<MarkedText> Join(const std::vector<std::string>& translations,
                                const std::vector<Alignment>& alignments = {}) const;
 

@@ -1,5 +1,5 @@
-// A document on its way to the engine and back where more is to be done than to translate its text: bytes of a format to
-// segments and the translated segments to bytes again, markup, terms of a glossary, segments that are known already.
+// Converts a document to segments for the engine, and the translation back: formats, markup, terms of a glossary, and
+// segments whose translation is known already.
 
 #pragma once
 
@@ -21,27 +21,26 @@ namespace salient {
 // Immutable; the methods may be called from any thread.
 class Conversion {
  public:
-  // Whether a request needs one.
+  // Whether a request needs a conversion.
   static bool Needed(const v1::TranslateDocumentRequest& request);
 
-  // Reads request.document, for a model of that configuration. INVALID_ARGUMENT and NOT_FOUND name the field and what is
-  // wrong with it. A document may have `max_bytes`, and each part of an archive eight times as many.
+  // Reads request.document for a model with this configuration. INVALID_ARGUMENT and NOT_FOUND name the field and the
+  // error. A document may have at most `max_bytes` bytes, and each part of an archive eight times as many.
   static absl::StatusOr<std::unique_ptr<Conversion>> Create(const v1::TranslateDocumentRequest& request,
                                                             const ModelConfig& model, LanguageResources& resources,
                                                             int64_t max_bytes);
 
-  // The request with the segments that are to be translated as text, one a line.
+  // The request, with the segments to translate as text, one on each line.
   const v1::TranslateDocumentRequest& request() const { return request_; }
 
-  // Segments of the document, in order, out of one of request()'s translation: that, and before it those that were known
-  // already.
+  // One translated segment of request() as a segment of the document, after the segments before it that were known.
   std::vector<v1::TranslatedSegment> Shown(v1::TranslatedSegment segment) const;
 
-  // Of a rendered reply those segments that Shown did not bring.
+  // The segments of a rendered reply that Shown has not returned.
   std::vector<v1::TranslatedSegment> NotShown(const v1::TranslateDocumentResponse& reply) const;
 
-  // Puts the whole document's translation into the place of the reply's text, and all its segments into that of those.
-  // The reply has the segments of request().
+  // Replaces the reply's text by the translated document, and its segments by the document's. The reply must have the
+  // segments of request().
   absl::Status Render(v1::TranslateDocumentResponse* reply) const;
 
  private:

@@ -1,17 +1,17 @@
-// The unary RPCs as JSON over HTTP, for those without a gRPC client.
+// The unary RPCs as JSON over HTTP, for clients without gRPC.
 //
 //   POST /v1/translate       TranslateDocumentRequest as JSON -> TranslateDocumentResponse; ?timeout_seconds=30
 //   GET  /v1/models[/NAME]   ListModels, GetModel
 //   GET  /                   a page about the server
-//   GET  /healthz /readyz    as on the admin listener (server/admin.h), for load balancers before this port
+//   GET  /healthz /readyz    as on the admin listener (server/admin.h), for load balancers in front of this port
 //
 // Field names are those of the .proto. An error is {"error": {"code", "status", "message"}} under the HTTP status that
 // google.rpc.Code documents for it; 429 carries Retry-After.
 //
-// With a certificate (server/access.h) the port speaks HTTPS. But for the two probes everything asks for what the
-// server asks for, before a byte of a body is read: an API key (401), a client's certificate (403).
+// With a certificate (server/access.h) the port uses HTTPS. All paths except the two probes require the credentials of
+// the server's settings, checked before the body is read: an API key (401), a client certificate (403).
 //
-// A translation occupies no thread while it is waited for; a client that leaves cancels it.
+// A translation blocks no thread while it runs. If the client disconnects, it is cancelled.
 
 #pragma once
 
@@ -29,7 +29,7 @@ namespace salient {
 
 class HttpApi final : public HttpHandler {
  public:
-  // All three outlive it.
+  // All three must outlive it.
   HttpApi(Translator& translator, const Access& access, const Health& health)
       : translator_(translator), access_(access), health_(health) {}
 
@@ -37,7 +37,7 @@ class HttpApi final : public HttpHandler {
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
   HttpResponse Error(int status, const std::string& message) override;
 
-  // The largest body that can hold a document of so many bytes.
+  // The size of the largest body for a document of at most `max_document_bytes`.
   static size_t MaxBodyBytes(int64_t max_document_bytes);
 
  private:

@@ -1,4 +1,4 @@
-// A client that takes nothing of a stream for a minute loses the call: what waits for it is memory that others need.
+// Cancels a streaming call if its client reads nothing for a minute, because the waiting messages take memory.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace salient {
 
 class StalledReader {
  public:
-  // Looks after `outbox` until Stop. `owner` is what they both belong to; it is held while an alarm is set.
+  // Watches `outbox` until Stop. `owner` owns both objects; it is kept alive while an alarm is set.
   void Watch(std::shared_ptr<void> owner, const Outbox& outbox, grpc::CallbackServerContext& context) {
     std::lock_guard lock(mutex_);
     outbox_ = &outbox;
@@ -23,7 +23,7 @@ class StalledReader {
     Set(std::move(owner));
   }
 
-  // The call is over, and its context gone when this returns.
+  // Stops watching. The context may be destroyed after this returns.
   void Stop() {
     std::lock_guard lock(mutex_);
     context_ = nullptr;
@@ -34,8 +34,10 @@ class StalledReader {
   static constexpr std::chrono::seconds kPatience{60};
 
   void Set(std::shared_ptr<void> owner) {
-    alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) {
-      const std::shared_ptr<void> kept = owner;  // Look sets the alarm anew, and this function goes
+    // gRPC keeps the function object after it has run. So the function moves `owner` out: otherwise owner and alarm
+    // would keep each other alive.
+    alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) mutable {
+      const std::shared_ptr<void> kept = std::move(owner);
       if (rang) Look(kept);
     });
   }
@@ -52,7 +54,7 @@ class StalledReader {
   const Outbox* outbox_ = nullptr;
   grpc::CallbackServerContext* context_ = nullptr;
   grpc::Alarm alarm_;
-  uint64_t seen_ = UINT64_MAX;  // of written() at the last look
+  uint64_t seen_ = UINT64_MAX;  // written() at the last check
 };
 
 }  // namespace salient

@@ -1,7 +1,7 @@
-"""From parallel text to batches: tokens, windows of documents, batches of windows of like length.
+"""Parallel text to batches: tokens, chunks of documents, batches of chunks of similar length.
 
-Documents keep their order; a batch mixes whole documents, parts and sentences. What `salient.prepare` wrote is read
-here.
+Segments keep their order in a document. A batch mixes whole documents, parts and sentences. This module reads the files
+that `salient.prepare` writes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Corpus:
             return Corpus(**{k: stored[k] for k in stored.files})
 
     def save(self, path: Path) -> None:
-        """Not compressed: what travels is compressed as a whole, which makes it smaller."""
+        """Not compressed: archives are compressed as a whole, which makes them smaller."""
         np.savez(path, **self.__dict__)
 
     def pieces(self, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -88,14 +88,14 @@ def join(segments: list[np.ndarray], bos: bool) -> np.ndarray:
     return np.concatenate(parts).astype(np.int64)
 
 
-# Share of the tokens cut to windows of at most that many tokens; 0 stands for single segments.
+# Share of the tokens cut to chunks of at most that many tokens; 0 stands for single segments.
 MIXTURE = {0: 0.28, 96: 0.14, 192: 0.18, 384: 0.18, 768: 0.14, 2048: 0.08}
-LONGEST = 2048  # a window that is longer, being one endless segment, is left out
-POOL = 4_000_000  # positions of the windows that batches are put together from: the more, the less padding
+LONGEST = 2048  # a chunk that is longer, being one endless segment, is left out
+POOL = 4_000_000  # positions of the chunks that batches are put together from: the more, the less padding
 
 
 def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
-    """The documents of one pass in a random order; with weight 2.5 one comes twice, and half the time thrice."""
+    """The documents of one pass in random order. A document of weight 2.5 is repeated two or three times, at random."""
     order = []
     for document, origin in enumerate(corpus.origin):
         weight = weights.get(str(corpus.origins[origin]), 1.0)
@@ -104,7 +104,7 @@ def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[
     return order
 
 
-def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
+def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
             source_weights: dict[str, float] = {}) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass."""
     order = draw(corpus, rng, source_weights)
@@ -132,12 +132,12 @@ def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
 
 
 def positions(pair: tuple[np.ndarray, np.ndarray]) -> int:
-    """That a window takes on its longer side."""
+    """The positions of a chunk on its longer side."""
     return max(len(pair[0]), len(pair[1]) - 1)
 
 
 def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Windows as they come, POOL positions at a time."""
+    """Groups of successive chunks, of POOL positions each."""
     pool, held = [], 0
     for pair in pairs:
         pool.append(pair)
@@ -150,7 +150,7 @@ def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple
 
 
 def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Windows of like length together, as many as have room in `tokens` positions a side."""
+    """Batches of chunks of similar length, with at most `tokens` positions on each side."""
     batch: list = []
     for pair in sorted(pool, key=positions):
         if batch and positions(pair) * (len(batch) + 1) > tokens:
@@ -163,11 +163,11 @@ def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[l
 
 def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = MIXTURE,
             source_weights: dict[str, float] = {}, endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Padded (source [B, S], target [B, T + 1]) of at most `tokens` positions a side, unless one window has more; in a
+    """Padded (source [B, S], target [B, T + 1]) of at most `tokens` positions a side, unless one chunk has more; in a
     random order."""
     rng = random.Random(seed)
     while True:
-        passed = (pair for pair in windows(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
+        passed = (pair for pair in chunks(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
         for pool in pools(passed):
             ready = list(packed(pool, tokens))
             rng.shuffle(ready)
@@ -178,7 +178,7 @@ def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = 
 
 def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
           depth: int = 4) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """The same batches, made by a thread while the one before is trained on; in page-locked memory for a GPU."""
+    """The same batches, made by a thread in advance; in page-locked memory for a GPU."""
     made: queue.Queue = queue.Queue(depth)
 
     def make():

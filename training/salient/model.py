@@ -1,7 +1,7 @@
-"""The encoder-decoder with every mechanism in it: selection layers, an output classifier a layer, halting heads.
+"""The encoder-decoder with all mechanisms: selection layers, a classifier for every decoder layer, halting heads.
 
-Shapes: B documents, T target and S source positions, d the model's width. Positions past a document's end are padding
-and take part in nothing. The engine's counterpart is engine/model/; parameter names are the tensor names of
+Shapes: B documents, T target and S source positions, d the model's width. Positions after a document's end are padding
+and are ignored. The engine's counterpart is engine/model/; parameter names are the tensor names of
 `model.safetensors`.
 """
 
@@ -172,7 +172,7 @@ class Attention(nn.Module):
             mask = window_mask(allowed, run.centre[self.module], run.window).expand_as(scores)
         else:
             index = len(run.kept.get(self.module, ()))
-            mask = top_k_mask(scores.detach().float(), allowed, run.fraction[self.module][index], run.min_keys)
+            mask = top_k_mask(scores.detach().float(), allowed, run.ratio[self.module][index], run.min_keys)
         real = allowed.any(-1)
         run.note(run.kept, self.module,
                  float((mask.float().sum(-1) / allowed.float().sum(-1).clamp_min(1)).expand_as(real)[real].mean()))

@@ -1,14 +1,14 @@
-"""A threshold for every layer, tuned where the PyTorch model reads translations, best of all its own.
+"""Tunes a threshold for every layer while the PyTorch model reads translations, preferably its own.
 
-A signal says at each exit whether to leave there: the geometric head, or the confidence. What a token loses by leaving
-is measured without a reference, by the last exit's distribution: the probability of the token that it would choose,
-less that of the token chosen instead. A change between two words that are as good costs nothing; where thresholds were
-tuned on the share of changed tokens alone, geometric exits lost half as much again in BLEU. Coordinate descent lowers
+A signal decides at each exit whether a token leaves: the geometric head, or the confidence. The loss of leaving is
+measured without a reference, by the last exit's distribution: the probability of the token that the last exit would
+choose, minus that of the token chosen instead. So exchanging two equally good words costs nothing. When thresholds were
+tuned by the share of changed tokens, geometric exits lost half as much again in BLEU. Coordinate descent lowers
 
     mean loss + weight * mean exit
 
-over one threshold at a time, from the best that all layers can share. T tokens, N exits; the last takes all that are
-left.
+over one threshold at a time, starting from the best common threshold. T tokens, N exits; all remaining tokens leave at
+the last exit.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def tuned(signal: Tensor, loss: Tensor, weight: float) -> list[float]:
     return best
 
 
-def by_layer(windows: list[Forced], name: str, weights: tuple[float, ...]) -> list[list[float]]:
+def by_layer(chunks: list[Forced], name: str, weights: tuple[float, ...]) -> list[list[float]]:
     """Distinct settings of a threshold a layer, from the most eager to the most patient; name: a signal of Forced."""
-    signal = torch.cat([getattr(w, name) for w in windows])
-    loss = torch.cat([w.loss for w in windows])
+    signal = torch.cat([getattr(c, name) for c in chunks])
+    loss = torch.cat([c.loss for c in chunks])
     found = [tuned(signal, loss, weight) for weight in sorted(weights, reverse=True)]
     return [ts for n, ts in enumerate(found) if ts not in found[:n]]

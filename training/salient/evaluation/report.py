@@ -1,8 +1,8 @@
-"""The page that a run leaves: how it came about, then a section after the other, written again as each is finished.
+"""The page of a run: its conditions, then the sections. It is written again when a section is finished.
 
-Sections are kept beside the translations, with when and by which engine each was measured. So a run of some sections
-(`--only`) renews those and leaves the others of the same model and the same sizes as they are: times can be taken when
-the machine is quiet. What is written by hand stands in OUT/notes/NAME.md and closes the section NAME.
+Sections are stored beside the translations, with the time and the engine of their measurement. So a run of some
+sections (`--only`) replaces these and keeps the others of the same model and sizes; times can be measured when the
+machine is quiet. Text that is written by hand in OUT/notes/NAME.md is added at the end of the section NAME.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Report:
     def page(self) -> str:
         shown = {name: self.sections[name] for name in self.order if name in self.sections}
         conditions = [
-            f"- model: `{self.run.config.name}`, hash `{self.run.engine.model_hash}`; window "
-            f"{self.run.config.window:,} tokens; {self.run.sizes.words}",
+            f"- model: `{self.run.config.name}`, hash `{self.run.engine.model_hash}`; chunks "
+            f"of at most {self.run.config.chunk_tokens:,} tokens; {self.run.sizes.words}",
             f"- {os.cpu_count()} cores of {processor()}, default arithmetic; times are comparable within a table",
             *runs(list(shown.values()))]
         parts = ["# Quality", "Written by `training/evaluate`; do not edit. Translations are the engine's, over gRPC, "
