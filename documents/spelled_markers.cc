@@ -4,16 +4,15 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-
 namespace salient {
 namespace {
 
 constexpr std::string_view kBegin = "\u27e6", kEnd = "\u27e7";  // mathematical white square brackets
 constexpr size_t kMostDigits = 3;
 
-std::string Spelling(int32_t number) { return absl::StrCat(kBegin, number, kEnd); }
+std::string Spelling(int32_t number) {
+  return std::string(kBegin).append(std::to_string(number)).append(kEnd);
+}
 
 struct Spelled {
   size_t begin = 0, end = 0;
@@ -26,8 +25,9 @@ std::optional<Spelled> FindSpelled(std::string_view text, size_t from) {
     const size_t digits = at + kBegin.size();
     const size_t end = text.find_first_not_of("0123456789", digits);
     if (end == text.npos || end == digits || end - digits > kMostDigits) continue;
+    if (!text.substr(end).starts_with(kEnd)) continue;
     int32_t number = 0;
-    if (!text.substr(end).starts_with(kEnd) || !absl::SimpleAtoi(text.substr(digits, end - digits), &number)) continue;
+    for (const char digit : text.substr(digits, end - digits)) number = 10 * number + (digit - '0');
     return Spelled{at, end + kEnd.size(), number};
   }
   return std::nullopt;
