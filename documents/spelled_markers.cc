@@ -157,8 +157,10 @@ bool ReplaceSpelled(int32_t number, absl::FunctionRef<std::string(std::string_vi
   if (end == std::string::npos) return false;
   const std::string_view between = std::string_view(*translation).substr(from, end - from);
   std::string others;
-  for (size_t at = 0; const std::optional<Spelled> found = FindSpelled(between, at); at = found->end) {
+  size_t done = 0;
+  while (const std::optional<Spelled> found = FindSpelled(between, done)) {
     others.append(between.substr(found->begin, found->end - found->begin));
+    done = found->end;
   }
   const std::string said = WithoutSpelled(between);
   const size_t first = std::min(said.find_first_not_of(' '), said.size());

@@ -136,7 +136,7 @@ TEST_F(AdvanceTest, StepsMadeAheadAreTheSequencesOwn) {
     options_.beam = options_.n_best = 1 + static_cast<int32_t>(seed % 5);
     chunk_ = seed % 3 == 0 ? Chunk{{10, 11, 12, 3}, {{0, 3}}} : Chunk{{10, 11, 4, 12, 13, 3}, {{0, 2}, {1, 2}}};
     if (seed % 2 == 0) NoteMarkers({12, 14, 15, 13}, config_.tokens, &chunk_.pieces.back());
-    prefix_ = seed % 4 == 0 ? std::vector<int32_t>{15, 16, 17} : std::vector<int32_t>{};
+    prefix_ = seed % 4 == 0 ? std::vector<int32_t>{16, 17, 18} : std::vector<int32_t>{};
     Side host(*this), device(*this);
     const uint32_t first = seed % 7 == 6 ? 5 : 0;
     std::vector<int32_t> rows;
