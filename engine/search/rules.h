@@ -71,6 +71,8 @@ constexpr MarkerState MarkersOf(const Script& script, int32_t piece) {
 constexpr MarkerState AfterMarker(MarkerState state, int32_t marker, uint32_t closing) {
   const uint32_t bit = uint32_t{1} << marker;
   if ((state.missing & bit) == 0) return state;
+  const bool innermost = state.depth > 0 && state.Innermost() == marker;
+  if ((closing & bit) != 0 && !innermost) return state;  // only a forced prefix can hold it; it counts for nothing
   state.missing &= ~bit;
   if ((closing & bit) != 0) {
     state.open >>= 4;
