@@ -31,10 +31,20 @@ struct DocumentLimits {
   int32_t max_markers = 2000;  // of one unit
 };
 
+// Rules for elements of HTML and XML, by name, in addition to the rules of the format.
+struct ElementRules {
+  std::vector<std::string> keep;  // elements that are not translated, nor their content
+  // XML only: elements that end a sentence, and elements that are part of one. For other elements the format decides
+  // (formats/xml.cc), or, with `listed_only`, they are part of the sentence.
+  std::vector<std::string> block, in_text;
+  bool listed_only = false;
+};
+
 struct ParseOptions {
   std::string source_language;          // BCP 47; empty: not known
   std::string target_language;          // new value of `lang` and similar attributes; empty: unchanged
   std::vector<std::string> keep_terms;  // words that are not translated, in exactly this spelling
+  ElementRules elements;
   DocumentLimits limits;
 };
 

@@ -23,6 +23,7 @@ test_packages=(
   libgtest-dev libgmock-dev
   libcpp-httplib-dev         # the HTTP client of the tests
   python3 python3-torch python3-numpy python3-sentencepiece python3-yaml python3-pytest  # the second implementation
+  python3-grpcio python3-protobuf  # the Python client
   xz-utils                   # training/run_gpu.sh packs with it
 )
 benchmark_packages=(

@@ -12,7 +12,7 @@ namespace salient {
 namespace {
 
 constexpr int64_t kPartFactor = 8, kUnpackedFactor = 32;  // how much larger what an archive holds may be
-constexpr int kMostTerms = 1000, kMostEntries = 100000;
+constexpr int kMostTerms = 1000, kMostEntries = 100000, kMostElements = 1000;
 constexpr size_t kMostSuggestions = 3;
 
 // All that is wrong with a document is wrong with the request: trying again later does not help.
@@ -72,6 +72,11 @@ absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t m
   if (request.memory().has_suggestions_from() && !(least > 0 && least <= 1)) {
     return absl::InvalidArgumentError(absl::StrCat("memory.suggestions_from: ", least, " is not in (0, 1]"));
   }
+  const v1::ElementRules& named = source.elements();
+  if (named.keep_size() + named.block_size() + named.in_text_size() > kMostElements) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("document.elements: names more than ", kMostElements, " elements; name fewer"));
+  }
   for (const absl::Status& status : {CheckCount("document.keep_terms", source.keep_terms_size(), kMostTerms),
                                      CheckCount("glossary.terms", request.glossary().terms_size(), kMostEntries),
                                      CheckCount("memory.entries", request.memory().entries_size(), kMostEntries)}) {
@@ -91,6 +96,11 @@ absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& sou
   if (!format.ok()) return absl::InvalidArgumentError(absl::StrCat("document.", format.status().message()));
   ParseOptions options{.source_language = model.source_language, .target_language = model.target_language};
   options.keep_terms.assign(source.keep_terms().begin(), source.keep_terms().end());
+  const v1::ElementRules& named = source.elements();
+  options.elements.keep.assign(named.keep().begin(), named.keep().end());
+  options.elements.block.assign(named.block().begin(), named.block().end());
+  options.elements.in_text.assign(named.in_text().begin(), named.in_text().end());
+  options.elements.listed_only = named.listed_only();
   options.limits.max_bytes = kPartFactor * max_bytes;
   options.limits.max_unpacked_bytes = kUnpackedFactor * max_bytes;
   ParsedDocument document = ParseDocument(**format, source.content(), options);
