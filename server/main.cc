@@ -120,6 +120,10 @@ int Run(const ServerFlags& flags) {
   if (options.access->asks_for_key() && !options.access->encrypted()) {
     spdlog::warn("API keys are asked for, but travel in the clear without --tls-cert and --tls-key");
   }
+  if (const absl::Status status = options.resources->Check(); !status.ok()) {
+    spdlog::error("{}", std::string(status.message()));
+    return 2;
+  }
   Server server(options);
   if (const absl::Status status = StartAll(flags, server); !status.ok()) {
     spdlog::error("{}", std::string(status.message()));

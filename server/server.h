@@ -52,6 +52,7 @@ struct ServerOptions {
   std::function<void()> on_dead_engine;
   // A gRPC client that takes nothing of its reply for so long loses the call.
   absl::Duration reader_patience = absl::Seconds(60);
+  std::shared_ptr<LanguageResources> resources;  // glossaries and memories that requests name; null: none
 };
 
 struct DrainOptions {

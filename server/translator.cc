@@ -61,7 +61,11 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
       first_segment_seen_ = true;
       context_.model.metrics->ObserveFirstSegment(SecondsSinceArrival());
     }
-    if (recipient_->wants_segments()) recipient_->TakeSegment(ToProto(segment));
+    if (!recipient_->wants_segments()) return;
+    if (context_.conversion == nullptr) return recipient_->TakeSegment(ToProto(segment));
+    for (v1::TranslatedSegment& shown : context_.conversion->Shown(ToProto(segment))) {
+      recipient_->TakeSegment(std::move(shown));
+    }
   }
 
   void OnProgress(const TranslationProgress& progress) override {
@@ -95,6 +99,11 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
       absl::Status rendered;
       if (context_.conversion != nullptr) rendered = context_.conversion->Render(&reply);
       context_.model.metrics->CountFinished(rendered.code());
+      if (rendered.ok() && context_.conversion != nullptr && recipient->wants_segments()) {
+        for (v1::TranslatedSegment& segment : context_.conversion->NotShown(reply)) {
+          recipient->TakeSegment(std::move(segment));
+        }
+      }
       if (rendered.ok()) {
         recipient->TakeResult(std::move(reply));
       } else {
@@ -190,9 +199,9 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
   auto permit = admission_.Enter(call.client, bytes, arrival, refusal);
   if (!permit.ok()) return permit.status();
   std::shared_ptr<const Conversion> conversion;
-  if (!request.document().content().empty()) {
-    const auto& config = model.engine->info().config;
-    auto created = Conversion::Create(request, config.source_language, config.target_language, limits_.max_document_bytes);
+  if (Conversion::Needed(request)) {
+    auto created =
+        Conversion::Create(request, model.engine->info().config, *resources_, limits_.max_document_bytes);
     if (!created.ok()) return created.status();
     conversion = *std::move(created);
   }

@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -17,6 +20,7 @@
 #include "server/admission/client.h"
 #include "server/admission_retry_queue.h"
 #include "server/in_flight.h"
+#include "server/language_resources.h"
 #include "server/metrics.h"
 #include "server/model_registry.h"
 
@@ -51,10 +55,14 @@ class Translator {
     absl::Duration reader_patience = absl::Seconds(60);          // for a gRPC client that reads nothing of its reply
   };
 
-  Translator(const ModelRegistry& models, Metrics& metrics, const Limits& limits)
+  // `resources`: the glossaries and memories that requests name; null: none.
+  Translator(const ModelRegistry& models, Metrics& metrics, const Limits& limits,
+             std::shared_ptr<LanguageResources> resources = nullptr)
       : models_(models),
         metrics_(metrics),
         limits_(limits),
+        resources_(resources != nullptr ? std::move(resources)
+                                        : std::make_shared<LanguageResources>("", std::vector<std::string>())),
         admission_(kDocumentsInFlight * limits.max_document_bytes) {}
 
   // TakeResult is called if and only if this returns OK. An error names the field and the remedy. Callers that wait
@@ -87,6 +95,7 @@ class Translator {
   const ModelRegistry& models_;
   Metrics& metrics_;
   const Limits limits_;
+  const std::shared_ptr<LanguageResources> resources_;
   Admission admission_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;

@@ -117,7 +117,9 @@ class Decoder {
   OutputLayer output_;
   DeviceArray<float> signal_, heads_;
   DeviceArray<int32_t> active_[2], running_, extended_, counts_;
-  uint64_t signals_ = 0;  // bit s: some of this step's rows have a policy that uses ExitSignal s
+  // Bit s: some of this step's rows have a policy that uses ExitSignal s; kAligns: some ask for an alignment.
+  static constexpr uint64_t kAligns = 1 << 6;
+  uint64_t signals_ = 0;
   uint64_t held_ = 0;     // bit n: some of them are held at layer n
   // Number of groups of steps that were launched, and whose records were taken. Group n uses place n % kGroups.
   int64_t launched_ = 0, taken_ = 0;

@@ -96,12 +96,23 @@ Chunk MakeChunk(const std::vector<Unit>& units, size_t first, size_t end, const 
     chunk.tokens.insert(chunk.tokens.end(), unit.tokens.begin(), unit.tokens.end());
     chunk.tokens.push_back(i + 1 == end ? special.end : special.separator);
     chunk.pieces.push_back({unit.segment, unit.size() - 1});
+    NoteMarkers(unit.tokens, special, &chunk.pieces.back());
   }
   chunk.pieces.front().tokens += static_cast<int32_t>(prefix.size());
   return chunk;
 }
 
 }  // namespace
+
+void NoteMarkers(const std::vector<int32_t>& tokens, const SpecialTokens& special, Piece* piece) {
+  for (const int32_t token : tokens) {
+    const int32_t marker = special.MarkerOf(token);
+    if (marker < 0) continue;
+    const uint32_t bit = uint32_t{1} << marker;
+    if (marker % 2 == 1 && (piece->markers & bit) == 0) piece->closing |= (piece->markers & bit >> 1) << 1;
+    piece->markers |= bit;
+  }
+}
 
 std::vector<Chunk> MakeChunks(const SegmentedDocument& document, const Tokenizer& tokenizer,
                               const SpecialTokens& special, int32_t max_tokens, const std::vector<int32_t>& prefix) {

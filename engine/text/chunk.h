@@ -27,7 +27,12 @@ inline constexpr size_t kPortionBytes = 64 << 10;
 struct Piece {
   int32_t segment = 0;  // index of the segment that it is, or is a part of
   int32_t tokens = 0;   // without its separator; of the first piece of a chunk, with the prefix
+  // Sets of markers (SpecialTokens): bit m is marker m. The markers in it, and those of them that close a pair.
+  uint32_t markers = 0, closing = 0;
 };
+
+// Adds what markers `tokens` hold. One that is there twice is a marker once.
+void NoteMarkers(const std::vector<int32_t>& tokens, const SpecialTokens& special, Piece* piece);
 
 struct Chunk {
   std::vector<int32_t> tokens;  // with separators and EOS

@@ -144,6 +144,10 @@ class CudaBackend final : public Backend {
     cuda::Candidates(*device_, args, CandidateSpaceFor(args.rows, args.logits, args.width));
     Done();
   }
+  void Align(const AlignArgs& args) override {
+    cuda::Align(*device_, args);
+    Done();
+  }
 
   bool goes_ahead() const override { return true; }
   void MergeNewRows(const MergeNewRowsArgs& args) override {

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "engine/core/cuda/language.h"
+#include "engine/search/constraint.h"
 #include "engine/search/cuda/operations.h"
 
 namespace salient::cuda {
@@ -96,14 +97,6 @@ __device__ float BlockSum(float value, Scratch& scratch) {
   return sum;
 }
 
-// IsAllowed of engine/search/constraint.h.
-__device__ bool Allowed(const TokenConstraint& constraint, const SpecialTokens& special, int32_t token) {
-  if (constraint.forced >= 0) return token == constraint.forced;
-  if (token == special.separator) return constraint.allow_separator;
-  if (token == special.end) return constraint.allow_end;  // which decoding may also start from
-  return token != special.pad && token != special.unknown && token != special.begin;
-}
-
 // A thread's logits of a part: groups of consecutive places, a block's groups side by side.
 struct Held {
   int32_t first;  // place of values[0]
@@ -167,7 +160,7 @@ __device__ void PartCandidates(const CandidatesArgs& args, const LogitSpan& span
     for (int e = 0; e < kEach; ++e) {
       const Best one = {held.values[e], held.Place(e)};
       if (one.place < span.count && Before(one, best) && Before(taken, one) &&
-          Allowed(constraint, args.special, span.Token(one.place))) {
+          IsAllowed(constraint, args.special, span.Token(one.place))) {
         best = one;
       }
     }

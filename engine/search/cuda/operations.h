@@ -7,6 +7,7 @@
 
 #include "engine/core/cuda/device.h"
 #include "engine/search/advance.h"
+#include "engine/search/align.h"
 #include "engine/search/candidates.h"
 
 namespace salient::cuda {
@@ -21,6 +22,7 @@ size_t CandidatePartBytes(int32_t rows, const Logits& logits, int32_t width);
 
 void Candidates(Device& device, const CandidatesArgs& args, const CandidateSpace& space);
 void TopProbability(Device& device, const TopProbabilityArgs& args, const CandidateSpace& space);
+void Align(Device& device, const AlignArgs& args);
 void Advance(Device& device, const AdvanceArgs& args);
 void AdvanceBeams(Device& device, const AdvanceArgs& args);  // the part of Advance that beams alone need
 void MergeNewRows(Device& device, const MergeNewRowsArgs& args);
