@@ -15,7 +15,7 @@
 namespace salient {
 namespace {
 
-constexpr int32_t kGroupSteps = 3, kSteps = 60, kTokens = 40;
+constexpr int32_t kGroupSteps = 3, kSteps = 60, kTokens = 60;
 constexpr SpecialTokens kSpecial = {.first_marker = 20, .markers = 8};
 
 // What Advance writes, beside what it reads of chunks: copied, it keeps its addresses.
