@@ -144,11 +144,12 @@ class AdvanceOpsTest : public BackendTest {
     for (int32_t p = Uniform(1, 3); p > 0; --p) {
       const auto markers = static_cast<uint32_t>(Uniform(0, 1) * Uniform(0, (1 << kSpecial.markers) - 1));
       const uint32_t closing = markers & (markers & 0x55) << 1;
-      pieces_[w].push_back({Uniform(1, 8) + CountBits(markers), start, Uniform(1, 5), markers, closing});
+      pieces_[w].push_back({Uniform(2, 8) + CountBits(markers), start, Uniform(1, 5), markers, closing});
       start += pieces_[w].back().source_length;
     }
     const int32_t room = pieces_[w][0].limit - CountBits(pieces_[w][0].markers);
-    for (int32_t t = Uniform(0, room); t > 0; --t) prefixes_[w].push_back(Uniform(5, kSpecial.first_marker - 1));
+    // At most half a piece, so that beams have room to grow.
+    for (int32_t t = Uniform(0, room / 2); t > 0; --t) prefixes_[w].push_back(Uniform(5, kSpecial.first_marker - 1));
     scripts_[w] = {pieces_[w].data(), prefixes_[w].data(), static_cast<int32_t>(pieces_[w].size()),
                    static_cast<int32_t>(prefixes_[w].size())};
     const auto width = static_cast<int32_t>(rows.size());

@@ -96,9 +96,10 @@ def settings_for(config: ModelConfig) -> dict[str, Settings]:
 
 
 def some_tokens(config: ModelConfig, step: int) -> list[int]:
-    """Every step-th token, and what closes a segment."""
-    return sorted({*range(step, config.vocab_size, step), config.tokens.separator or config.tokens.eos,
-                   config.tokens.eos})
+    """Every step-th token, and those that the search itself needs: markers, and what closes a segment."""
+    t = config.tokens
+    markers = [] if t.markers is None else range(t.markers.first, t.markers.first + t.markers.count)
+    return sorted({*range(step, config.vocab_size, step), *markers, t.separator or t.eos, t.eos})
 
 
 def documents_for(config: ModelConfig, vocabulary: Vocabulary, rng: random.Random, count: int) -> list[dict]:
