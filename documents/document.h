@@ -31,10 +31,20 @@ struct DocumentLimits {
   int32_t max_markers = 2000;  // of one unit
 };
 
+// Of HTML and XML: elements by their names, beyond what the format itself knows of them.
+struct ElementRules {
+  std::vector<std::string> keep;  // not translated, with all that is in them
+  // XML alone: where a sentence ends. Where an element is in neither list, the format decides (formats/xml.cc), or, if
+  // `listed_only`, it stands in the sentence.
+  std::vector<std::string> block, in_text;
+  bool listed_only = false;
+};
+
 struct ParseOptions {
   std::string source_language;          // BCP 47; empty: not known
   std::string target_language;          // what `lang` and its like are set to; empty: they stay
   std::vector<std::string> keep_terms;  // words that are not translated, as they are written
+  ElementRules elements;
   DocumentLimits limits;
 };
 

@@ -9,7 +9,7 @@ namespace salient {
 namespace {
 
 constexpr int64_t kPartFactor = 8, kUnpackedFactor = 32;  // how much larger what an archive holds may be
-constexpr int kMostTerms = 1000;
+constexpr int kMostTerms = 1000, kMostElements = 1000;
 
 // All that is wrong with a document is wrong with the request: trying again later does not help.
 absl::Status InDocument(std::string_view field, const absl::Status& status) {
@@ -36,6 +36,11 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
     return absl::InvalidArgumentError(absl::StrCat("document.keep_terms: has ", source.keep_terms_size(),
                                                    " terms; at most ", kMostTerms, " are allowed"));
   }
+  const v1::ElementRules& named = source.elements();
+  if (named.keep_size() + named.block_size() + named.in_text_size() > kMostElements) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("document.elements: names more than ", kMostElements, " elements; name fewer"));
+  }
   const auto size = static_cast<int64_t>(source.content().size());
   if (size > max_bytes) {
     return absl::InvalidArgumentError(
@@ -46,6 +51,10 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   if (!format.ok()) return absl::InvalidArgumentError(absl::StrCat("document.", format.status().message()));
   ParseOptions options{.source_language = source_language, .target_language = target_language};
   options.keep_terms.assign(source.keep_terms().begin(), source.keep_terms().end());
+  options.elements.keep.assign(named.keep().begin(), named.keep().end());
+  options.elements.block.assign(named.block().begin(), named.block().end());
+  options.elements.in_text.assign(named.in_text().begin(), named.in_text().end());
+  options.elements.listed_only = named.listed_only();
   options.limits.max_bytes = kPartFactor * max_bytes;
   options.limits.max_unpacked_bytes = kUnpackedFactor * max_bytes;
   ParsedDocument document = ParseDocument(**format, source.content(), options);

@@ -1,6 +1,7 @@
 // HTML5: a unit is a run of text and inline tags between block tags.
 //
-// Not translated: scripts, styles, SVG, `pre`, what has translate="no" or the class notranslate. `code`, `kbd`, `samp`,
+// Not translated: scripts, styles, SVG, `pre`, what has translate="no" or the class notranslate, and the elements of
+// options.elements.keep. `code`, `kbd`, `samp`,
 // `var` and formulas are markers that stand in the sentence as a word. Translated beside text: the attributes alt,
 // title, placeholder, aria-label, label and summary, the description in the head, and what buttons say.
 
@@ -117,12 +118,13 @@ class HtmlReader {
 
   size_t TakeStart(size_t i) {
     const HtmlToken& token = tokens_[i];
-    const bool is_inline = IsInline(token.name), kept = IsKept(token);
+    const bool kept_by_name = IsKeptByName(token), kept = kept_by_name || IsKept(token);
+    const bool is_inline = kept_by_name || IsInline(token.name);
     if (!is_inline) Flush();
     if (!kept) TakeAttributes(token);
     if ((kept || IsOpaqueName(token.name)) && ends_[i] > 0) {
       const ByteRange whole{token.range.begin, tokens_[ends_[i]].range.end};
-      const bool is_word = IsWordName(token.name) || (kept && IsInline(token.name));
+      const bool is_word = IsWordName(token.name) || (kept && is_inline);
       if (is_inline) builder_.Standalone(whole, /*ordered=*/false, is_word);
       return ends_[i];
     }
@@ -139,6 +141,12 @@ class HtmlReader {
   std::string_view Value(const HtmlAttribute* attribute) const {
     if (attribute == nullptr) return "";
     return bytes_.substr(attribute->value.begin, attribute->value.end - attribute->value.begin);
+  }
+
+  // Such elements are often made up for a placeholder, which stands in the sentence.
+  bool IsKeptByName(const HtmlToken& token) const {
+    const std::vector<std::string>& keep = options_.elements.keep;
+    return std::find(keep.begin(), keep.end(), token.name) != keep.end();
   }
 
   bool IsKept(const HtmlToken& token) const {

@@ -12,7 +12,7 @@ constexpr std::pair<std::string_view, Parser> kParsers[] = {
     {"text", ParsePlainText}, {"markdown", ParseMarkdown}, {"html", ParseHtml},        {"docx", ParseDocx},
     {"pptx", ParsePptx},      {"xlsx", ParseXlsx},         {"odt", ParseOpenDocument}, {"xliff", ParseXliff},
     {"po", ParsePo},          {"srt", ParseSubRip},        {"vtt", ParseWebVtt},       {"json", ParseJson},
-    {"yaml", ParseYaml}};
+    {"yaml", ParseYaml},      {"xml", ParseGenericXml}};
 
 }  // namespace
 

@@ -43,6 +43,7 @@ const std::vector<Format>& AllFormats() {
       {"vtt", "text/vtt", {}, {"vtt"}},
       {"json", "application/json", {"text/json"}, {"json", "arb"}},
       {"yaml", "application/yaml", {"text/yaml", "text/x-yaml", "application/x-yaml"}, {"yaml", "yml"}},
+      {"xml", "application/xml", {"text/xml"}, {"xml"}},
   };
   return *formats;
 }

@@ -90,6 +90,8 @@ std::vector<std::string> Seeds() {
       Seed("vtt", "WEBVTT\n\nNOTE a\n\n00:01.000 --> 00:02.000\n<v b>c &amp; d\n"),
       Seed("json", "{\"a\": [\"b c\", 1, \"\\u00e9\\n<b>{0}</b>\"], \"@d\": \"e\"}"),
       Seed("yaml", "# a\nb: c d\ne: [f, \"g h\"]\ni: |\n  j\n\n  k\nl: >-\n  m\n   n\n  o\np: &q 'r''s'\n? t\n: *q\n"),
+      Seed("xml", "<a><!-- b --><c>d <e f=\"g\">h</e> &lt; <x id=\"1\"/> i</c><j translate=\"no\">k</j></a>"),
+      Seed("xml", "l <m>n</m> <![CDATA[o & p]]>"),
       Seed("docx", "PK\x03\x04"),
       Seed("odt", "PK\x05\x06"),
   };

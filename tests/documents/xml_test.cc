@@ -1,0 +1,68 @@
+#include "gmock/gmock.h"
+#include "tests/documents/round_trip.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kBook[] = R"(<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE book>
+<book>
+  <title lang="en">Cats &amp; dogs</title>
+  <!-- not this -->
+  <para>A <em>very <code>big</code></em> cat<br/> sat.</para>
+  <para translate="no">Kept</para>
+  <list><item>One</item><item>Two</item></list>
+</book>
+)";
+
+TEST(XmlTest, ElementsWithTextBesideThemStandInTheSentence) {
+  const auto document = ParseAs("xml", kBook);
+  EXPECT_THAT(Shown(*document),
+              ElementsAre("Cats & dogs", "A ⟦<em>⟧very ⟦<code>⟧big⟦</code>⟧⟦</em>⟧ cat⟦<br/>⟧ sat.", "One", "Two"));
+  ExpectIdentity("xml", kBook);
+}
+
+TEST(XmlTest, APieceNeedsNoElementAroundIt) {
+  const std::string text = "Click <x id=\"0\"></x> &lt;now&gt; or <b>wait</b>.";
+  const auto document = ParseAs("xml", text, {.elements = {.keep = {"x"}}});
+  EXPECT_THAT(Shown(*document), ElementsAre("Click ⟦<x id=\"0\"></x>⟧ <now> or ⟦<b>⟧wait⟦</b>⟧."));
+  ExpectIdentity("xml", text);
+  MarkedText changed = document->units()[0].source;
+  changed.text.replace(0, 5, "K & K");
+  EXPECT_EQ(*document->Render({changed}), "K &amp; K <x id=\"0\"></x> &lt;now&gt; or <b>wait</b>.");
+  EXPECT_THAT(Shown(*ParseAs("xml", "<p>One</p><p>Two</p>")), ElementsAre("One", "Two"));
+}
+
+TEST(XmlTest, RulesSayWhereSentencesEnd) {
+  const std::string text = "A <p>one</p> B <i>two</i>";
+  EXPECT_THAT(Shown(*ParseAs("xml", text, {.elements = {.block = {"p"}}})),
+              ElementsAre("A", "one", "B ⟦<i>⟧two⟦</i>⟧"));
+  const std::string blocks = "<p>one</p><i>two</i>";
+  EXPECT_THAT(Shown(*ParseAs("xml", blocks, {.elements = {.listed_only = true}})),
+              ElementsAre("⟦<p>⟧one⟦</p>⟧⟦<i>⟧two⟦</i>⟧"));
+  EXPECT_THAT(Shown(*ParseAs("xml", blocks, {.elements = {.block = {"p"}, .listed_only = true}})),
+              ElementsAre("one", "two"));
+  EXPECT_THAT(Shown(*ParseAs("xml", "<p>one</p><p>two</p>", {.elements = {.in_text = {"p"}}})),
+              ElementsAre("⟦<p>⟧one⟦</p>⟧⟦<p>⟧two⟦</p>⟧"));
+  EXPECT_THAT(ParseAs("xml", "<a><b>one</b></a>", {.elements = {.keep = {"a"}}})->units(), IsEmpty());
+}
+
+TEST(XmlTest, HtmlKeepsElementsThatAreNamed) {
+  EXPECT_THAT(Shown(*ParseAs("html", "Press <x>Enter</x> now", {.elements = {.keep = {"x"}}})),
+              ElementsAre("Press ⟦<x>Enter</x>⟧ now"));
+  EXPECT_THAT(Shown(*ParseAs("html", "Press <b>Enter</b> now", {.elements = {.keep = {"b"}}})),
+              ElementsAre("Press ⟦<b>Enter</b>⟧ now"));
+}
+
+TEST(XmlTest, RefusesByName) {
+  EXPECT_THAT(RefusalAs("xml", "a < b"), HasSubstr("XML: line 1 is not well-formed"));
+  EXPECT_THAT(RefusalAs("xml", "a</piece><piece>b"), HasSubstr("XML: line 1"));
+  EXPECT_THAT(RefusalAs("xml", "<!DOCTYPE x [<!ENTITY a \"b\">]><x/>"), HasSubstr("entity"));
+}
+
+}  // namespace
+}  // namespace salient
