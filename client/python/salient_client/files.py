@@ -1,0 +1,45 @@
+"""Documents in files: which MIME type a name means, and where the translation goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional, Union
+
+from .proto import translation_pb2 as pb
+
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
+# docs/formats.md says what of each is translated.
+MIME_TYPES = {
+    "txt": "text/plain", "text": "text/plain",
+    "md": "text/markdown", "markdown": "text/markdown", "mkd": "text/markdown",
+    "html": "text/html", "htm": "text/html", "xhtml": "text/html",
+    "docx": _OFFICE + "wordprocessingml.document",
+    "pptx": _OFFICE + "presentationml.presentation",
+    "xlsx": _OFFICE + "spreadsheetml.sheet",
+    "odt": _OPEN_DOCUMENT + "text", "odp": _OPEN_DOCUMENT + "presentation", "ods": _OPEN_DOCUMENT + "spreadsheet",
+    "xlf": "application/xliff+xml", "xliff": "application/xliff+xml",
+    "po": "text/x-gettext-translation", "pot": "text/x-gettext-translation",
+    "srt": "application/x-subrip", "vtt": "text/vtt",
+    "json": "application/json", "arb": "application/json",
+    "yaml": "application/yaml", "yml": "application/yaml",
+    "xml": "application/xml",
+}
+
+StrPath = Union[str, Path]
+
+
+def read_document(path: StrPath, mime_type: Optional[str] = None) -> pb.Document:
+    """The file as a document; its name tells the type unless `mime_type` does. ValueError: the name tells none."""
+    path = Path(path)
+    if mime_type is None:
+        mime_type = MIME_TYPES.get(path.suffix[1:].lower())
+    if mime_type is None:
+        raise ValueError(f"{path}: the name tells no format; give mime_type, or one of the endings "
+                         f"{', '.join(MIME_TYPES)}")
+    return pb.Document(content=path.read_bytes(), mime_type=mime_type)
+
+
+def write_document(reply: pb.TranslateDocumentResponse, out: StrPath) -> None:
+    """Writes the translated document."""
+    Path(out).write_bytes(reply.content)

@@ -1,0 +1,88 @@
+"""The keyword arguments of a translation, and the request that they make.
+
+Names and values are those of the API (proto/salient/v1/translation.proto): what is a message there is a dictionary
+here, and what is an enumeration is its name.
+
+    client.translate(text, selection={"policy": "RATIO", "value": 0.1}, depth={"policy": "GEOMETRIC"})
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, TypedDict
+
+from google.protobuf import json_format
+
+from .proto import translation_pb2 as pb
+
+
+class Selection(TypedDict, total=False):
+    """Which keys each query reads. `policy`: DENSE, LEARNED, RATIO, MASS or WINDOW."""
+
+    policy: str
+    value: float
+    encoder_value: float
+    decoder_value: float
+    cross_value: float
+    min_keys: int
+
+
+class Depth(TypedDict, total=False):
+    """After which decoder layer a token is predicted. `policy`: FULL, FIXED, SEQUENCE, MULTINOMIAL, GEOMETRIC, ..."""
+
+    policy: str
+    fixed_exit: int
+    thresholds: List[float]
+    min_exit: int
+    max_exit: int
+    draft_exit: int
+    draft_tokens: int
+
+
+class Search(TypedDict, total=False):
+    """How the best translation is looked for."""
+
+    beam: int
+    length_penalty: float
+    max_length_ratio: float
+    n_best: int
+    prefix: str
+    shortlist: bool
+
+
+class Options(TypedDict, total=False):
+    """All keyword arguments; what is left out, the server decides."""
+
+    model: str
+    source_language: str
+    target_language: str
+    selection: Selection
+    depth: Depth
+    search: Search
+    operating_point: str
+    latency_target_seconds: float
+    trace: bool
+    priority: str  # INTERACTIVE or BULK
+    segmentation: str  # of a text: SENTENCES or LINES
+    keep_terms: List[str]  # of a file: names that are not translated
+
+
+_OF_DOCUMENT = ("segmentation", "keep_terms")
+_PREFIXES = {"priority": "PRIORITY_", "segmentation": "SEGMENTATION_"}
+
+
+def _full_name(name: str, value: Any) -> Any:
+    prefix = _PREFIXES.get(name)
+    return prefix + value if prefix and isinstance(value, str) and not value.startswith(prefix) else value
+
+
+def make_request(document: pb.Document, options: Mapping[str, Any]) -> pb.TranslateDocumentRequest:
+    """The request for a document. ValueError names an option, or a value, that the API does not have."""
+    given = {name: _full_name(name, value) for name, value in options.items() if value is not None}
+    fields = {name: value for name, value in given.items() if name not in _OF_DOCUMENT}
+    fields["document"] = {name: value for name, value in given.items() if name in _OF_DOCUMENT}
+    try:
+        request = json_format.ParseDict(fields, pb.TranslateDocumentRequest())
+    except json_format.ParseError as error:
+        raise ValueError(f"options: {error}") from None
+    request.document.MergeFrom(document)
+    return request

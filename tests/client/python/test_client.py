@@ -1,0 +1,212 @@
+"""The Python client against a server that the test holds in its hand."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import time
+from concurrent import futures
+
+import grpc
+import pytest
+from conftest import PACKAGE, ROOT
+
+from salient_client import AsyncClient, Client, errors
+from salient_client.files import MIME_TYPES
+from salient_client.proto import translation_pb2 as pb
+from salient_client.proto import translation_pb2_grpc as pb_grpc
+
+
+class Fake(pb_grpc.TranslationServicer):
+    """Writes in capitals, and remembers what it was asked."""
+
+    def __init__(self):
+        self.requests, self.metadata, self.refusals, self.delay = [], [], [], 0.0
+
+    def reply(self, request):
+        document = request.document
+        if document.content:
+            return pb.TranslateDocumentResponse(content=document.content.upper(), mime_type=document.mime_type)
+        return pb.TranslateDocumentResponse(text=document.text.upper())
+
+    def TranslateDocument(self, request, context):
+        self.requests.append(request)
+        self.metadata.append(dict(context.invocation_metadata()))
+        time.sleep(self.delay)
+        if self.refusals:
+            code, pushback = self.refusals.pop(0)
+            if pushback is not None:
+                context.set_trailing_metadata((("grpc-retry-pushback-ms", str(pushback)),))
+            context.abort(code, "refused")
+        return self.reply(request)
+
+    def StreamTranslateDocument(self, request, context):
+        for i, line in enumerate(request.document.text.splitlines()):
+            yield pb.StreamTranslateDocumentResponse(progress=pb.Progress(segments_done=i))
+            yield pb.StreamTranslateDocumentResponse(segment=pb.TranslatedSegment(index=i, text=line.upper()))
+        if "fail" in request.document.text:
+            context.abort(grpc.StatusCode.INTERNAL, "broken")
+        yield pb.StreamTranslateDocumentResponse(result=pb.TranslateDocumentResponse(model="fake"))
+
+    def TranslateDocuments(self, requests, context):
+        for one in requests:
+            if one.request.document.text == "bad":
+                yield pb.TranslateDocumentsResponse(id=one.id, error=pb.Error(code=3, message="bad text"))
+            else:
+                yield pb.TranslateDocumentsResponse(id=one.id, response=self.reply(one.request))
+
+    def ListModels(self, request, context):
+        return pb.ListModelsResponse(models=[pb.Model(name="fake")])
+
+
+@pytest.fixture
+def fake():
+    servicer = Fake()
+    server = grpc.server(futures.ThreadPoolExecutor(4))
+    pb_grpc.add_TranslationServicer_to_server(servicer, server)
+    servicer.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    yield servicer
+    server.stop(None)
+
+
+def test_options_have_the_names_of_the_api(fake):
+    with Client(fake.address) as client:
+        reply = client.translate("text", source_language="en", selection={"policy": "RATIO", "value": 0.1},
+                                 depth={"policy": "GEOMETRIC", "thresholds": [0.5, 0.25]}, search={"beam": 4},
+                                 priority="BULK", segmentation="LINES", trace=True, target_language=None)
+    assert reply.text == "TEXT"
+    request = fake.requests[0]
+    assert request.selection.policy == pb.SelectionControls.RATIO and request.selection.value == 0.1
+    assert list(request.depth.thresholds) == [0.5, 0.25] and request.search.beam == 4 and request.trace
+    assert request.priority == pb.PRIORITY_BULK and request.document.segmentation == pb.SEGMENTATION_LINES
+    assert request.document.text == "text" and request.source_language == "en"
+
+
+@pytest.mark.parametrize("options, named", [({"colour": 1}, "colour"), ({"search": {"bem": 2}}, "bem"),
+                                            ({"depth": {"policy": "DEEP"}}, "DEEP"), ({"priority": "SOON"}, "SOON")])
+def test_what_the_api_does_not_have_is_named(fake, options, named):
+    with Client(fake.address) as client, pytest.raises(ValueError, match=named):
+        client.translate("text", **options)
+    assert not fake.requests
+
+
+def test_the_key_goes_with_every_call(fake):
+    with Client(fake.address, api_key="0123456789abcdef") as client:
+        client.translate("text")
+    assert fake.metadata[0]["authorization"] == "Bearer 0123456789abcdef"
+
+
+def test_a_refused_call_is_sent_again_after_the_time_that_the_server_names(fake):
+    fake.refusals = [(grpc.StatusCode.RESOURCE_EXHAUSTED, 400), (grpc.StatusCode.UNAVAILABLE, None)]
+    start = time.monotonic()
+    with Client(fake.address) as client:
+        assert client.translate("text").text == "TEXT"
+    assert len(fake.requests) == 3 and time.monotonic() - start > 0.35
+
+
+def test_what_is_refused_for_good_says_when_to_come_again(fake):
+    fake.refusals = [(grpc.StatusCode.RESOURCE_EXHAUSTED, 250)]
+    with Client(fake.address, attempts=1) as client, pytest.raises(errors.ResourceExhaustedError) as caught:
+        client.translate("text")
+    assert caught.value.retry_after == 0.25 and caught.value.message == "refused" and len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("code, kind", [(grpc.StatusCode.INVALID_ARGUMENT, errors.InvalidArgumentError),
+                                        (grpc.StatusCode.UNAUTHENTICATED, errors.UnauthenticatedError),
+                                        (grpc.StatusCode.NOT_FOUND, errors.NotFoundError),
+                                        (grpc.StatusCode.DATA_LOSS, errors.SalientError)])
+def test_errors_are_exceptions_of_their_code(fake, code, kind):
+    fake.refusals = [(code, None)]
+    with Client(fake.address) as client, pytest.raises(kind) as caught:
+        client.translate("text")
+    assert type(caught.value) is kind and caught.value.code == code and str(caught.value) == "refused"
+
+
+def test_a_timeout_ends_the_call_with_its_retries(fake):
+    fake.refusals = [(grpc.StatusCode.RESOURCE_EXHAUSTED, 60000)]
+    with Client(fake.address, timeout=0.5) as client, pytest.raises(errors.SalientError):
+        client.translate("text")
+    fake.delay = 1
+    with Client(fake.address) as client, pytest.raises(errors.DeadlineExceededError):
+        client.translate("text", timeout=0.3)
+
+
+def test_segments_come_one_by_one(fake):
+    seen = []
+    with Client(fake.address) as client:
+        stream = client.stream("one\ntwo", on_progress=lambda progress: seen.append(progress.segments_done))
+        assert next(stream).text == "ONE" and stream.result is None
+        assert [segment.text for segment in stream] == ["TWO"]
+        assert stream.result.model == "fake" and seen == [0, 1]
+        with pytest.raises(errors.SalientError, match="broken"):
+            list(client.stream("fail"))
+
+
+def test_many_texts_over_one_call(fake):
+    with Client(fake.address) as client:
+        replies = dict(client.translate_many(["a", "bad", "c"]))
+        assert [model.name for model in client.models()] == ["fake"]
+    assert replies[0].text == "A" and replies[2].text == "C"
+    assert isinstance(replies[1], errors.InvalidArgumentError) and str(replies[1]) == "bad text"
+
+
+def test_files_by_their_names(fake, tmp_path):
+    page = tmp_path / "page.HTML"
+    page.write_bytes("<p>grün</p>".encode())
+    with Client(fake.address) as client:
+        client.translate_file(page, tmp_path / "out.html", keep_terms=["Salient"])
+        client.translate_file(page, mime_type="text/markdown")
+        with pytest.raises(ValueError, match="docx"):
+            client.translate_file(tmp_path / "README")
+    assert (tmp_path / "out.html").read_bytes() == "<p>grün</p>".encode().upper()
+    assert [request.document.mime_type for request in fake.requests] == ["text/html", "text/markdown"]
+    assert list(fake.requests[0].document.keep_terms) == ["Salient"]
+
+
+def test_the_types_of_files_are_those_of_the_server():
+    """As documents/formats/registry.cc has them; the office formats' other types aside."""
+    known = set(re.findall(r'"((?:text|application)/[^"]+)"', (ROOT / "documents/formats/registry.cc").read_text()))
+    endings = set(re.findall(r'"([a-z]+)"', " ".join(re.findall(
+        r"\{([^{}]*)\}(?:, true)?\},\n", (ROOT / "documents/formats/registry.cc").read_text()))))
+    assert set(MIME_TYPES.values()) <= known
+    assert endings and endings <= set(MIME_TYPES)
+
+
+def test_the_same_with_asyncio(fake, tmp_path):
+    async def use():
+        page = tmp_path / "page.md"
+        page.write_text("text")
+        async with AsyncClient(fake.address, api_key="0123456789abcdef") as client:
+            both = await asyncio.gather(client.translate("one", priority="BULK"), client.translate("two"))
+            assert [reply.text for reply in both] == ["ONE", "TWO"]
+            stream = client.stream("one\ntwo")
+            assert [segment.text async for segment in stream] == ["ONE", "TWO"] and stream.result.model == "fake"
+            assert (await client.translate_file(page, tmp_path / "out.md")).content == b"TEXT"
+            replies = {index: reply async for index, reply in client.translate_many(["a", "bad"])}
+            assert replies[0].text == "A" and str(replies[1]) == "bad text"
+            assert [model.name for model in await client.models()] == ["fake"]
+            fake.refusals = [(grpc.StatusCode.RESOURCE_EXHAUSTED, 100)]
+            assert (await client.translate("again")).text == "AGAIN"
+            fake.refusals = [(grpc.StatusCode.INVALID_ARGUMENT, None)]
+            with pytest.raises(errors.InvalidArgumentError, match="refused"):
+                await client.translate("text")
+
+    asyncio.run(use())
+    assert {metadata["authorization"] for metadata in fake.metadata} == {"Bearer 0123456789abcdef"}
+
+
+def test_both_clients_have_the_same_methods():
+    def signatures(kind):
+        return {name: list(inspect.signature(method).parameters)
+                for name, method in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+
+    assert signatures(Client) == signatures(AsyncClient)
+    assert list(inspect.signature(Client).parameters) == list(inspect.signature(AsyncClient).parameters)
+
+
+def test_a_certificate_needs_its_key():
+    with pytest.raises(ValueError, match="need each other"):
+        Client("localhost:1", certificate="a.pem")
+    assert (PACKAGE / "salient_client" / "py.typed").exists()
