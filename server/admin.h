@@ -26,7 +26,7 @@ class Admin final : public HttpHandler {
 
   std::optional<HttpResponse> Refuse(const HttpRequest&) override { return std::nullopt; }
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
-  HttpResponse Error(int status, const std::string& message) override;
+  HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 
  private:
   HttpResponse Answer(const HttpRequest& request) const;

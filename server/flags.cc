@@ -86,16 +86,16 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
       ->check(CLI::IsMember(ComputeTypes()))
       ->capture_default_str()
       ->group("Models");
-  app.add_option(
-         "--kv-type", raw.kv_type,
-         "What keys and values are stored as: fp32, bf16, int8, or auto (bf16; fp32 with --compute fp32). int8 "
-         "takes half of bf16's memory")
+  app.add_option("--kv-type", raw.kv_type,
+                 "What keys and values are stored as: fp32, bf16, int8, or auto (bf16; fp32 with --compute fp32). int8 "
+                 "takes half of bf16's memory")
       ->type_name("TYPE")
       ->check(CLI::IsMember(KvTypes()))
       ->capture_default_str()
       ->group("Models");
-  app.add_option("--threads", raw.threads,
-                 "Threads that compute, a model; 0: one a core, or as many as the CPU limit of the container keeps busy")
+  app.add_option(
+         "--threads", raw.threads,
+         "Threads that compute, a model; 0: one a core, or as many as the CPU limit of the container keeps busy")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->group("Models");
@@ -112,6 +112,13 @@ void AddPortOptions(CLI::App& app, ServerFlags& flags) {
       ->group("Ports");
 }
 
+void AddCompat(CLI::App& app, ServerFlags& flags) {
+  app.add_flag("--compat", flags.server.compat,
+               "Also answer on the HTTP port as DeepL's, LibreTranslate's and Google's APIs, for clients that people "
+               "already have")
+      ->group("Ports");
+}
+
 void AddAdmin(CLI::App& app, ServerFlags& flags) {
   app.add_option("--admin", flags.server.admin,
                  "HOST:PORT where probes and metrics listen, apart from clients and without keys; \"off\" for none")
@@ -121,9 +128,8 @@ void AddAdmin(CLI::App& app, ServerFlags& flags) {
 }
 
 void AddAccess(CLI::App& app, AccessOptions& access) {
-  app.add_option(
-         "--tls-cert", access.tls_certificate,
-         "PEM file of the server's certificate, followed by its intermediate certificates: both ports use TLS")
+  app.add_option("--tls-cert", access.tls_certificate,
+                 "PEM file of the server's certificate, followed by its intermediate certificates: both ports use TLS")
       ->type_name("FILE")
       ->group("Access");
   app.add_option("--tls-key", access.tls_key, "PEM file of the certificate's private key")
@@ -289,6 +295,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   app.formatter(HelpFormatter());
   AddModelOptions(app, raw);
   AddPortOptions(app, parsed.flags);
+  AddCompat(app, parsed.flags);
   AddAdmin(app, parsed.flags);
   AddAccess(app, parsed.flags.access);
   AddLimits(app, raw);

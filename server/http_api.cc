@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/util/json_util.h"
 #include "server/call_info.h"
+#include "server/compat/reply.h"
 #include "server/http_page.h"
 #include "server/http_reply.h"
 #include "server/service.h"
@@ -60,25 +61,47 @@ size_t HttpApi::MaxBodyBytes(int64_t max_document_bytes) {
   return static_cast<size_t>(max_document_bytes * kJsonExpansion + (1 << 20));
 }
 
+HttpApi::HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options)
+    : translator_(translator), access_(access), health_(health), compat_host_(translator, access) {
+  if (options.compat) compat_ = std::make_unique<Compat>(compat_host_, options.max_document_bytes);
+}
+
+CompatService* HttpApi::CompatFor(const HttpRequest& request) const {
+  return compat_ == nullptr ? nullptr : compat_->Find(request);
+}
+
 std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
   if (IsProbe(request)) return std::nullopt;
-  absl::Status status = health_.TakesDocuments();
-  if (status.ok() && access_.asks_for_certificate() && request.certificate_subject.empty()) {
-    status = absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
-  }
-  if (status.ok()) status = ReadCallInfo(access_, request).status();
+  CompatService* const compat = CompatFor(request);
+  const absl::Status status = Admit(request, compat);
   if (status.ok()) return std::nullopt;
   if (!absl::IsUnavailable(status)) translator_.CountUnauthenticated();
-  return ErrorReply(status);
+  return compat == nullptr ? ErrorReply(status) : compat->Error(status);
+}
+
+absl::Status HttpApi::Admit(const HttpRequest& request, CompatService* compat) const {
+  const bool download = compat != nullptr && compat->IsDownload(request) && health_.readiness() == Readiness::kDraining;
+  if (absl::Status status = health_.TakesDocuments(); !status.ok() && !download) return status;
+  if (access_.asks_for_certificate() && request.certificate_subject.empty()) {
+    return absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
+  }
+  return compat == nullptr ? ReadCallInfo(access_, request).status() : compat->Admit(request);
 }
 
 std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
+  if (CompatService* const compat = CompatFor(request)) return compat->Handle(std::move(request), std::move(reply));
   if (request.method == "POST" && request.path == "/v1/translate") return Translate(request, std::move(reply));
   reply(Get(request));
   return nullptr;
 }
 
-HttpResponse HttpApi::Error(int status, const std::string& message) { return TransportErrorReply(status, message); }
+HttpResponse HttpApi::Error(const HttpRequest& request, int status, const std::string& message) {
+  CompatService* const compat = CompatFor(request);
+  if (compat == nullptr) return TransportErrorReply(status, message);
+  HttpResponse response = compat->Error(TransportError(status, message));
+  response.status = status;
+  return response;
+}
 
 HttpResponse HttpApi::Get(const HttpRequest& request) const {
   const bool get = request.method == "GET" || request.method == "HEAD";
@@ -108,11 +131,7 @@ std::function<void()> HttpApi::Translate(const HttpRequest& request, Reply reply
   if (!message.ok()) return refuse(message.status());
   auto call = ReadCallInfo(access_, request);
   if (!call.ok()) return refuse(call.status());
-  reply = [reply = std::move(reply), id = call->request_id, trace = call->traceparent](HttpResponse response) {
-    response.headers.emplace("X-Request-Id", id);
-    if (!trace.empty()) response.headers.emplace("traceparent", trace);
-    reply(std::move(response));
-  };
+  reply = TellCall(std::move(reply), *call);
   auto ticket = translator_.Start(*message, *call, *deadline, std::make_shared<HttpRecipient>(reply));
   if (!ticket.ok()) return refuse(ticket.status());
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };

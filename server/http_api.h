@@ -5,6 +5,8 @@
 //   GET  /                   a page about the server
 //   GET  /healthz /readyz    as on the admin listener (server/admin.h), for load balancers before this port
 //
+// With --compat also the APIs of other services (server/compat), each with its own field names, keys and errors.
+//
 // Field names are those of the .proto. An error is {"error": {"code", "status", "message"}} under the HTTP status that
 // google.rpc.Code documents for it; 429 carries Retry-After.
 //
@@ -16,11 +18,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "server/access.h"
+#include "server/compat/compat.h"
+#include "server/compat_host.h"
 #include "server/health.h"
 #include "server/http/message.h"
 #include "server/translator.h"
@@ -29,24 +35,33 @@ namespace salient {
 
 class HttpApi final : public HttpHandler {
  public:
-  // All three outlive it.
-  HttpApi(Translator& translator, const Access& access, const Health& health)
-      : translator_(translator), access_(access), health_(health) {}
+  struct Options {
+    bool compat = false;
+    int64_t max_document_bytes = 4 << 20;
+  };
+
+  // All but the options outlive it.
+  HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options);
 
   std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
-  HttpResponse Error(int status, const std::string& message) override;
+  HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 
   // The largest body that can hold a document of so many bytes.
   static size_t MaxBodyBytes(int64_t max_document_bytes);
 
  private:
+  // The service that the request is for; null: it is for this API.
+  CompatService* CompatFor(const HttpRequest& request) const;
+  absl::Status Admit(const HttpRequest& request, CompatService* compat) const;
   HttpResponse Get(const HttpRequest& request) const;
   std::function<void()> Translate(const HttpRequest& request, Reply reply);
 
   Translator& translator_;
   const Access& access_;
   const Health& health_;
+  TranslatorHost compat_host_;
+  std::unique_ptr<Compat> compat_;  // null without --compat
 };
 
 }  // namespace salient

@@ -20,7 +20,8 @@ HttpResponse MessageReply(const google::protobuf::Message& message);
 // What a probe is told: the text, or 503 and why.
 HttpResponse Probe(const absl::Status& status, const std::string& text);
 
-// What a listener refuses by itself, under the HTTP status that it gives.
+// What a listener refuses by itself: as a status, and as a response under the HTTP status that it gives.
+absl::Status TransportError(int status, const std::string& message);
 HttpResponse TransportErrorReply(int status, const std::string& message);
 
 }  // namespace salient

@@ -69,7 +69,8 @@ Server::Server(const ServerOptions& options)
       health_(models_, options.stall_limit),
       translator_(models_, metrics_, options.max_document_bytes, options.default_deadline),
       service_(translator_, *options_.access),
-      http_api_(translator_, *options_.access, health_),
+      http_api_(translator_, *options_.access, health_,
+                {.compat = options_.compat, .max_document_bytes = options_.max_document_bytes}),
       admin_(models_, metrics_, health_),
       http_(ForClients(options_), http_api_),
       admin_listener_(ForPlatform(options_), admin_) {}

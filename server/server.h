@@ -38,6 +38,7 @@ struct ServerOptions {
   std::string listen = "0.0.0.0:50051";  // gRPC
   std::string http = "0.0.0.0:8080";     // empty: no HTTP
   std::string admin = "0.0.0.0:9090";    // probes and metrics; empty: none
+  bool compat = false;                   // on the HTTP port also the APIs of other services
   std::shared_ptr<const Access> access = std::make_shared<Access>();
   int64_t max_document_bytes = 4 << 20;
   // A connection older than this is closed once its calls are done, so that clients spread over servers that have come

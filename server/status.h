@@ -15,7 +15,4 @@ grpc::Status ToGrpc(const absl::Status& status);
 // Where the status says after what time to try again, tells gRPC's own retries, too. Before the call is finished.
 void AddPushback(const absl::Status& status, grpc::CallbackServerContext& context);
 
-// As google.rpc.Code documents its mapping to HTTP.
-int ToHttp(absl::StatusCode code);
-
 }  // namespace salient

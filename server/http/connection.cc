@@ -99,6 +99,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void ReadHeader() {
     passed_ = false;
     if (shared_.stopping) return End();
+    request_ = HttpRequest();
     parser_.emplace();
     parser_->header_limit(kMaxHeader);
     parser_->body_limit(
@@ -116,7 +117,6 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     }
     if (error) return End();
     const auto& header = parser_->get();
-    request_ = HttpRequest();
     request_.method = std::string(header.method_string());
     if (!ParseTarget({header.target().data(), header.target().size()}, request_)) {
       return Refuse(400, "the request's target is not a path");
@@ -210,7 +210,9 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void RefuseSize() {
     Refuse(413, absl::StrCat("the body is larger than the ", shared_.options.max_body_bytes, " bytes that are taken"));
   }
-  void Refuse(int status, const std::string& message) { Send(shared_.handler.Error(status, message), /*close=*/true); }
+  void Refuse(int status, const std::string& message) {
+    Send(shared_.handler.Error(request_, status, message), /*close=*/true);
+  }
 
   void Send(HttpResponse answer, bool close) {
     ForgetBody();

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace salient {
 
@@ -50,9 +52,14 @@ class HttpHandler {
   // if the client goes away before that; may be empty.
   virtual std::function<void()> Handle(HttpRequest request, Reply reply) = 0;
 
-  // A response for what the listener refuses by itself, such as 413.
-  virtual HttpResponse Error(int status, const std::string& message) = 0;
+  // A response for what the listener refuses by itself, such as 413. Of the request it has what was read so far.
+  virtual HttpResponse Error(const HttpRequest& request, int status, const std::string& message) = 0;
 };
+
+// Appends the fields of "a=1&b=%20", decoded, in their order (application/x-www-form-urlencoded). False where an escape
+// is none.
+using FormFields = std::vector<std::pair<std::string, std::string>>;
+bool ParseForm(std::string_view form, FormFields& fields);
 
 // Splits "/path%20x?a=1&b=2" into path and query, decoded. False where the target is not a path, or an escape is none.
 bool ParseTarget(std::string_view target, HttpRequest& request);

@@ -17,10 +17,11 @@ namespace salient {
 class TestServer {
  public:
   explicit TestServer(const FakeEngineOptions& options = {}, int64_t max_document_bytes = 4 << 20,
-                      std::shared_ptr<const Access> access = std::make_shared<Access>())
+                      std::shared_ptr<const Access> access = std::make_shared<Access>(), bool compat = false)
       : server_({.listen = "127.0.0.1:0",
                  .http = "127.0.0.1:0",
                  .admin = "127.0.0.1:0",
+                 .compat = compat,
                  .access = std::move(access),
                  .max_document_bytes = max_document_bytes}) {
     EXPECT_TRUE(server_.StartHttp().ok());

@@ -78,7 +78,9 @@ class Echo final : public HttpHandler {
     reply({.body = request.method + " " + request.path + " " + std::to_string(request.body.size())});
     return nullptr;
   }
-  HttpResponse Error(int status, const std::string& message) override { return {.status = status, .body = message}; }
+  HttpResponse Error(const HttpRequest&, int status, const std::string& message) override {
+    return {.status = status, .body = message};
+  }
 
   std::atomic<int> held = 0, cancelled = 0;
   std::mutex mutex;
