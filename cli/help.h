@@ -1,5 +1,5 @@
-// How --help looks: a line of option and type, what it does beside it, wrapped to a terminal's width, the default at
-// the end.
+// The layout of --help: option and type, then the description, wrapped to the width of the terminal, with the default
+// at the end.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where both programs take their options from: the command line, the environment, and a configuration file, in that
+// The sources of the options of both programs: the command line, the environment, and a configuration file, in that
 // order of precedence.
 
 #pragma once
@@ -11,9 +11,9 @@ namespace salient {
 
 enum class UnknownKeys { kError, kIgnore };
 
-// Lets every option that `app` has by now be set by the environment variable `prefix` + its name in capitals
+// Allows every option that `app` has at this time to be set by the environment variable `prefix` + its name in capitals
 // (--max-queue: SALIENT_SERVER_MAX_QUEUE), and by a TOML or INI file given with --config, whose keys are the options'
-// names. Call it after all options are added. An option that may be repeated takes a comma-separated list from the
+// names. Call it after all options are added. A repeatable option takes a comma-separated list from the
 // environment and an array from the file.
 void ReadEnvironmentAndConfig(CLI::App& app, const std::string& prefix, UnknownKeys unknown);
 

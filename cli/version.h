@@ -1,4 +1,4 @@
-// What the programs were built from.
+// The version from which the programs were built.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 namespace salient {
 
 const char* Version();   // "0.1.0"
-const char* Revision();  // git's commit when the build was configured, or SALIENT_REVISION's; "unknown" where neither is
+const char* Revision();  // SALIENT_REVISION, or git's commit when the build was configured; otherwise "unknown"
 
 // For --version: "salient-server 0.1.0 (0123456789ab)".
 std::string VersionLine(const std::string& program);

@@ -1,6 +1,6 @@
-// Load for a server, and what it makes of it: an open loop. Documents arrive by a Poisson process at a rate, whatever
-// the server does, and a latency counts from the moment when its document should have been sent: so a server that is
-// slow does not slow down the measuring of it.
+// Open-loop load test of a server. Documents arrive by a Poisson process at a given rate, independent of the server. A
+// latency counts from the time at which the document should have been sent, so that delays of a slow server are
+// included.
 
 #pragma once
 
@@ -12,12 +12,13 @@
 
 namespace salient {
 
-// When documents arrive, in seconds from the start, ascending: at `rate` a second at first, at `end_rate` at last,
-// straight in between. The same for the same seed.
+// The arrival times of documents, in seconds from the start, ascending. The rate changes linearly from `rate` to
+// `end_rate` documents per second. The same seed gives the same times.
 std::vector<double> Arrivals(double rate, double end_rate, double seconds, uint64_t seed);
 
-// Sends, waits and reports: a table, or one JSON object. Progress goes to `err`. The exit status is 1 if the server
-// cannot be reached or a file not be read; refused documents are a result like others.
+// Sends documents, waits, and writes the report: a table, or one JSON object. Progress goes to `err`. The exit status
+// is 1 if the server cannot be reached or a file cannot be read. Refused documents are part of the result, not an
+// error.
 int RunBench(const BenchFlags& flags, std::ostream& out, std::ostream& err);
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// One document to a server and back.
+// Translates one document with a server.
 
 #pragma once
 
@@ -13,20 +13,20 @@ namespace salient {
 
 struct CallOptions {
   std::string server;                                 // for messages
-  absl::Duration timeout = absl::InfiniteDuration();  // of all tries together
+  absl::Duration timeout = absl::InfiniteDuration();  // of all attempts together
 };
 
 struct Translation {
-  v1::TranslateDocumentResponse response;  // its segments put back where a whole reply has them
-  int segments_expected = 0;               // that the server found in the document
+  v1::TranslateDocumentResponse response;  // with its streamed segments inserted
+  int segments_expected = 0;               // number of segments that the server found in the document
 };
 
-// Hears how far the document is. `note` is empty, or says why nothing happens.
+// Receives the progress of a document. `note` is empty, or says why the document waits.
 using ProgressFn = std::function<void(int done, int total, const std::string& note)>;
 
-// Streams the document. While the server's queue is full, waits as long as the server asks and tries again; where a
-// server goes away or is not there, tries others, for about half a minute. DATA_LOSS if segments are missing, however
-// well the call itself ended.
+// Translates a document with the streaming call. If the server's queue is full, waits for the delay of the reply and
+// retries. If a server is unavailable, tries others, for about half a minute. DATA_LOSS if segments are missing, even
+// if the call ended with OK.
 absl::StatusOr<Translation> TranslateOne(v1::Translation::Stub& stub, const v1::TranslateDocumentRequest& request,
                                          const CallOptions& options, const ProgressFn& progress);
 

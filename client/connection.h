@@ -1,4 +1,4 @@
-// A connection to a server, and what its failures mean to a person.
+// Connects to a server, and explains its failures.
 
 #pragma once
 
@@ -13,10 +13,10 @@
 namespace salient {
 
 // Waits a few seconds for the server to answer. UNAVAILABLE says how to start one; INVALID_ARGUMENT names a file that
-// cannot be read. Every call over the connection shows the API key.
+// cannot be read. Every call over the connection has the API key.
 absl::StatusOr<std::unique_ptr<v1::Translation::Stub>> Connect(const ConnectionFlags& flags);
 
-// The failure of a call to `server` in words for the person at the terminal.
+// The failure of a call to `server`, as a message for the user.
 absl::Status Explain(const grpc::Status& status, const std::string& server);
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// The controls of a request as they are typed, --selection ratio:0.05 and --exit geometric:0.5, and as they are shown.
+// Parses the controls of a request as they are typed (--selection ratio:0.05, --exit geometric:0.5), and formats them.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace salient {
 
-// The forms that --selection and --exit take: "dense, learned, ratio:0.05, ..." (engine/api/policies.h).
+// The valid forms of --selection and --exit: "dense, learned, ratio:0.05, ..." (engine/api/policies.h).
 std::string SelectionForms();
 std::string DepthForms();
 
@@ -18,11 +18,11 @@ std::string DepthForms();
 // "ratio:0.1,0.02,0.05". The server, which knows the model, checks their ranges.
 absl::StatusOr<v1::SelectionControls> ParseSelection(std::string_view text);
 
-// One of DepthForms. Several thresholds are those of the layers, from the first. "verify:2" drafts at layer 2,
-// "verify:2,4" up to 4 tokens.
+// One of DepthForms. Several thresholds are those of the layers, from the first one. "verify:2" drafts at layer 2;
+// "verify:2,4" drafts up to 4 tokens.
 absl::StatusOr<v1::DepthControls> ParseDepth(std::string_view text);
 
-// What ParseSelection and ParseDepth would read.
+// The text that ParseSelection or ParseDepth would parse to these controls.
 std::string Describe(const v1::SelectionControls& controls);
 std::string Describe(const v1::DepthControls& controls);
 

@@ -1,4 +1,4 @@
-// Documents from files, and translations to files.
+// Reads documents from files and writes translations to files.
 
 #pragma once
 
@@ -11,30 +11,30 @@
 
 namespace salient {
 
-// The bytes of a file, of standard input for "-". Fails if it cannot be read or is empty, and, unless the document is
-// of a binary format, if it is not UTF-8, and says where.
+// The bytes of a file, or of standard input for "-". Fails if it cannot be read or is empty. Unless the format is
+// binary, also fails if it is not UTF-8, and names the position.
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary = false);
 
-// A document, and the name that its translation has within a folder.
+// A document, and the name of its translation in the output folder.
 struct NamedFile {
   std::string path, name;
 };
 
-// The files that the command line names: of a folder, recursively and by name, those whose name tells a format, under
-// their paths from that folder on. Fails if a folder cannot be read or has none.
+// The files that the command line names. For a folder: all files in it, recursively and sorted by name, that have the
+// extension of a format, with their paths relative to the folder. Fails if a folder cannot be read or has no such file.
 absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::string>& files);
 
-// "report.docx" as "report.de.docx"; as it is for no language.
+// "report.de.docx" for "report.docx" and "de"; unchanged if the language is empty.
 std::string NameInLanguage(const std::string& name, const std::string& language);
 
-// Where each file's translation goes: a path, or "" for standard output, which is where all go if `out` is empty. One
-// document goes to the file `out`; several, or any if `out` is a folder or ends in "/", go there under their own names
-// with the language in them. Fails rather than let two translations share a path, or one overwrite a source. Makes the
-// folders.
+// The output path of each file's translation; "" is standard output. If `out` is empty, all go to standard output. A
+// single document goes to the file `out`. Several documents, or any number if `out` is a folder or ends in "/", go into
+// that folder under their own names with the language inserted. Fails if two translations would have the same path or
+// one would overwrite a source. Creates the folders.
 absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile>& files, const std::string& out,
                                                      const std::string& language = "");
 
-// Replaces the file as a whole: what was there stays if writing fails.
+// Replaces the file atomically: if writing fails, the old file remains.
 absl::Status WriteTranslation(const std::string& path, std::string_view text);
 
 }  // namespace salient

@@ -17,13 +17,13 @@ namespace {
 
 constexpr char kUsage[] = R"(Translates whole documents with a salient-server.
 
-  salient translate FILE...    documents to their translations, and what each cost
-  salient models               which models a server has, and what they can do
-  salient bench FILE...        a load of documents, and how a server bears it
+  salient translate FILE...    translates documents, and reports the cost of each
+  salient models               lists the models of a server and what they support
+  salient bench FILE...        sends documents at a rate, and reports latencies
 
   salient --version
 
-Each has its own --help.
+Each command has its own --help.
 )";
 
 constexpr char kTranslateDescription[] = R"(Translates documents.
@@ -34,16 +34,16 @@ constexpr char kTranslateDescription[] = R"(Translates documents.
   echo "Good morning." | salient translate --selection dense)";
 
 constexpr char kTranslateFooter[] =
-    R"(The translation goes to standard output, or with --out to a file or, for several documents, a folder, in which
-report.docx becomes report.de.docx with --to de. Of a folder all documents whose names tell a format are translated, and
-go into folders of the same names. A translated document is of the format of its source. Progress and the
-table of costs go to standard error. --report json prints one JSON object a document to standard output, with the field
-names of CostReport; without --out the translation is in its field "text". A document that fails is reported, in the
-JSON as "error", the others are translated all the same, and the exit status is 1.
+    R"(The translation goes to standard output. With --out it goes to a file or, for several documents, to a folder, in
+which report.docx becomes report.de.docx with --to de. If FILE is a folder, all documents in it whose names have a known
+extension are translated, into folders of the same names. A translated document has the format of its source. Progress
+and the table of costs go to standard error. --report json prints one JSON object for each document to standard output,
+with the field names of CostReport; without --out, its field "text" has the translation. If a document fails, the error
+is reported (as "error" in the JSON), the other documents are translated, and the exit status is 1.
 
-Every option can also come from the environment, as SALIENT_ and its name in capitals with underscores
-(SALIENT_SERVER=host:50051), and from a file given by --config. The command line wins over the environment, and that
-over the file.)";
+Every option can also be set by an environment variable, named SALIENT_ and the option in capitals with underscores
+(SALIENT_SERVER=host:50051), or in the file of --config. The command line overrides the environment, and the environment
+overrides the file.)";
 
 // As typed, before the parts go where they belong.
 struct Raw {
@@ -60,28 +60,28 @@ struct Raw {
 
 void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
   app.add_option("--server", connection.server,
-                 "HOST:PORT where the server listens; where the host's name has several "
+                 "HOST:PORT of the server; if the name of the host has several "
                  "addresses, all of them are used")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Server");
-  app.add_flag("--tls", connection.tls, "Talk to the server over TLS")->group("Server");
+  app.add_flag("--tls", connection.tls, "Connect with TLS")->group("Server");
   app.add_option("--tls-ca", connection.tls_ca,
-                 "PEM file of who signs the server's certificate, where that is not an authority this machine trusts")
+                 "PEM file of the CA that signs the server's certificate, if this machine does not trust it already")
       ->type_name("FILE")
       ->group("Server");
   app.add_option("--tls-cert", connection.tls_certificate,
-                 "PEM file of a client certificate, where the server asks for one")
+                 "PEM file of a client certificate, if the server requires one")
       ->type_name("FILE")
       ->group("Server");
   app.add_option("--tls-key", connection.tls_key, "PEM file of that certificate's private key")
       ->type_name("FILE")
       ->group("Server");
   app.add_option("--api-key", connection.api_key,
-                 "The key to show the server; better as SALIENT_API_KEY, since others see command lines")
+                 "API key. Prefer the variable SALIENT_API_KEY, because other users can see command lines")
       ->type_name("KEY")
       ->group("Server");
-  app.add_option("--report", report, "How costs are reported: table or json")
+  app.add_option("--report", report, "Format of the report of costs: table or json")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str()
@@ -89,35 +89,38 @@ void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) 
 }
 
 void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
-  app.add_option("FILE", flags.files, "Documents, or folders of them; - or none: standard input")->configurable(false);
+  app.add_option("FILE", flags.files, "Documents, or folders of documents; - or none: standard input")
+      ->configurable(false);
   app.add_option("--from", raw.from, "Language of the documents, such as en")->type_name("TAG")->group("Languages");
   app.add_option("--to", raw.to, "Language of the translations, such as de")->type_name("TAG")->group("Languages");
-  app.add_option("--model", raw.model, "A model's name, where the server has several for the languages")
+  app.add_option("--model", raw.model, "Name of a model, if the server has several for the languages")
       ->type_name("NAME")
       ->group("Languages");
   app.add_option(
          "--format", raw.format,
-         "Of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, yaml; auto: "
-         "as their names say, text where they do not")
+         "Format of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, yaml; auto: "
+         "by the extension, otherwise text")
       ->capture_default_str()
       ->group("Languages");
-  app.add_option("--keep", raw.keep, "A name or term that is not translated, in any format but text; may be repeated")
+  app.add_option("--keep", raw.keep,
+                 "A name or term that is not translated, in all formats except text; may be repeated")
       ->type_name("TERM")
       ->group("Languages");
-  app.add_flag("--lines", raw.lines, "One segment a line, for text that is split already")->group("Languages");
+  app.add_flag("--lines", raw.lines, "Each line is a segment, for text that is already split")->group("Languages");
 }
 
 void AddControls(CLI::App& app, Raw& raw) {
   constexpr char kGroup[] = "Quality against cost";
-  app.add_option("--selection", raw.selection,
-                 absl::StrCat("Which keys attention reads: ", SelectionForms(), "; three values are for encoder, ",
-                              "decoder and cross-attention. Default: learned where the model is trained for it"))
+  app.add_option(
+         "--selection", raw.selection,
+         absl::StrCat("Which keys attention reads: ", SelectionForms(), "; three values are for encoder, ",
+                      "decoder and cross-attention. Default: learned if the model is trained for it, otherwise dense"))
       ->type_name("POLICY")
       ->group(kGroup);
-  app.add_option("--min-keys", raw.min_keys, "Never fewer keys than this")->group(kGroup);
+  app.add_option("--min-keys", raw.min_keys, "The least number of keys that a query reads")->group(kGroup);
   app.add_option("--exit", raw.exit,
-                 absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(),
-                              ". verify:2 gives what full ", "gives, with tokens drafted at layer 2. Default: full"))
+                 absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(), ". verify:2 gives the ",
+                              "output of full, with tokens drafted at layer 2. Default: full"))
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);
@@ -127,7 +130,7 @@ void AddControls(CLI::App& app, Raw& raw) {
                     ->type_name("NAME")
                     ->group(kGroup);
   app.add_option("--latency", raw.latency,
-                 "The time a document may take; the server picks the best setting that should keep it")
+                 "The time that a document may take; the server chooses the best setting that is expected to keep it")
       ->type_name("SECONDS")
       ->excludes(point)
       ->group(kGroup);
@@ -137,10 +140,12 @@ void AddSearch(CLI::App& app, Raw& raw) {
   constexpr char kGroup[] = "Search";
   app.add_option("--beam", raw.beam, "Hypotheses kept, 1 to 16; 1 is greedy. Default: 1")->group(kGroup);
   app.add_option("--length-penalty", raw.length_penalty, "Score / length^penalty. Default: 1")->group(kGroup);
-  app.add_option("--max-length-ratio", raw.max_length_ratio, "Target tokens a source token at most. Default: 3")
+  app.add_option("--max-length-ratio", raw.max_length_ratio,
+                 "The most target tokens for each source token of a segment. Default: 3")
       ->group(kGroup);
-  app.add_option("--n-best", raw.n_best, "Translations a document, 1 to --beam; needs --report json")->group(kGroup);
-  app.add_option("--prefix", raw.prefix, "What the translation must begin with")->type_name("TEXT")->group(kGroup);
+  app.add_option("--n-best", raw.n_best, "Translations of each document, 1 to --beam; needs --report json")
+      ->group(kGroup);
+  app.add_option("--prefix", raw.prefix, "Text that the translation must begin with")->type_name("TEXT")->group(kGroup);
   app.add_flag("--shortlist", raw.shortlist,
                "Consider only the tokens that the source makes likely: faster, and nearly always the same translation")
       ->group(kGroup);
@@ -150,10 +155,11 @@ void AddOutput(CLI::App& app, TranslateFlags& flags, Raw& raw) {
   app.add_option("--out", flags.out, "Where translations go: a file, or a folder (made if it ends in /)")
       ->type_name("FILE|DIR")
       ->group("Output");
-  app.add_flag("--trace", raw.trace, "Exit layer, probability and selected positions a token; needs --report json")
+  app.add_flag("--trace", raw.trace,
+               "Report the exit layer, probability and selected positions of each token; needs --report json")
       ->group("Output");
   app.add_flag("--quiet,-q", flags.quiet, "No progress and no table; errors only")->group("Output");
-  app.add_option("--timeout", flags.timeout_seconds, "Give a document up after this time; 0: never")
+  app.add_option("--timeout", flags.timeout_seconds, "Time limit for a document; 0: none")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e7))
       ->capture_default_str()
@@ -254,41 +260,45 @@ ParsedClientFlags ParseModels(int argc, const char* const* argv) {
   return parsed;
 }
 
-constexpr char kBenchDescription[] = R"(Sends documents to a server at a rate, whatever it does, and reports latencies.
+constexpr char kBenchDescription[] = R"(Sends documents to a server at a given rate, and reports latencies.
 
   salient bench letter.txt report.txt --rate 2 --seconds 60
   salient bench *.txt --rate 1 --end-rate 20 --settings settings.jsonl --report json)";
 
 constexpr char kBenchFooter[] =
-    R"(Arrivals are a Poisson process. A latency counts from the moment when its document should have been sent, so that a slow
-server does not hide its own slowness. Each arrival takes one of the documents, and one of the settings, by chance; the
-same ones for the same --seed. Refused documents are counted by their code, and not tried again.)";
+    R"(Arrivals are a Poisson process, however slow the server is. The latency of a document counts from the time at
+which it should have been sent, so that waiting for a slow server is included. Each arrival chooses a document and a
+setting at random, by --seed. Refused documents are counted by their status code, and not retried.)";
 
 void AddLoad(CLI::App& app, BenchFlags& flags) {
   app.add_option("FILE", flags.files, "Documents, UTF-8 text")->required()->configurable(false);
-  app.add_option("--rate", flags.rate, "Documents a second")
+  app.add_option("--rate", flags.rate, "Documents per second")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str()
       ->group("Load");
-  app.add_option("--end-rate", flags.end_rate, "Documents a second at the end; left out: as at the beginning")
+  app.add_option("--end-rate", flags.end_rate, "Documents per second at the end. Default: the value of --rate")
       ->check(CLI::Range(0.001, 1e6))
       ->group("Load");
-  app.add_option("--seconds", flags.seconds, "For how long documents are sent")
+  app.add_option("--seconds", flags.seconds, "How long documents are sent")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str()
       ->group("Load");
-  app.add_option("--settings", flags.settings,
-                 "File of settings to choose from: a TranslateDocumentRequest in JSON a line, without the document")
+  app.add_option(
+         "--settings", flags.settings,
+         "File of settings to choose from: each line is a TranslateDocumentRequest in JSON, without the document")
       ->type_name("FILE")
       ->group("Load");
-  app.add_option("--in-flight", flags.in_flight, "Documents in flight beyond which none is sent, but counted")
+  app.add_option("--in-flight", flags.in_flight,
+                 "The most documents in flight; further documents are counted, but not sent")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str()
       ->group("Load");
-  app.add_option("--timeout", flags.timeout_seconds, "Seconds for a document; 0: as many as it takes")
+  app.add_option("--timeout", flags.timeout_seconds, "Time limit for a document; 0: none")
       ->check(CLI::Range(0.0, 1e6))
       ->group("Load");
-  app.add_option("--seed", flags.seed, "Of the arrivals and the choices")->capture_default_str()->group("Load");
+  app.add_option("--seed", flags.seed, "Random seed of the arrivals and the choices")
+      ->capture_default_str()
+      ->group("Load");
   app.add_flag("--quiet", flags.quiet, "No progress")->group("Output");
 }
 

@@ -17,8 +17,8 @@ enum class ReportFormat { kTable, kJson };
 struct ConnectionFlags {
   std::string server = "localhost:50051";
   bool tls = false;
-  std::string tls_ca;                    // PEM file; empty: the authorities that this machine trusts
-  std::string tls_certificate, tls_key;  // PEM files of the client's own, where the server asks for one
+  std::string tls_ca;                    // PEM file; empty: the CAs that this machine trusts
+  std::string tls_certificate, tls_key;  // PEM files of the client's certificate, if the server requires one
   std::string api_key;
 };
 
@@ -26,7 +26,7 @@ struct TranslateFlags {
   ConnectionFlags connection;
   std::vector<std::string> files;        // "-" is standard input
   v1::TranslateDocumentRequest request;  // all but the document's text
-  const Format* format = nullptr;        // of all documents; null: as each one's name says
+  const Format* format = nullptr;        // of all documents; null: by each file's extension
   std::string out;                       // a file or a folder; empty: standard output
   ReportFormat report = ReportFormat::kTable;
   double timeout_seconds = 0;  // 0: none
@@ -44,17 +44,17 @@ struct BenchFlags {
   std::vector<std::string> files;  // documents to choose from
   std::string settings;            // file of TranslateDocumentRequests in JSON, one a line; empty: `request` alone
   v1::TranslateDocumentRequest request;  // all but the document's text
-  double rate = 1, end_rate = 1;         // documents a second, at first and at last
+  double rate = 1, end_rate = 1;         // documents per second, at the start and at the end
   double seconds = 60;
   double timeout_seconds = 0;  // 0: none
-  int in_flight = 10000;       // beyond which documents are not sent, but counted
+  int in_flight = 10000;       // the most in flight; further documents are counted, but not sent
   uint64_t seed = 1;
   ReportFormat report = ReportFormat::kTable;
   bool quiet = false;
 };
 
-// What the program is to do. Exactly one member is set; `exit_code` if help was asked for or an option is wrong, in
-// which case what there is to say has been printed.
+// The parsed command. Exactly one member is set: `exit_code` if help was requested or an option is invalid; then the
+// message is already printed.
 struct ParsedClientFlags {
   std::optional<TranslateFlags> translate;
   std::optional<ModelsFlags> models;

@@ -1,5 +1,5 @@
-// Latencies in a histogram of high dynamic range: from a microsecond to hours, each told within a thousandth, in memory
-// that does not grow with their number. (Log-linear buckets, as in HdrHistogram, which Debian has no C++ library of.)
+// A histogram of latencies with a high dynamic range: from a microsecond to hours, with a relative error of at most a
+// thousandth, in constant memory. (Log-linear buckets, as in HdrHistogram, for which Debian has no C++ library.)
 //
 // Not thread safe.
 
@@ -15,9 +15,9 @@ class LatencyHistogram {
   void Add(double seconds);
 
   int64_t count() const { return count_; }
-  double max() const { return max_; }  // 0 of none
+  double max() const { return max_; }  // 0 if empty
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
-  // The least latency that so many of a hundred do not exceed; 0 of none. Never above max().
+  // The percentile: the least latency that `percent` of a hundred do not exceed; 0 if empty. At most max().
   double Percentile(double percent) const;
 
  private:

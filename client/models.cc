@@ -53,7 +53,7 @@ std::string Details(const v1::Model& model) {
 
 std::string ModelsTable(const v1::ListModelsResponse& models) {
   std::vector<std::vector<std::string>> table = {
-      {"model", "languages", "layers", "width", "parameters", "window", "device"}};
+      {"model", "languages", "layers", "width", "parameters", "chunk", "device"}};
   for (const v1::Model& model : models.models()) {
     table.push_back({model.name(), absl::StrCat(model.source_language(), " > ", model.target_language()),
                      absl::StrCat(model.encoder_layers(), " + ", model.decoder_layers()), absl::StrCat(model.d_model()),

@@ -1,5 +1,4 @@
-// How far a run is, on standard error: one line that rewrites itself on a terminal, elsewhere a new line every two
-// seconds.
+// Progress on standard error: on a terminal one line that is updated, otherwise a new line every two seconds.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -19,14 +18,14 @@ class Progress {
   // `live`: whether `out` is a terminal. Nothing is written if `quiet`.
   Progress(std::vector<std::string> names, std::ostream& out, bool live, bool quiet);
 
-  // Document `index` has so many segments done; `note` says what else there is to it, such as "queued".
+  // Document `index` has `done` of `total` segments. `note` is an additional state, such as "queued".
   void Update(size_t index, int done, int total, const std::string& note = "");
   void Finish(size_t index);
 
   // Writes a message on a line of its own, quiet or not.
   void Say(const std::string& message);
 
-  // Takes the live line away.
+  // Removes the live line.
   void Clear();
 
  private:

@@ -1,12 +1,13 @@
 # What `cmake --install` puts where, and what `cpack` makes of it: Debian packages of the server, the client and the
-# bundled
-# model, each its own, and one archive of all three. scripts/package does both; the images install the packages.
+# bundled model, and one archive of all three. scripts/package does both; the images install the packages.
 include(GNUInstallDirs)
 
 install(TARGETS salient-server COMPONENT server)
-install(TARGETS salient_sentencepiece LIBRARY DESTINATION lib/salient COMPONENT server)  # which the server opens at run time
+# The server opens it at run time.
+install(TARGETS salient_sentencepiece LIBRARY DESTINATION lib/salient COMPONENT server)
 install(TARGETS salient COMPONENT client)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/en-de DESTINATION ${CMAKE_INSTALL_DATADIR}/salient/models COMPONENT model)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/en-de DESTINATION ${CMAKE_INSTALL_DATADIR}/salient/models
+        COMPONENT model)
 foreach(part IN ITEMS server:salient-server client:salient)
   string(REPLACE ":" ";" part ${part})
   list(GET part 0 component)
@@ -29,7 +30,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION text)
 
 set(CPACK_DEBIAN_SERVER_PACKAGE_NAME salient-server)
-set(CPACK_COMPONENT_SERVER_DESCRIPTION "Translates documents over gRPC and HTTP, at the sparsity and depth that each request asks for")
+set(CPACK_COMPONENT_SERVER_DESCRIPTION
+    "Translates documents over gRPC and HTTP, at the sparsity and depth that each request asks for")
 set(CPACK_DEBIAN_CLIENT_PACKAGE_NAME salient)
 set(CPACK_COMPONENT_CLIENT_DESCRIPTION "Translates documents with a salient-server")
 set(CPACK_DEBIAN_MODEL_PACKAGE_NAME salient-model-en-de)

@@ -1,12 +1,10 @@
-# The server for NVIDIA GPUs, without a model: machine code for sm_80, sm_89 and sm_90, and PTX for what comes after. It
-# also runs
-# on CPUs. docker/build cuda builds it; the node brings the driver (the NVIDIA container toolkit, or the GPU operator).
+# The server for NVIDIA GPUs, without a model: machine code for sm_80, sm_89 and sm_90, and PTX for later ones. It runs on
+# CPUs, too. docker/build cuda builds it; the node brings the driver (the NVIDIA container toolkit, or the GPU operator).
 #
-#   BUILD_BASE   Debian 12, Ubuntu 24.04 or something that has their packages, with the CUDA toolkit 12.8 or later: for
-#   CUDA 13,
-#                docker.io/nvidia/cuda:13.0.1-devel-ubuntu24.04
-#   BASE         the same distribution, able to install the same CUDA's cuBLAS:
-#   docker.io/nvidia/cuda:13.0.1-base-ubuntu24.04
+#   BUILD_BASE   Debian 12, Ubuntu 24.04 or something that has their packages, with the CUDA toolkit 12.8 or later; for
+#                CUDA 13: docker.io/nvidia/cuda:13.0.1-devel-ubuntu24.04
+#   BASE         the same distribution, able to install the same CUDA's cuBLAS; for CUDA 13:
+#                docker.io/nvidia/cuda:13.0.1-base-ubuntu24.04
 ARG BUILD_BASE=docker.io/nvidia/cuda:12.8.1-devel-ubuntu24.04
 ARG BASE=docker.io/nvidia/cuda:12.8.1-base-ubuntu24.04
 

@@ -1,4 +1,4 @@
-// HTML's references to characters: `&eacute;`, `&#233;`, `&#xe9;`.
+// HTML character references: `&eacute;`, `&#233;`, `&#xe9;`.
 
 #pragma once
 
@@ -9,11 +9,11 @@
 namespace salient {
 
 struct CharacterReference {
-  size_t length = 0;  // of the bytes that it takes; 0: none that is known stands there
+  size_t length = 0;  // number of bytes; 0: not a known reference
   std::string text;   // UTF-8
 };
 
-// What begins with the "&" at `at`. Known names are those of HTML 4, with their semicolon; others stay as they are.
+// Reads the reference that begins with the "&" at `at`. Known names are those of HTML 4, with a semicolon.
 CharacterReference ReadCharacterReference(std::string_view text, size_t at);
 
 }  // namespace salient

@@ -1,11 +1,11 @@
-// A document of some format as units of text to translate, and back.
+// A document of any format: its units of text to translate, and the translated document.
 //
 //   auto document = ParseDocument(**FormatNamed("markdown"), bytes, options);
 //   for (const Unit& unit : (*document)->units()) ...            // translate unit.source, keep its markers
 //   auto translated = (*document)->Render(translations);         // bytes of the same format
 //
-// What is not translated comes back byte for byte: the document keeps its source, and Render replaces only the units
-// whose translation differs from it.
+// Text that is not translated is returned byte for byte: Render copies the source and replaces only the units whose
+// translation differs from it.
 
 #pragma once
 
@@ -20,13 +20,13 @@
 
 namespace salient {
 
-// Bounds on what a hostile document may cost. A document beyond them is refused (RESOURCE_EXHAUSTED names the limit)
-// before what they bound is read.
+// Bounds on the resources that a malicious document can use. A document that exceeds a bound is refused before that
+// part is read; RESOURCE_EXHAUSTED names the bound.
 struct DocumentLimits {
   int64_t max_bytes = int64_t{32} << 20;            // of the document, and of any one part of an archive
   int64_t max_unpacked_bytes = int64_t{128} << 20;  // of the parts of an archive that are read, together
-  int32_t max_parts = 10000;                        // entries of an archive
-  int32_t max_depth = 200;                          // elements, lists or objects within each other
+  int32_t max_parts = 10000;                        // number of entries of an archive
+  int32_t max_depth = 200;                          // nesting of elements, lists or objects
   int32_t max_units = 1 << 20;
   int32_t max_markers = 2000;  // of one unit
 };
@@ -42,23 +42,23 @@ struct ElementRules {
 
 struct ParseOptions {
   std::string source_language;          // BCP 47; empty: not known
-  std::string target_language;          // what `lang` and its like are set to; empty: they stay
-  std::vector<std::string> keep_terms;  // words that are not translated, as they are written
+  std::string target_language;          // new value of `lang` and similar attributes; empty: unchanged
+  std::vector<std::string> keep_terms;  // words that are not translated, in exactly this spelling
   ElementRules elements;
   DocumentLimits limits;
 };
 
-// Immutable; any number of threads may use it.
+// Immutable and thread safe.
 class FormattedDocument {
  public:
   virtual ~FormattedDocument() = default;
 
-  // In the order of the document, but that a text within a marker (an attribute, a note) comes before or after the unit
-  // that has the marker.
+  // In the order of the document. A text inside a marker (an attribute, a note) is a unit of its own, before or after
+  // the unit that has the marker.
   virtual const std::vector<Unit>& units() const = 0;
 
-  // translations[i] in the place of unit i. INVALID_ARGUMENT if there are more or fewer than units, or one breaks its
-  // markers (CheckMarkers).
+  // The document with translations[i] in place of unit i. INVALID_ARGUMENT if their number differs from that of the
+  // units, or if one has invalid markers (CheckMarkers).
   virtual absl::StatusOr<std::string> Render(const std::vector<MarkedText>& translations) const = 0;
 };
 

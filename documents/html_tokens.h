@@ -1,7 +1,7 @@
-// HTML's tokens in the order of the bytes, as the tokenizer of the HTML standard (13.2.5) finds them.
+// HTML tokens in the order of the bytes, as defined by the tokenizer of the HTML standard (13.2.5).
 //
-// A tree is not built: units are runs of inline tokens between block tags, whatever tree a browser makes of tags that
-// overlap, and what is copied must be known by its bytes.
+// No tree is built: units are runs of inline tokens between block tags, even if tags overlap, and copying needs the
+// byte range of every token.
 
 #pragma once
 
@@ -21,18 +21,18 @@ struct HtmlAttribute {
 };
 
 struct HtmlToken {
-  enum class Kind { kText, kStart, kEnd, kOther };  // kOther: comments, doctype, and what is ignored
+  enum class Kind { kText, kStart, kEnd, kOther };  // kOther: comments, doctype, and ignored bytes
   Kind kind = Kind::kOther;
   ByteRange range;
   std::string name;                       // of a tag, in lower case
   std::vector<HtmlAttribute> attributes;  // of a start tag, each name once
   bool self_closing = false;
-  bool raw = false;  // text in which "&" is no reference, as in a script
+  bool raw = false;  // text without character references, as in a script
 
   const HtmlAttribute* Find(std::string_view attribute) const;
 };
 
-// Any UTF-8 is HTML. Time is linear in the text but for a tag's attributes, of which it keeps 100.
+// Accepts any UTF-8. Linear time, except for the attributes of a tag, of which the first 100 are kept.
 std::vector<HtmlToken> TokenizeHtml(std::string_view text);
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// Finds what must not be translated within running text: placeholders, templates, addresses, names to keep.
+// Finds parts of running text that must not be translated: placeholders, templates, addresses, names to keep.
 
 #pragma once
 
@@ -15,19 +15,19 @@ struct InlineSpan {
   size_t begin = 0, end = 0;
   MarkerKind kind = MarkerKind::kStandalone;
   std::string_view name;  // of a tag, so that its end can be found; part of the text, else empty
-  bool is_tag = false;    // decoration, and no word of the sentence as a placeholder is
+  bool is_tag = false;    // markup; a placeholder in contrast is a word of the sentence
 };
 
 struct InlineRules {
-  std::vector<std::string> keep_terms;  // kept where they stand as whole words, in this spelling
+  std::vector<std::string> keep_terms;  // not translated if they are whole words in this spelling
   bool tags = false;                    // `<b>`, `</b>` and `<br/>` in text that is not itself HTML or XML
 };
 
-// Left to right, disjoint:
+// The spans from left to right, disjoint:
 //   {0} {name} {{ x }} {% x %} {# x #} <% x %> ${x} #{x} %{x}     templates and message formats
-//   %s %1$s %-5.2f %(name)s                                      printf and its like; not the sign of "50 % of"
-//   https://example.org/a www.example.org mailto:a@b.org a@b.org  without the full stop that ends the sentence
-// No span is longer than 1,000 bytes or holds a line break; time is linear in the text.
+//   %s %1$s %-5.2f %(name)s                                      printf and similar; not the percent sign of "50 % of"
+//   https://example.org/a www.example.org mailto:a@b.org a@b.org  without the full stop at the end of a sentence
+// No span is longer than 1,000 bytes or contains a line break. Linear time.
 std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules& rules);
 
 }  // namespace salient

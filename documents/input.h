@@ -1,4 +1,4 @@
-// What every format checks of its bytes before it reads them.
+// Checks of the bytes of a document that all formats make before they read it.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace salient {
 // RESOURCE_EXHAUSTED beyond limits.max_bytes; `what` names the document or its part.
 absl::Status CheckSize(std::string_view bytes, std::string_view what, const DocumentLimits& limits);
 
-// As CheckSize, and INVALID_ARGUMENT with the byte where it is not UTF-8 text. UTF-16 is named as what it is.
+// As CheckSize, and INVALID_ARGUMENT with the byte offset if it is not UTF-8 text. The error recognises UTF-16.
 absl::Status CheckText(std::string_view bytes, std::string_view what, const DocumentLimits& limits);
 
 // The length of a byte order mark at the beginning: 3 or 0.

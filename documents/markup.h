@@ -1,7 +1,8 @@
-// Text with markers: what a document's inline markup, placeholders, code spans and links become.
+// Text with markers, which stand for inline markup, placeholders, code spans and links.
 //
-// A marker stands for bytes that are not translated but must come back exactly once: `<b>` and `</b>` (a pair), `<br>`,
-// `{0}`, "`make`" or an address (by themselves). How a model is told of markers is not known here.
+// A marker stands for bytes that are not translated but must be in the translation exactly once: `<b>` and `</b>` (a
+// pair), or `<br>`, `{0}`, "`make`" or an address (single markers). This header is independent of how a model handles
+// markers.
 
 #pragma once
 
@@ -23,14 +24,14 @@ enum class MarkerKind { kOpen, kClose, kStandalone };
 
 struct Marker {
   MarkerKind kind = MarkerKind::kStandalone;
-  int32_t id = 0;        // a pair's open and close share one; every other marker of a unit has its own
-  std::string bytes;     // what it stands for, as the source has it, escapes undone
-  bool ordered = false;  // must not change places with other ordered ones: a line break, half of a broken pair
+  int32_t id = 0;        // shared by the opening and closing marker of a pair; otherwise unique in a unit
+  std::string bytes;     // the source bytes that it stands for, unescaped
+  bool ordered = false;  // must keep its order relative to other ordered markers: a line break, half of a broken pair
 
   bool operator==(const Marker&) const = default;
 };
 
-// Where a marker stands: before byte `at` of a text.
+// The place of a marker: before byte `at` of a text.
 struct MarkerPlace {
   size_t at = 0;
   int32_t marker = 0;  // its index among the unit's markers
@@ -46,21 +47,21 @@ struct MarkedText {
   bool operator==(const MarkedText&) const = default;
 };
 
-// The unit of a document: a paragraph, a heading, a cell, an attribute. The sentence splitter cuts it further.
+// A unit of a document: a paragraph, a heading, a cell, an attribute. It is later split into sentences.
 struct Unit {
   std::vector<Marker> markers;  // in the order of the source, so that source.places[i].marker == i
   MarkedText source;
   bool starts_paragraph = true;
 
-  // True if the engine shall see the line breaks in the text, false if it holds none.
+  // True if the text has line breaks that the engine must see; false if it has none.
   bool has_lines = false;
 };
 
-// Whether `text` has every marker exactly once, pairs nested properly, ordered ones in order, all between characters.
-// INVALID_ARGUMENT says what is wrong and with which marker.
+// Checks that `text` has every marker exactly once, that pairs nest properly, that ordered markers are in order, and
+// that all are between characters. INVALID_ARGUMENT names the error and the marker.
 absl::Status CheckMarkers(const std::vector<Marker>& markers, const MarkedText& text);
 
-// The text with each marker's bytes in its place.
+// The text with the bytes of each marker inserted.
 std::string Flatten(const std::vector<Marker>& markers, const MarkedText& text);
 
 }  // namespace salient

@@ -1,6 +1,6 @@
-// A translation memory: segments with their translations, looked up exactly or by likeness.
+// A translation memory: segments with their translations, with exact and fuzzy lookup.
 //
-// Loaded from TMX, PO or lines of source, tab, translation. Immutable once loaded; any number of threads may ask it.
+// Loaded from TMX, PO or lines of source, tab, translation. Immutable once loaded, and thread safe.
 
 #pragma once
 
@@ -17,7 +17,7 @@ namespace salient {
 
 struct Suggestion {
   std::string source, translation;
-  double score = 0;  // 1 - word edits / words of the longer: 1 is the same but for white space
+  double score = 0;  // 1 - word edits / words of the longer one; 1: equal except for white space
 };
 
 class TranslationMemory {
@@ -27,22 +27,22 @@ class TranslationMemory {
   // By the extension of a file's name: .tmx, .po, .tsv. INVALID_ARGUMENT for any other.
   static absl::StatusOr<Kind> KindOf(std::string_view file_name);
 
-  // Of two translations of one segment the later counts. Languages are BCP 47; TMX is searched for their primary
-  // subtags, the other kinds hold one pair only. INVALID_ARGUMENT names the line, limits are those of a document.
+  // If a segment has two translations, the later one is used. Languages are BCP 47 tags; in TMX their primary subtags
+  // are searched, the other kinds have only one pair. INVALID_ARGUMENT names the line. Limits are those of a document.
   static absl::StatusOr<TranslationMemory> Load(std::string_view bytes, Kind kind, std::string_view source_language,
                                                 std::string_view target_language, const DocumentLimits& limits = {});
 
-  // Adds the other's entries, which count before those that are here.
+  // Adds the entries of another memory, which take precedence.
   void Add(const TranslationMemory& other);
   void Add(std::string_view source, std::string_view translation);
 
   size_t size() const { return entries_.size(); }
 
-  // The translation of the same text, runs of white space being one space; nullptr if there is none.
+  // The translation of the same text, with runs of white space as one space; nullptr if there is none.
   const std::string* Find(std::string_view source) const;
 
-  // The entries that are most alike, best first, at most `most`, none with a score below `least`. Looks at the 64
-  // entries that share most words, rare ones counting more.
+  // Fuzzy matches, best first: at most `most`, with a score of at least `least`. Compares the 64 entries that share the
+  // most words; rare words count more.
   std::vector<Suggestion> FindAlike(std::string_view source, double least = 0.7, size_t most = 3) const;
 
  private:
@@ -55,7 +55,7 @@ class TranslationMemory {
   std::vector<Entry> entries_;
   std::unordered_map<std::string, uint32_t> by_source_;
   std::unordered_map<std::string, uint32_t> word_index_;
-  std::vector<std::vector<uint32_t>> word_entries_;  // of each word the entries that have it, once each
+  std::vector<std::vector<uint32_t>> word_entries_;  // by word: the entries that have it, without duplicates
 };
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// What the formats of Office Open XML have in common.
+// Functions that the Office Open XML formats share.
 
 #pragma once
 
@@ -16,13 +16,13 @@ namespace salient {
 std::optional<std::string> PrefixOfEither(std::string_view bytes, const std::vector<XmlEvent>& events,
                                           std::string_view transitional, std::string_view strict);
 
-// `xml` without the empty element `name`, wherever it stands: `<w:lang w:val="en-US"/>`.
+// `xml` without all empty elements `name`: `<w:lang w:val="en-US"/>`.
 std::string WithoutElement(std::string xml, const std::string& name);
 // A start tag without an attribute.
 std::string WithoutAttribute(std::string tag, const std::string& name);
 
-// Sets attributes that tell the language, of elements `element` (or of all, if empty), to the target language where
-// they tell the source's. Nothing if either language is not known.
+// Edits that set the language attributes of elements `element` (empty: all elements) from the source to the target
+// language. None if either language is unknown.
 std::vector<Edit> LanguageEdits(std::string_view bytes, const std::vector<XmlEvent>& events,
                                 const ParseOptions& options, std::string_view element, std::string_view attribute);
 

@@ -1,4 +1,4 @@
-// Office documents: ZIP archives some of whose parts are XML with text in it.
+// Office documents: ZIP archives in which some parts are XML with text.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace salient {
 
-// What is found in one part. `options` says what lang is to become.
+// The content of one part. `options` has the target language for language attributes.
 struct PartContent {
   std::vector<PlacedUnit> units;
   std::vector<Edit> edits;
@@ -21,9 +21,9 @@ using PartReader = PartContent (*)(std::string_view bytes, const std::vector<Xml
                                    const ParseOptions& options);
 
 struct PackageRules {
-  const char* what;         // names the format in errors
-  const char* needed_part;  // that every file of the format has
-  // How the part of this name is read; nullptr: it is copied as it is.
+  const char* what;         // name of the format, for errors
+  const char* needed_part;  // a part that every file of the format has
+  // The reader of the part of this name; nullptr: the part is copied unchanged.
   PartReader (*reader_of)(std::string_view name);
 };
 

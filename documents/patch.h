@@ -1,6 +1,7 @@
 // Documents that are one text: units are ranges of its bytes, and translations are patches.
 //
-// Every format here is parsed into this. Ranges nest: the `title` of a link is a unit within the marker of another.
+// Text formats are parsed into this representation. Ranges nest: the `title` of a link is a unit inside the marker of
+// another.
 
 #pragma once
 
@@ -13,23 +14,23 @@
 
 namespace salient {
 
-// Writes a changed translation: `markers[i]` are the bytes of the unit's marker i as the document has them, attributes
-// within them translated.
+// Formats a changed translation. `markers[i]` are the bytes of the unit's marker i in the document, with translated
+// attributes.
 using UnitWriter = std::function<std::string(const Unit& unit, const MarkedText& translation,
                                              const std::vector<std::string>& markers)>;
 
-// The writer of most formats: text escaped by `escape`, markers as they are.
+// The writer of most formats: the text is escaped by `escape`, markers are copied.
 UnitWriter WriteEscaped(std::function<std::string(std::string_view)> escape);
 
 struct PlacedUnit {
   Unit unit;
-  ByteRange place;                 // what its translation replaces
-  std::vector<ByteRange> markers;  // where each marker's bytes are in the document
+  ByteRange place;                 // the range that its translation replaces
+  std::vector<ByteRange> markers;  // the range of each marker in the document
   UnitWriter write;
-  bool always = false;  // also written where the translation is the source: where there was nothing
+  bool always = false;  // also written if the translation equals the source, such as a missing target
 };
 
-// A change that does not depend on translations, such as of `lang`.
+// A change that is independent of translations, such as of `lang`.
 struct Edit {
   ByteRange place;
   std::string bytes;
@@ -38,14 +39,14 @@ struct Edit {
 class PatchedText {
  public:
   PatchedText() = default;
-  // Places of units and edits are disjoint, or a unit's marker holds them.
+  // Ranges of units and edits are disjoint, or inside a unit's marker.
   PatchedText(std::string bytes, std::vector<PlacedUnit> units, std::vector<Edit> edits);
 
   const std::string& bytes() const { return bytes_; }
   size_t unit_count() const { return units_.size(); }
   const Unit& unit(size_t i) const { return units_[i].unit; }
 
-  // translations[i] is that of unit i; they obey CheckMarkers.
+  // translations[i] is the translation of unit i. Precondition: they pass CheckMarkers.
   std::string Render(const MarkedText* translations) const;
 
  private:
@@ -58,7 +59,7 @@ class PatchedText {
 // A FormattedDocument of one PatchedText. RESOURCE_EXHAUSTED if there are more units than the limits allow.
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits);
 
-// What every FormattedDocument checks of the translations that it is given.
+// The check of translations that all FormattedDocuments make.
 absl::Status CheckTranslations(const std::vector<Unit>& units, const std::vector<MarkedText>& translations);
 
 }  // namespace salient

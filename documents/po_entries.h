@@ -1,7 +1,6 @@
-// The messages of a PO file, with the bytes of their strings.
+// The messages of a PO file, with the byte ranges of their strings.
 //
-// The lines are read here rather than by libgettextpo, which takes files only, ends the process where memory does, and
-// writes every line anew.
+// libgettextpo is not used: it reads only files, exits the process if memory is exhausted, and rewrites every line.
 
 #pragma once
 
@@ -15,16 +14,16 @@
 
 namespace salient {
 
-// A string of one or more quoted lines.
+// A string, which has one or more quoted lines.
 struct PoString {
   ByteRange range;    // from the first quotation mark to the last; empty if there is none
-  std::string value;  // escapes undone
+  std::string value;  // unescaped
   bool is_there() const { return range.end > 0; }
 };
 
 struct PoEntry {
   PoString context, id, plural;
-  std::vector<PoString> translations;  // one, or one a plural form
+  std::vector<PoString> translations;  // one, or one for each plural form
   bool fuzzy = false;
 };
 

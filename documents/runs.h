@@ -1,10 +1,10 @@
-// Paragraphs of runs, as Office Open XML has them: every stretch of text of one format is an element with properties.
+// Paragraphs of runs, as in Office Open XML: a run is an element with text and its formatting properties.
 //
 //   <w:p><w:r><w:rPr><w:b/></w:rPr><w:t>Bold</w:t></w:r><w:r><w:t> and plain.</w:t></w:r></w:p>
 //
-// The unit is the paragraph. Text in the format that most of it has is plain; other formats are pairs of markers,
-// hyperlinks are pairs around those, and fields, pictures, tabs and notes stand by themselves. A changed paragraph is
-// written anew as runs with the properties of the old.
+// A unit is a paragraph. Text in its most frequent format has no markers; other formats become pairs of markers,
+// hyperlinks become pairs around those, and fields, pictures, tabs and notes become single markers. A changed paragraph
+// is written as new runs with the properties of the old ones.
 
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace salient {
 
-// Element names with their prefix.
+// Element names, with their prefix.
 struct RunNames {
   std::string paragraph, run, properties, text;
-  std::string text_tag;              // the start tag of a text that is written, with what keeps its spaces
-  std::vector<std::string> outside;  // children of a paragraph that are no part of its text: its properties
-  std::vector<std::string> dropped;  // what a changed paragraph does without: marks of the spelling checker
+  std::string text_tag;              // the start tag of written text, with the attribute that preserves spaces
+  std::vector<std::string> outside;  // children of a paragraph outside its text: its properties
+  std::vector<std::string> dropped;  // omitted in a changed paragraph: marks of the spelling checker
   std::vector<std::string> opaque;   // elements with runs in them that are not translated
-  // The properties as they are compared and written: without what tells the language.
+  // The properties for comparison and writing, without the language.
   std::string (*plain_properties)(std::string_view properties, const std::string& prefix,
                                   const std::string& target_language);
   std::string prefix;

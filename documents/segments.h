@@ -1,11 +1,11 @@
-// Units as segments for the engine, and the translated segments as units again.
+// Splits units into segments for the engine, and joins translated segments to units.
 //
 //   auto segments = UnitSegments::Create(document.units(), "en");
 //   ... translate segments->texts(), one by one, or segments->lines() as one text with Segmentation::kLines ...
 //   auto rendered = document.Render(segments->Join(translated));
 //
-// Sentences are cut by the engine's splitter. Markers are left out of what the engine sees and put back along an
-// alignment (projection.h); a sentence whose translation is its source keeps them where they are.
+// The engine's splitter finds the sentences. The engine gets text without markers; markers are inserted along an
+// alignment (projection.h). If a sentence's translation equals its source, its markers keep their places.
 
 #pragma once
 
@@ -22,15 +22,16 @@ class UnitSegments {
  public:
   static absl::StatusOr<UnitSegments> Create(const std::vector<Unit>& units, const std::string& source_language);
 
-  // What is to be translated, in order: not empty, no line break, at least one letter.
+  // The segments to translate, in order. Each has at least one letter and no line break.
   const std::vector<std::string>& texts() const { return texts_; }
   size_t unit_of(size_t segment) const { return places_[segment].unit; }
 
-  // One segment a line, an empty line before each paragraph: SplitDocument makes the same segments of it with kLines.
+  // One segment on each line, with an empty line before each paragraph. With kLines, SplitDocument finds the same
+  // segments.
   std::string lines() const;
 
-  // `translations[i]` is that of texts()[i], `alignments[i]` of its words, if a model gives one; else empty, and they
-  // are aligned by their place.
+  // `translations[i]` is the translation of texts()[i], and `alignments[i]` its word alignment from a model. Without
+  // alignments, words are aligned by position.
   std::vector<MarkedText> Join(const std::vector<std::string>& translations,
                                const std::vector<Alignment>& alignments = {}) const;
 

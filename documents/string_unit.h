@@ -1,4 +1,4 @@
-// Units of formats whose text is strings: of JSON and YAML, and the messages of PO.
+// Units of formats whose text is in strings: JSON, YAML, and the messages of PO.
 
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace salient {
 
-// A unit of the decoded string `value`, with tags and placeholders as markers. A changed translation is written to
-// `place` as `encode` makes it of the whole string. False if there is nothing to translate.
+// Makes a unit of the decoded string `value`, with tags and placeholders as markers. A changed translation replaces
+// `place`, encoded as a whole by `encode`. False if there is nothing to translate.
 bool MakeStringUnit(std::string_view value, ByteRange place, const std::vector<std::string>& keep_terms,
                     std::function<std::string(const std::string&)> encode, PlacedUnit* unit);
 
-// Whether a string among data is a name, a path or the like and no text: one word with a sign in it that words have
-// not ("user_id", "img/logo.png", "v1.2", "camelCase").
+// Whether a string in data is an identifier, a path or similar, not text: one word with characters or capitals that
+// words do not have ("user_id", "img/logo.png", "v1.2", "camelCase").
 bool LooksLikeCode(std::string_view value);
 
 }  // namespace salient

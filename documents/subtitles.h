@@ -1,9 +1,8 @@
-// What SubRip and WebVTT have in common: cues of a few lines between times.
+// The common part of SubRip and WebVTT: cues of a few lines with times.
 //
-// A sentence that goes on in the next cue is one unit with it, and what stands between the two is a marker that keeps
-// its place. Line breaks in a cue are spaces but before another speaker's dash. A changed cue is broken anew into as
-// few lines of at most 42 characters as hold it, of about one length; where the source has longer lines, into lines as
-// long as its longest.
+// If a sentence continues in the next cue, both cues are one unit, and the bytes between them are an ordered marker.
+// Line breaks in a cue become spaces, except before the dash of another speaker. A changed cue gets new line breaks: as
+// few lines as possible, of similar length, with at most 42 characters or as long as the source's longest line.
 
 #pragma once
 

@@ -1,13 +1,13 @@
-// Puts a unit together from what a parser finds, in the order of the bytes.
+// Builds a unit from the parts that a parser finds, in the order of the bytes.
 //
 //   UnitBuilder builder(bytes, rules);
-//   builder.AddText({3, 9});                 // as it stands
+//   builder.AddText({3, 9});                 // copied text
 //   builder.AddDecoded({9, 14}, "&");        // an escape
 //   builder.Open({14, 17}, "b"); ... builder.Close({20, 24}, "b");
-//   if (builder.Finish(&unit)) ...           // and begin anew
+//   if (builder.Finish(&unit)) ...           // and start the next unit
 //
-// Finish finds placeholders and the like in the text (inline_spans.h), pairs opening and closing markers, and leaves
-// outside of the unit what need not be in it: white space and tags at its ends, and pairs around all of it.
+// Finish finds placeholders and similar spans in the text (inline_spans.h), pairs opening and closing markers, and
+// excludes white space and tags at the ends, and pairs around the whole unit.
 
 #pragma once
 
@@ -22,8 +22,8 @@ namespace salient {
 
 struct UnitRules {
   InlineRules inline_rules;
-  bool collapse_space = true;  // runs of white space are one space, as in HTML
-  bool leave_out_ends = true;  // white space and tags at the ends stay outside; else all that was added is in the unit
+  bool collapse_space = true;  // runs of white space become one space, as in HTML
+  bool leave_out_ends = true;  // exclude white space and tags at the ends; otherwise the unit has all that was added
 };
 
 class UnitBuilder {
@@ -32,19 +32,19 @@ class UnitBuilder {
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
 
   void AddText(ByteRange range);                            // the bytes are the text
-  void AddTextWithReferences(ByteRange range);              // but for HTML's references to characters
-  void AddDecoded(ByteRange range, std::string_view text);  // the bytes stand for the text, as a whole
+  void AddTextWithReferences(ByteRange range);              // the same, with HTML character references
+  void AddDecoded(ByteRange range, std::string_view text);  // the bytes, as a whole, stand for the text
   void Open(ByteRange range, std::string_view name);
-  // `stays`: the pair is not left outside where it is around all of the unit.
+  // `stays`: the pair is not excluded if it is around the whole unit.
   void Close(ByteRange range, std::string_view name, bool stays = false);
-  // `ordered`: see Marker. `is_word`: a part of the sentence, such as a code span, that stays in the unit at its ends.
+  // `ordered`: see Marker. `is_word`: a part of the sentence, such as a code span; not excluded at the ends.
   void Standalone(ByteRange range, bool ordered, bool is_word);
 
   bool empty() const { return text_.empty() && items_.empty(); }
   size_t marker_count() const { return items_.size(); }
   const std::string& text() const { return text_; }
 
-  // Fills in unit, place and markers, and starts anew. False if there is no letter to translate.
+  // Fills in the unit, its place and its markers, and resets the builder. False if there is no letter to translate.
   bool Finish(PlacedUnit* unit);
 
  private:

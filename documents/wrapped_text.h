@@ -1,4 +1,4 @@
-// Finds a segment of SplitDocument in the text that it was cut from, where line breaks in it have become spaces.
+// Finds a segment of SplitDocument in its source text, in which line breaks may stand for spaces of the segment.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace salient {
 
-// Goes along `text` from byte `at`, where `segment` begins, and returns where it ends. Tells `piece` of every stretch:
-// is_literal, or white space with a line break that became one space.
+// `segment` begins at byte `at` of `text`; returns its end. Calls `piece` for every stretch: literal text, or white
+// space with a line break that became one space.
 size_t WalkSegment(std::string_view text, size_t at, std::string_view segment,
                    const std::function<void(ByteRange range, bool is_literal)>& piece);
 

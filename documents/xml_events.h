@@ -1,7 +1,7 @@
-// XML as a list of events with the bytes of each: so that what is not changed can be copied.
+// XML as a list of events with their byte ranges, so that unchanged parts can be copied.
 //
-// Expat reads it. Documents that declare entities are refused, for nothing here needs them, and those that expand are
-// the oldest trick; external ones are never fetched.
+// The parser is Expat. Documents that declare entities are refused: no format here needs them, and entity expansion is
+// a known attack. External entities are never fetched.
 
 #pragma once
 
@@ -18,26 +18,26 @@
 namespace salient {
 
 struct XmlEvent {
-  enum class Kind { kStart, kEnd, kText, kOther };  // kOther: comments, instructions, a reference that is not known
+  enum class Kind { kStart, kEnd, kText, kOther };  // kOther: comments, processing instructions, unknown references
   Kind kind = Kind::kOther;
   ByteRange range;          // an end of `<a/>` is empty
   std::string name;         // of an element, with its prefix
   std::string text;         // kText: references resolved
   bool is_literal = false;  // kText: the bytes are the text
-  size_t match = 0;         // of kStart its kEnd, and the other way round: indexes of events
+  size_t match = 0;         // index of the kEnd event of a kStart event, and vice versa
 };
 
-// `what` names the document or its part in errors. INVALID_ARGUMENT with line and reason where the bytes are not XML
-// in UTF-8; RESOURCE_EXHAUSTED beyond limits.max_bytes or max_depth.
+// `what` names the document or its part in errors. INVALID_ARGUMENT with line and reason if the bytes are not XML in
+// UTF-8; RESOURCE_EXHAUSTED beyond limits.max_bytes or max_depth.
 absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::string_view what,
                                                const DocumentLimits& limits);
 
-// Where the value of a start tag's attribute is, without the quotes; `tag` is the range of the event.
+// The range of an attribute's value in a start tag, without the quotes; `tag` is the range of the event.
 std::optional<ByteRange> FindAttribute(std::string_view bytes, ByteRange tag, std::string_view name);
-// Its bytes, references unresolved; "" if it is not there.
+// The bytes of an attribute's value, references unresolved; "" if there is no such attribute.
 std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std::string_view name);
 
-// The prefix that the document gives a namespace, with its colon: "w:"; "" for the default; none if it is not declared.
+// The document's prefix of a namespace, with its colon: "w:"; "" for the default; none if it is not declared.
 std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<XmlEvent>& events,
                                     std::string_view name_space);
 

@@ -18,15 +18,15 @@ namespace salient {
 
 class ZipArchive {
  public:
-  // Reads the directory only. `what` names the document in errors. INVALID_ARGUMENT if it is no archive, or holds two
+  // Reads the directory only. `what` names the document in errors. INVALID_ARGUMENT if it is not an archive, or has two
   // entries of one name; RESOURCE_EXHAUSTED beyond max_bytes or max_parts.
   static absl::StatusOr<ZipArchive> Open(std::string_view bytes, std::string_view what, const DocumentLimits& limits);
 
   const std::vector<std::string>& names() const { return names_; }
   bool Has(std::string_view name) const;
 
-  // An entry's bytes. RESOURCE_EXHAUSTED, before anything is unpacked, if its size exceeds max_bytes or if with all
-  // that was read before it exceeds max_unpacked_bytes. INVALID_ARGUMENT if it is damaged or encrypted.
+  // The bytes of an entry. RESOURCE_EXHAUSTED, before it is unpacked, if its size exceeds max_bytes, or if the sum of
+  // all entries read so far exceeds max_unpacked_bytes. INVALID_ARGUMENT if it is damaged or encrypted.
   absl::StatusOr<std::string> Read(const std::string& name);
 
  private:
@@ -40,7 +40,7 @@ class ZipArchive {
   int64_t unpacked_ = 0;
 };
 
-// The archive with some entries' bytes replaced; the others are copied as they are packed.
+// The archive with some entries replaced; the others are copied in compressed form.
 absl::StatusOr<std::string> ReplaceInZip(std::string_view bytes, const std::map<std::string, std::string>& parts);
 
 }  // namespace salient

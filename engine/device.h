@@ -1,4 +1,4 @@
-// Where an engine runs, and what its model's folder says of the model.
+// Opens the device of an engine, and reads descriptions from its model's folder.
 
 #pragma once
 
@@ -12,15 +12,16 @@
 
 namespace salient {
 
-// The backend for options.device. "auto" takes a GPU if there is one, else the CPU. `opened` is set to the device that
-// it was: asked for again by that name, an engine recovers where it was or not at all.
+// Opens the backend of options.device. "auto" uses a GPU if there is one, otherwise the CPU. `opened` is set to the
+// name of the device that was opened. A recovering engine opens the device of this name, so it never changes the
+// device.
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, std::string device,
                                                      std::string* opened);
 
-// What keys and values get is taken at once: better refused than half taken.
+// Checks that the device has the memory for keys and values, which is allocated at once at the start.
 absl::Status CheckMemory(const EngineOptions& options, const DeviceMemory& memory);
 
-// A file's text; empty where there is none.
+// The contents of a file; empty if there is no such file.
 std::string TextOf(const std::string& path);
 
 // The first paragraph of a model card that is not a heading.

@@ -1,12 +1,12 @@
-// The engine: documents in, translations and their cost out, many at once, batched step by step.
+// The engine. It translates many documents at once, with continuous batching, and reports the cost of each.
 //
-// One Engine serves one model. Submit makes the cheap checks and puts the document into a bounded queue; workers cut it
-// into segments, tokens and chunks, and put its reply together; a thread runs the step loop and does nothing else.
-// Documents join between steps and leave as they finish; no document waits for another's end, and none changes
-// another's result. Clients share the engine by weight (engine/schedule/scheduler.h).
+// One Engine serves one model. Submit makes cheap checks and puts the document into a bounded queue. Workers split it
+// into segments, tokens and chunks, and assemble its reply. One thread runs only the step loop. Documents join between
+// steps and leave when they finish. No document waits for another one to end, and none changes the result of another.
+// Clients share the engine by weight (engine/schedule/scheduler.h).
 //
 //   auto engine = Engine::Create({.model_folder = "models/en-de"});
-//   auto ticket = (*engine)->Submit(request, listener);   // listener hears of segments, then of the end
+//   auto ticket = (*engine)->Submit(request, listener);   // calls the listener for segments, then for the end
 //   (*ticket)->Cancel();                                  // stops within one step
 //
 // Thread safety: all methods may be called from any thread. A listener's methods are called from the engine's workers,
@@ -35,49 +35,49 @@ struct EngineOptions {
   std::string model_folder;
   std::string device = "auto";  // auto, cpu, cuda, reference
   ComputeType compute = ComputeType::kAuto;
-  int threads = 0;               // CPU threads; 0: one a core
+  int threads = 0;               // CPU threads; 0: DefaultThreads() (engine/base/cpu_share.h)
   int32_t max_rows = 64;         // hypotheses decoded in one step
-  int32_t encode_tokens = 2048;  // source tokens encoded together; one chunk at least
-  // How long the translations under way wait, between two of their steps, for others to be encoded. An encoding that
-  // takes longer goes on after the step; a slice is exceeded by a few rows at most. A GPU encodes beside the steps.
+  int32_t encode_tokens = 2048;  // source tokens encoded together; at least one chunk
+  // The time between two decoding steps that is spent on encoding. A longer encoding continues after the step. A slice
+  // is exceeded by the time of a few rows at most. On a GPU encoding is concurrent, and this is not used.
   absl::Duration encode_slice = absl::Milliseconds(10);
-  // Memory for keys and values of all documents in flight. Taken from the system as it is first used, and kept.
+  // Memory for the keys and values of all documents in flight. Pages are allocated on first use and kept.
   int64_t kv_bytes = 1LL << 30;
-  // What keys and values are stored as. None: bf16, or f32 where products are computed in f32. int8 halves what bf16
-  // reads and keeps; translations differ a little.
+  // Number format of stored keys and values. None: bf16, or f32 if products are computed in f32. int8 halves the memory
+  // and the memory traffic of bf16; translations differ slightly.
   std::optional<ElementType> kv_type;
-  // What may wait before it is begun; a document that finds nobody waiting is always taken.
+  // Limits on waiting documents. If no document waits, the next one is always accepted.
   int32_t max_queued_documents = 256;
   int64_t max_queued_bytes = 64 << 20;
-  int64_t max_queued_tokens = 16 << 20;  // of those that are cut
-  int workers = 2;                       // threads that cut documents and put replies together
+  int64_t max_queued_tokens = 16 << 20;  // of documents that are split
+  int workers = 2;                       // threads that split documents and assemble replies
   int64_t max_document_bytes = 4 << 20;
 };
 
-// Recovering: the device has failed and is opened anew, while documents go on waiting. Dead: it could not be; every
-// document is refused until the process is started again.
+// Recovering: the device has failed and is being reopened, while documents wait. Dead: it could not be reopened; every
+// document is refused until the process is restarted.
 enum class EngineState { kHealthy, kRecovering, kDead };
 
-// What the engine is doing now, for gauges.
+// The present state of the engine, for gauges.
 struct EngineStatus {
   EngineState state = EngineState::kHealthy;
   int32_t documents_running = 0, documents_waiting = 0;
   int64_t bytes_waiting = 0;
-  int64_t tokens_waiting = 0;         // of documents that are cut, also of those that have begun
-  double oldest_waiting_seconds = 0;  // since it was submitted; 0: none waits
-  double turn_seconds = 0;            // since the step loop last turned, while it has anything to do
+  int64_t tokens_waiting = 0;         // of documents that are split, including those that have started
+  double oldest_waiting_seconds = 0;  // since its submission; 0: none waits
+  double turn_seconds = 0;            // since the last iteration of the step loop, while it has work
   int32_t rows = 0;                   // in the last step
   int64_t kv_bytes_used = 0, kv_bytes_total = 0;
 };
 
-// Told of what the engine does; for histograms. Called from the engine's thread.
+// Receives events of the engine, for histograms. Called from the engine's thread.
 class EngineObserver {
  public:
   virtual ~EngineObserver() = default;
   virtual void OnStep(int32_t rows, double seconds) = 0;
-  // Translations under way have waited so long for others to be encoded.
+  // Running translations have waited `seconds` while other documents were encoded.
   virtual void OnStall(double seconds) = 0;
-  // A chunk under way has given up its memory to older ones and will begin anew.
+  // A running chunk was preempted: it has returned its memory for older chunks and will start again.
   virtual void OnPreempt() = 0;
 };
 
@@ -92,15 +92,15 @@ struct ModelInfo {
 
 class Engine {
  public:
-  // Fails with a status that names the file and what is wrong with it; never crashes on a bad model folder.
+  // On a bad model folder, fails with a status that names the file and the error; never crashes.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(const EngineOptions& options,
                                                         EngineObserver* observer = nullptr);
   virtual ~Engine() = default;  // cancels what is in flight, then joins
 
-  // INVALID_ARGUMENT for options that cannot be; RESOURCE_EXHAUSTED only if the queue is full, so that trying again
-  // later is worth it; UNAVAILABLE if the engine is dead. OnDone is called for every successful Submit and for no
-  // other: with INVALID_ARGUMENT for text that cannot be and for a document that could never fit into kv_bytes, with
-  // INTERNAL where the model's scores for this document are not numbers.
+  // INVALID_ARGUMENT for invalid options; RESOURCE_EXHAUSTED only if the queue is full, so that a later retry can
+  // succeed; UNAVAILABLE if the engine is dead. OnDone is called for every successful Submit and for no other: with
+  // INVALID_ARGUMENT for invalid text and for a document that cannot fit into kv_bytes, with INTERNAL if the model's
+  // scores for the document are not numbers.
   virtual absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
                                                                     std::shared_ptr<TranslationListener> listener) = 0;
 

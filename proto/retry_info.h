@@ -1,4 +1,5 @@
-// google.rpc.RetryInfo in the details of a gRPC status: the server says when to try again, a client reads it.
+// google.rpc.RetryInfo in the details of a gRPC status: the server writes the delay before a retry, the client reads
+// it.
 
 #pragma once
 
@@ -10,10 +11,10 @@
 
 namespace salient {
 
-// A status of this code and message whose details hold one RetryInfo.
+// A status with this code and message, and one RetryInfo in its details.
 grpc::Status StatusWithRetry(grpc::StatusCode code, const std::string& message, absl::Duration delay);
 
-// The delay that a status asks for; nothing if its details hold no RetryInfo or cannot be read.
+// The retry delay of a status; nullopt if its details have no RetryInfo or cannot be parsed.
 std::optional<absl::Duration> RetryDelay(const grpc::Status& status);
 
 }  // namespace salient

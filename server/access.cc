@@ -105,7 +105,7 @@ absl::StatusOr<std::shared_ptr<const Access>> Access::Open(const AccessOptions& 
 
 std::shared_ptr<grpc::ServerCredentials> Access::GrpcCredentials() const {
   namespace tls = grpc::experimental;
-  if (!encrypted()) return grpc::InsecureServerCredentials();
+  if (!encrypted()) return nullptr;
   tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
       options_.tls_key, options_.tls_certificate, options_.tls_client_ca, kLookEverySeconds));
   options.watch_identity_key_cert_pairs();

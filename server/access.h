@@ -1,11 +1,11 @@
-// Who may connect, and how: certificates for both ports, and API keys.
+// Access control: TLS certificates for both ports, and API keys.
 //
-// The files are read again when they change, since certificates are renewed and keys replaced while a server runs: a
-// new connection gets the certificate of the moment, a new call is held against the keys of the moment. A file that has
-// become unreadable or wrong changes nothing and is told of in the log.
+// The files are read again when they change, because certificates are renewed and keys replaced while a server runs. A
+// new connection gets the current certificate, and a new call is checked against the current keys. If a file becomes
+// unreadable or invalid, the previous contents stay in use and the log has an error.
 //
-// Health, reflection, /healthz, /readyz and /metrics ask for neither key nor client certificate on the HTTP port, so
-// that the platform's probes get through; on the gRPC port a client certificate is asked of every connection.
+// Health and reflection need no key, and /healthz, /readyz and /metrics need neither key nor client certificate, so
+// that probes of the platform work. On the gRPC port every connection needs the client certificate, if one is required.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -25,9 +25,9 @@ struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 namespace salient {
 
 struct AccessOptions {
-  std::string tls_certificate;  // PEM file, the server's own first; empty: no TLS
+  std::string tls_certificate;  // PEM file, the server's own certificate first; empty: no TLS
   std::string tls_key;          // PEM file of its private key
-  std::string tls_client_ca;    // PEM file of who signs clients' certificates; empty: clients need none
+  std::string tls_client_ca;    // PEM file of the CA of client certificates; empty: clients need none
   std::string api_keys;         // file (admission/key_ring.h); empty: calls need none
 };
 
@@ -35,28 +35,29 @@ class KeyRing;
 
 class Access {
  public:
-  Access();  // open to everybody, without encryption
+  Access();  // no TLS, no keys
   ~Access();
 
-  // INVALID_ARGUMENT names the flag, the file and what is wrong with it.
+  // INVALID_ARGUMENT names the flag, the file and the error.
   static absl::StatusOr<std::shared_ptr<const Access>> Open(const AccessOptions& options);
 
   bool encrypted() const { return !options_.tls_certificate.empty(); }
   bool asks_for_certificate() const { return !options_.tls_client_ca.empty(); }
   bool asks_for_key() const { return keys_ != nullptr; }
 
+  // Null without TLS.
   std::shared_ptr<grpc::ServerCredentials> GrpcCredentials() const;
 
-  // Makes an HTTPS port's context present the certificate, and ask for, but not insist on, the client's. This object
-  // must outlive the context.
+  // Sets up the TLS context of an HTTPS port: it presents the certificate, and requests, but does not require, the
+  // client's. This object must outlive the context.
   bool SetUp(ssl_ctx_st& context) const;
 
-  // What a call brought, each of which may be empty.
+  // The credentials of a call; each may be empty.
   struct Credentials {
-    std::string_view authorization, api_key;  // headers: "Bearer KEY", and the key alone
+    std::string_view authorization, api_key;  // headers: "Bearer KEY", and the plain key
     std::string_view certificate_subject, address;
   };
-  // Whose call it is. UNAUTHENTICATED says which headers are looked at.
+  // The client of a call. UNAUTHENTICATED names the headers that are accepted.
   absl::StatusOr<Client> Identify(const Credentials& credentials) const;
 
  private:

@@ -1,8 +1,8 @@
-// What the platform asks of a server, on a listener of its own: so that no translation and no client can starve it, and
-// a network policy can keep it inside. Plain HTTP, without keys.
+// Probes and metrics, on a listener of its own: so translations and clients cannot starve it, and a network policy can
+// restrict it. Plain HTTP, without keys.
 //
-//   GET /healthz   200 as long as the process should live (server/health.h)
-//   GET /readyz    200 when documents are taken; 503 while models load, an engine recovers or the server drains
+//   GET /healthz   200 unless the process should be restarted (server/health.h)
+//   GET /readyz    200 when documents are accepted; 503 while models load, an engine recovers or the server drains
 //   GET /metrics   Prometheus text
 
 #pragma once
@@ -20,7 +20,7 @@ namespace salient {
 
 class Admin final : public HttpHandler {
  public:
-  // All three outlive it.
+  // All three must outlive it.
   Admin(const ModelRegistry& models, const Metrics& metrics, const Health& health)
       : models_(models), metrics_(metrics), health_(health) {}
 

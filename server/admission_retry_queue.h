@@ -1,11 +1,11 @@
-// Documents of a stream that their engine's queue had no room for, tried again when room may have come.
+// A queue of documents of streams for which their engine's queue had no room. Admission is retried when there may be
+// room.
 //
-// A thread of the room's own makes the attempts, because submitting a document cuts it into tokens, which is too much
-// work for an engine's thread. It is woken by Nudge when a document leaves an engine; since a place in the queue also
-// falls free when a document moves from the queue into the batch, of which nobody hears, it looks every 20 ms as well
-// while anybody waits.
+// The retries run in a thread of this queue, because they are too much work for an engine's thread. Nudge wakes it when
+// a document leaves an engine. A place also becomes free when a document moves from an engine's queue into its batch,
+// for which there is no event; therefore the thread also retries every 20 ms while a document waits.
 //
-// Thread safety: all methods may be called from any thread. Attempts are made one at a time, without a lock held.
+// Thread safety: all methods may be called from any thread. Attempts run one at a time, without a lock held.
 
 #pragma once
 
@@ -20,16 +20,16 @@ namespace salient {
 
 class AdmissionRetryQueue {
  public:
-  // Returns true when the document no longer waits: admitted, or failed for good.
+  // Returns true when the document no longer waits: it was admitted, or has failed permanently.
   using Attempt = std::function<bool()>;
 
   AdmissionRetryQueue();
-  ~AdmissionRetryQueue();  // those still waiting are dropped
+  ~AdmissionRetryQueue();  // drops the documents that still wait
 
-  // First come, first served among those who wait for the same engine, which `queue` stands for.
+  // Adds a document. `queue` identifies the engine; documents for the same engine are retried in order of arrival.
   void Wait(const void* queue, Attempt attempt);
 
-  // Something may have changed. Never blocks.
+  // Triggers a retry. Never blocks.
   void Nudge();
 
  private:

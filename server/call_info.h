@@ -1,4 +1,4 @@
-// What tells a call apart: its client, its request id, its trace.
+// Identification of a call: its client, its request id, its trace.
 
 #pragma once
 
@@ -13,17 +13,17 @@
 
 namespace salient {
 
-// UNAUTHENTICATED as Access::Identify says.
+// UNAUTHENTICATED as documented at Access::Identify.
 absl::StatusOr<CallInfo> ReadCallInfo(const Access& access, const grpc::CallbackServerContext& context);
 absl::StatusOr<CallInfo> ReadCallInfo(const Access& access, const HttpRequest& request);
 
-// The id that a call brought, if it is one of 1 to 128 letters, digits and . _ : / + = -, else a new one.
+// The id of the call's header if it has 1 to 128 letters, digits and . _ : / + = -; otherwise a new one.
 std::string RequestId(std::string_view brought);
 
-// The value if it is a W3C traceparent ("00-32 hex-16 hex-2 hex"), else nothing.
+// The value if it is a W3C traceparent ("00-32 hex-16 hex-2 hex"), otherwise empty.
 std::string TraceParent(std::string_view brought);
 
-// "127.0.0.1" of gRPC's "ipv4:127.0.0.1:3456".
+// The address of a gRPC peer: "127.0.0.1" for "ipv4:127.0.0.1:3456".
 std::string AddressOf(const std::string& peer);
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// A document of a format: to text that the engine takes, and its translation back to the format.
+// Converts a formatted document to text for the engine, and the translation back to the format.
 
 #pragma once
 
@@ -17,16 +17,16 @@ namespace salient {
 // Immutable; Render may be called from any thread.
 class Conversion {
  public:
-  // Reads request.document.content. INVALID_ARGUMENT names the field and what is wrong with it. A document may have
-  // `max_bytes`, and each part of an archive eight times as many.
+  // Reads request.document.content. INVALID_ARGUMENT names the field and the error. A document may have at most
+  // `max_bytes` bytes, and each part of an archive eight times as many.
   static absl::StatusOr<std::unique_ptr<Conversion>> Create(const v1::TranslateDocumentRequest& request,
                                                             const std::string& source_language,
                                                             const std::string& target_language, int64_t max_bytes);
 
-  // The request with the document's segments as text, one a line.
+  // The request, with the document's segments as text, one on each line.
   const v1::TranslateDocumentRequest& request() const { return request_; }
 
-  // Puts the translated content into the place of the reply's text. The reply has the segments of request().
+  // Replaces the reply's text by the translated content. The reply must have the segments of request().
   absl::Status Render(v1::TranslateDocumentResponse* reply) const;
 
  private:

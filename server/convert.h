@@ -1,5 +1,5 @@
-// Between the API's messages and the engine's values. Nothing is decided here except what only the wire can get wrong:
-// enum values that the API does not know.
+// Converts the API's messages to the engine's values and back. The only checks here are those of enum values that the
+// API does not define; the engine checks everything else.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace salient {
 
-// INVALID_ARGUMENT names the field, such as "selection.policy", and the values there are.
+// INVALID_ARGUMENT names the field, such as "selection.policy", and its values.
 absl::StatusOr<SelectionOptions> FromProto(const v1::SelectionControls& controls);
 absl::StatusOr<DepthOptions> FromProto(const v1::DepthControls& controls);
 SearchOptions FromProto(const v1::SearchControls& controls);
@@ -25,7 +25,7 @@ v1::Progress ToProto(const TranslationProgress& progress);
 v1::CostReport ToProto(const CostReport& report);
 v1::Model ToProto(const ModelInfo& info);
 
-// All of a reply but `model` and `operating_point`. Takes the result's strings over.
+// A whole reply except `model` and `operating_point`. Moves the strings out of the result.
 v1::TranslateDocumentResponse ToProto(TranslationResult result);
 
 }  // namespace salient

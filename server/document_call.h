@@ -1,7 +1,7 @@
-// TranslateDocument and StreamTranslateDocument: one document a call.
+// TranslateDocument and StreamTranslateDocument: one document for each call.
 //
-// A call object owns itself until gRPC has done with it (OnDone). Whoever else calls it, the engine through a
-// Recipient, holds it by a shared pointer, so it lives until the last of them lets go, in whatever order they do.
+// A call object owns itself until gRPC calls OnDone. The engine, which calls it as a Recipient, holds it by a shared
+// pointer. So it lives until both have released it, in any order.
 
 #pragma once
 
@@ -20,7 +20,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamTranslateDocumentCall(Translat
                                                                         grpc::CallbackServerContext* context,
                                                                         const grpc::ByteBuffer& request);
 
-// The time by which a call must be finished.
+// The deadline of a call.
 absl::Time DeadlineOf(const grpc::CallbackServerContext& context);
 
 }  // namespace salient

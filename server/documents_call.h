@@ -1,9 +1,8 @@
-// TranslateDocuments: many documents over one call, each answered when it is finished.
+// TranslateDocuments: many documents over one call; each reply is sent when its document is finished.
 //
-// Flow control. The next document is read only when the last was admitted by its engine and the replies that the client
-// has not taken yet are few; a document that finds the queue full is held, and nothing is read meanwhile. So what a
-// call keeps in memory is bounded by the engine's queue, and a client that sends faster is slowed down by HTTP/2
-// itself.
+// Flow control. The next document is read only after the previous one was admitted by its engine and while few replies
+// wait to be read by the client. If the queue is full, the document is held and nothing is read. So the memory of a
+// call is bounded, and HTTP/2 flow control slows down a client that sends faster.
 
 #pragma once
 

@@ -16,18 +16,19 @@ namespace salient {
 namespace {
 
 constexpr char kDescription[] =
-    R"(Translates documents over gRPC, many at once, at the sparsity and depth that each request asks for.
+    R"(Translates documents over gRPC and HTTP, many at once, with the sparsity and depth that each request chooses.
 
   salient-server --model models/en-de
   salient translate report.txt               # in another terminal)";
 
 constexpr char kFooter[] =
-    R"(Every option can also come from the environment, as SALIENT_SERVER_ and its name in capitals with underscores
-(SALIENT_SERVER_MAX_QUEUE=64), and from a file given by --config. The command line wins over the environment, and that
-over the file.
+    R"(Every option can also be set by an environment variable, named SALIENT_SERVER_ and the option in capitals with
+underscores (SALIENT_SERVER_MAX_QUEUE=64), or in the file of --config. The command line overrides the environment, and
+the environment overrides the file.
 
-SIGTERM and SIGINT drain: /readyz turns 503 and health NOT_SERVING; after --drain-delay clients are told to go elsewhere, new
-documents get UNAVAILABLE, and those in flight are finished. A second signal stops at once.
+SIGTERM and SIGINT drain the server: /readyz returns 503 and health reports NOT_SERVING. After --drain-delay connections
+get a GOAWAY, new documents get UNAVAILABLE, and documents in flight are finished. A second signal stops the server at
+once.
 
 HTTP: POST /v1/translate, GET /v1/models, and a page at /. Admin: /metrics, /healthz, /readyz.)";
 
@@ -69,40 +70,42 @@ const std::map<std::string, std::optional<ElementType>>& KvTypes() {
 }
 
 void AddModelOptions(CLI::App& app, Raw& raw) {
-  app.add_option("--model", raw.models, "A model's folder; repeat it to serve several models")
+  app.add_option("--model", raw.models, "Folder of a model; repeat the option to serve several models")
       ->type_name("DIR")
       ->required()
       ->delimiter(',')
       ->allow_extra_args(false)
       ->group("Models");
-  app.add_option("--device", raw.device, "auto, cpu or cuda; auto takes a GPU if there is one, else the CPU")
+  app.add_option("--device", raw.device, "auto, cpu or cuda; auto uses a GPU if there is one, otherwise the CPU")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
       ->capture_default_str()
       ->group("Models");
-  app.add_option("--compute", raw.compute,
-                 "What products are computed in: fp32, bf16, int8, or auto: int8 where the processor is made for it")
+  app.add_option(
+         "--compute", raw.compute,
+         "Number format of matrix products: fp32, bf16, int8, or auto (int8 if the processor has instructions for it)")
       ->type_name("TYPE")
       ->check(CLI::IsMember(ComputeTypes()))
       ->capture_default_str()
       ->group("Models");
-  app.add_option("--kv-type", raw.kv_type,
-                 "What keys and values are stored as: fp32, bf16, int8, or auto (bf16; fp32 with --compute fp32). int8 "
-                 "takes half of bf16's memory")
+  app.add_option(
+         "--kv-type", raw.kv_type,
+         "Number format of stored keys and values: fp32, bf16, int8, or auto (bf16; fp32 with --compute fp32). int8 "
+         "takes half the memory of bf16")
       ->type_name("TYPE")
       ->check(CLI::IsMember(KvTypes()))
       ->capture_default_str()
       ->group("Models");
   app.add_option(
          "--threads", raw.threads,
-         "Threads that compute, a model; 0: one a core, or as many as the CPU limit of the container keeps busy")
+         "Compute threads for each model; 0: one for each core, or as many as the CPU limit of the container allows")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->group("Models");
 }
 
 void AddPortOptions(CLI::App& app, ServerFlags& flags) {
-  app.add_option("--listen", flags.server.listen, "HOST:PORT where gRPC listens; port 0 takes any free one")
+  app.add_option("--listen", flags.server.listen, "HOST:PORT where gRPC listens; port 0 chooses a free port")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Ports");
@@ -121,7 +124,7 @@ void AddCompat(CLI::App& app, ServerFlags& flags) {
 
 void AddAdmin(CLI::App& app, ServerFlags& flags) {
   app.add_option("--admin", flags.server.admin,
-                 "HOST:PORT where probes and metrics listen, apart from clients and without keys; \"off\" for none")
+                 "HOST:PORT where probes and metrics listen, without API keys; \"off\" for none")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Ports");
@@ -136,62 +139,64 @@ void AddAccess(CLI::App& app, AccessOptions& access) {
       ->type_name("FILE")
       ->group("Access");
   app.add_option("--tls-client-ca", access.tls_client_ca,
-                 "PEM file of who signs clients' certificates; a client without one is turned away")
+                 "PEM file of the CA that signs client certificates; clients without a certificate are refused")
       ->type_name("FILE")
       ->group("Access");
   app.add_option(
          "--api-keys", access.api_keys,
-         "File of the keys that calls must bring one of (\"authorization: Bearer KEY\"), a line each: KEY [name=NAME] "
-         "[weight=W] [tokens-per-minute=N] [documents=N]. These four files are read again when they change")
+         "File of API keys; a call must have one of them (\"authorization: Bearer KEY\"). Each line is KEY [name=NAME] "
+         "[weight=W] [tokens-per-minute=N] [documents=N]. All four files are read again when they change")
       ->type_name("FILE")
       ->group("Access");
 }
 
 void AddLimits(CLI::App& app, Raw& raw) {
-  app.add_option("--max-queue", raw.max_queue,
-                 "Documents that may wait, a model; more get RESOURCE_EXHAUSTED and a time to retry after")
+  app.add_option(
+         "--max-queue", raw.max_queue,
+         "Documents that may wait for each model; others get RESOURCE_EXHAUSTED and the time after which to retry")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->group("Limits");
-  app.add_option("--max-queue-bytes", raw.max_queue_bytes, "Bytes of documents that may wait, a model")
+  app.add_option("--max-queue-bytes", raw.max_queue_bytes, "Bytes of documents that may wait for each model")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("64MiB")
       ->group("Limits");
-  app.add_option("--max-queue-tokens", raw.max_queue_tokens, "Source tokens that may wait, a model")
+  app.add_option("--max-queue-tokens", raw.max_queue_tokens, "Source tokens that may wait for each model")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str()
       ->group("Limits");
-  app.add_option("--max-rows", raw.max_rows,
-                 "Hypotheses decoded in one step, over all documents: more is faster together, slower for each")
+  app.add_option(
+         "--max-rows", raw.max_rows,
+         "Hypotheses decoded in one step, over all documents: more is faster for all together and slower for each")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--encode-tokens", raw.encode_tokens,
-                 "Source tokens encoded together: more is faster for many short documents, and takes more memory")
+                 "Source tokens encoded together: more is faster for many short documents and takes more memory")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->group("Limits");
   app.add_option(
          "--encode-slice", raw.encode_slice_ms,
-         "How long running documents wait between two steps for others to be encoded: less keeps them steadier, "
-         "more starts new ones sooner; not on a GPU")
+         "The longest time between two decoding steps that is spent on encoding: less makes decoding steadier, more "
+         "starts new documents sooner. Not used on a GPU")
       ->type_name("MILLISECONDS")
       ->check(CLI::Range(0, 60000))
       ->capture_default_str()
       ->group("Limits");
-  app.add_option("--kv-memory", raw.kv_memory, "Memory for the keys and values of all documents in flight, a model")
+  app.add_option("--kv-memory", raw.kv_memory,
+                 "Memory for the keys and values of all documents in flight, for each model")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("1GiB")
       ->group("Limits");
-  app.add_option("--default-deadline", raw.default_deadline,
-                 "Seconds after which a document is given up whose call brings no deadline; 0: never")
+  app.add_option("--default-deadline", raw.default_deadline, "Deadline of calls that have none; 0: no deadline")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str()
       ->group("Limits");
-  app.add_option("--max-document-bytes", raw.max_document_bytes, "The largest document taken")
+  app.add_option("--max-document-bytes", raw.max_document_bytes, "The largest document that is accepted")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("4MiB")
@@ -199,40 +204,40 @@ void AddLimits(CLI::App& app, Raw& raw) {
 }
 
 void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
-  app.add_option("--drain-delay", raw.drain_delay,
-                 "How long after SIGTERM documents are still taken, while probes and health already say no: as long as "
-                 "clients and proxies need to hear of it")
+  app.add_option(
+         "--drain-delay", raw.drain_delay,
+         "How long after SIGTERM documents are still accepted, while probes and health already fail: as long as "
+         "clients and proxies need to notice")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str()
       ->group("Operation");
   app.add_option("--drain-seconds", raw.drain_seconds,
-                 "How long documents in flight may take to finish after that before they are cancelled")
+                 "How long after that documents in flight may take to finish before they are cancelled")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str()
       ->group("Operation");
-  app.add_option(
-         "--max-connection-age", raw.max_connection_age,
-         "Seconds after which a connection is closed once its calls are done, so that clients find servers that "
-         "were added; 0: never")
+  app.add_option("--max-connection-age", raw.max_connection_age,
+                 "Age after which a connection is closed when its calls are done, so that clients find new servers; "
+                 "0: never")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str()
       ->group("Operation");
   app.add_option("--ready-file", flags.ready_file,
-                 "A file to write once documents are taken: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
+                 "A file to write once documents are accepted: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
       ->type_name("FILE")
       ->group("Operation");
   app.add_option(
          "--stall-limit", raw.stall_limit,
-         "Seconds for which an engine with work may not turn before /healthz fails, so that the platform starts "
-         "the server anew")
+         "Time without progress, while there is work, after which /healthz fails, so that the platform restarts "
+         "the server")
       ->type_name("SECONDS")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str()
       ->group("Operation");
-  app.add_option("--log-format", raw.log_format, "text, or json: a line an event, one of them a document")
+  app.add_option("--log-format", raw.log_format, "text, or json: one line for each event and for each document")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str()

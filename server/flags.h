@@ -14,17 +14,17 @@
 namespace salient {
 
 struct ServerFlags {
-  ServerOptions server;  // but for `access`, which is opened from the files that follow
+  ServerOptions server;  // all fields except `access`, which is opened from the files below
   AccessOptions access;
-  std::vector<EngineOptions> models;  // one engine each, in the order given
+  std::vector<EngineOptions> models;  // one engine for each, in the order of the flags
   DrainOptions drain;
   std::string ready_file;
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kText;
 };
 
-// Reads the command line, the environment and the configuration file. If the program is to end at once, because help
-// was asked for or an option is wrong, what there is to say has been printed and `exit_code` is set.
+// Reads the command line, the environment and the configuration file. If help was requested or an option is invalid,
+// the message is already printed and `exit_code` is set: the program must exit with it.
 struct ParsedServerFlags {
   ServerFlags flags;
   std::optional<int> exit_code;

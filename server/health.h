@@ -1,9 +1,8 @@
-// What a platform's probes are told: whether the process should live, and whether it takes documents.
+// The answers to a platform's probes: whether the process is alive, and whether it accepts documents.
 //
-//   alive   unless an engine is dead, or has work and its step loop has not turned for `stall_limit`: then only a new
-//           process helps
-//   ready   while it serves and every engine is healthy; not while models load, an engine recovers, or the server
-//   drains
+// alive   unless an engine is dead, or has work but its step loop has made no iteration for `stall_limit`; then only a
+//           restart helps
+// ready   while it serves and all engines are healthy; not while models load, an engine recovers, or the server drains
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -17,21 +16,21 @@
 
 namespace salient {
 
-// kLeaving: documents are still taken, but nobody should send more.
+// kLeaving: documents are still accepted, but clients should send no more.
 enum class Readiness { kLoading, kServing, kLeaving, kDraining };
 
 class Health {
  public:
-  // The models outlive it; until kServing they are not looked at.
+  // The models must outlive it. They are not read before kServing.
   Health(const ModelRegistry& models, absl::Duration stall_limit) : models_(models), stall_limit_(stall_limit) {}
 
   void Set(Readiness readiness) { readiness_ = readiness; }
   Readiness readiness() const { return readiness_; }
 
-  // UNAVAILABLE says why not.
+  // UNAVAILABLE has the reason.
   absl::Status Alive() const;
   absl::Status Ready() const;
-  // OK also while the server leaves: what HTTP calls are held against. Engines refuse for themselves.
+  // Whether HTTP calls are accepted; OK also in kLeaving. The engines themselves refuse documents.
   absl::Status TakesDocuments() const;
 
  private:

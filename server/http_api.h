@@ -1,19 +1,19 @@
-// The unary RPCs as JSON over HTTP, for those without a gRPC client.
+// The unary RPCs as JSON over HTTP, for clients without gRPC.
 //
 //   POST /v1/translate       TranslateDocumentRequest as JSON -> TranslateDocumentResponse; ?timeout_seconds=30
 //   GET  /v1/models[/NAME]   ListModels, GetModel
 //   GET  /                   a page about the server
-//   GET  /healthz /readyz    as on the admin listener (server/admin.h), for load balancers before this port
+//   GET  /healthz /readyz    as on the admin listener (server/admin.h), for load balancers in front of this port
 //
 // With --compat also the APIs of other services (server/compat), each with its own field names, keys and errors.
 //
 // Field names are those of the .proto. An error is {"error": {"code", "status", "message"}} under the HTTP status that
 // google.rpc.Code documents for it; 429 carries Retry-After.
 //
-// With a certificate (server/access.h) the port speaks HTTPS. But for the two probes everything asks for what the
-// server asks for, before a byte of a body is read: an API key (401), a client's certificate (403).
+// With a certificate (server/access.h) the port uses HTTPS. All paths except the two probes require the credentials of
+// the server's settings, checked before the body is read: an API key (401), a client certificate (403).
 //
-// A translation occupies no thread while it is waited for; a client that leaves cancels it.
+// A translation blocks no thread while it runs. If the client disconnects, it is cancelled.
 
 #pragma once
 
@@ -40,14 +40,14 @@ class HttpApi final : public HttpHandler {
     int64_t max_document_bytes = 4 << 20;
   };
 
-  // All but the options outlive it.
+  // All three must outlive it.
   HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options);
 
   std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
   HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 
-  // The largest body that can hold a document of so many bytes.
+  // The size of the largest body for a document of at most `max_document_bytes`.
   static size_t MaxBodyBytes(int64_t max_document_bytes);
 
  private:

@@ -1,4 +1,4 @@
-// The page at "/": what this server is, which models it has, and how to ask it.
+// The page at "/": a description of the server, its models, and example requests.
 
 #pragma once
 

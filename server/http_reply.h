@@ -1,4 +1,4 @@
-// Values as HTTP responses, in the one form that all of the server's HTTP has.
+// Builds HTTP responses in the common form of all HTTP of the server.
 
 #pragma once
 
@@ -10,17 +10,17 @@
 
 namespace salient {
 
-// {"error": {"code", "status", "message"}} under the HTTP status that google.rpc.Code documents, with Retry-After where
-// the status carries a delay.
+// {"error": {"code", "status", "message"}} with the HTTP status that google.rpc.Code documents, and Retry-After if the
+// status has a retry delay.
 HttpResponse ErrorReply(const absl::Status& status);
 
-// The message as JSON, field names as in the .proto, defaults told.
+// The message as JSON, with the field names of the .proto and with default values.
 HttpResponse MessageReply(const google::protobuf::Message& message);
 
-// What a probe is told: the text, or 503 and why.
+// The reply to a probe: the text, or 503 and the reason.
 HttpResponse Probe(const absl::Status& status, const std::string& text);
 
-// What a listener refuses by itself: as a status, and as a response under the HTTP status that it gives.
+// What a listener refuses by itself: as a status, and as a reply with the listener's HTTP status.
 absl::Status TransportError(int status, const std::string& message);
 HttpResponse TransportErrorReply(int status, const std::string& message);
 

@@ -1,4 +1,4 @@
-// The documents that are being translated, so that a server can stop without losing one.
+// The documents in flight, so that a server can finish or cancel all of them before it stops.
 //
 // Thread safety: all methods may be called from any thread. Callbacks and tickets are called without a lock held.
 
@@ -18,7 +18,7 @@
 
 namespace salient {
 
-// A ticket that may be cancelled before it exists: a call can be cancelled while its document is being submitted.
+// Cancels a ticket, also before it exists: a call can be cancelled while its document is being submitted.
 class Cancellation {
  public:
   void Attach(std::shared_ptr<TranslationTicket> ticket);
@@ -33,7 +33,7 @@ class Cancellation {
 
 class InFlight {
  public:
-  // A document's slot. It is in flight until the slot is destroyed.
+  // The slot of a document, which is in flight until the slot is destroyed.
   class Slot {
    public:
     Slot(InFlight& owner, uint64_t id) : owner_(owner), id_(id) {}
@@ -48,13 +48,13 @@ class InFlight {
     const uint64_t id_;
   };
 
-  // UNAVAILABLE from StartDraining on.
+  // UNAVAILABLE after StartDraining.
   absl::StatusOr<std::unique_ptr<Slot>> Enter();
 
-  // Lets CancelAll reach the document. Does nothing if its slot is given up already.
+  // Sets the ticket with which CancelAll cancels the document. Does nothing if its slot is already destroyed.
   void SetTicket(uint64_t id, const std::shared_ptr<TranslationTicket>& ticket);
 
-  // From now on nothing enters. Calls every callback that OnDrain was given and whose owner still lives.
+  // Refuses new documents from now on. Calls all callbacks of OnDrain whose owners are still alive.
   void StartDraining();
   bool draining() const;
 
@@ -64,8 +64,8 @@ class InFlight {
   // Waits until nothing is in flight; false if that takes longer than `timeout`.
   bool WaitIdle(absl::Duration timeout);
 
-  // Cancels all that is in flight, and returns how many that were. From now on stopped() tells a cancellation by the
-  // server apart from one by the client.
+  // Cancels all documents in flight, and returns their number. From now on stopped() distinguishes a cancellation by
+  // the server from one by the client.
   int CancelAll();
   bool stopped() const;
 

@@ -1,4 +1,4 @@
-// The log, on standard error: text for people, or JSON, a line an event, for machines.
+// The log, on standard error: text, or JSON with one object on each line.
 
 #pragma once
 
@@ -12,21 +12,21 @@ namespace salient {
 
 enum class LogFormat { kText, kJson };
 
-// Before the first line.
+// Call it before the first line is logged.
 void StartLog(const std::string& level, LogFormat format);
 
-// What became of a document: one line each.
+// The log line of a finished or failed document.
 struct DocumentLine {
   CallInfo call;
   std::string model, operating_point;
   bool bulk = false;
   absl::StatusCode outcome = absl::StatusCode::kOk;
-  CostReport report;         // where it is finished
-  double total_seconds = 0;  // since it arrived
+  CostReport report;         // if it is finished
+  double total_seconds = 0;  // since its arrival
 };
 void LogDocument(const DocumentLine& line);
 
-// As LogDocument writes it, without the time.
+// The line as LogDocument writes it, without the time.
 std::string ToText(const DocumentLine& line, LogFormat format);
 
 }  // namespace salient

@@ -1,5 +1,5 @@
-// What the server measures, for Prometheus. Every name begins with salient_, every time is in seconds, and every label
-// is from a closed set: the model, an outcome, a stage, a module. Nothing is labelled by who asks.
+// The server's Prometheus metrics. Every name begins with salient_, every time is in seconds, and every label has a
+// closed set of values: models, outcomes, stages, modules. No label identifies a client.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -19,7 +19,7 @@ namespace salient {
 
 class MetricFamilies;
 
-// Where a document was when its time ran out.
+// The stage in which a document missed its deadline.
 enum class Stage { kQueue, kEncode, kDecode };
 
 // The metrics of one model.
@@ -57,12 +57,12 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  // The metrics stay where they are as long as this object lives.
+  // The returned pointer is valid as long as this object.
   ModelMetrics* ForModel(const std::string& model, int32_t decoder_layers);
 
-  // A request that never got as far as a model.
+  // Counts a request that was refused before a model was chosen.
   void CountRefused(absl::StatusCode outcome);
-  // Why a document was refused, and what kind of client it was.
+  // Counts a refused document, by reason and kind of client.
   void CountRefusal(Refusal refusal, Client::Kind kind);
   void SetDraining(bool draining);
 

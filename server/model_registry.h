@@ -1,6 +1,6 @@
-// The models that this server serves, an engine each, and which of them a request means.
+// The models of this server, with one engine for each, and the choice of a model for a request.
 //
-// Filled at startup, read-only after: from then on all methods may be called from any thread.
+// Filled at startup and read-only afterwards: then all methods may be called from any thread.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace salient {
 
-// Passes what an engine does on to the model's metrics, which are there only once the engine has told the model's name.
+// Forwards an engine's events to the model's metrics, which exist only after the engine has loaded the model.
 class StepObserver : public EngineObserver {
  public:
   void Attach(ModelMetrics* metrics) { metrics_.store(metrics, std::memory_order_release); }
@@ -38,7 +38,7 @@ struct ServedModel {
   v1::Model description;
   EngineOptions options;
   ModelMetrics* metrics = nullptr;
-  std::unique_ptr<StepObserver> observer;  // outlives the engine, which calls it
+  std::unique_ptr<StepObserver> observer;  // must outlive the engine, which calls it
   std::unique_ptr<Engine> engine;
 };
 
@@ -52,14 +52,14 @@ class ModelRegistry {
 
   const std::vector<std::unique_ptr<ServedModel>>& models() const { return models_; }
 
-  // NOT_FOUND names the models there are.
+  // NOT_FOUND names the available models.
   absl::StatusOr<ServedModel*> Find(const std::string& name) const;
 
-  // The model that a request names, or the only one for its languages. NOT_FOUND names the models there are,
-  // INVALID_ARGUMENT those between which the request leaves open.
+  // The model that a request names, or the only one for its languages. NOT_FOUND names the available models;
+  // INVALID_ARGUMENT, if several models match, names them.
   absl::StatusOr<ServedModel*> Choose(const v1::TranslateDocumentRequest& request) const;
 
-  // Brings the gauges up to what the engines are doing now.
+  // Updates the gauges from the present state of the engines.
   void UpdateGauges() const;
 
  private:

@@ -1,9 +1,9 @@
-// What is still to be written to a streaming call. gRPC takes one message at a time; an engine has several to tell and
-// may not wait. Messages go out in the order in which they came, progress only as its latest state and only when there
-// is nothing else. What waits is bounded: a reader that is so far behind loses the call.
+// The queue of messages to be written to a streaming call. gRPC writes one message at a time, and the engine must not
+// wait. Messages are written in order. Of progress messages only the latest is kept, and it is written only if nothing
+// else waits. The queue is bounded: if the reader is too slow, the call is cancelled.
 //
-// Use: after every Push, SetProgress, Close and Written, call Next, and do what it says. It says "write" and "finish"
-// to one thread only, and "finish" once.
+// Use: after every Push, SetProgress, Close and Written, call Next, and do what it returns. It returns "write" and
+// "finish" to one thread only, and "finish" once.
 //
 // Thread safety: all methods may be called from any thread; only the caller that Next selected may use current() and
 // status().
@@ -25,18 +25,19 @@ class Outbox {
  public:
   enum class Act {
     kNothing,
-    kWrite,   // write current(), and call Written when that is done
-    kFinish,  // finish the call with status(); nothing comes after it
+    kWrite,   // write current(), then call Written
+    kFinish,  // finish the call with status(); the last action
   };
 
-  // False if more than kMaxUnsentBytes would wait: nothing was taken, and nothing more is; the call is to be cancelled.
+  // False if more than kMaxUnsentBytes would wait. Then this and all later messages are refused; cancel the call.
   bool Push(grpc::ByteBuffer message);
   void SetProgress(grpc::ByteBuffer message);
 
-  // To be finished with `status` when all that was pushed is written. Later calls of Push and Close change nothing.
+  // Finishes the call with `status` after all pushed messages are written. Later calls of Push and Close have no
+  // effect.
   void Close(grpc::Status status);
 
-  // Of the message that Next gave out. After a failed write the reader is gone: the rest is dropped.
+  // Reports the result of writing the current message. After a failed write the rest is dropped.
   void Written(bool ok);
 
   Act Next();
@@ -44,11 +45,11 @@ class Outbox {
   const grpc::Status& status() const { return *status_; }
 
   size_t unsent() const;
-  // Grows with every message that was written; writing() while one is on its way.
+  // Number of messages written; writing(): whether one is being written.
   uint64_t written() const;
   bool writing() const;
 
-  // A translation of the largest document by default, with its source, four times over.
+  // Four times the translation, with its source, of the largest document allowed by default.
   static constexpr size_t kMaxUnsentBytes = 64 << 20;
 
  private:
@@ -64,7 +65,7 @@ class Outbox {
   bool finished_ = false;
 };
 
-// Calls Next and does what it says, for a call's reactor.
+// Calls Next and performs the action, for a call's reactor.
 template <class Reactor>
 void Pump(Outbox& outbox, Reactor& reactor) {
   switch (outbox.Next()) {

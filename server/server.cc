@@ -20,6 +20,9 @@ namespace {
 
 constexpr char kServiceName[] = "salient.v1.Translation";
 
+// How long a document may take to arrive whose call came before the drain.
+constexpr absl::Duration kArriving = absl::Seconds(1);
+
 // How long a call may take to end once its documents are finished.
 constexpr absl::Duration kClosing = absl::Seconds(2);
 
@@ -68,7 +71,7 @@ Server::Server(const ServerOptions& options)
       models_(metrics_),
       health_(models_, options.stall_limit),
       translator_(models_, metrics_, options.max_document_bytes, options.default_deadline),
-      service_(translator_, *options_.access),
+      service_(translator_, *options_.access, *gate_),
       http_api_(translator_, *options_.access, health_,
                 {.compat = options_.compat, .max_document_bytes = options_.max_document_bytes}),
       admin_(models_, metrics_, health_),
@@ -97,7 +100,7 @@ absl::Status Server::StartGrpc() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options_.listen, options_.access->GrpcCredentials(), &grpc_port_);
+  builder.AddListeningPort(options_.listen, Guard(gate_, options_.access->GrpcCredentials()), &grpc_port_);
   builder.RegisterService(&service_);
   builder.SetMaxReceiveMessageSize(MaxMessageBytes(options_.max_document_bytes));
   builder.SetMaxSendMessageSize(-1);
@@ -153,6 +156,7 @@ int Server::Drain(const DrainOptions& options) {
   health_.Set(Readiness::kDraining);
   InFlight& in_flight = translator_.in_flight();
   in_flight.StartDraining();
+  gate_->Close(kArriving);
   translator_.admission_retry_queue().Nudge();
   int cancelled = 0;
   CloseGrpc([&] {

@@ -1,10 +1,10 @@
-// The server as a whole: its ports, its models, its end.
+// The whole server: its ports, its models, and its shutdown.
 //
 //   Server server(options);
-//   server.StartHttp();                  // both HTTP listeners: /healthz answers, /readyz says that models are loading
-//   server.AddModel(engine, ...);        // once a model
+// server.StartHttp();                  // both HTTP listeners: /healthz is OK, /readyz reports that models are loading
+//   server.AddModel(engine, ...);        // once for each model
 //   server.StartGrpc();                  // ready
-//   server.Drain({.delay = ..., .patience = ...});  // takes no more, finishes what there is
+//   server.Drain({.delay = ..., .patience = ...});  // refuses new documents, finishes those in flight
 //
 // Thread safety: the methods are called from one thread, in this order.
 
@@ -24,6 +24,7 @@
 #include "grpcpp/server.h"
 #include "server/access.h"
 #include "server/admin.h"
+#include "server/call_gate.h"
 #include "server/health.h"
 #include "server/http/listener.h"
 #include "server/http_api.h"
@@ -41,12 +42,12 @@ struct ServerOptions {
   bool compat = false;                   // on the HTTP port also the APIs of other services
   std::shared_ptr<const Access> access = std::make_shared<Access>();
   int64_t max_document_bytes = 4 << 20;
-  // A connection older than this is closed once its calls are done, so that clients spread over servers that have come
-  // since and leave those that drain; infinite: never.
+  // The age after which a connection is closed when its calls are done, so that clients also use new servers and leave
+  // servers that drain; infinite: never.
   absl::Duration max_connection_age = absl::Minutes(5);
-  // An engine that has work and has not turned for so long is stuck: /healthz says so.
+  // If an engine with work makes no iteration for this time, /healthz fails.
   absl::Duration stall_limit = absl::Minutes(2);
-  // Of a call that brings none.
+  // The deadline of calls that have none.
   absl::Duration default_deadline = absl::InfiniteDuration();
 };
 
@@ -58,18 +59,17 @@ struct DrainOptions {
 class Server {
  public:
   explicit Server(const ServerOptions& options);
-  ~Server();  // without a Drain before, cancels what is in flight
+  ~Server();  // if Drain was not called, cancels the documents in flight
 
   absl::Status StartHttp();
   absl::Status AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,
                         std::unique_ptr<StepObserver> observer);
   absl::Status StartGrpc();
 
-  // From now on /readyz gives 503 and health is NOT_SERVING. For `delay` documents are still taken, from clients that
-  // have not heard of it yet. Then gRPC's port is closed, its clients are told to go elsewhere (GOAWAY), and new
-  // documents get UNAVAILABLE. Waits until the documents in flight are finished and their replies sent, then closes
-  // HTTP, too. Documents that take longer than `patience`, after the delay, are cancelled and told UNAVAILABLE; returns
-  // how many those were.
+  // From now on /readyz returns 503 and health is NOT_SERVING. For `delay`, documents are still accepted, from clients
+  // that have not noticed yet. Then new documents get UNAVAILABLE, the gRPC port is closed, and its connections get a
+  // GOAWAY. Waits until the documents in flight are finished and their replies are sent, then closes HTTP. Documents
+  // that take longer than `patience` after the delay are cancelled with UNAVAILABLE; returns their number.
   int Drain(const DrainOptions& options);
 
   int grpc_port() const { return grpc_port_; }
@@ -80,7 +80,7 @@ class Server {
  private:
   void TellHealth();
 
-  // Sends GOAWAY at once and returns when all calls are over, those of documents when they are finished.
+  // Sends GOAWAY at once, and returns when all calls are over, including those of documents in flight.
   void CloseGrpc(const std::function<void()>& finish_documents);
 
   const ServerOptions options_;
@@ -88,12 +88,13 @@ class Server {
   ModelRegistry models_;
   Health health_;
   Translator translator_;
+  const std::shared_ptr<CallGate> gate_ = std::make_shared<CallGate>();
   TranslationService service_;
   HttpApi http_api_;
   Admin admin_;
   HttpListener http_, admin_listener_;
   std::unique_ptr<grpc::Server> grpc_;
-  absl::Notification leaving_;  // from here on the health service is told no more
+  absl::Notification leaving_;  // after this the health service is not updated
   std::thread health_teller_;
   int grpc_port_ = 0;
   int http_port_ = 0;

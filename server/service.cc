@@ -31,7 +31,8 @@ absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::strin
   return (*model)->description;
 }
 
-absl::StatusOr<CallInfo> TranslationService::Enter(grpc::CallbackServerContext& context) const {
+absl::StatusOr<CallInfo> TranslationService::Enter(grpc::CallbackServerContext& context) {
+  gate_.Begin();
   auto call = ReadCallInfo(access_, context);
   if (!call.ok()) {
     translator_.CountUnauthenticated();

@@ -1,15 +1,16 @@
-// The gRPC service `salient.v1.Translation`, by gRPC's callback API.
+// The gRPC service `salient.v1.Translation`, with gRPC's callback API.
 
 #pragma once
 
 #include "salient/v1/translation.grpc.pb.h"
 #include "server/access.h"
+#include "server/call_gate.h"
 #include "server/call_info.h"
 #include "server/translator.h"
 
 namespace salient {
 
-// The methods that carry documents take and give bytes (server/wire.h says why), the others messages.
+// The methods for documents receive and send bytes (server/wire.h says why); the others use messages.
 using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateDocument<
     v1::Translation::WithRawCallbackMethod_StreamTranslateDocument<
         v1::Translation::WithRawCallbackMethod_TranslateDocuments<v1::Translation::WithCallbackMethod_ListModels<
@@ -17,8 +18,10 @@ using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateD
 
 class TranslationService final : public TranslationServiceBase {
  public:
-  // Both outlive the service. Every call is held against `access` before anything of it is read.
-  TranslationService(Translator& translator, const Access& access) : translator_(translator), access_(access) {}
+  // All of them must outlive the service. Every call is checked with `access` before its message is read, and `gate` is
+  // notified that it has begun.
+  TranslationService(Translator& translator, const Access& access, CallGate& gate)
+      : translator_(translator), access_(access), gate_(gate) {}
 
   grpc::ServerUnaryReactor* TranslateDocument(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* reply) override;
@@ -32,14 +35,15 @@ class TranslationService final : public TranslationServiceBase {
                                      v1::Model* reply) override;
 
  private:
-  // Whose call it is, if it may pass; notes its request id in the trailers.
-  absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context) const;
+  // Authenticates a call, and adds its request id to the trailers.
+  absl::StatusOr<CallInfo> Enter(grpc::CallbackServerContext& context);
 
   Translator& translator_;
   const Access& access_;
+  CallGate& gate_;
 };
 
-// As the two RPCs reply; the HTTP port gives the same.
+// The replies of the two RPCs; the HTTP port returns the same.
 v1::ListModelsResponse ListModels(const ModelRegistry& models);
 absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::string& name);
 

@@ -1,5 +1,5 @@
-// What a request asks for, as the engine's request: its document checked, its setting (an operating point or a time)
-// turned into options.
+// Converts an API request to an engine request: checks its document, and resolves its setting (an operating point or a
+// latency target) to options.
 
 #pragma once
 
@@ -13,12 +13,12 @@
 namespace salient {
 
 struct Settings {
-  TranslationRequest request;   // all but the deadline
-  std::string operating_point;  // the point that was named or chosen; empty for none
+  TranslationRequest request;   // all fields except the deadline
+  std::string operating_point;  // the operating point that was named or chosen; empty: none
 };
 
-// INVALID_ARGUMENT and NOT_FOUND name the field, its value and the remedy. The options themselves are left to the
-// engine, which checks them against the model.
+// INVALID_ARGUMENT and NOT_FOUND name the field, its value and the remedy. The engine checks the options against the
+// model.
 absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& request, const ModelInfo& model,
                                       int64_t max_document_bytes);
 

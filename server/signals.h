@@ -1,14 +1,14 @@
-// SIGTERM and SIGINT, as something to wait for.
+// Waits for SIGTERM and SIGINT.
 
 #pragma once
 
 namespace salient {
 
-// Holds SIGTERM and SIGINT back in this thread and in all that it starts from now on: call it before any other thread
-// is started, then WaitForSignal from one thread.
+// Blocks SIGTERM and SIGINT in this thread and all threads that it starts later. Call it before any other thread
+// starts, then call WaitForSignal from one thread.
 void HoldSignals();
 
-// Returns the signal that came, which may have come long before the call.
+// Waits for a signal and returns it; it may have arrived before the call.
 int WaitForSignal();
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// A client that takes nothing of a stream for a minute loses the call: what waits for it is memory that others need.
+// Cancels a streaming call if its client reads nothing for a minute, because the waiting messages take memory.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace salient {
 
 class StalledReader {
  public:
-  // Looks after `outbox` until Stop. `owner` is what they both belong to; it is held while an alarm is set.
+  // Watches `outbox` until Stop. `owner` owns both objects; it is kept alive while an alarm is set.
   void Watch(std::shared_ptr<void> owner, const Outbox& outbox, grpc::CallbackServerContext& context) {
     std::lock_guard lock(mutex_);
     outbox_ = &outbox;
@@ -23,7 +23,7 @@ class StalledReader {
     Set(std::move(owner));
   }
 
-  // The call is over, and its context gone when this returns.
+  // Stops watching. The context may be destroyed after this returns.
   void Stop() {
     std::lock_guard lock(mutex_);
     context_ = nullptr;
@@ -35,7 +35,7 @@ class StalledReader {
 
   void Set(std::shared_ptr<void> owner) {
     alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) {
-      const std::shared_ptr<void> kept = owner;  // Look sets the alarm anew, and this function goes
+      const std::shared_ptr<void> kept = owner;  // Look sets a new alarm, which destroys this function object
       if (rang) Look(kept);
     });
   }
@@ -52,7 +52,7 @@ class StalledReader {
   const Outbox* outbox_ = nullptr;
   grpc::CallbackServerContext* context_ = nullptr;
   grpc::Alarm alarm_;
-  uint64_t seen_ = UINT64_MAX;  // of written() at the last look
+  uint64_t seen_ = UINT64_MAX;  // written() at the last check
 };
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// absl::Status, in which the engine speaks, as a gRPC status and as an HTTP status.
+// Converts absl::Status, which the engine uses, to gRPC and HTTP statuses.
 
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace salient {
 
-// The codes of absl are those of gRPC.
+// The codes of absl and gRPC have the same numbers.
 grpc::Status ToGrpc(const absl::Status& status);
 
-// Where the status says after what time to try again, tells gRPC's own retries, too. Before the call is finished.
+// If the status has a retry delay, adds it for gRPC's own retries. Call it before the call is finished.
 void AddPushback(const absl::Status& status, grpc::CallbackServerContext& context);
 
 }  // namespace salient

@@ -1,5 +1,5 @@
-// The way of one document through the server, whatever it came in by: the model is chosen, the request checked and
-// handed to the engine, the result turned into a reply, and everything measured.
+// Handles one document, for all RPCs and HTTP: chooses the model, checks the request, submits it to the engine,
+// converts the result to a reply, and updates the metrics.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -22,27 +22,27 @@
 
 namespace salient {
 
-// Hears of one document, in this order: segments and progress as often as there is something to tell, then TakeResult
-// once and nothing after it. Called from the engine's workers, one call at a time; must not block.
+// Receives the events of one document: any number of segments and progress, then TakeResult once, as the last call.
+// Called from the engine's workers, one call at a time; must not block.
 class Recipient {
  public:
   virtual ~Recipient() = default;
   virtual void TakeSegment(v1::TranslatedSegment) {}
   virtual void TakeProgress(v1::Progress) {}
   virtual void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) = 0;
-  // False: segments are not wanted, and not made.
+  // False: segments are not needed and not created.
   virtual bool wants_segments() const { return false; }
 };
 
-// What to make of a full queue.
+// What to do if the queue is full.
 enum class WhenFull {
-  kRefuse,  // it counts as a refused request and carries a retry delay
-  kWait,    // the caller will try again; it is not counted
+  kRefuse,  // the request is counted as refused, and the status has a retry delay
+  kWait,    // the caller retries; the request is not counted
 };
 
 class Translator {
  public:
-  // A document that comes without a deadline gets `default_deadline`.
+  // `default_deadline` is the deadline of documents that have none.
   Translator(const ModelRegistry& models, Metrics& metrics, int64_t max_document_bytes,
              absl::Duration default_deadline = absl::InfiniteDuration())
       : models_(models),
@@ -51,17 +51,17 @@ class Translator {
         default_deadline_(default_deadline),
         admission_(kDocumentsInFlight * max_document_bytes) {}
 
-  // After OK, and only then, TakeResult is called. On failure the status names the field and the remedy. Who waits
-  // (WhenFull::kWait) leaves a quarter of the queue to those who do not.
+  // TakeResult is called if and only if this returns OK. An error names the field and the remedy. Callers that wait
+  // (WhenFull::kWait) may use three quarters of the queue; the rest is for callers that do not.
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Start(const v1::TranslateDocumentRequest& request,
                                                            const CallInfo& call, absl::Time deadline,
                                                            std::shared_ptr<Recipient> recipient,
                                                            WhenFull when_full = WhenFull::kRefuse);
 
-  // Whether the engine that would take the request has room for one that waits. True where the request is wrong anyway.
+  // Whether the engine of the request has room for a caller that waits. True if the request is invalid anyway.
   bool HasRoom(const v1::TranslateDocumentRequest& request) const;
 
-  // A request that was turned away before it was looked at.
+  // Counts a request that was refused before it was read.
   void CountRefused(absl::StatusCode outcome) { metrics_.CountRefused(outcome); }
   void CountUnauthenticated();
 
@@ -70,7 +70,7 @@ class Translator {
   AdmissionRetryQueue& admission_retry_queue() { return admission_retry_queue_; }
 
  private:
-  // Of the largest size that are in memory at once.
+  // The number of documents of the largest size that may be in memory at once.
   static constexpr int64_t kDocumentsInFlight = 32;
 
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(ServedModel& model,
@@ -85,7 +85,7 @@ class Translator {
   Admission admission_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;
-  Workers renderer_{1};  // writes translated documents; the engine's thread must not wait for it
+  Workers renderer_{1};  // renders translated documents, outside the engine's thread
 };
 
 }  // namespace salient

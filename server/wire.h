@@ -1,7 +1,8 @@
-// Messages to and from the bytes of a call.
+// Parses and serialises the messages of a call.
 //
-// The service takes requests as bytes, because gRPC answers a message that it cannot parse with UNIMPLEMENTED and no
-// word about it, and protobuf refuses a message for a single byte that is not UTF-8. Here the reply says which field.
+// The service receives requests as bytes. Otherwise gRPC would answer a message that it cannot parse with UNIMPLEMENTED
+// and no explanation, and protobuf refuses a message for a single byte that is not UTF-8. Here the error names the
+// field.
 
 #pragma once
 
@@ -13,14 +14,14 @@
 
 namespace salient {
 
-// A message's length is an int.
+// The largest message: its length is an int.
 inline constexpr size_t kMaxReplyBytes = (1ULL << 31) - 1024;
 
 // INVALID_ARGUMENT names the first string field that is not UTF-8, and the offset in it, or says that the bytes are
 // not a message of this type.
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
-// INVALID_ARGUMENT if the message is larger than gRPC can carry, with what to ask for instead.
+// INVALID_ARGUMENT, with a remedy, if the message is larger than gRPC can send.
 absl::Status CheckReplySize(const google::protobuf::Message& reply, size_t most = kMaxReplyBytes);
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message);

@@ -145,7 +145,7 @@ stages() {
   train halting 3 halting --start "$WORK/supervision-again.pt"
   say "exporting"
   $PYTHON -m salient.export --checkpoint "$WORK/halting.pt" --tokenizer "$PACK/tokenizer.model" --calibrate "$PACK" \
-    --dtype int8 --shard-mb 15 --window 2048 --out "$OUT/model"
+    --dtype int8 --shard-mb 15 --chunk-tokens 2048 --out "$OUT/model"
   $PYTHON -m salient.shortlist --data "$PACK" --out "$OUT/model/shortlist.safetensors"
   say "evaluation"
   # shellcheck disable=SC2086  # several flags

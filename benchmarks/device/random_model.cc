@@ -68,7 +68,7 @@ ModelConfig RandomModelConfig(bool small) {
   config.selection.width = 64;
   config.selection.group = {3, 3, 3};
   for (int m = 0; m < kModules; ++m) {
-    config.selection.key_fraction[m].assign(config.groups(static_cast<Module>(m)), 0.05);
+    config.selection.learned_ratio[m].assign(config.groups(static_cast<Module>(m)), 0.05);
   }
   config.has_exits = config.geometric_head = true;
   config.chunk_tokens = small ? 256 : 8192;

@@ -23,7 +23,7 @@ FORMATS = {"fp32": "--compute fp32", "bf16": "--compute bf16", "int8": "--comput
            "int8, keys and values too": "--compute int8 --kv-type int8"}  # the others are held against the first
 GOAL = 0.2  # BLEU that int8 may lose to fp32
 DENSE, SPARSE = "--selection dense --exit full", "--selection learned --exit geometric:0.5"
-VERIFIED = {"full depth": DENSE, "drafts of layer 2, verified": "--selection dense --exit verify:2"}
+VERIFIED = {"full depth": DENSE, "drafts at layer 2, verified": "--selection dense --exit verify:2"}
 QUICK_SET = ROOT / "benchmarks" / "samples" / "quick.tsv"
 TAKES = 3  # of each whose time is told
 
@@ -98,7 +98,7 @@ def verified(engine, test_set) -> list[list[str]]:
 
 def markdown(about: dict, scored: list[Scored], drafts: list[list[str]], stored: list[list[str]]) -> str:
     formats = lines_of(
-        ["format", "setting", "BLEU", "against fp32", "goal, at least", "p", "segments like fp32's"],
+        ["format", "setting", "BLEU", "against fp32", "goal, at least", "p", "segments equal to fp32's"],
         [[s.format, f"`{s.setting}`", f"{s.bleu:.2f}", f"{s.difference:+.2f}" if s.format != "fp32" else "",
           f"{-GOAL}" if s.format.startswith("int8") else "", f"{s.chance:.2f}" if s.format != "fp32" else "",
           f"{s.same:.1%}"] for s in scored], left=2)
@@ -107,8 +107,8 @@ def markdown(about: dict, scored: list[Scored], drafts: list[list[str]], stored:
         f"{about['documents']} documents ({about['segments']} segments) of the development set, model "
         f"`{about['model']}`, greedy, through the service. p: paired bootstrap.", formats]
     if drafts:
-        parts += [f"In int8, dense, a document at a time, medians of {TAKES} (with the client's start):",
-                  lines_of(["depth", "seconds", "times as fast", "segments like full depth's"], drafts)]
+        parts += [f"In int8, dense, one document at a time, medians of {TAKES} (including the start of the client):",
+                  lines_of(["depth", "seconds", "times as fast", "segments equal to full depth's"], drafts)]
     if stored:
         parts += [f"Keys and values as bf16 and as int8 (`--kv-type`): documents decoded at once, {keys.OUT} tokens of "
                   f"each, random weights, medians of {TAKES} rounds in which the two take turns:",

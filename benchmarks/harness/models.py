@@ -42,7 +42,7 @@ FAINT = 0.1  # how strong everything else is in their channels
 
 def shapes() -> dict[str, ModelConfig]:
     def shape(name: str, **sizes) -> ModelConfig:
-        return ModelConfig(name=name, positions=Positions("sinusoidal", "none", "none"), window=LONGEST,
+        return ModelConfig(name=name, positions=Positions("sinusoidal", "none", "none"), chunk_tokens=LONGEST,
                            exits=Exits("tied", ["geometric"]), **sizes)
 
     return {
@@ -152,7 +152,7 @@ def make(config: ModelConfig, seed: int = 1) -> Transformer:
     for token in range(FIRST_WORD):
         model.output_bias[token] = NEVER
     channels = clear_channels(model)
-    config.selection.key_fraction = {module: [0.05] * len(config.selection_layers(module))
+    config.selection.learned_ratio = {module: [0.05] * len(config.selection_layers(module))
                                      for module in config.selection.group}
     pairs = random_pairs(config, 2, 256, generator)
     fit_key_steps(model, pairs)

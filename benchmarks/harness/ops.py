@@ -123,20 +123,20 @@ def markdown(found: dict[int, list[Measured]], about: dict) -> str:
     roofs = Roofs(found[threads])
     parts = [
         conditions(about), "![Operations below the machine's limits](figures/ops.svg)",
-        f"On {threads} threads, the fastest of {about['rounds']} rounds. `bytes` and `operations` are the least that "
-        "an execution must do (multiplications and additions, 14 for an exponential); `limit` is how long the machine "
-        "needs for them at best, given by memory of the size that executions go through one after the other, or by "
-        "the peak of the arithmetic. K and V are bf16.", roof_table(roofs), operation_table(found[threads], roofs)]
+        f"On {threads} threads, the fastest of {about['rounds']} rounds. `bytes` and `operations` are the least work "
+        "of an execution (multiplications and additions; an exponential counts as 14); `limit` is the least time that "
+        "the machine needs for it, given by the speed of memory at the size of the data of successive executions, or "
+        "by the peak of the arithmetic. K and V are bf16.", roof_table(roofs), operation_table(found[threads], roofs)]
     beside = onednn_table(found[min(found)])
     if beside:
-        parts.append("Linear layers beside oneDNN's on one thread. oneDNN's is the bare product of weights that it "
-                     "packed itself; ours quantises its inputs, applies scales and bias, and gives a row the same bits "
-                     "whatever rows are beside it.\n\n" + beside)
+        parts.append("Linear layers compared with oneDNN's on one thread. oneDNN's time is that of the matrix product "
+                     "alone, with weights that it packed itself. Ours also quantises its inputs and applies scales and "
+                     "bias, and the result of a row does not depend on the other rows, bit for bit.\n\n" + beside)
     crossover = crossover_table(found[threads])
     if crossover:
-        parts.append("The two ways of an encoder's attention, each query with a random share of the keys: time query "
-                     "by query over time by tiles. The crossover, a constant of the instruction set "
-                     "(`engine/attention/cpu/tiles.h`), is where this is 1.\n\n" + crossover)
+        parts.append("The two implementations of an encoder's attention, with a random share of the keys for each "
+                     "query: the time of rows (query by query) divided by the time of tiles. At the crossover, a "
+                     "constant of the instruction set (`engine/attention/cpu/tiles.h`), this is 1.\n\n" + crossover)
     return "\n\n".join(parts) + "\n"
 
 

@@ -147,8 +147,8 @@ def section(processor: Processor) -> str:
              f"Model `{about['shape']}`{mean_exit}, {threads(about)} each, CTranslate2 "
              f"{about['ctranslate2']}; {unit}.", table(cases)]
     if shortlists := map_table(cases):
-        parts.append("With the output layer cut down to the same likely tokens in both, by CTranslate2's vocabulary "
-                     "map and by Salient's shortlist:\n\n" + shortlists)
+        parts.append("With the output layer restricted to the same tokens in both, by CTranslate2's vocabulary map and "
+                     "by Salient's shortlist:\n\n" + shortlists)
     if together := sum_of_parts(cases):
         parts.append(together)
     return "\n\n".join(parts)
@@ -157,10 +157,11 @@ def section(processor: Processor) -> str:
 def markdown(processors: list[Processor]) -> str:
     return "\n\n".join([
         "![Times as fast as CTranslate2](figures/peers.svg)",
-        "Medians of the runs; of documents that arrive one by one, how long one waited on average. Both compute the "
-        "same model with the same weights and tokens, and give translations of the same forced lengths. Weights are "
-        "random: selection reads 5 % of the keys, and exits are spread over the layers. Settings of CTranslate2 were "
-        "chosen for each case and processor out of those in [benchmarks/README.md](../benchmarks/README.md).",
+        "Medians of the runs. For documents that arrive one by one, the mean time from arrival to translation. Both "
+        "programs compute the same model with the same weights and tokens, and their translations have the same forced "
+        "lengths. Weights are random: selection reads 5 % of the keys, and exits are spread over the layers. For each "
+        "case and processor, CTranslate2 has the best of the settings in "
+        "[benchmarks/README.md](../benchmarks/README.md).",
         *map(section, processors)]) + "\n"
 
 

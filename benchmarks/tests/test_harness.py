@@ -145,7 +145,7 @@ def test_models_can_be_made():
     config = shapes()["small"]
     config.encoder.layers = config.decoder.layers = 2
     config.selection.group = {"encoder": 2, "decoder": 2, "cross": 2}
-    config.d_model, config.vocab_size, config.window = 128, 64, 600
+    config.d_model, config.vocab_size, config.chunk_tokens = 128, 64, 600
     assert make(config).halting is not None
 
 

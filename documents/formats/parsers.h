@@ -1,7 +1,7 @@
-// The formats, each in a file of its name. What they share is in the folder above.
+// The parsers of the formats, each in a file of its name. Shared code is in the folder above.
 //
-// All: `bytes` is copied into the document. INVALID_ARGUMENT says what is wrong with it, RESOURCE_EXHAUSTED which of
-// options.limits it exceeds.
+// All parsers copy `bytes` into the document. INVALID_ARGUMENT describes the error; RESOURCE_EXHAUSTED names the limit
+// of options.limits that is exceeded.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace salient {
 
-// By the format that registry.h finds.
+// Parses with the parser of `format`.
 ParsedDocument ParseDocument(const Format& format, std::string_view bytes, const ParseOptions& options);
 
 ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& options);

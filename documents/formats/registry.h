@@ -1,4 +1,5 @@
-// Which formats there are, and which one a document is of. Names only: a client needs no more. parsers.h reads them.
+// The known formats, and finding the format of a document. Names only, which is all that a client needs; parsers.h has
+// the parsers.
 
 #pragma once
 
@@ -11,17 +12,17 @@
 namespace salient {
 
 struct Format {
-  std::string_view name;       // as `--format` takes it: "markdown"
-  std::string_view mime_type;  // as replies have it
+  std::string_view name;       // the value of `--format`: "markdown"
+  std::string_view mime_type;  // as in replies
   std::vector<std::string_view> other_mime_types;
   std::vector<std::string_view> extensions;  // without the dot, lower case
-  bool is_binary = false;                    // not text that a terminal can show
+  bool is_binary = false;                    // not text for a terminal
 };
 
 const std::vector<Format>& AllFormats();
 
-// By name, by MIME type (parameters such as "; charset=utf-8" do not count), or by a file's name. INVALID_ARGUMENT
-// lists what there is.
+// Finds a format by name, by MIME type (parameters such as "; charset=utf-8" are ignored), or by a file's name.
+// INVALID_ARGUMENT lists the formats.
 absl::StatusOr<const Format*> FormatNamed(std::string_view name);
 absl::StatusOr<const Format*> FormatOfMimeType(std::string_view mime_type);
 absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name);

@@ -1,4 +1,4 @@
-// The three attention modules of an encoder-decoder, which selection is set for one by one.
+// The three attention modules of an encoder-decoder. Each has selection settings of its own.
 
 #pragma once
 

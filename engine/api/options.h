@@ -1,7 +1,7 @@
-// What a request may choose: how sparse the attention, how deep the decoder, how wide the search.
+// The options of a request: sparsity of the attention, depth of the decoder, search.
 //
-// These are the values as they were asked; engine/options/resolve.h checks them against a model. Field names, meanings
-// and ranges are those of the API (proto/salient/v1/translation.proto).
+// These are the values of the request, unchecked; engine/options/resolve.h checks them against a model. Field names,
+// meanings and ranges are those of the API (proto/salient/v1/translation.proto).
 
 #pragma once
 
@@ -17,8 +17,8 @@
 namespace salient {
 
 struct SelectionOptions {
-  std::optional<SelectionPolicy> policy;  // none: learned where the model was trained for it, else dense
-  std::optional<double> value;            // for every module without its own
+  std::optional<SelectionPolicy> policy;  // none: learned if the model was trained for it, otherwise dense
+  std::optional<double> value;            // for every module without a value in module_value
   std::array<std::optional<double>, kModules> module_value;
   std::optional<int32_t> min_keys;
 };
@@ -26,7 +26,7 @@ struct SelectionOptions {
 struct DepthOptions {
   std::optional<DepthPolicy> policy;  // none: full
   std::optional<int32_t> fixed_exit;
-  std::vector<double> thresholds;  // none, one for all, or one a layer
+  std::vector<double> thresholds;  // empty, one for all layers, or one for each layer
   std::optional<int32_t> min_exit, max_exit;
   std::optional<int32_t> draft_exit, draft_tokens;
 };
@@ -37,9 +37,9 @@ struct SearchOptions {
   std::optional<double> max_length_ratio;
   std::optional<int32_t> n_best;
   std::string prefix;
-  // Only tokens of the chunk's shortlist (engine/model/shortlist.h). The same translation as without wherever the best
-  // token of every step is in the list, with log probabilities, and confidence, over the list. None: false, because
-  // nobody knows beforehand that it is.
+  // Restricts the output to the tokens of the chunk's shortlist (engine/model/shortlist.h). If the best token of every
+  // step is in the list, the greedy translation does not change; log probabilities and confidence are over the list.
+  // Default: false, because it is not known in advance whether the translation changes.
   std::optional<bool> shortlist;
 };
 

@@ -1,8 +1,9 @@
 // The policies of selection and of adaptive depth: one table each.
 //
-// Everything that depends on a policy's name or on what it takes reads these tables: the client's flags, the wire
-// (server/convert.cc), operating points, checks against a model, error messages. A policy's rule, which kernels apply,
-// is in engine/attention/select_rules.h or engine/depth/exit.h. docs/contributing.md lists what a new policy needs.
+// All code that needs a policy's name or parameters reads these tables: the client's flags, the conversion of messages
+// (server/convert.cc), operating points, checks against a model, error messages. The rule of a policy, which kernels
+// apply, is in engine/attention/select_rules.h or engine/depth/exit.h. docs/contributing.md lists what a new policy
+// needs.
 
 #pragma once
 
@@ -17,8 +18,8 @@ namespace salient {
 // With the numbers of the API (SelectionControls.Policy).
 enum class SelectionPolicy : int32_t { kDense = 1, kLearned = 2, kRatio = 3, kMass = 4, kWindow = 5 };
 
-// What a policy's `value` means.
-enum class SelectionValue { kNone, kRatio, kKeys };  // none is taken; in (0, 1]; a whole number of keys
+// The meaning of a policy's `value`: no value; a ratio in (0, 1]; a whole number of keys.
+enum class SelectionValue { kNone, kRatio, kKeys };
 
 struct SelectionPolicyInfo {
   SelectionPolicy policy;
@@ -27,7 +28,7 @@ struct SelectionPolicyInfo {
   SelectionValue value;
   bool takes_min_keys;
   bool needs_layers;  // the model must have selection layers
-  bool needs_ratios;  // the model must have learned how many keys each layer needs
+  bool needs_ratios;  // the model must have a learned ratio of keys for each selection layer
 };
 
 inline constexpr std::array<SelectionPolicyInfo, 5> kSelectionPolicies = {{
@@ -51,11 +52,11 @@ enum class DepthPolicy : int32_t {
   kVerify = 7
 };
 
-// Which of the controls a policy takes beside the bounds.
+// The parameters of a policy besides the bounds on the exit.
 enum class DepthValues { kNone, kFixedExit, kThresholds, kDrafts };
 
-// What a policy looks at to decide. A softmax head over all exits is read once and names one; the others are computed
-// after each layer and compared with that layer's threshold.
+// The signal by which a policy decides. The sequence and multinomial heads are softmax heads over all exits; they are
+// computed once and name an exit. The other signals are computed after each layer and compared with its threshold.
 enum class ExitSignal : int32_t { kNone, kSequenceHead, kMultinomialHead, kGeometricHead, kConfidence };
 inline constexpr int kExitSignals = 5;
 

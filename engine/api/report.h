@@ -1,4 +1,4 @@
-// What a translation cost, counted from what ran. Field names and meanings are those of CostReport in the API.
+// The cost of a translation, counted while it runs. Field names and meanings are those of CostReport in the API.
 
 #pragma once
 

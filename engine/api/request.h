@@ -1,4 +1,4 @@
-// A document to translate, as the engine takes it.
+// A request to the engine: a document and its options.
 
 #pragma once
 
@@ -9,19 +9,19 @@
 
 namespace salient {
 
-// What is one segment: a sentence, or a line with all that stands in it.
+// What a segment is: a sentence, or a whole line.
 enum class Segmentation { kSentences, kLines };
 
 struct TranslationRequest {
   std::string text;  // UTF-8
   Segmentation segmentation = Segmentation::kSentences;
-  // BCP 47; read by models of several languages alone, which refuse what they do not have.
+  // BCP 47 tags. Only models of several languages read them, and refuse languages that they do not have.
   std::string source_language, target_language;
   TranslationOptions options;
   absl::Time deadline = absl::InfiniteFuture();
 
-  // Who asks: clients share the engine by weight (engine/schedule/scheduler.h). A client's bulk documents get a small
-  // part of the share of its others.
+  // The client. Clients share the engine by weight (engine/schedule/scheduler.h). A client's bulk documents get a
+  // smaller share than its interactive ones.
   std::string client;
   double weight = 1;
   bool bulk = false;

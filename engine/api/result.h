@@ -1,4 +1,4 @@
-// A translation as the engine gives it, and how a caller hears of it.
+// The result of a translation, and the listener that receives it.
 
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace salient {
 
-// Positions that a token's trace lists at most.
+// The most positions in the trace of a token.
 inline constexpr int32_t kMaxTracedKeys = 64;
 
 struct TokenTrace {
   std::string piece;
   int32_t exit_layer = 0;
   double probability = 0;
-  // Positions within the document's source tokens, in which each segment is followed by one token that closes it.
-  // Where more than kMaxTracedKeys were selected, so many of them, evenly spread.
+  // Positions in the document's source tokens; one separator or end token follows each segment and counts. If more than
+  // kMaxTracedKeys were selected, kMaxTracedKeys of them, evenly spaced.
   std::vector<int32_t> selected;
 };
 
@@ -46,9 +46,9 @@ struct TranslationProgress {
   bool queued = false;
 };
 
-// Hears of one translation, in this order: OnProgress and OnSegment as often as there is something to tell, then
-// OnDone once and nothing after it. Segments come in the order of the document; with a beam, a chunk's segments come
-// when the chunk is finished.
+// Receives the events of one translation: any number of OnProgress and OnSegment, then OnDone once, as the last call.
+// Segments arrive in the order of the document. With beam search, the segments of a chunk arrive when the chunk is
+// finished.
 class TranslationListener {
  public:
   virtual ~TranslationListener() = default;
@@ -61,7 +61,7 @@ class TranslationListener {
 class TranslationTicket {
  public:
   virtual ~TranslationTicket() = default;
-  virtual void Cancel() = 0;  // OnDone(CANCELLED) follows within one step, unless it is done already
+  virtual void Cancel() = 0;  // OnDone(CANCELLED) follows within one step, unless OnDone was called before
 };
 
 }  // namespace salient

@@ -1,6 +1,6 @@
-// How AMX tiles are configured: the operand of ldtilecfg, as the processor reads it.
+// The configuration of AMX tiles: the memory operand of ldtilecfg.
 //
-// Included by files that are compiled for different instruction sets: types without code only.
+// Files that are compiled for different instruction sets include this header, so it has types and no code.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace salient {
 
-// Eight tiles of 16 rows of 64 bytes, unless changed. Loading a configuration zeroes the tiles.
+// By default eight tiles of 16 rows of 64 bytes. Loading a configuration zeroes the tiles.
 struct alignas(64) TileConfig {
   uint8_t palette = 1;
   uint8_t start_row = 0;

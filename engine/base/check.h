@@ -1,10 +1,12 @@
-// Assertions: what must hold whatever comes from outside, because our own code has seen to it.
+// Assertions on invariants of our own code, which hold for any input.
 //
-//   SALIENT_CHECK(condition)    always; for what would corrupt memory if it did not hold: page and row numbers,
-//   capacities SALIENT_DCHECK(condition)   in debug and sanitizer builds; for everything else
+//   SALIENT_CHECK(condition)    checked always. For invariants whose violation would corrupt memory, such as page
+//                               numbers, row numbers and capacities.
+//   SALIENT_DCHECK(condition)   checked in debug and sanitizer builds. For all other invariants.
 //
-// A condition that does not hold ends the process and names the condition and its place. What comes from outside
-// (requests, documents, model folders) is refused with a status instead. Debian 12's Abseil has no CHECK yet.
+// If a condition is false, the process prints the condition and its place and aborts. Invalid input (requests,
+// documents, model folders) is not checked with these macros; it is refused with a status. Debian 12's Abseil has no
+// CHECK yet.
 
 #pragma once
 
@@ -22,7 +24,7 @@
 namespace salient {
 
 [[noreturn]] inline void CheckFailed(const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "salient: %s:%d: this must hold and does not: %s\n", file, line, condition);
+  std::fprintf(stderr, "salient: %s:%d: check failed: %s\n", file, line, condition);
   std::abort();
 }
 
@@ -31,6 +33,6 @@ namespace salient {
 #define SALIENT_CHECK(condition) \
   (ABSL_PREDICT_TRUE(condition) ? static_cast<void>(0) : ::salient::CheckFailed(#condition, __FILE__, __LINE__))
 
-// The condition is compiled, but not computed, where it is not checked.
+// In other builds the condition is compiled but not evaluated.
 #define SALIENT_DCHECK(condition) \
   (!SALIENT_DEBUG_CHECKS || (condition) ? static_cast<void>(0) : ::salient::CheckFailed(#condition, __FILE__, __LINE__))

@@ -1,7 +1,7 @@
-// Which instruction sets the CPU kernels may use, found out when the program runs.
+// Detects at run time which instruction sets the CPU kernels may use.
 //
-// Levels include those below them. SALIENT_CPU_ISA=scalar|avx2|avx512|amx in the environment lowers the level, to
-// compare kernels on one machine; it cannot raise it above what the machine has.
+// Each level includes the lower ones. The environment variable SALIENT_CPU_ISA=scalar|avx2|avx512|amx lowers the level,
+// to compare kernels on one machine. It cannot raise it above the level of the machine.
 
 #pragma once
 
@@ -14,17 +14,17 @@ enum class CpuIsa {
   kAmx,     // AMX tiles for int8 and bf16, allowed by the operating system for this process, and AVX-512 BF16
 };
 
-// What this machine has, lowered by the environment, which is read at the first call. Thread safe.
+// The level of this machine, lowered by the environment variable. The first call reads the variable. Thread safe.
 CpuIsa DetectCpuIsa();
 
-// Sets what DetectCpuIsa returns from now on, as far as the machine has it; returns what it was. For tests and
-// benchmarks that compare levels in one process: not while kernels run.
+// Sets the level that DetectCpuIsa returns, at most the level of the machine; returns the previous level. For tests and
+// benchmarks that compare levels in one process. Must not be called while kernels run.
 CpuIsa SetCpuIsa(CpuIsa isa);
 
-// The level that a value of SALIENT_CPU_ISA asks for, at most `machine`; `machine` if it is null or names none.
+// The level that a value of SALIENT_CPU_ISA names, at most `machine`. `machine` if `wanted` is null or names no level.
 CpuIsa LoweredCpuIsa(CpuIsa machine, const char* wanted);
 
-// "scalar", "avx2", "avx512", "amx": the names that SALIENT_CPU_ISA takes.
+// "scalar", "avx2", "avx512", "amx": the values of SALIENT_CPU_ISA.
 const char* CpuIsaName(CpuIsa isa);
 
 }  // namespace salient

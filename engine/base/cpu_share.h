@@ -1,5 +1,5 @@
-// What this process may use of the machine's processors: those that its affinity names, and of their time what its
-// cgroups grant.
+// The part of the machine's processors that this process may use: the cores of its affinity mask, and the CPU time of
+// its cgroup quota.
 
 #pragma once
 
@@ -11,21 +11,16 @@ namespace salient {
 // The cores that the calling thread's affinity allows, in ascending order; at least one.
 std::vector<int> AllowedCores();
 
-// How many cores' worth of time the cgroups that the process is in grant it, version 1 or 2: the least of all from its
-// own
-// up to the root. Infinite where none limits it, or where that cannot be read. Below `root` lie proc and sys, which is
-// for
-// tests.
+// The CPU quota of the process's cgroups (version 1 or 2), in cores: the smallest quota from its own cgroup up to the
+// root. Infinite if there is no quota or it cannot be read. `root` is the folder that has proc and sys; tests set it.
 double CpuQuota(const std::filesystem::path& root = "/");
 
-// As many threads as there are allowed cores, and as the quota keeps busy, rounded up; at least one.
+// The smaller of the number of allowed cores and the quota rounded up; at least one.
 int DefaultThreads();
 
-// Whether the allowed cores are likely to be this process's own: fewer than the machine has, because somebody chose
-// them, and
-// with no quota below them. Only then is it right to pin threads to them: two servers that both pin a thread to the
-// same
-// core wait for each other while another core is idle.
+// Whether the allowed cores are probably reserved for this process: they are fewer than the machine has, and there is
+// no quota below their number. Only then should threads be pinned to them: if two servers pin a thread to the same
+// core, they wait for each other while another core is idle.
 bool OwnsItsCores();
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// What kernels compute on top of `Simd` (simd_portable.h and its siblings), which is their template argument S.
+// Functions of vectors for kernels. The template argument S is a `Simd` (simd_portable.h, simd_avx2.h, simd_avx512.h).
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace salient {
 
-// The n lanes from p on, all of them where n is large enough; the others are zero.
+// Loads min(n, kLanes) lanes from p; the other lanes are zero.
 template <typename S, typename T>
 inline typename S::F LoadUpTo(const T* p, int n) {
   return n >= S::kLanes ? S::Load(p) : S::LoadPart(p, n);
@@ -17,7 +17,7 @@ inline void StoreUpTo(float* p, typename S::F a, int n) {
   n >= S::kLanes ? S::Store(p, a) : S::StorePart(p, a, n);
 }
 
-// 2^x within 2e-7 of itself, for x <= 127; exactly 0 for x < -126, minus infinity included.
+// 2^x with a relative error of at most 2e-7, for x <= 127; exactly 0 for x < -126, minus infinity included.
 template <typename S>
 inline typename S::F Exp2(typename S::F x) {
   using F = typename S::F;
@@ -25,7 +25,7 @@ inline typename S::F Exp2(typename S::F x) {
   const F clamped = S::Max(x, least);
   const F whole = S::Round(clamped);
   const F r = S::Sub(clamped, whole);  // [-1/2, 1/2]
-  // Taylor's coefficients of 2^r, ln(2)^n / n!; the first one left out adds less than 2e-7.
+  // Taylor coefficients of 2^r, ln(2)^n / n!; the first omitted term is less than 2e-7.
   F y = S::Set(1.5403530e-4f);
   y = S::MulAdd(y, r, S::Set(1.3333558e-3f));
   y = S::MulAdd(y, r, S::Set(9.6181291e-3f));

@@ -1,8 +1,8 @@
-// Vectors of floats for kernels, without any instruction set: eight lanes that the compiler makes of what it has.
+// Vectors of eight floats for kernels, in portable C++.
 //
-// simd_portable.h, simd_avx2.h and simd_avx512.h give the same `Simd` in an unnamed namespace, so that a template made
-// with it exists in one translation unit only and code for one instruction set is never linked in the place of
-// another's. A kernel's file includes exactly one of them.
+// simd_portable.h, simd_avx2.h and simd_avx512.h define the same interface `Simd` for different instruction sets. Each
+// defines it in an unnamed namespace: template instances are then local to a translation unit, and the linker cannot
+// replace code for one instruction set by code for another. A kernel's file includes exactly one of them.
 
 #pragma once
 
@@ -40,7 +40,7 @@ struct Simd {
     for (int i = 0; i < kLanes; ++i) r.v[i] = static_cast<float>(p[i]);
     return r;
   }
-  // Two vectors from 2 kLanes bf16 in a row: those at even places, and those at odd ones.
+  // Loads 2 kLanes consecutive bf16 as two vectors: the elements at even and at odd indices.
   static void LoadPairs(const uint16_t* p, F* even, F* odd) {
     for (int i = 0; i < kLanes; ++i) {
       even->v[i] = std::bit_cast<float>(static_cast<uint32_t>(p[2 * i]) << 16);

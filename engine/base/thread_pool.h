@@ -1,4 +1,4 @@
-// The CPU backend's own threads: a fixed few, each computing a part of one operation at a time.
+// The threads of the CPU backend: a fixed number, which compute one operation at a time together.
 
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace salient {
 
-// Runs one parallel loop at a time. Used by one thread at a time; that thread works too. Between loops the threads
-// spin for a moment before they sleep, because the operations of a decoding step follow each other within microseconds.
+// Runs one parallel loop at a time. Only one thread at a time may use the pool; that thread runs tasks, too. Between
+// loops the threads spin for a short time before they sleep, because the operations of a decoding step follow each
+// other within microseconds.
 //
-// A loop ends when its tasks are done, even if some threads have not noticed the loop: a thread that wakes late, or
-// that the system has descheduled, delays no one. The ticket makes that safe. It is one word with the loop's number and
-// the next task. A thread claims a task by exchanging the whole word, so a late thread cannot claim a task of a loop
-// whose start it did not see.
+// A loop ends when its tasks are done, even if some threads never noticed it. So a thread that wakes late or is
+// descheduled delays nothing. The ticket makes this safe: it is one word with the number of the loop and the next task.
+// A thread claims a task by compare-and-swap of the whole word, so a late thread cannot claim a task of a later loop.
 class ThreadPool {
  public:
-  // `threads` in all, the caller's included; 0: as many as its cores and its CPU limit keep busy (cpu_share.h).
-  // They are pinned to cores only where the process has these to itself.
+  // `threads` includes the caller's thread; 0: DefaultThreads(). Threads are pinned to cores only if OwnsItsCores()
+  // (cpu_share.h).
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

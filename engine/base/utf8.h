@@ -1,4 +1,4 @@
-// Whether bytes are UTF-8, and if not, where they stop being so.
+// Validation of UTF-8.
 
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace salient {
 
-// The offset of the first byte that begins no valid UTF-8 sequence (RFC 3629: no overlong forms, no surrogates, nothing
-// above U+10FFFF); nothing if all of the text is valid.
+// The offset of the first byte that does not begin a valid UTF-8 sequence (RFC 3629: no overlong forms, no surrogates,
+// nothing above U+10FFFF); nullopt if the whole text is valid.
 std::optional<size_t> FirstInvalidUtf8(std::string_view text);
 
-// The offset of the first byte that is NUL or begins no valid UTF-8 sequence: what the engine does not take as text.
+// As FirstInvalidUtf8, but NUL is invalid, too: the rule for text that the engine accepts.
 std::optional<size_t> FirstInvalidText(std::string_view text);
 
 }  // namespace salient

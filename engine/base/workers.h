@@ -1,4 +1,4 @@
-// A few threads for work that must not hold up the step loop: cutting documents, putting replies together.
+// Worker threads for work outside the step loop: splitting documents and assembling replies.
 
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace salient {
 
-// Does what it is handed, in order of arrival, `threads` tasks at once. Post may be called from any thread, from within
-// tasks, too.
+// Runs tasks in the order in which they were posted, `threads` of them at a time. Post may be called from any thread,
+// and from tasks.
 class Workers {
  public:
   explicit Workers(int threads);
-  ~Workers();  // does what is left, then joins
+  ~Workers();  // runs the remaining tasks, then joins
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
@@ -33,10 +33,10 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-// Tasks that are done one at a time and in the order in which they were posted, on workers that others use as well.
+// Runs tasks one at a time, in the order in which they were posted, on shared workers.
 class Lane : public std::enable_shared_from_this<Lane> {
  public:
-  explicit Lane(Workers& workers) : workers_(workers) {}  // which outlive it
+  explicit Lane(Workers& workers) : workers_(workers) {}  // must outlive the lane
 
   void Post(std::function<void()> task);
 
@@ -45,7 +45,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
 
   Workers& workers_;
   std::mutex mutex_;
-  std::deque<std::function<void()>> tasks_;  // the first is under way
+  std::deque<std::function<void()>> tasks_;  // the first is running
 };
 
 }  // namespace salient

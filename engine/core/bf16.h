@@ -1,4 +1,4 @@
-// bfloat16 as the KV store keeps it: the upper half of an fp32.
+// bfloat16, as stored in the KV store: the upper half of an fp32.
 
 #pragma once
 
@@ -9,7 +9,7 @@ namespace salient {
 
 inline float BF16ToFloat(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
 
-// Rounds to nearest, ties to even. A NaN stays one: rounding could carry its payload away.
+// Rounds to nearest, ties to even. A NaN stays a NaN (rounding its payload could turn it into another value).
 inline uint16_t FloatToBF16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);

@@ -8,8 +8,8 @@
 
 namespace salient {
 
-// Large blocks are pages of their own, on huge pages where the system has them: gathers over a KV store of hundreds
-// of megabytes would otherwise miss the TLB at every row. Thread safe.
+// Large blocks are mapped separately, with huge pages if the system has them: otherwise gathers over a KV store of
+// hundreds of megabytes would miss the TLB at every row. Thread safe.
 class HostMemory final : public DeviceMemory {
  public:
   bool host_addressable() const override { return true; }

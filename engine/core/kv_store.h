@@ -1,18 +1,19 @@
 // Keys, values and selection keys of the documents in flight, in pages that are written once and never move.
 //
-// A page holds 64 positions of one document for every layer of a stack at once, so that a document needs one page
-// table whatever the number of layers:
+// A page holds 64 positions of one document for all layers of a stack, so a document needs only one page table:
 //
-//   layer l      [64][2][width]             K row, then V row of a position: one contiguous gather; f32, bf16 or int8
-//                with int8 [64]([2][width], [2][heads] f32, padding to 16 bytes): after V the scales of K, then of V
-//   group g      [4][selection/4][16][4]    int8 selection keys, 16 keys by 4 bytes: one VNNI dot product a load
-//   exit states  [64][width] f32            the state that a position left the decoder with (lazy fill), optional
+//   layer l      [64][2][width]             for each position the K row, then the V row, contiguous; f32, bf16 or int8
+//                with int8 [64]([2][width], [2][heads] f32, padding to 16 bytes): the scales of K and V follow V
+// group g      [4][selection/4][16][4]    int8 selection keys, 16 keys by 4 bytes: a load is the operand of one VNNI
+// product
+//   exit states  [64][width] f32            the state with which a position left the decoder (lazy fill); optional
 //
-// int8: component = round(x * 127 / max |x|) within its head, half to even; it stands for component * scale, where
-// scale = max |x| / 127. It depends on the position alone, so a translation depends on no other.
+// int8: component = round(x * 127 / max |x|), with the maximum over its head, ties to even. Its value is component *
+// scale, with scale = max |x| / 127. The scale depends only on the position, so a translation does not depend on
+// others.
 //
-// A position p of a document lies in page pages[p / 64] at p % 64. With beam search a position is a step and a
-// hypothesis (step * beam + hypothesis), and a hypothesis lists the positions that are its own history.
+// Position p of a document is at index p % 64 of page pages[p / 64]. With beam search a position is step * beam +
+// hypothesis, and a hypothesis lists the positions of its own history.
 //
 // Thread safety: none; the step loop owns the store. Kernels of one operation write disjoint positions.
 
@@ -33,14 +34,14 @@ inline constexpr int kSelectionBlock = 16;  // keys interleaved in a selection b
 struct KvLayout {
   int32_t layers = 0;
   int32_t width = 0;            // of K, and of V: heads * head width
-  int32_t heads = 0;            // only int8 needs it
+  int32_t heads = 0;            // needed for int8 only
   int32_t groups = 0;           // selection layers; 0 for a model without selection
   int32_t selection_width = 0;  // ds, a multiple of 4
   bool exit_states = false;
   ElementType type = ElementType::kF32;
 
   size_t element_bytes() const { return ElementBytes(type); }
-  // Of a position's scales within its row; int8 only.
+  // Offset of a position's scales in its row; int8 only.
   size_t scale_offset() const { return (2 * static_cast<size_t>(width) + 3) / 4 * 4; }
   size_t row_bytes() const {
     if (type != ElementType::kInt8) return 2 * static_cast<size_t>(width) * element_bytes();
@@ -50,7 +51,7 @@ struct KvLayout {
   size_t group_bytes() const { return static_cast<size_t>(kPagePositions) * selection_width; }
   size_t group_offset(int32_t group) const { return layers * layer_bytes() + group * group_bytes(); }
   size_t exit_offset() const { return group_offset(groups); }
-  // Rounded to 64 bytes.
+  // Rounded up to a multiple of 64 bytes.
   size_t page_bytes() const {
     const size_t bytes = exit_offset() + (exit_states ? kPagePositions * static_cast<size_t>(width) * 4 : 0);
     return (bytes + 63) / 64 * 64;
@@ -85,7 +86,7 @@ struct KvPages {
   }
 };
 
-// Owns the pages and hands them out. A document takes pages as it grows and returns them all when it is done.
+// Owns the pages. A document takes pages as it grows, and returns all of them when it is done.
 class KvStore {
  public:
   KvStore(DeviceMemory& memory, const KvLayout& layout, int32_t pages)
@@ -98,7 +99,7 @@ class KvStore {
   const KvLayout& layout() const { return layout_; }
   int32_t free_pages() const { return static_cast<int32_t>(free_.size()); }
 
-  // Needs free_pages() > 0: admission reserves a document's pages before it starts.
+  // Precondition: free_pages() > 0. Admission reserves a document's pages before it starts.
   int32_t Take() {
     SALIENT_CHECK(!free_.empty());
     const int32_t page = free_.back();
@@ -106,7 +107,7 @@ class KvStore {
     taken_[page] = true;
     return page;
   }
-  // Each of them must be taken.
+  // Precondition: every page is taken.
   void Return(const std::vector<int32_t>& pages) {
     for (const int32_t page : pages) {
       SALIENT_CHECK(page >= 0 && page < static_cast<int32_t>(taken_.size()) && taken_[page]);

@@ -1,4 +1,4 @@
-// Memory that a backend owns: allocated on its device, freed there, never touched by another backend.
+// Memory that a backend owns. It is allocated and freed on the backend's device; no other backend uses it.
 
 #pragma once
 

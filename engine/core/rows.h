@@ -1,5 +1,5 @@
-// A set of rows that an operation works on. Its size lives in device memory beside its members, because which rows
-// are still active after a layer is decided on the device: the host launches for `capacity` rows and never asks.
+// A set of rows for an operation. Its size is in device memory, like its members, because the device decides which rows
+// are still active after a layer. The host launches operations for `capacity` rows and does not read the size.
 
 #pragma once
 
@@ -9,7 +9,7 @@ namespace salient {
 
 struct Rows {
   const int32_t* index = nullptr;  // [capacity] row numbers, ascending; null for 0, 1, 2, ...
-  const int32_t* count = nullptr;  // [1] how many of them; null for `capacity`
+  const int32_t* count = nullptr;  // [1] number of rows; null for `capacity`
   int32_t capacity = 0;
 
   // For kernels, and for the host where device memory is host-addressable.

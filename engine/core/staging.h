@@ -1,7 +1,7 @@
 // Arrays that the host and kernels both read or write, moved between them together.
 //
-// A Staging is two blocks of the same layout, one of host memory and one on the device, and one copy moves all of the
-// arrays in it. Where device memory is host-addressable both are one block and copies do nothing.
+// A Staging has two blocks of the same layout, one in host memory and one on the device. One copy moves all arrays in
+// it. If device memory is host-addressable, both are the same block and copies do nothing.
 //
 //   Staging staging(memory);
 //   StagedArray<int32_t> token(staging, rows), step(staging, rows);
@@ -34,14 +34,14 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // A place for so many bytes; before Allocate.
+  // Reserves `bytes` bytes and returns their offset. Call it before Allocate.
   size_t Reserve(size_t bytes) {
     SALIENT_CHECK(host_ == nullptr);
     const size_t at = bytes_;
     bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return at;
   }
-  // Both sides, zeroed.
+  // Allocates both blocks, zeroed.
   void Allocate() {
     device_ = static_cast<std::byte*>(memory_.Allocate(bytes_));
     host_ = shared_ ? device_ : static_cast<std::byte*>(memory_.AllocateHost(bytes_));
@@ -52,7 +52,7 @@ class Staging {
     SALIENT_CHECK(first + bytes <= bytes_);
     if (!shared_) memory_.CopyToDevice(device_ + first, host_ + first, bytes);
   }
-  // The host's side to another block of the device's.
+  // Copies the host's block to another block on the device.
   void UploadTo(std::byte* block) { memory_.CopyToDevice(block, host_, bytes_); }
   void Download() {
     if (!shared_) memory_.CopyToHost(host_, device_, bytes_);
@@ -86,15 +86,15 @@ class StagedArray {
   StagedArray(Staging& staging, size_t size)
       : staging_(&staging), at_(staging.Reserve(size * sizeof(T))), size_(size) {}
 
-  // After the staging's Allocate.
+  // Call it after the staging's Allocate.
   T* data() { return reinterpret_cast<T*>(staging_->host() + at_); }
   const T* data() const { return reinterpret_cast<const T*>(staging_->host() + at_); }
   T* device() const { return reinterpret_cast<T*>(staging_->device() + at_); }
   size_t size() const { return size_; }
-  // Where it is in a block.
+  // Its offset in a block.
   size_t at() const { return at_; }
 
-  // Only these elements.
+  // Uploads only `count` elements from index `first`.
   void Upload(size_t first, size_t count) {
     SALIENT_CHECK(first + count <= size_);
     staging_->Upload(at_ + first * sizeof(T), count * sizeof(T));

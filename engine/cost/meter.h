@@ -1,4 +1,4 @@
-// Counts what a translation's chunks ran, and turns the counts into a report.
+// Counts the work of a translation's chunks, and computes a report from the counts.
 
 #pragma once
 
@@ -13,35 +13,35 @@
 
 namespace salient {
 
-// One row of one decoding step, as it ran.
+// The work of one row in one decoding step.
 struct RowCost {
   int32_t step = 0;           // target tokens before it
   int32_t source_tokens = 0;  // |x|
   int32_t exit_at = 0;        // layers run
-  int32_t fills = 0;          // positions whose keys were made for it, a layer each
-  int32_t outputs = 0;        // tokens that output layers scored for its choice, and on the way for its draft
-  int32_t compared = 0;       // tokens that the confidence policy scores when it looks at a layer
-  bool kept = true;           // its token is part of the translation: not of a draft that was wrong
+  int32_t fills = 0;          // positions whose keys were filled for it, counted once for each layer
+  int32_t outputs = 0;        // tokens that output layers scored for its choice and for its draft
+  int32_t compared = 0;       // tokens that the confidence policy scores at a layer
+  bool kept = true;           // its token is part of the translation, not of a rejected draft
   AttentionTally self, cross;
 };
 
-// What one chunk (or, merged, one document) has cost so far. Plain values; not thread safe.
+// The cost of one chunk (or, merged, of one document) so far. Plain values; not thread safe.
 class Meter {
  public:
   explicit Meter(const ModelConfig& config);
 
   void AddEncoding(int32_t source_tokens, int32_t cross_layers, const AttentionTally& tally);
   void AddRow(const RowCost& row, const ExitRule& rule);
-  void AddStep(int32_t documents);  // a step that the document took part in, with how many documents in it
-  // The exits of a finished translation's tokens: of the hypothesis that was kept, not of all that were tried.
+  void AddStep(int32_t documents);  // a step that included the document, and the number of documents in the step
+  // The exit of one token of the finished translation, that is, of the best hypothesis.
   void AddExit(int32_t exit_at) { ++exits_[exit_at - 1]; }
-  // Tokens that were drafted at an early exit, and how many of them full depth agreed with.
+  // Tokens that were drafted at an early exit, and how many of them were accepted.
   void AddDrafts(int32_t drafted, int32_t accepted);
   void Merge(const Meter& other);
 
   int32_t target_tokens() const;
 
-  // Everything but the times, the sizes of the text and the memory.
+  // All fields except times, sizes of the text, and memory.
   CostReport Report() const;
 
  private:

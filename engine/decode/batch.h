@@ -1,4 +1,4 @@
-// All chunks in flight: encoded together, and decoded together step by step.
+// All chunks in flight. They are encoded together, and decoded together step by step.
 //
 // Not thread safe; the step loop owns it. Sequences belong to the caller and must be removed before they are destroyed.
 
@@ -37,26 +37,26 @@ class Batch {
   int32_t self_pages() const { return self_pages_; }
   int32_t cross_pages() const { return cross_pages_; }
 
-  // New chunks, to be encoded in one pass; none may be under way. Their tokens must be within the encoding budget
-  // unless there is only one.
+  // Begins to encode new chunks in one pass; no pass may be in progress. Their tokens must be within the encoding
+  // budget, unless there is only one chunk.
   void Join(std::span<Sequence* const> sequences);
-  // Goes on encoding for about `time` (Encoder::Continue). Where the device encodes beside the steps, looks whether it
-  // has; and waits for it if no step is to be made. When the pass is done its chunks may be scheduled.
+  // Continues encoding for about `time` (Encoder::Continue). On an asynchronous device: checks whether the pass is
+  // done, and waits for it if there is no step to make. When the pass is done, its chunks may be scheduled.
   void Encode(absl::Duration time);
   bool encoding() const { return encoder_.busy(); }
-  // An encoded chunk takes part in the steps that follow. As many rows as it wants must be free.
+  // Adds an encoded chunk to the next steps. As many rows as it needs must be free.
   void Schedule(Sequence& sequence);
   bool encodes_beside_steps() const { return encode_queue_ != nullptr; }
   // Whether a step would decode anything.
   bool decoding() const;
-  // Steps that sequences must have pages for before Step, at most.
+  // The most steps for which sequences must have pages before Step.
   int32_t most_steps() const { return backend_.goes_ahead() ? Decoder::kGroups * Decoder::kMostAhead : 1; }
-  // Whenever it is wanted, even while it is encoded.
+  // Removes a sequence. Allowed at any time, even while it is encoded.
   void Leave(Sequence& sequence);
 
-  // One token for every live hypothesis of every sequence that is scheduled and not done; or a few, where a sequence
-  // has drafted them right. Returns how many rows that were. Where the backend has failed the sequences stay as they
-  // were, not to be stepped again.
+  // Decodes one token for every live hypothesis of every sequence that is scheduled and not done; several tokens if
+  // drafts are accepted. Returns the number of rows in the step. If the backend has failed, the sequences do not
+  // change, and must not be stepped again.
   //
   // If the device can make steps by itself (Decoder::StepAhead), the call launches a group of steps and passes to the
   // sequences the results of the group launched before it. So the device is busy while the host handles results and
@@ -81,13 +81,13 @@ class Batch {
   Backend& backend_;
   int32_t self_pages_, cross_pages_;
   std::unique_ptr<KvStore> self_store_, cross_store_;
-  const std::unique_ptr<Backend> encode_queue_;  // null: there is but one
+  const std::unique_ptr<Backend> encode_queue_;  // null: the backend has one queue
   Encoder encoder_;
   Decoder decoder_;
   std::vector<int32_t> free_rows_;  // largest first: the lowest free row is taken
   std::vector<Sequence*> running_;
-  std::deque<std::vector<Sequence*>> ahead_;  // who takes part in the groups of steps under way, the first first
-  std::vector<Sequence*> joining_;            // of the pass under way, in its order; null for those that have left
+  std::deque<std::vector<Sequence*>> ahead_;  // sequences in the groups of steps in progress, oldest group first
+  std::vector<Sequence*> joining_;            // of the pass in progress, in its order; null: has left
 };
 
 }  // namespace salient

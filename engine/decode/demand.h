@@ -1,4 +1,4 @@
-// What decoding a chunk needs at most, known before it starts, so that admission can wait for it.
+// The most resources that decoding a chunk needs, known before it starts, so that admission can wait for them.
 
 #pragma once
 
@@ -9,14 +9,14 @@
 
 namespace salient {
 
-// Room that a segment has for short sources, where the ratio alone would be too strict.
+// Target tokens added to the length limit of a segment, because the ratio alone would be too strict for short sources.
 inline constexpr int32_t kSegmentSlack = 16;
 
-// Target tokens after which a segment is closed, without the token that closes it.
+// The most target tokens of a segment, without the token that closes it.
 int32_t LengthLimit(const Piece& piece, const ResolvedOptions& options);
-// Target tokens of a chunk, closing tokens included.
+// The most target tokens of a chunk, closing tokens included.
 int64_t MaxSteps(const Chunk& chunk, const ResolvedOptions& options);
-// Decoder rows: one a hypothesis; with VERIFY one for a token and one for each draft after it.
+// Decoder rows: one for each hypothesis; with VERIFY one for a token and one for each draft after it.
 int32_t RowsWanted(const ResolvedOptions& options);
 // Pages of the self store: at most, and for a translation of usual length (a quarter more tokens than the source has).
 int32_t SelfPages(const Chunk& chunk, const ResolvedOptions& options);

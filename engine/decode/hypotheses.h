@@ -5,10 +5,11 @@
 // score total / length^penalty; the others, best first, are the next B live ones. The search stops when B are finished
 // or none is live. The order of choices is defined in engine/search/rules.h, which kernels share.
 //
-// Tokens are written once, into a list that only grows; a hypothesis names its last one, and each token the one before
-// it. So hypotheses share their beginnings, a step appends a token a hypothesis, and nothing is copied.
+// Tokens are appended to a list and never changed. A hypothesis has the index of its last token, and each token the
+// index of the previous one. So hypotheses share common prefixes, a step appends one token for each hypothesis, and
+// nothing is copied.
 //
-// Knows tokens and positions; knows no rows, pages or kernels. Not thread safe.
+// This class handles tokens and positions, not rows, pages or kernels. Not thread safe.
 
 #pragma once
 
@@ -28,8 +29,8 @@ struct DecodedToken {
   int32_t token = 0;
   int32_t exit_at = 0;
   float log_probability = 0;
-  // With trace: source positions of the chunk that the first cross group chose, kMaxTracedKeys of them at most, evenly
-  // spread; empty for all.
+  // With trace: source positions of the chunk that the first cross group selected, at most kMaxTracedKeys, evenly
+  // spaced; empty: all.
   std::vector<int32_t> selected;
 };
 
@@ -41,13 +42,13 @@ struct DecodedPiece {
 };
 
 struct Hypothesis {
-  int32_t last = -1;  // of the tokens written; none yet
+  int32_t last = -1;  // index of its last token; -1: none
   double total = 0;   // log probability
   SearchState state;
-  std::vector<int32_t> limited;  // pieces that were closed for their length
+  std::vector<int32_t> limited;  // pieces that were closed at their length limit
 };
 
-// What a step found for one hypothesis. The views must live until the call that takes it returns.
+// The result of a step for one hypothesis. The spans must stay valid until the call that takes it returns.
 struct RowResult {
   int32_t exit_at = 0;
   std::span<const Candidate> candidates;  // best first; ends early at a negative token
@@ -56,22 +57,23 @@ struct RowResult {
 
 class Hypotheses {
  public:
-  // One live hypothesis without tokens. `chunk`, `options`, `config` and what `script` points to must outlive it.
+  // Starts with one live hypothesis without tokens. `chunk`, `options`, `config` and the data of the script must
+  // outlive it.
   Hypotheses(const Chunk& chunk, const ResolvedOptions& options, const ModelConfig& config);
 
-  // The script that the translation must keep to. Before the first step.
+  // Sets the script, the constraints on the translation (engine/search). Call it before the first step.
   void SetScript(const Script& script) { script_ = script; }
   const Script& script() const { return script_; }
 
   // Result i belongs to live hypothesis i.
   void TakeStep(std::span<const RowResult> results);
-  // The same in greedy search, where there is only one.
+  // TakeStep for greedy search, with its one hypothesis.
   void TakeToken(const RowResult& result);
 
   const std::vector<Hypothesis>& live() const { return live_; }
   bool done() const { return live_.empty(); }
   int32_t finished() const { return static_cast<int32_t>(finished_.size()); }
-  int32_t step() const { return step_; }  // tokens of each live hypothesis
+  int32_t step() const { return step_; }  // number of tokens of each live hypothesis
   // The tokens of the best translation. After done().
   template <typename Visit>
   void ForEachBestToken(Visit visit) const {
@@ -81,14 +83,15 @@ class Hypotheses {
   int32_t LastToken(const Hypothesis& hypothesis) const {
     return hypothesis.last < 0 ? config_.tokens.begin : written_[hypothesis.last].token.token;
   }
-  // The positions of a live hypothesis's own keys, ascending, the next step's included: step() + 1 of them.
+  // Writes the positions of a live hypothesis's own keys, ascending, including the next step's: step() + 1 positions.
   void WriteHistory(const Hypothesis& hypothesis, int32_t* history) const;
-  // The model gave no token that can be: its scores are not numbers. The search is done() and has no results.
+  // True if the model's scores are not numbers, so that no token can be chosen. The search is done() and has no
+  // results.
   bool failed() const { return failed_; }
 
-  // Pieces whose translation is settled while the rest is still decoded; greedy search only, else none until the end.
+  // Number of pieces whose translation is final while the rest is still decoded; with a beam, 0 until the end.
   int32_t settled_pieces() const;
-  // Those from `first` on.
+  // The settled pieces from index `first` on.
   std::vector<DecodedPiece> SettledPieces(int32_t first) const;
   // After done(): the best translations, best first, at most n_best, each as the chunk's pieces.
   std::vector<std::vector<DecodedPiece>> Results() const;

@@ -1,4 +1,4 @@
-// The pages that a chunk holds of one key store, and their table where kernels read it.
+// The pages of one key store that a chunk holds, and the page table that kernels read.
 
 #pragma once
 
@@ -20,8 +20,8 @@ class PageTable {
   PageTable(const PageTable&) = delete;
   PageTable& operator=(const PageTable&) = delete;
 
-  // Takes pages until there are `pages`, on the host's side of the table. The store must have them: admission has
-  // reserved them. After the staging's Allocate.
+  // Takes pages until there are `pages`, and writes the host's side of the table. Admission must have reserved the
+  // pages. Call it after the staging's Allocate.
   void GrowTo(int32_t pages) {
     SALIENT_CHECK(pages <= most());
     while (static_cast<int32_t>(taken_.size()) < pages) {
@@ -29,7 +29,7 @@ class PageTable {
       taken_.push_back(table_.data()[taken_.size()]);
     }
   }
-  // The same, and tells the device.
+  // As GrowTo, and uploads the table.
   void GrowAndUpload(int32_t pages) {
     const size_t before = taken_.size();
     GrowTo(pages);

@@ -1,4 +1,4 @@
-// Reads what a step counted for a chunk's rows and adds it to the chunk's meter.
+// Adds the counts of a step for a chunk's rows to the chunk's meter.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace salient {
 
 class RowMeter {
  public:
-  // `listed_tokens`: how many tokens the chunk's shortlist has; 0 for none. `options` must outlive it.
+  // `listed_tokens`: the number of tokens in the chunk's shortlist; 0: none. `options` must outlive it.
   RowMeter(const ModelConfig& config, const ResolvedOptions& options, int32_t source_tokens, int32_t listed_tokens)
       : options_(options),
         source_tokens_(source_tokens),
@@ -22,8 +22,8 @@ class RowMeter {
 
   void AddEncoding(const AttentionTally& tally) { meter_.AddEncoding(source_tokens_, options_.exit.greatest, tally); }
 
-  // Row `row` of the step after `step` target tokens. `drafted`: a draft was made in the row first; `kept`: its token
-  // is part of the translation.
+  // Adds row `row` of the step after `step` target tokens. `drafted`: a draft was made in the row first. `kept`: its
+  // token is part of the translation.
   void AddRow(const DecoderRows& rows, int32_t row, int32_t step, bool drafted, bool kept) {
     meter_.AddRow({.step = step,
                    .source_tokens = source_tokens_,

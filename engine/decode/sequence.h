@@ -1,16 +1,17 @@
-// One chunk being decoded. Puts the parts of that together, one job each:
+// One chunk that is decoded. It combines these parts:
 //
-//   Hypotheses      the search: which hypotheses are live, which have ended, what they say   (hypotheses.h)
-//   Drafts          self-speculation: the drafts of a step, and which are accepted           (drafts.h)
-//   SequenceArrays  what kernels read of the chunk, and its pages of keys                    (sequence_arrays.h)
-//   RowMeter        what its rows cost                                                       (row_meter.h)
-//   demand.h        what it needs at most, known before it starts
+//   Hypotheses      the search: live and finished hypotheses                               (hypotheses.h)
+//   Drafts          self-speculative decoding: the drafts of a step, and which are accepted (drafts.h)
+//   SequenceArrays  the arrays that kernels read for the chunk, and its pages of keys      (sequence_arrays.h)
+//   RowMeter        the cost of its rows                                                   (row_meter.h)
+//   demand.h        the most resources that it needs, known before it starts
 //
 // Each step a sequence writes its live hypotheses into the decoder's rows and reads their best next tokens from there.
 // docs/decoding.md shows where a hypothesis lives, from here to the device and back.
 //
-// Segments stay aligned with the source: exactly as many separators are produced as the source has, the end only
-// after the last; and a segment of n source tokens that reaches max_length_ratio * n + 16 tokens is closed and marked.
+// Segments stay aligned with the source: the translation gets exactly as many separators as the source, and the end
+// token only after the last segment. A segment of n source tokens is closed and marked when it reaches max_length_ratio
+// * n + 16 tokens.
 //
 // Not thread safe; the step loop owns it.
 
@@ -33,15 +34,16 @@
 
 namespace salient {
 
-// A vocabulary is at least so many times as large as what the confidence policy looks at first. What passes there is
-// computed over the vocabulary all the same; a larger screen costs as much as it saves.
+// The vocabulary must be at least this many times as large as the screen of the confidence policy, the shortlist that
+// it checks first. Rows that pass the screen are also computed over the vocabulary, so a larger screen costs as much as
+// it saves.
 inline constexpr int32_t kVocabularyOverScreen = 3;
 
 class Sequence {
  public:
-  // `chunk`, `options` and `config` must outlive it; so must the backend and the stores. `tokens`, ascending,
-  // are all that the translation may say, or without options.shortlist all that is drafted, and what the confidence
-  // policy looks at first; none: the vocabulary.
+  // All references must outlive it. `tokens` is the chunk's shortlist, ascending; empty: the vocabulary. With
+  // options.shortlist the translation uses only these tokens. Otherwise drafts are chosen from them, and they are the
+  // screen of the confidence policy.
   Sequence(const Chunk& chunk, const ResolvedOptions& options, const std::vector<int32_t>& prefix,
            const ModelConfig& config, Backend& backend, KvStore& self_store, KvStore& cross_store,
            const std::vector<int32_t>& tokens = {});
@@ -49,46 +51,46 @@ class Sequence {
   Sequence& operator=(const Sequence&) = delete;
 
   EncoderInput ForEncoder();
-  void MarkEncoded();  // after the encoder has run on ForEncoder()
+  void MarkEncoded();  // call it after the encoder has encoded ForEncoder()
   bool encoded() const { return encoded_; }
-  // Pages of the self store that it holds once it is prepared for so many steps.
+  // Pages of the self store that it holds when it is prepared for `steps` steps.
   int32_t SelfPagesFor(int32_t steps) const;
 
-  // Decoder layers that its tokens run at most. Of the sequence policy known once it is encoded.
+  // The most decoder layers that its tokens run. With the sequence policy, known once it is encoded.
   int32_t deepest() const;
 
-  // Decoder rows this sequence may use: rows_wanted() of them, once it is encoded.
+  // Sets the decoder rows of this sequence, rows_wanted() of them. Call it once the chunk is encoded.
   void AssignRows(std::vector<int32_t> rows) { assigned_rows_ = std::move(rows); }
   const std::vector<int32_t>& assigned_rows() const { return assigned_rows_; }
   bool scheduled() const { return !assigned_rows_.empty(); }
 
-  // As given. On the host's side.
+  // The shortlist, on the host's side.
   std::span<const int32_t> tokens() const { return arrays_.tokens(); }
-  // Whether tokens() are only what the confidence policy looks at first.
+  // Whether tokens() are only the screen of the confidence policy.
   bool screens() const { return options_.exit.policy == DepthPolicy::kConfidence && !options_.shortlist; }
-  // A classifier over tokens() alone.
+  // Sets a classifier over tokens() only.
   void OwnClassifier(std::unique_ptr<PackedLinear> classifier) { classifier_ = std::move(classifier); }
   bool has_own_classifier() const { return classifier_ != nullptr; }
 
-  // Writes the live hypotheses into rows and appends the numbers of all rows that may take part in the step.
+  // Writes the live hypotheses to rows, and appends the numbers of all rows that may be in the step.
   void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part);
-  // The same for steps that the device makes by itself, where goes_ahead(): `steps` are made at most beyond those that
-  // TakeStep has been told of, and the rows are all that it may come to use. What is written holds for the first such
-  // steps only (DecoderRows::begins).
+  // As Prepare, for steps that the device makes by itself; needs goes_ahead(). At most `steps` steps are made beyond
+  // those that TakeStep has received. Appends all rows that the sequence may use. The values that it writes are used by
+  // the first of these steps only (DecoderRows::begins).
   void PrepareAhead(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps);
-  // The next draft, if there is to be one: writes what is drafted from and appends its row; then takes the draft.
+  // The next draft, if there is one: writes the inputs and appends the row. TakeDraft takes the draft.
   void PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting);
   void TakeDraft(const DecoderRows& rows);
-  // After all drafts: appends the rows that take part in the step. Then takes what was decoded there.
+  // After all drafts: appends the rows of the step. TakeStep takes the results.
   void TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part);
   void TakeStep(const DecoderRows& rows, int32_t width);
 
-  // With trace: what row `row` chose to read of the source in this step.
+  // With trace: records the source positions that row `row` selected in this step.
   void RecordSelected(int32_t row, const KeyList& list);
 
   int32_t rows_wanted() const;
   int32_t candidates_wanted() const { return CandidatesWanted(options_.beam); }
-  // Whether a device may make its steps by itself: nothing that the host does comes between them.
+  // Whether a device may make its steps by itself, that is, the host has no work between them.
   bool goes_ahead() const { return !options_.trace && options_.draft_tokens == 0; }
   bool wants_trace() const { return options_.trace; }
 
@@ -118,10 +120,10 @@ class Sequence {
   const ResolvedOptions& options_;
   const ModelConfig& config_;
 
-  ExitRule exit_rule_;  // of the chunk: the encoder resolves it under the sequence policy
+  ExitRule exit_rule_;  // with the sequence policy, the encoder sets the exit
   AttentionTally encoder_tally_;
   bool encoded_ = false;
-  bool ahead_ = false;  // the device makes steps of it ahead: it has its rows and is as far as the host or further
+  bool ahead_ = false;  // the device makes its steps ahead of the host
 
   Hypotheses hypotheses_;
   Drafts drafts_;

@@ -1,7 +1,7 @@
-// What kernels read of one chunk beside its rows: page tables, script, ledger of fills, token list, and with a beam its
-// hypotheses. The arrays live as long as the chunk is decoded; every row of the chunk points to them.
+// The arrays of one chunk that kernels read, besides its rows: page tables, script, fill ledger, token list, and with a
+// beam the hypotheses. The arrays live as long as the chunk is decoded; every row of the chunk points to them.
 //
-// docs/decoding.md shows how these arrays, the rows and the records of steps belong together. Not thread safe.
+// docs/decoding.md shows how these arrays, the rows and the records of steps are related. Not thread safe.
 
 #pragma once
 
@@ -19,12 +19,12 @@ namespace salient {
 
 class SequenceArrays {
  public:
-  // Takes the chunk's pages of the cross store. `tokens`: as Sequence's.
+  // Takes the chunk's pages of the cross store. `tokens`: as in Sequence.
   SequenceArrays(const Chunk& chunk, const ResolvedOptions& options, const std::vector<int32_t>& prefix,
                  const ModelConfig& config, Backend& backend, KvStore& self_store, KvStore& cross_store,
                  const std::vector<int32_t>& tokens);
 
-  // The script as the host reads it.
+  // The script with host addresses.
   const Script& script() const { return host_script_; }
   std::span<const int32_t> tokens() const { return {tokens_.data(), tokens_.size()}; }
   std::span<const int32_t> cross_pages() const {
@@ -33,11 +33,11 @@ class SequenceArrays {
   int64_t kv_bytes() const { return self_pages_.bytes() + cross_pages_.bytes(); }
 
   void GrowTo(int32_t self_pages) { self_pages_.GrowAndUpload(self_pages); }
-  // No token of the chunk runs a layer above `layers`. Known once the chunk is encoded.
+  // Sets the most layers that a token of the chunk runs. Known once the chunk is encoded.
   void SetDeepest(int32_t layers);
 
-  // Writes row `row` of `rows`: it decodes the token after `token`, at `state`, as hypothesis `slot` of the chunk.
-  // `history`: what StageHistory returned; null for greedy search.
+  // The inputs of row `row` of `rows`: it decodes the token after `token`, at `state`, as hypothesis `slot` of the
+  // chunk. `history`: the result of StageHistory; null for greedy search.
   struct Row {
     int32_t row = 0, slot = 0;
     SearchState state;
@@ -46,13 +46,13 @@ class SequenceArrays {
     const ExitRule* exit_rule = nullptr;
   };
   void WriteRow(DecoderRows& rows, const Row& row) const;
-  // Whether the row may say only what is listed, and what it may leave by.
+  // Sets the token list of a row, if `listed`, and the screen of its confidence policy.
   void WriteTokens(DecoderRows& rows, int32_t row, bool listed, const PackedLinear* own_classifier) const;
 
-  // Writes a live hypothesis's own positions where kernels read them; returns their address on the device. Null in
-  // greedy search, where a hypothesis reads all positions.
+  // Writes a live hypothesis's own positions for kernels; returns their address on the device. Null in greedy search,
+  // in which a hypothesis reads all positions.
   const int32_t* StageHistory(const Hypotheses& hypotheses, int32_t index);
-  // What a device needs to choose among several hypotheses by itself. Nothing in greedy search.
+  // Writes the data with which the device runs a beam search by itself. Does nothing in greedy search.
   void StageBeam(const Hypotheses& hypotheses, std::span<const int32_t> assigned_rows);
 
  private:
@@ -61,7 +61,7 @@ class SequenceArrays {
   const ModelConfig& config_;
   Staging staging_;
   PageTable self_pages_, cross_pages_;
-  // Where there are several hypotheses: what a device needs to choose among them, and their histories, as in Beam.
+  // With a beam: the data with which the device runs the search, and the histories of the hypotheses.
   StagedArray<Beam> beam_;
   StagedArray<int32_t> histories_;
   StagedArray<uint8_t> exit_of_;

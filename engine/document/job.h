@@ -1,6 +1,6 @@
-// One document in the engine: its chunks in flight, and what they cost. Its reply is put together elsewhere (reply.h).
+// One document in the engine: its chunks in flight, and their cost. reply.h assembles its reply.
 //
-// Made by one of the engine's workers (Prepare does the text work), then owned by the step loop alone.
+// One of the engine's workers creates it (Prepare does the text work). Then the step loop owns it.
 
 #pragma once
 
@@ -26,13 +26,13 @@ namespace salient {
 
 class DocumentJob {
  public:
-  // What is checked before anything is done for a document: its size and its options. INVALID_ARGUMENT as
-  // Engine::Submit says.
+  // Checks the size and the options of a document, before any other work. INVALID_ARGUMENT as documented at
+  // Engine::Submit.
   static absl::StatusOr<ResolvedOptions> Check(const TranslationRequest& request, const ModelConfig& config,
                                                int64_t max_document_bytes);
 
-  // Cuts the text. `options` are what Check gave. INVALID_ARGUMENT for text that cannot be, and for a prefix that is
-  // too long.
+  // Splits the text into chunks. `options` is the result of Check. INVALID_ARGUMENT for invalid text and for a prefix
+  // that is too long.
   static absl::StatusOr<std::unique_ptr<DocumentJob>> Prepare(TranslationRequest request, ResolvedOptions options,
                                                               absl::Time submitted_at, const ModelConfig& config,
                                                               const Tokenizers& tokenizers, Workers& workers,
@@ -43,17 +43,16 @@ class DocumentJob {
   absl::Time deadline() const { return deadline_; }
   const Flow& flow() const { return flow_; }
 
-  // A chunk joins the next step. The sequence belongs to the job.
+  // Creates the sequence of a chunk that joins the next step. The job owns it.
   Sequence& Start(int32_t chunk, const Model& model, Backend& backend, KvStore& self_store, KvStore& cross_store,
                   absl::Time now);
   void AddEncodeTime(double seconds) { encode_seconds_ += seconds; }
-  // A chunk has got rows. Until the first has, the document waits, but for the time that its encoding took.
+  // A chunk has got rows. Until the first one has, the time counts as queue time, except the time of its encoding.
   void MarkDecoding(absl::Time now);
 
-  // Hands over what a step has settled, and how far the document is.
+  // Passes the newly settled pieces and the progress to the reply.
   void ReportProgress();
-  // Takes the results of chunks that are done and lets go of their sequences, after `leave` has taken each out of
-  // the batch.
+  // Takes the results of chunks that are done, calls `leave` to remove each sequence from the batch, and destroys it.
   template <typename Leave>
   void Collect(Leave leave) {
     for (auto at = sequences_.begin(); at != sequences_.end();) {
@@ -67,8 +66,8 @@ class DocumentJob {
     }
   }
   Sequence& sequence(int32_t chunk) { return *sequences_.at(chunk); }
-  // Lets go of a chunk's sequence before it is done. It may be started again, and then comes to the same translation;
-  // what is settled stays so.
+  // Destroys a chunk's sequence before it is done. If it is started again, it produces the same translation. Settled
+  // pieces stay settled.
   void Preempt(int32_t chunk) { sequences_.erase(chunk); }
   template <typename Leave>
   void Abandon(Leave leave) {
@@ -78,12 +77,12 @@ class DocumentJob {
 
   bool started() const { return started_at_ != absl::InfiniteFuture(); }
   bool encoding() const;  // has a chunk that is being encoded
-  bool decoding() const;  // has one that takes part in steps
+  bool decoding() const;  // has a chunk that takes part in steps
   bool done() const { return chunks_done_ == chunks(); }
-  // OK, or why the document cannot be finished: the model's scores for one of its chunks were no numbers.
+  // OK, or the error: the model's scores for one of its chunks were not numbers.
   absl::Status health() const;
 
-  // Ends the translation, one or the other, once.
+  // End the translation, with a result or an error. Exactly one is called, once.
   void Finish(absl::Time now);
   void Fail(const absl::Status& status) { reply_->Fail(status); }
 
@@ -99,11 +98,11 @@ class DocumentJob {
 
   const ModelConfig& config_;
   ResolvedOptions options_;
-  std::vector<int32_t> language_, prefix_;  // what every chunk's translation begins with; the first chunk's
+  std::vector<int32_t> language_, prefix_;  // forced at the start of every chunk's translation; of the first chunk's
   Flow flow_;
   absl::Time submitted_at_ = absl::InfiniteFuture(), started_at_ = absl::InfiniteFuture(), deadline_;
   double encode_seconds_ = 0;
-  std::optional<double> queue_seconds_;  // until the first chunk began to be decoded, without its encoding
+  std::optional<double> queue_seconds_;  // until the first chunk was decoded, without its encoding
 
   std::vector<Chunk> chunks_;
   std::map<int32_t, std::unique_ptr<Sequence>> sequences_;  // of the chunks in flight
@@ -112,7 +111,7 @@ class DocumentJob {
   int32_t chunks_done_ = 0, target_tokens_done_ = 0;
   int32_t told_tokens_ = 0;
   std::optional<bool> told_queued_;
-  bool news_ = false;  // pieces were handed over
+  bool news_ = false;  // pieces were passed to the reply
   int64_t peak_kv_bytes_ = 0;
   Meter meter_;
 };

@@ -1,8 +1,8 @@
-// One document's reply, put together while its chunks are still decoded: tokens to text, text to segments, segments to
-// the document; and its listener, who is told.
+// Assembles one document's reply while its chunks are decoded (tokens to text, text to segments, segments to the
+// document) and calls its listener.
 //
-// Everything that costs time happens in a lane of the engine's workers, so the step loop only hands over. The methods
-// may be called from any thread; the listener hears of things in the order of the calls.
+// Expensive work runs in a lane of the engine's workers, not in the step loop. The methods may be called from any
+// thread; the listener is called in the order of the calls.
 
 #pragma once
 
@@ -24,21 +24,22 @@ namespace salient {
 
 class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
  public:
-  // The tokenizer and the workers outlive it.
+  // The tokenizer and the workers must outlive it.
   DocumentReply(SegmentedDocument document, const std::vector<Chunk>& chunks, const ResolvedOptions& options,
                 const Tokenizer& tokenizer, Workers& workers, std::shared_ptr<TranslationListener> listener);
 
   int32_t segments() const { return static_cast<int32_t>(segments_.size()); }
   int32_t source_tokens() const { return source_tokens_; }
 
-  // Pieces of a chunk that are settled, from its `first` on.
+  // Takes settled pieces of a chunk, from index `first` on.
   void TakePieces(int32_t chunk, int32_t first, std::vector<DecodedPiece> pieces);
-  // With n_best > 1: a chunk's translations, best first.
+  // With n_best > 1: takes a chunk's translations, best first.
   void TakeAlternatives(int32_t chunk, std::vector<std::vector<DecodedPiece>> results);
-  // How far decoding is. Segments that can be told are told before.
+  // Reports progress, after all segments that are complete.
   void TellProgress(int32_t target_tokens, bool queued);
 
-  // Ends the translation, one or the other, once. Of `report` everything but segments and source tokens is there.
+  // End the translation, with a result or an error. Exactly one is called, once. `report` is complete except for the
+  // number of segments and of source tokens.
   void Finish(CostReport report);
   void Fail(absl::Status status);
 
@@ -52,7 +53,7 @@ class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
     int32_t segment = 0, piece = 0;
   };
 
-  // In the lane.
+  // Runs in the lane.
   void EmitSegments();
   TranslatedSegment Segment(int32_t index) const;
   std::string TextOf(const std::vector<const DecodedPiece*>& pieces) const;
@@ -64,12 +65,12 @@ class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
   const SegmentedDocument document_;
   const ResolvedOptions options_;
   int32_t source_tokens_ = 0;
-  std::vector<std::vector<PieceAddress>> addresses_;  // a chunk's pieces: which segment, which piece of it
+  std::vector<std::vector<PieceAddress>> addresses_;  // by chunk: the segment of each piece, and its index in it
 
-  // The lane's own.
+  // Used only in the lane.
   std::shared_ptr<TranslationListener> listener_;
   std::vector<SegmentState> segments_;
-  std::vector<std::vector<std::vector<DecodedPiece>>> alternatives_;  // of a chunk, best first
+  std::vector<std::vector<std::vector<DecodedPiece>>> alternatives_;  // by chunk, best first
   int32_t emitted_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// What an encoder and a decoder layer have in common: the steps of a layer as operations on one stream of states.
+// The parts that encoder and decoder layers share: the steps of a layer as operations on a stream of states.
 //
-//   x [rows, d] is read and written by row number; everything between is compact: row i belongs to rows[i].
+//   x [rows, d] is read and written by row number. Intermediate arrays are compact: their row i belongs to rows[i].
 //
-// With pre-norm a block reads norm(x) and adds to x; with post-norm it reads x, adds, and norms the sum.
+// With pre-norm, a block reads norm(x) and adds its result to x. With post-norm, it reads x, adds, and norms the sum.
 
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace salient {
 
-// Scratch for `capacity` rows of one model, and the operations that use it. Those with the largest results, keys with
-// values and the feed-forward block, take `wide_capacity` rows at most. Not thread safe.
+// Scratch memory for `capacity` rows of one model, and the operations that use it. The operations with the largest
+// results (keys and values, the feed-forward block) take at most `wide_capacity` rows. Not thread safe.
 class Block {
  public:
   Block(const Model& model, Backend& backend, int32_t capacity, int32_t wide_capacity, int32_t ffn_width)
@@ -32,8 +32,8 @@ class Block {
         hidden_(backend.Array<float>(Size(wide_capacity, std::max(ffn_width, 1)))),
         selection_(backend.Array<float>(Size(capacity, std::max(model.config.selection.width, 1)))) {}
 
-  // The rows' tokens as states, by row number: scaled, with sinusoids of `offsets` unless the model has none, and
-  // normed where it norms embeddings.
+  // Writes the embeddings of the rows' tokens to x, by row number: scaled, plus the sinusoids of `offsets` if the model
+  // has them, and normed if the model norms embeddings.
   void Embed(float* x, Rows rows, const int32_t* tokens, const int32_t* offsets, bool is_decoder) {
     backend_.Embed({.rows = rows,
                     .table = is_decoder ? model_.embedding.data() : model_.source_table(),
@@ -49,14 +49,14 @@ class Block {
     }
   }
 
-  // The input of a block: the rows' states, normed where the model norms first. [rows, d]
+  // The input of a block: the rows' states, normed if the model is pre-norm. [rows, d]
   const float* Input(const float* x, Rows rows, const NormWeights& norm) {
     if (config().pre_norm) return Normed(x, rows, norm, nullptr);
     backend_.GatherRows({rows, x, config().d_model, normed_.data()});
     return normed_.data();
   }
 
-  // norm(x) of the rows; `set` picks a row's weights among several. [rows, d]
+  // norm(x) of the rows; `set` selects the norm weights of each row. [rows, d]
   const float* Normed(const float* x, Rows rows, const NormWeights& norm, const int32_t* set) {
     backend_.LayerNorm({.rows = rows,
                         .input = x,
@@ -69,14 +69,14 @@ class Block {
     return normed_.data();
   }
 
-  // x += `weight` applied to the block's result; then the norm, if the model norms last.
+  // x += `weight` applied to the block's result; then the norm, if the model is post-norm.
   void AddTo(float* x, Rows rows, const PackedLinear& weight, const float* result, const NormWeights& norm) {
     backend_.Linear(
         {.weight = &weight, .rows = rows, .input = result, .output = x, .scatter = true, .accumulate = true});
     if (!config().pre_norm) Renorm(x, rows, norm);
   }
 
-  // x += the output of a recurrence over `input`; then the norm, if the model norms last.
+  // x += the output of a recurrence over `input`; then the norm, if the model is post-norm.
   void Recur(float* x, Rows rows, const PackedLinear& weight, const float* input, const NormWeights& norm,
              const KvPages& store, int32_t layer, const KeyView* views) {
     backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = key_value_.data()});
@@ -85,21 +85,21 @@ class Block {
     if (!config().pre_norm) Renorm(x, rows, norm);
   }
 
-  // Queries of `input`, turned by `positions` unless null. [rows, d]
+  // Queries of `input`, rotated by `positions` (rotary) unless null. [rows, d]
   const float* Queries(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
     backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = query_.data()});
     Turn(query_.data(), rows, config().d_model, config().heads, config().head_width(), positions);
     return query_.data();
   }
 
-  // Keys and values, the keys turned. [rows, 2 d]
+  // Keys and values, the keys rotated. [rows, 2 d]
   const float* KeysAndValues(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
     backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = key_value_.data()});
     Turn(key_value_.data(), rows, 2 * config().d_model, config().heads, config().head_width(), positions);
     return key_value_.data();
   }
 
-  // Selection queries or keys, turned: one head of ds values. [rows, ds]
+  // Selection queries or keys, rotated: one head of ds values. [rows, ds]
   const float* SelectionVectors(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
     backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = selection_.data()});
     Turn(selection_.data(), rows, config().selection.width, 1, config().selection.width, positions);
@@ -151,22 +151,22 @@ class Block {
   DeviceArray<float> normed_, query_, key_value_, attended_, hidden_, selection_;
 };
 
-// Rules of rows, for each group of layers that choose together.
+// Selection rules by row, for each group of layers that share a selection.
 inline std::vector<StagedArray<SelectionRule>> RuleArrays(Staging& staging, int32_t groups, int32_t rows) {
   std::vector<StagedArray<SelectionRule>> made;
   for (int32_t g = 0; g < groups; ++g) made.emplace_back(staging, rows);
   return made;
 }
 
-// The lists of a step's or a pass's queries, by row number, with room for what any selection layer may choose for them.
-// Grows, and is never given back.
+// The key lists of the queries of a step or a pass, by row number, with room for the keys that any selection layer may
+// select. The memory grows and is never freed.
 class KeyListArena {
  public:
-  // The lists become part of `staging`.
+  // Adds the lists to `staging`.
   KeyListArena(Backend& backend, Staging& staging, int32_t rows) : backend_(backend), lists_(staging, rows) {}
 
-  // Gives every row's list room for what `rules` [groups][.] can choose among views[row], also when the view has grown
-  // by `growth`. All of them are read on the host; the lists go to the device with their staging.
+  // Gives every row's list room for the keys that `rules` [groups][.] can select from views[row], also after the view
+  // has grown by `growth`. All arguments are read on the host. The lists are uploaded with their staging.
   void Assign(Rows rows, const KeyView* views, std::span<const StagedArray<SelectionRule>> rules, int32_t growth = 0) {
     size_t needed = 0;
     for (int32_t i = 0; i < rows.size(); ++i) needed += Room(Grown(views[rows[i]], growth), rules, rows[i]);

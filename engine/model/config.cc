@@ -57,6 +57,11 @@ std::string Language(JsonObject& object, const std::string& field) {
   return tag;
 }
 
+// A field's name, or the one that it had in earlier versions where the object has only that.
+std::string NameOf(JsonObject& object, const std::string& name, const std::string& earlier) {
+  return !object.Has(name) && object.Has(earlier) ? earlier : name;
+}
+
 int32_t Integer(JsonObject& object, const std::string& field, int32_t least, int32_t greatest) {
   return static_cast<int32_t>(object.Integer(field, least, greatest));
 }
@@ -136,7 +141,7 @@ void ReadSelection(JsonObject selection, ModelConfig& config) {
     read.group[m] = Integer(groups, ModuleName(module), 1, config.layers(module));
   }
   groups.Finish();
-  JsonObject ratios = selection.Object("key_fraction");
+  JsonObject ratios = selection.Object(NameOf(selection, "learned_ratio", "key_fraction"));
   bool any = false;
   for (int m = 0; m < kModules; ++m) any = any || ratios.Has(ModuleName(static_cast<Module>(m)));
   for (int m = 0; any && m < kModules; ++m) {
@@ -320,7 +325,7 @@ absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
   ReadTokens(object.Object("tokens"), config);
   if (object.Has("languages")) ReadLanguages(object.Object("languages"), config);
   if (object.Has("search")) ReadSearch(object.Object("search"), config);
-  config.chunk_tokens = Integer(object, "window", 16, 65536);
+  config.chunk_tokens = Integer(object, NameOf(object, "chunk_tokens", "window"), 16, 65536);
   object.Finish();
   if (!status.ok()) return status;
   return config;

@@ -1,4 +1,4 @@
-// The shape of a model, as config.json in its folder says it. The training code writes the same fields
+// The shape of a model, as config.json in its folder describes it. The training code writes the same fields
 // (training/salient/config.py).
 
 #pragma once
@@ -17,7 +17,8 @@
 
 namespace salient {
 
-// Where a layer's feed-forward block comes from (One Wide FFN, arXiv 2309.01826).
+// Which feed-forward block a layer uses: its own, the stack's shared one, the encoder's shared one, or none (One Wide
+// FFN, arXiv 2309.01826).
 enum class FeedForwardKind { kOwn, kShared, kEncoder, kNone };
 
 struct StackConfig {
@@ -26,7 +27,7 @@ struct StackConfig {
   int32_t ffn_width = 0;  // of the block that is used; 0 for kNone
 };
 
-// What lets a decoder layer see the tokens before: attention, or a recurrent state (engine/recurrence/ssru.h).
+// How a decoder layer sees earlier tokens: by attention, or by a recurrent state (engine/recurrence/ssru.h).
 enum class Autoregression { kAttention, kSsru };
 
 enum class EmbeddingPosition { kNone, kSinusoidal, kSegmentSinusoidal };
@@ -40,18 +41,17 @@ struct SelectionConfig {
   int32_t min_keys = 0;
   // By Module: r consecutive layers share a selection layer.
   std::array<int32_t, kModules> group = {};
-  // By Module: the ratio of keys that each selection layer has learned to need (k of eq. 7); none if it was not
-  // learned. config.json calls it key_fraction.
+  // By Module: the learned ratio of keys of each selection layer (k of eq. 7); empty if it was not learned.
   std::array<std::vector<double>, kModules> learned_ratio;
 };
 
-// Of a model of several languages: each has a token. Which of the two languages of a request has its token at the
-// beginning of the source, and whether the translation is made to begin with that of its own.
+// A model of several languages has a token for each. SourcePrefix: which language's token begins the source.
+// target_prefix: whether the token of the target language is forced at the start of the translation.
 enum class SourcePrefix { kNone, kSource, kTarget };
 
 struct LanguagesConfig {
   std::map<std::string, int32_t> tokens;
-  std::vector<std::string> source, target;  // that it translates from and to
+  std::vector<std::string> source, target;  // the languages that it translates from and to
   SourcePrefix source_prefix = SourcePrefix::kNone;
   bool target_prefix = false;
 };
@@ -59,12 +59,12 @@ struct LanguagesConfig {
 struct ModelConfig {
   std::string name, source_language, target_language;
   bool has_languages = false;
-  LanguagesConfig languages;  // "mul" above where it is not one language
+  LanguagesConfig languages;  // of a model of several languages, whose source_language or target_language is "mul"
   int32_t vocab_size = 0, d_model = 0, heads = 0;
   int32_t source_vocab_size = 0;       // vocab_size, unless has_source_vocabulary
   bool has_source_vocabulary = false;  // with an embedding of its own
   bool own_output = false;             // the output matrix is not the target's embedding
-  bool embedding_norm = false;         // a norm behind the embedding, on either side
+  bool embedding_norm = false;         // a layer norm after the embedding, on both sides
   Autoregression autoregression = Autoregression::kAttention;
   StackConfig encoder, decoder;
   bool pre_norm = true;
@@ -90,8 +90,8 @@ struct ModelConfig {
   bool has_shortlist = false;
 
   SpecialTokens tokens;
-  std::vector<int32_t> suppressed;  // tokens that no translation contains; they have no probability
-  double length_penalty = 1.0;      // where a request names none
+  std::vector<int32_t> suppressed;  // tokens whose probability is set to 0
+  double length_penalty = 1.0;      // used if a request has none
   int32_t chunk_tokens = 0;         // the most source tokens, separators included, in one pass
 
   int32_t head_width() const { return d_model / heads; }
@@ -104,8 +104,8 @@ struct ModelConfig {
     return (layers(module) + group_size(module) - 1) / group_size(module);
   }
 
-  // Which layers choose keys, and for whom: the lowest of each group for its group; without selection layers the
-  // first layer for all, which then can only be everything or a window.
+  // Whether a layer selects keys: the lowest layer of each group selects for its group. Without selection layers the
+  // first layer selects for all layers; then the policy can only be dense or window.
   bool chooses_keys(Module module, int32_t layer) const {
     return has_selection ? layer % group_size(module) == 0 : layer == 0;
   }

@@ -1,9 +1,8 @@
-// The decoder: one step of many rows at once, each at its own position of its own document, with its own selection and
-// its own depth.
+// The decoder. One step decodes many rows at once; each row has its own document, position, selection and depth.
 //
 // Rows that exit after a layer leave; the others are compacted, so a layer computes only its active rows. Keys that
-// earlier exits left out are computed as extra rows of a layer's own products (depth/fill.h). Rows that were held after
-// a layer to draft tokens continue from that layer with the others.
+// earlier exits skipped are computed as extra rows of a layer's own products (depth/fill.h). Rows that were held after
+// a layer to draft tokens continue from that layer together with the others.
 //
 //   tokens -> embed -> [self-attention, cross-attention, feed-forward, exit?] x layers -> norm of the exit -> logits
 
@@ -25,53 +24,55 @@
 
 namespace salient {
 
-// Sees the states after a layer: tests compare them with another implementation.
+// Called with the states after a layer; tests compare them with another implementation.
 using LayerProbe = std::function<void(int32_t layer, Rows active, const float* states)>;
 
 class Decoder {
  public:
-  // Up to `rows` rows a step, and up to `fills` missing positions made in one go. Where the host cannot look at the
-  // device's counts, `fills` must be a multiple of `rows`, at least twice as many: chunks that lack keys wait for
-  // fills / rows - 1 steps at most (fill.h).
+  // A step has at most `rows` rows and fills at most `fills` missing positions. If the host cannot read the device's
+  // counts, `fills` must be a multiple of `rows`, at least twice as many; then missing keys are filled after at most
+  // fills / rows - 1 steps (fill.h).
   Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fills, int32_t max_candidates);
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Written only when no step is under way that reads it: after AwaitUpload, where steps are made ahead.
+  // Do not write while a step that reads it is running; if steps are made ahead, only after AwaitUpload.
   DecoderRows& rows() { return at_; }
 
-  // Gives rows room for the keys that they may choose in the step to come, and in each of `growth` more. Before the
-  // rest of a step, for all rows that may take part in it.
+  // Reserves room for the keys that the rows may select in the next step and in `growth` steps after it. Call it first
+  // in a step, for all rows that may be in the step.
   void PrepareRows(const std::vector<int32_t>& rows, int32_t growth);
 
-  // Runs rows as far as their exit rules say and leaves the best next token of each in rows(), to be drafted by. Their
-  // states, chosen keys and tallies are held: Step takes the rows on from there, once the caller has set held_at and
-  // the rule that holds from then on. A position is held in one row at a time.
+  // Drafts: runs rows to the exits of their rules and writes the best next token of each to rows(). Their states,
+  // selected keys and tallies are held: Step continues the rows from there, after the caller has set held_at and the
+  // exit rule for the rest of the step. A position is held in one row at a time.
   void Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store);
 
-  // Decodes one token for each of `rows` (row numbers, ascending): exits and the `width` best next tokens are left in
-  // rows(). The stores are the same in every call. Not thread safe.
+  // Decodes one token for each of `rows` (row numbers, ascending). Writes exits and the `width` best next tokens to
+  // rows(). The stores must be the same in every call. Not thread safe.
   void Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
 
-  // A group of steps in a row, which the device makes by itself (Backend::goes_ahead). StepAhead returns when the group
-  // is launched; up to kGroups of them are under way, so that the device need not wait for the host between them.
-  // `rows` are all that the chunks may come to use, as many as each has hypotheses at most. Rows that begin
-  // (DecoderRows::begins) are as the caller has written them, the others where the group before leaves them; those that
-  // end there, or within the group, take part no longer. TakeRecords waits for the first group under way, and returns
-  // the `width` that it was launched with; LoadRecord then puts what one of its steps did where Step would have put it,
-  // for rows that took part. Between the last StepAhead and a Step all records must have been taken.
+  // Groups of consecutive steps that the device makes by itself (Backend::goes_ahead).
+  //
+  // StepAhead launches a group and returns. Up to kGroups groups are in progress, so that the device does not wait for
+  // the host between them. `rows` are all rows that the chunks may use, as many as each has hypotheses at most. A row
+  // with DecoderRows::begins starts from the values that the caller wrote; the others continue from the previous group.
+  // Rows that have ended are skipped. TakeRecords waits for the oldest group in progress, and returns the `width` of
+  // its launch. LoadRecord then writes the results of one of its steps to rows(), as Step would have, for the rows in
+  // that step. All records must be taken between the last StepAhead and a Step.
   static constexpr int32_t kMostAhead = 4;
   static constexpr int32_t kGroups = 2;
   void StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
   int32_t TakeRecords();
   void LoadRecord(const std::vector<int32_t>& rows, int32_t step);
-  // Waits until what the caller has written of rows() for the last group is on the device.
+  // Waits until the values of rows() for the last group are on the device. Then rows() may be written again.
   void AwaitUpload() { backend_.memory().WaitFor(uploaded_); }
   bool has_probes() const { return probe_ != nullptr || selection_probe_ != nullptr; }
 
   // For tests: called after every layer.
   void set_probe(LayerProbe probe) { probe_ = std::move(probe); }
-  // For tests and traces: called after a selection layer has chosen, with its module and group; all of it on the host.
+  // For tests and traces: called after a selection layer has selected keys, with its module and group; data on the
+  // host.
   using SelectionProbe = std::function<void(Module module, int32_t group, Rows active, const KeyList* lists)>;
   void set_selection_probe(SelectionProbe probe) { selection_probe_ = std::move(probe); }
 
@@ -97,7 +98,7 @@ class Decoder {
   Rows Exits(int32_t layer, Rows active, int32_t width);
   void Signal(int32_t exit_layer, Rows active);
   bool LooksAt(ExitSignal signal) const { return (signals_ >> static_cast<int>(signal) & 1) != 0; }
-  // The host looks at a count only where that does not mean waiting for the device.
+  // False if the host would have to wait for the device to know the count.
   bool KnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
 
   // Places in counts_.
@@ -107,7 +108,7 @@ class Decoder {
   const ModelConfig& config_;
   Backend& backend_;
   const int32_t max_rows_, max_fills_, max_candidates_, patience_;
-  const uint64_t id_;  // among the process's decoders
+  const uint64_t id_;  // unique among the process's decoders
   Block block_;
   DecoderRows at_;
 
@@ -115,12 +116,12 @@ class Decoder {
   OutputLayer output_;
   DeviceArray<float> signal_, heads_;
   DeviceArray<int32_t> active_[2], running_, extended_, counts_;
-  uint64_t signals_ = 0;  // bit s: some of this step's rows have a policy that looks at ExitSignal s
+  uint64_t signals_ = 0;  // bit s: some of this step's rows have a policy that uses ExitSignal s
   uint64_t held_ = 0;     // bit n: some of them are held at layer n
-  // Groups of steps, counted from the first: launched, and whose records were taken. Group n has place n % kGroups.
+  // Number of groups of steps that were launched, and whose records were taken. Group n uses place n % kGroups.
   int64_t launched_ = 0, taken_ = 0;
-  std::array<uint64_t, kGroups> recorded_ = {};  // marks behind a place's records
-  std::array<int32_t, kGroups> width_ = {};      // and how many candidates a row they have
+  std::array<uint64_t, kGroups> recorded_ = {};  // by place: mark after its records
+  std::array<int32_t, kGroups> width_ = {};      // by place: candidates of a row
   uint64_t uploaded_ = 0;
   ProbeCopies copies_;
   LayerProbe probe_;

@@ -1,4 +1,4 @@
-// The decoder's rows: one hypothesis each, or a position to be filled.
+// The decoder's rows. A row is a hypothesis, or a position whose skipped keys are filled.
 
 #pragma once
 
@@ -14,18 +14,18 @@
 
 namespace salient {
 
-// What a step reads and writes of each row, by row number. The caller fills the first part, on the host's side, for the
-// rows that take part; after the step it finds the second there. Some rows more than there are hypotheses stand for
-// positions that are filled (fill.h).
+// The inputs and outputs of a step for each row, by row number. The caller writes the first part, on the host's side,
+// for the rows in the step; after the step it reads the second part. Rows beyond those of hypotheses are for positions
+// that are filled (fill.h).
 struct DecoderRows {
-  // Where the device makes steps by itself (Backend::goes_ahead), the records of `recorded_steps` of them are kept.
+  // If the device makes steps by itself (Backend::goes_ahead), the records of `recorded_steps` steps are kept.
   DecoderRows(Backend& backend, const ModelConfig& config, int32_t rows, int32_t extra, int32_t width,
               int32_t recorded_steps);
 
   Staging in, out, ahead;
 
   StagedArray<int32_t> token, step, offset, segment;  // input token; rotary position; offset and ordinal of its segment
-  StagedArray<int32_t> position;                      // where its keys go: step * beam + hypothesis
+  StagedArray<int32_t> position;                      // position of its keys: step * beam + hypothesis
   StagedArray<KeyView> self_view, cross_view;
   std::vector<StagedArray<SelectionRule>> self_rule, cross_rule;  // by group
   StagedArray<ExitRule> exit_rule;
@@ -35,14 +35,14 @@ struct DecoderRows {
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
   StagedArray<const TokenList*> tokens;  // null: the whole vocabulary
-  // Tokens among which the best must be probable, too, for the confidence policy to let the row leave; of a row with
-  // `tokens` the same; null: none.
+  // The screen of the confidence policy: tokens over which the best token must be probable, too, before the row leaves.
+  // Equal to `tokens` if the row has them; null: none.
   StagedArray<const TokenList*> screen;
-  StagedArray<Beginning> begins;  // for StepAhead: whether what is written here holds
-  // Of the row's chunk, over its `tokens` or `screen` alone; null for none. Of use where the host addresses device
-  // memory.
+  StagedArray<Beginning> begins;  // for StepAhead: whether the values written here are used
+  // A classifier of the row's chunk over its `tokens` or `screen` only; null: none. Used only if device memory is
+  // host-addressable.
   std::vector<const PackedLinear*> own_classifier;
-  // Written by the decoder: which rows take part, and their lists' places.
+  // Written by the decoder: the rows in the step, and the places of their key lists.
   StagedArray<int32_t> taking_part, taking_part_count, record_step;
   KeyListArena self_arena, cross_arena;
 
@@ -50,11 +50,11 @@ struct DecoderRows {
   StagedArray<AttentionTally> self_tally, cross_tally;  // added to
   StagedArray<int32_t> fills;                           // positions filled for the row, added to
   StagedArray<Candidate> candidates;                    // [rows, width]
-  // Of steps made ahead, as in StepRecords.
+  // The records of steps made ahead (StepRecords).
   StagedArray<StepRecord> records;
   StagedArray<Candidate> recorded_candidates;
 
-  // For steps made ahead: `in` as the host has written it, and which of it MergeNewRows takes.
+  // For steps made ahead: `in` as written by the host, and the rows of it that MergeNewRows takes.
   std::vector<RowField> Fields() const;
   DeviceArray<std::byte> given;
   DeviceArray<RowField> fields;

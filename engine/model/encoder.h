@@ -1,12 +1,12 @@
-// The encoder: source chunks in, what the decoder reads of them out.
+// The encoder. It encodes source chunks and writes the keys and values that the decoder reads.
 //
 // Several chunks are encoded in one pass. Their tokens are packed one after another without padding; attention stays
 // within a chunk. The results of a pass are, for every decoder layer, each chunk's cross-attention keys and values and
 // its cross selection keys, in its pages of the cross store.
 //
-// A pass can be interrupted and resumed, so that translations under way need not wait for all of it. For each layer it
-// computes first the keys of all rows and then their attention, both by ranges of rows. A row's bits do not depend on
-// the ranges. An asynchronous device gets the whole pass at once, and the host polls for its end.
+// A pass can be interrupted and resumed, so that running translations need not wait for a whole pass. For each layer it
+// computes first the keys of all rows and then their attention, both by ranges of rows. Results do not depend on the
+// ranges, bit for bit. An asynchronous device gets the whole pass at once, and the host polls for its end.
 
 #pragma once
 
@@ -26,17 +26,17 @@
 
 namespace salient {
 
-// One chunk to encode. What it points to must stay until the pass is done or the chunk is dropped.
+// One chunk to encode. The data that it points to must stay valid until the pass is done or the chunk is dropped.
 struct EncoderInput {
   std::span<const int32_t> tokens;  // with separators and EOS
   std::span<const int32_t> cross_pages;
   std::span<const SelectionRule> rules;  // of the encoder's selection layers
-  ExitRule* exit = nullptr;              // in: the request's rule; out: kAt where the sequence policy has decided
+  ExitRule* exit = nullptr;              // in: the request's rule; out: kAt if the sequence policy has decided
   AttentionTally* tally = nullptr;       // added to
 };
 
-// Positions of tokens: the ordinal of the segment that each belongs to, and the offset within it. A separator closes
-// its segment.
+// Positions of tokens: the ordinal of the token's segment, and the offset in the segment. A separator belongs to the
+// segment before it.
 struct SourcePositions {
   std::vector<int32_t> segment, offset;
 };
@@ -44,24 +44,24 @@ SourcePositions PositionsOf(std::span<const int32_t> tokens, int32_t separator);
 
 class Encoder {
  public:
-  // `max_tokens` in one pass, over all of its chunks; `max_chunks` in one pass.
+  // A pass has at most `max_tokens` tokens, over all of its chunks, and at most `max_chunks` chunks.
   Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32_t max_chunks);
 
-  // Takes the chunks on; none may be under way. A device that works beside the host is given the whole pass. Not
-  // thread safe, nor are the others.
+  // Begins a pass with these chunks; no pass may be in progress. An asynchronous device gets the whole pass. No method
+  // is thread safe.
   void Begin(std::span<const EncoderInput> chunks, KvStore& cross_store);
-  // Goes on for about `time`, by one range of rows at least; or looks whether a device that works beside the host is
-  // done, and waits for it if `time` is without end. Returns whether the pass is done: cross pages, exits and tallies
-  // are filled.
+  // Continues the pass for about `time`, at least by one range of rows. On an asynchronous device: checks whether the
+  // pass is done, and waits for it if `time` is infinite. Returns whether the pass is done; then cross pages, exits and
+  // tallies are filled.
   bool Continue(absl::Duration time);
   bool busy() const { return stage_ != Stage::kDone; }
-  // The chunk, by its place in Begin, is given up: nothing of it is read, written or told any more.
+  // Drops a chunk of the pass, by its index in Begin. Its data is no longer read or written.
   void Drop(size_t chunk);
 
-  // After a pass: its states, [tokens, d] in the order of its chunks, on the device. For tests and alignment.
+  // After a pass: the states, [tokens, d] in the order of the chunks, on the device. For tests and alignment.
   const float* output() const { return output_.data(); }
 
-  // Sees the states after every layer, [tokens, d], and the keys that a selection layer chose, by token.
+  // Called with the states after every layer, [tokens, d], and the keys that a selection layer selected, by token.
   using Probe = std::function<void(int32_t layer, int32_t tokens, const float* states)>;
   using SelectionProbe = std::function<void(int32_t group, int32_t tokens, const KeyList* lists)>;
   void set_probe(Probe probe) { probe_ = std::move(probe); }
@@ -103,7 +103,7 @@ class Encoder {
   Block block_;
   KvStore scratch_;  // keys of the layer that runs: one layer, one group
 
-  // The pass under way, and what comes next of it.
+  // The pass in progress, and its next work.
   struct PassChunk {
     EncoderInput input;
     int32_t first = 0;  // its rows
@@ -114,14 +114,14 @@ class Encoder {
   int32_t tokens_count_ = 0;
   Stage stage_ = Stage::kDone;
   int32_t layer_ = 0, row_ = 0;
-  bool decides_exits_ = false;                // of some of its chunks
-  uint64_t launched_ = 0;                     // behind all of it
+  bool decides_exits_ = false;                // for some of its chunks
+  uint64_t launched_ = 0;                     // mark after the whole pass
   std::array<double, 3> seconds_a_row_ = {};  // by stage, as last measured in this pass
 
   // By token of the pass.
   Staging in_, out_;
   StagedArray<int32_t> tokens_, offset_, segment_, position_;
-  StagedArray<int32_t> scratch_pages_;  // the chunks' page tables, one after the other
+  StagedArray<int32_t> scratch_pages_;  // the chunks' page tables, concatenated
   StagedArray<KeyView> views_, cross_views_;
   std::vector<StagedArray<SelectionRule>> rules_;  // by group
   KeyListArena arena_;

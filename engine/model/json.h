@@ -1,4 +1,4 @@
-// Reads JSON that comes from outside: bounded in size and depth, no field twice, and errors that name the file and the
+// Reads untrusted JSON: size and depth are bounded, duplicate fields are errors, and errors name the file and the
 // field.
 //
 //   absl::StatusOr<Json> json = ParseJson(text, "config.json", 1 << 20);
@@ -8,7 +8,7 @@
 //   object.Finish();                                       // "config.json: haeds is not a known field"
 //   if (!status.ok()) return status;                       // the first error of all of these
 //
-// After an error every getter returns a value within its bounds, so that reading goes on harmlessly. Not thread safe.
+// After an error every getter returns a value within its bounds, so that reading can safely continue. Not thread safe.
 
 #pragma once
 
@@ -30,11 +30,11 @@ namespace salient {
 
 using Json = nlohmann::json;
 
-// INVALID_ARGUMENT that begins with `file` if the text is longer than max_bytes, no JSON, nested more than 16 deep, or
-// has a field twice in one object.
+// INVALID_ARGUMENT that begins with `file` if the text is longer than max_bytes, is not JSON, is nested more than 16
+// levels deep, or has duplicate fields in an object.
 absl::StatusOr<Json> ParseJson(std::string_view text, const std::string& file, size_t max_bytes);
 
-// A value as it stands in an error: short and printable.
+// A value for an error message: short and printable.
 std::string JsonExcerpt(const Json& value);
 
 // The fields of one object. Keeps references to the value and the status, which must outlive it.
@@ -43,8 +43,8 @@ class JsonObject {
   // `prefix` begins every error ("config.json: "); `path` says where the object is ("encoder.ffn"), empty at the top.
   JsonObject(const Json& value, std::string prefix, std::string path, absl::Status& status);
 
-  bool Has(const std::string& name);  // there and not null
-  bool IsNull(const std::string& name);     // there and null; a missing field is an error
+  bool Has(const std::string& name);        // present and not null
+  bool IsNull(const std::string& name);     // present and null; a missing field is an error
   int64_t Integer(const std::string& name, int64_t least, int64_t greatest);
   double Number(const std::string& name, double least, double greatest);  // finite
   bool Boolean(const std::string& name);
@@ -55,7 +55,7 @@ class JsonObject {
   const Json::array_t& Array(const std::string& name);
   std::vector<std::string> Names() const;  // of its fields
 
-  // One of a few words.
+  // A string that must be one of the choices.
   template <typename Value>
   Value Choice(const std::string& name, std::initializer_list<std::pair<const char*, Value>> choices) {
     const std::string word = String(name);
@@ -68,9 +68,9 @@ class JsonObject {
     return choices.begin()->second;
   }
 
-  // Remembers "<path>.<name> is <value>; <must>" unless there is an error already.
+  // Records the error "<path>.<name> is <value>; <must>" unless there is an earlier error.
   void Fail(const std::string& name, absl::string_view must);
-  // Fails if the object has a field that was never asked for.
+  // Fails if the object has a field that no getter read.
   void Finish();
 
   std::string PathOf(const std::string& name) const;

@@ -1,5 +1,5 @@
-// A model's weights on the device, packed for its backend, in the order in which a document passes through them.
-// config.json and the safetensors files describe them. Immutable after Load; encoders and decoders may share one.
+// A model's weights on the device, packed for its backend, in the order in which they are used. They are read from
+// config.json and the safetensors files. Immutable after Load; encoders and decoders may share a model.
 
 #pragma once
 
@@ -39,8 +39,8 @@ struct LayerWeights {
   NormWeights self_norm, cross_norm, ffn_norm;
   AttentionWeights self, cross;
   std::unique_ptr<PackedLinear>
-      ssru;  // d -> 2 d: W x, then W_f x + b_f; in the place of `self`, where a decoder recurs
-  // Where the layer is the lowest of its group; null elsewhere.
+      ssru;  // d -> 2 d: W x, then W_f x + b_f; instead of `self`, if the decoder is recurrent
+  // Set in the lowest layer of each group; null in the others.
   std::unique_ptr<SelectionWeights> self_selection, cross_selection;
   std::unique_ptr<FeedForwardWeights> own_ffn;
   const FeedForwardWeights* ffn = nullptr;  // own, shared, or null for none
@@ -62,7 +62,7 @@ struct Model {
   std::unique_ptr<FeedForwardWeights> shared_encoder_ffn, shared_decoder_ffn;
   NormWeights encoder_norm;  // empty with post-norm
   NormWeights exit_norms;    // [1 + decoder layers, d] by exit, which count from 1; empty with post-norm
-  // One for all exits where they are tied, else one an exit.
+  // One classifier for all exits if they are tied, otherwise one for each exit.
   std::vector<std::unique_ptr<PackedLinear>> classifiers;
   HaltingWeights halting;
   std::unique_ptr<Shortlist> shortlist;  // null: the folder has none
@@ -79,7 +79,7 @@ struct Model {
                                                       Backend& backend);
 };
 
-// What token embeddings are multiplied by.
+// The factor of token embeddings.
 inline float EmbeddingScale(const ModelConfig& config) {
   return config.scale_embeddings ? std::sqrt(static_cast<float>(config.d_model)) : 1.0f;
 }

@@ -1,8 +1,8 @@
-// The decoder's output layer. It takes rows' states through the norm of the exit that they left at, computes logits
-// over the vocabulary or over a chunk's likely tokens, and finds the best next tokens.
+// The decoder's output layer. It applies the norm of each row's exit to its state, computes logits over the vocabulary
+// or over a chunk's shortlist, and finds the best next tokens.
 //
-// The confidence policy compares the same logits. A row that leaves by them gets its next tokens at once; its logits
-// are not computed again.
+// The confidence policy uses the same logits. When a row leaves by the confidence policy, its next tokens are chosen at
+// once, and its logits are not computed again.
 
 #pragma once
 
@@ -16,26 +16,25 @@
 
 namespace salient {
 
-// Not thread safe. What the constructor is given must outlive it.
+// Not thread safe. The arguments of the constructor must outlive it.
 class OutputLayer {
  public:
-  // `states` [., d] by row number; results are left in `at`, which has `rows` rows.
+  // `states` [., d] by row number; results are written to `at`, which has `rows` rows.
   OutputLayer(const Model& model, Backend& backend, Block& block, DecoderRows& at, const float* states, int32_t rows);
 
-  // A step begins: no row is settled.
+  // Begins a step: no row is settled (has its candidates).
   void Begin();
 
-  // The rows' states as a classifier or a halting head reads them, through the norm of exit n. [rows, d]
+  // The rows' states after the norm of exit n: the input of classifiers and halting heads. [rows, d]
   const float* StatesAt(int32_t n, Rows rows) { return States(rows, exit_number_.data() + n * max_rows_); }
 
-  // After layer n, for those of the rows whose policy compares it: the top probability, by row number, over the tokens
-  // that the row may say or, if that is smaller, over its screen. Where the screens have products of their own and
-  // theirs does not exceed the row's threshold, nothing else is computed.
+  // After layer n, for the rows with the confidence policy: the top probability, by row number, over the tokens that
+  // the row may produce, and over its screen (a part of them) if that is lower. If the screens have classifiers of
+  // their own and the probability over the screen does not exceed the row's threshold, only the screen is computed.
   void Confidence(int32_t n, Rows rows, float* probability);
 
-  // Those of the rows that Confidence has just looked at and that are not among `staying`, which is ascending, get
-  // their candidates. Where the host does not see who left there is one product at the end in any case, and nothing is
-  // done.
+  // Sets the candidates of the rows of the last Confidence call that are not in `staying` (ascending). Does nothing if
+  // the host cannot see which rows left: then one product at the end computes all candidates.
   void Settle(Rows staying, int32_t width);
 
   // The `width` best next tokens of all rows that are not settled, each by the classifier of its exit.
@@ -57,7 +56,7 @@ class OutputLayer {
   void FindCandidates(Rows rows, const Logits& logits, int32_t width);
   Rows NotSettled(Rows rows);
   Rows Picked(Rows among) { return {picked_.data(), picked_count_.data(), among.capacity}; }
-  // The host looks at a count only where that does not mean waiting for the device.
+  // False if the host would have to wait for the device to know the count.
   bool KnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
 
   const Model& model_;
@@ -69,11 +68,11 @@ class OutputLayer {
   const int32_t max_rows_;
 
   DeviceArray<float> logits_;         // [rows, vocabulary]
-  DeviceArray<int32_t> exit_number_;  // [decoder layers + 1, rows] n, n, ...: whose norm all rows are seen through
+  DeviceArray<int32_t> exit_number_;  // [decoder layers + 1, rows] n, n, ...: an exit, for all rows
   DeviceArray<int32_t> picked_, picked_count_;
-  std::vector<Scored> scored_;     // what Score leaves, until the next
-  std::vector<int32_t> by_chunk_;  // scored rows, the rows of a chunk one after the other
-  std::vector<uint8_t> settled_;   // by row number: the step's candidates are there already
+  std::vector<Scored> scored_;     // the result of Score, until the next call
+  std::vector<int32_t> by_chunk_;  // scored rows, grouped by chunk
+  std::vector<uint8_t> settled_;   // by row number: whether the candidates of this step are set
   std::vector<int32_t> unsettled_, passed_;
 };
 

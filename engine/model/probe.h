@@ -1,4 +1,4 @@
-// What probes look at, on the host: the device's own memory where the host can read it, else copies.
+// Device data for probes on the host: device memory itself if the host can read it, otherwise copies.
 //
 // For tests and traces. A copy waits for the device.
 
@@ -16,7 +16,7 @@ class ProbeCopies {
  public:
   explicit ProbeCopies(Backend& backend) : backend_(backend) {}
 
-  // Valid until the next call, each of them.
+  // Results are valid until the next call of the same function.
   Rows OnHost(Rows rows) {
     if (backend_.host_addressable()) return rows;
     int32_t count = rows.capacity;
@@ -32,7 +32,7 @@ class ProbeCopies {
     Copy(values_.data(), values, size);
     return values_.data();
   }
-  // The lists of `rows`, which are on the host, by row number; `size` lists in all.
+  // The lists of `rows` (rows on the host), by row number; there are `size` lists.
   const KeyList* OnHost(const KeyList* lists, size_t size, Rows rows) {
     if (backend_.host_addressable()) return lists;
     lists_.resize(size);

@@ -1,7 +1,7 @@
 // Reads tensors from safetensors files: one `model.safetensors`, or shards with `model.safetensors.index.json`.
 //
-// Files come from outside: the header is fully checked (size, JSON, names, types, bounds, overlap) before any tensor
-// is touched, and every error names the file and the tensor.
+// Files are untrusted: the whole header is checked (size, JSON, names, types, bounds, overlap) before any tensor is
+// read, and every error names the file and the tensor.
 
 #pragma once
 
@@ -24,21 +24,21 @@ struct Tensor {
   int64_t elements() const { return static_cast<int64_t>(values.size()); }
 };
 
-// A file's bytes. Read rather than mapped: a mapped file that another process shortens ends this one.
+// The bytes of a file. It is read, not mapped: if another process truncated a mapped file, this process would crash.
 struct FileBytes {
   std::unique_ptr<char[]> data;
   size_t size = 0;
   std::string_view view() const { return {data.get(), size}; }
 };
 
-// NOT_FOUND where there is none, INVALID_ARGUMENT for what is not a regular file of a sane size.
+// NOT_FOUND if there is no such file; INVALID_ARGUMENT if it is not a regular file or too large.
 absl::StatusOr<FileBytes> ReadWholeFile(const std::string& path);
 
 // Tensors by name.
 class TensorFile {
  public:
   TensorFile() = default;
-  // Tensors made elsewhere: random ones, for benchmarks.
+  // Tensors from memory, such as random ones for benchmarks.
   explicit TensorFile(std::map<std::string, Tensor> tensors) : tensors_(std::move(tensors)) {}
 
   // `folder` holds model.safetensors or an index of shards. Types F32, F16, BF16, U16, and I8 with a companion

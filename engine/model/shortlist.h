@@ -1,13 +1,13 @@
-// Which target tokens a source text makes likely, so that the output layer need not compute the others.
+// The shortlist: the target tokens that a source text makes likely. The output layer computes only these.
 //
 // The optional file shortlist.safetensors of a model folder (`python -m salient.shortlist` writes it):
 //
-//   shortlist.tokens  U16 or U32 [source vocabulary, width]  a source token's likeliest target tokens, best first; 0 or
-//                                                            pad where fewer
-//   shortlist.common  U16 or U32 [count]                     tokens that any text may need: in every list
+//   shortlist.tokens  U16 or U32 [source vocabulary, width]  the likeliest target tokens of each source token, best
+//                                                            first, padded with 0 or pad
+//   shortlist.common  U16 or U32 [count]                     tokens that belong to every list
 //
-// A translation over a list is the translation over the vocabulary wherever the best token of every step is in the
-// list; log probabilities are over the list.
+// If the best token of every step is in the list, the greedy translation is the same as over the vocabulary. Log
+// probabilities are over the list.
 
 #pragma once
 
@@ -28,12 +28,12 @@ class Shortlist {
  public:
   static constexpr char kFile[] = "shortlist.safetensors";
 
-  // Null if `folder` has no such file. INVALID_ARGUMENT names the file, the tensor and what is wrong.
+  // Null if `folder` has no such file. INVALID_ARGUMENT names the file, the tensor and the error.
   static absl::StatusOr<std::unique_ptr<Shortlist>> Load(const std::string& folder, const ModelConfig& config);
   static absl::StatusOr<std::unique_ptr<Shortlist>> Parse(std::string_view bytes, const ModelConfig& config);
 
-  // What a translation of `source` that begins with `prefix` may say: ascending, each once; the separator, the end and
-  // the prefix are among them.
+  // The tokens that a translation of `source` with the forced beginning `prefix` may use: ascending, without
+  // duplicates, including the separator, the end token and the prefix.
   std::vector<int32_t> TokensFor(std::span<const int32_t> source, std::span<const int32_t> prefix) const;
 
  private:

@@ -1,4 +1,4 @@
-// A request's languages, checked against the model, and the tokens that tell a model of several what to do.
+// Checks a request's languages against the model, and finds the language tokens of a model of several languages.
 
 #pragma once
 
@@ -13,17 +13,17 @@ namespace salient {
 struct ModelConfig;
 
 struct LanguagePair {
-  std::string source;                  // what the source is read as; for splitting it into sentences
-  std::vector<int32_t> source_prefix;  // tokens that each chunk's source begins with
-  std::vector<int32_t> target_prefix;  // tokens that each chunk's translation is made to begin with
+  std::string source;                  // the language of the source, for splitting it into sentences
+  std::vector<int32_t> source_prefix;  // tokens at the start of each chunk's source
+  std::vector<int32_t> target_prefix;  // tokens that are forced at the start of each chunk's translation
 };
 
-// Whether a model of language `has` serves a request for `wants`: the same tag, or a narrower one, such as "en-GB" for
-// "en" (RFC 4647, basic filtering), whatever the case. An empty wish is served by every model.
+// Whether a model of language `has` serves a request for `wants`: the same tag, or a more specific one, such as "en-GB"
+// for "en" (RFC 4647, basic filtering, ignoring case). An empty `wants` is served by every model.
 bool ServesLanguage(const std::string& has, const std::string& wants);
 
-// Empty names stand for the model's only language. INVALID_ARGUMENT names the field and the languages that there are.
-// What a model of one pair is asked for is not looked at: whoever chose the model has.
+// Empty names mean the model's only language. INVALID_ARGUMENT names the field and the available languages. For a model
+// of one language pair the names are not checked: the caller has chosen the model by them.
 absl::StatusOr<LanguagePair> ResolveLanguages(const std::string& source, const std::string& target,
                                               const ModelConfig& config);
 

@@ -1,4 +1,4 @@
-// A model's measured settings, operating_points.json: points on the front of quality against cost, by name.
+// A model's measured settings (operating_points.json): named points on the Pareto front of quality and cost.
 
 #pragma once
 
@@ -25,11 +25,11 @@ struct OperatingPoint {
 // of the API's controls and policies in lower case. Every point is checked against the model.
 absl::StatusOr<std::vector<OperatingPoint>> ParseOperatingPoints(std::string_view json, const ModelConfig& config);
 
-// NOT_FOUND names the points there are.
+// NOT_FOUND names the available points.
 absl::StatusOr<const OperatingPoint*> FindOperatingPoint(const std::vector<OperatingPoint>& points,
                                                          const std::string& name);
 
-// The point of the best BLEU that translates `source_tokens` within `seconds`; the fastest if none does.
+// The point with the best BLEU that is expected to translate `source_tokens` within `seconds`; the fastest if none is.
 // FAILED_PRECONDITION if the model has no measured points.
 absl::StatusOr<const OperatingPoint*> PointForLatency(const std::vector<OperatingPoint>& points, double seconds,
                                                       int64_t source_tokens);

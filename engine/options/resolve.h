@@ -1,7 +1,7 @@
 // A request's options, checked against a model.
 //
-// TranslationOptions (engine/api/options.h) is what was asked. Resolve checks it once, when the request arrives, and
-// fills in the defaults. ResolvedOptions is immutable, and it is all that the layers below see of a request's options.
+// TranslationOptions (engine/api/options.h) has the values of the request. Resolve checks them once, when the request
+// arrives, and fills in the defaults. ResolvedOptions is immutable. The layers below see only ResolvedOptions.
 
 #pragma once
 
@@ -22,13 +22,13 @@ inline constexpr int32_t kMaxDraftTokens = 16;
 
 // Options with every default filled in and every value checked, in the form that kernels read.
 struct ResolvedOptions {
-  TranslationOptions used;  // as asked, with defaults filled in: what a reply reports back
+  TranslationOptions used;  // as requested, with defaults filled in; reported in the reply
 
-  // One rule a selection layer of each module; a single kAll rule for a model without selection.
+  // One rule for each selection layer of each module; a single kAll rule for a model without selection.
   std::array<std::vector<SelectionRule>, kModules> selection;
   ExitRule exit;
-  int32_t draft_tokens = 0;  // that are drafted ahead at most and then verified; 0: none
-  ExitRule draft_exit;       // how a draft leaves the decoder
+  int32_t draft_tokens = 0;  // the most tokens that are drafted before they are verified; 0: none
+  ExitRule draft_exit;       // the exit of drafts
   int32_t beam = 1;
   double length_penalty = 1.0;
   double max_length_ratio = 3.0;

@@ -1,13 +1,13 @@
-// Which chunks are encoded, pass by pass; which of them are decoded then; and which one gives way when memory runs
-// short.
+// Chooses the chunks of each encoder pass, the encoded chunks that are decoded, and the chunk that is preempted when
+// memory runs out.
 //
-// Those who send documents share the encoder by weight: deficit round robin over source tokens. A flow is a client's
-// documents of one priority; its turn brings it quantum * weight tokens, of which it spends what its chunks have, and
-// it keeps the rest while it has more to do. So a client with a thousand documents delays another's single one by no
-// more than its fair share and the chunk under way, whatever the lengths. Within a flow documents take turns chunk by
-// chunk, so that a book does not hold up a letter. A chunk is encoded when the pages for its source are free and the
-// pass has room for it, even if no rows are free yet: by as many rows as decode at once, chunks are encoded ahead. The
-// one whose turn it is waits at the front until it fits, so that none starves.
+// Encoding. Clients share the encoder by weight, by deficit round robin over source tokens. A flow is a client's
+// documents of one priority. At its turn a flow gets quantum * weight tokens, which its chunks use; it keeps the rest
+// while it has more chunks. So a client with a thousand documents delays a single document of another client by no more
+// than its fair share and the chunk in progress, whatever the lengths. Within a flow, documents take turns chunk by
+// chunk, so that a long document does not block a short one. A chunk is encoded when the pages for its source are free
+// and the pass has room for it, even if no rows are free yet: chunks are encoded ahead, for at most as many rows as
+// decode at once. The next chunk waits at the front until it fits, so none starves.
 //
 // Decoding. Once a chunk is encoded, the greatest depth of its tokens is known, and it gets rows when they are free. A
 // layer costs a step nearly the same for one row as for many, so chunks of the same depth are scheduled one after
@@ -15,10 +15,10 @@
 //
 // Memory. Only the pages of a translation of usual length are reserved, since few become longer. A chunk that grows
 // longer reserves more pages. If none are left, the youngest chunk is preempted: it returns its pages and rows, waits
-// before all others, and starts again with its greatest length reserved. No other chunk gets rows until it has some.
-// The oldest chunk is never preempted, and alone it always fits: so some chunk always makes progress.
+// before all others, and starts again with its greatest length reserved. No other chunk gets rows before it does. The
+// oldest chunk is never preempted, and alone it always fits, so some chunk always makes progress.
 //
-// Knows sizes, no tensors. Not thread safe; the step loop owns it.
+// The scheduler handles sizes, not tensors. Not thread safe; the step loop owns it.
 
 #pragma once
 
@@ -30,23 +30,23 @@
 
 namespace salient {
 
-// What a chunk needs while it is in flight.
+// The resources that a chunk needs while it is in flight.
 struct Demand {
   int32_t rows = 0;        // hypotheses
   int32_t self_pages = 0;  // at most
   int32_t cross_pages = 0;
   int32_t source_tokens = 0;   // to encode
-  int32_t expected_pages = 0;  // of the self_pages, what a translation of usual length takes
+  int32_t expected_pages = 0;  // the self_pages of a translation of usual length
 };
 
-// Whose documents share what there is, and how large their share is.
+// A flow of documents that share the engine with other flows, and the weight of its share.
 struct Flow {
   std::string client;
   bool bulk = false;
-  double weight = 1;  // above 0; of the flow's document that came last
+  double weight = 1;  // above 0; the weight of the flow's latest document counts
 };
 
-// A chunk by its place in a document.
+// A chunk, by its document and its index.
 struct Admission {
   int64_t document = 0;
   int32_t chunk = 0;
@@ -59,7 +59,7 @@ class Scheduler {
     int32_t rows = 0, self_pages = 0, cross_pages = 0;
     int32_t encode_tokens = 0;  // a pass
     int32_t encode_chunks = 0;  // a pass
-    int32_t quantum = 512;      // tokens that a turn brings a flow of weight 1
+    int32_t quantum = 512;      // tokens that a flow of weight 1 gets at a turn
   };
 
   explicit Scheduler(const Limits& limits) : limits_(limits) {}
@@ -70,36 +70,37 @@ class Scheduler {
            demand.cross_pages <= limits_.cross_pages;
   }
 
-  // Needs CouldFit for every chunk. `document` is a name of the caller's choice.
+  // Requires CouldFit for every chunk. `document` is an id that the caller chooses.
   void Enqueue(int64_t document, std::vector<Demand> chunks, const Flow& flow = {});
-  // Forgets chunks of the document that are not in flight.
+  // Removes the chunks of the document that are not in flight.
   void Cancel(int64_t document);
 
-  // The encoder is free for another pass.
+  // Begins a new encoder pass.
   void BeginPass();
-  // The next chunk to encode, the pages for its source reserved; none if nothing waits or what is next does not fit. A
-  // chunk larger than a pass is the only one of its pass.
+  // The next chunk to encode; the pages for its source are reserved. None if nothing waits or the next chunk does not
+  // fit. A chunk larger than a pass is the only one in its pass.
   std::optional<Admission> Admit();
-  // Admitted, and not encoded yet.
+  // Chunks that are admitted and not encoded yet.
   std::vector<Admission> Encoding() const;
-  // An admitted chunk is encoded; its tokens run at most `depth` decoder layers.
+  // An admitted chunk has been encoded; its tokens run at most `depth` decoder layers.
   void MarkEncoded(const Admission& chunk, int32_t depth);
-  // The next chunk to decode, its rows and pages reserved; none if none is encoded or what is next does not fit.
+  // The next chunk to decode; its rows and pages are reserved. None if none is encoded or the next one does not fit.
   std::optional<Admission> ScheduleNext();
-  // Reserves what is missing to `self_pages` in all, at most the chunk's demand, for a chunk that is decoded. False,
-  // and nothing reserved, if there are not as many; then the youngest is to be preempted, which may be this one.
+  // Reserves pages for a chunk that is decoded, up to `self_pages` in all, at most the chunk's demand. If too few pages
+  // are free, reserves nothing and returns false; then the caller must preempt the youngest chunk, which may be this
+  // one.
   bool Grow(const Admission& chunk, int32_t self_pages);
-  // Those that are decoded, in the order in which they began.
+  // The chunks that are decoded, in the order in which they started.
   std::vector<Admission> Running() const;
-  // The youngest of them gives back what it had reserved and waits to be admitted again.
+  // Preempts the youngest running chunk: returns its reservations; the chunk waits to be admitted again.
   Admission PreemptYoungest();
-  // A chunk, admitted or scheduled, has left; returns what it had reserved.
+  // An admitted or scheduled chunk has left; its reservations are returned.
   void Release(const Admission& chunk);
 
   bool idle() const { return flows_.empty() && preempted_.empty(); }
-  // Documents of which no chunk was admitted yet.
+  // Number of documents of which no chunk has been admitted.
   int32_t untouched() const { return untouched_; }
-  // Source tokens of the chunks that were never admitted.
+  // Source tokens of the chunks that have never been admitted.
   int64_t tokens_waiting() const { return tokens_waiting_; }
 
  private:
@@ -132,16 +133,16 @@ class Scheduler {
   static Chunks::iterator Find(Chunks& chunks, const Admission& name);
 
   const Limits limits_;
-  std::deque<Queue> flows_;  // the one whose turn it is first; none is empty
+  std::deque<Queue> flows_;  // the flow whose turn it is comes first; none is empty
   int32_t untouched_ = 0;
   int64_t tokens_waiting_ = 0;
   std::deque<Chunk> preempted_;          // oldest first
-  Chunks encoding_, encoded_, running_;  // oldest first; of the encoded, those that were preempted before the others
+  Chunks encoding_, encoded_, running_;  // oldest first; in encoded_, preempted chunks come first
   Demand reserved_;                      // rows and pages; source_tokens and pass_chunks_ of this pass
   int32_t pass_chunks_ = 0;
-  int32_t rows_ahead_ = 0;  // wanted by chunks that are admitted and not scheduled
+  int32_t rows_ahead_ = 0;  // rows of chunks that are admitted and not scheduled
   int32_t depth_ = 0;       // of the chunk that was scheduled last
-  int32_t overtaking_ = 0;  // chunks that were scheduled one after another before one that is older
+  int32_t overtaking_ = 0;  // chunks scheduled in succession before an older one
 };
 
 }  // namespace salient

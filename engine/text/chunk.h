@@ -1,10 +1,10 @@
-// Cuts a document's segments into chunks that the model can take in one pass.
+// Packs a document's segments into chunks that the model can process in one pass.
 //
 //   source of a chunk:  segment SEP segment SEP ... segment EOS
 //
-// A chunk is cut before a paragraph where one begins in its last half, else before a sentence. A segment longer than
-// the chunk is cut at word boundaries into pieces; their translations are joined with a space. Where the model knows no
-// separator each segment, or piece, is a chunk of its own.
+// A chunk ends before a paragraph if one begins in its second half, otherwise before a sentence. A segment longer than
+// a chunk is split at word boundaries into pieces; their translations are joined with a space. If the model has no
+// separator, each segment, or piece, is a chunk of its own.
 
 #pragma once
 
@@ -19,8 +19,8 @@
 namespace salient {
 
 struct Piece {
-  int32_t segment = 0;  // which segment of the document it is, or is a part of
-  int32_t tokens = 0;   // without its separator, with the prefix of a chunk's first
+  int32_t segment = 0;  // index of the segment that it is, or is a part of
+  int32_t tokens = 0;   // without its separator; of the first piece of a chunk, with the prefix
 };
 
 struct Chunk {
@@ -28,8 +28,8 @@ struct Chunk {
   std::vector<Piece> pieces;    // in order
 };
 
-// Every segment is in exactly one chunk, or in consecutive pieces. max_tokens counts separators, EOS and the prefix,
-// the tokens that every chunk begins with; it is 8 more than the prefix at least.
+// Every segment is in exactly one chunk, or in consecutive pieces. `max_tokens` includes separators, EOS and the prefix
+// (the tokens at the start of every chunk); it must be at least 8 more than the prefix.
 std::vector<Chunk> MakeChunks(const SegmentedDocument& document, const Tokenizer& tokenizer,
                               const SpecialTokens& special, int32_t max_tokens,
                               const std::vector<int32_t>& prefix = {});

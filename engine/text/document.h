@@ -1,4 +1,4 @@
-// A document as bytes and as segments, and back: nothing between the segments is lost.
+// Splits a document into segments and joins translations to a document. Text between segments is kept.
 
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace salient {
 
-// One unit of translation, with what stands before it in the document: white space, line breaks, and stretches without
-// a letter, which are copied and not translated.
+// A unit of translation, and the text before it that is copied and not translated (glue): white space, line breaks, and
+// stretches without letters.
 struct Segment {
   std::string glue;               // verbatim text between the previous segment and this one
   std::string text;               // not empty; no line break and no white space at either end
-  bool starts_paragraph = false;  // an empty line, or the document's beginning, stands before it
+  bool starts_paragraph = false;  // after an empty line or at the beginning of the document
 };
 
 struct SegmentedDocument {
@@ -25,17 +25,17 @@ struct SegmentedDocument {
   std::string tail;  // after the last segment; the whole document if there is nothing to translate
 };
 
-// Splits UTF-8 text. Joining every glue and text and the tail gives the document back, byte for byte.
-// INVALID_ARGUMENT with the byte offset where the text is not UTF-8 or holds a NUL.
+// Splits UTF-8 text. All glues and texts in order, followed by the tail, are the document, byte for byte.
+// INVALID_ARGUMENT with the byte offset if the text is not UTF-8 or contains a NUL.
 //
-// kSentences: ICU sentence boundaries for `language`, less those after abbreviations, within lines that belong
-// together; a line break inside a sentence becomes a space in `text` only if the paragraph is hard-wrapped, in which
-// case it is the one thing that is not restored. Bullets, numbers and quotation marks such as "- ", "1. " and "> " at
-// the start of a line are glue. kLines: one segment a line, with all that stands in it.
+// kSentences: ICU sentence boundaries for `language`, except those after abbreviations, within the lines of a
+// paragraph. If a paragraph is hard-wrapped, a line break inside a sentence becomes a space in `text`; this is the only
+// change that is not restored. Bullets, numbers and quotation marks such as "- ", "1. " and "> " at the start of a line
+// are glue. kLines: each line is a segment.
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language);
 
-// `translations[i]` in the place of segment i.
+// The document with translations[i] in place of segment i.
 std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations);
 
 }  // namespace salient

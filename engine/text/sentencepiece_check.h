@@ -1,5 +1,5 @@
-// What a model file must be like before the library sees it. SentencePiece trusts its models: on a file made to do harm
-// it reads and writes outside its arrays, throws, or takes time and memory without bound.
+// Checks a model file before the library reads it. SentencePiece trusts its models: a malicious file makes it read and
+// write out of bounds, throw, or use unbounded time and memory.
 
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace salient {
 
-// Empty if the library encodes and decodes any text with the model, in time and memory that grow with the text alone,
-// and no text can spell a control piece. Otherwise what is wrong and must be otherwise, in one sentence: "it has 0
-// unknown pieces; 1 is needed".
+// Empty if the library can encode and decode any text with the model, in time and memory bounded by the text, and no
+// text can produce a control piece. Otherwise the error and the requirement in one sentence: "it has 0 unknown pieces;
+// 1 is needed".
 std::string CheckSentencePieceModel(const SentencePieceModel& model);
 
 }  // namespace salient

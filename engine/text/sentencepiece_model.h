@@ -1,8 +1,8 @@
-// The contents of a SentencePiece model file: the message ModelProto of sentencepiece_model.proto, as far as encoding
-// and decoding need it.
+// The contents of a SentencePiece model file: the fields of the message ModelProto of sentencepiece_model.proto that
+// encoding and decoding need.
 //
-// A file is read by us, checked (sentencepiece_check.h), and written anew for the library, which so never sees a byte
-// of protobuf that came from outside, nor a field that nobody looked at.
+// Our own code reads a file, checks it (sentencepiece_check.h) and serialises the known fields again for the library.
+// So the library never parses untrusted protobuf bytes, and never sees an unchecked field.
 
 #pragma once
 
@@ -23,9 +23,9 @@ struct ModelPiece {
   PieceType type = PieceType::kNormal;
 };
 
-// What becomes of a text before it is cut into pieces, or after pieces were put together.
+// Changes to a text before it is split into pieces, or after pieces are joined.
 struct NormalizerSpec {
-  std::string charsmap;  // which bytes are replaced by which (charsmap.h); empty: none
+  std::string charsmap;  // the replacements of characters (charsmap.h); empty: none
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
@@ -45,10 +45,10 @@ struct SentencePieceModel {
   std::optional<NormalizerSpec> denormalizer;
 };
 
-// False if the bytes are no such message, or one of more than kMaxPieces.
+// False if the bytes are not such a message, or if it has more than kMaxPieces pieces.
 bool ReadSentencePieceModel(std::string_view bytes, SentencePieceModel& model);
 
-// The message of a model, as the library reads it.
+// Serialises a model for the library.
 std::string WriteSentencePieceModel(const SentencePieceModel& model);
 
 }  // namespace salient

@@ -1,13 +1,12 @@
-// A vocabulary: text to tokens and back, as a model folder's files have it. Immutable and thread safe.
+// Converts text to the tokens of a model's vocabulary and back. Reads these files of a model folder:
 //
-//   tokenizer.model           SentencePiece, cuts the source's text into pieces
-//   target_tokenizer.model    cuts text of the target language, if that is not the same
-//   vocabulary.json           the target's pieces in the order of their tokens, and the source's if it has none of its
-//   own;
-//                             without it tokens are the SentencePiece model's own numbers
-//   source_vocabulary.json    the source's pieces
+//   tokenizer.model           SentencePiece model of the source language
+//   target_tokenizer.model    SentencePiece model of the target language, if it differs
+//   vocabulary.json           the pieces of the target in the order of their tokens, also those of the source if there
+//                             is no source_vocabulary.json; without it, tokens are the SentencePiece model's numbers
+//   source_vocabulary.json    the pieces of the source
 //
-// A piece that the vocabulary lacks is the unknown token.
+// A piece that is not in the vocabulary becomes the unknown token. Immutable and thread safe.
 
 #pragma once
 
@@ -26,24 +25,24 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Never yields a special token other than unknown, whatever the text spells.
+  // Never returns a special token other than unknown, whatever the text contains.
   virtual std::vector<int32_t> Encode(std::string_view text) const = 0;
-  // Special tokens are left out; bytes that make no character become U+FFFD.
+  // Special tokens are omitted; invalid bytes become U+FFFD.
   virtual std::string Decode(const std::vector<int32_t>& tokens) const = 0;
-  // Empty for a number that is no token.
+  // Empty for a number that is not a token.
   virtual std::string Piece(int32_t token) const = 0;
 };
 
-// Of both sides of a model; the same object where they share one vocabulary.
+// The tokenizers of both sides of a model; the same object if they share a vocabulary.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source, target;
 };
 
-// What config.json says of them.
+// The fields of config.json that concern tokenizers.
 struct TokenizerSpec {
   int32_t source_size = 0, target_size = 0;
   SpecialTokens special;           // of both
-  std::vector<int32_t> languages;  // tokens that name languages, which are never text
+  std::vector<int32_t> languages;  // tokens that name languages; never part of text
 };
 
 // Reads the files of a model folder. INVALID_ARGUMENT, with the file, if one is damaged, or if its size or its special

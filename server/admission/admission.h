@@ -1,9 +1,9 @@
-// Whether a document may come in at all: cheap checks, made before anything is done for it.
+// Admission control: cheap checks that decide whether a document is accepted, before any other work.
 //
-//   bytes   of all documents in flight, and of a client's: half of those at most while it has any already
-//   client  documents at once, and source tokens a minute (a bucket that holds a minute's allowance), from its limits
+//   bytes   a limit on the bytes of all documents in flight; a client that has documents in flight may use half of it
+//   client  limits on a client's documents in flight, and on its source tokens a minute (a token bucket of one minute)
 //
-// Tokens are estimated from bytes at the door and corrected when they are known.
+// At admission tokens are estimated from bytes; the estimate is corrected when the number is known.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -21,7 +21,7 @@
 
 namespace salient {
 
-// Why a document was refused; the closed set of a metric's label.
+// The reason for refusing a document; also the values of a metric's label.
 enum class Refusal { kQueueFull, kBytes, kClientBytes, kClientDocuments, kClientTokens, kUnauthenticated, kOther };
 const char* RefusalName(Refusal refusal);
 
@@ -29,7 +29,7 @@ class Admission {
  public:
   explicit Admission(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // A document that is in flight until this is destroyed.
+  // Permission for one document, which is in flight until this object is destroyed.
   class Permit {
    public:
     Permit(Admission& owner, std::string client, int64_t bytes, int64_t estimated_tokens)
@@ -38,7 +38,7 @@ class Admission {
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
-    // What the document really had.
+    // Replaces the estimate by the real number of source tokens.
     void Correct(int64_t source_tokens) { owner_.Charge(client_, source_tokens - estimated_tokens_); }
 
    private:
@@ -47,7 +47,7 @@ class Admission {
     const int64_t bytes_, estimated_tokens_;
   };
 
-  // RESOURCE_EXHAUSTED names the limit, with a delay after which another try is worthwhile; `refusal` is set then.
+  // RESOURCE_EXHAUSTED names the limit and has a retry delay; then `refusal` is set.
   absl::StatusOr<std::unique_ptr<Permit>> Enter(const Client& client, int64_t bytes, absl::Time now, Refusal* refusal);
 
  private:
@@ -55,7 +55,7 @@ class Admission {
     int32_t documents = 0;
     int64_t bytes = 0;
     int64_t tokens_per_minute = 0;
-    double tokens = 0;  // that it may still spend
+    double tokens = 0;  // left in the bucket
     absl::Time filled;
   };
 

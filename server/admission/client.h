@@ -1,5 +1,5 @@
-// Who asks, as far as the server tells clients apart: by the name of its API key, else the subject of its certificate,
-// else its address. Clients share the engines, and have limits of their own.
+// The identity of a client: the name of its API key, otherwise the subject of its certificate, otherwise its address.
+// Clients share the engines, and have limits of their own.
 
 #pragma once
 
@@ -9,9 +9,9 @@
 namespace salient {
 
 struct ClientLimits {
-  double weight = 1;              // its share of an engine, over others' weights
-  int64_t tokens_per_minute = 0;  // of source; 0: as many as there are
-  int32_t documents = 0;          // at once, waiting ones included; 0: as many as there is room for
+  double weight = 1;              // its share of an engine, relative to other clients' weights
+  int64_t tokens_per_minute = 0;  // source tokens; 0: no limit
+  int32_t documents = 0;          // in flight, waiting ones included; 0: no limit
   friend bool operator==(const ClientLimits&, const ClientLimits&) = default;
 };
 
@@ -19,21 +19,21 @@ struct Client {
   enum class Kind { kKey, kCertificate, kAddress };
 
   Kind kind = Kind::kAddress;
-  std::string name;  // of a key, a subject, an address
+  std::string name;  // name of a key, subject of a certificate, or address
   ClientLimits limits;
 
-  // Unlike that of any other client of another kind.
+  // Unique over all kinds of clients.
   std::string id() const { return std::string(KindName()) + ":" + name; }
   const char* KindName() const {
     return kind == Kind::kKey ? "key" : kind == Kind::kCertificate ? "certificate" : "address";
   }
 };
 
-// A document's call: who makes it, and how it is told apart in logs.
+// The client of a call, and its identification in logs.
 struct CallInfo {
   Client client;
-  std::string request_id;   // taken from the call (x-request-id), or made
-  std::string traceparent;  // W3C, as the call brought it; empty: none
+  std::string request_id;   // from the header x-request-id, or generated
+  std::string traceparent;  // W3C, from the header; empty: none
   const char* transport = "grpc";
 };
 

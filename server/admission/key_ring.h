@@ -1,10 +1,11 @@
-// The API keys of a file, kept up to date with it. Keys are kept as SHA-256 digests and compared in constant time.
+// The API keys of a file, which is read again when it changes. Keys are stored as SHA-256 digests and compared in
+// constant time. Each line of the file is:
 //
 //   KEY [name=NAME] [weight=W] [tokens-per-minute=N] [documents=N]      # comment
 //
-// One a line. A name is of letters, digits, '.', '_' and '-'; keys of one name are one client's, so that a new one can
-// be handed out before the old one goes, and say the same limits. Without a name a key is its own client, called by the
-// first digits of its digest.
+// A name has letters, digits, '.', '_' and '-'. Keys of the same name belong to one client and must have the same
+// limits; so a new key can be issued before the old one is removed. A key without a name is a client of its own, named
+// by the first digits of its digest.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -29,19 +30,19 @@ namespace salient {
 
 class KeyRing {
  public:
-  // A key shorter than this could be drafted.
+  // A shorter key could be guessed.
   static constexpr size_t kShortestKey = 16;
 
-  // INVALID_ARGUMENT: the file cannot be read, has no key, or has one that is too short, whose line it tells.
+  // INVALID_ARGUMENT if the file cannot be read, has no key, or has an invalid line; names the line.
   static absl::StatusOr<std::unique_ptr<KeyRing>> Open(const std::string& path);
 
-  // Whose key it is; none if it is nobody's.
+  // The client of a key; none if the key is unknown.
   std::optional<Client> Find(std::string_view key);
   bool Holds(std::string_view key) { return Find(key).has_value(); }
 
   using Digest = std::array<uint8_t, 32>;
   using Keys = std::vector<std::pair<Digest, Client>>;
-  // The keys of a file's text; `path` is for messages.
+  // Parses the text of a file; `path` is for messages.
   static absl::StatusOr<Keys> Parse(std::string_view text, const std::string& path);
 
  private:

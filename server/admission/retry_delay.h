@@ -1,4 +1,4 @@
-// After what time another try is worthwhile, noted in a status. Goes out as google.rpc.RetryInfo and
+// The retry delay of a status: the time after which a retry can succeed. It is sent as google.rpc.RetryInfo and
 // grpc-retry-pushback-ms, or as Retry-After.
 
 #pragma once

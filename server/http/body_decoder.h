@@ -1,4 +1,4 @@
-// A request's body as it arrives: unpacked piece by piece (identity, gzip, deflate, br), never beyond a bound.
+// Decompresses a request's body while it arrives (identity, gzip, deflate, br), up to a bound.
 //
 // Not thread safe.
 
@@ -16,15 +16,15 @@ namespace salient {
 
 class BodyDecoder {
  public:
-  // `coding` is the value of Content-Encoding, which may be empty. UNIMPLEMENTED names the codings there are.
+  // `coding` is the value of Content-Encoding, which may be empty. UNIMPLEMENTED names the supported codings.
   static absl::StatusOr<std::unique_ptr<BodyDecoder>> Open(std::string_view coding, size_t max_bytes);
   virtual ~BodyDecoder() = default;
 
-  // RESOURCE_EXHAUSTED once more than `max_bytes` would come out, of which no more are made; INVALID_ARGUMENT for bytes
-  // that are not of the coding. Nothing may be added after a failure.
+  // RESOURCE_EXHAUSTED if the result would exceed `max_bytes`; decompression stops there. INVALID_ARGUMENT for bytes
+  // that are invalid in the coding. Do not call it after a failure.
   virtual absl::Status Add(std::string_view bytes) = 0;
 
-  // The body, when all has been added. INVALID_ARGUMENT if it is cut off.
+  // The body, after all bytes were added. INVALID_ARGUMENT if it is truncated.
   virtual absl::StatusOr<std::string> Finish() = 0;
 
   size_t size() const { return body_.size(); }

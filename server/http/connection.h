@@ -13,22 +13,23 @@
 
 namespace salient {
 
-// What a listener's connections share.
+// State that all connections of a listener share.
 struct HttpShared {
   const HttpListenerOptions options;
   HttpHandler& handler;
-  std::atomic<size_t> bodies_bytes = 0;  // held for requests that arrive
+  std::atomic<size_t> bodies_bytes = 0;  // of requests that are being received
   std::atomic<bool> stopping = false;
 };
 
-// Belongs to the listener, which drops it once `gone` was called. All methods but Begin may be called from any thread.
+// Owned by the listener, which releases it after `gone` is called. All methods except Begin may be called from any
+// thread.
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
   virtual void Begin() = 0;
   virtual void Close() = 0;                // at once
-  virtual void CloseWhenIdle() = 0;        // at once unless a request is under way, else after its reply
-  bool passed() const { return passed_; }  // the access check, with the request under way
+  virtual void CloseWhenIdle() = 0;        // at once, or after the reply to a request in progress
+  bool passed() const { return passed_; }  // whether the request in progress has passed the access check
 
  protected:
   std::atomic<bool> passed_ = false;

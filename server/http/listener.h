@@ -1,15 +1,15 @@
-// A port that speaks HTTP/1.1, bounded in every way that a stranger could stretch it.
+// An HTTP/1.1 listener with bounds on all resources that a client can use:
 //
-//   header      16 KiB, and `header_timeout` from the connection's opening or the last reply
-//   access      the handler may refuse once the header is there; no byte of the body is kept before that
-//   body        `max_body_bytes`, received and unpacked, for every framing and coding, while it is read; all bodies of
-//               the listener together `max_bodies_bytes` (503 beyond)
-//   time        `request_timeout` for a whole request to arrive; the same, and a second for every 64 KiB, for the reply
-//               to be taken
-//   connections `max_connections`; where they are all taken, the oldest of those that have not passed the access check
-//               (idle, or still sending a header) makes room for a new one; if all have, the new one is closed
+//   header      16 KiB, within `header_timeout` after the connection opened or the last reply
+//   access      the handler may refuse a request after its header; no byte of the body is stored before that
+// body        `max_body_bytes`, received and decompressed, for every framing and coding, checked while it is read; all
+//               bodies of the listener together `max_bodies_bytes` (otherwise 503)
+// time        `request_timeout` for receiving a whole request; the same plus a second for every 64 KiB for sending the
+//               reply
+// connections `max_connections`; if all are in use, the oldest one that has not passed the access check (idle, or still
+//               sending a header) is closed for a new one; if all have passed it, the new one is closed
 //
-// A client that closes its connection, or its sending half, before it has its reply counts as gone.
+// If a client closes its connection, or its sending half, before it has the reply, the request is cancelled.
 //
 // Thread safety: Start and Stop from one thread. The handler is called from `threads` threads.
 
@@ -30,27 +30,27 @@ namespace salient {
 
 struct HttpListenerOptions {
   std::string flag;     // "--http", for messages
-  std::string address;  // HOST:PORT; any free port for 0
+  std::string address;  // HOST:PORT; port 0: any free port
   int threads = 2;
   int max_connections = 512;
   absl::Duration header_timeout = absl::Seconds(10);
   absl::Duration request_timeout = absl::Seconds(60);
   size_t max_body_bytes = 1 << 20;
   size_t max_bodies_bytes = 8 << 20;
-  // Sets up HTTPS; empty: plain HTTP. False is a failure.
+  // Sets up TLS; empty: plain HTTP. Returns false on failure.
   std::function<bool(ssl_ctx_st&)> set_up_tls;
 };
 
 class HttpListener {
  public:
-  // The handler outlives the listener.
+  // The handler must outlive the listener.
   HttpListener(const HttpListenerOptions& options, HttpHandler& handler);
   ~HttpListener();  // stops
 
   // Returns the port. INVALID_ARGUMENT and UNAVAILABLE name the flag.
   absl::StatusOr<int> Start();
 
-  // Takes no more; closes idle connections, gives replies under way two seconds to go out, then closes all.
+  // Accepts no more connections, closes idle ones, waits up to two seconds for replies in progress, then closes all.
   void Stop();
 
   int connections() const;

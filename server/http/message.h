@@ -1,4 +1,4 @@
-// An HTTP exchange as values: what a listener reads, what a handler answers. Knows nothing of translation.
+// HTTP requests and responses as values, and the interface of handlers. Independent of translation.
 
 #pragma once
 
@@ -13,20 +13,20 @@
 namespace salient {
 
 struct HttpRequest {
-  // Header names compare without case.
+  // Header names are compared case-insensitively.
   struct NameLess {
     bool operator()(const std::string& a, const std::string& b) const;
   };
 
   std::string method;                        // "GET"
   std::string path;                          // decoded, without the query
-  std::map<std::string, std::string> query;  // decoded; the last of a name counts
+  std::map<std::string, std::string> query;  // decoded; the last value of a name is used
   std::map<std::string, std::string, NameLess> headers;
-  std::string body;                 // unpacked (Content-Encoding); empty when the header is checked
+  std::string body;                 // decompressed; empty in Refuse
   std::string peer_address;         // such as "127.0.0.1"
-  std::string certificate_subject;  // of the client's certificate, RFC 2253; empty: it brought none
+  std::string certificate_subject;  // of the client's certificate, RFC 2253; empty: none
 
-  // Empty where there is none.
+  // Empty if there is no such header.
   std::string header(const std::string& name) const;
 };
 
@@ -34,34 +34,34 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain";
   std::string body;
-  std::map<std::string, std::string> headers;  // beside Content-Type and Content-Length
+  std::map<std::string, std::string> headers;  // except Content-Type and Content-Length
 };
 
-// Answers requests. Called from the listener's threads, several at once.
+// Answers requests. Called from the listener's threads, several at a time.
 class HttpHandler {
  public:
   using Reply = std::function<void(HttpResponse)>;
 
   virtual ~HttpHandler() = default;
 
-  // Of a request whose header has arrived and of whose body not one byte was read. A response refuses it: the body is
-  // never kept.
+  // Called when the header of a request has arrived, before its body is read. Returning a response refuses the request;
+  // its body is not stored.
   virtual std::optional<HttpResponse> Refuse(const HttpRequest& request) = 0;
 
-  // Of a whole request that was not refused. `reply` is called once, now or later, from any thread. Returns what to do
-  // if the client goes away before that; may be empty.
+  // Called with a complete request that was not refused. Must call `reply` once, now or later, from any thread. Returns
+  // a function that is called if the client disconnects before that; may be empty.
   virtual std::function<void()> Handle(HttpRequest request, Reply reply) = 0;
 
-  // A response for what the listener refuses by itself, such as 413. Of the request it has what was read so far.
+  // The response to a request that the listener refuses by itself, such as 413. `request` has what was read so far.
   virtual HttpResponse Error(const HttpRequest& request, int status, const std::string& message) = 0;
 };
 
-// Appends the fields of "a=1&b=%20", decoded, in their order (application/x-www-form-urlencoded). False where an escape
-// is none.
+// Appends the fields of "a=1&b=%20" (application/x-www-form-urlencoded), decoded and in their order. False if an escape
+// is invalid.
 using FormFields = std::vector<std::pair<std::string, std::string>>;
 bool ParseForm(std::string_view form, FormFields& fields);
 
-// Splits "/path%20x?a=1&b=2" into path and query, decoded. False where the target is not a path, or an escape is none.
+// Splits "/path%20x?a=1&b=2" into path and query, decoded. False if the target is not a path or an escape is invalid.
 bool ParseTarget(std::string_view target, HttpRequest& request);
 
 }  // namespace salient

@@ -69,13 +69,13 @@ TEST(KvStoreDeathTest, APageThatIsNotThereEndsTheProcess) {
   HostMemory memory;
   KvStore store(memory, {.layers = 1, .width = 4}, 2);
   const std::vector<int32_t> taken = {store.Take()};
-  EXPECT_DEATH(store.Return({1}), "this must hold");  // not taken
-  EXPECT_DEATH(store.Return({2}), "this must hold");  // none of the store's
+  EXPECT_DEATH(store.Return({1}), "check failed");  // not taken
+  EXPECT_DEATH(store.Return({2}), "check failed");  // none of the store's
   store.Return(taken);
-  EXPECT_DEATH(store.Return(taken), "this must hold");  // twice
+  EXPECT_DEATH(store.Return(taken), "check failed");  // twice
   store.Take();
   store.Take();
-  EXPECT_DEATH(store.Take(), "this must hold");
+  EXPECT_DEATH(store.Take(), "check failed");
 }
 
 TEST(KvStoreTest, HandsOutEveryPageOnceAndTakesThemBack) {

@@ -14,7 +14,8 @@ ADMIN = 9591
 NAME = "salient-headless.test"
 
 # As deploy/base/settings.env has it, with less patience. Threads: three servers share the machine.
-FLAGS = ["--threads", "1", "--max-queue", "16", "--max-connection-age", "10", "--drain-delay", "2", "--drain-seconds", "30"]
+FLAGS = ["--threads", "1", "--max-queue", "16", "--max-connection-age", "10", "--drain-delay", "2",
+         "--drain-seconds", "30"]
 SLEEP = 1.0  # preStop
 
 

@@ -117,7 +117,8 @@ def draw(path, out, address, begun, ended):
         if panel["type"] == "row":
             figure.text(left + 0.01, bottom + 0.2 / height, panel["title"], fontsize=9, weight="bold")
             continue
-        axes = figure.add_axes([left + 0.03, bottom * 0.98 + 1.2 / height, at["w"] / 24 - 0.045, at["h"] / height * 0.98 - 2.4 / height])
+        axes = figure.add_axes([left + 0.03, bottom * 0.98 + 1.2 / height,
+                                at["w"] / 24 - 0.045, at["h"] / height * 0.98 - 2.4 / height])
         draw_panel(axes, {**panel, "dashboard": path.stem}, address, begun, ended)
     name = path.stem.replace("salient-", "dashboard-") + ".png"
     figure.savefig(out / name)

@@ -1,4 +1,4 @@
-"""The proxies of deploy/proxies, with their own configuration but for names, addresses and ports, which are the test's."""
+"""The proxies of deploy/proxies, with their own configuration; names, addresses and ports are the test's."""
 
 import contextlib
 import shutil
@@ -16,8 +16,8 @@ CONFIGURATIONS = DEPLOY / "proxies"
 
 
 def program(name):
-    return next((str(path) for path in (Path(sysconfig.get_path("scripts"), name), Path("/usr/sbin", name)) if path.exists()),
-                shutil.which(name))
+    places = Path(sysconfig.get_path("scripts"), name), Path("/usr/sbin", name)
+    return next((str(path) for path in places if path.exists()), shutil.which(name))
 
 
 def replaced(text, *pairs):
@@ -47,13 +47,15 @@ def envoy(folder, names, port):
     }
     path = folder / "envoy.yaml"
     path.write_text(yaml.safe_dump(config))
-    return [program("envoy"), "-c", str(path), "--log-level", "warning", "--use-dynamic-base-id", "--concurrency", "1"], ready
+    command = [program("envoy"), "-c", str(path), "--log-level", "warning", "--use-dynamic-base-id", "--concurrency", "1"]
+    return command, ready
 
 
 def haproxy(folder, names, port):
     path = folder / "haproxy.cfg"
     path.write_text(replaced((CONFIGURATIONS / "haproxy.cfg").read_text(),
-                             ("parse-resolv-conf", f"nameserver test {names}"), ("bind :50051", f"bind 127.0.0.1:{port}"),
+                             ("parse-resolv-conf", f"nameserver test {names}"),
+                             ("bind :50051", f"bind 127.0.0.1:{port}"),
                              ("port 9090", f"port {ADMIN}"), ("salient-headless:50051", f"{NAME}:{PORT}")))
     return [program("haproxy"), "-db", "-f", str(path)], None
 
@@ -61,8 +63,10 @@ def haproxy(folder, names, port):
 def nginx(folder, names, port):
     path = folder / "nginx.conf"
     path.write_text(replaced((CONFIGURATIONS / "nginx.conf").read_text(),
-                             ("kube-dns.kube-system.svc.cluster.local", names), ("listen 50051", f"listen 127.0.0.1:{port}"),
-                             ("salient-headless.default.svc.cluster.local:50051", f"{NAME}:{PORT}"), ("/tmp/", f"{folder}/")))
+                             ("kube-dns.kube-system.svc.cluster.local", names),
+                             ("listen 50051", f"listen 127.0.0.1:{port}"),
+                             ("salient-headless.default.svc.cluster.local:50051", f"{NAME}:{PORT}"),
+                             ("/tmp/", f"{folder}/")))
     return [program("nginx"), "-g", "daemon off;", "-c", str(path), "-p", str(folder)], None
 
 

@@ -49,7 +49,8 @@ def test_what_the_build_reads_is_sent():
         pytest.skip("not a checkout")
     for name in allowed:
         assert (ROOT / name).exists(), f".dockerignore lets {name} through, which is not there"
-    folders = {name.split("/")[0] for name in re.findall(r"add_subdirectory\((\w+)\)", (ROOT / "CMakeLists.txt").read_text())}
+    lists = (ROOT / "CMakeLists.txt").read_text()
+    folders = {name.split("/")[0] for name in re.findall(r"add_subdirectory\((\w+)\)", lists)}
     assert folders - {"tests", "benchmarks"} <= allowed
     assert not any(name.startswith(("tests", "docs", "training")) for name in allowed)
 
@@ -74,7 +75,8 @@ def test_health_check_asks_readyz(tmp_path):
     environment = {**os.environ, "SALIENT_SERVER_ADMIN": f"0.0.0.0:{server.server_port}"}
 
     def check():
-        return subprocess.run([ROOT / "docker" / "healthcheck"], env=environment, capture_output=True, check=False).returncode
+        script = ROOT / "docker" / "healthcheck"
+        return subprocess.run([script], env=environment, capture_output=True, check=False).returncode
 
     assert check() == 0
     Handler.status = 503

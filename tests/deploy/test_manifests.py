@@ -1,9 +1,12 @@
 """What kustomize makes of deploy/: valid for the API, and in agreement with itself and with the server's flags."""
 
+import functools
+import json
 import re
 import subprocess
 import sys
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -26,17 +29,28 @@ def items(request):
     return VARIANTS[request.param]()
 
 
+@functools.cache
+def has_schema(text, version):
+    """Whether Kubernetes has such objects; raises where this one (JSON) is not valid. Variants share most objects."""
+    try:
+        kubernetes_validate.validate(json.loads(text), version, strict=True)
+    except kubernetes_validate.SchemaNotFoundError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("version", KUBERNETES)
-def test_manifests_are_valid(items, version, tmp_path):
-    path = tmp_path / "manifests.yaml"
-    path.write_text(yaml.safe_dump_all(items))
-    done = subprocess.run(
-        [sys.executable, "-m", "kubernetes_validate", "--strict", "-k", version, str(path)],
-        capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert set(re.findall(r"schema for kind (\w+)", said)) <= OTHERS, said
-    assert said.count("passed") >= 7, said
+def test_manifests_are_valid(items, version):
+    unknown = {item["kind"] for item in items if not has_schema(json.dumps(item, sort_keys=True), version)}
+    assert unknown <= OTHERS
+    assert len(items) - len(unknown) >= 7
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_a_field_that_is_none_is_found(version):
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+                                      "spec": {"ports": [{"port": 1, "targetport": 2}]}}, version, strict=True)
 
 
 def test_ports_have_one_meaning(items):

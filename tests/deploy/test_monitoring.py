@@ -112,8 +112,9 @@ def test_every_metric_exists(observed):
     server, _ = observed
     wait_for(lambda: "salient_requests_total{" in get(f"http://{server.admin}/metrics"), 30, "a translated document")
     known = set(re.findall(r"^([a-z_]+)[{ ]", get(f"http://{server.admin}/metrics"), re.MULTILINE)) | {"up"}
-    for where, expression in [(f"{file}: {rule.get('alert') or rule['record']}", rule["expr"]) for file, rule in rules()] + [
-            (f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]:
+    expressions = [(f"{file}: {rule.get('alert') or rule['record']}", rule["expr"]) for file, rule in rules()]
+    expressions += [(f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]
+    for where, expression in expressions:
         assert metrics(expression) <= known, f"{where} names {metrics(expression) - known}"
 
 

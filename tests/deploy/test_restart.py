@@ -21,7 +21,8 @@ def api(tmp_path_factory):
 
 
 def report(what, load):
-    print(f"{what}: {load.failed} of {load.calls} calls failed {dict(load.outcomes)}; slowest {max(load.seconds):.1f} s")
+    slowest = max(load.seconds)
+    print(f"{what}: {load.failed} of {load.calls} calls failed {dict(load.outcomes)}; slowest {slowest:.1f} s")
     assert not load.wrong, "a translation that differs"
     return f"{load.failures[:5]}"
 

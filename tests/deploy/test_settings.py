@@ -42,7 +42,8 @@ def test_the_server_takes_the_values(variant):
     values = {name: value for name, value in settings(items).items() if not value.startswith("/etc/")}
     values |= {"SALIENT_SERVER_MODEL": "/nowhere", "SALIENT_SERVER_ADMIN": "127.0.0.1:0", "SALIENT_SERVER_HTTP": "off",
                "SALIENT_SERVER_THREADS": container(items)["resources"]["limits"]["cpu"]}
-    done = subprocess.run([SERVER], env={**os.environ, **values}, capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, **values}
+    done = subprocess.run([SERVER], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1, done.stderr
     assert "/nowhere" in done.stderr
 
@@ -85,9 +86,11 @@ def test_install_gives_what_the_packages_hold(tmp_path):
     build_folder = SERVER.parents[1]
     if not (build_folder / "cmake_install.cmake").exists():
         pytest.skip("not CMake's build folder")
-    subprocess.run(["cmake", "--install", build_folder, "--prefix", tmp_path, "--strip"], check=True, capture_output=True)
+    command = ["cmake", "--install", build_folder, "--prefix", tmp_path, "--strip"]
+    subprocess.run(command, check=True, capture_output=True)
     for file in ("bin/salient-server", "bin/salient", "share/salient/models/en-de/model.safetensors",
                  "share/doc/salient-server/copyright", "share/doc/salient/copyright"):
         assert (tmp_path / file).is_file(), file
-    said = subprocess.run([tmp_path / "bin" / "salient-server", "--version"], capture_output=True, text=True, check=True)
+    server = tmp_path / "bin" / "salient-server"
+    said = subprocess.run([server, "--version"], capture_output=True, text=True, check=True)
     assert said.stdout.startswith("salient-server ")

@@ -86,7 +86,7 @@ TEST(ConfigTest, ReadsTheOtherChoices) {
     "positions": {"embedding": "none", "self_attention": "none", "cross_attention": "none"},
     "exits": {"classifier": "untied", "heads": ["geometric"]},
     "tokens": {"pad": 7, "unk": 0}})"));
-  changed["selection"]["key_fraction"] = json::object();
+  changed["selection"]["learned_ratio"] = json::object();
   const auto config = ModelConfig::Parse(changed.dump());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->decoder.ffn, FeedForwardKind::kEncoder);
@@ -134,7 +134,7 @@ TEST(ConfigTest, ErrorsNameTheFieldItsValueAndTheRemedy) {
 TEST(ConfigTest, EveryFieldIsNeeded) {
   const json whole = SmallConfigJson(), leaves = whole.flatten();
   for (const auto& [pointer, value] : leaves.items()) {
-    if (pointer.find("key_fraction") != std::string::npos || pointer.find("heads/") != std::string::npos) continue;
+    if (pointer.find("learned_ratio") != std::string::npos || pointer.find("heads/") != std::string::npos) continue;
     json lacking = whole;
     const json::json_pointer place(pointer);
     lacking[place.parent_pointer()].erase(place.back());
@@ -157,7 +157,7 @@ TEST(ConfigTest, NoValueOfAnotherTypeIsTaken) {
       if (wrong.type() == value.type()) continue;
       if (pointer == "/tokens/separator" && wrong.is_null()) continue;  // a model of single sentences
       if (value.is_number_float() && wrong.is_number()) continue;
-      if (pointer.find("key_fraction") != std::string::npos && wrong == json(0.37)) continue;
+      if (pointer.find("learned_ratio") != std::string::npos && wrong == json(0.37)) continue;
       json changed = whole;
       changed[json::json_pointer(pointer)] = wrong;
       EXPECT_THAT(ErrorOf(changed.dump()), StartsWith("config.json: ")) << pointer;
@@ -165,9 +165,22 @@ TEST(ConfigTest, NoValueOfAnotherTypeIsTaken) {
   }
 }
 
+TEST(ConfigTest, EarlierNamesOfFieldsAreRead) {
+  json old = SmallConfigJson();
+  old["window"] = 512;
+  EXPECT_THAT(ErrorOf(old.dump()), HasSubstr("window is not a field"));
+  old.erase("chunk_tokens");
+  old["selection"]["key_fraction"] = old["selection"]["learned_ratio"];
+  old["selection"].erase("learned_ratio");
+  const absl::StatusOr<ModelConfig> config = ModelConfig::Parse(old.dump());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->chunk_tokens, 512);
+  EXPECT_THAT(config->selection.learned_ratio[static_cast<int>(Module::kEncoder)], ElementsAre(0.1, 0.2));
+}
+
 TEST(ConfigTest, UnknownFieldsAreNamed) {
   for (const char* place : {"", "/encoder", "/encoder/ffn", "/positions", "/selection", "/selection/group",
-                            "/selection/key_fraction", "/exits", "/tokens"}) {
+                            "/selection/learned_ratio", "/exits", "/tokens"}) {
     std::string name = std::string(place) + "/haeds";
     const std::string error = ErrorWith(name, 1);
     std::replace(name.begin(), name.end(), '/', '.');
@@ -190,11 +203,11 @@ TEST(ConfigTest, SizesAreBounded) {
   EXPECT_THAT(ErrorWith("/selection/min_keys", 0), HasSubstr("selection.min_keys"));
   EXPECT_THAT(ErrorWith("/selection/group/decoder", 5),
               HasSubstr("selection.group.decoder is 5; it must be a whole number from 1 to 4"));
-  EXPECT_THAT(ErrorWith("/window", 15), HasSubstr("window"));
-  EXPECT_THAT(ErrorWith("/window", 65537), HasSubstr("window"));
-  EXPECT_THAT(ErrorWith("/window", json::parse("18446744073709551615")), HasSubstr("window"));
-  EXPECT_THAT(ErrorWith("/window", json::parse("-9223372036854775808")), HasSubstr("window"));
-  EXPECT_THAT(ErrorWith("/window", 1e300), HasSubstr("window"));
+  EXPECT_THAT(ErrorWith("/chunk_tokens", 15), HasSubstr("chunk_tokens"));
+  EXPECT_THAT(ErrorWith("/chunk_tokens", 65537), HasSubstr("chunk_tokens"));
+  EXPECT_THAT(ErrorWith("/chunk_tokens", json::parse("18446744073709551615")), HasSubstr("chunk_tokens"));
+  EXPECT_THAT(ErrorWith("/chunk_tokens", json::parse("-9223372036854775808")), HasSubstr("chunk_tokens"));
+  EXPECT_THAT(ErrorWith("/chunk_tokens", 1e300), HasSubstr("chunk_tokens"));
   EXPECT_THAT(ErrorWith("/layer_norm_epsilon", 0), HasSubstr("layer_norm_epsilon"));
   EXPECT_THAT(ErrorWith("/positions/rotary_base", -1), HasSubstr("positions.rotary_base"));
 }
@@ -236,11 +249,11 @@ TEST(ConfigTest, OnlyASharedBlockCanBeBorrowed) {
 }
 
 TEST(ConfigTest, KeyFractionsAreSharesOneAGroup) {
-  EXPECT_THAT(ErrorWith("/selection/key_fraction/encoder", {0.1}), HasSubstr("2 in all"));
-  EXPECT_THAT(ErrorWith("/selection/key_fraction/encoder", {0.1, 0}), HasSubstr("(0, 1]"));
-  EXPECT_THAT(ErrorWith("/selection/key_fraction/cross", {0.1, 1.01}), HasSubstr("selection.key_fraction.cross"));
-  EXPECT_THAT(ErrorWith("/selection/key_fraction", {{"encoder", {0.1, 0.2}}}),
-              HasSubstr("selection.key_fraction.decoder is missing"));
+  EXPECT_THAT(ErrorWith("/selection/learned_ratio/encoder", {0.1}), HasSubstr("2 in all"));
+  EXPECT_THAT(ErrorWith("/selection/learned_ratio/encoder", {0.1, 0}), HasSubstr("(0, 1]"));
+  EXPECT_THAT(ErrorWith("/selection/learned_ratio/cross", {0.1, 1.01}), HasSubstr("selection.learned_ratio.cross"));
+  EXPECT_THAT(ErrorWith("/selection/learned_ratio", {{"encoder", {0.1, 0.2}}}),
+              HasSubstr("selection.learned_ratio.decoder is missing"));
 }
 
 TEST(ConfigTest, HaltingHeadsAreKnownAndNamedOnce) {

@@ -19,9 +19,9 @@ inline nlohmann::json SmallConfigJson() {
     "positions": {"embedding": "segment_sinusoidal", "self_attention": "rotary", "cross_attention": "segment_rotary",
                   "rotary_base": 10000.0},
     "selection": {"width": 32, "min_keys": 10, "group": {"encoder": 3, "decoder": 2, "cross": 3},
-                  "key_fraction": {"encoder": [0.1, 0.2], "decoder": [0.02, 1], "cross": [0.05, 0.5]}},
+                  "learned_ratio": {"encoder": [0.1, 0.2], "decoder": [0.02, 1], "cross": [0.05, 0.5]}},
     "exits": {"classifier": "tied", "heads": ["sequence", "multinomial", "geometric"]},
-    "tokens": {"pad": 0, "unk": 1, "bos": 2, "eos": 3, "separator": 4}, "window": 1024})");
+    "tokens": {"pad": 0, "unk": 1, "bos": 2, "eos": 3, "separator": 4}, "chunk_tokens": 1024})");
 }
 
 // Parsed; must be valid.

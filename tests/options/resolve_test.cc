@@ -32,7 +32,7 @@ ModelConfig WithoutSelection() {
 
 ModelConfig WithoutFractions() {
   nlohmann::json config = SmallConfigJson();
-  config["selection"]["key_fraction"] = nlohmann::json::object();
+  config["selection"]["learned_ratio"] = nlohmann::json::object();
   return SmallConfig(config);
 }
 

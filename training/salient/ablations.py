@@ -15,8 +15,8 @@ about them: with --start a trained model is converted to each and learns on, whi
 With --bin they translate documents of --test, as below, and what each gains in speed stands beside what it loses.
 
 **plain** sets the model against a Transformer as Vaswani et al. have it: sinusoidal positions, one output, nothing
-else; the data, its windows, the batches, the optimiser and its schedule are the same. With --bin both translate
-documents of --test by the engine, dense and at full depth, in windows of the same size.
+else; the data, its chunks, the batches, the optimiser and its schedule are the same. With --bin both translate
+documents of --test by the engine, dense and at full depth, in chunks of the same size.
 
 Steps rather than minutes, so that other work on the machine changes nothing, or --minutes where the time is what must
 be equal: on a CPU the processor's time, for the same reason. A run that is there already is not run again. Each run of
@@ -46,7 +46,7 @@ from .model import Transformer
 from .selection import MODULES, SelectionRun
 from .train import run_phase
 
-WINDOW = 768  # tokens of the development windows that selection is measured on: long ones, where it matters
+CHUNK_TOKENS = 768  # tokens of the development chunks that selection is measured on: long ones, where it matters
 BUDGET = "encoder=0.10,decoder=0.03,cross=0.05"  # the paper's shares of keys
 
 
@@ -126,7 +126,7 @@ def nll(model: Transformer, dev: Corpus, new_run: Callable[[], SelectionRun], to
     """Mean negative log-likelihood a token at the last exit, and the share of keys kept a module."""
     total, count, kept = 0.0, 0, {m: [] for m in MODULES}
     with torch.no_grad():
-        for source, target in batches(dev, 2 * WINDOW, seed=1, mixture={WINDOW: 1.0}, endless=False):
+        for source, target in batches(dev, 2 * CHUNK_TOKENS, seed=1, mixture={CHUNK_TOKENS: 1.0}, endless=False):
             run = new_run()
             state = model.decode(target[:, :-1], source, model.encode(source, run), run)[-1]
             gold = target[:, 1:].flatten()
@@ -160,7 +160,7 @@ def measure(name: str, model: Transformer, dev: Corpus, window: int | None, toke
     found = Measured(name, sum(p.numel() for p in model.parameters()), dense, dense, {}, 1.0)
     if config.selection is not None:
         found.nll, found.keys = nll(
-            model, dev, lambda: SelectionRun(mode="select", fraction=config.selection.key_fraction,
+            model, dev, lambda: SelectionRun(mode="select", ratio=config.selection.learned_ratio,
                                              min_keys=config.selection.min_keys, straight_through=False,
                                              window=window), tokens)
         found.attention_cost = attention_cost(config, found.keys, selects=window is None)
@@ -274,15 +274,15 @@ def conditions(o: argparse.Namespace) -> str:
     origin = "One trained model, converted to each and trained on" if o.start else "From scratch"
     test = ""
     if o.suite == "plain":
-        test = (" Data, windows, batches, optimiser and schedule are the same; the rates are those that Salient's "
+        test = (" Data, chunks, batches, optimiser and schedule are the same; the rates are those that Salient's "
                 "recipe found for itself.")
     if o.bin is not None:
         test_set = sets.sample(sets.read_set(o.test), o.segments)
         test += (f" BLEU: {test_set.segments:,} segments of {len(test_set.documents)} documents of `{o.test.name}`, "
-                 "translated by the engine, dense, greedily, at full depth, in windows of at most "
-                 f"{config.window:,} source tokens, with the 95 % interval and the paired bootstrap over segments; "
-                 f"tokens/s: target tokens of about {TIMED_SEGMENTS} of them, the median of {TAKES} takes, the models "
-                 "in turn; a model that translates badly writes texts of other lengths.")
+                 "translated by the engine, dense, greedily, at full depth, in chunks of at most "
+                 f"{config.chunk_tokens:,} source tokens, with the 95 % interval and the paired bootstrap over "
+                 f"segments; tokens/s: target tokens of about {TIMED_SEGMENTS} of them, the median of {TAKES} takes, "
+                 "the models in turn; a model that translates badly writes texts of other lengths.")
     return (f"{origin}: {length} each, batches of {o.batch_tokens:,} tokens, {where}; {config.encoder.layers} encoder "
             f"and {config.decoder.layers} decoder layers, width {config.d_model}, feed-forward "
             f"{config.encoder.ffn.width}.{test}")
@@ -291,7 +291,7 @@ def conditions(o: argparse.Namespace) -> str:
 def page(folder: Path) -> str:
     """All suites that were run into the folder."""
     parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit "
-             f"on development windows of {WINDOW} tokens, dense and under the model's own selection. The runs are "
+             f"on development chunks of {CHUNK_TOKENS} tokens, dense and under the model's own selection. The runs are "
              "short: they say which way a change goes, not where it would end."]
     for suite, title in TITLES.items():
         stored = folder / f"{suite}.json"

@@ -15,7 +15,7 @@ from typing import Iterable
 import torch
 from torch import Tensor
 
-from .data import Corpus, windows
+from .data import Corpus, chunks
 from .model import Transformer
 from .selection import SelectionLayer, SelectionRun
 from .teacher_forcing import force, own_selection
@@ -23,15 +23,15 @@ from .thresholds import tuned
 
 QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
 EXIT_COST = 0.004  # of the probability that the last exit gives its token: what a layer less may cost, in the mean
-WINDOWS, TOKENS = 64, 768  # how many, and of how many tokens
+CHUNKS, TOKENS = 64, 768  # how many, and of how many tokens
 
-Pairs = Iterable[tuple[Tensor, Tensor]]  # unpadded source [1, S] and target [1, T] windows
+Pairs = Iterable[tuple[Tensor, Tensor]]  # unpadded source [1, S] and target [1, T] chunks
 
 
-def training_windows(data: Path, count: int, most_tokens: int) -> list[tuple[Tensor, Tensor]]:
-    """`count` windows of whole passages from the training text of a prepared folder."""
+def training_chunks(data: Path, count: int, most_tokens: int) -> list[tuple[Tensor, Tensor]]:
+    """`count` chunks of whole passages from the training text of a prepared folder."""
     corpus, found = Corpus.load(data / "train.npz"), []
-    for source, target in windows(corpus, random.Random(1), {most_tokens: 1.0}):
+    for source, target in chunks(corpus, random.Random(1), {most_tokens: 1.0}):
         found.append((torch.from_numpy(source)[None], torch.from_numpy(target)[None]))
         if len(found) == count:
             break
@@ -48,7 +48,7 @@ def fit_key_steps(model: Transformer, pairs: Pairs) -> None:
     seen: dict[SelectionLayer, list[Tensor]] = {layer: [] for layer in selection_layers(model)}
     hooks = [layer.register_forward_pre_hook(lambda m, inputs: seen[m].append(inputs[1].float().abs().flatten()))
              for layer in seen]
-    trained = bool(model.config.selection.key_fraction)
+    trained = bool(model.config.selection.learned_ratio)
     for source, target in pairs:
         run = own_selection(model) if trained else SelectionRun(mode="supervise", measure=False)
         model.decode(target[:, :-1], source, model.encode(source, run), run)
@@ -64,15 +64,15 @@ def fit_key_steps(model: Transformer, pairs: Pairs) -> None:
 def centre_halting(model: Transformer, pairs: Pairs, exit_cost: float) -> None:
     """Moves the biases of the geometric heads so that 0.5 is the threshold of least loss at every layer, where a layer
     less may cost `exit_cost`."""
-    sparse = model.config.selection is not None and bool(model.config.selection.key_fraction)
+    sparse = model.config.selection is not None and bool(model.config.selection.learned_ratio)
     forced = [force(model, source, target, sparse) for source, target in pairs]
     found = tuned(torch.cat([f.halting for f in forced]), torch.cat([f.loss for f in forced]), exit_cost)
     model.halting.geometric.bias[:len(found)] -= torch.tensor(found).logit()
 
 
-def calibrate(model: Transformer, data: Path, count: int = WINDOWS, exit_cost: float = EXIT_COST) -> None:
-    """Both, on `count` windows of the training text that `salient.prepare` wrote to the folder `data`."""
-    pairs = training_windows(data, count, min(TOKENS, model.config.window))
+def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: float = EXIT_COST) -> None:
+    """Both, on `count` chunks of the training text that `salient.prepare` wrote to the folder `data`."""
+    pairs = training_chunks(data, count, min(TOKENS, model.config.chunk_tokens))
     if model.config.selection is not None:
         fit_key_steps(model, pairs)
     if model.halting is not None and model.halting.geometric is not None:

@@ -17,6 +17,12 @@ LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens"
          None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search")}
 
 
+def rename(fields: dict, old: str, new: str) -> None:
+    """A field of an earlier version, under the name that it has now."""
+    if old in fields and new not in fields:
+        fields[new] = fields.pop(old)
+
+
 @dataclass
 class FeedForward:
     """One Wide FFN (arXiv 2309.01826): a layer's feed-forward block is its own, shared, the encoder's, or absent."""
@@ -57,7 +63,7 @@ class Selection:
     min_keys: int = 10
     group: dict[str, int] = field(default_factory=lambda: {"encoder": 3, "decoder": 3, "cross": 3})
     # k of eq. 7 as learned, a value a selection layer; 1 means "everything" and is where training starts.
-    key_fraction: dict[str, list[float]] = field(default_factory=dict)
+    learned_ratio: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass
@@ -79,7 +85,7 @@ class Markers:
 @dataclass
 class Tokens:
     """bos: what the decoder starts from, which may be the pad or eos token. separator: None where the model was trained
-    on single sentences, each of which is then a window of its own."""
+    on single sentences, each of which is then a chunk of its own."""
 
     pad: int = 0
     unk: int = 1
@@ -128,7 +134,7 @@ class ModelConfig:
     selection: Selection | None = field(default_factory=Selection)
     exits: Exits | None = field(default_factory=Exits)
     tokens: Tokens = field(default_factory=Tokens)
-    window: int = 1024  # the most source tokens, separators included, that one pass was trained on
+    chunk_tokens: int = 1024  # the most source tokens, separators included, that one pass was trained on
     source_vocab_size: int | None = None  # of a source vocabulary of its own, with an embedding of its own
     output: str = "tied"  # tied: the target embedding is the output matrix; own: it has one of its own
     embedding_norm: bool = False  # a norm behind the embedding, on either side
@@ -160,6 +166,9 @@ class ModelConfig:
         raw = json.loads(text)
         if raw.pop("format", None) != FORMAT:
             raise ValueError(f"config.json: format must be {FORMAT!r}")
+
+        rename(raw, "window", "chunk_tokens")
+        rename(raw.get("selection") or {}, "key_fraction", "learned_ratio")
 
         def stack(value):
             return Stack(value["layers"], FeedForward(**value["ffn"]))

@@ -1,4 +1,4 @@
-"""From parallel text to batches: tokens, windows of documents, batches of windows of like length.
+"""From parallel text to batches: tokens, chunks of documents, batches of chunks of like length.
 
 Documents keep their order; a batch mixes whole documents, parts and sentences. What `salient.prepare` wrote is read
 here.
@@ -88,10 +88,10 @@ def join(segments: list[np.ndarray], bos: bool) -> np.ndarray:
     return np.concatenate(parts).astype(np.int64)
 
 
-# Share of the tokens cut to windows of at most that many tokens; 0 stands for single segments.
+# Share of the tokens cut to chunks of at most that many tokens; 0 stands for single segments.
 MIXTURE = {0: 0.28, 96: 0.14, 192: 0.18, 384: 0.18, 768: 0.14, 2048: 0.08}
-LONGEST = 2048  # a window that is longer, being one endless segment, is left out
-POOL = 4_000_000  # positions of the windows that batches are put together from: the more, the less padding
+LONGEST = 2048  # a chunk that is longer, being one endless segment, is left out
+POOL = 4_000_000  # positions of the chunks that batches are put together from: the more, the less padding
 
 
 def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
@@ -104,7 +104,7 @@ def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[
     return order
 
 
-def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
+def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
             source_weights: dict[str, float] = {}) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass."""
     order = draw(corpus, rng, source_weights)
@@ -132,12 +132,12 @@ def windows(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
 
 
 def positions(pair: tuple[np.ndarray, np.ndarray]) -> int:
-    """That a window takes on its longer side."""
+    """That a chunk takes on its longer side."""
     return max(len(pair[0]), len(pair[1]) - 1)
 
 
 def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Windows as they come, POOL positions at a time."""
+    """Chunks as they come, POOL positions at a time."""
     pool, held = [], 0
     for pair in pairs:
         pool.append(pair)
@@ -150,7 +150,7 @@ def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple
 
 
 def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Windows of like length together, as many as have room in `tokens` positions a side."""
+    """Chunks of like length together, as many as have room in `tokens` positions a side."""
     batch: list = []
     for pair in sorted(pool, key=positions):
         if batch and positions(pair) * (len(batch) + 1) > tokens:
@@ -163,11 +163,11 @@ def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[l
 
 def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = MIXTURE,
             source_weights: dict[str, float] = {}, endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Padded (source [B, S], target [B, T + 1]) of at most `tokens` positions a side, unless one window has more; in a
+    """Padded (source [B, S], target [B, T + 1]) of at most `tokens` positions a side, unless one chunk has more; in a
     random order."""
     rng = random.Random(seed)
     while True:
-        passed = (pair for pair in windows(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
+        passed = (pair for pair in chunks(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
         for pool in pools(passed):
             ready = list(packed(pool, tokens))
             rng.shuffle(ready)

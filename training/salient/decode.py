@@ -1,9 +1,9 @@
-"""The oracle: translates one window at a time, one token at a time, as plainly as it can be written.
+"""The oracle: translates one chunk at a time, one token at a time, as plainly as it can be written.
 
 The engine is held against this, layer by layer and choice by choice (fixture.py writes both down). It takes weights
 from a Transformer but shares no arithmetic with it; nothing is batched, padded or skipped cleverly. All of it is fp32.
 
-A window is the source tokens of some segments: segment SEP segment SEP ... segment EOS. Decoding starts from BOS and
+A chunk is the source tokens of some segments: segment SEP segment SEP ... segment EOS. Decoding starts from BOS and
 produces as many segments. A token that exits after layer q hands its state to the layers above, each of which makes its
 own keys, values and selection keys of it, so that later tokens can attend to it there (arXiv 1910.10073).
 """
@@ -157,7 +157,7 @@ class Oracle:
         chosen = self.config.selection
         least = s.min_keys if s.min_keys is not None else chosen.min_keys if chosen is not None else 0
         if s.selection == "learned":
-            return "ratio", chosen.key_fraction[module][group], least
+            return "ratio", chosen.learned_ratio[module][group], least
         return s.selection, s.values.get(module, 1.0), least
 
     def group_of(self, module: str, layer: int) -> tuple[int, bool]:
@@ -463,7 +463,7 @@ class Oracle:
         return child
 
     def translate(self, source: list[int], s: Settings) -> Translation:
-        """Beam search; greedy with a beam of 1. source: a window's tokens, separators and EOS included."""
+        """Beam search; greedy with a beam of 1. source: a chunk's tokens, separators and EOS included."""
         tallies = {module: Tally() for module in MODULES}
         encoded, segments = self.encode(source, s, tallies["encoder"]), self.source_segments(source)
         decided = self.before_decoding(encoded, s)

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from .calibrate import EXIT_COST, WINDOWS, calibrate
+from .calibrate import CHUNKS, EXIT_COST, calibrate
 from .config import Exits, ModelConfig
 from .model import Transformer
 from .tensor_file import quantise_rows, read_folder, write_folder
@@ -31,7 +31,7 @@ def load_checkpoint(path: Path) -> Transformer:
     stored = torch.load(path, map_location="cpu")
     config = ModelConfig.from_json(stored["config"])
     tensors: dict[str, Tensor] = stored["model"]
-    if config.selection is not None and not config.selection.key_fraction:
+    if config.selection is not None and not config.selection.learned_ratio:
         print("selection was never trained: exported without it", file=sys.stderr)
         config.selection = None
         tensors = {name: t for name, t in tensors.items() if ".selection." not in name}
@@ -76,7 +76,7 @@ def card(config: ModelConfig, parameters: int) -> str:
     return (f"# {config.name}\n\nTranslates {config.source_language} to {config.target_language}: "
             f"{config.encoder.layers} + {config.decoder.layers} layers of width {config.d_model}, {sparse}, "
             f"{parameters / 1e6:.1f} M parameters.\n\nHalting heads: {heads}. "
-            f"Windows of at most {config.window} source tokens.\n")
+            f"Chunks of at most {config.chunk_tokens} source tokens.\n")
 
 
 def export(model: Transformer, tokenizer: Path, out: Path, *, dtype: str = "f32", readme: Path | None = None,
@@ -98,9 +98,9 @@ def main() -> None:
     parser.add_argument("--dtype", choices=DTYPES, default="f32", help="type of the stored matrices")
     parser.add_argument("--readme", type=Path, help="the model card; a short one is written when left out")
     parser.add_argument("--name", help="the model's name")
-    parser.add_argument("--window", type=int, help="the most source tokens in one pass")
+    parser.add_argument("--chunk-tokens", type=int, help="the most source tokens in one pass")
     parser.add_argument("--calibrate", type=Path, help="folder that `salient.prepare` wrote")
-    parser.add_argument("--calibrate-windows", type=int, default=WINDOWS, help="how much of its training text")
+    parser.add_argument("--calibrate-chunks", type=int, default=CHUNKS, help="how much of its training text")
     parser.add_argument("--exit-cost", type=float, default=EXIT_COST,
                         help="probability of the last exit's token that a layer less may cost where the geometric "
                              "heads' threshold is 0.5")
@@ -108,9 +108,9 @@ def main() -> None:
     o = parser.parse_args()
     model = load_checkpoint(o.checkpoint)
     model.config = dataclasses.replace(model.config, name=o.name or model.config.name,
-                                       window=o.window or model.config.window)
+                                       chunk_tokens=o.chunk_tokens or model.config.chunk_tokens)
     if o.calibrate:
-        calibrate(model, o.calibrate, o.calibrate_windows, o.exit_cost)
+        calibrate(model, o.calibrate, o.calibrate_chunks, o.exit_cost)
     else:
         print("no --calibrate: steps of selection keys and biases of halting heads stay as trained", file=sys.stderr)
     export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20)

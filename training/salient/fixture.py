@@ -6,7 +6,7 @@ The file is one JSON object:
 
     model        the model's name
     sample       the number of leading components kept of every state
-    documents    [{id, lines, tokens, pieces}]: a window each. lines: its segments' text, or null where tokens are
+    documents    [{id, lines, tokens, pieces}]: a chunk each. lines: its segments' text, or null where tokens are
                  random; tokens: separators and EOS included; pieces: source tokens a segment, without them
     cases        [{id, document, settings, ...}], what translating a document under some settings gave:
       settings   as salient.decode.Settings; fields at their default are left out

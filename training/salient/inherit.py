@@ -266,7 +266,7 @@ def configuration(model: MarianModel, vocab_size: int, decoder_layers: int, o: a
         encoder=Stack(options["enc-depth"], ffn), decoder=Stack(decoder_layers, ffn), norm="post",
         activation=options["transformer-ffn-activation"], layer_norm_epsilon=EPSILON,
         selection=Selection(width=o.selection_width, group={"encoder": 3, "decoder": 2, "cross": 2}),
-        exits=Exits(), tokens=Tokens(markers=Markers(first_marker(), o.markers)), window=o.window,
+        exits=Exits(), tokens=Tokens(markers=Markers(first_marker(), o.markers)), chunk_tokens=o.chunk_tokens,
         positions=Positions(encoder_self_attention="segment_rotary"))
 
 
@@ -296,7 +296,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--markers", type=int, default=32)
     p.add_argument("--decoder-layers", type=int, default=4)
     p.add_argument("--selection-width", type=int, default=32)
-    p.add_argument("--window", type=int, default=2048)
+    p.add_argument("--chunk-tokens", type=int, default=2048)
     p.add_argument("--steps", type=int, default=400, help="of the fit of each self-attention")
     p.add_argument("--name", default="en-pt")
     p.add_argument("--source-language", default="en")

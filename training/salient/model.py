@@ -172,7 +172,7 @@ class Attention(nn.Module):
             mask = window_mask(allowed, run.centre[self.module], run.window).expand_as(scores)
         else:
             index = len(run.kept.get(self.module, ()))
-            mask = top_k_mask(scores.detach().float(), allowed, run.fraction[self.module][index], run.min_keys)
+            mask = top_k_mask(scores.detach().float(), allowed, run.ratio[self.module][index], run.min_keys)
         real = allowed.any(-1)
         run.note(run.kept, self.module,
                  float((mask.float().sum(-1) / allowed.float().sum(-1).clamp_min(1)).expand_as(real)[real].mean()))

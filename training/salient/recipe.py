@@ -6,7 +6,7 @@ they do differently.
 
 from __future__ import annotations
 
-# Windows that give selection something to leave out.
+# Chunks that give selection something to leave out.
 LONG = {0: 0.1, 96: 0.1, 192: 0.2, 384: 0.25, 768: 0.25, 1536: 0.1}
 
 # How often a pass holds a source's documents: machine-made German less often, literature, of which there is little,

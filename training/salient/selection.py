@@ -64,7 +64,7 @@ class SelectionRun:
     measure: bool = True  # in supervise: whether sets are chosen all the same, to see what they would hold
     straight_through: bool = True
     supervision: str = "group"  # own: eq. 4 on the layer itself; group: mean over the r layers that share the set
-    fraction: dict[str, list[float]] = field(default_factory=dict)  # k a selection layer
+    ratio: dict[str, list[float]] = field(default_factory=dict)  # k a selection layer
     min_keys: int = 10
     window: int | None = None  # a fixed window of that many keys around the query's centre instead of top-k
     centre: dict[str, Tensor] = field(default_factory=dict)  # [B, queries] a module: key positions, set by the model
@@ -76,13 +76,13 @@ class SelectionRun:
         book.setdefault(module, []).append(value)
 
 
-def top_k_mask(scores: Tensor, allowed: Tensor, fraction: float, min_keys: int) -> Tensor:
-    """mask = top-k(As) (eq. 2): exactly max(min_keys, ceil(fraction n)) of the n allowed keys of each query, or all n.
+def top_k_mask(scores: Tensor, allowed: Tensor, ratio: float, min_keys: int) -> Tensor:
+    """mask = top-k(As) (eq. 2): exactly max(min_keys, ceil(ratio n)) of the n allowed keys of each query, or all n.
 
     Ties go to the lower index, as in the engine.
     """
     available = allowed.expand_as(scores).sum(-1, keepdim=True)
-    count = torch.ceil(available.double() * fraction - 1e-6).clamp_min(min_keys).minimum(available)
+    count = torch.ceil(available.double() * ratio - 1e-6).clamp_min(min_keys).minimum(available)
     order = scores.masked_fill(~allowed, -math.inf).sort(dim=-1, descending=True, stable=True).indices
     places = torch.arange(order.shape[-1], device=order.device).expand_as(order)
     return torch.empty_like(order).scatter_(-1, order, places) < count
@@ -106,8 +106,8 @@ def supervision_loss(selection_scores: Tensor, attention: Tensor, allowed: Tenso
     return kl[real].mean()
 
 
-def adapt_fraction(k: float, captured: float, target: float = 0.95, step: float = 0.001,
-                   least: float = 0.01, growing: bool = True) -> float:
+def adapt_ratio(k: float, captured: float, target: float = 0.95, step: float = 0.001,
+                least: float = 0.01, growing: bool = True) -> float:
     """Adaptive sparsity (eq. 7): fewer keys while they hold more than `target` of the attention, else more.
 
     `growing` is off while k is still large: the paper disables k + step there, as A is not yet settled.

@@ -9,7 +9,7 @@ token) by IBM model 1 with a few rounds of expectation and maximisation over a s
     shortlist.common  U16 or U32 [count]                     the most frequent target tokens, which belong to every list
 
 A source token is always in its own row, so that names and numbers can be copied. engine/model/shortlist.h reads it; the
-tokens that a window may use are the rows of its source tokens, the common ones, and those that the search itself needs.
+tokens that a chunk may use are the rows of its source tokens, the common ones, and those that the search itself needs.
 """
 
 from __future__ import annotations
@@ -121,20 +121,20 @@ def shortlist(corpus: Corpus, vocabulary: int, width: int, common: int, pairs: i
     return Shortlist(best_targets(*found, vocabulary, width), np.sort(frequent[frequency[frequent] > 0]))
 
 
-def coverage(lists: Shortlist, corpus: Corpus, segments_a_window: int) -> tuple[float, float]:
-    """Over a corpus cut to windows: the share of its target tokens that are in their window's list, and the mean
+def coverage(lists: Shortlist, corpus: Corpus, segments_per_chunk: int) -> tuple[float, float]:
+    """Over a corpus cut to chunks: the share of its target tokens that are in their chunk's list, and the mean
     length of a list."""
-    inside = total = listed = windows = 0
+    inside = total = listed = chunks = 0
     for document in range(len(corpus.documents) - 1):
         begin, end = int(corpus.documents[document]), int(corpus.documents[document + 1])
-        for first in range(begin, end, segments_a_window):
-            last = min(first + segments_a_window, end)
+        for first in range(begin, end, segments_per_chunk):
+            last = min(first + segments_per_chunk, end)
             source = corpus.source[corpus.source_bounds[first]:corpus.source_bounds[last]]
             target = corpus.target[corpus.target_bounds[first]:corpus.target_bounds[last]]
             tokens = lists.tokens_for(source)
             inside, total = inside + int(np.isin(target, tokens).sum()), total + len(target)
-            listed, windows = listed + len(tokens), windows + 1
-    return inside / max(total, 1), listed / max(windows, 1)
+            listed, chunks = listed + len(tokens), chunks + 1
+    return inside / max(total, 1), listed / max(chunks, 1)
 
 
 def main() -> None:
@@ -160,7 +160,7 @@ def main() -> None:
         dev = Corpus.load(o.data / "dev.npz")
         for segments in (1, 16):
             share, length = coverage(made, dev, segments)
-            print(f"development set, windows of {segments} segments: {100 * share:.2f} % of the target tokens are "
+            print(f"development set, chunks of {segments} segments: {100 * share:.2f} % of the target tokens are "
                   f"listed, {length:.0f} tokens a list", file=sys.stderr)
 
 

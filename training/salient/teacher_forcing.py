@@ -3,7 +3,7 @@
 The engine decodes freely and cannot follow an oracle, which looks at the reference. Here the PyTorch model reads the
 references, or whatever stands in their place (every layer run, states never copied upward), and a rule then says which
 layer's prediction counts at each token. A rule's quality is the mean negative log-likelihood of the references and the
-share of tokens predicted right; its cost is the mean exit. N is the number of decoder layers, T a window's tokens.
+share of tokens predicted right; its cost is the mean exit. N is the number of decoder layers, T a chunk's tokens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ THRESHOLDS = tuple(0.05 * n for n in range(2, 20))
 
 @dataclass
 class Forced:
-    """One window, all from exit n of 0..N-1."""
+    """One chunk, all from exit n of 0..N-1."""
 
     likelihood: Tensor  # [T, N] log p(reference)
     correct: Tensor  # [T, N] 1 where the reference is the best token
@@ -33,7 +33,7 @@ class Forced:
     confidence: Tensor  # [T, N] the best token's probability
     halting: Tensor | None  # [T, N] sigmoid of the geometric head
     multinomial: Tensor | None  # [T] exits that the head names
-    sequence: int | None  # the window's exit that the head names
+    sequence: int | None  # the chunk's exit that the head names
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Point:
 
 def own_selection(model: Transformer) -> SelectionRun:
     chosen = model.config.selection
-    return SelectionRun(mode="select", learns=False, fraction=chosen.key_fraction, min_keys=chosen.min_keys)
+    return SelectionRun(mode="select", learns=False, ratio=chosen.learned_ratio, min_keys=chosen.min_keys)
 
 
 @torch.no_grad()
@@ -85,45 +85,45 @@ def first_above(signal: Tensor, threshold: float | Tensor) -> Tensor:
     return over.int().argmax(-1)
 
 
-def measure(windows: list[Forced], exits: list[Tensor]) -> Point:
-    """exits: a window's [T], from 0."""
+def measure(chunks: list[Forced], exits: list[Tensor]) -> Point:
+    """exits: a chunk's [T], from 0."""
     totals, count = [0.0, 0.0, 0.0], 0
-    for window, at in zip(windows, exits):
+    for chunk, at in zip(chunks, exits):
         column = at[:, None]
         totals[0] += float((at + 1).sum())
-        totals[1] -= float(window.likelihood.gather(-1, column).sum())
-        totals[2] += float(window.correct.gather(-1, column).sum())
+        totals[1] -= float(chunk.likelihood.gather(-1, column).sum())
+        totals[2] += float(chunk.correct.gather(-1, column).sum())
         count += len(at)
     return Point(*(total / count for total in totals))
 
 
-def oracle_exits(window: Forced, kind: str, penalty: float, sigma: float = 0.0) -> Tensor:
+def oracle_exits(chunk: Forced, kind: str, penalty: float, sigma: float = 0.0) -> Tensor:
     """Token exits by eq. 15 (likelihood), 17 (correctness) of arXiv 1910.10073, or by agreement with the last exit."""
-    score = getattr(window, {"likelihood": "likelihood", "correctness": "correct", "agreement": "same"}[kind])[None]
+    score = getattr(chunk, {"likelihood": "likelihood", "correctness": "correct", "agreement": "same"}[kind])[None]
     return oracle(score, torch.ones(score.shape[:2], dtype=torch.bool), penalty, sigma=sigma)[0]
 
 
-def fixed_exits(windows: list[Forced]) -> list[Point]:
+def fixed_exits(chunks: list[Forced]) -> list[Point]:
     """Exit 1, 2, ... at every token."""
-    layers = windows[0].likelihood.shape[-1]
-    return [measure(windows, [torch.full((len(w.likelihood),), n) for w in windows]) for n in range(layers)]
+    layers = chunks[0].likelihood.shape[-1]
+    return [measure(chunks, [torch.full((len(c.likelihood),), n) for c in chunks]) for n in range(layers)]
 
 
-def curves(windows: list[Forced]) -> dict[str, list[Point]]:
+def curves(chunks: list[Forced]) -> dict[str, list[Point]]:
     """Every rule's points in the order of its parameter."""
-    first = windows[0]
+    first = chunks[0]
 
     def over(rule) -> Point:
-        return measure(windows, [rule(w) for w in windows])
+        return measure(chunks, [rule(c) for c in chunks])
 
-    found = {"fixed": fixed_exits(windows)}
+    found = {"fixed": fixed_exits(chunks)}
     for kind in ("likelihood", "correctness", "agreement"):
-        found[f"oracle, {kind}"] = [over(lambda w, p=p, k=kind: oracle_exits(w, k, p)) for p in PENALTIES]
-    found["confidence"] = [over(lambda w, t=t: first_above(w.confidence, t)) for t in THRESHOLDS]
+        found[f"oracle, {kind}"] = [over(lambda c, p=p, k=kind: oracle_exits(c, k, p)) for p in PENALTIES]
+    found["confidence"] = [over(lambda c, t=t: first_above(c.confidence, t)) for t in THRESHOLDS]
     if first.halting is not None:
-        found["geometric"] = [over(lambda w, t=t: first_above(w.halting, t)) for t in THRESHOLDS]
+        found["geometric"] = [over(lambda c, t=t: first_above(c.halting, t)) for t in THRESHOLDS]
     if first.multinomial is not None:
-        found["multinomial"] = [over(lambda w: w.multinomial)]
+        found["multinomial"] = [over(lambda c: c.multinomial)]
     if first.sequence is not None:
-        found["sequence"] = [over(lambda w: torch.full((len(w.likelihood),), w.sequence))]
+        found["sequence"] = [over(lambda c: torch.full((len(c.likelihood),), c.sequence))]
     return found

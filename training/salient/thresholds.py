@@ -41,9 +41,9 @@ def tuned(signal: Tensor, loss: Tensor, weight: float) -> list[float]:
     return best
 
 
-def by_layer(windows: list[Forced], name: str, weights: tuple[float, ...]) -> list[list[float]]:
+def by_layer(chunks: list[Forced], name: str, weights: tuple[float, ...]) -> list[list[float]]:
     """Distinct settings of a threshold a layer, from the most eager to the most patient; name: a signal of Forced."""
-    signal = torch.cat([getattr(w, name) for w in windows])
-    loss = torch.cat([w.loss for w in windows])
+    signal = torch.cat([getattr(c, name) for c in chunks])
+    loss = torch.cat([c.loss for c in chunks])
     found = [tuned(signal, loss, weight) for weight in sorted(weights, reverse=True)]
     return [ts for n, ts in enumerate(found) if ts not in found[:n]]

@@ -61,7 +61,7 @@ def selection(encoder: int, decoder: int, cross: int, width: int = 16, min_keys:
 
 def variants() -> dict[str, ModelConfig]:
     def model(**changes) -> ModelConfig:
-        base = dict(d_model=48, heads=3, encoder=Stack(4, FeedForward("own", 96)), window=256,
+        base = dict(d_model=48, heads=3, encoder=Stack(4, FeedForward("own", 96)), chunk_tokens=256,
                     decoder=Stack(3, FeedForward("own", 96)), selection=selection(3, 2, 2),
                     exits=Exits("tied", list(HEADS)))
         return ModelConfig(**{**base, **changes})
@@ -152,7 +152,7 @@ def balance(model: Transformer, pairs: list[tuple[torch.Tensor, torch.Tensor]], 
 
 
 def random_pairs(config: ModelConfig, rng: random.Random, count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Windows of a few segments of random tokens, or of one: source [1, S], and target [1, T] with BOS."""
+    """Chunks of a few segments of random tokens, or of one: source [1, S], and target [1, T] with BOS."""
     t = config.tokens
 
     def side(vocab_size):
@@ -176,7 +176,7 @@ def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int,
         (out / name).mkdir(exist_ok=True)
         config.source_vocab_size, config.vocab_size = own_vocabularies(model_file, out / name, rng)
     if config.selection is not None:
-        config.selection.key_fraction = {module: [round(rng.uniform(0.15, 0.6), 3) for _ in
+        config.selection.learned_ratio = {module: [round(rng.uniform(0.15, 0.6), 3) for _ in
                                                   config.selection_layers(module)] for module in config.selection.group}
     model, generator = Transformer(config).eval(), torch.Generator().manual_seed(rng.randrange(2 ** 31))
     pairs = random_pairs(config, rng, 8)

@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--steps", type=int, help="batches of the phase, instead of --minutes")
     p.add_argument("--batch-tokens", type=int, default=6144)
     p.add_argument("--mixture", type=table_of(int), default=MIXTURE, metavar="TOKENS=SHARE,...",
-                   help="share of the tokens cut to windows of so many tokens; 0 for single segments")
+                   help="share of the tokens cut to chunks of so many tokens; 0 for single segments")
     p.add_argument("--source-weights", type=table_of(str), default=SOURCES, metavar="SOURCE=WEIGHT,...",
                    help="how often a pass holds the documents of a source; 1 for those left out")
     p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
@@ -130,9 +130,9 @@ def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
         config.selection = config.selection or Selection()
         config.selection.width = options.selection_width or config.selection.width
         config.selection.group.update({m: int(r) for m, r in (options.selection_group or {}).items()})
-        config.selection.key_fraction = {}
-    if not config.selection.key_fraction:
-        config.selection.key_fraction = {m: [1.0] * len(config.selection_layers(m)) for m in MODULES}
+        config.selection.learned_ratio = {}
+    if not config.selection.learned_ratio:
+        config.selection.learned_ratio = {m: [1.0] * len(config.selection_layers(m)) for m in MODULES}
     return bool(anew)
 
 

@@ -15,7 +15,7 @@ from .loss import smoothed_cross_entropy
 from .model import Transformer
 from .objective import TRAINED, Objective
 from .optimiser import optimisers
-from .selection import MODULES, SelectionRun, adapt_fraction
+from .selection import MODULES, SelectionRun, adapt_ratio
 
 MEASURE_EVERY = 4  # steps between two measurements of k in the supervision phase, which needs no masks otherwise
 AVERAGE_EVERY = 10  # steps between two states that enter the average
@@ -80,7 +80,7 @@ class Trainer:
             mode = "supervise"
         return SelectionRun(mode=mode, learns=self.learns_selection,
                             measure=mode == "select" or self.step % MEASURE_EVERY == 0,
-                            fraction=chosen.key_fraction, min_keys=chosen.min_keys,
+                            ratio=chosen.learned_ratio, min_keys=chosen.min_keys,
                             straight_through=self.options.straight_through,
                             supervision=self.options.supervision, window=self.options.attention_window)
 
@@ -94,9 +94,9 @@ class Trainer:
         o = self.options
         for module in MODULES:
             for i, captured in enumerate(run.captured.get(module, ())):
-                k = self.config.selection.key_fraction[module][i]
-                k = adapt_fraction(k, captured, o.captured, o.k_step, growing=k < 0.5)
-                self.config.selection.key_fraction[module][i] = min(k, self.most(module))
+                k = self.config.selection.learned_ratio[module][i]
+                k = adapt_ratio(k, captured, o.captured, o.k_step, growing=k < 0.5)
+                self.config.selection.learned_ratio[module][i] = min(k, self.most(module))
 
     def forward(self, source, target, exits=None):
         """(states after every decoder layer, the encoder's output, how selection went)."""
@@ -124,7 +124,7 @@ class Trainer:
             notes["halting"] = float(halting.detach())
         if run.mode != "dense" and run.learns:
             notes["kl"] = float(run.loss.detach())
-            notes["k"] = {m: [round(x, 3) for x in v] for m, v in self.config.selection.key_fraction.items()}
+            notes["k"] = {m: [round(x, 3) for x in v] for m, v in self.config.selection.learned_ratio.items()}
             notes["captured"] = {m: [round(x, 3) for x in v] for m, v in run.captured.items()}
             loss = loss + o.alpha * run.loss  # (6)
         return loss, run, notes

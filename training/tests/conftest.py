@@ -24,6 +24,6 @@ def tiny_models(tmp_path_factory):
 
 
 @pytest.fixture
-def window():
-    """A window's source tokens: three segments, of 7, 3 and 5 tokens."""
+def chunk():
+    """A chunk's source tokens: three segments, of 7, 3 and 5 tokens."""
     return [31, 47, 215, 99, 300, 12, 260, 4, 88, 88, 340, 4, 17, 261, 262, 6, 120, 3]

@@ -73,7 +73,7 @@ def test_a_suite_trains_measures_and_goes_on_where_it_stopped(tmp_path, monkeypa
         assert math.isfinite(m.nll) and m.nll != m.dense_nll and 0 < m.keys["cross"] < 1
     stored = torch.load(tmp_path / "ds-16" / "selection.pt", map_location="cpu")
     chosen = json.loads(stored["config"])["selection"]
-    assert chosen["width"] == 16 and chosen["key_fraction"]["encoder"] == [pytest.approx(0.1)]
+    assert chosen["width"] == 16 and chosen["learned_ratio"]["encoder"] == [pytest.approx(0.1)]
     assert "window of 20" in ablations.table(found)
     assert ablations.selection_suite(o, tmp_path, Corpus.load(data / "dev.npz")) == found
     again = torch.load(tmp_path / "ds-16" / "selection.pt", map_location="cpu")["model"]

@@ -27,7 +27,7 @@ def test_key_steps_clip_almost_nothing_and_waste_nothing(tiny_models):
     chosen = config.selection
     with torch.no_grad():
         for source, target in pairs:
-            run = SelectionRun(mode="select", fraction=chosen.key_fraction, min_keys=chosen.min_keys)
+            run = SelectionRun(mode="select", ratio=chosen.learned_ratio, min_keys=chosen.min_keys)
             model.decode(target[:, :-1], source, model.encode(source, run), run)
     for hook in hooks:
         hook.remove()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from salient.data import (BOS, EOS, PAD, SEPARATOR, Corpus, ahead, batches, draw, join, padded, read_documents,
-                          tokenise, windows)
+                          tokenise, chunks)
 from salient.model import aligned, segment_of
 from salient.prepare import train_tokenizer
 from salient.tiny import SENTENCES
@@ -47,10 +47,10 @@ def split(tokens):
 
 
 @pytest.mark.parametrize("mixture", [{0: 1.0}, {20: 1.0}, {0: 0.3, 16: 0.3, 64: 0.4}])
-def test_windows_keep_order_and_hold_every_segment_once(mixture):
+def test_chunks_keep_order_and_hold_every_segment_once(mixture):
     documents = random_corpus()
     seen = {tuple(segment): 0 for document in documents for segment in document}
-    for source, target in windows(corpus_of(documents), random.Random(3), mixture):
+    for source, target in chunks(corpus_of(documents), random.Random(3), mixture):
         segments = split(source)
         assert split(target) == [[t + 100 for t in s] for s in segments]
         assert target[0] == BOS and source[-1] == target[-1] == EOS
@@ -62,12 +62,12 @@ def test_windows_keep_order_and_hold_every_segment_once(mixture):
     assert set(seen.values()) == {1}
 
 
-def test_windows_are_no_longer_than_asked():
-    for source, target in windows(corpus_of(random_corpus()), random.Random(3), {24: 1.0}):
+def test_chunks_are_no_longer_than_asked():
+    for source, target in chunks(corpus_of(random_corpus()), random.Random(3), {24: 1.0}):
         assert max(len(source), len(target)) <= 24
 
 
-def test_batches_hold_what_the_windows_hold():
+def test_batches_hold_what_the_chunks_hold():
     documents = random_corpus()
     found = [s for source, _ in batches(corpus_of(documents), 64, seed=5, endless=False) for row in source
              for s in split(row[row.ne(PAD)])]
@@ -84,7 +84,7 @@ def test_batches_are_full_and_hold_little_padding():
         full += source.numel() > 64
     assert real > 0.97 * room and full > 0.95 * len(made)
     widths = [source.shape[1] for source, _ in made]
-    assert widths != sorted(widths)  # a step sees long windows now, short ones then
+    assert widths != sorted(widths)  # a step sees long chunks now, short ones then
 
 
 def test_join_and_padding():

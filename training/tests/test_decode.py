@@ -48,10 +48,10 @@ def assert_states_equal(result, memory, states):
 
 
 @pytest.mark.parametrize("name", list(VARIANTS))
-def test_dense_states_are_the_batched_models(oracle_of, window, name):
+def test_dense_states_are_the_batched_models(oracle_of, chunk, name):
     oracle = oracle_of(name)
-    result = oracle.translate(window, Settings(max_length_ratio=0.5))
-    assert_states_equal(result, *teacher_forced(oracle.model, window, result.finished[0].tokens, SelectionRun()))
+    result = oracle.translate(chunk, Settings(max_length_ratio=0.5))
+    assert_states_equal(result, *teacher_forced(oracle.model, chunk, result.finished[0].tokens, SelectionRun()))
     last = torch.stack([step.states[-1] for step in result.finished[0].steps])
     logits = oracle.model.logits(oracle.config.decoder.layers - 1, last).detach()
     logits[:, oracle.config.search.suppressed] = -math.inf
@@ -65,17 +65,17 @@ def test_dense_states_are_the_batched_models(oracle_of, window, name):
     Settings(selection="learned", max_length_ratio=0.5),
     Settings(selection="ratio", values=values(0.3, 0.4, 0.2), min_keys=2, max_length_ratio=0.5),
     Settings(selection="window", values=values(4, 4, 4), max_length_ratio=0.5)])
-def test_selected_states_are_the_batched_models(tiny_models, window, name, settings):
+def test_selected_states_are_the_batched_models(tiny_models, chunk, name, settings):
     model, config = load_model(tiny_models / name)
     oracle = Oracle(model)
-    result = oracle.translate(window, settings)
+    result = oracle.translate(chunk, settings)
     for layer in model.modules():
         if isinstance(layer, SelectionLayer):
             layer.forward = layer.integer_scores  # ranks as the engine does
     run = SelectionRun(mode="select", straight_through=False, window=4 if settings.selection == "window" else None,
-                       fraction={m: [oracle.rule(settings, m, g)[1] for g in range(len(config.selection_layers(m)))]
-                                 for m in MODULES}, min_keys=oracle.rule(settings, "cross", 0)[2])
-    assert_states_equal(result, *teacher_forced(model, window, result.finished[0].tokens, run))
+                       ratio={m: [oracle.rule(settings, m, g)[1] for g in range(len(config.selection_layers(m)))]
+                              for m in MODULES}, min_keys=oracle.rule(settings, "cross", 0)[2])
+    assert_states_equal(result, *teacher_forced(model, chunk, result.finished[0].tokens, run))
 
 
 def with_copied_states(model, source, tokens, exits):
@@ -102,16 +102,16 @@ def with_copied_states(model, source, tokens, exits):
 
 
 @pytest.mark.parametrize("name", EXITING)
-def test_copied_states_are_what_upper_layers_attend_to(oracle_of, window, name):
+def test_copied_states_are_what_upper_layers_attend_to(oracle_of, chunk, name):
     oracle, n = oracle_of(name), VARIANTS[name].decoder.layers
-    full = oracle.translate(window, Settings(max_length_ratio=0.5)).finished[0]
+    full = oracle.translate(chunk, Settings(max_length_ratio=0.5)).finished[0]
     medians = [float(oracle.model.logits(k, torch.stack([step.states[k] for step in full.steps])).softmax(-1).amax(-1)
                      .median()) for k in range(n)]  # so that some tokens leave at every layer and some go on
     settings = Settings(depth="confidence", thresholds=medians, max_length_ratio=0.5)
-    best = oracle.translate(window, settings).finished[0]
+    best = oracle.translate(chunk, settings).finished[0]
     exits = [step.exit for step in best.steps]
     assert len(set(exits)) > 1
-    states = with_copied_states(oracle.model, window, best.tokens, exits)
+    states = with_copied_states(oracle.model, chunk, best.tokens, exits)
     for t, step in enumerate(best.steps):
         assert len(step.states) == step.exit
         for layer, state in enumerate(step.states):
@@ -119,12 +119,12 @@ def test_copied_states_are_what_upper_layers_attend_to(oracle_of, window, name):
 
 
 @pytest.mark.parametrize("name", EXITING)
-def test_a_fixed_exit_is_a_shallower_model(oracle_of, window, name):
+def test_a_fixed_exit_is_a_shallower_model(oracle_of, chunk, name):
     oracle = oracle_of(name)
-    result = oracle.translate(window, Settings(depth="fixed", fixed_exit=2, max_length_ratio=0.5))
+    result = oracle.translate(chunk, Settings(depth="fixed", fixed_exit=2, max_length_ratio=0.5))
     best = result.finished[0]
     assert {step.exit for step in best.steps} == {2}
-    _, states = teacher_forced(oracle.model, window, best.tokens, SelectionRun())
+    _, states = teacher_forced(oracle.model, chunk, best.tokens, SelectionRun())
     for t, step in enumerate(best.steps):
         assert close(step.states[1], states[1][t])
         logits = oracle.model.logits(1, states[1][t]).detach()
@@ -134,28 +134,28 @@ def test_a_fixed_exit_is_a_shallower_model(oracle_of, window, name):
             assert int(logits.argmax()) == step.token
 
 
-def test_exit_policies_do_what_their_equations_say(oracle_of, window):
+def test_exit_policies_do_what_their_equations_say(oracle_of, chunk):
     oracle = oracle_of("base")
     model, n = oracle.model, 3
     s = Settings(max_length_ratio=0.5)
-    memory = oracle.translate(window, s).encoded.memory
-    sequence = oracle.translate(window, Settings(depth="sequence", max_length_ratio=0.5)).finished[0]
+    memory = oracle.translate(chunk, s).encoded.memory
+    sequence = oracle.translate(chunk, Settings(depth="sequence", max_length_ratio=0.5)).finished[0]
     expected = int(model.halting.sequence(memory.mean(0)).argmax()) + 1
     assert {step.exit for step in sequence.steps} == {expected}
 
-    for step in oracle.translate(window, Settings(depth="multinomial", max_length_ratio=0.5)).finished[0].steps:
+    for step in oracle.translate(chunk, Settings(depth="multinomial", max_length_ratio=0.5)).finished[0].steps:
         assert step.exit == int(model.halting.multinomial(model.exit_norms[0](step.states[0])).argmax()) + 1
 
     thresholds = [0.6, 0.4, 0.5]
     geometric = Settings(depth="geometric", thresholds=thresholds, max_length_ratio=0.5)
-    for step in oracle.translate(window, geometric).finished[0].steps:
+    for step in oracle.translate(chunk, geometric).finished[0].steps:
         halts = [float(torch.sigmoid(model.halting.geometric_logit(k, model.exit_norms[k](x)))) > thresholds[k]
                  for k, x in enumerate(step.states[:n - 1])]
         assert step.exit == (halts.index(True) + 1 if True in halts else n)
 
     for settings in (geometric, Settings(depth="multinomial"), Settings(depth="sequence"), Settings()):
         settings.min_exit = settings.max_exit = 2
-        assert {step.exit for step in oracle.translate(window, settings).finished[0].steps} == {2}
+        assert {step.exit for step in oracle.translate(chunk, settings).finished[0].steps} == {2}
 
 
 def segments_of(tokens):
@@ -170,11 +170,11 @@ def segments_of(tokens):
 
 
 @pytest.mark.parametrize("name", ["base", "post", "no-exits"])
-def test_every_setting_keeps_the_segments_and_their_bounds(oracle_of, window, name):
+def test_every_setting_keeps_the_segments_and_their_bounds(oracle_of, chunk, name):
     oracle = oracle_of(name)
     for label, s in settings_for(oracle.config).items():
         s.max_length_ratio = min(s.max_length_ratio, 0.5)
-        result = oracle.translate(window, s)
+        result = oracle.translate(chunk, s)
         assert 1 <= len(result.finished)
         for h in result.finished:
             segments = segments_of(h.tokens)
@@ -185,24 +185,24 @@ def test_every_setting_keeps_the_segments_and_their_bounds(oracle_of, window, na
             assert h.tokens[:len(s.prefix)] == s.prefix
 
 
-def test_a_full_segment_is_closed(oracle_of, window):
+def test_a_full_segment_is_closed(oracle_of, chunk):
     oracle = oracle_of("base")
     bias = oracle.model.output_bias.data.clone()
     oracle.model.output_bias.data[[3, 4]] = -1e4  # it would never stop by itself
-    best = oracle.translate(window, Settings(max_length_ratio=0.5)).finished[0]
+    best = oracle.translate(chunk, Settings(max_length_ratio=0.5)).finished[0]
     oracle.model.output_bias.data.copy_(bias)
     assert [len(s) for s in segments_of(best.tokens)] == [SLACK + 3, SLACK + 1, SLACK + 2]
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 2.0])
-def test_beams_add_up(oracle_of, window, penalty):
+def test_beams_add_up(oracle_of, chunk, penalty):
     oracle = oracle_of("base")
-    result = oracle.translate(window, Settings(beam=4, length_penalty=penalty, max_length_ratio=0.3))
+    result = oracle.translate(chunk, Settings(beam=4, length_penalty=penalty, max_length_ratio=0.3))
     scores = [h.score for h in result.finished]
     assert len(scores) >= 4 and scores == sorted(scores, reverse=True)
     assert len({tuple(h.tokens) for h in result.finished}) == len(scores)
     for h in result.finished[:2]:
-        _, states = teacher_forced(oracle.model, window, h.tokens, SelectionRun())
+        _, states = teacher_forced(oracle.model, chunk, h.tokens, SelectionRun())
         log_probabilities = oracle.model.logits(2, states[2]).detach().log_softmax(-1)
         total = sum(float(log_probabilities[t, token]) for t, token in enumerate(h.tokens))
         assert h.total == pytest.approx(total, abs=2e-2)
@@ -218,9 +218,9 @@ def test_a_wider_beam_finds_what_greedy_search_finds_or_better(oracle_of):
     assert wide[0].total >= greedy[0].total - 1e-6
 
 
-def test_tallies_count_keys(oracle_of, window):
-    oracle, length = oracle_of("base"), len(window)
-    dense = oracle.translate(window, Settings(max_length_ratio=0.5))
+def test_tallies_count_keys(oracle_of, chunk):
+    oracle, length = oracle_of("base"), len(chunk)
+    dense = oracle.translate(chunk, Settings(max_length_ratio=0.5))
     steps = len(dense.finished[0].tokens)
     assert dense.tallies["encoder"].visible == dense.tallies["encoder"].attended == 4 * length ** 2
     assert dense.tallies["decoder"].visible == 3 * steps * (steps + 1) // 2
@@ -229,7 +229,7 @@ def test_tallies_count_keys(oracle_of, window):
 
     s = Settings(selection="ratio", values=values(0.25, 0.5, 0.25), min_keys=1, depth="fixed", fixed_exit=2,
                  max_length_ratio=0.5)
-    sparse = oracle.translate(window, s)
+    sparse = oracle.translate(chunk, s)
     steps, kept = len(sparse.finished[0].tokens), math.ceil(0.25 * length)
     encoder, decoder, cross = (sparse.tallies[m] for m in MODULES)
     assert encoder.attended == 4 * length * kept and encoder.scored == 2 * length ** 2  # layers 0 and 3 choose
@@ -249,7 +249,7 @@ def test_mass_holds_the_share_it_names():
     assert np.allclose(weights, expected, rtol=1e-3)
 
 
-def test_mass_keeps_the_fewest_keys(oracle_of, window):
+def test_mass_keeps_the_fewest_keys(oracle_of, chunk):
     oracle = oracle_of("base")
     selection = oracle.model.encoder_layers[0].self_attention.selection
     s = Settings(selection="mass", values=values(0.7, 0.7, 0.7), min_keys=1)

@@ -6,7 +6,7 @@ import torch
 from salient import teacher_forcing, thresholds
 from salient.evaluation import inside, segments, similarity, tokens
 from salient.evaluation.run import Sizes
-from salient.evaluation.tokens import Window
+from salient.evaluation.tokens import Chunk
 from salient.export import load_model
 from salient.selection import SelectionRun
 from salient.teacher_forcing import Forced
@@ -14,20 +14,20 @@ from salient.teacher_forcing import Forced
 TARGET = [2, 31, 47, 300, 4, 88, 340, 4, 17, 6, 3]
 
 
-def as_window(source: list[int]) -> Window:
-    return Window(torch.tensor([source]), torch.tensor([TARGET]), 3)
+def as_chunk(source: list[int]) -> Chunk:
+    return Chunk(torch.tensor([source]), torch.tensor([TARGET]), 3)
 
 
 def forced_on(model, source: list[int]) -> Forced:
     return teacher_forcing.force(model, torch.tensor([source]), torch.tensor([TARGET]))
 
 
-def test_windows_hold_what_fits():
+def test_chunks_hold_what_fits():
     assert tokens.packed([3, 3, 3, 9, 1], 8) == [(0, 2), (2, 3), (3, 4), (4, 5)]
     assert tokens.packed([2], 8) == [(0, 1)] and tokens.packed([], 8) == []
 
 
-# Teacher forcing: a window of two tokens and three exits.
+# Teacher forcing: a chunk of two tokens and three exits.
 
 HAND = Forced(likelihood=torch.tensor([[-2.0, -1.5, -0.5], [-1.0, -0.9, -0.95]]),
               correct=torch.tensor([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]),
@@ -76,9 +76,9 @@ def test_a_change_between_words_as_good_costs_nothing():
     assert exits.tolist() == [1, 0]
 
 
-def test_an_exit_loses_what_the_last_one_thinks_its_token_worse(tiny_models, window):
+def test_an_exit_loses_what_the_last_one_thinks_its_token_worse(tiny_models, chunk):
     model, _ = load_model(tiny_models / "base")
-    read = as_window(window)
+    read = as_chunk(chunk)
     for learned in (False, True):
         forced = teacher_forcing.force(model, read.source, read.target, learned)
         run = teacher_forcing.own_selection(model) if learned else SelectionRun()
@@ -92,18 +92,18 @@ def test_an_exit_loses_what_the_last_one_thinks_its_token_worse(tiny_models, win
         assert forced.loss[:, :-1].max() > 0 and torch.all(forced.loss[forced.same.bool()] == 0)
 
 
-def test_eager_weights_leave_earlier(tiny_models, window):
+def test_eager_weights_leave_earlier(tiny_models, chunk):
     model, _ = load_model(tiny_models / "base")
-    forced = [forced_on(model, window)]
+    forced = [forced_on(model, chunk)]
     found = thresholds.by_layer(forced, "confidence", (1e-6, 10.0))
     chosen = [teacher_forcing.first_above(forced[0].confidence, torch.tensor([*ts, 0.0])) for ts in found]
     exits = [teacher_forcing.measure(forced, [at]) for at in chosen]
     assert exits[0].mean_exit == 1 and all(a.mean_exit < b.mean_exit for a, b in zip(exits, exits[1:]))
 
 
-def test_every_rule_has_its_curve(tiny_models, window):
+def test_every_rule_has_its_curve(tiny_models, chunk):
     model, config = load_model(tiny_models / "base")
-    forced = [forced_on(model, window)]
+    forced = [forced_on(model, chunk)]
     found = teacher_forcing.curves(forced)
     assert set(found) == {"fixed", "oracle, likelihood", "oracle, correctness", "oracle, agreement", "confidence",
                           "geometric", "multinomial", "sequence"}
@@ -117,9 +117,9 @@ def test_every_rule_has_its_curve(tiny_models, window):
     assert torch.equal(forced[0].same[:, -1], torch.ones(len(TARGET) - 1))
 
 
-def test_models_without_exits_have_fewer_curves(tiny_models, window):
+def test_models_without_exits_have_fewer_curves(tiny_models, chunk):
     model, _ = load_model(tiny_models / "no-exits")
-    found = teacher_forcing.curves([forced_on(model, window)])
+    found = teacher_forcing.curves([forced_on(model, chunk)])
     assert "geometric" not in found and "sequence" not in found and "confidence" in found
 
 
@@ -157,15 +157,15 @@ def test_segment_means():
 
 
 @pytest.mark.parametrize("variant", ["base", "wide", "post"])
-def test_every_block_is_recorded_and_nothing_stays_behind(tiny_models, window, variant):
+def test_every_block_is_recorded_and_nothing_stays_behind(tiny_models, chunk, variant):
     model, config = load_model(tiny_models / variant)
-    encoder, decoder = similarity.representations(model, [as_window(window)])
+    encoder, decoder = similarity.representations(model, [as_chunk(chunk)])
     names = similarity.module_names(model)
     assert [len(encoder), len(decoder)] == [len(n) for n in names]
     assert all(b.shape == (3, config.d_model) for b in [*encoder, *decoder])
     with torch.no_grad():  # the last block's states are the stack's output, before its norm
-        memory = model.encode(torch.tensor([window]), SelectionRun())[0]
-    spans = torch.tensor([sum(t == config.tokens.separator for t in window[:i]) for i in range(len(window))])
+        memory = model.encode(torch.tensor([chunk]), SelectionRun())[0]
+    spans = torch.tensor([sum(t == config.tokens.separator for t in chunk[:i]) for i in range(len(chunk))])
     if variant == "post":
         assert torch.allclose(encoder[-1], similarity.segment_means(memory, spans), atol=1e-5)
     assert "residual" not in vars(model.encoder_layers[0])
@@ -178,11 +178,11 @@ def test_every_block_is_recorded_and_nothing_stays_behind(tiny_models, window, v
 
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("variant", ["base", "post", "wide", "borrowed", "no-exits"])
-def test_free_decoding_follows_the_best_token(tiny_models, window, variant, bounded):
+def test_free_decoding_follows_the_best_token(tiny_models, chunk, variant, bounded):
     """Every token is the best one by the model that reads the translation as a target, in a batch of two lengths."""
     model, config = load_model(tiny_models / variant)
     separator, eos = config.tokens.separator, config.tokens.eos
-    sources = [window, window[12:]]
+    sources = [chunk, chunk[12:]]
     for source, output in zip(sources, segments.decode_freely(model, sources, bounded)):
         tokens_in = torch.tensor([[config.tokens.bos, *output[:-1]]])
         with torch.no_grad():
@@ -212,7 +212,7 @@ def test_segments_have_the_engines_bounds():
     assert not segments.within([*[7] * 22, 4, *[7] * 20, 3], [7, 8, 4, 9, 3], 4, 3)
 
 
-def test_windows_whose_segments_are_not_equal_are_listed(tiny_models, window, monkeypatch):
+def test_chunks_whose_segments_are_not_equal_are_listed(tiny_models, chunk, monkeypatch):
     made = [[7, 4, 8, 4, 9, 3], [7] * 70, [7, 8, 4, 3]]
     monkeypatch.setattr(segments, "decode_freely",
                         lambda model, sources, bounded=False: [made[0]] * len(sources) if bounded else made)
@@ -220,10 +220,10 @@ def test_windows_whose_segments_are_not_equal_are_listed(tiny_models, window, mo
     class Run:
         sizes, pytorch, config = Sizes(), None, load_model(tiny_models / "base")[1]
 
-        def windows(self, count):
-            return [Window(torch.tensor([window]), torch.tensor([TARGET]), 3, origin) for origin in "abc"]
+        def chunks(self, count):
+            return [Chunk(torch.tensor([chunk]), torch.tensor([TARGET]), 3, origin) for origin in "abc"]
 
     lines = inside.segment_counts(Run()).body.splitlines()
-    assert "1 of 3 (33.3 %) windows" in lines[0] and "2 of 3 (66.7 %) where" in lines[0]
+    assert "1 of 3 (33.3 %) chunks" in lines[0] and "2 of 3 (66.7 %) have" in lines[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
-    assert rows == [["b", str(len(window)), "3", "no end", "3"], ["c", str(len(window)), "3", "2", "2"]]
+    assert rows == [["b", str(len(chunk)), "3", "no end", "3"], ["c", str(len(chunk)), "3", "2", "2"]]

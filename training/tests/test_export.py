@@ -104,6 +104,12 @@ def test_an_index_must_be_complete(tiny_models, tmp_path):
         read_folder(tmp_path)
 
 
+def test_earlier_names_of_fields_are_read(tiny_models):
+    config = ModelConfig.load(tiny_models / "base")
+    old = config.to_json().replace('"chunk_tokens"', '"window"').replace('"learned_ratio"', '"key_fraction"')
+    assert '"window"' in old and '"key_fraction"' in old and ModelConfig.from_json(old) == config
+
+
 def test_quantised_rows_use_their_whole_range():
     integers, scale = quantise_rows(torch.tensor([[1.0, -0.5, 0.0], [0.0, 0.0, 0.0], [1e-3, 2e-3, -4e-3]]))
     assert integers.tolist() == [[127, -64, 0], [0, 0, 0], [32, 64, -127]]
@@ -127,7 +133,7 @@ def test_what_was_never_trained_stays_out(tmp_path):
 
 def test_what_was_trained_stays_in(tmp_path):
     config = variants()["base"]
-    config.selection.key_fraction = {"encoder": [0.5, 0.5], "decoder": [0.5, 0.5], "cross": [0.5, 0.5]}
+    config.selection.learned_ratio = {"encoder": [0.5, 0.5], "decoder": [0.5, 0.5], "cross": [0.5, 0.5]}
     model = Transformer(config)
     model.halting.geometric.bias.data += 0.1
     torch.save({"config": config.to_json(), "model": model.state_dict()}, tmp_path / "x.pt")

@@ -12,7 +12,7 @@ def written(tiny_models):
     return json.loads(json.dumps(fixture(tiny_models / "no-exits", seed=3, documents=2), allow_nan=False))
 
 
-def test_documents_are_windows(written):
+def test_documents_are_chunks(written):
     text, random_tokens = written["documents"]
     for document in written["documents"]:
         assert document["tokens"][-1] == 3

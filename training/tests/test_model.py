@@ -21,7 +21,7 @@ def built(config: ModelConfig, seed: int = 1) -> Transformer:
 
 
 def selecting(config: ModelConfig, **changes) -> SelectionRun:
-    return SelectionRun(**{**dict(mode="select", fraction=config.selection.key_fraction, min_keys=2), **changes})
+    return SelectionRun(**{**dict(mode="select", ratio=config.selection.learned_ratio, min_keys=2), **changes})
 
 
 SOURCE = torch.tensor([[7, 8, 9, SEPARATOR, 10, 11, 12, 13, EOS], [20, 21, SEPARATOR, 22, EOS, PAD, PAD, PAD, PAD]])
@@ -83,7 +83,7 @@ def test_supervised_attention_stays_dense():
 def test_selecting_everything_is_dense_attention():
     config = small()
     model = built(config)
-    run = selecting(config, fraction={m: [1.0, 1.0] for m in ("encoder", "decoder", "cross")})
+    run = selecting(config, ratio={m: [1.0, 1.0] for m in ("encoder", "decoder", "cross")})
     dense = states_of(model, SOURCE, TARGET, SelectionRun())[-1]
     assert torch.allclose(states_of(model, SOURCE, TARGET, run)[-1][0], dense[0], atol=1e-5)
     assert run.kept == {"encoder": [1.0, 1.0], "decoder": [1.0, 1.0], "cross": [1.0]}

@@ -24,7 +24,8 @@ def dense(tmp_path_factory):
                                          "--no-language-check", "--vocab-size", "384", "--out", str(folder / "data")]))
     torch.manual_seed(1)
     config = ModelConfig(vocab_size=384, d_model=32, heads=2, encoder=Stack(3, FeedForward("own", 40)),
-                         decoder=Stack(3, FeedForward("own", 40)), selection=None, exits=Exits("tied", []), window=256)
+                         decoder=Stack(3, FeedForward("own", 40)), selection=None, exits=Exits("tied", []),
+                         chunk_tokens=256)
     export(Transformer(config), folder / "data" / "tokenizer.model", folder / "model")
     return folder
 
@@ -46,7 +47,7 @@ def test_a_dense_model_gets_selection_and_exits(dense, tmp_path, monkeypatch, fl
     before, _ = load_model(dense / "model")
     after, config = load_model(tmp_path / "out")
     assert config.selection.width == 8 and config.exits.classifier == "untied" and len(config.exits.heads) == 3
-    assert min(k for module in config.selection.key_fraction.values() for k in module) < 1
+    assert min(k for module in config.selection.learned_ratio.values() for k in module) < 1
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["README.md", "config.json", "model.safetensors",
                                                                     "tokenizer.model"]
     source, target = torch.tensor([[40, 41, 4, 42, 3]]), torch.tensor([[2, 50, 4, 51]])

@@ -3,22 +3,22 @@ import math
 import pytest
 import torch
 
-from salient.selection import (SelectionLayer, adapt_fraction, rotate, supervision_loss, top_k_mask, window_mask)
+from salient.selection import (SelectionLayer, adapt_ratio, rotate, supervision_loss, top_k_mask, window_mask)
 
 
 def everything(queries, keys):
     return torch.ones(1, queries, keys, dtype=torch.bool)
 
 
-@pytest.mark.parametrize("fraction, min_keys, keys, expected", [
+@pytest.mark.parametrize("ratio, min_keys, keys, expected", [
     (0.05, 2, 100, 5),    # a product that is exact stays so
     (0.051, 2, 100, 6),   # and rounds up otherwise
     (0.01, 10, 100, 10),  # the least number of keys
     (0.01, 10, 7, 7),     # never more than there are
     (1.0, 10, 40, 40),
 ])
-def test_mask_keeps_the_promised_number_of_keys(fraction, min_keys, keys, expected):
-    mask = top_k_mask(torch.randn(1, 6, keys), everything(6, keys), fraction, min_keys)
+def test_mask_keeps_the_promised_number_of_keys(ratio, min_keys, keys, expected):
+    mask = top_k_mask(torch.randn(1, 6, keys), everything(6, keys), ratio, min_keys)
     assert mask.sum(-1).tolist() == [[expected] * 6]
 
 
@@ -49,13 +49,13 @@ def test_window_holds_as_many_keys_as_it_says(available, centre, expected):
     assert mask[0, 0].nonzero().flatten().tolist() == expected
 
 
-def test_adaptive_fraction_follows_equation_7():
-    assert adapt_fraction(0.5, captured=0.96) == pytest.approx(0.499)
-    assert adapt_fraction(0.5, captured=0.94) == pytest.approx(0.501)
-    assert adapt_fraction(0.5, captured=0.95) == pytest.approx(0.501)  # "if more than t", so t itself grows
-    assert adapt_fraction(0.8, captured=0.5, growing=False) == 0.8
-    assert adapt_fraction(0.0105, captured=1.0) == 0.01
-    assert adapt_fraction(1.0, captured=0.0) == 1.0
+def test_adaptive_ratio_follows_equation_7():
+    assert adapt_ratio(0.5, captured=0.96) == pytest.approx(0.499)
+    assert adapt_ratio(0.5, captured=0.94) == pytest.approx(0.501)
+    assert adapt_ratio(0.5, captured=0.95) == pytest.approx(0.501)  # "if more than t", so t itself grows
+    assert adapt_ratio(0.8, captured=0.5, growing=False) == 0.8
+    assert adapt_ratio(0.0105, captured=1.0) == 0.01
+    assert adapt_ratio(1.0, captured=0.0) == 1.0
 
 
 def test_rotation_makes_products_depend_on_distance():

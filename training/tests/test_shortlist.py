@@ -58,7 +58,7 @@ def test_rows_begin_with_the_token_itself_then_go_by_probability():
 def test_a_shortlist_covers_text_like_its_own():
     made = shortlist(corpus_of(translated(1, 400)), VOCABULARY, width=3, common=2, pairs=1 << 20)
     assert 7 in made.common
-    share, length = coverage(made, corpus_of(translated(2, 50)), segments_a_window=2)
+    share, length = coverage(made, corpus_of(translated(2, 50)), segments_per_chunk=2)
     assert share == 1
     assert length < VOCABULARY / 2
     listed = {*made.tokens[12].tolist(), *made.common.tolist()} - {PAD}

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from salient.config import Exits, FeedForward, ModelConfig, Selection, Stack
 from salient.data import Corpus, batches
 from salient.model import Transformer
-from salient.selection import MODULES, adapt_fraction
+from salient.selection import MODULES, adapt_ratio
 from salient.recipe import RECIPE
 from salient.train import build, load, parse, parser
 from salient.trainer import TRAINED, Trainer
@@ -121,7 +121,7 @@ def test_base_phase_leaves_selection_and_heads_alone(copier):
 def test_selection_phase_moves_k_and_imitates_attention(copier):
     model, _ = copier
     config = model.config
-    config.selection.key_fraction = {m: [1.0] for m in MODULES}
+    config.selection.learned_ratio = {m: [1.0] for m in MODULES}
     trainer, captured = Trainer(model, options("selection", "--k-step", "0.01", "--alpha", "1.0")), []
     adapt = trainer.adapt
     trainer.adapt = lambda run: (captured.append(run.captured), adapt(run))
@@ -130,22 +130,22 @@ def test_selection_phase_moves_k_and_imitates_attention(copier):
     for module in MODULES:
         k = 1.0
         for held in captured:  # eq. 7, step by step; growing only below a half
-            k = adapt_fraction(k, held[module][0], 0.95, 0.01, growing=k < 0.5)
-        assert config.selection.key_fraction[module] == [pytest.approx(k)]
+            k = adapt_ratio(k, held[module][0], 0.95, 0.01, growing=k < 0.5)
+        assert config.selection.learned_ratio[module] == [pytest.approx(k)]
         assert k < 0.95  # all of the attention was held at first, so k fell
 
 
 def test_supervision_phase_trains_selection_alone(copier):
     model = new_model()
     model.load_state_dict(copier[0].state_dict())
-    model.config.selection.key_fraction = {m: [0.4] for m in MODULES}
+    model.config.selection.learned_ratio = {m: [0.4] for m in MODULES}
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
     notes = train(Trainer(model, options("supervision", "--alpha", "1.0", "--k-step", "0.01")), 32)
     assert mean(notes[-8:], "kl") < 0.9 * mean(notes[:4], "kl")
     for name, p in model.named_parameters():
         assert torch.equal(p, before[name]) == (".selection." not in name), name
     # measured every fourth step: k moves by one step at each
-    moved = {m: model.config.selection.key_fraction[m][0] - 0.4 for m in MODULES}
+    moved = {m: model.config.selection.learned_ratio[m][0] - 0.4 for m in MODULES}
     assert all(0 < abs(x) < 0.081 for x in moved.values())
 
 
@@ -153,7 +153,7 @@ def test_supervision_phase_trains_selection_alone(copier):
     ("base", 1, 1), ("supervision", 1, 0), ("selection", 1, 1), ("halting", 0, 1)])
 def test_matrices_learn_at_their_rate_and_the_rest_at_theirs(phase, matrix_groups, other_groups):
     model = new_model()
-    model.config.selection.key_fraction = {m: [0.5] for m in MODULES}
+    model.config.selection.learned_ratio = {m: [0.5] for m in MODULES}
     trainer = Trainer(model, options(phase, "--lr", "0.001", "--matrix-lr", "0.01"))
     train(trainer, 1)
     rates = [o.param_groups[0]["lr"] for o in trainer.optimisers]
@@ -162,7 +162,7 @@ def test_matrices_learn_at_their_rate_and_the_rest_at_theirs(phase, matrix_group
 
 def test_halting_phase_trains_the_heads_alone(copier):
     model, _ = copier
-    model.config.selection.key_fraction = {m: [0.8] for m in MODULES}
+    model.config.selection.learned_ratio = {m: [0.8] for m in MODULES}
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
     notes = train(Trainer(model, options("halting", "--lr", "0.02")), 40)
     assert mean(notes[-8:], "halting") < mean(notes[:4], "halting")
@@ -175,7 +175,7 @@ def test_halting_phase_trains_the_heads_alone(copier):
 def test_depth_phase_trains_heads_and_model_together_and_keeps_the_selection_unless_told(copier, alpha):
     model = new_model()
     model.load_state_dict(copier[0].state_dict())
-    model.config.selection.key_fraction = {m: [0.8] for m in MODULES}
+    model.config.selection.learned_ratio = {m: [0.8] for m in MODULES}
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
     trainer = Trainer(model, options("depth", "--lr", "0.01", "--matrix-lr", "0.002", "--no-straight-through",
                                      "--alpha", str(alpha)))
@@ -184,14 +184,14 @@ def test_depth_phase_trains_heads_and_model_together_and_keeps_the_selection_unl
     assert mean(notes[-8:], "loss") < 1.1 * mean(notes[:4], "loss")
     for name, p in model.named_parameters():
         assert torch.equal(p, before[name]) == (".selection." in name and alpha == 0), name
-    assert model.config.selection.key_fraction == {m: [0.8] for m in MODULES}
+    assert model.config.selection.learned_ratio == {m: [0.8] for m in MODULES}
 
 
 def test_the_halting_loss_reaches_the_states_in_the_depth_phase_alone(copier):
     source, target = next(batches(copy_corpus(), 128, seed=1))
     for phase, reached in (("depth", True), ("halting", False)):
         trainer = Trainer(copier[0], options(phase))
-        copier[0].config.selection.key_fraction = {m: [0.8] for m in MODULES}
+        copier[0].config.selection.learned_ratio = {m: [0.8] for m in MODULES}
         states, memory, _ = trainer.forward(source, target)
         assert all(h.requires_grad == reached for h in states)
         if reached:
@@ -277,14 +277,14 @@ def test_the_average_of_the_last_states_is_kept_only_if_it_is_better(copier):
 
 def test_the_bound_on_k_comes_down_in_a_straight_line():
     model = new_model()
-    model.config.selection.key_fraction = {m: [1.0] for m in MODULES}
+    model.config.selection.learned_ratio = {m: [1.0] for m in MODULES}
     trainer = Trainer(model, options("selection", "--k-most", "encoder=0.2", "--k-most-share", "0.5"))
     for elapsed, bound in ((0, 1.0), (900, 0.6), (1800, 0.2), (3500, 0.2)):
         trainer.elapsed = elapsed
         assert trainer.most("encoder") == pytest.approx(bound) and trainer.most("cross") == 1.0
     train(trainer, 1)
-    assert model.config.selection.key_fraction["encoder"] == [pytest.approx(0.2)]
-    assert model.config.selection.key_fraction["cross"][0] > 0.9
+    assert model.config.selection.learned_ratio["encoder"] == [pytest.approx(0.2)]
+    assert model.config.selection.learned_ratio["cross"][0] > 0.9
 
 
 def dense_checkpoint(model):
@@ -300,8 +300,8 @@ def test_a_dense_model_grows_selection_layers_and_exits(copier):
     grown = build(start, options("supervision", "--selection-width", "4", "--selection-group",
                                  "encoder=1,decoder=2,cross=2"))
     assert grown.config.selection.width == 4 and grown.config.selection.group["encoder"] == 1
-    assert all(k == [1.0] * len(k) for k in grown.config.selection.key_fraction.values())
-    assert len(grown.config.selection.key_fraction["encoder"]) == grown.config.encoder.layers
+    assert all(k == [1.0] * len(k) for k in grown.config.selection.learned_ratio.values())
+    assert len(grown.config.selection.learned_ratio["encoder"]) == grown.config.encoder.layers
     halting = build(start, options("halting"))
     assert set(halting.config.exits.heads) == {"sequence", "multinomial", "geometric"}
     for name, tensor in start["model"].items():

@@ -20,7 +20,7 @@ from . import Unsupported
 
 SHORTLIST = "shortlist.safetensors"
 SHARD_BYTES = 1 << 30
-WINDOW = 512  # source tokens of a sentence, at most
+CHUNK_TOKENS = 512  # source tokens of a sentence, at most
 NEVER = -1e9  # the output bias of a token that is there to start from alone
 
 

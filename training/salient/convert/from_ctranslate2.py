@@ -12,7 +12,7 @@ from torch import Tensor
 from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
 from ..model import sinusoid
 from . import Unsupported
-from .converted import NEVER, WINDOW, Converted, with_start
+from .converted import CHUNK_TOKENS, NEVER, Converted, with_start
 from .ctranslate2 import ModelFile, read_model
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
@@ -230,7 +230,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         d_model=d, heads=heads, encoder=encoder, decoder=decoder, norm="pre" if pre else "post",
         activation=ACTIVATIONS[activation], layer_norm_epsilon=settings.get("layer_norm_epsilon") or EPSILON,
         scale_embeddings=scale != 0, positions=positions, selection=None, exits=None,
-        tokens=Tokens(pad=bos, unk=unk, bos=bos, eos=eos, separator=None), window=WINDOW,
+        tokens=Tokens(pad=bos, unk=unk, bos=bos, eos=eos, separator=None), chunk_tokens=CHUNK_TOKENS,
         source_vocab_size=len(source_embedding) if own_source else None, output="own" if own_output else "tied",
         embedding_norm=embedding_norm, search=Search(length_penalty=1.0))
     return Converted(config, out, find_tokenizer(folder, tokenizer), target_tokenizer, vocabulary, source_vocabulary,

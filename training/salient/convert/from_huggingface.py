@@ -152,7 +152,7 @@ def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig
         scale_embeddings=bool(settings.get("scale_embedding")), positions=positions, selection=None, exits=None,
         tokens=Tokens(pad=settings["pad_token_id"], unk=-1, bos=settings["pad_token_id"] if start is None else start,
                       eos=settings["eos_token_id"], separator=None),
-        window=min(int(settings.get("max_position_embeddings", 512)), 1024),
+        chunk_tokens=min(int(settings.get("max_position_embeddings", 512)), 1024),
         source_vocab_size=len(source) if own_source else None, output="own" if own_output else "tied"), out
 
 

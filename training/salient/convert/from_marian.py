@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
 from . import Unsupported
-from .converted import NEVER, WINDOW, Converted, with_start
+from .converted import CHUNK_TOKENS, NEVER, Converted, with_start
 from .lexical import read_shortlist
 from .marian import MarianModel, read_model
 
@@ -171,7 +171,7 @@ def transformer(model: MarianModel) -> tuple[ModelConfig, dict[str, Tensor]]:
         decoder=decoder, norm=norm, activation=options.get("transformer-ffn-activation", "swish"),
         layer_norm_epsilon=EPSILON, scale_embeddings=True,
         positions=Positions("sinusoidal", "none", "none", sinusoid="half_minus_one"), selection=None, exits=None,
-        tokens=Tokens(pad=bos, unk=1, bos=bos, eos=0, separator=None), window=WINDOW,
+        tokens=Tokens(pad=bos, unk=1, bos=bos, eos=0, separator=None), chunk_tokens=CHUNK_TOKENS,
         source_vocab_size=len(source) if source is not None else None, output="tied" if output is None else "own",
         autoregression="ssru" if ssru else "attention")
     return config, out

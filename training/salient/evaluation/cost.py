@@ -22,7 +22,7 @@ def keys_ratio(result: Result, module: str) -> float:
 
 
 def keys_read(result: Result, module: str) -> float:
-    """Keys that a query reads, a mean over documents: k of what a query of the document's windows sees on average."""
+    """Keys that a query reads, a mean over documents: k of what a query of the document's chunks sees on average."""
 
     def visible(t: Translated) -> float:
         length = t.report["target_tokens" if module == "decoder" else "source_tokens"] / max(1, t.report["chunks"])

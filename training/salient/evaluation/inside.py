@@ -20,7 +20,7 @@ def oracles(run: Run) -> Section:
 
 
 def likeness(run: Run) -> Section:
-    model, found = run.pytorch, run.windows(run.sizes.inside_segments)
+    model, found = run.pytorch, run.chunks(run.sizes.inside_segments)
     names, blocks = similarity.module_names(model), similarity.representations(model, found)
     pictures = []
     for short, title, matrix in (("cka", "Linear CKA", similarity.cka_matrix),
@@ -29,27 +29,27 @@ def likeness(run: Run) -> Section:
         pictures.append(run.link(path, title))
     return Section("Similarity of the layers", "Linear CKA, and the overlap of the nearest 5 % of segments (LNS), of "
                    "the states after every block; a row a segment (the mean of its tokens), "
-                   f"{sum(w.segments for w in found)} segments.\n\n" + "\n\n".join(pictures))
+                   f"{sum(c.segments for c in found)} segments.\n\n" + "\n\n".join(pictures))
 
 
 def segment_counts(run: Run) -> Section:
     separator, eos = run.config.tokens.separator, run.config.tokens.eos
-    whole = [w for w in run.windows(run.sizes.free_segments) if w.segments > 1]
-    sources = [w.source[0].tolist() for w in whole]
+    whole = [c for c in run.chunks(run.sizes.free_segments) if c.segments > 1]
+    sources = [c.source[0].tolist() for c in whole]
     free = segments.decode_freely(run.pytorch, sources)
     long = [i for i, source in enumerate(sources) if not segments.within(free[i], source, separator, eos)]
     bounded = dict(zip(long, segments.decode_freely(run.pytorch, [sources[i] for i in long], bounded=True)))
     rows, equal = [["source", "source tokens", "segments", "made", "with the bound"]], [0, 0]
-    for index, window in enumerate(whole):
+    for index, chunk in enumerate(whole):
         made = [segments.closed_segments(o, separator, eos) for o in (free[index], bounded.get(index, free[index]))]
-        equal = [count + (m == window.segments) for count, m in zip(equal, made)]
-        if made != [window.segments] * 2:
-            rows.append([window.origin, str(window.source.shape[1]), str(window.segments),
+        equal = [count + (m == chunk.segments) for count, m in zip(equal, made)]
+        if made != [chunk.segments] * 2:
+            rows.append([chunk.origin, str(chunk.source.shape[1]), str(chunk.segments),
                          *[str(m) if m else "no end" for m in made]])
     shares = [f"{count} of {len(whole)} ({percent(count / max(1, len(whole)))})" for count in equal]
-    others = f" The others:\n\n{table(rows)}" if len(rows) > 1 else ""
-    return Section("Segment counts", "Greedy decoding by the PyTorch model, dense attention, nothing forbidden: "
-                   f"{shares[0]} windows of several segments have as many segments as their source; {shares[1]} where "
-                   f"a segment is closed once it has {segments.MAX_RATIO:g} times its source's tokens and "
-                   f"{segments.SLACK}, the engine's bound on lengths. The engine's decoder closes as many as it is "
-                   f"given: 100 %.{others}")
+    others = f" The chunks that fail without constraints:\n\n{table(rows)}" if len(rows) > 1 else ""
+    return Section("Segment counts", "Greedy decoding by the PyTorch model, dense attention, without constraints: "
+                   f"{shares[0]} chunks of several segments have as many segments as their source. With the engine's "
+                   f"bound on lengths (a segment is closed at {segments.MAX_RATIO:g} times its source's tokens plus "
+                   f"{segments.SLACK}), {shares[1]} have. With the engine's constraint on separators, all have."
+                   f"{others}")

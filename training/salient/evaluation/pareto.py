@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from .settings import Setting
 
 LOSS = {"balanced": 0.3, "fast": 1.0}
-RULE = ("best: the highest BLEU; balanced and fast: the cheapest within 0.3 and 1.0 BLEU of dense greedy decoding; "
-        "cost: seconds per 1,000 source tokens, one document at a time")
+RULE = ("`best` has the highest BLEU; `balanced` and `fast` are the cheapest within 0.3 and 1.0 BLEU of dense greedy "
+        "decoding. Cost is seconds per 1,000 source tokens, one document at a time")
 
 
 @dataclass

@@ -81,8 +81,8 @@ class Report:
     def page(self) -> str:
         shown = {name: self.sections[name] for name in self.order if name in self.sections}
         conditions = [
-            f"- model: `{self.run.config.name}`, hash `{self.run.engine.model_hash}`; window "
-            f"{self.run.config.window:,} tokens; {self.run.sizes.words}",
+            f"- model: `{self.run.config.name}`, hash `{self.run.engine.model_hash}`; chunks "
+            f"of at most {self.run.config.chunk_tokens:,} tokens; {self.run.sizes.words}",
             f"- {os.cpu_count()} cores of {processor()}, default arithmetic; times are comparable within a table",
             *runs(list(shown.values()))]
         parts = ["# Quality", "Written by `training/evaluate`; do not edit. Translations are the engine's, over gRPC, "

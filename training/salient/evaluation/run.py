@@ -88,31 +88,31 @@ class Run:
 
         return load_model(self.model)[0]
 
-    def windows(self, segments: int):
+    def chunks(self, segments: int):
         """Of development documents, for the PyTorch model."""
-        from .tokens import Tokenizer, windows
+        from .tokens import Tokenizer, chunks
 
-        return windows(self.read("dev", segments).documents, Tokenizer(self.model), self.config.window)
+        return chunks(self.read("dev", segments).documents, Tokenizer(self.model), self.config.chunk_tokens)
 
     @functools.cached_property
     def forced(self):
         from ..teacher_forcing import force
 
-        return [force(self.pytorch, w.source, w.target) for w in self.windows(self.sizes.inside_segments)]
+        return [force(self.pytorch, c.source, c.target) for c in self.chunks(self.sizes.inside_segments)]
 
     @functools.cached_property
     def forced_for_tuning(self):
-        """Windows of the development documents that settings are tuned on, with their translations at full depth in the
+        """Chunks of the development documents that settings are tuned on, with their translations at full depth in the
         references' place: decoding reads what it has written itself."""
         from ..teacher_forcing import force
-        from .tokens import Tokenizer, windows
+        from .tokens import Tokenizer, chunks
 
         documents = [self.dev.documents[i] for i in sets.halves(self.dev.documents)[0]]
         part = sets.sample(DocumentSet("dev, tuning", documents), self.sizes.inside_segments)
         own = [Document(t.document.source, t.document.lines, [t.lines])
                for t in self.engine.translate(part, Setting(self.sparse)).translated]
-        found = windows(own, Tokenizer(self.model), self.config.window)
-        return [force(self.pytorch, w.source, w.target, self.sparse == "learned") for w in found]
+        found = chunks(own, Tokenizer(self.model), self.config.chunk_tokens)
+        return [force(self.pytorch, c.source, c.target, self.sparse == "learned") for c in found]
 
     def figure(self, name: str) -> Path:
         return self.out / "figures" / f"{name}.svg"

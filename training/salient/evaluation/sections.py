@@ -56,7 +56,7 @@ def test_sets(run: Run) -> Section:
                 for translated, document in zip(result.translated, test_set.documents):
                     translated.document = document
         rows.append(compared(run, name, test_set, results))
-    return Section("Test sets", f"None of these is of the kind the model was trained on.\n\n{table(rows)}")
+    return Section("Test sets", f"The model was not trained on text of any of these kinds.\n\n{table(rows)}")
 
 
 def selection_rows(scorer: Scorer, settings: list[Setting], results: list[Result]) -> list[list[str]]:
@@ -82,8 +82,8 @@ def selection(run: Run) -> Section:
         dense, *others = [cost.at_least(r, LONG_TOKENS) for r in (run.engine.translate(whole, s) for s in settings)]
         if dense.translated:
             rows = selection_rows(Scorer(dense.documents), settings, [dense, *others])
-            parts.append(f"{len(dense.translated)} documents of {LONG_TOKENS:,} source tokens and more, in windows of "
-                         f"at most {run.config.window:,}:\n\n{table(rows)}")
+            parts.append(f"{len(dense.translated)} documents of {LONG_TOKENS:,} source tokens and more, in chunks of "
+                         f"at most {run.config.chunk_tokens:,}:\n\n{table(rows)}")
     return Section("Selection", "\n\n".join(parts))
 
 
@@ -140,9 +140,10 @@ def depth_section(run: Run) -> Section:
     drawn = {name: depth.front(found) for name, found in sweeps.items()}
     path = figures.depth_curve(drawn, teacher_forcing.curves(run.forced), run.layers, run.figure("depth"))
     rows = table(tuned_rows(sweeps, full, run.layers), text_columns=3)
-    return Section("Depth", f"With {run.sparse} selection. Each policy's parameter is the one of the earliest mean "
-                   "exit that loses at most so much BLEU on one half of the development documents; the other reports. "
-                   "Policies without a threshold are swept by their least exit. Full depth: "
+    return Section("Depth", f"With {run.sparse} selection. The development documents are split into two halves. On "
+                   "the first half (tuning), each policy gets the parameter with the lowest mean exit that loses "
+                   "at most the allowed BLEU. The second half (reporting) shows what that parameter costs. Policies "
+                   "without a threshold are tuned by their least exit. Full depth: "
                    f"{full.tuning[1]:.1f} and {full.report[1]:.1f} BLEU.\n\n{rows}\n\n"
                    f"{run.link(path, 'BLEU against mean exit')}")
 
@@ -184,5 +185,6 @@ def points(run: Run) -> Section:
     for c in best if dense in best else [*best, dense]:
         rows.append([c.setting.name, ", ".join(n for n, other in names.items() if other is c), f"{c.bleu:.1f}",
                      f"{c.seconds:.3f}", percent(c.attention_cost), f"{c.mean_exit:.2f}"])
-    return Section("Operating points", f"The front of {len(found)} settings, and dense greedy. Rule: {pareto.RULE}.\n\n"
+    return Section("Operating points", f"The Pareto front of {len(found)} settings, and dense greedy decoding. "
+                   f"{pareto.RULE}.\n\n"
                    f"{table(rows, text_columns=2)}\n\n{run.link(path, 'Quality against cost')}")

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..model import Transformer, segment_of
 from ..selection import SelectionRun
-from .tokens import Window
+from .tokens import Chunk
 
 
 NEIGHBOURS = 0.05  # of the rows; the paper's share
@@ -80,17 +80,17 @@ def segment_means(states: Tensor, ordinal: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def representations(model: Transformer, windows: list[Window]) -> tuple[list[Tensor], list[Tensor]]:
+def representations(model: Transformer, chunks: list[Chunk]) -> tuple[list[Tensor], list[Tensor]]:
     """A matrix [segments, d] a block, of the encoder and of the decoder."""
     separator = model.config.tokens.separator
     parts: tuple[list, list] = ([], [])
-    for window in windows:
-        inputs = window.target[:, :-1]
+    for chunk in chunks:
+        inputs = chunk.target[:, :-1]
         with recorded(model.encoder_layers) as encoder:
-            memory = model.encode(window.source, SelectionRun())
+            memory = model.encode(chunk.source, SelectionRun())
         with recorded(model.decoder_layers) as decoder:
-            model.decode(inputs, window.source, memory, SelectionRun())
-        source_segments = segment_of(window.source, separator, inclusive=False)[0][0]
+            model.decode(inputs, chunk.source, memory, SelectionRun())
+        source_segments = segment_of(chunk.source, separator, inclusive=False)[0][0]
         target_segments = segment_of(inputs, separator, inclusive=True)[0][0]
         for part, states, ordinal in ((parts[0], encoder, source_segments), (parts[1], decoder, target_segments)):
             part.append([segment_means(state[0], ordinal) for state in states])

@@ -1,6 +1,6 @@
-"""Documents as windows of token ids, for what only the PyTorch model can be asked.
+"""Documents as chunks of token ids, for what only the PyTorch model can be asked.
 
-Segments are packed into windows of the model's size in order, as the engine does with documents that exceed it.
+Segments are packed into chunks of the model's size in order, as the engine does with documents that exceed it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .sets import Document
 
 
 @dataclass
-class Window:
+class Chunk:
     source: Tensor  # [1, S], separators and EOS included
     target: Tensor  # [1, T + 1], BOS first: the reference
     segments: int
@@ -34,7 +34,7 @@ class Tokenizer:
 
 
 def packed(lengths: list[int], limit: int) -> list[tuple[int, int]]:
-    """[first, last) of the windows: as many neighbours as fit in `limit` tokens, a separator each; at least one."""
+    """[first, last) of the chunks: as many neighbours as fit in `limit` tokens, a separator each; at least one."""
     bounds, first, used = [], 0, 0
     for index, length in enumerate(lengths):
         if index > first and used + length + 1 > limit:
@@ -44,12 +44,12 @@ def packed(lengths: list[int], limit: int) -> list[tuple[int, int]]:
     return [*bounds, (first, len(lengths))] if lengths else []
 
 
-def windows(documents: list[Document], tokenizer: Tokenizer, limit: int) -> list[Window]:
+def chunks(documents: list[Document], tokenizer: Tokenizer, limit: int) -> list[Chunk]:
     found = []
     for document in documents:
         sources, targets = tokenizer.encode(document.lines), tokenizer.encode(document.references[0])
         for first, last in packed([len(s) for s in sources], limit):
-            found.append(Window(torch.from_numpy(join(sources[first:last], False))[None],
+            found.append(Chunk(torch.from_numpy(join(sources[first:last], False))[None],
                                 torch.from_numpy(join(targets[first:last], True))[None], last - first,
                                 document.source))
     return found
