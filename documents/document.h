@@ -31,11 +31,11 @@ struct DocumentLimits {
   int32_t max_markers = 2000;  // of one unit
 };
 
-// Of HTML and XML: elements by their names, beyond what the format itself knows of them.
+// Rules for elements of HTML and XML, by name, in addition to the rules of the format.
 struct ElementRules {
-  std::vector<std::string> keep;  // not translated, with all that is in them
-  // XML alone: where a sentence ends. Where an element is in neither list, the format decides (formats/xml.cc), or, if
-  // `listed_only`, it stands in the sentence.
+  std::vector<std::string> keep;  // elements that are not translated, nor their content
+  // XML only: elements that end a sentence, and elements that are part of one. For other elements the format decides
+  // (formats/xml.cc), or, with `listed_only`, they are part of the sentence.
   std::vector<std::string> block, in_text;
   bool listed_only = false;
 };

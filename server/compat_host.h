@@ -1,4 +1,4 @@
-// The door of the compatible APIs (server/compat): the translator and the access of every other call.
+// Gives the compatible APIs (server/compat) the translator and the access checks that every other call uses.
 
 #pragma once
 
@@ -10,7 +10,7 @@ namespace salient {
 
 class TranslatorHost final : public CompatHost {
  public:
-  // Both outlive it.
+  // Both must outlive it.
   TranslatorHost(Translator& translator, const Access& access) : translator_(translator), access_(access) {}
 
   absl::StatusOr<CallInfo> Identify(const HttpRequest& request, const std::string& key) override;

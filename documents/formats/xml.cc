@@ -1,10 +1,10 @@
-// XML of any kind: a unit is a run of text and of elements that stand in it.
+// XML without a more specific format: a unit is a run of text with its inline elements.
 //
-// An element stands in a sentence if text stands beside it, or beside an element around it; every other element is a
-// block of its own (options.elements may say otherwise). Not translated: attributes, comments, CDATA's marks, what has
-// translate="no", and the elements of options.elements.keep.
+// An element is inline if its parent has text of its own or is inline itself; every other element is a block
+// (options.elements overrides this). Not translated: attributes, comments, elements with translate="no", and the
+// elements of options.elements.keep.
 //
-// A piece of a document, without one element around it, is XML here, too.
+// A fragment without a root element is accepted, too.
 
 #include <algorithm>
 #include <memory>

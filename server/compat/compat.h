@@ -13,10 +13,10 @@ namespace salient {
 
 class Compat {
  public:
-  // `host` outlives it.
+  // `host` must outlive it.
   Compat(CompatHost& host, int64_t max_document_bytes);
 
-  // The service whose request this is by its path; null if it is nobody's.
+  // The service that the path of the request belongs to; null if none.
   CompatService* Find(const HttpRequest& request);
 
  private:

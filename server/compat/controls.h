@@ -1,10 +1,9 @@
-// What these APIs have no place for: a request's controls of selection, depth and search, and what the translation
-// cost.
+// Controls and cost reports, for which these APIs have no fields of their own.
 //
-// A request brings them as the field `salient`, an object in JSON or its text in a form, or as the header
-// X-Salient-Controls: {"selection": {"policy": "LEARNED"}, "depth": {"policy": "GEOMETRIC"}}. The names are those of
-// TranslateDocumentRequest. A request that has either, if only {}, gets the report in the same way: the field `salient`
-// in a reply of JSON, the header X-Salient-Report beside a document.
+// A request has controls of selection, depth and search in the field `salient` (an object in a JSON body, JSON text in
+// a form) or in the header X-Salient-Controls: {"selection": {"policy": "LEARNED"}, "depth": {"policy": "GEOMETRIC"}}.
+// The names are those of TranslateDocumentRequest. A request with either of them, even with {}, gets the report: in the
+// field `salient` of a JSON reply, or in the header X-Salient-Report of a document.
 
 #pragma once
 

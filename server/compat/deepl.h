@@ -30,7 +30,7 @@ absl::Status CheckDeepLGlossary(const Fields& fields);
 
 class DeepL final : public CompatService {
  public:
-  explicit DeepL(CompatContext& context) : context_(context) {}  // which outlives it
+  explicit DeepL(CompatContext& context) : context_(context) {}  // must outlive it
 
   bool Serves(std::string_view path) const override;
   absl::Status Admit(const HttpRequest& request) override;
@@ -39,7 +39,7 @@ class DeepL final : public CompatService {
   HttpResponse Error(const absl::Status& status) const override;
 
  private:
-  using Result = absl::StatusOr<std::function<void()>>;  // what cancels; a failure was not replied to yet
+  using Result = absl::StatusOr<std::function<void()>>;  // a function that cancels; on failure no reply was sent yet
 
   Result Route(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply);
   Result Translate(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply);

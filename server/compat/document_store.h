@@ -1,5 +1,5 @@
-// Documents that were uploaded and are fetched later, as DeepL's and LibreTranslate's APIs do it. In this process's
-// memory: bounded, and forgotten ten minutes after they are finished, or once they were fetched.
+// Uploaded documents whose translations are fetched later, as in DeepL's and LibreTranslate's APIs. They are kept in
+// the memory of this process, within limits, and removed when they are fetched or ten minutes after they are finished.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -22,7 +22,7 @@ namespace salient {
 enum class DocumentState { kQueued, kTranslating, kDone, kFailed };
 
 struct StoredDocument {
-  std::string id, key;     // 32 hexadecimal digits each, not to be guessed
+  std::string id, key;     // 32 random hexadecimal digits each
   std::string client;      // Client::id of who sent it
   std::string file_name;   // of the translation
   int64_t characters = 0;  // of the segments; once it is translated
@@ -43,7 +43,7 @@ class DocumentStore {
 
   explicit DocumentStore(const Limits& limits) : limits_(limits) {}
 
-  // Gives the document an id and a key. RESOURCE_EXHAUSTED where there is no room for it, with a delay.
+  // Gives the document an id and a key. RESOURCE_EXHAUSTED, with a retry delay, if there is no room for it.
   absl::StatusOr<StoredDocument> Add(StoredDocument document, int64_t bytes);
 
   void SetProgress(const std::string& id, const v1::Progress& progress);

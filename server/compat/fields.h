@@ -1,4 +1,4 @@
-// The fields of a request, however it brought them: a JSON object, a form, a form with files, or in its target.
+// The fields of a request, from a JSON object, a form, a form with files, or the query of its target.
 
 #pragma once
 
@@ -14,22 +14,22 @@
 
 namespace salient {
 
-// Values deeper in each other, or more of them, than any of these APIs has are refused before they take memory.
+// JSON that is nested deeper or has more values than any of these APIs needs is refused before it is stored.
 constexpr int kMaxJsonDepth = 16;
 constexpr int kMaxJsonValues = 20000;
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text);
 
 class Fields {
  public:
-  // The type is told by the Content-Type; a body that begins with "{" is JSON whatever it says. INVALID_ARGUMENT says
-  // what is wrong with the body. `request` outlives the result, for files are within its body.
+  // Content-Type says what the body is; a body that begins with "{" is read as JSON in any case. INVALID_ARGUMENT says
+  // what is wrong with the body. `request` must outlive the result, since files refer to its body.
   static absl::StatusOr<Fields> Read(const HttpRequest& request);
 
   bool Has(const std::string& name) const { return values_.contains(name) && !values_[name].is_null(); }
   const nlohmann::json& values() const { return values_; }
   const FormPart* File(std::string_view name) const;
 
-  // What is not there is empty or none. INVALID_ARGUMENT names the field and what it should be.
+  // A missing field is empty. INVALID_ARGUMENT names the field and what is wrong with its value.
   absl::StatusOr<std::string> String(const std::string& name) const;
   absl::StatusOr<std::vector<std::string>> Strings(const std::string& name) const;  // one, or a list
   absl::StatusOr<std::vector<std::string>> List(const std::string& name) const;     // as Strings, "a,b" being two

@@ -1,5 +1,5 @@
-// What a compatible API needs of the server. It knows nothing of engines: a request of such an API becomes a
-// TranslateDocumentRequest and goes in by the same door as every other call.
+// What the compatible APIs need from the server. They have no access to engines: a request of such an API becomes a
+// TranslateDocumentRequest and is admitted like every other call.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -25,11 +25,12 @@ class CompatHost {
 
   virtual ~CompatHost() = default;
 
-  // Whose call it is; `key` is what the API's own place for keys holds, empty if nothing. UNAUTHENTICATED says what is
-  // wrong with it.
+  // The caller. `key` is the API key from the place where this API has it; empty if there is none. UNAUTHENTICATED says
+  // what is wrong.
   virtual absl::StatusOr<CallInfo> Identify(const HttpRequest& request, const std::string& key) = 0;
 
-  // After OK, and only then, `result` is called once. What is returned cancels the translation.
+  // If it returns OK, `result` is called exactly once; otherwise never. The function that it returns cancels the
+  // translation.
   virtual absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
                                                       Listener listener) = 0;
 

@@ -1,4 +1,4 @@
-// The languages that the server's models translate, under the codes that other services give them.
+// The languages of the server's models, and the language codes of other services.
 
 #pragma once
 

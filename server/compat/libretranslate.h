@@ -22,7 +22,7 @@ namespace salient {
 
 class LibreTranslate final : public CompatService {
  public:
-  explicit LibreTranslate(CompatContext& context) : context_(context) {}  // which outlives it
+  explicit LibreTranslate(CompatContext& context) : context_(context) {}  // must outlive it
 
   bool Serves(std::string_view path) const override;
   absl::Status Admit(const HttpRequest& request) override;
@@ -31,7 +31,7 @@ class LibreTranslate final : public CompatService {
   HttpResponse Error(const absl::Status& status) const override;
 
  private:
-  using Result = absl::StatusOr<std::function<void()>>;  // what cancels; a failure was not replied to yet
+  using Result = absl::StatusOr<std::function<void()>>;  // a function that cancels; on failure no reply was sent yet
 
   Result Route(const HttpRequest& request, HttpHandler::Reply reply);
   Result Translate(const HttpRequest& request, const Fields& fields, const CallInfo& call, HttpHandler::Reply reply);

@@ -21,10 +21,10 @@ HttpResponse JsonError(const nlohmann::json& value, const absl::Status& status, 
 // Tells the client that fields of its request were ignored: Warning: 299 salient "formality: ignored".
 void WarnIgnored(const std::string& fields, HttpResponse* response);
 
-// The same reply with the call's id and trace.
+// The reply, with the request id and trace of the call added to its headers.
 HttpHandler::Reply TellCall(HttpHandler::Reply reply, const CallInfo& call);
 
-// A part of a header's value in which a quotation mark, a line break and the like would say something else.
+// The text for use inside a quoted header value: quotation marks, line breaks and the like are replaced by "_".
 std::string HeaderSafe(const std::string& text);
 
 }  // namespace salient

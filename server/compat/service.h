@@ -1,4 +1,4 @@
-// One service's API: what it answers to, where it takes keys, how it tells errors.
+// The API of one service: its paths, where it has API keys, the format of its errors.
 
 #pragma once
 
@@ -17,16 +17,17 @@ class CompatService {
 
   virtual bool Serves(std::string_view path) const = 0;
 
-  // Of a request whose header has arrived and of whose body not one byte was read: OK, or why it is refused.
+  // Called when the header of a request has arrived, before its body is read: OK, or the reason to refuse it.
   virtual absl::Status Admit(const HttpRequest& request) = 0;
 
-  // Whether the request only fetches what was translated before, which is possible also while the server drains.
+  // Whether the request only fetches a document that was translated before. Such requests are allowed while the server
+  // drains.
   virtual bool IsDownload(const HttpRequest& request) const = 0;
 
-  // As HttpHandler::Handle, of a request that was admitted.
+  // As HttpHandler::Handle; called for admitted requests only.
   virtual std::function<void()> Handle(HttpRequest request, HttpHandler::Reply reply) = 0;
 
-  // The error in the service's shape.
+  // The error in the format of this service.
   virtual HttpResponse Error(const absl::Status& status) const = 0;
 };
 

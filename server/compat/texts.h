@@ -31,10 +31,11 @@ const std::string& TranslatedText(const v1::TranslateDocumentResponse& response)
 // Unicode characters of a text, which is what these services count.
 int64_t CountCharacters(std::string_view text);
 
-// `done` is called once, with a response for each request in its order, or with the first failure, after which the
-// others are cancelled. A request whose text is empty costs nothing, and its response is empty. Where the engine or an
-// allowance has no room for another text, it waits for one of the same call; only the first is refused. Returns what
-// cancels. `workers` and `host` outlive the call's end.
+// Calls `done` once: with one response for each request, in the same order, or with the first failure; then the other
+// translations are cancelled. A request with an empty text gets an empty response and is not translated. If the engine
+// has no room for a text, or the client's allowance is used up, the text waits until another text of the same call is
+// finished; the call is refused only if none is running.
+// Returns a function that cancels. `workers` and `host` must live until `done` was called.
 using TextsDone = std::function<void(absl::StatusOr<std::vector<v1::TranslateDocumentResponse>>)>;
 std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& call,
                                      std::vector<v1::TranslateDocumentRequest> requests, TextsDone done);

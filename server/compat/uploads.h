@@ -1,4 +1,4 @@
-// A document in a form: what was uploaded as a request, and the translation as a download.
+// Documents in forms: an uploaded file as a request, and its translation as a download.
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct Upload {
 absl::StatusOr<Upload> ReadUpload(const CompatContext& context, const FormPart* file, const std::string& file_name,
                                   const Controls& controls, const std::string& source, const std::string& target);
 
-// Keeps the document and starts its translation, which goes on when the caller has gone.
+// Stores the document and starts its translation, which continues if the client disconnects.
 absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInfo& call, Upload upload,
                                            bool wants_report, std::function<void(const StoredDocument&)> finished);
 

@@ -1,4 +1,4 @@
-// How many characters each client has had translated since the server began.
+// The number of characters translated for each client since the server started.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -16,7 +16,7 @@ namespace salient {
 
 class Usage {
  public:
-  // Of so many clients; those that were not there for the longest time are forgotten.
+  // Keeps the counts of at most `max_clients` clients, the ones seen last.
   explicit Usage(size_t max_clients = 4096) : max_clients_(max_clients) {}
 
   void Add(const std::string& client, int64_t characters);
