@@ -83,7 +83,7 @@ TEST_F(GoogleTest, ErrorsInItsShape) {
       Post(kText, {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"glossaryConfig", {{"glossary", "g"}}}});
   EXPECT_EQ(response.status, 501);
   EXPECT_EQ(Json(response)["error"]["status"], "UNIMPLEMENTED");
-  EXPECT_EQ(Post("/v3/projects/p/locations/l:batchTranslateText", {}).status, 501);
+  EXPECT_EQ(Post("/v3/projects/p/locations/l:batchTranslateText", json::object()).status, 501);
   host_.capacity = 0;
   response = Post(kText, {{"contents", {"a"}}, {"targetLanguageCode", "de"}});
   EXPECT_EQ(response.status, 429);

@@ -102,7 +102,7 @@ TEST(LanguagesTest, CodesOfOtherServices) {
 
 TEST(LanguagesTest, WithoutASourceTheTextIsLookedAt) {
   const Languages languages(Models({{"en", "de"}, {"fr", "de"}}));
-  constexpr char kFrench[] = "La traduction automatique est une discipline de la linguistique informatique.";
+  constexpr char kFrench[] = "Cette phrase est écrite en français, et elle est assez longue.";
   const auto french = languages.Choose("", "de", kFrench, false);
   ASSERT_TRUE(french.ok()) << french.status();
   EXPECT_EQ(french->source, "fr");
