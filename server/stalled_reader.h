@@ -34,8 +34,10 @@ class StalledReader {
   static constexpr std::chrono::seconds kPatience{60};
 
   void Set(std::shared_ptr<void> owner) {
-    alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) {
-      const std::shared_ptr<void> kept = owner;  // Look sets a new alarm, which destroys this function object
+    // gRPC keeps the function object after it has run. So the function moves `owner` out: otherwise owner and alarm
+    // would keep each other alive.
+    alarm_.Set(std::chrono::system_clock::now() + kPatience, [this, owner = std::move(owner)](bool rang) mutable {
+      const std::shared_ptr<void> kept = std::move(owner);
       if (rang) Look(kept);
     });
   }

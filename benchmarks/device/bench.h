@@ -1,4 +1,4 @@
-// What the parts of device_bench share: clocks, medians, numbers on the device, and the device's own speed.
+// Common functions of device_bench: clocks, medians, data on the device, and the speed of the device.
 
 #pragma once
 
@@ -46,18 +46,18 @@ inline void Finish(Backend& backend, const DeviceArray<float>& any) {
 
 constexpr float kKeyInverseStep = 40.0f;  // of selection keys
 
-// Bytes a second, read and written, of the plainest kernel there is: rows copied as they are.
+// Speed of a kernel that only copies rows, in bytes read and written per second.
 double CopySpeed(Backend& backend, bool small);
 
 // The shape that the targets are given for (d 512, 8 heads, 6 + 6 layers, feed-forward 2,048, vocabulary 32,000), or a
-// small one, and random weights for it that never say that a translation is done.
+// small one, and random weights for it that never produce the end token.
 ModelConfig RandomModelConfig(bool small);
 TensorFile RandomModelWeights(const ModelConfig& config);
 
 // Each prints a section. `copy_speed`: as above.
 void BenchLinear(Backend& backend, bool small);
 void BenchAttention(Backend& backend, bool small, double copy_speed);
-// `weight_bytes`: what a weight takes on the device.
+// `weight_bytes`: the size of a weight on the device.
 absl::Status BenchDecoding(Backend& backend, bool small, double copy_speed, double weight_bytes);
 
 }  // namespace salient

@@ -1,4 +1,4 @@
-// What the benchmarks of operations share: numbers to work on, and what an operation must at least do.
+// Common functions of the benchmarks of operations: input data, and the least work of an operation.
 
 #pragma once
 
@@ -18,21 +18,21 @@ namespace salient::benchmarks {
 inline constexpr int32_t kWidth = 512, kHeads = 8, kFeedForward = 2048, kVocabulary = 32000, kLayers = 6;
 inline constexpr int32_t kSelectionWidth = 64, kGroups = 2;
 
-// The peak that an operation's products are held against; the names of the roofs.
+// The arithmetic of an operation, which chooses the peak that it is compared with.
 enum class Arithmetic { kF32, kBF16, kInt8, kInt8Vectors };
 const char* NameOf(Arithmetic arithmetic);
 const char* NameOf(ComputeType type);
 
-// The least that one execution must do. What a kernel reads twice counts once.
+// The least work of one execution. Data that a kernel reads twice counts once.
 struct Work {
   double bytes = 0;       // read and written
   double operations = 0;  // multiplications and additions; an exponential function counts kExponential
   Arithmetic arithmetic = Arithmetic::kF32;
-  double footprint = 0;  // bytes that executions one after the other go through: which cache `bytes` come from
+  double footprint = 0;  // bytes that successive executions use, which decides from which cache `bytes` are read
 };
 inline constexpr double kExponential = 14;  // a polynomial of the sixth degree, and scaling
 
-// Notes `work` in the counters and the label that benchmarks/ops reads.
+// Writes `work` to the counters and the label that benchmarks/ops reads.
 void Report(benchmark::State& state, const Work& work);
 
 // Numbers from a normal distribution; the same in every run.

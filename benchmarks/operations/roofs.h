@@ -1,6 +1,6 @@
-// What this machine can do at most: loops that only multiply and add, in registers, and loops that only read.
+// The peaks of this machine: loops that only multiply and add in registers, and loops that only read.
 //
-// Included by files that are compiled for different instruction sets: types without code only.
+// Files that are compiled for different instruction sets include this header, so it has types and no code.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace salient::benchmarks {
 
-// One kind of arithmetic. `run` is null where the instruction set has nothing for it.
+// One kind of arithmetic. `run` is null if the instruction set does not have it.
 struct PeakLoop {
   void (*run)(int64_t rounds) = nullptr;
   double operations = 0;  // multiplications and additions of one round
@@ -22,7 +22,7 @@ struct RoofLoops {
   PeakLoop bf16;          // of many rows: tiles, else f32
   PeakLoop int8;          // of many rows: tiles, else vectors
   PeakLoop int8_vectors;  // of one row, and of selection
-  // What it returns depends on every value; `count` is a multiple of 256.
+  // The result depends on every value; `count` is a multiple of 256.
   float (*read)(const float* values, int64_t count) = nullptr;
 };
 
@@ -31,7 +31,7 @@ extern const RoofLoops kRoofsAvx2;
 extern const RoofLoops kRoofsAvx512;
 extern const PeakLoop kTilesInt8, kTilesBf16;  // AMX
 
-// The best of an instruction set and those below it.
+// The best loops of an instruction set and the lower ones.
 RoofLoops RoofLoopsFor(CpuIsa isa);
 
 }  // namespace salient::benchmarks

@@ -7,10 +7,10 @@
 namespace salient::benchmarks {
 namespace {
 
-// More sums than the multiply-adds that are under way at once: latency times units is at most 10.
+// More sums than multiply-adds in flight: latency times units is at most 10.
 constexpr int kSums = 12;
 
-// Keeps the compiler from knowing what a register holds, and so from leaving work out.
+// Hides the contents of a register from the compiler, so that it does not remove work.
 template <typename V>
 inline void Opaque(V& v) {
   asm volatile("" : "+v"(v));

@@ -35,16 +35,16 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // For people: "reference", "cpu int8 (amx)".
+  // A description such as "reference" or "cpu int8 (amx)".
   virtual std::string Name() const = 0;
   virtual DeviceMemory& memory() = 0;
   bool host_addressable() { return memory().host_addressable(); }
-  // What K and V are stored as.
+  // The number format of stored K and V.
   virtual ElementType kv_type() const = 0;
 
   virtual std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) = 0;
-  // A layer of some of a packed one's outputs, in the order given and with the same bits; null where the backend makes
-  // none, and whoever asks computes the whole layer.
+  // A layer with some of the outputs of a packed layer, in the given order, with identical results. Null if the backend
+  // does not support it; then the caller computes the whole layer.
   virtual std::unique_ptr<PackedLinear> PickOutputs(const PackedLinear&, std::span<const int32_t>) { return nullptr; }
 
   virtual void Embed(const EmbedArgs& args) = 0;
@@ -58,7 +58,7 @@ class Backend {
   virtual void AppendSelection(const AppendSelectionArgs& args) = 0;
   virtual void Select(const SelectArgs& args) = 0;
   virtual void Attend(const AttendArgs& args) = 0;
-  // Select and then Attend, of the same rows, views, store and lists; the same bits, lists and tallies.
+  // Select and then Attend, with the same rows, views, store and lists; identical results, lists and tallies.
   virtual void SelectAndAttend(const SelectArgs& select, const AttendArgs& attend) {
     Select(select);
     Attend(attend);
@@ -70,8 +70,8 @@ class Backend {
   virtual void KeepExitStates(const KeepExitStatesArgs& args) { salient::KeepExitStates(args); }
   virtual void TopProbability(const TopProbabilityArgs& args) = 0;
   virtual void Candidates(const CandidatesArgs& args) = 0;
-  // Whether steps are to be made ahead, group by group (Decoder::StepAhead), because the host would have to wait for
-  // the end of each.
+  // Whether steps should be launched ahead in groups (Decoder::StepAhead), because the host would otherwise wait for
+  // the end of each step.
   virtual bool goes_ahead() const { return false; }
   virtual void MergeNewRows(const MergeNewRowsArgs& args) { salient::MergeNewRows(args); }
   virtual void Advance(const AdvanceArgs& args) { salient::Advance(args); }
@@ -99,22 +99,22 @@ class Backend {
   }
 };
 
-// Readable scalar code in fp32: the oracle of every test.
+// Simple scalar code in fp32, the reference of all tests.
 std::unique_ptr<Backend> MakeReferenceBackend();
 
 struct CpuOptions {
-  int threads = 0;  // 0: one a core that this process may use
+  int threads = 0;  // 0: one for each core that this process may use
   ComputeType compute = ComputeType::kAuto;
 };
 std::unique_ptr<Backend> MakeCpuBackend(const CpuOptions& options);
 
 struct CudaOptions {
   ComputeType compute = ComputeType::kAuto;  // kAuto: bf16; kInt8 reads half the bytes; kF32 for comparing
-  // For tests of operations: what the backend allocates the host may read and write, and an operation is done when it
-  // returns.
+  // For tests of operations: the host may read and write all memory of the backend, and operations are complete when
+  // they return.
   bool host_visible = false;
 };
-// UNAVAILABLE where there is no usable GPU, and in a build without CUDA; says which.
+// UNAVAILABLE if there is no usable GPU or the build has no CUDA; names the reason.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions& options);
 
 }  // namespace salient

@@ -22,7 +22,7 @@ class TestStore {
 
   KvPages pages() { return store_.pages(); }
 
-  // Pages are taken in turns of one and two, so that a document's pages do not lie side by side.
+  // Takes pages with gaps, so that a document's pages are not adjacent.
   TestDocument Add(int32_t positions) {
     TestDocument document;
     document.positions = positions;
@@ -33,7 +33,7 @@ class TestStore {
     return document;
   }
 
-  // How many pages documents of these many positions need with the gaps.
+  // Number of pages, including gaps, for `documents` documents of `positions` positions in all.
   static int32_t PagesWithGaps(int64_t positions, int32_t documents) {
     return 2 * (KvStore::PagesFor(positions) + documents);
   }
@@ -42,7 +42,7 @@ class TestStore {
   KvStore store_;
 };
 
-// What the first `length` visible positions of a document are.
+// The view of the first `length` visible positions of a document.
 inline KeyView ViewOf(const TestDocument& document, int32_t length) {
   return {.pages = document.pages.data(),
           .candidates = document.candidates.empty() ? nullptr : document.candidates.data(),

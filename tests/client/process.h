@@ -1,4 +1,4 @@
-// Programs as a user runs them: arguments and standard input in; exit status, output and errors out.
+// Runs programs as a user does: with arguments and standard input; returns exit status, output and errors.
 
 #pragma once
 
@@ -29,7 +29,7 @@ inline void WriteFile(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-// A folder that is empty at first and gone with the object.
+// A new empty folder, which is removed with the object.
 class TempFolder {
  public:
   TempFolder() {

@@ -1,4 +1,4 @@
-// A model that sequences are tested with: two decoder layers, 20 tokens, no weights.
+// The model for tests of sequences: two decoder layers, 20 tokens, no weights.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// What every format must keep, checked on one document.
+// Checks of round trips that every format must pass, on one document.
 
 #pragma once
 
@@ -44,8 +44,8 @@ inline std::vector<std::string> Shown(const FormattedDocument& document) {
   return shown;
 }
 
-// A translation that can be told from its source, of the same length: letters of ASCII moved by 13 places, but not
-// those that could make a placeholder.
+// A translation that differs from its source and has the same length: ROT13 of ASCII letters, except of those that
+// could form a placeholder.
 inline MarkedText Rot13(MarkedText text) {
   for (size_t i = 0; i < text.text.size(); ++i) {
     char& c = text.text[i];
@@ -86,7 +86,8 @@ inline void ExpectIdentity(const std::string& format, std::string_view bytes) {
   EXPECT_TRUE(*rendered == bytes) << "not byte for byte:\n" << *rendered;
 }
 
-// A translated document is read again as the same units, translated, with the same markers in the same places.
+// Expects that reading the translated document gives the same units, translated, with the same markers in the same
+// places.
 inline void ExpectTranslationIsRead(const std::string& format, std::string_view bytes) {
   const auto document = ParseAs(format, bytes);
   if (document == nullptr) return;

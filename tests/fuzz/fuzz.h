@@ -1,7 +1,7 @@
-// What a fuzz target provides, and what it may use.
+// The interface of fuzz targets, and functions for them.
 //
-// A target defines LLVMFuzzerTestOneInput, which must return 0 for any input and abort where a promise is broken, and
-// Seeds, the inputs from which the driver makes others.
+// A target defines LLVMFuzzerTestOneInput, which must return 0 for any input and abort if a promise is broken, and
+// Seeds, the inputs that the driver mutates.
 
 #pragma once
 
@@ -18,7 +18,7 @@ namespace salient {
 
 std::vector<std::string> Seeds();
 
-// Aborts, which both libFuzzer and the driver report with the input, unless `holds`.
+// Aborts unless `holds`; libFuzzer and the driver then report the input.
 inline void Require(bool holds, const char* promise) {
   if (holds) return;
   std::fprintf(stderr, "broken promise: %s\n", promise);

@@ -1,4 +1,4 @@
-// Builds the bytes of a safetensors file, right or deliberately wrong.
+// Builds the bytes of a safetensors file, valid or deliberately invalid.
 
 #pragma once
 

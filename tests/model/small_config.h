@@ -1,4 +1,4 @@
-// A config.json in which everything is there, to be changed by tests.
+// A config.json with all fields, which tests change.
 
 #pragma once
 

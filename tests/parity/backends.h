@@ -1,4 +1,4 @@
-// The backends that are held against others, by name and in fp32, so that they differ by rounding alone.
+// The backends that are compared with others, by name and in fp32, so that they differ only by rounding.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Certificates made for a test: an authority, and what it signs, as PEM files.
+// Certificates for tests: a CA and the certificates that it issues, as PEM files.
 
 #pragma once
 
@@ -28,7 +28,7 @@ class Authority {
 
   std::string path() const { return folder_ + "/" + name_ + ".pem"; }
 
-  // For the host 127.0.0.1. Written over whatever was issued under this name before.
+  // Issues a certificate for the host 127.0.0.1; overwrites an earlier one of this name.
   CertificateFiles Issue(const std::string& name) {
     const Key key = NewKey();
     const Certificate certificate = Make(name, key.get(), /*is_authority=*/false);

@@ -1,7 +1,7 @@
-// An engine that a test holds in its hand: documents wait until the test lets them go on. Its callbacks come from a
-// thread of its own, as the real engine's do. Options are checked as the real engine checks them.
+// A fake engine that a test controls: documents wait until the test lets them continue. Its callbacks come from a
+// thread of its own, as those of the real engine. It checks options like the real engine.
 //
-// A translation is the text in capitals, a segment a line.
+// A translation is the text in capitals, with one segment for each line.
 
 #pragma once
 
@@ -21,14 +21,14 @@ namespace salient {
 struct FakeEngineOptions {
   std::string name = "fake";
   std::string source_language = "en", target_language = "de";
-  bool automatic = true;  // documents finish at once, without the test's help
+  bool automatic = true;  // documents finish at once, without the test
   int capacity = 1000;    // documents in flight before the queue is full
   std::vector<OperatingPoint> points;
 };
 
 class FakeEngine : public Engine {
  public:
-  // As many documents wait as soon as the engine is full.
+  // Number of documents that may wait when the engine is full.
   static constexpr int kMaxQueued = 1;
 
   explicit FakeEngine(const FakeEngineOptions& options);
@@ -39,7 +39,7 @@ class FakeEngine : public Engine {
   const ModelInfo& info() const override { return info_; }
   EngineStatus status() const override;
 
-  // Documents are numbered in the order in which they were admitted. All of these wait until they have taken effect.
+  // Documents are numbered in the order of admission. These functions return when they have taken effect.
   void WaitForAdmitted(int count);
   void WaitForCancelled(int count);
   void Progress(int document, int done, int total, int tokens = 0);
@@ -47,7 +47,7 @@ class FakeEngine : public Engine {
   void Finish(int document);
   void Fail(int document, const absl::Status& status);
 
-  // What status() says from now on.
+  // Sets the result of status().
   void SetState(EngineState state, double turn_seconds = 0);
 
   int admitted() const;
@@ -66,7 +66,7 @@ class FakeEngine : public Engine {
   void Run();
   void Post(std::function<void()> task);
   void PostAndWait(std::function<void()> task);
-  void End(int document, absl::StatusOr<TranslationResult> result);  // in the engine's thread
+  void End(int document, absl::StatusOr<TranslationResult> result);  // runs in the engine's thread
   void Cancel(int document);
 
   const FakeEngineOptions options_;
@@ -82,7 +82,7 @@ class FakeEngine : public Engine {
   std::thread thread_;
 };
 
-// What the fake makes of a text.
+// The result of the fake engine for a request.
 TranslationResult FakeTranslation(const TranslationRequest& request);
 TranslatedSegment FakeSegment(const TranslationRequest& request, int index);
 

@@ -1,4 +1,4 @@
-// A whole server on free ports of the loopback, with engines that the test gives it, and a client to it.
+// A complete server on free loopback ports, with engines of the test, and a client.
 
 #pragma once
 
@@ -28,7 +28,7 @@ class TestServer {
     engine_ = AddEngine(options);
   }
 
-  // Before Start.
+  // Call it before Start.
   FakeEngine* AddEngine(const FakeEngineOptions& options) {
     auto engine = std::make_unique<FakeEngine>(options);
     FakeEngine* const pointer = engine.get();

@@ -1,4 +1,4 @@
-// Documents and settings made from a seed, for tests that compare a translation with another of the same.
+// Random documents and settings from a seed, for tests that compare two translations of the same document.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// A listener that remembers what it was told, for tests.
+// A listener that records its calls, for tests.
 
 #pragma once
 
@@ -58,8 +58,8 @@ class RecordingListener : public TranslationListener {
   std::condition_variable done_;
 };
 
-// Hands in all requests, the next without waiting for the last. One that the engine refuses fails the test, and its
-// listener is told, so that nobody waits for it.
+// Submits all requests without waiting between them. If the engine refuses one, the test fails, and the listener of the
+// request is called, so that the test does not wait for it.
 inline std::vector<std::shared_ptr<RecordingListener>> SubmitAll(Engine& engine,
                                                                  const std::vector<TranslationRequest>& requests) {
   std::vector<std::shared_ptr<RecordingListener>> listeners;
@@ -72,8 +72,8 @@ inline std::vector<std::shared_ptr<RecordingListener>> SubmitAll(Engine& engine,
   return listeners;
 }
 
-// Keeps the step loop after each of its steps, from the first on, until it is let go: so that a test decides what
-// happens meanwhile.
+// Stops the step loop after each step until the test lets it continue, so that the test controls what happens between
+// steps.
 class HoldingObserver : public EngineObserver {
  public:
   void OnStep(int32_t, double) override {
@@ -88,7 +88,7 @@ class HoldingObserver : public EngineObserver {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return steps_ > allowed_; });
   }
-  // On to after the next step.
+  // Lets the step loop make one more step.
   void LetOneGo() {
     std::unique_lock lock(mutex_);
     allowed_ = steps_;

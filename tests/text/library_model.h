@@ -1,4 +1,4 @@
-// The library's own reading of a model file, which ours is compared with. Its header cannot stand beside Abseil's.
+// Reads a model file with the library itself, for comparison with our reader. Its headers conflict with Abseil's.
 
 #pragma once
 
@@ -18,7 +18,7 @@ class LibraryModel {
   ~LibraryModel();
 
   // Below: every call of the library must succeed, or the process ends.
-  bool Load(const std::string& bytes);  // whether the library takes the file
+  bool Load(const std::string& bytes);  // whether the library accepts the file
   std::vector<int> Encode(const std::string& text) const;
   std::vector<std::string> EncodeAsPieces(const std::string& text) const;
   std::string Decode(const std::vector<int>& tokens) const;

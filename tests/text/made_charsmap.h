@@ -1,4 +1,4 @@
-// A map of replacements made by hand, good or bad, unit by unit.
+// Builds a map of replacements unit by unit, valid or invalid.
 
 #pragma once
 
@@ -19,7 +19,7 @@ struct MadeCharsmap {
 
   MadeCharsmap() : units(256, kUnused) { units[0] = kRoot; }
 
-  // Replaces `key`, which has no NUL, by what stands at `offset`.
+  // Replaces `key`, which has no NUL, by the replacement at `offset`.
   MadeCharsmap& Add(std::string_view key, uint32_t offset) {
     uint32_t state = 0, unit = 0;
     for (const char c : key) {

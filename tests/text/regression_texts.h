@@ -1,5 +1,4 @@
-// Texts of every kind that a tokenizer can meet: words, markup, all of Unicode's blocks, and bytes that are no UTF-8.
-// The same ones on every machine.
+// Texts of many kinds for tokenizers: words, markup, all Unicode blocks, and invalid UTF-8. The same on every machine.
 
 #pragma once
 
@@ -12,7 +11,7 @@ namespace salient {
 // `count` texts of up to some hundred bytes.
 std::vector<std::string> RegressionTexts(int count);
 
-// FNV-1a over token numbers, to compare many at a glance.
+// FNV-1a hash over token numbers, to compare many tokens.
 class TokenDigest {
  public:
   void Add(const std::vector<int32_t>& tokens);

@@ -1,4 +1,4 @@
-// A SentencePiece model trained in a moment, so that tests need no files.
+// Trains a small SentencePiece model in a short time, so that tests need no files.
 
 #pragma once
 
@@ -9,15 +9,15 @@ namespace salient {
 
 struct TinyTokenizerOptions {
   int vocab_size = 320;            // 256 bytes, the special tokens and some letters and words
-  bool separator_in_text = false;  // "<sep>" as a symbol that text can spell, which is wrong
+  bool separator_in_text = false;  // makes "<sep>" a symbol that text can produce, which is invalid
   std::string normalization = "identity";
   std::string model_type = "unigram";
   bool byte_fallback = true;
-  std::map<std::string, std::string> more;  // of the trainer's own settings
+  std::map<std::string, std::string> more;  // further settings of the trainer
 };
 
 // Trains on a few sentences with pad 0, unk 1, bos 2, eos 3 and "<sep>" 4, and writes `path`.
-// Returns an empty string, or what went wrong.
+// Returns an empty string, or the error.
 std::string TrainTinyTokenizer(const std::string& path, const TinyTokenizerOptions& options = {});
 
 }  // namespace salient

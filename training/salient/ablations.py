@@ -1,26 +1,26 @@
-"""The papers' ablations, by short runs of equal length; prints a table and writes a page of all suites in --out.
+"""The papers' ablations, as short runs of equal length. Prints a table, and writes a page of all suites in --out.
 
     python -m salient.ablations selection --data work/data --start work/base.pt --out work/ablations
     python -m salient.ablations ffn       --data work/data --config work/config.json --out work/ablations
     python -m salient.ablations plain     --data work/data --config work/config.json --out work/ablations --minutes 30 \
         --bin ../build/release/bin --test dev.tsv
 
-**selection** adapts one trained dense model again and again: selection layers from scratch, a supervision phase and a
-selection phase of a few dozen steps each, all with the same budget of keys. What changes is the width of the selection
-layers (ds), how many layers share one (r), the supervision, the straight-through term, or a fixed window in place of
-the best keys (table 4 and figures 4 to 6 of arXiv 2309.14174).
+**selection** adapts one trained dense model in several ways, each with new selection layers, a supervision phase and a
+selection phase of a few dozen steps, and the same budget of keys. The runs differ in the width of the selection layers
+(ds), the number of layers that share one (r), the supervision, the straight-through term, or in a fixed window instead
+of the best keys (table 4 and figures 4 to 6 of arXiv 2309.14174).
 
-**ffn** trains every configuration of arXiv 2309.01826 from scratch. A model that has only begun to learn says little
-about them: with --start a trained model is converted to each and learns on, which favours what stays as it was.
-With --bin they translate documents of --test, as below, and what each gains in speed stands beside what it loses.
+**ffn** trains every configuration of arXiv 2309.01826 from scratch. Short runs from
+scratch say little. With --start a trained model is converted to each configuration and trained on, which favours
+configurations close to the start. With --bin they translate documents of --test, as below, and the table shows the gain
+in speed and the loss in quality of each.
 
-**plain** sets the model against a Transformer as Vaswani et al. have it: sinusoidal positions, one output, nothing
-else; the data, its chunks, the batches, the optimiser and its schedule are the same. With --bin both translate
-documents of --test by the engine, dense and at full depth, in chunks of the same size.
+**plain** compares the model with a Transformer of Vaswani et al., with sinusoidal positions and one output. The data,
+its chunks, the batches, the optimiser and its schedule are the same. With --bin the engine translates documents of
+--test with both, dense and at full depth, in chunks of the same size.
 
-Steps rather than minutes, so that other work on the machine changes nothing, or --minutes where the time is what must
-be equal: on a CPU the processor's time, for the same reason. A run that is there already is not run again. Each run of
-ffn and plain leaves an exported model.
+Runs have an equal number of steps, so that other work on the machine has no influence; or with --minutes equal time, on
+a CPU processor time for the same reason. Finished runs are not repeated. Each run of ffn and plain exports a model.
 """
 
 from __future__ import annotations

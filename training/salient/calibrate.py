@@ -1,9 +1,8 @@
-"""What is fitted to text once a model is trained: the int8 step of selection keys, and where halting heads leave.
+"""Fits parameters to text after training: the int8 step of selection keys, and the biases of halting heads.
 
-A geometric head says how probable it is that a token may leave; how probable that must be before it is worth leaving
-differs from layer to layer. So each layer's threshold is tuned (thresholds.py), and the head's bias moved until that
-threshold is 0.5: that is what `geometric` means where a request names no thresholds, and a request's one threshold
-moves all layers together.
+A geometric head predicts the probability that a token may leave. The best threshold on it differs between layers. So
+each layer's threshold is tuned (thresholds.py), and the head's bias is moved so that the threshold becomes 0.5, the
+default of `geometric`. A single threshold in a request then applies to all layers alike.
 """
 
 from __future__ import annotations

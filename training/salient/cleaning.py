@@ -1,8 +1,8 @@
-"""What keeps a pair of segments, or a whole document, out of training.
+"""Removes pairs of segments and whole documents that are not suitable for training.
 
-Pairs go when they cannot teach translation: lengths that do not match, text left untranslated, another language, markup
-that only one side has. Documents go when nearly all of them has been seen. Nothing that is held out for
-evaluation, nor a near copy of it, may pass.
+Pairs are removed if they cannot teach translation: lengths that do not match, untranslated text, another language,
+markup on one side only. Documents are removed if nearly all of their text was seen before. Text that is held out for
+evaluation, and near copies of it, are removed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The shape of a model: what `config.json` in a model folder says, as Python values.
+"""The shape of a model: the contents of `config.json` in a model folder, as Python values.
 
 The engine reads the same file (engine/model/config.h); the field names are the contract between the two. Fields that
-came later are left out of the file where they have their default, so that older readers take what they can read.
+were added later are omitted from the file if they have their default, so that older readers can read it.
 """
 
 from __future__ import annotations

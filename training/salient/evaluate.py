@@ -1,20 +1,20 @@
-"""Measures a model: quality against cost on held-out documents, with the engine as the decoder.
+"""Measures a model: quality and cost on held-out documents, with the engine as the decoder.
 
     training/evaluate --bin build/release/bin --model models/en-de --data DATA --out docs --work build/evaluation
     training/evaluate --bin build/release/bin --model models/en-de --data DATA --out build/look --quick
     training/evaluate --bin build/release/bin --model models/en-de --data dev.tsv \
         --setting 'sparse=--selection learned' --setting 'early=--selection learned --exit geometric:0.4'
 
-DATA is a folder with dev*.tsv and eval/*.tsv, or one such file: a segment a line, `source|document`, source and
+DATA is a folder with dev*.tsv and eval/*.tsv, or one such file: one segment on each line, `source|document`, source and
 reference, tab-separated. A folder gives the whole report: OUT/quality.md with its tables, OUT/figures/*.svg, and
 OUT/operating_points.json, which belongs into the model's folder. A file, or --setting, gives one table on standard
 output, with each setting's difference to the first and its p by paired bootstrap.
 
-Everything translated is kept in WORK, so that a run that is interrupted goes on where it stopped. --quick takes samples
-and about seven minutes on two idle cores, --documents 60 twenty-five, all of every set some forty.
-Quality does not depend on what else the machine does, times do: `--only points` takes the times again and renews the
-operating points in the page of an earlier run. Needs sacrebleu and matplotlib (training/requirements.txt), and salient
-and salient-server in BIN (see the README).
+Translations are kept in WORK, so that an interrupted run can continue. On two idle cores --quick uses samples and takes
+about seven minutes, --documents 60 twenty-five, and all documents of all sets about forty. Quality does not depend on
+the load of the machine, but times do: `--only points` measures the times again, and replaces the operating points in
+the page of an earlier run. Needs sacrebleu and matplotlib (training/requirements.txt), and salient and salient-server
+in BIN (see the README).
 """
 
 from __future__ import annotations

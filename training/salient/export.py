@@ -1,10 +1,10 @@
-"""From a checkpoint to a model folder, the form that the engine reads, and back.
+"""Converts a checkpoint to a model folder, which the engine reads, and back.
 
     python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out en-de
 
 The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
-tokenizer.model and README.md. What was never trained stays out: selection layers before phase `selection`, halting
-heads before phase `halting`. `--calibrate` fits to real text what training leaves open (calibrate.py).
+tokenizer.model and README.md. Untrained parts are left out: selection layers before phase `selection`, halting heads
+before phase `halting`. `--calibrate` fits further parameters to text (calibrate.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes down what the oracle does with a model, for other implementations to be held against.
+"""Records the results of the oracle with a model, for comparison with other implementations.
 
     python -m salient.fixture --model DIR --out FILE.json [--seed N] [--documents N]
 
@@ -6,9 +6,9 @@ The file is one JSON object:
 
     model        the model's name
     sample       the number of leading components kept of every state
-    documents    [{id, lines, tokens, pieces}]: a chunk each. lines: its segments' text, or null where tokens are
-                 random; tokens: separators and EOS included; pieces: source tokens a segment, without them
-    cases        [{id, document, settings, ...}], what translating a document under some settings gave:
+    documents    [{id, lines, tokens, pieces}]: one chunk each. lines: the text of its segments, or null if the tokens
+                 are random; tokens: separators and EOS included; pieces: source tokens a segment, without them
+    cases        [{id, document, settings, ...}], the results of translating a document with some settings:
       settings   as salient.decode.Settings; fields at their default are left out
       translations  best first, all that the beam finished: [{tokens, log_probabilities, score, length_limited}];
                     tokens end in EOS; score: total / length^length_penalty; length_limited: segments, from 0
@@ -22,10 +22,10 @@ The file is one JSON object:
       tallies    {encoder, decoder, cross: {visible, attended, scored}}, a beam's every live hypothesis counted
 
 States are fp32 with six significant digits. Positions are ascending; null stands for every position. A selection gap is
-the integer score between the last key kept and the first left out, null where nothing was ranked. Implementations
-round their projections differently, so that once in a while a component quantises to its neighbour and moves a score by
-up to 127: a set that differs where its gap is above 254, or more than one set in a hundred, is a fault. Where every
-`gaps` entry and exit margin is above 1e-3 and the sets agree, so must tokens and exits.
+the integer score between the last key kept and the first left out, null where nothing was ranked. Implementations round
+their projections differently. So occasionally a component quantises to a neighbouring value, which changes a score by
+up to 127. It is an error if a set differs although its gap is above 254, or if more than one set in a hundred differs.
+If every `gaps` entry and exit margin is above 1e-3 and the sets agree, tokens and exits must agree.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Attention heads that keep segments apart, and selection layers that begin as the mean of the heads.
+"""Initialises attention heads that attend within segments, and selection layers that start as the mean of the heads.
 
-Both are made of weights and of what attention blocks read (Moments), without training.
+Both use the weights and statistics of the inputs of attention blocks (Moments), without training.
 """
 
 from __future__ import annotations

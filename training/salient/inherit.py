@@ -1,21 +1,20 @@
-"""A student that begins as its teacher: weights of a Marian model (Bergamot's students) in our architecture.
+"""Creates a student with its teacher's weights: those of a Marian model (Bergamot's students), in our architecture.
 
     python -m salient.inherit --marian model.bin --vocabulary vocab.spm --text first.tsv --pieces 15707 --out work/start
 
-The teacher: post-norm Transformer encoder without relative positions, decoder with a recurrent unit (SSRU) in the place
-of self-attention. What the student takes over:
+The teacher has a post-norm Transformer encoder without relative positions, and a decoder with a recurrent unit (SSRU)
+instead of self-attention. The student gets:
 
-- embeddings, of the pieces that the smaller vocabulary keeps;
-- the encoder as it is. It has never seen two sentences at once, and we give it documents: so its queries and keys are
-  turned by the ordinals of segments (`encoder_self_attention: segment_rotary`), which changes nothing within a
-  segment, and in each head a fourth of the components, those that matter least on real states, give way to constants,
-  which the rotation makes a penalty of five nats and more on other segments;
-- the decoder's cross-attention, in the same way, and its feed-forward blocks. In the place of the recurrent unit
-  stands self-attention that
-  is fitted, layer by layer, to what the unit puts out on `--text`;
-- deeper decoder layers, which the teacher lacks, begin as the identity.
+- the embeddings, of the pieces that the smaller vocabulary keeps;
+- the encoder. The teacher was trained on single sentences, but the student encodes documents. Therefore queries and
+  keys are rotated by the ordinals of segments (`encoder_self_attention: segment_rotary`), which changes nothing within
+  a segment. In each head, a quarter of the components, the least important ones on real states, are replaced by
+  constants, which the rotation turns into a penalty of at least five nats on other segments;
+- the decoder's cross-attention, in the same way, and its feed-forward blocks. Self-attention replaces the recurrent
+  unit; it is fitted, layer by layer, to the output of the unit on `--text`;
+- deeper decoder layers, which the teacher does not have, as the identity.
 
---out becomes a model folder from which `salient.train --start` goes on.
+--out becomes a model folder for `salient.train --start`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Label-smoothed cross entropy over a large vocabulary, without ever holding a batch's logits."""
+"""Label-smoothed cross entropy over a large vocabulary, without storing the logits of a batch."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Markers in training text: pieces that stand for what a translation has to carry over, such as tags and placeholders.
+"""Markers in training text: pieces that stand for text that a translation must copy, such as tags and placeholders.
 
-In a share of the pairs, spans are replaced by markers on both sides, or wrapped in a pair of them; so the model learns
-that every marker of the source comes once in the target, and where. What can be replaced is what both sides have
-letter for letter: numbers, names, addresses, code. What can be wrapped is that, and clauses, where both sides have as
-many. A marker's number says nothing; a pair has two neighbours, the opening one even.
+In a share of the pairs, spans are replaced by markers on both sides, or enclosed in a pair of markers. So the model
+learns that every marker of the source appears once in the target, and where. Spans that are identical on both sides can
+be replaced or enclosed: numbers, names, addresses, code. Clauses can be enclosed if both sides have the same number of
+them. A marker's number has no meaning. A pair has two consecutive numbers, the even one first.
 """
 
 from __future__ import annotations

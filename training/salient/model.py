@@ -1,7 +1,7 @@
-"""The encoder-decoder with every mechanism in it: selection layers, an output classifier a layer, halting heads.
+"""The encoder-decoder with all mechanisms: selection layers, a classifier for every decoder layer, halting heads.
 
-Shapes: B documents, T target and S source positions, d the model's width. Positions past a document's end are padding
-and take part in nothing. The engine's counterpart is engine/model/; parameter names are the tensor names of
+Shapes: B documents, T target and S source positions, d the model's width. Positions after a document's end are padding
+and are ignored. The engine's counterpart is engine/model/; parameter names are the tensor names of
 `model.safetensors`.
 """
 

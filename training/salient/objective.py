@@ -1,4 +1,4 @@
-"""What the phases of training minimise: at every exit the translation, in halting heads their oracle's choice.
+"""The losses of the training phases: the translation at every exit, and the oracle's choice for halting heads.
 
 B documents, T target positions, N exits; `target` [B, T + 1] has BOS before and EOS after, states are [B, T, d] each.
 """

@@ -1,7 +1,7 @@
 """Muon for the matrices inside the layers, Adam for the rest.
 
 Muon (Jordan et al., 2024) orthogonalises the momentum of each weight matrix by a Newton-Schulz iteration; it needs
-about half of Adam's steps here, which is what counts on a CPU. Embeddings, norms, biases and heads keep Adam.
+about half as many steps as Adam here, which matters most on a CPU. Embeddings, norms, biases and heads keep Adam.
 """
 
 from __future__ import annotations

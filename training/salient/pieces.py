@@ -1,7 +1,7 @@
-"""A smaller SentencePiece vocabulary out of a teacher's: its unigram pieces that a text uses most.
+"""Reduces a teacher's SentencePiece vocabulary to the unigram pieces that a text uses most.
 
-Special tokens, byte pieces and markers come first, as the rest of training expects them. Markers are user-defined
-pieces: text that holds one is never cut within it, and the model copies it to where it belongs in the translation.
+Special tokens, byte pieces and markers come first, as the other modules expect. Markers are user-defined pieces:
+tokenisation never splits them, and the model copies them to the right place in the translation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Turns parallel text into what training reads: a tokeniser, and documents as tokens.
+"""Converts parallel text to training data: a tokeniser, and documents as tokens.
 
     python -m salient.prepare --train train.tsv.xz --dev dev.tsv --held-out dev.tsv test.tsv --out work/data
 
-Text is TSV, a segment a line, a document's lines together and in order: `source|document`, source text, target text.
-Writes tokenizer.model, train.npz and dev.npz to --out, and says how many pairs it left out and why.
+Text is TSV, one segment on each line, with the lines of a document together and in order: `source|document`, source
+text, target text.
+Writes tokenizer.model, train.npz and dev.npz to --out, and reports how many pairs it removed for which reason.
 """
 
 from __future__ import annotations

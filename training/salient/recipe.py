@@ -1,4 +1,4 @@
-"""What every phase of training runs with where its command says nothing else: the recipe of the bundled model.
+"""The default flags of every training phase: the recipe of the bundled model.
 
 `salient.train --phase X` takes these as its defaults, so that run_gpu.sh, retrofit and the ablations name only what
 they do differently.

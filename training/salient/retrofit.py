@@ -1,15 +1,15 @@
-"""Gives an existing dense model selection layers and early exits, without touching a weight that it has.
+"""Adds selection layers and early exits to an existing dense model, without changing its weights.
 
     python -m salient.retrofit --model my-model --data work/data --out my-model-salient --minutes 20
 
 Three phases on the frozen model, then an export: selection layers learn to imitate its attention (KL, eq. 5 of
-arXiv 2309.14174) while the share of keys that they need is found (eq. 7); every early exit gets a classifier that
+arXiv 2309.14174) while their ratio of keys adapts (eq. 7); every early exit gets a classifier that
 learns the distribution of the last one; halting heads learn from an oracle when to leave (arXiv 1910.10073). With dense
-attention and full depth the result translates exactly as the model did. `--adapt` adds a phase in which everything
-learns under selection: better at few keys, but then no longer the same model.
+attention and full depth the result translates exactly as the original model. `--adapt` adds a phase that trains all
+weights with selection: better with few keys, but the dense model changes.
 
 The model folder must be one that the engine reads; `--data` is a folder that `salient.prepare` made with the model's
-own tokenizer.model in it. Stopped runs go on where they stopped.
+own tokenizer.model in it. A stopped run can be continued.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sparse selection attention: the masks, their supervision and adaptive sparsity (arXiv 2309.14174, eq. 1-8).
 
-A selection layer scores every key with one light head, keeps the best, and the full-width heads attend to those only.
-In training the set is made differentiable by the straight-through term of eq. 3 and pulled towards the real attention
-by a KL term; at inference the scores are integers, so that every backend picks the same keys.
+A selection layer scores every key with one narrow head and selects the best; the attention heads attend only to these.
+In training, the straight-through term of eq. 3 makes the selection differentiable, and a KL term makes it imitate the
+attention. At inference the scores are integers, so that every backend selects the same keys.
 """
 
 from __future__ import annotations

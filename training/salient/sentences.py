@@ -1,6 +1,6 @@
-"""Paragraphs of text to sentences, by the rules of engine/text: ICU's boundaries, less those after abbreviations.
+"""Splits paragraphs into sentences by the rules of engine/text: ICU's boundaries, except those after abbreviations.
 
-Needs PyICU. The lists are those of engine/text/abbreviations.cc, for English, the language that is distilled from.
+Needs PyICU. The lists are those of engine/text/abbreviations.cc, for English, the source language of distillation.
 """
 
 from __future__ import annotations

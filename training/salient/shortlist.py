@@ -1,4 +1,4 @@
-"""Which target tokens a source text makes likely: a model's shortlist.
+"""A model's shortlist: the target tokens that a source text makes likely.
 
     python -m salient.shortlist --data work/data --out models/en-de/shortlist.safetensors
 
@@ -8,8 +8,8 @@ token) by IBM model 1 with a few rounds of expectation and maximisation over a s
     shortlist.tokens  U16 or U32 [source vocabulary, width]  a token's likeliest target tokens, best first; then 0
     shortlist.common  U16 or U32 [count]                     the most frequent target tokens, which belong to every list
 
-A source token is always in its own row, so that names and numbers can be copied. engine/model/shortlist.h reads it; the
-tokens that a chunk may use are the rows of its source tokens, the common ones, and those that the search itself needs.
+A source token is always in its own row, so that names and numbers can be copied. engine/model/shortlist.h reads
+the file. The list of a chunk has the rows of its source tokens, the common tokens, and those that the search needs.
 """
 
 from __future__ import annotations

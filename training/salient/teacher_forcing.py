@@ -1,8 +1,8 @@
-"""What every exit would have said at every token of the references: likelihoods, oracles and policies on equal terms.
+"""The predictions of every exit at every token of the references, to compare likelihoods, oracles and policies.
 
-The engine decodes freely and cannot follow an oracle, which looks at the reference. Here the PyTorch model reads the
-references, or whatever stands in their place (every layer run, states never copied upward), and a rule then says which
-layer's prediction counts at each token. A rule's quality is the mean negative log-likelihood of the references and the
+The engine decodes freely and cannot follow an oracle, which needs the reference. Here the PyTorch model reads the
+references, or other translations instead, with all layers and without copying states. A rule then chooses the exit of
+each token. A rule's quality is the mean negative log-likelihood of the references and the
 share of tokens predicted right; its cost is the mean exit. N is the number of decoder layers, T a chunk's tokens.
 """
 

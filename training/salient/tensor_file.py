@@ -1,8 +1,8 @@
-"""Reads and writes `model.safetensors`: the format in a page, so that nothing has to be installed for it.
+"""Reads and writes `model.safetensors`, without a further package.
 
 A file is an 8-byte little-endian header length, a JSON header {name: {dtype, shape, data_offsets}}, then the data.
 Stored types are F32, BF16, and I8 with a companion "<name>.scale" of one F32 value a row: value = scale * integer.
-Arrays of token ids are U16, or U32 where one needs it.
+Arrays of token ids are U16, or U32 if an id needs it.
 A folder holds one `model.safetensors`, or shards and `model.safetensors.index.json`, as Hugging Face lays them out.
 """
 

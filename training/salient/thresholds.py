@@ -1,14 +1,14 @@
-"""A threshold for every layer, tuned where the PyTorch model reads translations, best of all its own.
+"""Tunes a threshold for every layer while the PyTorch model reads translations, preferably its own.
 
-A signal says at each exit whether to leave there: the geometric head, or the confidence. What a token loses by leaving
-is measured without a reference, by the last exit's distribution: the probability of the token that it would choose,
-less that of the token chosen instead. A change between two words that are as good costs nothing; where thresholds were
-tuned on the share of changed tokens alone, geometric exits lost half as much again in BLEU. Coordinate descent lowers
+A signal decides at each exit whether a token leaves: the geometric head, or the confidence. The loss of leaving is
+measured without a reference, by the last exit's distribution: the probability of the token that the last exit would
+choose, minus that of the token chosen instead. So exchanging two equally good words costs nothing. When thresholds were
+tuned by the share of changed tokens, geometric exits lost half as much again in BLEU. Coordinate descent lowers
 
     mean loss + weight * mean exit
 
-over one threshold at a time, from the best that all layers can share. T tokens, N exits; the last takes all that are
-left.
+over one threshold at a time, starting from the best common threshold. T tokens, N exits; all remaining tokens leave at
+the last exit.
 """
 
 from __future__ import annotations

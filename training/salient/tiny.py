@@ -1,11 +1,11 @@
-"""Exports tiny models with random weights, for tests that compare implementations rather than translations.
+"""Exports tiny models with random weights, for tests that compare implementations.
 
     python -m salient.tiny --out DIR [--variant NAME ...] [--seed N]
 
 Each variant becomes the model folder DIR/NAME. Together they cover the configurations that an engine must run: every
 norm, position, feed-forward and classifier kind, selection groups whose last one is incomplete, all halting heads, a
 shortlist (of random tokens) and none.
-No weight is zero, so that a term left out shows, and logits are sharp, so that outputs vary.
+No weight is zero, so that a missing term is detected, and logits are sharp, so that outputs vary.
 """
 
 from __future__ import annotations

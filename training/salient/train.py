@@ -1,16 +1,16 @@
-"""Trains a model in phases, each a run of this command on the last one's checkpoint.
+"""Trains a model in phases. Each phase is a run of this command on the checkpoint of the previous one.
 
     base         dense attention, aligned training of every exit (eq. 4 of arXiv 1910.10073)
     supervision  selection layers alone imitate the frozen model's attention (eq. 5), which stays dense; k adapts
-    selection    all of it: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
+    selection    the whole model: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
     exits        the norms and classifiers of early exits alone, towards the frozen last exit (of a model trained dense)
-    depth        all of it once more, halting heads with it (eq. 6 of arXiv 1910.10073)
+    depth        the whole model together with the halting heads (eq. 6 of arXiv 1910.10073)
     halting      the halting heads on the frozen model, against their oracles
 
-Flags that a command leaves out are those of salient/recipe.py for its phase, or else the defaults shown by --help. A
+The defaults of flags are those of salient/recipe.py for the phase, otherwise those shown by --help. A
 phase lasts `--minutes` of wall-clock time or a number of `--steps`; its learning rate follows its progress, and it
 resumes from its checkpoint.
-Over the last share of a phase the weights are averaged, and the mean is kept if it does better on development text.
+Over the last part of a phase the weights are averaged, and the mean is kept if it is better on development text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One phase of training: steps with their rates, the share of keys as it adapts, averages, checkpoints."""
+"""One phase of training: steps, learning rates, the adapting ratio of keys, averages, checkpoints."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""A model folder's text to tokens and back, where it has more than a SentencePiece model.
+"""Text to tokens and back for model folders that have more than one SentencePiece model.
 
-    tokenizer.model           cuts the source into pieces
-    target_tokenizer.model    cuts text of the target language, if that is not the same
-    vocabulary.json           the target's pieces in the order of their tokens, and the source's if it has none of its
-                              own; without it tokens are tokenizer.model's own numbers
-    source_vocabulary.json    the source's pieces
+    tokenizer.model           SentencePiece model of the source language
+    target_tokenizer.model    SentencePiece model of the target language, if it differs
+    vocabulary.json           the pieces of the target in the order of their tokens, also those of the source if there
+                              is no source_vocabulary.json; without it, tokens are the numbers of tokenizer.model
+    source_vocabulary.json    the pieces of the source
 
-A piece that the vocabulary lacks is the unknown token.
+A piece that is not in the vocabulary becomes the unknown token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// The CUDA backend on a given device: what MakeCudaBackend makes of the machine's GPU, and tests of an emulated one.
+// The CUDA backend on a given device: MakeCudaBackend uses it with the machine's GPU, tests with an emulated device.
 
 #pragma once
 

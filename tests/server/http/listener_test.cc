@@ -70,9 +70,9 @@ class Echo final : public HttpHandler {
   }
   std::function<void()> Handle(HttpRequest request, Reply reply) override {
     if (request.path == "/hold") {
-      ++held;
       std::lock_guard lock(mutex);
       replies.push_back(std::move(reply));
+      ++held;  // last: who has seen it may read `replies`
       return [this] { ++cancelled; };
     }
     reply({.body = request.method + " " + request.path + " " + std::to_string(request.body.size())});

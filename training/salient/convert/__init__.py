@@ -1,4 +1,4 @@
-"""Brings models of other toolkits into a Salient model folder."""
+"""Converts models of other toolkits to a Salient model folder."""
 
 
 class Unsupported(ValueError):

@@ -1,12 +1,12 @@
-"""Brings a model of another toolkit into a Salient model folder.
+"""Converts a model of another toolkit to a Salient model folder.
 
     training/salient-convert FOLDER --out models/zh-en [--from zh --to en]
 
-What FOLDER may be:
+FOLDER is one of:
     Hugging Face       MarianMTModel (OPUS-MT), M2M100ForConditionalGeneration (M2M-100, NLLB)
     CTranslate2        a Transformer's folder; an Argos package (.argosmodel, or its folder)
     Marian             a .npz or .bin model beside its SentencePiece vocabularies; Bergamot's students
-T5, MADLAD, BART and whatever else is not supported are refused with what is missing. docs/models.md leads on from here.
+T5, MADLAD, BART and other unsupported models are refused with the reason. See docs/models.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every reader makes of a model of another toolkit, and how it becomes a model folder."""
+"""A converted model, the result of every reader, and writing it to a model folder."""
 
 from __future__ import annotations
 

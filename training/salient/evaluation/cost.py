@@ -1,4 +1,4 @@
-"""What translations cost, summed up from the engine's reports (CostReport in the API)."""
+"""The cost of translations, summed over the engine's reports (CostReport in the API)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adaptive depth from the engine's results: thresholds tuned on one half, reported on the other; what traces show."""
+"""Adaptive depth from the engine's results: thresholds tuned on one half and reported on the other; traces."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Translations by the engine: a server of our own, documents through gRPC by `salient translate`, results kept.
+"""Translates with the engine: starts a server, sends documents with `salient translate`, and stores the results.
 
 A result is stored under the hash of the model, the server, the setting and the set, so that an interrupted run
-goes on where it stopped, and another table with the same setting costs nothing. The server starts when something is
-first to be translated. Not thread safe.
+can continue, and another table with the same setting translates nothing again. The server starts at the first
+translation. Not thread safe.
 """
 
 from __future__ import annotations

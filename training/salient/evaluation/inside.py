@@ -1,4 +1,4 @@
-"""The sections that look into the PyTorch model."""
+"""The sections that need the PyTorch model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Operating points: the front of quality against cost, and which of its points get a name.
+"""Operating points: the Pareto front of quality and cost, and the names of some of its points.
 
-Cost is seconds per 1,000 source tokens with one document at a time, what a user waits. The rule for names, with dense
-greedy decoding at full depth as the measure:
+Cost is seconds per 1,000 source tokens with one document at a time, that is, the waiting time of a user. The names,
+compared with dense greedy decoding at full depth:
 
     best      the highest BLEU of the front
     balanced  the cheapest point within 0.3 BLEU of dense greedy

@@ -1,8 +1,8 @@
-"""The page that a run leaves: how it came about, then a section after the other, written again as each is finished.
+"""The page of a run: its conditions, then the sections. It is written again when a section is finished.
 
-Sections are kept beside the translations, with when and by which engine each was measured. So a run of some sections
-(`--only`) renews those and leaves the others of the same model and the same sizes as they are: times can be taken when
-the machine is quiet. What is written by hand stands in OUT/notes/NAME.md and closes the section NAME.
+Sections are stored beside the translations, with the time and the engine of their measurement. So a run of some
+sections (`--only`) replaces these and keeps the others of the same model and sizes; times can be measured when the
+machine is quiet. Text that is written by hand in OUT/notes/NAME.md is added at the end of the section NAME.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the sections of a report share: the engine, the sets, the sizes of a quick or a full run, where things go."""
+"""The common state of the sections of a report: the engine, the sets, the sizes of a quick or a full run, the paths."""
 
 from __future__ import annotations
 

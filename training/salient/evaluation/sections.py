@@ -1,4 +1,4 @@
-"""The sections of the report that the engine alone decides: test sets, selection, depth, operating points."""
+"""The sections of the report that need only the engine: test sets, selection, depth, operating points."""
 
 from __future__ import annotations
 

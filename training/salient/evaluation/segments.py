@@ -1,9 +1,9 @@
-"""How often the model keeps a document's segments apart by itself.
+"""Measures how often the model produces the right number of segments without constraints.
 
-The engine lets a decoder close exactly as many segments as the source has, so that its counts are always equal. Here
-the PyTorch model decodes greedily with nothing forbidden, whole documents in batches, and the separators it makes are
-counted; or with the engine's bound on the length of a segment alone, at which one is closed that does not end by
-itself. Dense attention, full depth. Shapes: B documents, S source positions, h heads, w a head's width.
+The engine forces exactly as many segments as the source has. Here the PyTorch model decodes greedily without
+constraints, whole documents in batches, and its separators are counted; or with only the engine's bound on the length
+of a segment, at which a segment is closed. Dense attention, full depth. Shapes: B documents, S source positions, h
+heads, w a head's width.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How alike the layers' representations are: linear CKA and local neighbourhood similarity, as in arXiv 2309.01826.
+"""The similarity of the layers' representations: linear CKA and local neighbourhood similarity, as in arXiv 2309.01826.
 
     CKA(A, B) = |A^T B|_F^2 / (|A^T A|_F |B^T B|_F)         A, B [n, d], centred
     LNS(A, B) = mean over rows s of |kNN_A(s) & kNN_B(s)| / |kNN_A(s) | kNN_B(s)|         cosine, k of 5 % of the rows

@@ -1,4 +1,4 @@
-"""Tables in Markdown, padded so that they read in a terminal too."""
+"""Tables in Markdown, padded to be readable in a terminal."""
 
 from __future__ import annotations
 

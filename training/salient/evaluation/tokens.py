@@ -1,4 +1,4 @@
-"""Documents as chunks of token ids, for what only the PyTorch model can be asked.
+"""Documents as chunks of token ids, for measurements with the PyTorch model.
 
 Segments are packed into chunks of the model's size in order, as the engine does with documents that exceed it.
 """
