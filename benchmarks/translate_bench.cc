@@ -7,14 +7,16 @@
 //     -> {"device": "cpu int8 (amx)", "rss": bytes, "load_seconds": s}
 //   {"documents": [{"text": "...", "length": 512, "at": 0.0}, ...],
 //    "selection": {"policy": "ratio", "value": 0.05}, "depth": {"policy": "geometric", "threshold": 0.5},
-//    "shortlist": false, "timeline": false, "trace": false}
+//    "beam": 1, "shortlist": false, "timeline": false, "trace": false, "translations": false,
+//    "segmentation": "lines"}
 //     -> {"seconds": from the first arrival to the last end, "cpu_seconds": of all threads,
 //         "documents": [{"seconds": ..., ...}], "peak_rss": bytes}
 //
-// Every document gets exactly `length` target tokens, the end included: the model must be one that never ends by
-// itself (its output biases forbid it), and the engine's own bound on a segment's length then ends it. A document is
-// one line of text. "timeline" adds [tokens, seconds] pairs, one every 32 tokens, "trace" the tokens and their log
-// probabilities. `peak_rss` is that of the run, `rss` what the loaded model holds.
+// A document with a `length` gets exactly so many target tokens, the end included: the model must be one that never
+// ends by itself (its output biases forbid it), and the engine's own bound on a segment's length then ends it. Such a
+// document is one line of text. One without a `length` is real text for a real model and ends as the model does.
+// "translations" adds its segments ([text, score]), "timeline" [tokens, seconds] pairs, one every 32 tokens, "trace"
+// the tokens and their log probabilities. `peak_rss` is that of the run, `rss` what the loaded model holds.
 
 #include <time.h>
 
@@ -161,6 +163,7 @@ absl::StatusOr<TranslationOptions> TranslationOptionsOf(const Json& line) {
   if (depth.contains("draft_tokens")) options.depth.draft_tokens = depth["draft_tokens"].get<int32_t>();
   if (depth.contains("threshold")) options.depth.thresholds = {depth["threshold"].get<double>()};
   options.search.shortlist = line.value("shortlist", false);
+  if (line.contains("beam")) options.search.beam = line["beam"].get<int32_t>();
   options.trace = line.value("trace", false);
   return options;
 }
@@ -176,10 +179,7 @@ absl::StatusOr<double> RatioFor(int32_t length, int32_t words) {
   return absl::InvalidArgumentError(absl::StrCat("length is ", length, "; it must be at least ", kFixed + 1));
 }
 
-absl::StatusOr<Json> Describe(const Json& document, Stopwatch& stopwatch, absl::Time start, const Json& line) {
-  const absl::StatusOr<TranslationResult>& result = stopwatch.Wait();
-  if (!result.ok()) return result.status();
-  const CostReport& report = result->report;
+absl::Status CheckForced(const Json& document, const CostReport& report) {
   const int32_t wanted = document.at("length").get<int32_t>();
   const int32_t words = Words(document.at("text").get_ref<const std::string&>());
   if (report.source_tokens != words || report.chunks != 1 || report.target_tokens != wanted) {
@@ -188,10 +188,21 @@ absl::StatusOr<Json> Describe(const Json& document, Stopwatch& stopwatch, absl::
                                             " target tokens where ", wanted,
                                             " were asked for: the model must come from harness.models"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Json> Describe(const Json& document, Stopwatch& stopwatch, absl::Time start, const Json& line) {
+  const absl::StatusOr<TranslationResult>& result = stopwatch.Wait();
+  if (!result.ok()) return result.status();
+  const CostReport& report = result->report;
+  const absl::Status forced = document.contains("length") ? CheckForced(document, report) : absl::OkStatus();
+  if (!forced.ok()) return forced;
   const absl::Time arrived = start + absl::Seconds(document.value("at", 0.0));
   Json told = {{"seconds", absl::ToDoubleSeconds(stopwatch.ended() - arrived)},
                {"encode_seconds", report.encode_seconds},
                {"decode_seconds", report.decode_seconds},
+               {"source_tokens", report.source_tokens},
+               {"target_tokens", report.target_tokens},
                {"mean_exit", report.mean_exit},
                {"draft_acceptance", report.draft_acceptance},
                {"keys_selected_ratio", report.keys_selected_ratio},
@@ -201,6 +212,11 @@ absl::StatusOr<Json> Describe(const Json& document, Stopwatch& stopwatch, absl::
   if (line.value("timeline", false)) {
     for (const auto& [tokens, at] : stopwatch.timeline()) {
       told["timeline"].push_back({tokens, absl::ToDoubleSeconds(at - start)});
+    }
+  }
+  if (line.value("translations", false)) {
+    for (const TranslatedSegment& segment : result->segments) {
+      told["translations"].push_back({segment.text, segment.score});
     }
   }
   if (line.value("trace", false)) {
@@ -218,16 +234,20 @@ absl::StatusOr<Json> Run(Engine& engine, const Json& line) {
   const absl::StatusOr<TranslationOptions> options = TranslationOptionsOf(line);
   if (!options.ok()) return options.status();
   const Json& documents = line.at("documents");
+  const Segmentation segmentation =
+      line.value("segmentation", "lines") == "sentences" ? Segmentation::kSentences : Segmentation::kLines;
   std::vector<std::shared_ptr<Stopwatch>> stopwatches;
   ForgetPeakMemory();
   const double cpu_before = CpuSeconds();
   const absl::Time start = absl::Now();
   for (const Json& document : documents) {
     const std::string& text = document.at("text").get_ref<const std::string&>();
-    const absl::StatusOr<double> ratio = RatioFor(document.at("length").get<int32_t>(), Words(text));
-    if (!ratio.ok()) return ratio.status();
-    TranslationRequest request{.text = text, .segmentation = Segmentation::kLines, .options = *options};
-    request.options.search.max_length_ratio = *ratio;
+    TranslationRequest request{.text = text, .segmentation = segmentation, .options = *options};
+    if (document.contains("length")) {
+      const absl::StatusOr<double> ratio = RatioFor(document["length"].get<int32_t>(), Words(text));
+      if (!ratio.ok()) return ratio.status();
+      request.options.search.max_length_ratio = *ratio;
+    }
     absl::SleepFor(start + absl::Seconds(document.value("at", 0.0)) - absl::Now());
     stopwatches.push_back(std::make_shared<Stopwatch>());
     const auto ticket = engine.Submit(std::move(request), stopwatches.back());

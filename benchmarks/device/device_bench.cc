@@ -14,6 +14,7 @@
 #include <string>
 
 #include "benchmarks/device/bench.h"
+#include "engine/backend/cuda/cuda_backend.h"
 
 namespace salient {
 namespace {
@@ -29,6 +30,9 @@ int Main(const std::string& device, bool small) {
   std::printf("# %s\n", (*backend)->Name().c_str());
   const double copy_speed = CopySpeed(**backend, small);
   BenchLinear(**backend, small);
+  if (const std::string report = cuda::GemmReport(**backend); !report.empty()) {
+    std::printf("\nAlgorithms of the layers above where the rows are known to the host:\n\n```\n%s```\n", report.c_str());
+  }
   BenchAttention(**backend, small, copy_speed);
   absl::Status status = BenchDecoding(**backend, small, copy_speed, device == "cuda-int8" ? 1 : 2);
   status.Update((*backend)->status());

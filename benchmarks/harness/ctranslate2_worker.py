@@ -5,8 +5,10 @@
      "max_batch_size": 0, "batch_type": "examples", "vmap": false, "arrivals": "each"}
       -> {"seconds": s, "cpu_seconds": s, "documents": [{"seconds": s}, ...], "peak_rss": bytes}
 
-Every document gets exactly `length` tokens: the end token is suppressed, and decoding of a document stops at its
-length. Where lengths differ a callback stops each, which CTranslate2 then takes out of its batch.
+Every document with a `length` gets exactly so many tokens: the end token is suppressed, and decoding of a document
+stops at its length. Where lengths differ a callback stops each, which CTranslate2 then takes out of its batch.
+Documents without one are sentences of real text: they end as the model does; "beam" is the width of their search, and
+"translations": true asks for [pieces, score] of each, "trace": true for the log probabilities of their tokens.
 
 Documents that arrive one by one are either translated each by itself, by as many workers as `inter` says, or gathered:
 whenever the translator is free it takes all that are waiting as one batch.
@@ -14,14 +16,25 @@ whenever the translator is free it takes all that are waiting as one batch.
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 
 import ctranslate2
+import numpy as np
 
 from .protocol import answer_lines, forget_peak_memory, peak_memory
 
 
-def limits(documents: list[dict]) -> dict:
+LONGEST = 512  # target tokens of a sentence of real text
+
+
+def limits(documents: list[dict], line: dict) -> dict:
+    if "length" not in documents[0]:
+        # Its default forbids the end as the first token, and gives its probability to the others.
+        return dict(beam_size=line.get("beam", 1), max_input_length=0, max_decoding_length=LONGEST,
+                    min_decoding_length=0, return_scores=True,
+                    return_logits_vocab=line.get("trace", False))
     lengths = [document["length"] for document in documents]
     options = dict(beam_size=1, max_input_length=0, min_decoding_length=max(lengths), max_decoding_length=max(lengths))
     if min(lengths) < max(lengths):
@@ -29,22 +42,38 @@ def limits(documents: list[dict]) -> dict:
     return options
 
 
+def log_probabilities(result, numbers: dict[str, int]) -> list[float]:
+    """Of the tokens of a greedy translation, its end left out."""
+    found = []
+    for piece, row in zip(result.hypotheses[0], result.logits[0]):
+        logits = np.array(row, dtype=np.float64).flatten()
+        best = logits.max()
+        found.append(float(logits[numbers[piece]] - best - np.log(np.exp(logits - best).sum())))
+    return found
+
+
 class Worker:
     def __init__(self, line: dict):
+        self.results, self.folder = [], Path(line["model"])
         self.translator = ctranslate2.Translator(
             line["model"], device="cpu", compute_type=line["compute"], inter_threads=line["inter"],
             intra_threads=line["intra"], max_queued_batches=-1)
 
+    def numbers(self) -> dict[str, int]:
+        path = next(p for p in self.folder.glob("*vocabulary.json") if not p.name.startswith("source"))
+        return {piece: i for i, piece in enumerate(json.loads(path.read_text()))}
+
     def translate(self, documents: list[dict], line: dict, **more):
         return self.translator.translate_batch(
             [document["tokens"] for document in documents], max_batch_size=line.get("max_batch_size", 0),
-            batch_type=line.get("batch_type", "examples"), use_vmap=line.get("vmap", False), **limits(documents),
-            **more)
+            batch_type=line.get("batch_type", "examples"), use_vmap=line.get("vmap", False),
+            **limits(documents, line), **more)
 
     def together(self, documents: list[dict], line: dict) -> list[float]:
         results = self.translate(documents, line)
+        self.results = results
         for document, result in zip(documents, results):
-            if len(result.hypotheses[0]) != document["length"]:
+            if "length" in document and len(result.hypotheses[0]) != document["length"]:
                 raise ValueError(f"got {len(result.hypotheses[0])} tokens where {document['length']} were asked for")
         return [time.perf_counter()] * len(documents)
 
@@ -84,8 +113,14 @@ class Worker:
             ends = self.gathered(documents, line, start)
         else:
             ends = self.one_by_one(documents, line, start)
-        return {"seconds": max(ends) - start, "cpu_seconds": time.process_time() - cpu, "peak_rss": peak_memory(),
+        told = {"seconds": max(ends) - start, "cpu_seconds": time.process_time() - cpu, "peak_rss": peak_memory(),
                 "documents": [{"seconds": end - start - document["at"]} for end, document in zip(ends, documents)]}
+        numbers = self.numbers() if line.get("trace") else {}
+        for one, result in zip(told["documents"], self.results if line.get("translations") else ()):
+            one["translation"] = [result.hypotheses[0], result.scores[0]]
+            if numbers:
+                one["log_probabilities"] = log_probabilities(result, numbers)
+        return told
 
 
 if __name__ == "__main__":

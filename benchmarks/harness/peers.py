@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import cases, page, processors, report, variants
+from . import cases, page, processors, real_peers, report, variants
 from .check import check
 from .environment import BUILD, build, conditions, machine, models, say
 from .measure import best, interleave
@@ -37,6 +37,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a few small cases on a small model: does it all work?")
     parser.add_argument("--shape", choices=["base", "small"], help="Transformer base, or the bundled model's sizes "
                         "(default: base; small with --quick)")
+    parser.add_argument("--model", metavar="NAME", help="a real model instead, by its name in scripts/get-model's "
+                        "list, on --text (harness/real_peers.py)")
+    parser.add_argument("--text", type=Path, help="with --model: lines of id, source, reference, with tabs between")
+    parser.add_argument("--also", type=Path, nargs="+", default=[], metavar="FOLDER", help="with --model: other "
+                        "folders of that model to time, such as one that training/retrofit made")
     parser.add_argument("--case", nargs="+", metavar="NAME", help="only these cases (see --list)")
     parser.add_argument("--list", action="store_true", help="list the cases and stop")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each engine (all cores)")
@@ -232,6 +237,10 @@ def write(rows: list[report.Row], about: dict, o: argparse.Namespace) -> None:
 
 def main() -> None:
     o = parse()
+    if o.model:
+        if o.text is None:
+            raise SystemExit("--model needs --text")
+        return real_peers.run(o)
     wanted = chosen_cases(o)
     if o.list:
         for case in wanted:

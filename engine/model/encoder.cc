@@ -61,7 +61,8 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
       arena_(backend, in_, max_tokens),
       tallies_(out_, max_tokens),
       every_row_(backend.Array<int32_t>(max_tokens)),
-      needing_rows_(backend.Array<int32_t>(max_tokens)),
+      needing_staging_(backend.memory()),
+      needing_(needing_staging_, static_cast<size_t>(max_tokens) * model.config.decoder.layers),
       exits_(backend.memory()),
       exit_rules_(exits_, max_chunks),
       states_(backend.Array<float>(static_cast<size_t>(max_tokens) * model.config.d_model)),
@@ -71,6 +72,7 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
       copies_(backend) {
   in_.Allocate();
   out_.Allocate();
+  needing_staging_.Allocate();
   exits_.Allocate();
   std::vector<int32_t> numbers(max_tokens);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -330,21 +332,20 @@ void Encoder::TellProbes() {
 }
 
 // Those of the range's rows that this decoder layer will read, on the device. Layers above a chunk's greatest exit are
-// never read and so never made.
+// never read and so never made. Each layer has a place of its own, because the copies of all layers may be under way.
 Rows Encoder::Needing(Range range) {
-  std::vector<int32_t> needing;
+  const size_t first = tokens_.size() * layer_;
+  int32_t* const needing = needing_.data() + first;
+  int32_t count = 0;
   for (const PassChunk& chunk : chunks_) {
     if (chunk.dropped || layer_ >= chunk.input.exit->greatest) continue;
     const int32_t end = chunk.first + static_cast<int32_t>(chunk.input.tokens.size());
     for (int32_t row = std::max(range.first, chunk.first); row < std::min(range.last, end); ++row) {
-      needing.push_back(row);
+      needing[count++] = row;
     }
   }
-  if (needing != needing_) {
-    needing_ = std::move(needing);
-    backend_.memory().CopyToDevice(needing_rows_.data(), needing_.data(), needing_.size() * sizeof(int32_t));
-  }
-  return {needing_rows_.data(), nullptr, static_cast<int32_t>(needing_.size())};
+  needing_.Upload(first, count);
+  return {needing_.device() + first, nullptr, count};
 }
 
 // A decoder layer's cross-attention keys and values of the source (the first-call term of the FLOP count).

@@ -126,8 +126,10 @@ class Encoder {
   std::vector<StagedArray<SelectionRule>> rules_;  // by group
   KeyListArena arena_;
   StagedArray<AttentionTally> tallies_;
-  std::vector<int32_t> taken_, needing_;           // pages of scratch_; rows whose cross keys a layer needs
-  DeviceArray<int32_t> every_row_, needing_rows_;  // 0, 1, 2, ...; needing_ on the device
+  std::vector<int32_t> taken_;      // pages of scratch_
+  DeviceArray<int32_t> every_row_;  // 0, 1, 2, ...
+  Staging needing_staging_;
+  StagedArray<int32_t> needing_;  // by decoder layer: the rows whose cross keys it needs
   Staging exits_;
   StagedArray<ExitRule> exit_rules_;  // by chunk
   DeviceArray<float> states_, output_, mean_, logits_;

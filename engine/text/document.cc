@@ -340,6 +340,20 @@ void BlankBreaks(Span span, std::string& text) {
   });
 }
 
+// Whether the last character before closing quotes and brackets is a wide one, as Chinese and Japanese have: no space
+// stands after their sentences.
+bool EndsWide(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  for (auto at = static_cast<int32_t>(text.size()); at > 0;) {
+    UChar32 c;
+    U8_PREV(bytes, 0, at, c);
+    const int width = u_getIntPropertyValue(c, UCHAR_EAST_ASIAN_WIDTH);
+    if (width == U_EA_WIDE || width == U_EA_FULLWIDTH) return true;
+    if (u_charType(c) != U_FINAL_PUNCTUATION && u_charType(c) != U_END_PUNCTUATION) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
@@ -384,6 +398,10 @@ std::string JoinDocument(const SegmentedDocument& document, const std::vector<st
   std::string text;
   for (size_t i = 0; i < document.segments.size(); ++i) {
     text.append(document.segments[i].glue);
+    if (i > 0 && i < translations.size() && document.segments[i].glue.empty() && !translations[i - 1].empty() &&
+        !translations[i].empty() && EndsWide(document.segments[i - 1].text) && !EndsWide(translations[i - 1])) {
+      text.push_back(' ');
+    }
     if (i < translations.size()) text.append(translations[i]);
   }
   text.append(document.tail);

@@ -35,7 +35,8 @@ struct SegmentedDocument {
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language);
 
-// The document with translations[i] in place of segment i.
+// The document with translations[i] in place of segment i. A space is added between two segments if the source text has
+// none because its script needs none (Chinese, Japanese), and the translation's script does.
 std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations);
 
 }  // namespace salient

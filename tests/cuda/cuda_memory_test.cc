@@ -35,6 +35,23 @@ TEST_F(CudaMemoryTest, HostMemoryThatACopyReadsIsNotGivenAway) {
   memory_.Free(block, sizeof(int));
 }
 
+// Where all host memory is pinned, as in the tests of operations on a GPU, who frees it does not know that.
+TEST_F(CudaMemoryTest, WhatIsCopiedFromMemoryThatIsFreedAtOnceIsThere) {
+  CudaMemory pinned(device_, true);
+  auto* block = static_cast<int*>(pinned.Allocate(sizeof(int)));
+  auto* from = static_cast<int*>(device_.AllocatePinned(sizeof(int)));
+  for (int round = 1; round <= kRounds; ++round) {
+    *from = round;
+    pinned.CopyToDevice(block, from, sizeof(int));
+    *from = -1;
+    int copied = 0;
+    pinned.CopyToHost(&copied, block, sizeof(int));
+    ASSERT_EQ(copied, round);
+  }
+  device_.FreePinned(from);
+  pinned.Free(block, sizeof(int));
+}
+
 TEST_F(CudaMemoryTest, HostMemoryIsUsedAgain) {
   void* first = memory_.AllocateHost(100);
   memory_.FreeHost(first, 100);

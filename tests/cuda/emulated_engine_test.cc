@@ -19,6 +19,7 @@ namespace {
 using ::salient::emulation::FailNextDeviceAfter;
 using ::salient::emulation::FailNextDevicesAllocation;
 using ::salient::emulation::LimitNextDevice;
+using ::salient::emulation::PageableCopies;
 using ::salient::emulation::WaitsForEverything;
 using ::salient::testing::EightSettings;
 using ::salient::testing::RandomDocument;
@@ -299,13 +300,13 @@ TEST(EmulatedDeviceTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
   const TranslationRequest next_request{.text = "The answer came late."};
   std::string expected;
   for (const int64_t launches : {600, 700, 800, 1000, 1500}) {
-    FailNextDeviceAfter(launches);
+    FailNextDeviceAfter(launches, /*lasts=*/false);
     const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
     ASSERT_NE(engine, nullptr);
     std::mt19937 random(7);
     const absl::StatusOr<TranslationResult> failed = engine->Translate({.text = RandomDocument(random, 5)});
     EXPECT_EQ(failed.status().code(), absl::StatusCode::kUnavailable) << launches;
-    EXPECT_THAT(failed.status().message(), HasSubstr("illegal memory access"));
+    EXPECT_THAT(failed.status().message(), HasSubstr("too many resources requested"));
     const absl::StatusOr<TranslationResult> next = engine->Translate(next_request);
     ASSERT_TRUE(next.ok()) << next.status();
     if (expected.empty()) expected = Fingerprint(*next);
@@ -359,6 +360,43 @@ TEST(EmulatedDeviceTest, MemoryThatCannotBePinnedIsOrdinaryMemory) {
     if (expected.empty()) expected = Fingerprint(*result);
     EXPECT_EQ(Fingerprint(*result), expected);
   }
+}
+
+// CUDA refuses everything in a process after an error of a kernel: the engine ends and says that the process must be
+// restarted, and so does every other engine that is opened in it.
+TEST(EmulatedDeviceTest, AnErrorThatLastsEndsTheEngineAndNoOtherCanBeOpened) {
+  FailNextDeviceAfter(800, /*lasts=*/true);
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(7);
+  const absl::StatusOr<TranslationResult> failed = engine->Translate({.text = RandomDocument(random, 5)});
+  EXPECT_THAT(failed.status().message(), HasSubstr("illegal memory access"));
+  const absl::StatusOr<TranslationResult> next = engine->Translate({.text = "The answer came late."});
+  EXPECT_EQ(next.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(next.status().message(), HasSubstr("restart the process"));
+  EXPECT_EQ(engine->status().state, EngineState::kDead);
+  EXPECT_THAT(Engine::Create(Options(ComputeType::kF32)).status().message(), HasSubstr("restart the process"));
+  emulation::RestartProcess();
+  EXPECT_NE(Make(Options(ComputeType::kF32)), nullptr);
+}
+
+// In a copy from ordinary memory the host waits for its turn in the stream: behind a whole encoder pass, for one.
+TEST(EmulatedDeviceTest, TranslatingCopiesFromPinnedMemoryOnly) {
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kBF16));
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(11);
+  std::vector<TranslationRequest> requests;
+  for (const TranslationOptions& setting : EightSettings()) {
+    requests.push_back({.text = RandomDocument(random, 1), .options = setting});
+  }
+  int64_t copies = 0;
+  for (int round = 0; round < 2; ++round) {  // the first makes tables that are kept
+    copies = PageableCopies();
+    for (const auto& listener : SubmitAll(*engine, requests)) {
+      ASSERT_TRUE(listener->Wait().ok()) << listener->Wait().status();
+    }
+  }
+  EXPECT_EQ(PageableCopies(), copies);
 }
 
 TEST(EmulatedDeviceTest, AutoTakesTheDeviceInTheNumbersThatAreAskedFor) {

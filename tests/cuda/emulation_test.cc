@@ -183,7 +183,7 @@ TEST(EmulationTest, AGraphLaunchesAgainWhatWasCaptured) {
 }
 
 TEST(EmulationTest, NothingIsLaunchedAfterAnError) {
-  emulation::FailNextDeviceAfter(1);
+  emulation::FailNextDeviceAfter(1, /*lasts=*/false);
   absl::StatusOr<std::unique_ptr<Device>> opened = OpenDevice();
   ASSERT_TRUE(opened.ok());
   auto& device = static_cast<EmulatedDevice&>(**opened);

@@ -32,10 +32,21 @@ TEST_F(GemmChoiceTest, PassesOverWhatDividesSumsByTheNumberOfRows) {
   EXPECT_NE(choices.For({64, 40, true}), chosen);
 }
 
+// An algorithm that is refused is another algorithm's turn, and no failure of the device.
+TEST_F(GemmChoiceTest, PassesOverWhatTheLibraryRefusesAndReportsIt) {
+  GemmChoices choices(device_, memory_);
+  EXPECT_NE(choices.For({64, 40, false}), nullptr);
+  EXPECT_TRUE(device_.ok()) << device_.status();
+  EXPECT_EQ(choices.Summary(), "cuBLASLt for 1 of 1 layer shapes");
+  EXPECT_EQ(choices.Report(), "64 to 40: emulated (3 tried, 1 refused)\n");
+}
+
 TEST_F(GemmChoiceTest, TakesNothingWhereNothingKeepsTheRows) {
   emulation::SetSteadyGemm(false);
   GemmChoices choices(device_, memory_);
   EXPECT_EQ(choices.For({64, 40, false}), nullptr);
+  EXPECT_EQ(choices.Summary(), "cuBLASLt for 0 of 1 layer shapes");
+  EXPECT_EQ(choices.Report(), "64 to 40: our own kernel (2 tried, 1 refused)\n");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 """Manifests as lists of objects: what kustomize builds and what the chart renders."""
 
+import functools
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -50,12 +52,13 @@ def build(folder):
 
 def build_with(components):
     """The base with some components, as an overlay of one's own would have them."""
-    with tempfile.TemporaryDirectory(dir=DEPLOY / "overlays", prefix="test-") as folder:
+    with tempfile.TemporaryDirectory() as folder:
+        deploy = os.path.relpath(DEPLOY, Path(folder).resolve())  # kustomize takes no absolute paths
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
-            "resources": ["../../base"],
-            "components": [f"../../components/{name}" for name in components],
+            "resources": [f"{deploy}/base"],
+            "components": [f"{deploy}/components/{name}" for name in components],
         }
         Path(folder, "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
         return build(folder)
@@ -91,8 +94,12 @@ def settings(items):
     return find(items, "ConfigMap", "salient-settings")["data"]
 
 
+@functools.cache
 def variants():
-    """Name -> what makes the objects: every overlay, the base with each component, and the chart with each."""
+    """Name -> what makes the objects: every overlay, the base with each component, and the chart with each.
+
+    Each is made once; nobody changes what it gives.
+    """
     found = {}
     if has_kubectl:
         found |= {name: lambda name=name: build(DEPLOY / "overlays" / name) for name in OVERLAYS}
@@ -101,4 +108,4 @@ def variants():
     if has_helm:
         found |= {"chart:" + "+".join(names): lambda values=values: render_chart(values)
                   for names, values in CHART_VALUES.items()}
-    return found
+    return {name: functools.cache(make) for name, make in found.items()}

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -89,12 +90,13 @@ def translate(address, *flags, document=DOCUMENT, timeout=120):
 
 
 @contextlib.contextmanager
-def prometheus(folder, targets, rules, scrape="1s"):
-    """A Prometheus that scrapes the targets as job "salient" with these rule files; its address."""
+def prometheus(folder, targets, rules, scrape="1s", labels=None):
+    """A Prometheus that scrapes the targets as job "salient", with these rule files and labels; its address."""
     folder = Path(folder)
     config = {"global": {"scrape_interval": scrape, "evaluation_interval": "1s"},
               "rule_files": [str(path) for path in rules],
-              "scrape_configs": [{"job_name": "salient", "static_configs": [{"targets": targets}]}]}
+              "scrape_configs": [{"job_name": "salient",
+                                  "static_configs": [{"targets": targets, "labels": labels or {}}]}]}
     (folder / "prometheus.json").write_text(json.dumps(config))  # JSON is YAML
     address = f"127.0.0.1:{free_port()}"
     with (folder / "prometheus.log").open("w") as log:
@@ -107,3 +109,10 @@ def prometheus(folder, targets, rules, scrape="1s"):
     finally:
         process.kill()
         process.wait()
+
+
+def query(address, expression):
+    """The samples that a Prometheus gives for the expression now, without those that are no number."""
+    reply = json.loads(get(f"http://{address}/api/v1/query?query={urllib.parse.quote(expression)}"))
+    assert reply["status"] == "success", reply
+    return [sample for sample in reply["data"]["result"] if sample["value"][1] != "NaN"]

@@ -47,8 +47,8 @@ def envoy(folder, names, port):
     }
     path = folder / "envoy.yaml"
     path.write_text(yaml.safe_dump(config))
-    command = [program("envoy"), "-c", str(path), "--log-level", "warning", "--use-dynamic-base-id", "--concurrency", "1"]
-    return command, ready
+    flags = ["--log-level", "warning", "--use-dynamic-base-id", "--concurrency", "1"]
+    return [program("envoy"), "-c", str(path), *flags], ready
 
 
 def haproxy(folder, names, port):

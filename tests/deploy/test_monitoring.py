@@ -5,14 +5,13 @@ import re
 import shutil
 import subprocess
 import threading
-import urllib.parse
 
 import pytest
 import yaml
 
 from expressions import DASHBOARDS, RULES, metrics, panels, rules
 from manifests import DEPLOY, ROOT
-from programs import Server, get, has_binaries, has_prometheus, prometheus, translate, wait_for
+from programs import Server, get, has_binaries, has_prometheus, prometheus, query, translate, wait_for
 
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool: apt-get install prometheus")
 needs_all = pytest.mark.skipif(not (has_prometheus and has_binaries), reason="no prometheus, or nothing built")
@@ -99,12 +98,6 @@ def observed(tmp_path_factory):
             stop.set()
             for thread in threads:
                 thread.join()
-
-
-def query(address, expression):
-    reply = json.loads(get(f"http://{address}/api/v1/query?query={urllib.parse.quote(expression)}"))
-    assert reply["status"] == "success", reply
-    return [sample for sample in reply["data"]["result"] if sample["value"][1] != "NaN"]
 
 
 @needs_all

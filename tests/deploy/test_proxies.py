@@ -1,4 +1,4 @@
-"""nginx, HAProxy and Envoy before three servers under load: one killed, one added, one terminated; failures are counted.
+"""nginx, HAProxy and Envoy before three servers under load: one killed, one added, one terminated; failed calls.
 
 Two clients: one that knows nothing but the proxy's address, and one with the settings that docs/deploying.md gives.
 """

@@ -240,5 +240,13 @@ TEST(DocumentTest, JoinPutsTranslationsInPlace) {
   EXPECT_EQ(JoinDocument(document, {"Eins.", "Zwei."}), "- Eins. Zwei.\n\n3.\n");
 }
 
+TEST(DocumentTest, SentencesThatNeedNoSpaceGetOneWhereTheTranslationDoes) {
+  const SegmentedDocument document = *SplitDocument("他说：“走吧。”我们走了。\n好。", Segmentation::kSentences, "zh");
+  ASSERT_EQ(document.segments.size(), 3U);
+  EXPECT_EQ(JoinDocument(document, Texts(document)), "他说：“走吧。”我们走了。\n好。");
+  EXPECT_EQ(JoinDocument(document, {"He said, \"Go.\"", "We went.", "Good."}), "He said, \"Go.\" We went.\nGood.");
+  EXPECT_EQ(JoinDocument(document, {"彼は「行け」と言った。", "行った。", "良い。"}), "彼は「行け」と言った。行った。\n良い。");
+}
+
 }  // namespace
 }  // namespace salient

@@ -17,7 +17,10 @@ from typing import Iterator
 import numpy as np
 import torch
 
+from .config import Tokens
+
 PAD, UNK, BOS, EOS, SEPARATOR = 0, 1, 2, 3, 4
+OURS = Tokens(PAD, UNK, BOS, EOS, SEPARATOR)  # of the models that are trained here
 
 
 def read_documents(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -47,6 +50,14 @@ class Corpus:
     documents: np.ndarray  # int64 [documents + 1], in segments
     origins: np.ndarray  # the names of the sources
     origin: np.ndarray  # uint8 [documents], which of them
+    special: np.ndarray | None = None  # pad, bos, eos, separator (-1: none) of another toolkit's model; None: ours
+
+    @property
+    def tokens(self) -> Tokens:
+        if self.special is None:
+            return OURS
+        pad, bos, eos, separator = map(int, self.special)
+        return Tokens(pad, UNK, bos, eos, None if separator < 0 else separator)
 
     @staticmethod
     def load(path: Path) -> "Corpus":
@@ -55,7 +66,7 @@ class Corpus:
 
     def save(self, path: Path) -> None:
         """Not compressed: archives are compressed as a whole, which makes them smaller."""
-        np.savez(path, **self.__dict__)
+        np.savez(path, **{name: value for name, value in self.__dict__.items() if value is not None})
 
     def pieces(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         s, t = self.source_bounds, self.target_bounds
@@ -80,11 +91,11 @@ def origin_of(name: str) -> str:
     return name.split("|")[0]
 
 
-def join(segments: list[np.ndarray], bos: bool) -> np.ndarray:
+def join(segments: list[np.ndarray], bos: bool, tokens: Tokens = OURS) -> np.ndarray:
     """Segments with a separator between each two and EOS at the end."""
-    parts = [np.asarray([BOS])] if bos else []
+    parts = [np.asarray([tokens.bos])] if bos else []
     for i, segment in enumerate(segments):
-        parts += [segment, np.asarray([EOS if i + 1 == len(segments) else SEPARATOR])]
+        parts += [segment, np.asarray([tokens.eos if i + 1 == len(segments) else tokens.separator])]
     return np.concatenate(parts).astype(np.int64)
 
 
@@ -106,7 +117,10 @@ def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[
 
 def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
             source_weights: dict[str, float] = {}) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass."""
+    """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass. Where there
+    is no separator, single segments alone, whatever the mixture."""
+    tokens = corpus.tokens
+    mixture = {0: 1.0} if tokens.separator is None else mixture
     order = draw(corpus, rng, source_weights)
     sizes, weights = list(mixture), list(mixture.values())
     for document in order:
@@ -117,7 +131,7 @@ def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
                 stop = min(end, at + rng.randint(1, 12))
                 for index in range(at, stop):
                     s, t = corpus.pieces(index)
-                    yield join([s], False), join([t], True)
+                    yield join([s], False, tokens), join([t], True, tokens)
                 at = stop
                 continue
             sources, targets, used = [], [], [0, 1]
@@ -128,7 +142,7 @@ def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
                 sources.append(s), targets.append(t)
                 used = [used[0] + len(s) + 1, used[1] + len(t) + 1]
                 at += 1
-            yield join(sources, False), join(targets, True)
+            yield join(sources, False, tokens), join(targets, True, tokens)
 
 
 def positions(pair: tuple[np.ndarray, np.ndarray]) -> int:
@@ -171,7 +185,7 @@ def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = 
         for pool in pools(passed):
             ready = list(packed(pool, tokens))
             rng.shuffle(ready)
-            yield from map(padded, ready)
+            yield from (padded(pairs, corpus.tokens.pad) for pairs in ready)
         if not endless:
             return
 
@@ -190,11 +204,11 @@ def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
         yield made.get()
 
 
-def padded(pairs: list[tuple[np.ndarray, np.ndarray]]) -> tuple[torch.Tensor, torch.Tensor]:
+def padded(pairs: list[tuple[np.ndarray, np.ndarray]], pad: int = PAD) -> tuple[torch.Tensor, torch.Tensor]:
     sides = []
     for side in (0, 1):
         width = max(len(pair[side]) for pair in pairs)
-        out = torch.full((len(pairs), width), PAD, dtype=torch.long)
+        out = torch.full((len(pairs), width), pad, dtype=torch.long)
         for row, pair in enumerate(pairs):
             out[row, :len(pair[side])] = torch.from_numpy(pair[side])
         sides.append(out)

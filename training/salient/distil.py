@@ -111,15 +111,15 @@ def segment(o: argparse.Namespace) -> None:
     print(f"\n{len(found)} documents in {number + 1} shards", file=sys.stderr)
 
 
-def translate_file(teacher: Path, source: Path, target: Path, threads: int) -> None:
-    """Runs the teacher on a file, a sentence a line."""
+def translate_file(teacher: Path, source: Path, target: Path, threads: int, model: str = MODEL) -> None:
+    """Runs the teacher, or another model of its archive, on a file, a sentence a line."""
     settings = target.parent / "settings"
     settings.mkdir(exist_ok=True)
     (settings / "translateLocally.conf").write_text(f"[General]\ncpu_cores={threads}\nworkspace=256\n")
     environment = {**os.environ, "XDG_CONFIG_HOME": str(settings.resolve()), "QT_QPA_PLATFORM": "offscreen"}
     resources = (teacher / RESOURCES).resolve()
     part = target.with_suffix(".part")
-    subprocess.run([str(resources / PROGRAM), "-m", MODEL, "-i", str(source.resolve()), "-o", str(part.resolve())],
+    subprocess.run([str(resources / PROGRAM), "-m", model, "-i", str(source.resolve()), "-o", str(part.resolve())],
                    check=True, env=environment, cwd=resources / "models", stderr=subprocess.DEVNULL)
     with open(source, encoding="utf-8") as made_of, open(part, encoding="utf-8") as made:
         if sum(1 for _ in made_of) != sum(1 for _ in made):

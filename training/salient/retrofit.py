@@ -1,15 +1,18 @@
-"""Adds selection layers and early exits to an existing dense model, without changing its weights.
+"""Adds selection layers, early exits and a shortlist to an existing dense model, without changing its weights.
 
+    python -m salient.retrofit --model my-model --monolingual text.zh.txt --out my-model-salient --minutes 20
     python -m salient.retrofit --model my-model --data work/data --out my-model-salient --minutes 20
 
-Three phases on the frozen model, then an export: selection layers learn to imitate its attention (KL, eq. 5 of
-arXiv 2309.14174) while their ratio of keys adapts (eq. 7); every early exit gets a classifier that
-learns the distribution of the last one; halting heads learn from an oracle when to leave (arXiv 1910.10073). With dense
-attention and full depth the result translates exactly as the original model. `--adapt` adds a phase that trains all
-weights with selection: better with few keys, but the dense model changes.
+With --monolingual the engine translates text in the source language with the model, and the model learns from these
+translations (salient.monolingual); no parallel text is needed. --data is a folder that `salient.prepare` made of
+parallel text with the model's own tokenizer.model in it.
 
-The model folder must be one that the engine reads; `--data` is a folder that `salient.prepare` made with the model's
-own tokenizer.model in it. A stopped run can be continued.
+Phases on the frozen model, then an export: selection layers learn to imitate its attention (KL, eq. 5 of
+arXiv 2309.14174) while their ratio of keys adapts (eq. 7); early exits get classifiers: the last exit's behind a map
+that is fitted to the text (salient.exit_maps), and trained further if the vocabulary is small; halting heads learn from
+an oracle when to leave (arXiv 1910.10073). With dense attention and full depth the result translates exactly as the
+original model. `--adapt` adds a phase that trains all weights with selection: better with few keys, but the dense model
+changes. A stopped run can be continued.
 """
 
 from __future__ import annotations
@@ -19,43 +22,102 @@ import shutil
 import sys
 from pathlib import Path
 
+import torch
+
 from .calibrate import calibrate
-from .export import export, load_checkpoint
+from .config import ModelConfig
+from .data import Corpus
+from .exit_maps import with_mapped_exits
+from .export import export, load_checkpoint, load_model
+from .monolingual import monolingual
+from .shortlist import shortlist
 from .train import run_phase
+from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
 
 SHARES = {"supervision": 0.35, "selection": 0.3, "exits": 0.25, "halting": 0.1}  # of --minutes; less without --adapt
+MAPPED = "mapped"  # not a phase of training: exits get the classifiers of salient.exit_maps
+LARGE = 16 << 20  # weights of a classifier that is not trained further: its gradients would take the whole time
+MAP_TOKENS = 100_000  # that the maps are fitted to
+SHORTLIST = "shortlist.safetensors"
+WIDTH, COMMON, PAIRS = 64, 2000, 20_000_000  # of the shortlist: tokens a source token, tokens in every list, pairs read
+CALIBRATED = 16  # times as many chunks where each is a single sentence
 
 
-def phases(o: argparse.Namespace) -> list[tuple[str, list[str]]]:
+def phases(o: argparse.Namespace, config: ModelConfig) -> list[tuple[str, list[str]]]:
     """The phases in order, each with what it does differently from the recipe."""
-    found = [("supervision", ["--k-step", "0.016", "--captured", str(o.captured), "--selection-width",
-                              str(o.selection_width)])]
+    found = []
+    if o.selection if o.selection is not None else config.tokens.separator is not None:
+        found.append(("supervision", ["--k-step", "0.016", "--captured", str(o.captured), "--selection-width",
+                                      str(o.selection_width)]))
     if o.adapt:
         found.append(("selection", ["--k-most", o.k_most]))
-    found.append(("exits", ["--untied-exits"] if o.untied_exits else []))
-    found.append(("halting", []))
+    large = config.vocab_size * config.d_model > LARGE
+    if o.untied_exits:
+        found.append((MAPPED, []))
+    if not large:
+        found.append(("exits", ["--untied-exits"] if o.untied_exits else []))
+    found.append(("halting", ["--oracle", "agreement"] if large else []))
     return found
+
+
+def add_mapped_exits(start: Path, corpus: Corpus, out: Path) -> None:
+    """A checkpoint with mapped exits from a checkpoint or a model folder."""
+    model = load_model(start)[0] if start.is_dir() else load_checkpoint(start)
+    model = with_mapped_exits(model, corpus, MAP_TOKENS)
+    torch.save({"config": model.config.to_json(), "model": model.state_dict()}, out)
+
+
+def copy_vocabulary(o: argparse.Namespace) -> None:
+    for name in (VOCABULARY, SOURCE_VOCABULARY, TARGET_TOKENIZER, SHORTLIST):
+        if (o.model / name).exists():
+            shutil.copyfile(o.model / name, o.out / name)
+
+
+def add_shortlist(o: argparse.Namespace, config: ModelConfig, corpus: Corpus) -> None:
+    """From the model's own translations, where it has none. A source vocabulary of its own shares no numbers."""
+    if not (o.out / SHORTLIST).exists() and config.source_vocab_size is None:
+        shortlist(corpus, config.vocab_size, WIDTH, COMMON, PAIRS).save(o.out / SHORTLIST)
+
+
+def training_data(o: argparse.Namespace, work: Path) -> Path:
+    if o.monolingual:
+        return monolingual(o.model, o.monolingual, o.bin, work, o.sentences)
+    ours, theirs = o.data / TOKENIZER, o.model / TOKENIZER
+    if ours.read_bytes() != theirs.read_bytes():
+        raise ValueError(f"{ours} is not the model's tokeniser: copy {theirs} there before `salient.prepare`")
+    return o.data
 
 
 def retrofit(o: argparse.Namespace) -> None:
     work = o.out / "work"
     work.mkdir(parents=True, exist_ok=True)
-    ours, theirs = o.data / "tokenizer.model", o.model / "tokenizer.model"
-    if ours.read_bytes() != theirs.read_bytes():
-        raise ValueError(f"{ours} is not the model's tokeniser: copy {theirs} there before `salient.prepare`")
-    start = o.model
-    planned = phases(o)
-    total = sum(SHARES[phase] for phase, _ in planned)
+    config, start = ModelConfig.load(o.model), o.model
+    if config.autoregression == "ssru":
+        raise ValueError(f"{o.model}: its decoder has an SSRU, whose state a layer that was skipped cannot make later; "
+                         "such models have no early exits")
+    data = training_data(o, work)
+    planned = phases(o, config)
+    total = sum(SHARES.get(phase, 0) for phase, _ in planned)
     for phase, flags in planned:
-        minutes = o.minutes * SHARES[phase] / total
-        print(f"{phase}: {minutes:.1f} minutes, log in {work / phase}.jsonl", file=sys.stderr)
-        run_phase(phase, o.data.resolve(), (work / f"{phase}.pt").resolve(), "--start", str(start.resolve()),
-                  "--minutes", str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device, *flags)
-        start = work / f"{phase}.pt"
+        checkpoint = work / f"{phase}.pt"
+        if phase == MAPPED:
+            print(f"exits: maps from {MAP_TOKENS} tokens at most", file=sys.stderr)
+            if not checkpoint.exists():
+                add_mapped_exits(start, Corpus.load(data / "train.npz"), checkpoint)
+        else:
+            minutes = o.minutes * SHARES[phase] / total
+            print(f"{phase}: {minutes:.1f} minutes, log in {work / phase}.jsonl", file=sys.stderr)
+            run_phase(phase, data.resolve(), checkpoint.resolve(), "--start", str(start.resolve()),
+                      "--minutes", str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device, *flags)
+        start = checkpoint
     model = load_checkpoint(start)
-    calibrate(model, o.data)
+    sentences = config.tokens.separator is None
+    calibrate(model, data, **({"count": CALIBRATED * 64} if sentences else {}))
     readme = o.model / "README.md"
-    export(model, theirs, o.out, dtype=o.dtype, readme=readme if readme.exists() else None)
+    export(model, o.model / TOKENIZER, o.out, dtype=o.dtype, readme=readme if readme.exists() else None)
+    copy_vocabulary(o)
+    if o.monolingual:
+        add_shortlist(o, config, Corpus.load(data / "train.npz"))
     if not o.keep_work:
         shutil.rmtree(work)
     print(f"wrote {o.out}; measure it with training/evaluate", file=sys.stderr)
@@ -64,9 +126,17 @@ def retrofit(o: argparse.Namespace) -> None:
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--model", type=Path, required=True, help="folder of the dense model")
-    p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
+    text = p.add_mutually_exclusive_group(required=True)
+    text.add_argument("--data", type=Path, help="folder that `salient.prepare` wrote")
+    text.add_argument("--monolingual", type=Path, nargs="+", metavar="TEXT",
+                      help="text in the source language, a paragraph a line, plain or .xz")
+    p.add_argument("--bin", type=Path, default=Path("build/release/bin"),
+                   help="with --monolingual: folder of the programs salient and salient-server")
+    p.add_argument("--sentences", type=int, default=100_000, help="with --monolingual: the most that are translated")
     p.add_argument("--out", type=Path, required=True, help="folder of the new model")
-    p.add_argument("--minutes", type=float, default=20, help="all phases together")
+    p.add_argument("--minutes", type=float, default=20, help="all phases of training together")
+    p.add_argument("--selection", action=argparse.BooleanOptionalAction, default=None,
+                   help="selection layers; when left out, for models of whole documents alone: a sentence has few keys")
     p.add_argument("--adapt", action="store_true", help="let the whole model learn under selection")
     p.add_argument("--captured", type=float, default=0.95, help="share of the attention that the kept keys must hold")
     p.add_argument("--k-most", default="encoder=0.1,decoder=0.03,cross=0.05", help="with --adapt: the budget of keys")

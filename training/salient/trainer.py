@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from .data import BOS, Corpus, ahead, batches
+from .data import Corpus, ahead, batches
 from .loss import smoothed_cross_entropy
 from .model import Transformer
 from .objective import TRAINED, Objective
@@ -216,7 +216,7 @@ class Trainer:
             now = time.monotonic()
             self.elapsed, last = self.elapsed + now - last, now
             self.worked = worked_before + time.process_time()
-            tokens += int(target.ne(BOS).sum() - target.eq(self.config.tokens.pad).sum())
+            tokens += int(target[:, 1:].ne(self.config.tokens.pad).sum())
             done = self.progress() >= 1
             if now - spent["log"] > o.log_seconds or done:
                 rate = tokens / (now - spent["log"])

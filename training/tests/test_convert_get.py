@@ -5,7 +5,11 @@ import tarfile
 
 import pytest
 
-from salient.convert import get
+from salient.config import Tokens
+from salient.convert import Unsupported, get
+from salient.convert.__main__ import convert
+from salient.export import load_model
+from test_convert import pieces_of, random_model, same, spm, write_huggingface  # noqa: F401 (spm: a fixture)
 
 
 def archive(path, members):
@@ -54,3 +58,41 @@ def test_hugging_face_repositories_come_through_its_library(tmp_path, monkeypatc
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ValueError, match="T5"):  # found in the cache, and refused by name
         get.get("Helsinki-NLP/opus-mt-xx-yy", tmp_path / "out", tmp_path)
+
+
+def cached(hub, repository, files):
+    """The cache of huggingface_hub: blobs, and a snapshot of links to them that `main` names."""
+    folder = hub / ("models--" + repository.replace("/", "--"))
+    snapshot = folder / "snapshots" / ("1" * 40)
+    for made in (snapshot, folder / "blobs", folder / "refs"):
+        made.mkdir(parents=True)
+    (folder / "refs" / "main").write_text("1" * 40)
+    for path in files:
+        blob = folder / "blobs" / hashlib.sha256(path.read_bytes()).hexdigest()
+        blob.write_bytes(path.read_bytes())
+        (snapshot / path.name).symlink_to(f"../../blobs/{blob.name}")
+
+
+def test_a_cached_opus_mt_repository_becomes_a_model_folder(tmp_path, monkeypatch, spm):
+    pytest.importorskip("huggingface_hub")
+    pieces = pieces_of(spm)
+    model = random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None))
+    original = tmp_path / "original"
+    write_huggingface(original, model, "marian")
+    (original / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    for name in ("source.spm", "target.spm"):
+        (original / name).write_bytes(spm.read_bytes())
+    cached(tmp_path / "hub", "Helsinki-NLP/opus-mt-xx-yy", list(original.iterdir()))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    get.get("Helsinki-NLP/opus-mt-xx-yy", tmp_path / "out", tmp_path, source="xx", target="yy")
+    made, config = load_model(tmp_path / "out")
+    assert (config.source_language, config.target_language) == ("xx", "yy")
+    same(made, model)
+
+
+def test_fairseq_checkpoints_are_refused_by_name(tmp_path):
+    for name in ("model.pt", "dict.en.txt"):
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(Unsupported, match="fairseq"):
+        convert(tmp_path)

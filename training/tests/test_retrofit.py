@@ -1,10 +1,15 @@
+import json
 import subprocess
 
+import numpy as np
 import pytest
 import torch
 
+from salient import monolingual as mono
 from salient import retrofit
-from salient.config import Exits, FeedForward, ModelConfig, Stack
+from salient.config import Exits, FeedForward, ModelConfig, Positions, Stack, Tokens
+from salient.data import Corpus, batches
+from salient.exit_maps import with_mapped_exits
 from salient.export import export, load_model
 from salient.model import Transformer
 from salient.prepare import parser as prepare_parser
@@ -58,6 +63,89 @@ def test_a_dense_model_gets_selection_and_exits(dense, tmp_path, monkeypatch, fl
     same = torch.equal(logits[0][-1], logits[1][-1])
     assert same == (not flags)  # untouched at full depth with dense attention, unless it was to adapt
     assert not torch.allclose(logits[0][0], logits[1][0])
+
+
+@pytest.fixture(scope="module")
+def sentence_model(tmp_path_factory, dense):
+    """A model of single sentences with a list of pieces of its own, as converted ones are; and text."""
+    folder = tmp_path_factory.mktemp("sentences")
+    pieces = [f"p{i}" for i in range(300)] + ["\u2581the", "t", "h", "e"]
+    torch.manual_seed(2)
+    config = ModelConfig(vocab_size=len(pieces), d_model=32, heads=2, norm="post",
+                         encoder=Stack(2, FeedForward("own", 40)), decoder=Stack(3, FeedForward("own", 40)),
+                         selection=None, exits=None, chunk_tokens=128,
+                         positions=Positions("sinusoidal", "none", "none"), tokens=Tokens(0, 1, 0, 2, None))
+    export(Transformer(config), dense / "data" / "tokenizer.model", folder / "model")
+    (folder / "model" / "vocabulary.json").write_text(json.dumps(pieces))
+    (folder / "text.txt").write_text("".join(f"Sentence number {i} is here. The next is {i}.\n" for i in range(400)))
+    return folder
+
+
+def test_text_of_one_language_is_enough(sentence_model, tmp_path, monkeypatch):
+    def translations(model, sentences, programs, work):
+        return [[f"p{3 + (len(s) + i) % 40}" for i in range(6)] for s in sentences]
+
+    def run(command, check, stdout, cwd):
+        monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
+        train_main()
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(mono, "translate", translations)
+    monkeypatch.setattr(mono, "splitter", lambda language: lambda text: text.split(". "))  # PyICU may be missing
+    out = tmp_path / "out"
+    retrofit.retrofit(retrofit.parser().parse_args(
+        ["--model", str(sentence_model / "model"), "--monolingual", str(sentence_model / "text.txt"), "--out", str(out),
+         "--minutes", "0.03", "--batch-tokens", "256", "--keep-work"]))
+    train = Corpus.load(out / "work" / "data" / "train.npz")
+    assert train.tokens == Tokens(0, 1, 0, 2, None) and len(train.documents) - 1 == 800 - mono.DEV
+    source, target = next(batches(train, 256, seed=1))
+    assert target[:, 0].eq(0).all() and (target == 2).sum(1).eq(1).all()  # each row one sentence, with one end
+    before, _ = load_model(sentence_model / "model")
+    after, config = load_model(out)
+    assert config.selection is None and config.exits.classifier == "untied" and len(config.exits.heads) == 3
+    run = SelectionRun()
+    states = [m.decode(target[:, :-1], source, m.encode(source, run), run) for m in (before, after)]
+    assert torch.equal(before.logits(2, states[0][2]), after.logits(2, states[1][2]))
+    assert {p.name for p in out.iterdir()} >= {"vocabulary.json", "shortlist.safetensors", "model.safetensors"}
+
+
+def test_mapped_exits_are_nearer_to_the_last(sentence_model):
+    """On states that a map explains: the exit then says what the last one says."""
+    model, _ = load_model(sentence_model / "model")
+    with torch.no_grad():  # an upper half that hardly does anything but turn its states
+        for layer in model.decoder_layers[1:]:
+            for p in (layer.self_attention.output, layer.cross_attention.output, layer.ffn.down):
+                p.weight.mul_(0.02), p.bias.zero_()
+            layer.ffn_norm.weight.copy_(torch.linspace(0.5, 2, 32))
+    rng, count = np.random.default_rng(1), 400
+    bounds = np.arange(count + 1) * 8
+    tokens = rng.integers(3, 300, (2, 8 * count)).astype(np.uint16)
+    corpus = Corpus(*tokens, bounds, bounds, np.arange(count + 1), np.asarray(["x"]), np.zeros(count, np.uint8),
+                    np.asarray([0, 0, 2, -1]))
+    grown = with_mapped_exits(model, corpus, 2000)
+    source, target = next(batches(corpus, 512, seed=9))
+    states = grown.decode(target[:, :-1], source, grown.encode(source, SelectionRun()), SelectionRun())
+    best = [grown.logits(n, h).argmax(-1) for n, h in enumerate(states)]
+    plain = (states[0] @ grown.embedding.weight.t()).argmax(-1)
+    assert best[0].eq(best[2]).float().mean() > plain.eq(best[2]).float().mean() + 0.1
+
+
+def test_a_recurrent_decoder_is_refused(sentence_model, tmp_path):
+    config = json.loads((sentence_model / "model" / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "autoregression": "ssru"}))
+    with pytest.raises(ValueError, match="SSRU"):
+        retrofit.retrofit(retrofit.parser().parse_args(["--model", str(tmp_path), "--monolingual", "x", "--out",
+                                                        str(tmp_path / "out")]))
+
+
+def test_several_languages_are_refused(sentence_model, tmp_path):
+    for path in (sentence_model / "model").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["languages"] = {"tokens": {"de": 7}, "source": ["en"], "target": ["de"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="one pair"):
+        mono.monolingual(tmp_path, [sentence_model / "text.txt"], tmp_path, tmp_path / "out", 500)
 
 
 def test_another_tokeniser_is_refused(dense, tmp_path):

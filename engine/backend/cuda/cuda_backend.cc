@@ -32,7 +32,11 @@ class CudaBackend final : public Backend {
   CudaBackend(std::unique_ptr<Device> device, ComputeType compute, bool host_visible)
       : CudaBackend(std::move(device), compute, host_visible, nullptr) {}
 
-  std::string Name() const override { return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), ")"); }
+  std::string Name() const override {
+    const std::string encoder = compute_ == ComputeType::kBF16 ? absl::StrCat("; encoder: ", gemms_->Summary()) : "";
+    return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), encoder, ")");
+  }
+  std::string GemmReport() const { return gemms_->Report(); }
   DeviceMemory& memory() override { return memory_; }
   ElementType kv_type() const override {
     return compute_ == ComputeType::kF32 ? ElementType::kF32 : ElementType::kBF16;
@@ -67,7 +71,11 @@ class CudaBackend final : public Backend {
   void Linear(const LinearArgs& args) override {
     const auto& layer = static_cast<const CudaLinear&>(*args.weight);
     const size_t bytes = layer.SpaceBytes(args);
-    layer.Run(*device_, args, bytes > 0 ? Space(linear_, bytes) : nullptr);
+    if (bytes == 0) {
+      layer.Run(*device_, args, nullptr, nullptr);
+    } else {
+      layer.Run(*device_, args, Space(linear_, bytes), Space(workspace_, kGemmWorkspaceBytes));
+    }
     Done();
   }
   void Rotate(const RotateArgs& args) override {
@@ -220,11 +228,16 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<GemmChoices> gemms_;  // the first queue's
   DeviceArray<uint32_t> mass_table_;
   std::map<std::pair<int32_t, double>, DeviceArray<double>> turns_;
-  std::vector<DeviceArray<std::byte>> partial_, done_, plan_, linear_;
+  std::vector<DeviceArray<std::byte>> partial_, done_, plan_, linear_, workspace_;
   std::map<uint64_t, std::unique_ptr<Graph>> graphs_;
 };
 
 }  // namespace
+
+std::string GemmReport(const Backend& backend) {
+  const auto* cuda = dynamic_cast<const CudaBackend*>(&backend);
+  return cuda != nullptr ? cuda->GemmReport() : "";
+}
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackendOn(std::unique_ptr<Device> device, const CudaOptions& options) {
   const ComputeType compute = options.compute == ComputeType::kAuto ? ComputeType::kBF16 : options.compute;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "engine/backend/backend.h"
 #include "engine/core/cuda/device.h"
@@ -10,5 +11,9 @@
 namespace salient::cuda {
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackendOn(std::unique_ptr<Device> device, const CudaOptions& options);
+
+// Which algorithm computes an encoder's layers, a line for each shape that was packed so far. Empty for
+// a backend of another device.
+std::string GemmReport(const Backend& backend);
 
 }  // namespace salient::cuda

@@ -1,12 +1,14 @@
-// MakeCudaBackend of builds without SALIENT_CUDA.
+// What builds without SALIENT_CUDA have in place of the CUDA backend.
 
 #include "absl/status/status.h"
-#include "engine/backend/backend.h"
+#include "engine/backend/cuda/cuda_backend.h"
 
 namespace salient {
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions&) {
   return absl::UnavailableError("this build has no CUDA backend (it was built without SALIENT_CUDA)");
 }
+
+std::string cuda::GemmReport(const Backend&) { return ""; }
 
 }  // namespace salient

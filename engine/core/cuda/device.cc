@@ -7,11 +7,18 @@
 namespace salient::cuda {
 
 void Device::Fail(int error, const char* call) {
-  Fail(absl::UnavailableError(absl::StrCat("the GPU failed in ", call, ": ", ErrorText(error))));
+  if (!ok()) return;
+  const bool lasts = ErrorLasts();
+  Fail(absl::UnavailableError(absl::StrCat("the GPU failed in ", call, ": ", ErrorText(error),
+                                           lasts ? "; nothing more can be computed in this process" : "")));
 }
 
 void Device::Fail(absl::Status status) {
   if (ok()) *status_ = std::move(status);
+}
+
+absl::Status ProcessHasLostItsGpu() {
+  return absl::UnavailableError("an earlier error of the GPU lasts until this process ends: restart the process");
 }
 
 uint64_t Device::Mark() {

@@ -4,8 +4,10 @@
 // stream of the same device is a Device of its own: the two share memory and errors, and only After orders work between
 // them.
 //
-// Errors: status() keeps the first CUDA error or failed allocation. Every later call does nothing, because a CUDA
-// context cannot be used after an error. The owner then fails the documents in flight and opens a new device.
+// Errors: status() keeps the first CUDA error or failed allocation. Every later call does nothing. The owner then fails
+// the documents in flight and opens a new device. An error of a kernel (a bad address, a memory error of the GPU) lasts:
+// CUDA refuses everything else in this process, for every device and every engine in it. OpenDevice then fails and says
+// that the process must be restarted. Failed allocations and refused calls do not last.
 //
 // Two implementations: device_nvcc.cu, and tests/cuda/emulation, which runs kernels on the host.
 
@@ -93,6 +95,8 @@ class Device {
   const std::shared_ptr<absl::Status>& shared_errors() const { return status_; }
 
   virtual std::string ErrorText(int error) const = 0;
+  // After a CUDA error: whether it lasts. If so, OpenDevice fails from now on.
+  virtual bool ErrorLasts() = 0;
 
   // Marks are CUDA events, used in turns. A mark older than the last kEvents shares its event with a later mark:
   // waiting for that one is enough.
@@ -106,7 +110,11 @@ class Device {
   uint64_t marks_ = 0, passed_ = 0;
 };
 
-// UNAVAILABLE says why there is no device: no driver, no GPU, one too old, or a build without CUDA.
+// What OpenDevice says after an error that lasts.
+absl::Status ProcessHasLostItsGpu();
+
+// UNAVAILABLE says why there is no device: no driver, no GPU, one too old, a build without CUDA, or an earlier error
+// that lasts.
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice();
 
 }  // namespace salient::cuda

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@ namespace {
 constexpr int kLeastCapability = 80;
 // Copies of up to this many bytes from ordinary memory are taken over at the call (the runtime's own staging).
 constexpr size_t kTakenOver = 64 << 10;
+
+// An error that lasts has been seen in this process.
+std::atomic<bool> g_lost{false};
 
 class RuntimeGraph final : public Graph {
  public:
@@ -33,12 +37,11 @@ class RuntimeDevice final : public Device {
       : Device(std::move(errors)), properties_(properties), first_(false) {
     Open();
   }
+  // After an error that lasts nothing can be given back. No cudaDeviceReset: it would take the memory of every other
+  // engine of the process, and after an error that lasts NVIDIA documents no way but the end of the process.
   ~RuntimeDevice() override {
-    // After an error in a kernel the context answers nothing else, ever: it goes, and the next device gets a new one.
-    if (!ok()) {
-      if (first_) cudaDeviceReset();
-      return;
-    }
+    if (g_lost) return;
+    cudaStreamSynchronize(stream_);
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
     cudaEventDestroy(after_);
     cudaStreamDestroy(stream_);
@@ -67,17 +70,23 @@ class RuntimeDevice final : public Device {
 
   void* Allocate(size_t bytes) override {
     void* pointer = nullptr;
-    if (cudaMalloc(&pointer, bytes) != cudaSuccess) return nullptr;
-    return pointer;
+    if (cudaMalloc(&pointer, bytes) == cudaSuccess) return pointer;
+    cudaGetLastError();  // else a later call may report it
+    return nullptr;
   }
   // cudaFree waits for the device, so that nothing still uses it.
   void Free(void* pointer) override { cudaFree(pointer); }
   void* AllocatePinned(size_t bytes) override {
     void* pointer = nullptr;
-    if (cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) return nullptr;
-    return pointer;
+    if (cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess) return pointer;
+    cudaGetLastError();
+    return nullptr;
   }
-  void FreePinned(void* pointer) override { cudaFreeHost(pointer); }
+  // A failed allocation leaves copies under way, so this waits although the device has failed.
+  void FreePinned(void* pointer) override {
+    cudaStreamSynchronize(stream_);
+    cudaFreeHost(pointer);
+  }
 
   void Zero(void* device, size_t bytes) override {
     if (ok()) Check(cudaMemsetAsync(device, 0, bytes, stream_), "cudaMemset");
@@ -120,6 +129,13 @@ class RuntimeDevice final : public Device {
 
  protected:
   std::string ErrorText(int error) const override { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
+  // A context that is lost answers every call with the error; another error is forgotten once it was asked for.
+  bool ErrorLasts() override {
+    cudaGetLastError();
+    size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) g_lost = true;
+    return g_lost;
+  }
 
   void RecordEvent(int event) override {
     if (ok()) Check(cudaEventRecord(events_[event], stream_), "cudaEventRecord");
@@ -143,7 +159,7 @@ class RuntimeDevice final : public Device {
   }
 
   const cudaDeviceProp properties_;
-  const bool first_;  // the streams beside it are gone before it is
+  const bool first_;
   cudaStream_t stream_ = nullptr;
   std::array<cudaEvent_t, kEvents> events_ = {};
   cudaEvent_t after_ = nullptr;
@@ -154,6 +170,7 @@ absl::Status NoGpu(const std::string& why) { return absl::UnavailableError(absl:
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice() {
+  if (g_lost) return ProcessHasLostItsGpu();
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
     return NoGpu(cudaGetErrorString(error));

@@ -3,18 +3,26 @@
 //   y[i] = act(x[i] W^T + b) (+ what is in y[i])
 //
 // x [rows, inputs] and W [outputs, inputs] in bf16, b [outputs] and y [rows, outputs] in fp32, sums in fp32; all
-// contiguous, aligned to 16, on the device. Two implementations: cuBLASLt (gemm_cublaslt.cc), and the emulation's.
+// contiguous, aligned to kGemmAlignment, on the device. Three implementations: cuBLASLt (gemm_cublaslt.cc), none where a
+// build has no cuBLASLt (no_gemm.cc), and the emulation's.
 
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "engine/core/cuda/device.h"
 
 namespace salient::cuda {
+
+inline constexpr size_t kGemmAlignment = 16;
+// Memory that an algorithm may work in: what NVIDIA recommends for Hopper, whose best kernels ask for some. Fixed, so
+// that an algorithm works in the same way however many rows there are.
+inline constexpr size_t kGemmWorkspaceBytes = size_t{32} << 20;
 
 struct GemmShape {
   int32_t inputs = 0, outputs = 0;
@@ -29,14 +37,18 @@ struct GemmCall {
   const uint16_t* weight = nullptr;
   const float* bias = nullptr;
   float* y = nullptr;
-  bool accumulate = false;  // only without an activation
+  bool accumulate = false;         // only without an activation
+  std::byte* workspace = nullptr;  // [kGemmWorkspaceBytes], of no other stream
 };
 
-// One way to compute one shape, for any number of rows. Errors are the device's.
+// One way to compute one shape, for any number of rows.
 class GemmAlgorithm {
  public:
   virtual ~GemmAlgorithm() = default;
-  virtual void Run(Device& device, const GemmCall& call) = 0;  // on a stream of the library's device
+  // On a stream of the library's device. An error means that the library has refused the call and launched nothing; the
+  // device has not failed by that.
+  virtual absl::Status Run(Device& device, const GemmCall& call) = 0;
+  virtual std::string Name() const = 0;
 };
 
 class GemmLibrary {

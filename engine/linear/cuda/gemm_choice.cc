@@ -1,17 +1,22 @@
 #include "engine/linear/cuda/gemm_choice.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/core/bf16.h"
 
 namespace salient::cuda {
 namespace {
 
 constexpr int32_t kUsualRows = 2048;  // EngineOptions::encode_tokens
-constexpr int32_t kTestRows = 600;    // more than two tiles of any kernel
-constexpr int32_t kFewerRows[] = {1, 17, 64, 129, 301};
+constexpr int32_t kFewerRows[] = {1, 17, 64, 129, 301, 600};
+
+// Libraries divide sums otherwise where there is less than a tile for each multiprocessor. With 512 outputs in tiles of
+// 128 by 128 there is one from 32 rows a multiprocessor on, so a test goes from below to above that.
+int32_t TestRows(const Device& device) { return std::clamp(32 * device.multiprocessors(), 600, 4096); }
 
 std::vector<uint16_t> RandomBF16(size_t size, uint32_t seed) {
   std::minstd_rand random(seed);
@@ -31,30 +36,59 @@ DeviceArray<T> OnDevice(DeviceMemory& memory, const std::vector<T>& values) {
 
 std::shared_ptr<GemmAlgorithm> GemmChoices::For(const GemmShape& shape) {
   const auto [at, missing] = chosen_.try_emplace(shape);
-  if (!missing || library_ == nullptr) return at->second;
+  Choice& choice = at->second;
+  if (!missing || library_ == nullptr) return choice.algorithm;
   for (const std::shared_ptr<GemmAlgorithm>& algorithm : library_->Algorithms(shape, kUsualRows)) {
-    if (!KeepsRows(shape, *algorithm)) continue;
-    at->second = algorithm;
+    ++choice.offered;
+    if (!KeepsRows(shape, *algorithm, choice.refused)) continue;
+    choice.algorithm = algorithm;
     break;
   }
-  return at->second;
+  return choice.algorithm;
 }
 
-bool GemmChoices::KeepsRows(const GemmShape& shape, GemmAlgorithm& algorithm) {
-  const size_t inputs = shape.inputs, outputs = shape.outputs;
-  const DeviceArray<uint16_t> x = OnDevice(memory_, RandomBF16(kTestRows * inputs, 1));
+std::string GemmChoices::Summary() const {
+  if (library_ == nullptr) return "no cuBLASLt: own kernels for all layers";
+  const auto found = std::count_if(chosen_.begin(), chosen_.end(),
+                                   [](const auto& entry) { return entry.second.algorithm != nullptr; });
+  return absl::StrCat("cuBLASLt for ", found, " of ", chosen_.size(), " layer shapes");
+}
+
+std::string GemmChoices::Report() const {
+  std::string report;
+  for (const auto& [shape, choice] : chosen_) {
+    absl::StrAppend(&report, shape.inputs, " to ", shape.outputs, shape.relu ? ", relu: " : ": ",
+                    choice.algorithm != nullptr ? choice.algorithm->Name() : "our own kernel", " (", choice.offered,
+                    " tried, ", choice.refused, " refused)\n");
+  }
+  return report;
+}
+
+bool GemmChoices::KeepsRows(const GemmShape& shape, GemmAlgorithm& algorithm, int& refused) {
+  const size_t inputs = shape.inputs, outputs = shape.outputs, test_rows = TestRows(device_);
+  const DeviceArray<uint16_t> x = OnDevice(memory_, RandomBF16(test_rows * inputs, 1));
   const DeviceArray<uint16_t> weight = OnDevice(memory_, RandomBF16(outputs * inputs, 2));
   const DeviceArray<float> bias(memory_, outputs);
-  DeviceArray<float> y(memory_, kTestRows * outputs);
-  const auto run = [&](int32_t rows) {  // the last of them
-    std::vector<float> result(rows * outputs);
-    algorithm.Run(device_, {rows, x.data() + (kTestRows - rows) * inputs, weight.data(), bias.data(), y.data()});
+  DeviceArray<float> y(memory_, test_rows * outputs);
+  if (workspace_.empty()) workspace_ = DeviceArray<std::byte>(memory_, kGemmWorkspaceBytes);
+  const auto run = [&](size_t rows) {  // the last of them; empty where the library refuses
+    const absl::Status status = algorithm.Run(
+        device_, {.rows = static_cast<int32_t>(rows),
+                  .x = x.data() + (test_rows - rows) * inputs,
+                  .weight = weight.data(),
+                  .bias = bias.data(),
+                  .y = y.data(),
+                  .workspace = workspace_.data()});
+    std::vector<float> result(status.ok() ? rows * outputs : 0);
     memory_.CopyToHost(result.data(), y.data(), result.size() * sizeof(float));
+    refused += !status.ok();
     return result;
   };
-  const std::vector<float> all = run(kTestRows);
+  const std::vector<float> all = run(test_rows);
+  if (all.empty()) return false;
   for (const int32_t rows : kFewerRows) {
     const std::vector<float> some = run(rows);
+    if (some.empty()) return false;
     if (std::memcmp(some.data(), all.data() + all.size() - some.size(), some.size() * sizeof(float)) != 0) return false;
   }
   return device_.ok();

@@ -4,12 +4,14 @@
 // its place among them. Libraries do not promise that: the algorithm they choose for 20 rows divides the sums otherwise
 // than the one they choose for 2,000. So one algorithm, which does not divide the inputs, is used for all numbers of
 // rows. The library documents no guarantee for that either; each algorithm is therefore tested before it is used: a row
-// computed among few rows and among many must have the same bits.
+// computed among few rows and among many must have the same bits. An algorithm that the library refuses to run in that
+// test is passed over.
 
 #pragma once
 
 #include <map>
 #include <memory>
+#include <string>
 
 #include "engine/core/memory.h"
 #include "engine/linear/cuda/gemm.h"
@@ -25,13 +27,24 @@ class GemmChoices {
   // Null where the library has no algorithm that keeps the rule.
   std::shared_ptr<GemmAlgorithm> For(const GemmShape& shape);
 
+  // For an operator: "cuBLASLt for 11 of 12 layer shapes", and a line for every shape: its algorithm, or why it has none.
+  std::string Summary() const;
+  std::string Report() const;
+
  private:
-  bool KeepsRows(const GemmShape& shape, GemmAlgorithm& algorithm);
+  struct Choice {
+    std::shared_ptr<GemmAlgorithm> algorithm;
+    int offered = 0, refused = 0;  // algorithms that were tried, and of these refused by the library
+  };
+
+  // False, too, where the library refuses a call; counted in `refused` then.
+  bool KeepsRows(const GemmShape& shape, GemmAlgorithm& algorithm, int& refused);
 
   Device& device_;
   DeviceMemory& memory_;
   const std::unique_ptr<GemmLibrary> library_;
-  std::map<GemmShape, std::shared_ptr<GemmAlgorithm>> chosen_;
+  std::map<GemmShape, Choice> chosen_;
+  DeviceArray<std::byte> workspace_;  // of the tests
 };
 
 }  // namespace salient::cuda

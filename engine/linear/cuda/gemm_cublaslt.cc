@@ -4,9 +4,11 @@
 // runs along the columns of D.
 
 #include <cublasLt.h>
+#include <cuda_runtime.h>
 
 #include <array>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -69,7 +71,7 @@ class LtAlgorithm final : public GemmAlgorithm {
   LtAlgorithm(cublasLtHandle_t handle, const GemmShape& shape, const cublasLtMatmulAlgo_t& algorithm)
       : handle_(handle), shape_(shape), algorithm_(algorithm) {}
 
-  // Divides no sum among blocks, needs no memory of its own, and takes every number of rows.
+  // Divides no sum among blocks, works in kGemmWorkspaceBytes, and takes every number of rows.
   bool Suits() const {
     if (Config<int32_t>(CUBLASLT_ALGO_CONFIG_SPLITK_NUM) > 1) return false;
     if (Config<uint32_t>(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) != CUBLASLT_REDUCTION_SCHEME_NONE) return false;
@@ -78,23 +80,30 @@ class LtAlgorithm final : public GemmAlgorithm {
       cublasLtMatmulHeuristicResult_t result = {};
       if (cublasLtMatmulAlgoCheck(handle_, product.description.get(), product.a.get(), product.b.get(), product.d.get(),
                                   product.d.get(), &algorithm_, &result) != CUBLAS_STATUS_SUCCESS ||
-          result.workspaceSize > 0) {
+          result.workspaceSize > kGemmWorkspaceBytes) {
         return false;
       }
     }
     return true;
   }
 
-  void Run(Device& device, const GemmCall& call) override {
-    if (!device.ok()) return;
+  absl::Status Run(Device& device, const GemmCall& call) override {
+    if (!device.ok()) return device.status();
     const Product product(shape_, call.rows, call.bias);
     const float one = 1.0f, kept = call.accumulate ? 1.0f : 0.0f;
     const cublasStatus_t status = cublasLtMatmul(
         handle_, product.description.get(), &one, call.weight, product.a.get(), call.x, product.b.get(), &kept, call.y,
-        product.d.get(), call.y, product.d.get(), &algorithm_, nullptr, 0, static_cast<cudaStream_t>(device.stream()));
-    if (status == CUBLAS_STATUS_SUCCESS) return;
-    device.Fail(
-        absl::UnavailableError(absl::StrCat("the GPU failed in cublasLtMatmul: ", cublasLtGetStatusName(status))));
+        product.d.get(), call.y, product.d.get(), &algorithm_, call.workspace, kGemmWorkspaceBytes,
+        static_cast<cudaStream_t>(device.stream()));
+    if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+    cudaGetLastError();  // a refused launch inside the library is no error of the next call
+    return absl::UnavailableError(absl::StrCat("cublasLtMatmul says ", cublasLtGetStatusName(status)));
+  }
+
+  std::string Name() const override {
+    return absl::StrCat("cuBLASLt algorithm ", Config<int32_t>(CUBLASLT_ALGO_CONFIG_ID), ", tile ",
+                        Config<uint32_t>(CUBLASLT_ALGO_CONFIG_TILE_ID), ", stages ",
+                        Config<uint32_t>(CUBLASLT_ALGO_CONFIG_STAGES_ID));
   }
 
  private:
@@ -119,10 +128,16 @@ class LtLibrary final : public GemmLibrary {
     cublasLtMatmulPreference_t made = nullptr;
     if (cublasLtMatmulPreferenceCreate(&made) != CUBLAS_STATUS_SUCCESS) return {};
     const Owned<cublasLtMatmulPreference_t> preference(made);
-    const size_t workspace = 0;
-    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
-    cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace));
-    cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof(schemes));
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof(value));
+    };
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kGemmWorkspaceBytes});
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+    // 256 is what the library takes for granted where nothing is said.
+    for (const auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+      set(matrix, uint32_t{kGemmAlignment});
+    }
     const Product product(shape, rows, nullptr);
     std::array<cublasLtMatmulHeuristicResult_t, kAsked> results = {};
     int found = 0;

@@ -33,7 +33,7 @@ void LinearFewBF16(Device& device, const WeightsInFragments& weights, const Line
 void LinearFewInt8(Device& device, const WeightsInFragments& weights, const LinearArgs& args);
 
 // bf16 by a library. Inputs and outputs are multiples of kGemmMultiple; every row of args.rows has a result, and its
-// place in the output is its own. `rounded`: room for the rows in bf16.
+// place in the output is its own. `rounded`: room for the rows in bf16; `workspace`: GemmCall's.
 inline constexpr int kGemmMultiple = 8;
 struct WeightsInRows {
   const uint16_t* weight = nullptr;  // [outputs, inputs]
@@ -41,6 +41,6 @@ struct WeightsInRows {
   int32_t inputs = 0, outputs = 0;
 };
 void LinearMany(Device& device, GemmAlgorithm& gemm, const WeightsInRows& weights, const LinearArgs& args,
-                uint16_t* rounded);
+                uint16_t* rounded, std::byte* workspace);
 
 }  // namespace salient::cuda

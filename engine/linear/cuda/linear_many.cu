@@ -1,6 +1,8 @@
 // A linear layer of many rows: the rows rounded to bf16, a library's product (gemm.h), and what the library cannot
 // fuse.
 
+#include <utility>
+
 #include "engine/core/cuda/tensor_core.h"
 #include "engine/linear/cuda/epilogue.h"
 #include "engine/linear/cuda/kernels.h"
@@ -36,12 +38,16 @@ unsigned Blocks(int64_t size, int each) { return static_cast<unsigned>(CeilDiv(s
 }  // namespace
 
 void LinearMany(Device& device, GemmAlgorithm& gemm, const WeightsInRows& weights, const LinearArgs& args,
-                uint16_t* rounded) {
+                uint16_t* rounded, std::byte* workspace) {
   const int32_t rows = args.rows.capacity;
   const int64_t inputs = static_cast<int64_t>(rows) * weights.inputs;
   const int64_t outputs = static_cast<int64_t>(rows) * weights.outputs;
   Launch(device, {.grid_x = Blocks(inputs, kEach), .threads = kThreads}, RoundKernel, args.input, inputs, rounded);
-  gemm.Run(device, {rows, rounded, weights.weight, weights.bias, args.output, args.accumulate});
+  if (absl::Status status = gemm.Run(
+          device, {rows, rounded, weights.weight, weights.bias, args.output, args.accumulate, workspace});
+      !status.ok()) {
+    return device.Fail(std::move(status));
+  }
   // cuBLASLt's gelu is the approximation by tanh; models are trained with erf.
   if (args.activation == Activation::kNone || args.activation == Activation::kRelu) return;
   Launch(device, {.grid_x = Blocks(outputs, 4), .threads = kThreads}, ActivateKernel, args.output, outputs,

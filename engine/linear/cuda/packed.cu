@@ -135,11 +135,11 @@ size_t CudaLinear::SpaceBytes(const LinearArgs& args) const {
   return static_cast<size_t>(args.rows.capacity) * inputs() * sizeof(uint16_t);
 }
 
-void CudaLinear::Run(Device& device, const LinearArgs& args, std::byte* space) const {
+void CudaLinear::Run(Device& device, const LinearArgs& args, std::byte* space, std::byte* workspace) const {
   if (args.rows.capacity == 0) return;
   if (GemmAlgorithm* gemm = GemmFor(args); gemm != nullptr) {
     return LinearMany(device, *gemm, {in_rows_.data(), bias_.data(), inputs(), outputs()}, args,
-                      reinterpret_cast<uint16_t*>(space));
+                      reinterpret_cast<uint16_t*>(space), workspace);
   }
   const WeightsInFragments fragments = {fragments_.data(), bias_.data(), scale_.data(), inputs(), outputs()};
   switch (type_) {

@@ -23,9 +23,9 @@ class CudaLinear final : public PackedLinear {
   // `type` is not kAuto.
   CudaLinear(const LinearWeights& weights, ComputeType type, DeviceMemory& memory, GemmChoices& choices);
 
-  // Bytes on the device that Run works in.
+  // Bytes on the device that Run works in. Where it is more than none, Run needs a workspace, too (GemmCall).
   size_t SpaceBytes(const LinearArgs& args) const;
-  void Run(Device& device, const LinearArgs& args, std::byte* space) const;
+  void Run(Device& device, const LinearArgs& args, std::byte* space, std::byte* workspace) const;
 
  private:
   void PackF32(const LinearWeights& weights, DeviceMemory& memory);

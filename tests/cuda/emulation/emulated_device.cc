@@ -9,11 +9,13 @@
 namespace salient::emulation {
 namespace {
 
-constexpr int kInjectedError = 700;  // cudaErrorIllegalAddress
+constexpr int kIllegalAddress = 700;  // cudaErrorIllegalAddress
+constexpr int kOutOfResources = 701;  // cudaErrorLaunchOutOfResources
 // Copies of up to this many bytes from ordinary memory are taken over at the call.
 constexpr size_t kTakenOver = 64 << 10;
 
-std::atomic<int64_t> g_waits_for_everything{0};
+std::atomic<int64_t> g_waits_for_everything{0}, g_pageable_copies{0};
+std::atomic<bool> g_lost{false}, g_all_pinned{false};
 
 class EmulatedGraph final : public cuda::Graph {
  public:
@@ -22,6 +24,11 @@ class EmulatedGraph final : public cuda::Graph {
 };
 
 }  // namespace
+
+int64_t PageableCopies() { return g_pageable_copies.load(); }
+void PinAllHostMemory(bool pinned) { g_all_pinned = pinned; }
+bool ProcessIsLost() { return g_lost; }
+void RestartProcess() { g_lost = false; }
 
 int64_t WaitsForEverything() { return g_waits_for_everything.load(); }
 
@@ -56,9 +63,11 @@ void EmulatedDevice::Zero(void* device, size_t bytes) {
 }
 
 void EmulatedDevice::CopyToDevice(void* device, const void* host, size_t bytes) {
-  if (gpu_->IsPinned(host) || bytes > kTakenOver) {
+  const bool pinned = g_all_pinned || gpu_->IsPinned(host);
+  if (!pinned) ++g_pageable_copies;
+  if (pinned || bytes > kTakenOver) {
     Enqueue([=] { std::memcpy(device, host, bytes); });
-    if (!gpu_->IsPinned(host)) Synchronize();
+    if (!pinned) Synchronize();
     return;
   }
   const auto* from = static_cast<const std::byte*>(host);
@@ -73,7 +82,7 @@ void EmulatedDevice::CopyToHost(void* host, const void* device, size_t bytes) {
 }
 
 void EmulatedDevice::StartCopyToHost(void* host, const void* device, size_t bytes) {
-  if (!gpu_->IsPinned(host)) return CopyToHost(host, device, bytes);
+  if (!g_all_pinned && !gpu_->IsPinned(host)) return CopyToHost(host, device, bytes);
   Enqueue([=] { std::memcpy(host, device, bytes); });
 }
 
@@ -106,12 +115,12 @@ void EmulatedDevice::Enqueue(std::function<void()> work) {
 }
 
 int64_t EmulatedDevice::launches() const { return static_cast<int64_t>(gpu_->given(stream_)); }
-void EmulatedDevice::FailAfter(int64_t launches) { gpu_->FailAfter(launches); }
+void EmulatedDevice::FailAfter(int64_t launches, bool lasts) { gpu_->FailAfter(launches, lasts); }
 void EmulatedDevice::Limit(size_t bytes) { gpu_->Limit(bytes); }
 void EmulatedDevice::FailAllocation(int64_t allocations, bool pinned) { gpu_->FailAllocation(allocations, pinned); }
 
 void EmulatedDevice::NoteFailure() {
-  if (gpu_->failed()) Fail(kInjectedError, "a kernel");
+  if (gpu_->failed()) Fail(gpu_->failure_lasts() ? kIllegalAddress : kOutOfResources, "a kernel");
 }
 
 void EmulatedDevice::RecordEvent(int event) { events_[event] = gpu_->given(stream_); }
@@ -125,7 +134,16 @@ bool EmulatedDevice::EventPassed(int event) {
 void EmulatedDevice::WaitForEvent(int event) { RunUntil(events_[event]); }
 
 std::string EmulatedDevice::ErrorText(int error) const {
-  return error == kInjectedError ? "an illegal memory access was encountered" : "error " + std::to_string(error);
+  switch (error) {
+    case kIllegalAddress: return "an illegal memory access was encountered";
+    case kOutOfResources: return "too many resources requested for launch";
+    default: return "error " + std::to_string(error);
+  }
+}
+
+bool EmulatedDevice::ErrorLasts() {
+  if (gpu_->failed() && gpu_->failure_lasts()) g_lost = true;
+  return gpu_->failed() && gpu_->failure_lasts();
 }
 
 }  // namespace salient::emulation

@@ -19,9 +19,11 @@
 
 namespace salient::emulation {
 
-// Of devices that OpenDevice opens from now on, the next fails in the kernel or copy after `launches` more ones: what a
-// kernel that reads what it must not would do.
-void FailNextDeviceAfter(int64_t launches);
+// Of devices that OpenDevice opens from now on, the next fails in the kernel or copy after `launches` more ones. The
+// error is that of a kernel that reads what it must not, which lasts, or that of a refused launch, which does not.
+void FailNextDeviceAfter(int64_t launches, bool lasts);
+// Devices can be opened again after an error that lasts, as in a new process.
+void RestartProcess();
 
 // Of the same, the next has as much memory, and fails the allocation after `allocations` more ones; negative: none.
 void LimitNextDevice(size_t bytes);
@@ -30,6 +32,17 @@ void FailNextDevicesAllocation(int64_t allocations, bool pinned);
 // How often the host has waited until a stream was done with all that it had been given: it did nothing then until the
 // host came back.
 int64_t WaitsForEverything();
+
+// How many copies to a device were made from ordinary memory. On a GPU the host waits in such a copy for its turn in
+// the stream.
+int64_t PageableCopies();
+
+// From now on all host memory counts as pinned, as in the tests of operations on a GPU (tests/cuda/pinned_main.cc): no
+// copy from it is complete when the call returns.
+void PinAllHostMemory(bool pinned);
+
+// Whether an error that lasts was seen.
+bool ProcessIsLost();
 
 // What the streams of a device share: memory, and whose turn it is.
 class Gpu;
@@ -69,7 +82,7 @@ class EmulatedDevice final : public cuda::Device {
   void Enqueue(std::function<void()> work);
   // Kernels and copies that the stream has been given.
   int64_t launches() const;
-  void FailAfter(int64_t launches);
+  void FailAfter(int64_t launches, bool lasts);
   void Limit(size_t bytes);
   void FailAllocation(int64_t allocations, bool pinned);
 
@@ -79,6 +92,7 @@ class EmulatedDevice final : public cuda::Device {
   void RunUntil(uint64_t done);
   void NoteFailure();
   std::string ErrorText(int error) const override;
+  bool ErrorLasts() override;
   void RecordEvent(int event) override;
   bool EventPassed(int event) override;
   void WaitForEvent(int event) override;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 
 #include "engine/core/bf16.h"
 #include "engine/linear/cuda/gemm.h"
@@ -12,17 +13,25 @@ namespace {
 
 std::atomic<bool> g_steady{true};
 
+enum class Habit { kRefuses, kDivides, kSteady };
+
 class EmulatedAlgorithm final : public cuda::GemmAlgorithm {
  public:
-  EmulatedAlgorithm(const cuda::GemmShape& shape, bool steady) : shape_(shape), steady_(steady) {}
+  EmulatedAlgorithm(const cuda::GemmShape& shape, Habit habit) : shape_(shape), habit_(habit) {}
 
-  void Run(cuda::Device& device, const cuda::GemmCall& call) override {
-    static_cast<emulation::EmulatedDevice&>(device).Enqueue([self = *this, call] { self.Compute(call); });
+  absl::Status Run(cuda::Device& device, const cuda::GemmCall& call) override {
+    if (habit_ == Habit::kRefuses && call.rows % 2 != 0) return absl::UnavailableError("the emulated library refuses");
+    static_cast<emulation::EmulatedDevice&>(device).Enqueue([self = *this, call] {
+      std::memset(call.workspace, 0xa5, 4096);
+      self.Compute(call);
+    });
+    return absl::OkStatus();
   }
+  std::string Name() const override { return "emulated"; }
 
  private:
   void Compute(const cuda::GemmCall& call) const {
-    const int32_t slices = !steady_ && call.rows < 100 ? 2 : 1;
+    const int32_t slices = habit_ == Habit::kDivides && call.rows < 100 ? 2 : 1;
     for (int32_t i = 0; i < call.rows; ++i) {
       for (int32_t n = 0; n < shape_.outputs; ++n) {
         float* y = call.y + static_cast<size_t>(i) * shape_.outputs + n;
@@ -44,15 +53,16 @@ class EmulatedAlgorithm final : public cuda::GemmAlgorithm {
   }
 
   const cuda::GemmShape shape_;
-  const bool steady_;
+  const Habit habit_;
 };
 
 class EmulatedLibrary final : public cuda::GemmLibrary {
  public:
   std::vector<std::shared_ptr<cuda::GemmAlgorithm>> Algorithms(const cuda::GemmShape& shape, int32_t) override {
     std::vector<std::shared_ptr<cuda::GemmAlgorithm>> all;
-    all.push_back(std::make_shared<EmulatedAlgorithm>(shape, false));
-    if (has_steady_) all.push_back(std::make_shared<EmulatedAlgorithm>(shape, true));
+    all.push_back(std::make_shared<EmulatedAlgorithm>(shape, Habit::kRefuses));
+    all.push_back(std::make_shared<EmulatedAlgorithm>(shape, Habit::kDivides));
+    if (has_steady_) all.push_back(std::make_shared<EmulatedAlgorithm>(shape, Habit::kSteady));
     return all;
   }
 

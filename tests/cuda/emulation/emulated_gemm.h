@@ -1,5 +1,6 @@
-// A library of products on the host, with a library's habits: what it offers first divides its sums in another way for
-// few rows than for many. What keeps the rows' bits comes last.
+// A library of products on the host, with a library's habits. What it offers first it refuses to run for some numbers
+// of rows, although it has said that it can. What it offers next divides its sums in another way for few rows than for
+// many. What keeps the rows' bits comes last.
 
 #pragma once
 

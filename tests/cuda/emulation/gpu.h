@@ -47,9 +47,13 @@ class Gpu {
   // Memory is limited to so many bytes; the allocation, or the work, after so many more fails: once.
   void Limit(size_t bytes) { limit_ = std::min(bytes, kMemoryBytes); }
   void FailAllocation(int64_t allocations, bool pinned) { (pinned ? fail_pinned_ : fail_allocation_) = allocations; }
-  void FailAfter(int64_t works) { fail_after_ = works; }
+  void FailAfter(int64_t works, bool lasts) {
+    fail_after_ = works;
+    failure_lasts_ = lasts;
+  }
   // Whether it has; then nothing runs any more.
   bool failed() const { return failed_; }
+  bool failure_lasts() const { return failure_lasts_; }
 
  private:
   struct Work {
@@ -74,7 +78,7 @@ class Gpu {
   size_t used_ = 0;  // of the address space
   size_t in_use_ = 0, limit_ = kMemoryBytes;
   int64_t fail_allocation_ = -1, fail_pinned_ = -1, fail_after_ = -1;
-  bool failed_ = false;
+  bool failed_ = false, failure_lasts_ = false;
   std::multimap<size_t, std::byte*> free_;
   std::map<std::byte*, size_t> taken_;
   std::map<const std::byte*, size_t> pinned_;

@@ -1,0 +1,56 @@
+"""Classifiers of early exits, without gradients: the last exit's, behind a map that makes its states of theirs.
+
+Of a model that was trained to its last layer alone, the states after layer n are mapped to those after the last by
+least squares over text: M_n = argmin sum |M h^n - h^N|^2 (a ridge keeps it small where the text shows nothing). The
+classifier of exit n is then W M_n, W being the model's own. It takes one pass over the text, and needs nothing new of
+the engine: an exit has a classifier of its own. A further phase `exits` of salient.train may go on from there.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from .config import Exits
+from .data import Corpus, batches
+from .model import Transformer
+from .selection import SelectionRun
+
+RIDGE = 1e-3  # of the states' mean square
+
+
+@torch.no_grad()
+def fitted_maps(model: Transformer, corpus: Corpus, tokens: int, batch_tokens: int = 2048) -> list[torch.Tensor]:
+    """M_n [d, d] of every exit below the last, from some `tokens` target tokens."""
+    d, layers = model.config.d_model, model.config.decoder.layers
+    own = [torch.zeros(d, d, dtype=torch.float64) for _ in range(layers - 1)]
+    both = [torch.zeros(d, d, dtype=torch.float64) for _ in range(layers - 1)]
+    seen = 0
+    for source, target in batches(corpus, batch_tokens, seed=1, endless=False):
+        run, real = SelectionRun(), target[:, 1:].ne(model.config.tokens.pad)
+        states = model.decode(target[:, :-1], source, model.encode(source, run), run)
+        normed = [norm(h)[real] for norm, h in zip(model.exit_norms, states)]
+        for n, h in enumerate(normed[:-1]):
+            own[n] += (h.t() @ h).double()
+            both[n] += (h.t() @ normed[-1]).double()
+        seen += int(real.sum())
+        if seen >= tokens:
+            break
+    ridge = [RIDGE * a.diagonal().mean() * torch.eye(d, dtype=torch.float64) for a in own]
+    return [torch.linalg.solve(a + r, b).t().float() for a, r, b in zip(own, ridge, both)]
+
+
+@torch.no_grad()
+def with_mapped_exits(model: Transformer, corpus: Corpus, tokens: int) -> Transformer:
+    """The model with a classifier of its own for every exit, the last one's being the model's."""
+    maps = fitted_maps(model, corpus, tokens)
+    classifier = model.classifier(model.config.decoder.layers - 1)
+    heads = list(model.config.exits.heads) if model.config.exits else []
+    model.config.exits = Exits("untied", heads)
+    grown = Transformer(model.config)
+    missing, unexpected = grown.load_state_dict(model.state_dict(), strict=False)
+    lost = [n for n in missing if not n.startswith(("exit_classifiers.", "halting."))]
+    if lost or unexpected:
+        raise ValueError(f"the model has parts that do not fit: {', '.join([*lost, *unexpected][:5])}")
+    for n, made in enumerate(grown.exit_classifiers):
+        made.weight.copy_(classifier @ maps[n] if n < len(maps) else classifier)
+    return grown.eval()
