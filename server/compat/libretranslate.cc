@@ -265,7 +265,8 @@ HttpResponse LibreTranslate::ListLanguages() const {
 HttpResponse LibreTranslate::Settings() const {
   json formats = json::array();
   for (const Format& format : AllFormats()) {
-    for (const std::string_view extension : format.extensions) formats.push_back(absl::StrCat(".", std::string(extension)));
+    for (const std::string_view extension : format.extensions)
+      formats.push_back(absl::StrCat(".", std::string(extension)));
   }
   return JsonReply({{"charLimit", -1},
                     {"suggestions", false},
