@@ -233,7 +233,7 @@ int RunBench(const BenchFlags& flags, std::ostream& out, std::ostream& err) {
   };
   auto mix = Mix(flags);
   if (!mix.ok()) return fail(mix.status());
-  auto stub = Connect(flags.connection);
+  auto stub = Connect(flags.connection, Retries::kNever);  // a refusal is a result, and costs the server once
   if (!stub.ok()) return fail(stub.status());
   const std::vector<double> arrivals = Arrivals(flags.rate, flags.end_rate, flags.seconds, flags.seed);
   std::mt19937_64 random(flags.seed + 1);

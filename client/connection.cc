@@ -100,11 +100,13 @@ class KeyInterceptors final : public grpc::experimental::ClientInterceptorFactor
 };
 
 std::shared_ptr<grpc::Channel> MakeChannel(const ConnectionFlags& flags,
-                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                                           Retries retries) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetServiceConfigJSON(kServiceConfig);
+  if (retries == Retries::kNever) arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, kResolveEveryMs);
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kRetryBytes);
@@ -129,10 +131,10 @@ absl::Status Unreachable(const ConnectionFlags& flags) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<v1::Translation::Stub>> Connect(const ConnectionFlags& flags) {
+absl::StatusOr<std::unique_ptr<v1::Translation::Stub>> Connect(const ConnectionFlags& flags, Retries retries) {
   auto credentials = Credentials(flags);
   if (!credentials.ok()) return credentials.status();
-  const std::shared_ptr<grpc::Channel> channel = MakeChannel(flags, *credentials);
+  const std::shared_ptr<grpc::Channel> channel = MakeChannel(flags, *credentials, retries);
   // Until the channel fails for the first time, since a server that is not there refuses at once.
   const auto deadline = std::chrono::system_clock::now() + kConnectWithin;
   grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);

@@ -50,7 +50,9 @@ struct Raw {
   std::string report = "table";
   std::string selection, exit, model, from, to, operating_point, prefix;
   std::string format = "auto";
-  std::vector<std::string> keep;
+  std::vector<std::string> keep, terms;
+  std::string glossary, markup;
+  bool memory = false, repeats = false;
   std::optional<int> beam, n_best, min_keys, min_exit, max_exit;
   std::optional<double> length_penalty, max_length_ratio, latency;
   bool lines = false;
@@ -106,6 +108,19 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
                  "A name or term that is not translated, in all formats except text; may be repeated")
       ->type_name("TERM")
       ->group("Languages");
+  app.add_option("--markup", raw.markup,
+                 "How markup and placeholders get into the translation: markers (the model writes them), alignment, or "
+                 "place. Default: place")
+      ->type_name("WAY")
+      ->check(CLI::IsMember({"markers", "alignment", "place"}))
+      ->group("Languages");
+  app.add_option("--glossary", raw.glossary, "A glossary of the server")->type_name("NAME")->group("Terms and memory");
+  app.add_option("--term", raw.terms, "A term and its translation, as SOURCE=TARGET; may be repeated")
+      ->type_name("TERM")
+      ->group("Terms and memory");
+  app.add_flag("--memory", raw.memory, "Take translations of whole segments from the server's memory")
+      ->group("Terms and memory");
+  app.add_flag("--repeats", raw.repeats, "Translate segments that are the same only once")->group("Terms and memory");
   app.add_flag("--lines", raw.lines, "Each line is a segment, for text that is already split")->group("Languages");
 }
 
@@ -198,6 +213,19 @@ void FillControls(const Raw& raw, v1::TranslateDocumentRequest* request) {
   if (raw.latency.has_value()) request->set_latency_target_seconds(*raw.latency);
 }
 
+void FillTerms(const Raw& raw, v1::TranslateDocumentRequest* request) {
+  if (!raw.glossary.empty()) request->mutable_glossary()->set_name(raw.glossary);
+  for (const std::string& pair : raw.terms) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos) throw CLI::ValidationError("--term: " + pair + " is not SOURCE=TARGET");
+    v1::Term* term = request->mutable_glossary()->add_terms();
+    term->set_source(pair.substr(0, equals));
+    term->set_target(pair.substr(equals + 1));
+  }
+  if (raw.memory) request->mutable_memory()->set_server(true);
+  if (raw.repeats) request->mutable_memory()->set_repeats(true);
+}
+
 void Fill(const Raw& raw, TranslateFlags& flags) {
   flags.report = ReadReport(raw.report);
   if (raw.format != "auto") flags.format = OrThrow(FormatNamed(raw.format));
@@ -213,6 +241,12 @@ void Fill(const Raw& raw, TranslateFlags& flags) {
   request.set_target_language(raw.to);
   for (const std::string& term : raw.keep) request.mutable_document()->add_keep_terms(term);
   if (raw.lines) request.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
+  if (!raw.markup.empty()) {
+    request.mutable_document()->set_markup(raw.markup == "markers"     ? v1::MARKUP_MARKERS
+                                           : raw.markup == "alignment" ? v1::MARKUP_ALIGNMENT
+                                                                       : v1::MARKUP_PLACE);
+  }
+  FillTerms(raw, &request);
   FillControls(raw, &request);
   FillSearch(raw, request.mutable_search());
   request.set_trace(raw.trace);

@@ -5,7 +5,8 @@ set(SALIENT_CUDA_KERNELS
     engine/attention/cuda/select.cu engine/attention/cuda/select_attend.cu engine/attention/cuda/tile_plan.cu
     engine/depth/cuda/exit.cu engine/depth/cuda/fill.cu engine/linear/cuda/linear_few.cu engine/linear/cuda/linear_f32.cu
     engine/linear/cuda/linear_many.cu engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu
-    engine/recurrence/cuda/ssru.cu engine/search/cuda/advance.cu engine/search/cuda/beam.cu engine/search/cuda/candidates.cu)
+    engine/recurrence/cuda/ssru.cu engine/search/cuda/advance.cu engine/search/cuda/align.cu
+    engine/search/cuda/beam.cu engine/search/cuda/candidates.cu)
 set(SALIENT_CUDA_HOST
     engine/backend/cuda/cuda_backend.cc engine/core/cuda/cuda_memory.cc engine/core/cuda/device.cc
     engine/backend/cuda/open.cc engine/linear/cuda/gemm_choice.cc)

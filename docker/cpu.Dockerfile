@@ -25,9 +25,9 @@ RUN --mount=type=bind,from=build,source=/src/build/release/package,target=/packa
     --mount=type=bind,source=docker,target=/docker \
     /docker/install "${VERSION}" /packages/salient-server_*.deb /packages/salient_*.deb
 USER 65532:65532
-EXPOSE 50051 8080 9090
+EXPOSE 50051 8080 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s CMD ["/usr/lib/salient/healthcheck"]
-ENV SALIENT_SERVER_ADMIN=0.0.0.0:9090
+ENV SALIENT_SERVER_ADMIN=0.0.0.0:9464
 ENTRYPOINT ["salient-server"]
 CMD ["--help"]

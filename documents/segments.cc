@@ -1,5 +1,6 @@
 #include "documents/segments.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -13,56 +14,206 @@ bool IsWordByte(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
 }
 
+// A segment as the splitter has cut it, and of each of its bytes the place in the unit's text.
+struct CutText {
+  std::string text;
+  std::vector<size_t> origin;
+
+  void Add(char c, size_t at) {
+    text.push_back(c);
+    origin.push_back(at);
+  }
+};
+
 // The text as a model shall see it, without the markers: where one stood between two words they stay two, and where it
 // had white space on both sides one of it is enough.
-std::string WithoutMarkers(const Unit& unit, ByteRange range) {
-  const std::string& text = unit.source.text;
-  std::string seen;
-  auto place = unit.source.places.begin();
-  for (size_t at = range.begin; at < range.end; ++at) {
+CutText WithoutMarkers(const std::vector<Marker>& markers, const std::vector<MarkerPlace>& places,
+                       const CutText& segment) {
+  CutText seen;
+  auto place = places.begin();
+  for (size_t at = 0; at < segment.text.size(); ++at) {
     bool marker = false;
-    for (; place != unit.source.places.end() && place->at <= at; ++place) {
-      marker = marker || (place->at == at && unit.markers[place->marker].kind == MarkerKind::kStandalone);
+    for (; place != places.end() && place->at <= at; ++place) {
+      marker = marker || (place->at == at && markers[place->marker].kind == MarkerKind::kStandalone);
     }
-    const bool between_words = marker && !seen.empty() && IsWordByte(seen.back()) && IsWordByte(text[at]);
-    if (between_words) seen.push_back(' ');
-    if (marker && text[at] == ' ' && (seen.empty() || seen.back() == ' ')) continue;
-    seen.push_back(text[at]);
+    const char c = segment.text[at];
+    const bool between_words = marker && !seen.text.empty() && IsWordByte(seen.text.back()) && IsWordByte(c);
+    if (between_words) seen.Add(' ', segment.origin[at]);
+    if (marker && c == ' ' && (seen.text.empty() || seen.text.back() == ' ')) continue;
+    seen.Add(c, segment.origin[at]);
   }
   return seen;
 }
 
 }  // namespace
 
-absl::StatusOr<UnitSegments> UnitSegments::Create(const std::vector<Unit>& units, const std::string& source_language) {
+absl::StatusOr<UnitSegments> UnitSegments::Create(const std::vector<Unit>& units, const SegmentOptions& options) {
   UnitSegments segments;
   segments.units_ = units;
   for (size_t u = 0; u < units.size(); ++u) {
-    const std::string& text = units[u].source.text;
-    absl::StatusOr<SegmentedDocument> cut = SplitDocument(text, Segmentation::kSentences, source_language);
+    const MarkedText& source = units[u].source;
+    absl::StatusOr<SegmentedDocument> cut = SplitDocument(source.text, options.segmentation, options.source_language);
     if (!cut.ok()) return cut.status();
-    size_t at = 0;
-    for (const Segment& segment : cut->segments) {
+    size_t at = 0, marker = 0;
+    for (size_t s = 0; s < cut->segments.size(); ++s) {
+      const Segment& segment = cut->segments[s];
       at += segment.glue.size();
       Place place{u, {at, at}};
-      bool same = true;
-      at = WalkSegment(text, at, segment.text, [&same](ByteRange, bool is_literal) { same = same && is_literal; });
+      CutText text;
+      at = WalkSegment(source.text, at, segment.text, [&](ByteRange range, bool is_literal) {
+        if (!is_literal) return text.Add(' ', range.begin);
+        for (size_t byte = range.begin; byte < range.end; ++byte) text.Add(source.text[byte], byte);
+      });
       place.range.end = at;
-      segments.texts_.push_back(same ? WithoutMarkers(units[u], place.range) : segment.text);
-      segments.places_.push_back(place);
+      text.origin.push_back(at);
+      // A marker between two segments without anything between them opens the one or belongs to the other.
+      const bool touches = s + 1 < cut->segments.size() && cut->segments[s + 1].glue.empty();
+      while (marker < source.places.size() && source.places[marker].at < place.range.begin) ++marker;
+      place.first_marker = marker;
+      MarkedText marked{text.text};
+      for (; marker < source.places.size() && source.places[marker].at <= at; ++marker) {
+        const MarkerPlace& in_unit = source.places[marker];
+        if (in_unit.at == at && touches && units[u].markers[in_unit.marker].kind == MarkerKind::kOpen) break;
+        const auto byte = std::lower_bound(text.origin.begin(), text.origin.end(), in_unit.at);
+        marked.places.push_back({static_cast<size_t>(byte - text.origin.begin()), in_unit.marker});
+      }
+      place.end_marker = marker;
+      place.starts_paragraph = s == 0 ? units[u].starts_paragraph : segment.starts_paragraph;
+      const std::vector<ByteRange> terms = FindTerms(options.glossary, marked, text.origin, &place);
+      SpelledSegment spelled;
+      if (options.markers > 0 && !(marked.places.empty() && terms.empty()) &&
+          SpellMarkers(units[u].markers, marked, terms, options.markers, &spelled)) {
+        text.text = spelled.text;
+        size_t next = 0;
+        for (FoundTerm& term : place.terms) {
+          if (!term.blocked) term.number = spelled.term_numbers[next++];
+        }
+        place.spelled = std::move(spelled);
+      } else if (!marked.places.empty()) {
+        text = WithoutMarkers(units[u].markers, marked.places, text);
+        text.origin.push_back(at);
+      }
+      segments.texts_.push_back(std::move(text.text));
+      place.origin = std::move(text.origin);
+      segments.places_.push_back(std::move(place));
     }
   }
   return segments;
 }
 
-std::string UnitSegments::lines() const {
+// Fills in the terms of `place`; returns the parts of `marked` that are such, but for those with a marker within them.
+std::vector<ByteRange> UnitSegments::FindTerms(const Glossary* glossary, const MarkedText& marked,
+                                               const std::vector<size_t>& origin, Place* place) {
+  std::vector<ByteRange> terms;
+  if (glossary == nullptr) return terms;
+  for (TermMatch& match : glossary->Find(marked.text)) {
+    FoundTerm found;
+    found.term = glossary->terms()[match.term];
+    found.source = marked.text.substr(match.range.begin, match.range.end - match.range.begin);
+    found.target = std::move(match.target);
+    found.range = {origin[match.range.begin], origin[match.range.end - 1] + 1};
+    found.blocked = std::any_of(marked.places.begin(), marked.places.end(), [&match](const MarkerPlace& marker) {
+      return marker.at > match.range.begin && marker.at < match.range.end;
+    });
+    if (!found.blocked) terms.push_back(match.range);
+    place->terms.push_back(std::move(found));
+  }
+  return terms;
+}
+
+std::string UnitSegments::lines(const std::vector<bool>& left_out) const {
   std::string lines;
   for (size_t i = 0; i < texts_.size(); ++i) {
-    const bool new_unit = i > 0 && places_[i].unit != places_[i - 1].unit;
-    if (new_unit && units_[places_[i].unit].starts_paragraph) lines.push_back('\n');
+    if (!left_out.empty() && left_out[i]) continue;
+    if (places_[i].starts_paragraph && !lines.empty()) lines.push_back('\n');
     lines.append(texts_[i]).push_back('\n');
   }
   return lines;
+}
+
+std::string UnitSegments::WithTerms(size_t segment, std::string_view translation, std::vector<TokenLink>* links,
+                                    std::vector<TermUse>* uses) const {
+  const Place& place = places_[segment];
+  std::string made(translation);
+  const size_t first_use = uses->size();
+  for (const FoundTerm& found : place.terms) {
+    uses->push_back({found.source, found.target});
+    if (found.number < 0) continue;
+    uses->back().used = ReplaceSpelled(
+        found.number, [&found](std::string_view said) { return std::string(FormOf(found.term, found.target, said)); },
+        &made);
+  }
+  if (place.spelled.has_value() || place.terms.empty()) return made;
+
+  // A unit of the text as the engine has seen it, with a pair around each term.
+  Unit unit;
+  unit.source.text = texts_[segment];
+  std::vector<size_t> of_pair;  // which term it is
+  for (size_t t = 0; t < place.terms.size(); ++t) {
+    const FoundTerm& found = place.terms[t];
+    if (found.blocked) continue;
+    const auto seen = [&place](size_t at) {
+      return static_cast<size_t>(std::lower_bound(place.origin.begin(), place.origin.end(), at) -
+                                 place.origin.begin());
+    };
+    const auto id = static_cast<int32_t>(of_pair.size());
+    unit.source.places.push_back({seen(found.range.begin), 2 * id});
+    unit.source.places.push_back({seen(found.range.end), 2 * id + 1});
+    unit.markers.push_back({MarkerKind::kOpen, id});
+    unit.markers.push_back({MarkerKind::kClose, id});
+    of_pair.push_back(t);
+  }
+  const Alignment alignment = links->empty() ? AlignByPlace(texts_[segment], translation)
+                                             : AlignByLinks(texts_[segment], translation, *links);
+  const MarkedText projected = ProjectMarkers(unit, translation, alignment);
+  made.clear();
+  size_t done = 0;
+  std::vector<std::pair<size_t, size_t>> moved = {{0, 0}};  // bytes of the translation, and where they are now
+  for (size_t p = 0; p + 1 < projected.places.size(); p += 2) {  // pairs stand side by side
+    const size_t begin = projected.places[p].at, end = projected.places[p + 1].at;
+    const size_t t = of_pair[projected.places[p].marker / 2];
+    const FoundTerm& found = place.terms[t];
+    made.append(projected.text, done, begin - done);
+    moved.emplace_back(begin, made.size());
+    made.append(FormOf(found.term, found.target, std::string_view(projected.text).substr(begin, end - begin)));
+    moved.emplace_back(end, made.size());
+    done = end;
+    (*uses)[first_use + t].used = true;
+  }
+  made.append(projected.text, done);
+  const auto now = [&moved](int32_t byte) {
+    const auto after = std::upper_bound(moved.begin(), moved.end(), std::make_pair(static_cast<size_t>(byte), SIZE_MAX));
+    const auto& [was, is] = *(after - 1);
+    const size_t most = after == moved.end() ? SIZE_MAX : after->second;
+    return static_cast<int32_t>(std::min(is + static_cast<size_t>(byte) - was, most));
+  };
+  for (TokenLink& link : *links) {
+    link.target_begin = now(link.target_begin);
+    link.target_end = std::max(now(link.target_end), link.target_begin);
+  }
+  return made;
+}
+
+std::string_view UnitSegments::TextOf(size_t segment) const {
+  const Place& place = places_[segment];
+  return std::string_view(units_[place.unit].source.text)
+      .substr(place.range.begin, place.range.end - place.range.begin);
+}
+
+Alignment UnitSegments::AlignmentOf(size_t segment, std::string_view translation,
+                                    const std::vector<TokenLink>& links) const {
+  const Place& place = places_[segment];
+  if (place.spelled.has_value()) return {};
+  std::vector<TokenLink> in_unit = links;
+  const auto moved = [&place](int32_t byte) {
+    const size_t at = std::min<size_t>(byte, place.origin.size() - 1);
+    return static_cast<int32_t>(place.origin[at] - place.range.begin);
+  };
+  for (TokenLink& link : in_unit) {
+    link.source_begin = moved(link.source_begin);
+    link.source_end = std::max(moved(link.source_end), link.source_begin);
+  }
+  return AlignByLinks(TextOf(segment), translation, in_unit);
 }
 
 std::vector<MarkedText> UnitSegments::Join(const std::vector<std::string>& translations,
@@ -72,8 +223,44 @@ std::vector<MarkedText> UnitSegments::Join(const std::vector<std::string>& trans
   for (size_t u = 0; u < units_.size(); ++u) {
     const size_t first = segment;
     while (segment < places_.size() && places_[segment].unit == u) ++segment;
-    joined.push_back(JoinUnit(u, first, segment, translations, alignments));
+    std::optional<MarkedText> spelled = JoinSpelled(u, first, segment, translations);
+    joined.push_back(spelled.has_value() ? *std::move(spelled)
+                                         : JoinUnit(u, first, segment, translations, alignments));
   }
+  return joined;
+}
+
+// The unit where each segment tells by itself where its markers are; none where one does not, or where they break.
+std::optional<MarkedText> UnitSegments::JoinSpelled(size_t unit, size_t first, size_t end,
+                                                    const std::vector<std::string>& translations) const {
+  const MarkedText& source = units_[unit].source;
+  MarkedText joined;
+  size_t done = 0, marker = 0;
+  const auto copy = [&](size_t to, size_t markers_to) {
+    for (; marker < markers_to; ++marker) {
+      joined.places.push_back({joined.text.size() + source.places[marker].at - done, source.places[marker].marker});
+    }
+    joined.text.append(source.text, done, to - done);
+    done = to;
+  };
+  for (size_t i = first; i < end; ++i) {
+    const Place& place = places_[i];
+    copy(place.range.begin, place.first_marker);
+    if (translations[i] == texts_[i]) {
+      copy(place.range.end, place.end_marker);
+      continue;
+    }
+    if (!place.spelled.has_value() && place.first_marker != place.end_marker) return std::nullopt;
+    const size_t at = joined.text.size();
+    MarkedText read{translations[i]};
+    if (place.spelled.has_value()) read = ReadSpelled(units_[unit].markers, *place.spelled, translations[i]);
+    for (const MarkerPlace& in_read : read.places) joined.places.push_back({at + in_read.at, in_read.marker});
+    joined.text.append(read.text);
+    done = place.range.end;
+    marker = place.end_marker;
+  }
+  copy(source.text.size(), source.places.size());
+  if (!CheckMarkers(units_[unit].markers, joined).ok()) return std::nullopt;
   return joined;
 }
 
@@ -83,7 +270,6 @@ MarkedText UnitSegments::JoinUnit(size_t unit, size_t first, size_t end, const s
   const std::string& text = source.source.text;
   std::string translated;
   Alignment alignment;
-  bool changed = false;
   size_t done = 0;
   const auto copy = [&](size_t to) {  // what stands between segments is aligned with itself
     const std::string_view glue = std::string_view(text).substr(done, to - done);
@@ -99,15 +285,13 @@ MarkedText UnitSegments::JoinUnit(size_t unit, size_t first, size_t end, const s
       copy(range.end);
       continue;
     }
-    changed = true;
-    const std::string_view from = std::string_view(text).substr(range.begin, range.end - range.begin);
-    const bool given = i < alignments.size() && !alignments[i].target.empty() && from == texts_[i];
-    AppendAlignment(given ? alignments[i] : AlignByPlace(from, translations[i]), range.begin, translated.size(),
+    const std::string translation = places_[i].spelled.has_value() ? WithoutSpelled(translations[i]) : translations[i];
+    const bool given = i < alignments.size() && !alignments[i].target.empty();
+    AppendAlignment(given ? alignments[i] : AlignByPlace(TextOf(i), translation), range.begin, translated.size(),
                     &alignment);
-    translated.append(translations[i]);
+    translated.append(translation);
     done = range.end;
   }
-  if (!changed) return source.source;
   copy(text.size());
   return ProjectMarkers(source, translated, alignment);
 }

@@ -1,45 +1,92 @@
 // Splits units into segments for the engine, and joins translated segments to units.
 //
-//   auto segments = UnitSegments::Create(document.units(), "en");
+//   auto segments = UnitSegments::Create(document.units(), {.source_language = "en"});
 //   ... translate segments->texts(), one by one, or segments->lines() as one text with Segmentation::kLines ...
 //   auto rendered = document.Render(segments->Join(translated));
 //
-// The engine's splitter finds the sentences. The engine gets text without markers; markers are inserted along an
-// alignment (projection.h). If a sentence's translation equals its source, its markers keep their places.
+// The engine's splitter finds the sentences. A model with marker pieces reads and writes the markers
+// (spelled_markers.h). For other models, and if a translation breaks the markers, the engine gets text without them, and
+// they are inserted along an alignment (projection.h). If a sentence's translation equals its source, its markers keep
+// their places.
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "documents/glossary.h"
 #include "documents/markup.h"
 #include "documents/projection.h"
+#include "documents/spelled_markers.h"
+#include "engine/api/request.h"
+#include "engine/api/result.h"
 
 namespace salient {
 
+struct SegmentOptions {
+  std::string source_language;
+  Segmentation segmentation = Segmentation::kSentences;
+  int32_t markers = 0;                 // pieces for markers that the model has; 0: markers are left out
+  const Glossary* glossary = nullptr;  // terms to be found; outlives the call only
+};
+
+// A term of the glossary that a segment has, and whether its translation has the term's target for it.
+struct TermUse {
+  std::string source, target;
+  bool used = false;
+};
+
 class UnitSegments {
  public:
-  static absl::StatusOr<UnitSegments> Create(const std::vector<Unit>& units, const std::string& source_language);
+  static absl::StatusOr<UnitSegments> Create(const std::vector<Unit>& units, const SegmentOptions& options);
 
-  // The segments to translate, in order. Each has at least one letter and no line break.
+  // The segments to translate, in order, with the markers that they spell. Each has at least one letter and no line break.
   const std::vector<std::string>& texts() const { return texts_; }
   size_t unit_of(size_t segment) const { return places_[segment].unit; }
+  bool has_terms(size_t segment) const { return !places_[segment].terms.empty(); }
 
   // One segment on each line, with an empty line before each paragraph. With kLines, SplitDocument finds the same
-  // segments.
-  std::string lines() const;
+  // segments. `left_out`: for each segment whether to leave it out; empty: none.
+  std::string lines(const std::vector<bool>& left_out = {}) const;
 
-  // `translations[i]` is the translation of texts()[i], and `alignments[i]` its word alignment from a model. Without
-  // alignments, words are aligned by position.
+  // The translation of a segment with the target of each of its terms instead of what the model said for it. Links are
+  // moved with the text. If the segment does not spell its terms, they are found along the links, or by position if
+  // there are no links. Appends one use for each term of the segment.
+  std::string WithTerms(size_t segment, std::string_view translation, std::vector<TokenLink>* links,
+                        std::vector<TermUse>* uses) const;
+
+  // `translations[i]` is the translation of texts()[i], and `alignments[i]` its word alignment (AlignmentOf). Without
+  // an alignment, words are aligned by position.
   std::vector<MarkedText> Join(const std::vector<std::string>& translations,
                                const std::vector<Alignment>& alignments = {}) const;
 
+  // The words of segment i in its unit, and of its translation, linked as the engine has linked tokens.
+  Alignment AlignmentOf(size_t segment, std::string_view translation, const std::vector<TokenLink>& links) const;
+
  private:
+  struct FoundTerm {
+    Term term;
+    std::string source, target;  // as the text has it, and as the translation shall
+    ByteRange range;             // in the unit's text
+    bool blocked = false;        // a marker stands within it
+    int32_t number = -1;         // of the marker that opens it for the model
+  };
   struct Place {
     size_t unit = 0;
-    ByteRange range;  // in the unit's text
+    ByteRange range;                          // in the unit's text
+    std::vector<size_t> origin;               // of each byte of the text its place in the unit's; of its end, too
+    size_t first_marker = 0, end_marker = 0;  // which of the unit's places it has
+    std::optional<SpelledSegment> spelled;    // if it spells markers
+    std::vector<FoundTerm> terms;
+    bool starts_paragraph = false;
   };
+  static std::vector<ByteRange> FindTerms(const Glossary* glossary, const MarkedText& marked,
+                                          const std::vector<size_t>& origin, Place* place);
+  std::string_view TextOf(size_t segment) const;
+  std::optional<MarkedText> JoinSpelled(size_t unit, size_t first, size_t end,
+                                        const std::vector<std::string>& translations) const;
   MarkedText JoinUnit(size_t unit, size_t first, size_t end, const std::vector<std::string>& translations,
                       const std::vector<Alignment>& alignments) const;
 

@@ -46,10 +46,12 @@ absl::Status CheckFlags(const AccessOptions& options) {
   return absl::OkStatus();
 }
 
-// Reads the files as the ports will, to say now what would otherwise fail at every handshake.
-absl::Status CheckFiles(const AccessOptions& options) {
+using Context = std::unique_ptr<SSL_CTX, FreeContext>;
+
+// The server's certificate and its key, which fit each other.
+absl::StatusOr<Context> ReadPair(const AccessOptions& options) {
   ERR_clear_error();
-  const std::unique_ptr<SSL_CTX, FreeContext> context(SSL_CTX_new(TLS_server_method()));
+  Context context(SSL_CTX_new(TLS_server_method()));
   if (SSL_CTX_use_certificate_chain_file(context.get(), options.tls_certificate.c_str()) != 1) {
     return Wrong("--tls-cert", options.tls_certificate);
   }
@@ -57,29 +59,41 @@ absl::Status CheckFiles(const AccessOptions& options) {
       SSL_CTX_check_private_key(context.get()) != 1) {
     return Wrong("--tls-key", options.tls_key);
   }
+  return context;
+}
+
+// Reads the files as the ports will, to say now what would otherwise fail at every handshake.
+absl::Status CheckFiles(const AccessOptions& options) {
+  const absl::StatusOr<Context> pair = ReadPair(options);
+  if (!pair.ok()) return pair.status();
   if (!options.tls_client_ca.empty() &&
-      SSL_CTX_load_verify_locations(context.get(), options.tls_client_ca.c_str(), nullptr) != 1) {
+      SSL_CTX_load_verify_locations(pair->get(), options.tls_client_ca.c_str(), nullptr) != 1) {
     return Wrong("--tls-client-ca", options.tls_client_ca);
   }
   return absl::OkStatus();
 }
 
-// Before every handshake: the files as they are now. Where they do not fit, the connection keeps what the context has.
+// Before every handshake: the files as they are now. Where they do not fit, such as while one of a pair is replaced, the
+// connection keeps what the context has.
 int UseFilesOfTheMoment(SSL* connection, void* argument) {
   const auto& options = *static_cast<const AccessOptions*>(argument);
-  ERR_clear_error();
-  bool fit = SSL_use_certificate_chain_file(connection, options.tls_certificate.c_str()) == 1 &&
-             SSL_use_PrivateKey_file(connection, options.tls_key.c_str(), SSL_FILETYPE_PEM) == 1;
+  if (const absl::StatusOr<Context> pair = ReadPair(options); pair.ok()) {
+    STACK_OF(X509)* chain = nullptr;
+    SSL_CTX_get0_chain_certs(pair->get(), &chain);
+    SSL_use_cert_and_key(connection, SSL_CTX_get0_certificate(pair->get()), SSL_CTX_get0_privatekey(pair->get()), chain,
+                         /*override=*/1);
+  } else {
+    spdlog::warn("{}", std::string(pair.status().message()));
+  }
   if (!options.tls_client_ca.empty()) {
     X509_STORE* const store = X509_STORE_new();
     if (X509_STORE_load_file(store, options.tls_client_ca.c_str()) == 1) {
       SSL_set1_verify_cert_store(connection, store);
     } else {
-      fit = false;
+      spdlog::warn("{}", std::string(Wrong("--tls-client-ca", options.tls_client_ca).message()));
     }
     X509_STORE_free(store);
   }
-  if (!fit) spdlog::warn("{}, {}: {}", options.tls_certificate, options.tls_key, Complaint());
   return 1;
 }
 

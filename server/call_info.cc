@@ -59,26 +59,32 @@ std::string AddressOf(const std::string& peer) {
   return absl::StrReplaceAll(plain.substr(scheme + 1, port - scheme - 1), {{"[", ""}, {"]", ""}});
 }
 
-absl::StatusOr<CallInfo> ReadCallInfo(const Access& access, const grpc::CallbackServerContext& context) {
+absl::Status ReadCallInfo(const Access& access, const grpc::CallbackServerContext& context, CallInfo* call) {
   const std::string subject = SubjectOf(context), address = AddressOf(context.peer());
+  *call = {{Client::Kind::kAddress, address, {}},
+           RequestId(Metadata(context, "x-request-id")),
+           TraceParent(Metadata(context, "traceparent")),
+           "grpc"};
   auto client = access.Identify({.authorization = Metadata(context, "authorization"),
                                  .api_key = Metadata(context, "x-api-key"),
                                  .certificate_subject = subject,
                                  .address = address});
-  if (!client.ok()) return client.status();
-  return CallInfo{*std::move(client), RequestId(Metadata(context, "x-request-id")),
-                  TraceParent(Metadata(context, "traceparent")), "grpc"};
+  if (client.ok()) call->client = *std::move(client);
+  return client.status();
 }
 
-absl::StatusOr<CallInfo> ReadCallInfo(const Access& access, const HttpRequest& request) {
+absl::Status ReadCallInfo(const Access& access, const HttpRequest& request, CallInfo* call) {
+  *call = {{Client::Kind::kAddress, request.peer_address, {}},
+           RequestId(request.header("X-Request-Id")),
+           TraceParent(request.header("traceparent")),
+           "http"};
   const std::string authorization = request.header("Authorization"), key = request.header("X-API-Key");
   auto client = access.Identify({.authorization = authorization,
                                  .api_key = key,
                                  .certificate_subject = request.certificate_subject,
                                  .address = request.peer_address});
-  if (!client.ok()) return client.status();
-  return CallInfo{*std::move(client), RequestId(request.header("X-Request-Id")),
-                  TraceParent(request.header("traceparent")), "http"};
+  if (client.ok()) call->client = *std::move(client);
+  return client.status();
 }
 
 }  // namespace salient

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "server/access.h"
 #include "server/admission/client.h"
@@ -13,9 +13,10 @@
 
 namespace salient {
 
-// UNAUTHENTICATED as documented at Access::Identify.
-absl::StatusOr<CallInfo> ReadCallInfo(const Access& access, const grpc::CallbackServerContext& context);
-absl::StatusOr<CallInfo> ReadCallInfo(const Access& access, const HttpRequest& request);
+// UNAUTHENTICATED as documented at Access::Identify. `call` is always filled in; without a known client it has the
+// client's address.
+absl::Status ReadCallInfo(const Access& access, const grpc::CallbackServerContext& context, CallInfo* call);
+absl::Status ReadCallInfo(const Access& access, const HttpRequest& request, CallInfo* call);
 
 // The id of the call's header if it has 1 to 128 letters, digits and . _ : / + = -; otherwise a new one.
 std::string RequestId(std::string_view brought);

@@ -27,13 +27,14 @@ class ListeningRecipient final : public Recipient {
 }  // namespace
 
 absl::StatusOr<CallInfo> TranslatorHost::Identify(const HttpRequest& request, const std::string& key) {
-  if (key.empty()) return ReadCallInfo(access_, request);
-  HttpRequest with_key;  // without the body
-  with_key.headers = request.headers;
-  with_key.peer_address = request.peer_address;
-  with_key.certificate_subject = request.certificate_subject;
-  with_key.headers["Authorization"] = absl::StrCat("Bearer ", key);
-  return ReadCallInfo(access_, with_key);
+  HttpRequest caller;  // without the body
+  caller.headers = request.headers;
+  caller.peer_address = request.peer_address;
+  caller.certificate_subject = request.certificate_subject;
+  if (!key.empty()) caller.headers["Authorization"] = absl::StrCat("Bearer ", key);
+  CallInfo call;
+  if (absl::Status known = ReadCallInfo(access_, caller, &call); !known.ok()) return known;
+  return call;
 }
 
 absl::StatusOr<std::function<void()>> TranslatorHost::Start(const v1::TranslateDocumentRequest& request,

@@ -155,6 +155,13 @@ v1::TranslatedSegment ToProto(TranslatedSegment segment) {
   wire.set_target_tokens(segment.target_tokens);
   wire.set_length_limited(segment.length_limited);
   for (TokenTrace& trace : segment.trace) *wire.add_trace() = ToProto(std::move(trace));
+  for (const TokenLink& link : segment.alignment) {
+    v1::TokenLink* one = wire.add_alignment();
+    one->set_source_begin(link.source_begin);
+    one->set_source_end(link.source_end);
+    one->set_target_begin(link.target_begin);
+    one->set_target_end(link.target_end);
+  }
   return wire;
 }
 

@@ -16,7 +16,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
                         public Recipient,
                         public std::enable_shared_from_this<UnaryCall> {
  public:
-  UnaryCall(grpc::CallbackServerContext& context, grpc::ByteBuffer* reply) : context_(context), reply_(reply) {}
+  UnaryCall(grpc::CallbackServerContext& context, grpc::ByteBuffer* reply, absl::Duration reader_patience)
+      : context_(context), reply_(reply), stalled_(reader_patience) {}
 
   grpc::ServerUnaryReactor* Begin(Translator& translator, const CallInfo& call, const grpc::ByteBuffer& bytes) {
     self_ = shared_from_this();
@@ -34,15 +35,25 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
     return this;
   }
 
+  void TakePermit(std::unique_ptr<Admission::Permit> permit) override { permit_ = std::move(permit); }
+
   void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
     absl::Status status = result.status();
     if (status.ok()) status = CheckReplySize(*result);
-    if (status.ok()) *reply_ = SerializeMessage(*result);
+    if (status.ok()) {
+      *reply_ = SerializeMessage(*result);
+      permit_->Grow(static_cast<int64_t>(reply_->Length()));
+      stalled_.WatchReply(self_, reply_->Length(), context_);
+    }
     End(status);
   }
 
   void OnCancel() override { cancellation_.Cancel(); }
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {  // the client has the reply, or is gone
+    stalled_.Stop();
+    permit_.reset();
+    self_.reset();
+  }
 
  private:
   void End(const absl::Status& status) {
@@ -52,6 +63,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
 
   grpc::CallbackServerContext& context_;  // gRPC's, as the reply
   grpc::ByteBuffer* const reply_;         // gRPC's, there until OnDone
+  StalledReader stalled_;
+  std::unique_ptr<Admission::Permit> permit_;
   Cancellation cancellation_;
   std::shared_ptr<UnaryCall> self_;
 };
@@ -60,7 +73,8 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                          public Recipient,
                          public std::enable_shared_from_this<StreamCall> {
  public:
-  explicit StreamCall(grpc::CallbackServerContext& context) : context_(context) {}
+  StreamCall(grpc::CallbackServerContext& context, absl::Duration reader_patience)
+      : context_(context), stalled_(reader_patience) {}
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Begin(Translator& translator, const CallInfo& call,
                                                     const grpc::ByteBuffer& bytes) {
@@ -151,13 +165,13 @@ absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
 grpc::ServerUnaryReactor* TranslateDocumentCall(Translator& translator, CallInfo call,
                                                 grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
                                                 grpc::ByteBuffer* reply) {
-  return std::make_shared<UnaryCall>(*context, reply)->Begin(translator, call, request);
+  return std::make_shared<UnaryCall>(*context, reply, translator.reader_patience())->Begin(translator, call, request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamTranslateDocumentCall(Translator& translator, CallInfo call,
                                                                         grpc::CallbackServerContext* context,
                                                                         const grpc::ByteBuffer& request) {
-  return std::make_shared<StreamCall>(*context)->Begin(translator, call, request);
+  return std::make_shared<StreamCall>(*context, translator.reader_patience())->Begin(translator, call, request);
 }
 
 }  // namespace salient

@@ -23,7 +23,8 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
                             public std::enable_shared_from_this<DocumentsCall> {
  public:
   DocumentsCall(Translator& translator, CallInfo call, grpc::CallbackServerContext& context)
-      : translator_(translator), call_(std::move(call)), context_(context), deadline_(DeadlineOf(context)) {}
+      : translator_(translator), call_(std::move(call)), context_(context), deadline_(DeadlineOf(context)),
+        stalled_(translator.reader_patience()) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Begin() {
     self_ = shared_from_this();

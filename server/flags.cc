@@ -53,6 +53,8 @@ struct Raw {
   uint64_t max_queue_bytes = 64 << 20;
   int64_t max_queue_tokens = 16 << 20;
   std::string log_format = "text";
+  std::string glossaries;
+  std::vector<std::string> memories;
 };
 
 const std::map<std::string, ComputeType>& ComputeTypes() {
@@ -203,6 +205,17 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->group("Limits");
 }
 
+void AddResources(CLI::App& app, Raw& raw) {
+  app.add_option("--glossaries", raw.glossaries,
+                 "A folder whose files NAME.tsv are glossaries that requests may name; read again when they change")
+      ->type_name("DIR")
+      ->group("Resources");
+  app.add_option("--memory", raw.memories,
+                 "A translation memory (.tmx, .po, .tsv) that requests may ask for; may be given several times")
+      ->type_name("FILE")
+      ->group("Resources");
+}
+
 void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
   app.add_option(
          "--drain-delay", raw.drain_delay,
@@ -237,6 +250,10 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str()
       ->group("Operation");
+  app.add_flag("--exit-when-dead", flags.exit_when_dead,
+               "Drain and exit with status 3 when an engine is dead, so that the platform starts the server anew even "
+               "where it does not look at /healthz")
+      ->group("Operation");
   app.add_option("--log-format", raw.log_format, "text, or json: one line for each event and for each document")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}))
@@ -255,6 +272,7 @@ void Fill(const Raw& raw, ServerFlags& flags) {
   flags.log_format = raw.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
   if (flags.server.admin == "off") flags.server.admin.clear();
   if (raw.default_deadline > 0) flags.server.default_deadline = absl::Seconds(raw.default_deadline);
+  flags.server.resources = std::make_shared<LanguageResources>(raw.glossaries, raw.memories);
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
   flags.drain = {.delay = absl::Seconds(raw.drain_delay), .patience = absl::Seconds(raw.drain_seconds)};
   flags.server.max_connection_age =
@@ -304,6 +322,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   AddAdmin(app, parsed.flags);
   AddAccess(app, parsed.flags.access);
   AddLimits(app, raw);
+  AddResources(app, raw);
   AddOperation(app, raw, parsed.flags);
   ReadEnvironmentAndConfig(app, "SALIENT_SERVER_", UnknownKeys::kError);
   app.set_version_flag("--version", VersionLine("salient-server"), "Print the version and exit");

@@ -19,6 +19,7 @@ struct ServerFlags {
   std::vector<EngineOptions> models;  // one engine for each, in the order of the flags
   DrainOptions drain;
   std::string ready_file;
+  bool exit_when_dead = false;
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kText;
 };

@@ -1,5 +1,7 @@
 #include "server/health.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace salient {
@@ -21,6 +23,11 @@ absl::Status Health::Ready() const {
                                                state == EngineState::kDead ? " is dead" : " is recovering"));
   }
   return absl::OkStatus();
+}
+
+bool Health::HasDeadEngine() const {
+  return std::any_of(models_.models().begin(), models_.models().end(),
+                     [](const auto& model) { return model->engine->status().state == EngineState::kDead; });
 }
 
 absl::Status Health::Alive() const {

@@ -27,6 +27,8 @@ class Health {
   void Set(Readiness readiness) { readiness_ = readiness; }
   Readiness readiness() const { return readiness_; }
 
+  bool HasDeadEngine() const;
+
   // UNAVAILABLE has the reason.
   absl::Status Alive() const;
   absl::Status Ready() const;

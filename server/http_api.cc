@@ -9,7 +9,6 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/util/json_util.h"
 #include "server/call_info.h"
-#include "server/compat/reply.h"
 #include "server/http_page.h"
 #include "server/http_reply.h"
 #include "server/service.h"
@@ -44,6 +43,13 @@ absl::StatusOr<v1::TranslateDocumentRequest> ReadBody(const std::string& body) {
       absl::StrCat("the body is not a TranslateDocumentRequest in JSON: ", text.substr(0, text.find('\n'))));
 }
 
+// A reply that says which call it is of.
+HttpResponse Told(HttpResponse response, const CallInfo& call) {
+  response.headers.emplace("X-Request-Id", call.request_id);
+  if (!call.traceparent.empty()) response.headers.emplace("traceparent", call.traceparent);
+  return response;
+}
+
 class HttpRecipient final : public Recipient {
  public:
   explicit HttpRecipient(HttpHandler::Reply reply) : reply_(std::move(reply)) {}
@@ -73,34 +79,59 @@ CompatService* HttpApi::CompatFor(const HttpRequest& request) const {
 std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
   if (IsProbe(request)) return std::nullopt;
   CompatService* const compat = CompatFor(request);
-  const absl::Status status = Admit(request, compat);
+  CallInfo call;
+  const absl::Status status = Admit(request, compat, &call);
   if (status.ok()) return std::nullopt;
-  if (!absl::IsUnavailable(status)) translator_.CountUnauthenticated();
-  return compat == nullptr ? ErrorReply(status) : compat->Error(status);
+  if (!absl::IsUnavailable(status)) translator_.TellRefused(call, Refusal::kUnauthenticated, status.code());
+  return Told(compat == nullptr ? ErrorReply(status) : compat->Error(status), call);
 }
 
-absl::Status HttpApi::Admit(const HttpRequest& request, CompatService* compat) const {
+absl::Status HttpApi::Admit(const HttpRequest& request, CompatService* compat, CallInfo* call) const {
+  const absl::Status known = Identify(request, compat, call);
   const bool download = compat != nullptr && compat->IsDownload(request) && health_.readiness() == Readiness::kDraining;
   if (absl::Status status = health_.TakesDocuments(); !status.ok() && !download) return status;
   if (access_.asks_for_certificate() && request.certificate_subject.empty()) {
     return absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
   }
-  return compat == nullptr ? ReadCallInfo(access_, request).status() : compat->Admit(request);
+  return known;
+}
+
+absl::Status HttpApi::Identify(const HttpRequest& request, CompatService* compat, CallInfo* call) const {
+  const absl::Status known = ReadCallInfo(access_, request, call);
+  return compat == nullptr ? known : compat->Admit(request);
 }
 
 std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
-  if (CompatService* const compat = CompatFor(request)) return compat->Handle(std::move(request), std::move(reply));
-  if (request.method == "POST" && request.path == "/v1/translate") return Translate(request, std::move(reply));
+  if (IsProbe(request)) {
+    reply(Get(request));
+    return nullptr;
+  }
+  CallInfo call;
+  const absl::Status known = ReadCallInfo(access_, request, &call);
+  reply = [reply = std::move(reply), call](HttpResponse response) { reply(Told(std::move(response), call)); };
+  if (CompatService* const compat = CompatFor(request)) {
+    request.headers["X-Request-Id"] = call.request_id;  // the service identifies the caller itself, under the same id
+    return compat->Handle(std::move(request), std::move(reply));
+  }
+  if (!known.ok()) {  // the key went while the body arrived
+    reply(ErrorReply(known));
+    return nullptr;
+  }
+  if (request.method == "POST" && request.path == "/v1/translate") return Translate(request, call, std::move(reply));
   reply(Get(request));
   return nullptr;
 }
 
 HttpResponse HttpApi::Error(const HttpRequest& request, int status, const std::string& message) {
   CompatService* const compat = CompatFor(request);
-  if (compat == nullptr) return TransportErrorReply(status, message);
-  HttpResponse response = compat->Error(TransportError(status, message));
+  CallInfo call;
+  const absl::Status known = Identify(request, compat, &call);
+  const absl::Status error = TransportError(status, message);
+  translator_.TellRefused(call, known.ok() ? Refusal::kTransport : Refusal::kUnauthenticated, error.code());
+  if (compat == nullptr) return Told(TransportErrorReply(status, message), call);
+  HttpResponse response = compat->Error(error);
   response.status = status;
-  return response;
+  return Told(std::move(response), call);
 }
 
 HttpResponse HttpApi::Get(const HttpRequest& request) const {
@@ -120,7 +151,7 @@ HttpResponse HttpApi::Get(const HttpRequest& request) const {
       request.method, " ", request.path, ": there is POST /v1/translate, GET /v1/models, /v1/models/NAME and /")));
 }
 
-std::function<void()> HttpApi::Translate(const HttpRequest& request, Reply reply) {
+std::function<void()> HttpApi::Translate(const HttpRequest& request, const CallInfo& call, Reply reply) {
   const auto refuse = [&reply](const absl::Status& status) {
     reply(ErrorReply(status));
     return nullptr;
@@ -129,10 +160,7 @@ std::function<void()> HttpApi::Translate(const HttpRequest& request, Reply reply
   if (!deadline.ok()) return refuse(deadline.status());
   auto message = ReadBody(request.body);
   if (!message.ok()) return refuse(message.status());
-  auto call = ReadCallInfo(access_, request);
-  if (!call.ok()) return refuse(call.status());
-  reply = TellCall(std::move(reply), *call);
-  auto ticket = translator_.Start(*message, *call, *deadline, std::make_shared<HttpRecipient>(reply));
+  auto ticket = translator_.Start(*message, call, *deadline, std::make_shared<HttpRecipient>(reply));
   if (!ticket.ok()) return refuse(ticket.status());
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };
 }

@@ -53,9 +53,11 @@ class HttpApi final : public HttpHandler {
  private:
   // The service that the request is for; null: it is for this API.
   CompatService* CompatFor(const HttpRequest& request) const;
-  absl::Status Admit(const HttpRequest& request, CompatService* compat) const;
+  // Both always fill in `call`. Identify: UNAUTHENTICATED; Admit: every reason to refuse before the body is read.
+  absl::Status Identify(const HttpRequest& request, CompatService* compat, CallInfo* call) const;
+  absl::Status Admit(const HttpRequest& request, CompatService* compat, CallInfo* call) const;
   HttpResponse Get(const HttpRequest& request) const;
-  std::function<void()> Translate(const HttpRequest& request, Reply reply);
+  std::function<void()> Translate(const HttpRequest& request, const CallInfo& call, Reply reply);
 
   Translator& translator_;
   const Access& access_;

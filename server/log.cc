@@ -47,6 +47,7 @@ ordered_json FieldsOf(const DocumentLine& line) {
                          {"outcome", absl::AsciiStrToLower(absl::StatusCodeToString(line.outcome))},
                          {"seconds", line.total_seconds}};
   if (!line.call.traceparent.empty()) fields["traceparent"] = line.call.traceparent;
+  if (!line.refusal.empty()) fields["refusal"] = line.refusal;
   if (line.outcome != absl::StatusCode::kOk) return fields;
   fields["source_tokens"] = report.source_tokens;
   fields["target_tokens"] = report.target_tokens;

@@ -15,12 +15,13 @@ enum class LogFormat { kText, kJson };
 // Call it before the first line is logged.
 void StartLog(const std::string& level, LogFormat format);
 
-// The log line of a finished or failed document.
+// The log line of a finished or failed document, or of a refused call.
 struct DocumentLine {
   CallInfo call;
   std::string model, operating_point;
   bool bulk = false;
   absl::StatusCode outcome = absl::StatusCode::kOk;
+  std::string refusal;       // the reason, as in the metric; empty: the document was accepted
   CostReport report;         // if it is finished
   double total_seconds = 0;  // since its arrival
 };

@@ -82,8 +82,15 @@ void StopAtOnce(int number) {
   std::_Exit(128 + number);
 }
 
+// Why the process ends: a signal's number, or that an engine is dead (--exit-when-dead).
+constexpr int kDeadEngine = -1;
+constexpr int kDeadEngineStatus = 3;
+
 struct Signals {
-  std::atomic<bool> loading = true;
+  void Stop(int reason) {
+    if (!stopped.exchange(true)) first.set_value(reason);
+  }
+  std::atomic<bool> loading = true, stopped = false;
   std::promise<int> first;
 };
 
@@ -93,7 +100,7 @@ std::shared_ptr<Signals> ListenForSignals() {
   std::thread([signals] {
     const int number = WaitForSignal();
     if (signals->loading) StopAtOnce(number);
-    signals->first.set_value(number);
+    signals->Stop(number);
     StopAtOnce(WaitForSignal());
   }).detach();
   return signals;
@@ -108,8 +115,15 @@ int Run(const ServerFlags& flags) {
     return 2;
   }
   options.access = *std::move(access);
+  if (flags.exit_when_dead) {
+    options.on_dead_engine = [signals] { signals->Stop(kDeadEngine); };
+  }
   if (options.access->asks_for_key() && !options.access->encrypted()) {
     spdlog::warn("API keys are asked for, but travel in the clear without --tls-cert and --tls-key");
+  }
+  if (const absl::Status status = options.resources->Check(); !status.ok()) {
+    spdlog::error("{}", std::string(status.message()));
+    return 2;
   }
   Server server(options);
   if (const absl::Status status = StartAll(flags, server); !status.ok()) {
@@ -120,14 +134,17 @@ int Run(const ServerFlags& flags) {
   signals->loading = false;
 
   const int number = signals->first.get_future().get();
-  spdlog::info("{}: {} documents in flight; leaving after {}, then draining for {} at most", strsignal(number),
-               server.translator().in_flight().size(), absl::FormatDuration(flags.drain.delay),
-               absl::FormatDuration(flags.drain.patience));
+  const std::string delay = flags.drain.delay > absl::ZeroDuration()
+                                ? absl::StrCat("taking more for ", absl::FormatDuration(flags.drain.delay), ", then ")
+                                : "";
+  spdlog::info("{}: {} documents in flight; {}draining for {} at most",
+               number == kDeadEngine ? "an engine is dead (--exit-when-dead)" : strsignal(number),
+               server.translator().in_flight().size(), delay, absl::FormatDuration(flags.drain.patience));
   const int cancelled = server.Drain(flags.drain);
   if (cancelled > 0) spdlog::warn("{} documents were not finished in time and were cancelled", cancelled);
   if (!flags.ready_file.empty()) std::remove(flags.ready_file.c_str());
   spdlog::info("stopped");
-  return 0;
+  return number == kDeadEngine ? kDeadEngineStatus : 0;
 }
 
 }  // namespace

@@ -70,7 +70,11 @@ Server::Server(const ServerOptions& options)
     : options_(options),
       models_(metrics_),
       health_(models_, options.stall_limit),
-      translator_(models_, metrics_, options.max_document_bytes, options.default_deadline),
+      translator_(models_, metrics_,
+                  {.max_document_bytes = options.max_document_bytes,
+                   .default_deadline = options.default_deadline,
+                   .reader_patience = options.reader_patience},
+                  options.resources),
       service_(translator_, *options_.access, *gate_),
       http_api_(translator_, *options_.access, health_,
                 {.compat = options_.compat, .max_document_bytes = options_.max_document_bytes}),
@@ -133,11 +137,14 @@ absl::Status Server::StartGrpc() {
 
 // gRPC's health service is told, where /readyz asks.
 void Server::TellHealth() {
-  bool told = true;
+  bool told = true, told_dead = false;
   while (!leaving_.WaitForNotificationWithTimeout(kLookAtHealth)) {
     const bool ready = health_.Ready().ok();
     if (ready != told) grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, ready);
     told = ready;
+    if (told_dead || !options_.on_dead_engine || !health_.HasDeadEngine()) continue;
+    told_dead = true;
+    options_.on_dead_engine();
   }
 }
 

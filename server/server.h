@@ -38,7 +38,7 @@ namespace salient {
 struct ServerOptions {
   std::string listen = "0.0.0.0:50051";  // gRPC
   std::string http = "0.0.0.0:8080";     // empty: no HTTP
-  std::string admin = "0.0.0.0:9090";    // probes and metrics; empty: none
+  std::string admin = "0.0.0.0:9464";    // probes and metrics; empty: none
   bool compat = false;                   // on the HTTP port also the APIs of other services
   std::shared_ptr<const Access> access = std::make_shared<Access>();
   int64_t max_document_bytes = 4 << 20;
@@ -49,6 +49,11 @@ struct ServerOptions {
   absl::Duration stall_limit = absl::Minutes(2);
   // The deadline of calls that have none.
   absl::Duration default_deadline = absl::InfiniteDuration();
+  // Called once, from a thread of the server's, when an engine has died; may be empty.
+  std::function<void()> on_dead_engine;
+  // A gRPC client that takes nothing of its reply for so long loses the call.
+  absl::Duration reader_patience = absl::Seconds(60);
+  std::shared_ptr<LanguageResources> resources;  // glossaries and memories that requests name; null: none
 };
 
 struct DrainOptions {

@@ -33,14 +33,13 @@ absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::strin
 
 absl::StatusOr<CallInfo> TranslationService::Enter(grpc::CallbackServerContext& context) {
   gate_.Begin();
-  auto call = ReadCallInfo(access_, context);
-  if (!call.ok()) {
-    translator_.CountUnauthenticated();
-    return call;
-  }
-  context.AddTrailingMetadata("x-request-id", call->request_id);
-  if (!call->traceparent.empty()) context.AddTrailingMetadata("traceparent", call->traceparent);
-  return call;
+  CallInfo call;
+  absl::Status status = ReadCallInfo(access_, context, &call);
+  context.AddTrailingMetadata("x-request-id", call.request_id);
+  if (!call.traceparent.empty()) context.AddTrailingMetadata("traceparent", call.traceparent);
+  if (status.ok()) return call;
+  translator_.TellRefused(call, Refusal::kUnauthenticated, status.code());
+  return status;
 }
 
 grpc::ServerUnaryReactor* TranslationService::TranslateDocument(grpc::CallbackServerContext* context,

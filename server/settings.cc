@@ -91,6 +91,7 @@ absl::StatusOr<Settings> ReadSettings(const v1::TranslateDocumentRequest& reques
                                                    " is none of PRIORITY_INTERACTIVE (1) and PRIORITY_BULK (2)"));
   }
   options->trace = request.trace();
+  options->alignment = request.alignment();
   settings.request.bulk = request.priority() == v1::PRIORITY_BULK;
   settings.request.text = request.document().text();
   settings.request.segmentation = *segmentation;

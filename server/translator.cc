@@ -61,7 +61,11 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
       first_segment_seen_ = true;
       context_.model.metrics->ObserveFirstSegment(SecondsSinceArrival());
     }
-    if (recipient_->wants_segments()) recipient_->TakeSegment(ToProto(segment));
+    if (!recipient_->wants_segments()) return;
+    if (context_.conversion == nullptr) return recipient_->TakeSegment(ToProto(segment));
+    for (v1::TranslatedSegment& shown : context_.conversion->Shown(ToProto(segment))) {
+      recipient_->TakeSegment(std::move(shown));
+    }
   }
 
   void OnProgress(const TranslationProgress& progress) override {
@@ -85,7 +89,7 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
     // The slot is given up only after the reply is on its way, for a drain waits until all slots are free.
     const std::unique_ptr<InFlight::Slot> slot = std::move(slot_);
     if (result.ok()) permit_->Correct(result->report.source_tokens);
-    permit_.reset();
+    recipient->TakePermit(std::move(permit_));
     Log(result);
     if (result.ok()) {
       context_.model.metrics->ObserveResult(result->report, SecondsSinceArrival());
@@ -95,6 +99,11 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
       absl::Status rendered;
       if (context_.conversion != nullptr) rendered = context_.conversion->Render(&reply);
       context_.model.metrics->CountFinished(rendered.code());
+      if (rendered.ok() && context_.conversion != nullptr && recipient->wants_segments()) {
+        for (v1::TranslatedSegment& segment : context_.conversion->NotShown(reply)) {
+          recipient->TakeSegment(std::move(segment));
+        }
+      }
       if (rendered.ok()) {
         recipient->TakeResult(std::move(reply));
       } else {
@@ -147,7 +156,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
                                                                      WhenFull when_full) {
   auto model = models_.Choose(request);
   if (!model.ok()) {
-    metrics_.CountRefused(model.status().code());
+    TellRefused(call, Refusal::kOther, model.status().code());
     return model.status();
   }
   if (when_full == WhenFull::kWait && !HasRoom(request) && !in_flight_.draining()) {
@@ -166,6 +175,11 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
   }
   metrics_.CountRefusal(refusal, call.client.kind);
   (*model)->metrics->CountFinished(status.code());
+  LogDocument({.call = call,
+               .model = (*model)->description.name(),
+               .bulk = request.priority() == v1::PRIORITY_BULK,
+               .outcome = status.code(),
+               .refusal = RefusalName(refusal)});
   if (absl::IsDeadlineExceeded(status)) (*model)->metrics->CountDeadlineMissed(Stage::kQueue);
   return status;
 }
@@ -176,7 +190,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
                                                                       std::shared_ptr<Recipient> recipient,
                                                                       Refusal* refusal) {
   const absl::Time arrival = absl::Now();
-  deadline = std::min(deadline, arrival + default_deadline_);
+  deadline = std::min(deadline, arrival + limits_.default_deadline);
   auto slot = in_flight_.Enter();
   if (!slot.ok()) return slot.status();
   if (arrival >= deadline) return DeadlineMissed();
@@ -185,14 +199,14 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
   auto permit = admission_.Enter(call.client, bytes, arrival, refusal);
   if (!permit.ok()) return permit.status();
   std::shared_ptr<const Conversion> conversion;
-  if (!request.document().content().empty()) {
-    const auto& config = model.engine->info().config;
-    auto created = Conversion::Create(request, config.source_language, config.target_language, max_document_bytes_);
+  if (Conversion::Needed(request)) {
+    auto created =
+        Conversion::Create(request, model.engine->info().config, *resources_, limits_.max_document_bytes);
     if (!created.ok()) return created.status();
     conversion = *std::move(created);
   }
   auto settings =
-      ReadSettings(conversion != nullptr ? conversion->request() : request, model.engine->info(), max_document_bytes_);
+      ReadSettings(conversion != nullptr ? conversion->request() : request, model.engine->info(), limits_.max_document_bytes);
   if (!settings.ok()) return settings.status();
   settings->request.deadline = deadline;
   settings->request.client = call.client.id();
@@ -208,9 +222,10 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedMode
   return ticket;
 }
 
-void Translator::CountUnauthenticated() {
-  metrics_.CountRefused(absl::StatusCode::kUnauthenticated);
-  metrics_.CountRefusal(Refusal::kUnauthenticated, Client::Kind::kAddress);
+void Translator::TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome) {
+  metrics_.CountRefused(outcome);
+  metrics_.CountRefusal(refusal, call.client.kind);
+  LogDocument({.call = call, .outcome = outcome, .refusal = RefusalName(refusal)});
 }
 
 bool Translator::HasRoom(const v1::TranslateDocumentRequest& request) const {

@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -17,6 +20,7 @@
 #include "server/admission/client.h"
 #include "server/admission_retry_queue.h"
 #include "server/in_flight.h"
+#include "server/language_resources.h"
 #include "server/metrics.h"
 #include "server/model_registry.h"
 
@@ -29,6 +33,9 @@ class Recipient {
   virtual ~Recipient() = default;
   virtual void TakeSegment(v1::TranslatedSegment) {}
   virtual void TakeProgress(v1::Progress) {}
+  // Just before the result: while it is kept the document counts as its client's. To be kept by who holds the result in
+  // memory until the client has taken it.
+  virtual void TakePermit(std::unique_ptr<Admission::Permit>) {}
   virtual void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) = 0;
   // False: segments are not needed and not created.
   virtual bool wants_segments() const { return false; }
@@ -42,14 +49,21 @@ enum class WhenFull {
 
 class Translator {
  public:
-  // `default_deadline` is the deadline of documents that have none.
-  Translator(const ModelRegistry& models, Metrics& metrics, int64_t max_document_bytes,
-             absl::Duration default_deadline = absl::InfiniteDuration())
+  struct Limits {
+    int64_t max_document_bytes = 4 << 20;
+    absl::Duration default_deadline = absl::InfiniteDuration();  // the deadline of documents that have none
+    absl::Duration reader_patience = absl::Seconds(60);          // for a gRPC client that reads nothing of its reply
+  };
+
+  // `resources`: the glossaries and memories that requests name; null: none.
+  Translator(const ModelRegistry& models, Metrics& metrics, const Limits& limits,
+             std::shared_ptr<LanguageResources> resources = nullptr)
       : models_(models),
         metrics_(metrics),
-        max_document_bytes_(max_document_bytes),
-        default_deadline_(default_deadline),
-        admission_(kDocumentsInFlight * max_document_bytes) {}
+        limits_(limits),
+        resources_(resources != nullptr ? std::move(resources)
+                                        : std::make_shared<LanguageResources>("", std::vector<std::string>())),
+        admission_(kDocumentsInFlight * limits.max_document_bytes) {}
 
   // TakeResult is called if and only if this returns OK. An error names the field and the remedy. Callers that wait
   // (WhenFull::kWait) may use three quarters of the queue; the rest is for callers that do not.
@@ -61,11 +75,11 @@ class Translator {
   // Whether the engine of the request has room for a caller that waits. True if the request is invalid anyway.
   bool HasRoom(const v1::TranslateDocumentRequest& request) const;
 
-  // Counts a request that was refused before it was read.
-  void CountRefused(absl::StatusCode outcome) { metrics_.CountRefused(outcome); }
-  void CountUnauthenticated();
+  // Counts a request that was refused before it was read, and writes its log line.
+  void TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome);
 
   const ModelRegistry& models() const { return models_; }
+  absl::Duration reader_patience() const { return limits_.reader_patience; }
   InFlight& in_flight() { return in_flight_; }
   AdmissionRetryQueue& admission_retry_queue() { return admission_retry_queue_; }
 
@@ -80,8 +94,8 @@ class Translator {
 
   const ModelRegistry& models_;
   Metrics& metrics_;
-  const int64_t max_document_bytes_;
-  const absl::Duration default_deadline_;
+  const Limits limits_;
+  const std::shared_ptr<LanguageResources> resources_;
   Admission admission_;
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;

@@ -46,7 +46,7 @@ inline void Finish(Backend& backend, const DeviceArray<float>& any) {
 
 constexpr float kKeyInverseStep = 40.0f;  // of selection keys
 
-// Speed of a kernel that only copies rows, in bytes read and written per second.
+// Speed of the device's own copy, in bytes read and written per second.
 double CopySpeed(Backend& backend, bool small);
 
 // The shape that the targets are given for (d 512, 8 heads, 6 + 6 layers, feed-forward 2,048, vocabulary 32,000), or a

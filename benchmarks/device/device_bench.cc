@@ -31,7 +31,8 @@ int Main(const std::string& device, bool small) {
   const double copy_speed = CopySpeed(**backend, small);
   BenchLinear(**backend, small);
   if (const std::string report = cuda::GemmReport(**backend); !report.empty()) {
-    std::printf("\nAlgorithms of the layers above where the rows are known to the host:\n\n```\n%s```\n", report.c_str());
+    std::printf("\nAlgorithms of the layers above where the rows are known to the host:\n\n```\n%s```\n",
+                report.c_str());
   }
   BenchAttention(**backend, small, copy_speed);
   absl::Status status = BenchDecoding(**backend, small, copy_speed, device == "cuda-int8" ? 1 : 2);

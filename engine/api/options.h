@@ -54,6 +54,9 @@ struct TranslationOptions {
   DepthOptions depth;
   SearchOptions search;
   bool trace = false;
+  // Which source token each target token was made of: that of its segment with the greatest attention, the mean of the
+  // heads of the last cross-attention but one. None for a token that left before that layer.
+  bool alignment = false;
 };
 
 }  // namespace salient

@@ -24,6 +24,11 @@ struct TokenTrace {
   std::vector<int32_t> selected;
 };
 
+// A token of a segment's translation and the source token that it was made of mostly, as bytes of the two texts.
+struct TokenLink {
+  int32_t source_begin = 0, source_end = 0, target_begin = 0, target_end = 0;
+};
+
 struct TranslatedSegment {
   int32_t index = 0;
   std::string source, text;
@@ -31,6 +36,7 @@ struct TranslatedSegment {
   int32_t source_tokens = 0, target_tokens = 0;
   bool length_limited = false;
   std::vector<TokenTrace> trace;
+  std::vector<TokenLink> alignment;  // where asked: of each target token that has one, in order
 };
 
 struct TranslationResult {

@@ -27,6 +27,7 @@
 #include "engine/norm/norm.h"
 #include "engine/recurrence/ssru.h"
 #include "engine/search/advance.h"
+#include "engine/search/align.h"
 #include "engine/search/candidates.h"
 
 namespace salient {
@@ -70,6 +71,7 @@ class Backend {
   virtual void KeepExitStates(const KeepExitStatesArgs& args) { salient::KeepExitStates(args); }
   virtual void TopProbability(const TopProbabilityArgs& args) = 0;
   virtual void Candidates(const CandidatesArgs& args) = 0;
+  virtual void Align(const AlignArgs& args) { salient::Align(args); }
   // Whether steps should be launched ahead in groups (Decoder::StepAhead), because the host would otherwise wait for
   // the end of each step.
   virtual bool goes_ahead() const { return false; }

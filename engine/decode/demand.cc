@@ -3,11 +3,17 @@
 #include <algorithm>
 
 #include "engine/core/kv_store.h"
+#include "engine/search/rules.h"
 
 namespace salient {
 
+int32_t TextLimit(const Piece& piece, const ResolvedOptions& options) {
+  const int32_t tokens = piece.tokens - CountBits(piece.markers);
+  return static_cast<int32_t>(options.max_length_ratio * tokens) + kSegmentSlack;
+}
+
 int32_t LengthLimit(const Piece& piece, const ResolvedOptions& options) {
-  return static_cast<int32_t>(options.max_length_ratio * piece.tokens) + kSegmentSlack;
+  return TextLimit(piece, options) + CountBits(piece.markers);
 }
 
 int64_t MaxSteps(const Chunk& chunk, const ResolvedOptions& options) {

@@ -12,8 +12,10 @@ namespace salient {
 // Target tokens added to the length limit of a segment, because the ratio alone would be too strict for short sources.
 inline constexpr int32_t kSegmentSlack = 16;
 
-// The most target tokens of a segment, without the token that closes it.
+// The most target tokens of a segment, its markers included, without the token that closes it.
 int32_t LengthLimit(const Piece& piece, const ResolvedOptions& options);
+// The same without its markers.
+int32_t TextLimit(const Piece& piece, const ResolvedOptions& options);
 // The most target tokens of a chunk, closing tokens included.
 int64_t MaxSteps(const Chunk& chunk, const ResolvedOptions& options);
 // Decoder rows: one for each hypothesis; with VERIFY one for a token and one for each draft after it.

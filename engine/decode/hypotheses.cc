@@ -69,7 +69,8 @@ Hypothesis Hypotheses::Extend(const Hypothesis& parent, const BeamChoice& choice
   const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
   const bool full = state.offset() >= script_.pieces[state.piece].limit;
   written_.push_back(
-      {{candidate.token, result.exit_at, candidate.log_probability, {result.selected.begin(), result.selected.end()}},
+      {{candidate.token, result.exit_at, candidate.log_probability, {result.selected.begin(), result.selected.end()},
+        result.aligned},
        parent.last,
        slot,
        state.piece});

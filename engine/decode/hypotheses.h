@@ -32,6 +32,7 @@ struct DecodedToken {
   // With trace: source positions of the chunk that the first cross group selected, at most kMaxTracedKeys, evenly
   // spaced; empty: all.
   std::vector<int32_t> selected;
+  int32_t aligned = -1;  // where asked: the chunk's source token that it was made of; -1: not known
 };
 
 // The translation of one piece of a chunk.
@@ -53,6 +54,7 @@ struct RowResult {
   int32_t exit_at = 0;
   std::span<const Candidate> candidates;  // best first; ends early at a negative token
   std::span<const int32_t> selected;      // with trace
+  int32_t aligned = -1;                   // as DecodedToken's
 };
 
 class Hypotheses {
@@ -62,7 +64,10 @@ class Hypotheses {
   Hypotheses(const Chunk& chunk, const ResolvedOptions& options, const ModelConfig& config);
 
   // Sets the script, the constraints on the translation (engine/search). Call it before the first step.
-  void SetScript(const Script& script) { script_ = script; }
+  void SetScript(const Script& script) {
+    script_ = script;
+    live_[0].state.markers = MarkersOf(script, 0);
+  }
   const Script& script() const { return script_; }
 
   // Result i belongs to live hypothesis i.
@@ -97,7 +102,7 @@ class Hypotheses {
   std::vector<std::vector<DecodedPiece>> Results() const;
 
   SearchState After(const SearchState& state, int32_t token) const {
-    return salient::After(state, token, config_.tokens);
+    return salient::After(state, token, script_, config_.tokens);
   }
 
  private:

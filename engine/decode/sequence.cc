@@ -168,7 +168,8 @@ void Sequence::RecordSelected(int32_t row, const KeyList& list) {
 RowResult Sequence::ResultOf(const DecoderRows& rows, int32_t slot, int32_t width) const {
   const int32_t row = assigned_rows_[slot];
   const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(row) * width;
-  return {rows.exit_at.data()[row], {candidates, static_cast<size_t>(candidates_wanted())}, selected_[slot]};
+  return {rows.exit_at.data()[row], {candidates, static_cast<size_t>(candidates_wanted())}, selected_[slot],
+          rows.aligned.data()[row]};
 }
 
 void Sequence::TakeStep(const DecoderRows& rows, int32_t width) {

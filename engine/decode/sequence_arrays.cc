@@ -33,12 +33,13 @@ SequenceArrays::SequenceArrays(const Chunk& chunk, const ResolvedOptions& option
   int32_t start = 0;
   for (size_t p = 0; p < chunk.pieces.size(); ++p) {
     const int32_t tokens_and_close = chunk.pieces[p].tokens + 1;
-    pieces_.data()[p] = {LengthLimit(chunk.pieces[p], options), start, tokens_and_close};
+    pieces_.data()[p] = {LengthLimit(chunk.pieces[p], options), start, tokens_and_close, chunk.pieces[p].markers,
+                         chunk.pieces[p].closing};
     start += tokens_and_close;
   }
   std::copy(prefix.begin(), prefix.end(), forced_.data());
   host_script_ = {pieces_.data(), forced_.data(), static_cast<int32_t>(pieces_.size()),
-                  static_cast<int32_t>(prefix.size())};
+                  static_cast<int32_t>(prefix.size()), nullptr, options.alignment};
   *script_.data() = host_script_;
   script_.data()->pieces = pieces_.device();
   script_.data()->prefix = forced_.device();
@@ -102,9 +103,12 @@ void SequenceArrays::WriteRow(DecoderRows& rows, const Row& at) const {
   rows.script.data()[row] = script_.device();
   rows.ledger.data()[row] = ledger_.device();
   rows.constraint.data()[row] = ConstraintAt(state, host_script_, config_.tokens);
+  rows.markers.data()[row] = state.markers;
   rows.self_tally.data()[row] = {};
   rows.cross_tally.data()[row] = {};
   rows.fills.data()[row] = 0;
+  rows.aligned.data()[row] = -1;
+  rows.aligns[row] = options_.alignment ? 1 : 0;
 }
 
 void SequenceArrays::WriteTokens(DecoderRows& rows, int32_t row, bool listed,

@@ -45,7 +45,9 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   job->options_ = std::move(options);
   job->language_ = languages->target_prefix;
   job->prefix_ = job->language_;
-  const std::vector<int32_t> asked = tokenizers.target->Encode(request.options.search.prefix);
+  std::vector<int32_t> asked = tokenizers.target->Encode(request.options.search.prefix);
+  // Which markers the translation has is the search's to say.
+  std::erase_if(asked, [&config](int32_t token) { return config.tokens.MarkerOf(token) >= 0; });
   job->prefix_.insert(job->prefix_.end(), asked.begin(), asked.end());
   job->flow_ = {request.client, request.bulk, request.weight};
   job->submitted_at_ = submitted_at;
@@ -54,14 +56,15 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
       MakeChunks(*document, *tokenizers.source, config.tokens, config.chunk_tokens, languages->source_prefix);
   // The prefix is forced into the first segment, whose room is bounded like any other's.
   const int32_t prefix = static_cast<int32_t>(job->prefix_.size());
-  if (!job->chunks_.empty() && prefix > LengthLimit(job->chunks_[0].pieces[0], job->options_)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "search.prefix has ", prefix, " tokens; the first segment may have at most ",
-        LengthLimit(job->chunks_[0].pieces[0], job->options_), ": shorten it, or raise search.max_length_ratio"));
+  const int32_t room = job->chunks_.empty() ? prefix : TextLimit(job->chunks_[0].pieces[0], job->options_);
+  if (prefix > room) {
+    return absl::InvalidArgumentError(absl::StrCat("search.prefix has ", prefix,
+                                                   " tokens; the first segment may have at most ", room,
+                                                   ": shorten it, or raise search.max_length_ratio"));
   }
   job->settled_.resize(job->chunks_.size(), 0);
-  job->reply_ = std::make_shared<DocumentReply>(*std::move(document), job->chunks_, job->options_, *tokenizers.target,
-                                                workers, std::move(listener));
+  job->reply_ = std::make_shared<DocumentReply>(*std::move(document), job->chunks_, job->options_, tokenizers, workers,
+                                                std::move(listener), languages->source_prefix);
   return job;
 }
 

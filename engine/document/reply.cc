@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/text/token_spans.h"
+
 namespace salient {
 namespace {
 
@@ -18,9 +20,9 @@ std::string OnOneLine(std::string text) {
 
 // A segment that was too long for a chunk comes back in several pieces; `addresses_` says where each belongs.
 DocumentReply::DocumentReply(SegmentedDocument document, const std::vector<Chunk>& chunks,
-                             const ResolvedOptions& options, const Tokenizer& tokenizer, Workers& workers,
-                             std::shared_ptr<TranslationListener> listener)
-    : tokenizer_(tokenizer),
+                             const ResolvedOptions& options, const Tokenizers& tokenizers, Workers& workers,
+                             std::shared_ptr<TranslationListener> listener, const std::vector<int32_t>& prefix)
+    : tokenizers_(tokenizers),
       lane_(std::make_shared<Lane>(workers)),
       document_(std::move(document)),
       options_(options),
@@ -30,6 +32,7 @@ DocumentReply::DocumentReply(SegmentedDocument document, const std::vector<Chunk
   int32_t position = 0;
   for (const Chunk& chunk : chunks) {
     addresses_.emplace_back();
+    auto at = static_cast<int32_t>(prefix.size());  // in the chunk
     for (const Piece& piece : chunk.pieces) {
       SegmentState& segment = segments_[piece.segment];
       addresses_.back().push_back({piece.segment, static_cast<int32_t>(segment.pieces.size())});
@@ -37,6 +40,12 @@ DocumentReply::DocumentReply(SegmentedDocument document, const std::vector<Chunk
       segment.first_position.push_back(position);
       segment.source_tokens += piece.tokens;
       source_tokens_ += piece.tokens;
+      if (!options.alignment) continue;
+      const int32_t own = piece.tokens - (&piece == &chunk.pieces.front() ? static_cast<int32_t>(prefix.size()) : 0);
+      segment.first_in_chunk.push_back(at);
+      segment.tokens_before.push_back(static_cast<int32_t>(segment.tokens.size()));
+      segment.tokens.insert(segment.tokens.end(), chunk.tokens.begin() + at, chunk.tokens.begin() + at + own);
+      at += own + 1;
     }
     position += static_cast<int32_t>(chunk.tokens.size());
   }
@@ -94,7 +103,7 @@ std::string DocumentReply::TextOf(const std::vector<const DecodedPiece*>& pieces
   for (const DecodedPiece* piece : pieces) {
     std::vector<int32_t> tokens;
     for (const DecodedToken& token : piece->tokens) tokens.push_back(token.token);
-    const std::string decoded = OnOneLine(tokenizer_.Decode(tokens));
+    const std::string decoded = OnOneLine(tokenizers_.target->Decode(tokens));
     if (!text.empty() && !decoded.empty()) text += ' ';
     text += decoded;
   }
@@ -117,12 +126,35 @@ TranslatedSegment DocumentReply::Segment(int32_t index) const {
     for (const DecodedToken& token : piece.tokens) {
       if (!options_.trace) break;
       segment.trace.push_back(
-          {tokenizer_.Piece(token.token), token.exit_at, std::exp(token.log_probability), token.selected});
+          {tokenizers_.target->Piece(token.token), token.exit_at, std::exp(token.log_probability), token.selected});
       for (int32_t& position : segment.trace.back().selected) position += state.first_position[p];
     }
   }
   segment.text = TextOf(pieces);
+  if (options_.alignment) segment.alignment = Alignment(state, segment);
   return segment;
+}
+
+std::vector<TokenLink> DocumentReply::Alignment(const SegmentState& state, const TranslatedSegment& segment) const {
+  std::vector<int32_t> target, aligned;
+  for (size_t p = 0; p < state.pieces.size(); ++p) {
+    const int32_t end = p + 1 < state.pieces.size() ? state.tokens_before[p + 1]
+                                                    : static_cast<int32_t>(state.tokens.size());
+    for (const DecodedToken& token : state.pieces[p]->tokens) {
+      target.push_back(token.token);
+      const int32_t source = token.aligned - state.first_in_chunk[p] + state.tokens_before[p];
+      aligned.push_back(token.aligned >= state.first_in_chunk[p] && source < end ? source : -1);
+    }
+  }
+  const std::vector<TokenSpan> of_source = TokenSpans(*tokenizers_.source, state.tokens, segment.source);
+  const std::vector<TokenSpan> of_target = TokenSpans(*tokenizers_.target, target, segment.text);
+  std::vector<TokenLink> links;
+  for (size_t t = 0; t < target.size(); ++t) {
+    if (aligned[t] < 0) continue;
+    const TokenSpan &from = of_source[aligned[t]], &to = of_target[t];
+    if (from.begin < from.end && to.begin < to.end) links.push_back({from.begin, from.end, to.begin, to.end});
+  }
+  return links;
 }
 
 // The i-th best translation: of every chunk its i-th best, or its last where it has fewer.

@@ -24,9 +24,10 @@ namespace salient {
 
 class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
  public:
-  // The tokenizer and the workers must outlive it.
+  // The tokenizers and the workers must outlive it. `prefix`: the tokens that the source of every chunk begins with.
   DocumentReply(SegmentedDocument document, const std::vector<Chunk>& chunks, const ResolvedOptions& options,
-                const Tokenizer& tokenizer, Workers& workers, std::shared_ptr<TranslationListener> listener);
+                const Tokenizers& tokenizers, Workers& workers, std::shared_ptr<TranslationListener> listener,
+                const std::vector<int32_t>& prefix = {});
 
   int32_t segments() const { return static_cast<int32_t>(segments_.size()); }
   int32_t source_tokens() const { return source_tokens_; }
@@ -48,6 +49,10 @@ class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
     std::vector<std::optional<DecodedPiece>> pieces;  // in order, each once it is settled
     std::vector<int32_t> first_position;              // of each piece's chunk, in the document's source tokens
     int32_t source_tokens = 0;
+    // Where an alignment is asked for: the source's tokens, and of each piece which of its chunk's source tokens is
+    // the first of them and how many come before.
+    std::vector<int32_t> tokens;
+    std::vector<int32_t> first_in_chunk, tokens_before;
   };
   struct PieceAddress {
     int32_t segment = 0, piece = 0;
@@ -56,11 +61,12 @@ class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
   // Runs in the lane.
   void EmitSegments();
   TranslatedSegment Segment(int32_t index) const;
+  std::vector<TokenLink> Alignment(const SegmentState& state, const TranslatedSegment& segment) const;
   std::string TextOf(const std::vector<const DecodedPiece*>& pieces) const;
   std::string Alternative(int32_t rank) const;
   TranslationResult Result(CostReport report);
 
-  const Tokenizer& tokenizer_;
+  const Tokenizers& tokenizers_;
   const std::shared_ptr<Lane> lane_;
   const SegmentedDocument document_;
   const ResolvedOptions options_;

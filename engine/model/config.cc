@@ -198,7 +198,7 @@ void ReadTokens(JsonObject tokens, ModelConfig& config) {
   if (tokens.Has("markers")) {
     JsonObject markers = tokens.Object("markers");
     read.first_marker = Integer(markers, "first", 0, config.vocab_size - 1);
-    read.markers = Integer(markers, "count", 0, config.vocab_size - read.first_marker);
+    read.markers = Integer(markers, "count", 0, std::min(kMaxMarkers, config.vocab_size - read.first_marker));
     for (int32_t* id : ids) {
       if (*id < read.first_marker || *id >= read.first_marker + read.markers) continue;
       markers.Fail("first", absl::StrCat("the markers hold token ", *id, ", which is special already"));

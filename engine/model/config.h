@@ -97,6 +97,8 @@ struct ModelConfig {
   int32_t head_width() const { return d_model / heads; }
   int32_t layers(Module module) const { return module == Module::kEncoder ? encoder.layers : decoder.layers; }
   int32_t group_size(Module module) const { return selection.group[static_cast<int>(module)]; }
+  // The cross-attention whose weights tell which source token a target token is made of: the last but one.
+  int32_t alignment_layer() const { return decoder.layers > 1 ? decoder.layers - 2 : 0; }
   bool recurs() const { return autoregression == Autoregression::kSsru; }
   // Selection layers of a module: one for every `group` layers, the last group possibly smaller (eq. 8).
   int32_t groups(Module module) const {

@@ -106,6 +106,7 @@ void Decoder::LoadRecord(const std::vector<int32_t>& rows, int32_t step) {
     at_.fills.data()[row] = record.fills;
     at_.self_tally.data()[row] = record.self;
     at_.cross_tally.data()[row] = record.cross;
+    at_.aligned.data()[row] = record.aligned;
   }
 }
 
@@ -142,6 +143,7 @@ void Decoder::LaunchMerge(int32_t capacity, int32_t place) {
                          .self_tally = at_.self_tally.device(),
                          .cross_tally = at_.cross_tally.device(),
                          .fills = at_.fills.device(),
+                         .aligned = at_.aligned.device(),
                          .taking_part = at_.taking_part.device(),
                          .count = at_.taking_part_count.device(),
                          .first_record = place * kMostAhead,
@@ -168,9 +170,11 @@ void Decoder::LaunchAdvance(int32_t capacity, int32_t width) {
                     .cross_view = at_.cross_view.device(),
                     .exit_rule = at_.exit_rule.device(),
                     .constraint = at_.constraint.device(),
+                    .markers = at_.markers.device(),
                     .self_tally = at_.self_tally.device(),
                     .cross_tally = at_.cross_tally.device(),
                     .fills = at_.fills.device(),
+                    .aligned = at_.aligned.device(),
                     .records = Records(at_.records.device(), at_.recorded_candidates.device()),
                     .record_step = at_.record_step.device()});
 }
@@ -245,6 +249,7 @@ Rows Decoder::Running(int32_t layer, Rows all) {
 void Decoder::NoteSignals(const std::vector<int32_t>& rows) {
   signals_ = held_ = 0;
   for (const int32_t row : rows) {
+    if (at_.aligns[row] != 0) signals_ |= kAligns;
     if (at_.held_at.data()[row] > 0) held_ |= uint64_t{1} << at_.held_at.data()[row];
     signals_ |= uint64_t{1} << static_cast<int>(InfoOf(at_.exit_rule.data()[row].policy).signal);
   }
@@ -264,11 +269,18 @@ void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store
   block_.AddTo(states_.data(), active, *layer.self.output, block_.attended(), layer.self_norm);
 }
 
+// A chunk lacks keys where its tokens exit at different layers, as a signal says for each. Where all exit at the same
+// one, the last as a rule, nothing is ever missing below it.
+bool Decoder::MayLackKeys() const {
+  return LooksAt(ExitSignal::kMultinomialHead) || LooksAt(ExitSignal::kGeometricHead) ||
+         LooksAt(ExitSignal::kConfidence);
+}
+
 // The active rows, followed by the rows that hold what this layer still lacks of their chunks. Where more is missing
 // than one product takes, the rest is made first, by itself. On a device `patience` keeps the number within one
 // product.
 Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) {
-  if (index == 0 || !config_.has_exits) return active;  // no token exits before the first layer
+  if (index == 0 || !MayLackKeys()) return active;  // no token exits before the first layer
   const Rows extended{extended_.data(), counts_.data() + kExtended, active.capacity + max_fills_};
   while (true) {
     backend_.CollectFills({.active = active,
@@ -340,6 +352,17 @@ void Decoder::Attend(Module module, int32_t index, Rows active, const float* inp
                           .output = block_.attended(),
                           .tallies = (cross ? at_.cross_tally : at_.self_tally).device(),
                           .few_a_document = true};
+  if (cross && index == config_.alignment_layer() && (signals_ & kAligns) != 0) {
+    backend_.Align({.rows = active,
+                    .queries = attend.queries,
+                    .heads = attend.heads,
+                    .store = attend.store,
+                    .layer = index,
+                    .views = attend.views,
+                    .scripts = at_.script.device(),
+                    .segments = at_.segment.device(),
+                    .aligned = at_.aligned.device()});
+  }
   if (!config_.chooses_keys(module, index)) return backend_.Attend(attend);
   const int32_t group = config_.key_group(module, index);
   SelectArgs select{.rows = active,

@@ -91,6 +91,7 @@ class Decoder {
   void Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
   Rows Running(int32_t layer, Rows all);
   void SelfAttention(int32_t layer, Rows active, Rows all, KvStore& store);
+  bool MayLackKeys() const;
   Rows FillMissing(int32_t layer, Rows active, Rows all, KvStore& store);
   void AppendKeys(int32_t layer, Rows rows, const float* input, KvStore& store);
   void CrossAttention(int32_t layer, Rows active, KvStore& store);
@@ -116,7 +117,9 @@ class Decoder {
   OutputLayer output_;
   DeviceArray<float> signal_, heads_;
   DeviceArray<int32_t> active_[2], running_, extended_, counts_;
-  uint64_t signals_ = 0;  // bit s: some of this step's rows have a policy that uses ExitSignal s
+  // Bit s: some of this step's rows have a policy that uses ExitSignal s; kAligns: some ask for an alignment.
+  static constexpr uint64_t kAligns = 1 << 6;
+  uint64_t signals_ = 0;
   uint64_t held_ = 0;     // bit n: some of them are held at layer n
   // Number of groups of steps that were launched, and whose records were taken. Group n uses place n % kGroups.
   int64_t launched_ = 0, taken_ = 0;

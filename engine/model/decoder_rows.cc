@@ -22,10 +22,12 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       script(in, rows),
       ledger(in, rows),
       constraint(in, rows),
+      markers(in, rows),
       tokens(in, rows),
       screen(in, rows),
       begins(in, rows),
       own_classifier(rows, nullptr),
+      aligns(rows, 0),
       taking_part(in, rows),
       taking_part_count(in, 1),
       record_step(in, 1),
@@ -35,6 +37,7 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       self_tally(out, rows),
       cross_tally(out, rows),
       fills(out, rows),
+      aligned(out, rows),
       candidates(out, static_cast<size_t>(rows) * width),
       records(ahead, backend.goes_ahead() ? static_cast<size_t>(recorded_steps) * rows : 1),
       recorded_candidates(ahead, records.size() * width) {
@@ -59,8 +62,8 @@ std::vector<RowField> DecoderRows::Fields() const {
   add(self_view), add(cross_view);
   for (const auto& rule : self_rule) add(rule);
   for (const auto& rule : cross_rule) add(rule);
-  add(exit_rule), add(asked_exit_rule), add(held_at), add(script), add(ledger), add(constraint), add(tokens);
-  add(screen);
+  add(exit_rule), add(asked_exit_rule), add(held_at), add(script), add(ledger), add(constraint), add(markers);
+  add(tokens), add(screen);
   add(self_arena.staged(), true), add(cross_arena.staged(), true);
   return all;
 }

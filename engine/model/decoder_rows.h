@@ -34,6 +34,7 @@ struct DecoderRows {
   StagedArray<const Script*> script;
   StagedArray<FillLedger*> ledger;
   StagedArray<TokenConstraint> constraint;
+  StagedArray<MarkerState> markers;
   StagedArray<const TokenList*> tokens;  // null: the whole vocabulary
   // The screen of the confidence policy: tokens over which the best token must be probable, too, before the row leaves.
   // Equal to `tokens` if the row has them; null: none.
@@ -42,6 +43,7 @@ struct DecoderRows {
   // A classifier of the row's chunk over its `tokens` or `screen` only; null: none. Used only if device memory is
   // host-addressable.
   std::vector<const PackedLinear*> own_classifier;
+  std::vector<uint8_t> aligns;  // whether the row's script asks for an alignment
   // Written by the decoder: the rows in the step, and the places of their key lists.
   StagedArray<int32_t> taking_part, taking_part_count, record_step;
   KeyListArena self_arena, cross_arena;
@@ -49,6 +51,7 @@ struct DecoderRows {
   StagedArray<int32_t> exit_at;                         // layers run, from 1
   StagedArray<AttentionTally> self_tally, cross_tally;  // added to
   StagedArray<int32_t> fills;                           // positions filled for the row, added to
+  StagedArray<int32_t> aligned;                         // as Align leaves it; -1: not asked, or left before
   StagedArray<Candidate> candidates;                    // [rows, width]
   // The records of steps made ahead (StepRecords).
   StagedArray<StepRecord> records;

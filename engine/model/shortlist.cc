@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Parse(std::string_view byt
   made->always_ = *std::move(common);
   if (config.tokens.has_separator()) made->always_.push_back(config.tokens.separator);
   made->always_.push_back(config.tokens.end);
-  made->pad_ = config.tokens.pad;
+  made->special_ = config.tokens;
   return made;
 }
 
@@ -81,13 +81,14 @@ std::vector<int32_t> Shortlist::TokensFor(std::span<const int32_t> source, std::
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   for (const int32_t kind : kinds) {
+    if (special_.MarkerOf(kind) >= 0) tokens.push_back(kind);
     const auto row = tokens_.begin() + static_cast<ptrdiff_t>(kind) * width_;
     tokens.insert(tokens.end(), row, row + width_);
   }
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   // Nobody says it, and rows that are shorter than others end in it; a prefix may hold it all the same.
-  if (std::find(prefix.begin(), prefix.end(), pad_) == prefix.end()) std::erase(tokens, pad_);
+  if (std::find(prefix.begin(), prefix.end(), special_.pad) == prefix.end()) std::erase(tokens, special_.pad);
   return tokens;
 }
 

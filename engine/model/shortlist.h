@@ -42,7 +42,7 @@ class Shortlist {
   int32_t width_ = 0;
   std::vector<int32_t> tokens_;  // [vocabulary, width]
   std::vector<int32_t> always_;  // common, separator and end
-  int32_t pad_ = 0;
+  SpecialTokens special_;
 };
 
 }  // namespace salient

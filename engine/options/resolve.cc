@@ -313,6 +313,7 @@ absl::StatusOr<ResolvedOptions> Resolve(const TranslationOptions& options, const
   ResolvedOptions resolved;
   resolved.used = options;
   resolved.trace = options.trace;
+  resolved.alignment = options.alignment;
   if (absl::Status status = ResolveSelection(config, resolved); !status.ok()) return status;
   if (absl::Status status = ResolveDepth(config, resolved); !status.ok()) return status;
   if (absl::Status status = ResolveSearch(config, resolved); !status.ok()) return status;

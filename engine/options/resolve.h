@@ -34,7 +34,7 @@ struct ResolvedOptions {
   double max_length_ratio = 3.0;
   int32_t n_best = 1;
   bool shortlist = false;
-  bool trace = false;
+  bool trace = false, alignment = false;
 };
 
 // INVALID_ARGUMENT names the field as the API spells it, such as "selection.value", the value and the allowed range.

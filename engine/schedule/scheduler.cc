@@ -1,6 +1,7 @@
 #include "engine/schedule/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace salient {
@@ -22,6 +23,7 @@ void Scheduler::Enqueue(int64_t document, std::vector<Demand> chunks, const Flow
   if (found == flows_.end()) found = flows_.insert(flows_.end(), Queue{.flow = flow, .deficit = QuantumOf(flow)});
   found->flow.weight = flow.weight;
   found->documents.push_back({document, std::move(chunks), 0});
+  places_[document] = {found, std::prev(found->documents.end())};
 }
 
 double Scheduler::QuantumOf(const Flow& flow) const {
@@ -33,7 +35,7 @@ void Scheduler::TurnToWhoMay() {
   while (true) {
     const Entry& next = flows_.front().documents.front();
     if (flows_.front().deficit >= next.chunks[next.next].source_tokens) return;
-    std::rotate(flows_.begin(), flows_.begin() + 1, flows_.end());
+    flows_.splice(flows_.end(), flows_, flows_.begin());
     flows_.back().deficit += QuantumOf(flows_.back().flow);
   }
 }
@@ -46,14 +48,13 @@ void Scheduler::Forget(const Entry& entry) {
 }
 
 void Scheduler::Cancel(int64_t document) {
-  for (Queue& queue : flows_) {
-    std::erase_if(queue.documents, [&](const Entry& entry) {
-      if (entry.document != document) return false;
-      Forget(entry);
-      return true;
-    });
+  if (const auto found = places_.find(document); found != places_.end()) {
+    const auto [flow, entry] = found->second;
+    Forget(*entry);
+    flow->documents.erase(entry);
+    if (flow->documents.empty()) flows_.erase(flow);
+    places_.erase(found);
   }
-  std::erase_if(flows_, [](const Queue& queue) { return queue.documents.empty(); });
   std::erase_if(preempted_, [&](const Chunk& chunk) { return chunk.name.document == document; });
 }
 
@@ -96,11 +97,15 @@ std::optional<Admission> Scheduler::Admit() {
   Encode(chunk);
   queue.deficit -= chunk.demand.source_tokens;
   tokens_waiting_ -= chunk.demand.source_tokens;
-  Entry entry = std::move(queue.documents.front());
-  queue.documents.pop_front();
-  untouched_ -= entry.next == 0;
-  if (++entry.next < static_cast<int32_t>(entry.chunks.size())) queue.documents.push_back(std::move(entry));
-  if (queue.documents.empty()) flows_.pop_front();
+  Entries& documents = queue.documents;
+  untouched_ -= front.next == 0;
+  if (++documents.front().next < static_cast<int32_t>(front.chunks.size())) {
+    documents.splice(documents.end(), documents, documents.begin());
+  } else {
+    places_.erase(front.document);
+    documents.pop_front();
+  }
+  if (documents.empty()) flows_.pop_front();
   return chunk.name;
 }
 

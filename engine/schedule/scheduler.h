@@ -18,14 +18,18 @@
 // before all others, and starts again with its greatest length reserved. No other chunk gets rows before it does. The
 // oldest chunk is never preempted, and alone it always fits, so some chunk always makes progress.
 //
+// The time to admit or to cancel a document does not depend on the number of waiting documents.
+//
 // The scheduler handles sizes, not tensors. Not thread safe; the step loop owns it.
 
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace salient {
@@ -63,6 +67,7 @@ class Scheduler {
   };
 
   explicit Scheduler(const Limits& limits) : limits_(limits) {}
+  const Limits& limits() const { return limits_; }
 
   // Whether the chunk could run in an empty engine.
   bool CouldFit(const Demand& demand) const {
@@ -109,10 +114,16 @@ class Scheduler {
     std::vector<Demand> chunks;
     int32_t next = 0;
   };
+  using Entries = std::list<Entry>;
   struct Queue {
     Flow flow;
-    std::deque<Entry> documents;
+    Entries documents;
     double deficit = 0;  // tokens that it may spend
+  };
+  using Queues = std::list<Queue>;
+  struct Place {
+    Queues::iterator flow;
+    Entries::iterator entry;
   };
   struct Chunk {
     Admission name;
@@ -133,7 +144,8 @@ class Scheduler {
   static Chunks::iterator Find(Chunks& chunks, const Admission& name);
 
   const Limits limits_;
-  std::deque<Queue> flows_;  // the flow whose turn it is comes first; none is empty
+  Queues flows_;                               // the flow whose turn it is comes first; none is empty
+  std::unordered_map<int64_t, Place> places_;  // of the documents in flows_
   int32_t untouched_ = 0;
   int64_t tokens_waiting_ = 0;
   std::deque<Chunk> preempted_;          // oldest first

@@ -55,8 +55,8 @@ void AdvanceBeam(const AdvanceArgs& args, Beam& beam) {
     const int32_t position = KeyPosition(step + 1, beam.width, i);
     *std::copy(read, read + step + 1, history) = position;
     beam.total[i] = choice.total;
-    WriteNext(args, row, After(places[choice.parent], choice.candidate.token, args.special), choice.candidate.token,
-              position, history);
+    WriteNext(args, row, After(places[choice.parent], choice.candidate.token, *args.scripts[row], args.special),
+              choice.candidate.token, position, history);
   }
 }
 
@@ -84,6 +84,7 @@ void MergeNewRows(const MergeNewRowsArgs& args) {
     if (begins != Beginning::kNone) {
       args.self_tally[row] = args.cross_tally[row] = AttentionTally{};
       args.fills[row] = 0;
+      args.aligned[row] = -1;
       args.goes_on[row] = begins == Beginning::kNow;
     }
     if (args.goes_on[row] != 0) args.taking_part[(*args.count)++] = row;

@@ -20,6 +20,7 @@ namespace salient {
 struct StepRecord {
   int32_t exit_at = 0, fills = 0;
   AttentionTally self, cross;
+  int32_t aligned = -1;  // as Align has left it
 };
 
 // What steps did: what the host learns of them later. Steps come in groups, and all of a group record the same number
@@ -64,9 +65,9 @@ struct MergeNewRowsArgs {
   const std::byte* given = nullptr;  // the block of `fields` as the host has written it
   std::byte* kept = nullptr;         // and as steps read and write it
   uint8_t* goes_on = nullptr;  // [.] by row number: whether it takes part in the next step; written by Advance, too
-  // Zeroed for rows that begin.
+  // Zeroed for rows that begin, `aligned` to -1.
   AttentionTally *self_tally = nullptr, *cross_tally = nullptr;
-  int32_t* fills = nullptr;
+  int32_t *fills = nullptr, *aligned = nullptr;
 
   int32_t* taking_part = nullptr;  // [rows.capacity] out: the rows of the group's first step
   int32_t* count = nullptr;        // [1] out
@@ -94,14 +95,17 @@ struct AdvanceArgs {
   KeyView *self_view = nullptr, *cross_view = nullptr;
   ExitRule* exit_rule = nullptr;
   TokenConstraint* constraint = nullptr;
-  // Moved into the record, and zeroed.
+  MarkerState* markers = nullptr;
+  // Moved into the record, and zeroed, `aligned` to -1.
   AttentionTally *self_tally = nullptr, *cross_tally = nullptr;
-  int32_t* fills = nullptr;
+  int32_t *fills = nullptr, *aligned = nullptr;
 
   StepRecords records;
   int32_t* record_step = nullptr;  // [1] which step's records to write; out: one more
 
-  constexpr SearchState StateOf(int32_t row) const { return {step[row], segment[row], step[row] - offset[row]}; }
+  constexpr SearchState StateOf(int32_t row) const {
+    return {step[row], segment[row], step[row] - offset[row], markers[row]};
+  }
 };
 
 void MergeNewRows(const MergeNewRowsArgs& args);
@@ -109,7 +113,9 @@ void Advance(const AdvanceArgs& args);
 
 // Records all of what a step did for a row but its candidates, and begins to count anew.
 constexpr void RecordRow(const AdvanceArgs& args, int32_t row, int32_t step) {
-  args.records.Of(step, row) = {args.exit_at[row], args.fills[row], args.self_tally[row], args.cross_tally[row]};
+  args.records.Of(step, row) = {args.exit_at[row], args.fills[row], args.self_tally[row], args.cross_tally[row],
+                                args.aligned[row]};
+  args.aligned[row] = -1;
   args.fills[row] = 0;
   args.self_tally[row] = AttentionTally{};
   args.cross_tally[row] = AttentionTally{};
@@ -131,12 +137,13 @@ constexpr void WriteNext(const AdvanceArgs& args, int32_t row, const SearchState
   args.exit_rule[row].policy = args.asked[row].policy;
   args.exit_rule[row].at = args.asked[row].at;
   args.constraint[row] = ConstraintAt(state, script, args.special);
+  args.markers[row] = state.markers;
 }
 
 // Makes a greedy translation's next step; false where it has ended.
 constexpr bool AdvanceGreedy(const AdvanceArgs& args, int32_t row) {
   const int32_t token = args.candidates[static_cast<int64_t>(row) * args.width].token;
-  const SearchState next = After(args.StateOf(row), token, args.special);
+  const SearchState next = After(args.StateOf(row), token, *args.scripts[row], args.special);
   if (token < 0 || token == args.special.end || next.piece >= args.scripts[row]->piece_count) return false;
   WriteNext(args, row, next, token, next.tokens, nullptr);
   return true;

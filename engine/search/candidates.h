@@ -14,6 +14,7 @@ struct TokenConstraint {
   int32_t forced = -1;  // only this token; -1: free
   bool allow_separator = true;
   bool allow_end = true;
+  uint32_t markers = 0;  // bit m: marker m (SpecialTokens::first_marker + m)
 };
 
 struct Candidate {

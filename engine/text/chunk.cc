@@ -38,20 +38,37 @@ size_t CutPoint(const std::vector<int32_t>& tokens, size_t from, size_t most, co
   return end;
 }
 
+// The beginning of `text` that is tokenized at once: up to a space, else up to a character. Never empty.
+std::string_view NextPortion(std::string_view text) {
+  if (text.size() <= kPortionBytes) return text;
+  size_t end = text.rfind(' ', kPortionBytes);
+  if (end != std::string_view::npos && end > 0) return text.substr(0, end);
+  end = kPortionBytes;
+  while (end > 1 && (text[end] & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 std::vector<Unit> MakeUnits(const SegmentedDocument& document, const Tokenizer& tokenizer, int32_t max_tokens) {
   std::vector<Unit> units;
   for (size_t i = 0; i < document.segments.size(); ++i) {
     const Segment& segment = document.segments[i];
-    std::vector<int32_t> tokens = tokenizer.Encode(segment.text);
     Unit unit{static_cast<int32_t>(i), {}, segment.starts_paragraph};
-    size_t from = 0;
+    std::string_view rest = segment.text;
     do {
-      const size_t to = CutPoint(tokens, from, max_tokens - 1, tokenizer);
-      unit.tokens.assign(tokens.begin() + from, tokens.begin() + to);
-      units.push_back(unit);
-      unit.starts_paragraph = false;
-      from = to;
-    } while (from < tokens.size());
+      const std::string_view portion = NextPortion(rest);
+      rest.remove_prefix(portion.size());
+      const std::vector<int32_t> tokens = tokenizer.Encode(portion);
+      const bool only = rest.empty() && (units.empty() || units.back().segment != unit.segment);
+      if (tokens.empty() && !only) continue;
+      size_t from = 0;
+      do {
+        const size_t to = CutPoint(tokens, from, max_tokens - 1, tokenizer);
+        unit.tokens.assign(tokens.begin() + from, tokens.begin() + to);
+        units.push_back(unit);
+        unit.starts_paragraph = false;
+        from = to;
+      } while (from < tokens.size());
+    } while (!rest.empty());
   }
   return units;
 }
@@ -79,12 +96,23 @@ Chunk MakeChunk(const std::vector<Unit>& units, size_t first, size_t end, const 
     chunk.tokens.insert(chunk.tokens.end(), unit.tokens.begin(), unit.tokens.end());
     chunk.tokens.push_back(i + 1 == end ? special.end : special.separator);
     chunk.pieces.push_back({unit.segment, unit.size() - 1});
+    NoteMarkers(unit.tokens, special, &chunk.pieces.back());
   }
   chunk.pieces.front().tokens += static_cast<int32_t>(prefix.size());
   return chunk;
 }
 
 }  // namespace
+
+void NoteMarkers(const std::vector<int32_t>& tokens, const SpecialTokens& special, Piece* piece) {
+  for (const int32_t token : tokens) {
+    const int32_t marker = special.MarkerOf(token);
+    if (marker < 0) continue;
+    const uint32_t bit = uint32_t{1} << marker;
+    if (marker % 2 == 1 && (piece->markers & bit) == 0) piece->closing |= (piece->markers & bit >> 1) << 1;
+    piece->markers |= bit;
+  }
+}
 
 std::vector<Chunk> MakeChunks(const SegmentedDocument& document, const Tokenizer& tokenizer,
                               const SpecialTokens& special, int32_t max_tokens, const std::vector<int32_t>& prefix) {

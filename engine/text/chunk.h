@@ -5,9 +5,13 @@
 // A chunk ends before a paragraph if one begins in its second half, otherwise before a sentence. A segment longer than
 // a chunk is split at word boundaries into pieces; their translations are joined with a space. If the model has no
 // separator, each segment, or piece, is a chunk of its own.
+//
+// A segment of more than kPortionBytes is split before a word into portions of this size, which are tokenized one by one:
+// the tokenizer takes some eighty bytes of memory for every byte that it reads at once.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,10 +22,17 @@
 
 namespace salient {
 
+inline constexpr size_t kPortionBytes = 64 << 10;
+
 struct Piece {
   int32_t segment = 0;  // index of the segment that it is, or is a part of
   int32_t tokens = 0;   // without its separator; of the first piece of a chunk, with the prefix
+  // Sets of markers (SpecialTokens): bit m is marker m. The markers in it, and those of them that close a pair.
+  uint32_t markers = 0, closing = 0;
 };
+
+// Adds what markers `tokens` hold. One that is there twice is a marker once.
+void NoteMarkers(const std::vector<int32_t>& tokens, const SpecialTokens& special, Piece* piece);
 
 struct Chunk {
   std::vector<int32_t> tokens;  // with separators and EOS

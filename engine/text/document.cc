@@ -312,7 +312,7 @@ class Segmenter {
   void Add(Span span, bool starts_paragraph, bool wrapped) {
     span = Trim(text_, span);
     pending_paragraph_ = pending_paragraph_ || starts_paragraph;
-    if (!HasLetter(text_, span)) return;
+    if (full() || !HasLetter(text_, span)) return;
     const std::string_view text = text_.substr(span.begin, span.end - span.begin);
     document_.segments.push_back({std::string(text_.substr(done_, span.begin - done_)),
                                   wrapped ? Unwrap(text) : std::string(text), pending_paragraph_});
@@ -320,10 +320,15 @@ class Segmenter {
     done_ = span.end;
   }
 
-  SegmentedDocument Finish() {
+  absl::StatusOr<SegmentedDocument> Finish() {
+    if (full()) {
+      return absl::InvalidArgumentError(absl::StrCat("document.text has more than ", kMaxSegments,
+                                                     " segments; split the document"));
+    }
     document_.tail = text_.substr(done_);
     return std::move(document_);
   }
+  bool full() const { return document_.segments.size() > kMaxSegments; }
 
  private:
   const std::string_view text_;

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,13 +21,17 @@ struct Segment {
   bool starts_paragraph = false;  // after an empty line or at the beginning of the document
 };
 
+// Of a document. Each takes some hundred bytes until the translation is over, whatever its text is.
+inline constexpr size_t kMaxSegments = 1 << 18;
+
 struct SegmentedDocument {
   std::vector<Segment> segments;
   std::string tail;  // after the last segment; the whole document if there is nothing to translate
 };
 
 // Splits UTF-8 text. All glues and texts in order, followed by the tail, are the document, byte for byte.
-// INVALID_ARGUMENT with the byte offset if the text is not UTF-8 or contains a NUL.
+// INVALID_ARGUMENT with the byte offset if the text is not UTF-8 or contains a NUL; and if there are more than
+// kMaxSegments segments.
 //
 // kSentences: ICU sentence boundaries for `language`, except those after abbreviations, within the lines of a
 // paragraph. If a paragraph is hard-wrapped, a line break inside a sentence becomes a space in `text`; this is the only

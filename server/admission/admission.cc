@@ -22,7 +22,7 @@ absl::Status Refuse(const std::string& message, absl::Duration delay) {
 
 const char* RefusalName(Refusal refusal) {
   constexpr const char* kNames[] = {"queue_full",    "bytes",           "client_bytes", "client_documents",
-                                    "client_tokens", "unauthenticated", "other"};
+                                    "client_tokens", "unauthenticated", "transport",    "other"};
   return kNames[static_cast<int>(refusal)];
 }
 
@@ -74,6 +74,12 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client
   state.bytes += bytes;
   bytes_ += bytes;
   return std::make_unique<Permit>(*this, client.id(), bytes, estimate);
+}
+
+void Admission::Hold(const std::string& client, int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  clients_[client].bytes += bytes;
+  bytes_ += bytes;
 }
 
 void Admission::Leave(const std::string& client, int64_t bytes) {

@@ -1,6 +1,7 @@
 // Admission control: cheap checks that decide whether a document is accepted, before any other work.
 //
-//   bytes   a limit on the bytes of all documents in flight; a client that has documents in flight may use half of it
+//   bytes   a limit on the bytes of all documents in flight; a client that has documents in flight may use half of it; replies
+//           that the client has not read count as well
 //   client  limits on a client's documents in flight, and on its source tokens a minute (a token bucket of one minute)
 //
 // At admission tokens are estimated from bytes; the estimate is corrected when the number is known.
@@ -22,7 +23,16 @@
 namespace salient {
 
 // The reason for refusing a document; also the values of a metric's label.
-enum class Refusal { kQueueFull, kBytes, kClientBytes, kClientDocuments, kClientTokens, kUnauthenticated, kOther };
+enum class Refusal {
+  kQueueFull,
+  kBytes,
+  kClientBytes,
+  kClientDocuments,
+  kClientTokens,
+  kUnauthenticated,
+  kTransport,
+  kOther
+};
 const char* RefusalName(Refusal refusal);
 
 class Admission {
@@ -38,13 +48,19 @@ class Admission {
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
+    // Adds bytes that are held for the document.
+    void Grow(int64_t bytes) {
+      owner_.Hold(client_, bytes);
+      bytes_ += bytes;
+    }
     // Replaces the estimate by the real number of source tokens.
     void Correct(int64_t source_tokens) { owner_.Charge(client_, source_tokens - estimated_tokens_); }
 
    private:
     Admission& owner_;
     const std::string client_;
-    const int64_t bytes_, estimated_tokens_;
+    int64_t bytes_;
+    const int64_t estimated_tokens_;
   };
 
   // RESOURCE_EXHAUSTED names the limit and has a retry delay; then `refusal` is set.
@@ -59,6 +75,7 @@ class Admission {
     absl::Time filled;
   };
 
+  void Hold(const std::string& client, int64_t bytes);
   void Leave(const std::string& client, int64_t bytes);
   void Charge(const std::string& client, int64_t tokens);
   void ForgetIdle(absl::Time now);

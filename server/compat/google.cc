@@ -133,7 +133,6 @@ HttpResponse Google::Error(const absl::Status& status) const {
 
 std::function<void()> Google::Handle(HttpRequest request, HttpHandler::Reply reply) {
   auto call = context_.host.Identify(request, KeyOf(request));
-  if (call.ok()) reply = TellCall(std::move(reply), *call);
   Result result = call.ok() ? Route(request, *call, reply) : Result(call.status());
   if (result.ok()) return *std::move(result);
   reply(Error(result.status()));

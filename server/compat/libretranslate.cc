@@ -166,7 +166,6 @@ LibreTranslate::Result LibreTranslate::Route(const HttpRequest& request, HttpHan
   if (!key.ok()) return key.status();
   auto call = context_.host.Identify(request, *key);
   if (!call.ok()) return call.status();
-  reply = TellCall(std::move(reply), *call);
   if (request.method == "POST" && request.path == "/translate") {
     return Translate(request, *fields, *call, std::move(reply));
   }

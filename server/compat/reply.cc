@@ -1,7 +1,6 @@
 #include "server/compat/reply.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/admission/retry_delay.h"
@@ -23,14 +22,6 @@ HttpResponse JsonError(const nlohmann::json& value, const absl::Status& status, 
 
 void WarnIgnored(const std::string& fields, HttpResponse* response) {
   if (!fields.empty()) response->headers["Warning"] = absl::StrCat("299 salient \"", HeaderSafe(fields), ": ignored\"");
-}
-
-HttpHandler::Reply TellCall(HttpHandler::Reply reply, const CallInfo& call) {
-  return [reply = std::move(reply), id = call.request_id, trace = call.traceparent](HttpResponse response) {
-    response.headers.emplace("X-Request-Id", id);
-    if (!trace.empty()) response.headers.emplace("traceparent", trace);
-    reply(std::move(response));
-  };
 }
 
 std::string HeaderSafe(const std::string& text) {

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
-#include "server/admission/client.h"
 #include "server/http/message.h"
 
 namespace salient {
@@ -20,9 +19,6 @@ HttpResponse JsonError(const nlohmann::json& value, const absl::Status& status, 
 
 // Tells the client that fields of its request were ignored: Warning: 299 salient "formality: ignored".
 void WarnIgnored(const std::string& fields, HttpResponse* response);
-
-// The reply, with the request id and trace of the call added to its headers.
-HttpHandler::Reply TellCall(HttpHandler::Reply reply, const CallInfo& call);
 
 // The text for use inside a quoted header value: quotation marks, line breaks and the like are replaced by "_".
 std::string HeaderSafe(const std::string& text);

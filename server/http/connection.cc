@@ -100,6 +100,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     passed_ = false;
     if (shared_.stopping) return End();
     request_ = HttpRequest();
+    request_.peer_address = peer_address_;
+    request_.certificate_subject = subject_;
     parser_.emplace();
     parser_->header_limit(kMaxHeader);
     parser_->body_limit(
@@ -122,8 +124,6 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
       return Refuse(400, "the request's target is not a path");
     }
     for (const auto& field : header) request_.headers[std::string(field.name_string())] = std::string(field.value());
-    request_.peer_address = peer_address_;
-    request_.certificate_subject = subject_;
     if (auto refusal = shared_.handler.Refuse(request_))
       return Send(*std::move(refusal), /*close=*/!parser_->is_done());
     if (parser_->content_length().value_or(0) > shared_.options.max_body_bytes) return RefuseSize();

@@ -52,7 +52,8 @@ class HttpHandler {
   // a function that is called if the client disconnects before that; may be empty.
   virtual std::function<void()> Handle(HttpRequest request, Reply reply) = 0;
 
-  // The response to a request that the listener refuses by itself, such as 413. `request` has what was read so far.
+  // The response to a request that the listener refuses by itself, such as 413. If the header could not be read,
+  // `request` has only the peer's address and certificate.
   virtual HttpResponse Error(const HttpRequest& request, int status, const std::string& message) = 0;
 };
 

@@ -15,15 +15,17 @@
 namespace salient {
 namespace {
 
-constexpr int32_t kGroupSteps = 3, kSteps = 40, kTokens = 40;
+constexpr int32_t kGroupSteps = 3, kSteps = 60, kTokens = 60;
+constexpr SpecialTokens kSpecial = {.first_marker = 20, .markers = 8};
 
 // What Advance writes, beside what it reads of chunks: copied, it keeps its addresses.
 struct State {
-  std::vector<int32_t> rows, count, token, step, offset, segment, position, fills, record_step;
+  std::vector<int32_t> rows, count, token, step, offset, segment, position, fills, aligned, record_step;
   std::vector<uint8_t> goes_on;
   std::vector<KeyView> self_view, cross_view;
   std::vector<ExitRule> exit_rule;
   std::vector<TokenConstraint> constraint;
+  std::vector<MarkerState> markers;
   std::vector<AttentionTally> self_tally, cross_tally;
   std::vector<StepRecord> records;
   std::vector<Candidate> recorded;
@@ -35,8 +37,10 @@ struct State {
     const auto put = [](auto& to, const auto& from) { std::copy(from.begin(), from.end(), to.begin()); };
     put(rows, was.rows), put(count, was.count), put(token, was.token), put(step, was.step);
     put(offset, was.offset), put(segment, was.segment), put(position, was.position), put(fills, was.fills);
+    put(aligned, was.aligned);
     put(record_step, was.record_step), put(goes_on, was.goes_on), put(self_view, was.self_view);
     put(cross_view, was.cross_view), put(exit_rule, was.exit_rule), put(constraint, was.constraint);
+    put(markers, was.markers);
     put(self_tally, was.self_tally), put(cross_tally, was.cross_tally), put(records, was.records);
     put(recorded, was.recorded), put(beams, was.beams), put(histories, was.histories);
   }
@@ -44,7 +48,8 @@ struct State {
   // All of it, as numbers.
   std::vector<int64_t> Flat() const {
     std::vector<int64_t> all;
-    for (const auto* one : {&count, &token, &step, &offset, &segment, &position, &fills, &record_step, &histories}) {
+    for (const auto* one : {&count, &token, &step, &offset, &segment, &position, &fills, &aligned, &record_step,
+                            &histories}) {
       all.insert(all.end(), one->begin(), one->end());
     }
     all.insert(all.end(), rows.begin(), rows.begin() + count[0]);
@@ -57,7 +62,10 @@ struct State {
     }
     for (const ExitRule& rule : exit_rule) all.insert(all.end(), {static_cast<int64_t>(rule.policy), rule.at});
     for (const TokenConstraint& one : constraint) {
-      all.insert(all.end(), {one.forced, one.allow_separator, one.allow_end});
+      all.insert(all.end(), {one.forced, one.allow_separator, one.allow_end, one.markers});
+    }
+    for (const MarkerState& one : markers) {
+      all.insert(all.end(), {one.missing, one.depth, static_cast<int64_t>(one.open)});
     }
     for (const auto* tallies : {&self_tally, &cross_tally}) {
       for (const AttentionTally& tally : *tallies) {
@@ -65,7 +73,7 @@ struct State {
       }
     }
     for (const StepRecord& record : records) {
-      all.insert(all.end(), {record.exit_at, record.fills, record.self.visible, record.cross.scored});
+      all.insert(all.end(), {record.exit_at, record.fills, record.aligned, record.self.visible, record.cross.scored});
     }
     for (const Candidate& one : recorded) {
       all.insert(all.end(), {one.token, std::bit_cast<int32_t>(one.log_probability)});
@@ -97,7 +105,8 @@ class AdvanceOpsTest : public BackendTest {
     exit_at_.assign(end, 0);
     asked_.assign(end, {});
     state_ = {};
-    for (auto* one : {&state_.token, &state_.step, &state_.offset, &state_.segment, &state_.position, &state_.fills}) {
+    for (auto* one : {&state_.token, &state_.step, &state_.offset, &state_.segment, &state_.position, &state_.fills,
+                      &state_.aligned}) {
       one->resize(end);
     }
     state_.rows.resize(running_.capacity());
@@ -108,6 +117,7 @@ class AdvanceOpsTest : public BackendTest {
     state_.cross_view.resize(end);
     state_.exit_rule.resize(end);
     state_.constraint.resize(end);
+    state_.markers.resize(end);
     state_.self_tally.resize(end);
     state_.cross_tally.resize(end);
     state_.records.resize(kSteps * end);
@@ -132,10 +142,13 @@ class AdvanceOpsTest : public BackendTest {
   void Schedule(size_t w, const std::vector<int32_t>& rows, int32_t* histories) {
     int32_t start = 0;
     for (int32_t p = Uniform(1, 3); p > 0; --p) {
-      pieces_[w].push_back({Uniform(1, 8), start, Uniform(1, 5)});
+      const auto markers = static_cast<uint32_t>(Uniform(0, 1) * Uniform(0, (1 << kSpecial.markers) - 1));
+      const uint32_t closing = markers & (markers & 0x55) << 1;
+      pieces_[w].push_back({Uniform(1, 8) + CountBits(markers), start, Uniform(1, 5), markers, closing});
       start += pieces_[w].back().source_length;
     }
-    for (int32_t t = Uniform(0, pieces_[w][0].limit); t > 0; --t) prefixes_[w].push_back(Uniform(5, kTokens - 1));
+    const int32_t room = pieces_[w][0].limit - CountBits(pieces_[w][0].markers);
+    for (int32_t t = Uniform(0, room); t > 0; --t) prefixes_[w].push_back(Uniform(5, kSpecial.first_marker - 1));
     scripts_[w] = {pieces_[w].data(), prefixes_[w].data(), static_cast<int32_t>(pieces_[w].size()),
                    static_cast<int32_t>(prefixes_[w].size())};
     const auto width = static_cast<int32_t>(rows.size());
@@ -151,7 +164,9 @@ class AdvanceOpsTest : public BackendTest {
     }
     state_.goes_on[rows[0]] = 1;
     state_.self_view[rows[0]] = {nullptr, width > 1 ? histories : nullptr, 1, 0};
-    state_.constraint[rows[0]] = ConstraintAt({}, scripts_[w], {});
+    const SearchState first{.markers = MarkersOf(scripts_[w], 0)};
+    state_.markers[rows[0]] = first.markers;
+    state_.constraint[rows[0]] = ConstraintAt(first, scripts_[w], kSpecial);
   }
 
   // The best tokens that a row may say, few different probabilities among them, and sometimes fewer tokens than wanted.
@@ -163,7 +178,7 @@ class AdvanceOpsTest : public BackendTest {
       const size_t wanted = drawn.empty() ? Uniform(1, width_) : 1;
       while (drawn.size() < wanted) {
         const int32_t token = Uniform(0, 3) == 0 ? Uniform(3, 4) : Uniform(5, kTokens - 1);
-        if (IsAllowed(state_.constraint[row], {}, token)) drawn.insert(token);
+        if (IsAllowed(state_.constraint[row], kSpecial, token)) drawn.insert(token);
       }
       std::vector<int32_t> tokens(drawn.begin(), drawn.end());
       std::shuffle(tokens.begin(), tokens.end(), std::minstd_rand(Uniform(1, 1000)));
@@ -175,6 +190,7 @@ class AdvanceOpsTest : public BackendTest {
       }
       exit_at_[row] = Uniform(1, 6);
       state_.fills[row] = Uniform(0, 9);
+      state_.aligned[row] = Uniform(-1, 9);
       state_.self_tally[row].visible = Uniform(1, 99);
       state_.cross_tally[row].scored = Uniform(1, 99);
       state_.exit_rule[row] = {DepthPolicy::kFixed, 1};
@@ -187,6 +203,7 @@ class AdvanceOpsTest : public BackendTest {
             .count = state_.count.data(),
             .width = width_,
             .scripts = script_of_.data(),
+            .special = kSpecial,
             .candidates = candidates_.data(),
             .exit_at = exit_at_.data(),
             .asked = asked_.data(),
@@ -200,9 +217,11 @@ class AdvanceOpsTest : public BackendTest {
             .cross_view = state_.cross_view.data(),
             .exit_rule = state_.exit_rule.data(),
             .constraint = state_.constraint.data(),
+            .markers = state_.markers.data(),
             .self_tally = state_.self_tally.data(),
             .cross_tally = state_.cross_tally.data(),
             .fills = state_.fills.data(),
+            .aligned = state_.aligned.data(),
             .records = {state_.records.data(), state_.recorded.data(), kGroupSteps,
                         static_cast<int32_t>(script_of_.size()), kMaxBeam * 2},
             .record_step = state_.record_step.data()};
@@ -267,7 +286,7 @@ TEST_P(AdvanceOpsTest, AGroupBeginsLikeThePlainOne) {
 
     // Runs it on copies of what it changes; returns all of that in one.
     const auto run = [&](auto&& merge_new_rows) {
-      std::vector<int32_t> block = kept, fills(end, 5), taking_part(rows.capacity(), -1), count(1, -1), step(1, -1);
+      std::vector<int32_t> block = kept, fills(end, 5), aligned(end, 5), taking_part(rows.capacity(), -1), count(1, -1), step(1, -1);
       std::vector<uint8_t> going = goes_on;
       std::vector<AttentionTally> self(end, {1, 2, 3, 4}), cross(end, {5, 6, 7, 8});
       merge_new_rows(MergeNewRowsArgs{.rows = rows.rows(),
@@ -280,12 +299,13 @@ TEST_P(AdvanceOpsTest, AGroupBeginsLikeThePlainOne) {
                                       .self_tally = self.data(),
                                       .cross_tally = cross.data(),
                                       .fills = fills.data(),
+                                      .aligned = aligned.data(),
                                       .taking_part = taking_part.data(),
                                       .count = count.data(),
                                       .first_record = 4,
                                       .record_step = step.data()});
       std::vector<int32_t> everything = block;
-      for (const auto* one : {&fills, &taking_part, &count, &step}) {
+      for (const auto* one : {&fills, &aligned, &taking_part, &count, &step}) {
         everything.insert(everything.end(), one->begin(), one->end());
       }
       everything.insert(everything.end(), going.begin(), going.end());

@@ -12,6 +12,7 @@
 #include "tests/cuda/emulation/emulated_device.h"
 #include "tests/testing/documents.h"
 #include "tests/testing/listener.h"
+#include "tests/testing/marked_documents.h"
 
 namespace salient {
 namespace {
@@ -25,6 +26,7 @@ using ::salient::testing::EightSettings;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
 using ::salient::testing::SubmitAll;
+using ::salient::testing::WrongMarkersUnderEverySetting;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -168,6 +170,14 @@ TEST_P(EmulatedDraftsTest, VerifiedDraftsAreFullDepth) {
     }
     EXPECT_EQ(verified->report.exit_histogram, expected[i].report.exit_histogram);
   }
+}
+
+TEST(EmulatedEngineMarkersTest, AreKept) {
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kBF16, "markers"));
+  ASSERT_NE(engine, nullptr);
+  int markers = 0;
+  EXPECT_EQ(WrongMarkersUnderEverySetting(*engine, EightSettings(), &markers), "");
+  EXPECT_GT(markers, 100);
 }
 
 // With a trace the host looks at every step; without one the device makes several by itself.

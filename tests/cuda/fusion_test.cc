@@ -1,4 +1,5 @@
-// When selection and attention are one kernel, and that it is one launch.
+// How many launches and blocks attention takes: when selection and attention are one kernel, and that no blocks are
+// launched for work that there is not.
 
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include "engine/backend/cuda/cuda_backend.h"
 #include "tests/backend/documents.h"
 #include "tests/cuda/emulation/emulated_device.h"
+#include "tests/cuda/emulation/grid.h"
 
 namespace salient {
 namespace {
@@ -64,6 +66,40 @@ TEST(FusionTest, RowsThatAWarpDoesNotFitAreTwoLaunches) { EXPECT_EQ(Launches(96,
 
 // Rows that tiles may take are for tiles: as many launches as without fusion, more than two.
 TEST(FusionTest, ADocumentsRowsAreLeftToTiles) { EXPECT_GT(Launches(256, 8, 40, false), 2); }
+
+// Blocks of all kernels of one call of Attend for rows that each read all of a document's `length` keys, on a device of
+// 4 multiprocessors.
+int64_t Blocks(int32_t rows, int32_t length, bool few_a_document) {
+  const absl::StatusOr<std::unique_ptr<Backend>> backend = cuda::MakeBackendOn(
+      std::make_unique<emulation::EmulatedDevice>(), {.compute = ComputeType::kBF16, .host_visible = true});
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  TestStore store(**backend, {.layers = 1, .width = 256, .type = ElementType::kBF16},
+                  TestStore::PagesWithGaps(length, 1));
+  const TestDocument document = store.Add(length);
+  const std::vector<KeyView> views(rows, ViewOf(document, length));
+  const std::vector<float> queries(static_cast<size_t>(rows) * 256, 1.0f);
+  std::vector<float> output(queries.size());
+  const int64_t before = emulation::BlocksRun();
+  (*backend)->Attend({.rows = Rows::First(rows),
+                      .queries = queries.data(),
+                      .heads = 8,
+                      .store = store.pages(),
+                      .views = views.data(),
+                      .output = output.data(),
+                      .few_a_document = few_a_document});
+  return emulation::BlocksRun() - before;
+}
+
+// One row of many keys has all 32 splits' blocks at most; many rows have a block each and not one for every split.
+TEST(AttendGridTest, AStepsBlocksAreAboutFourAMultiprocessor) {
+  EXPECT_EQ(Blocks(1, 3000, true), 16);
+  EXPECT_EQ(Blocks(4, 3000, true), 16);
+  EXPECT_EQ(Blocks(40, 100, true), 40);
+}
+
+// Of a document that tiles have taken nothing is left: 8 heads by 600 / 32 + 1 tiles at most, one block that plans, and
+// one wave that finds no row.
+TEST(AttendGridTest, AfterTilesOneWaveLooksForWhatIsLeft) { EXPECT_EQ(Blocks(600, 100, false), 8 * 19 + 1 + 16); }
 
 }  // namespace
 }  // namespace salient

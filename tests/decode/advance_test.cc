@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/decode/sequence.h"
+#include "engine/search/constraint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/decode/small_config.h"
@@ -36,10 +37,16 @@ class AdvanceTest : public ::testing::Test {
     Sequence sequence;
   };
 
-  AdvanceTest() : config_(SmallConfig()), backend_(MakeReferenceBackend()) {
+  AdvanceTest() : config_(WithMarkers(SmallConfig())), backend_(MakeReferenceBackend()) {
     for (auto& rules : options_.selection) rules.resize(1);
     options_.exit = {DepthPolicy::kMultinomial, 0, 1, 2};
     options_.max_length_ratio = 1.0;
+  }
+
+  static ModelConfig WithMarkers(ModelConfig config) {
+    config.tokens.first_marker = 12;
+    config.tokens.markers = 4;
+    return config;
   }
 
   // What a model would find for a row: it follows from where the row stands and which keys it reads. Few different
@@ -51,7 +58,9 @@ class AdvanceTest : public ::testing::Test {
     std::mt19937 random(hash);
     const TokenConstraint& constraint = rows.constraint.data()[row];
     std::vector<int32_t> tokens;
-    for (int32_t token = 5; token < config_.vocab_size; ++token) tokens.push_back(token);
+    for (int32_t token = 5; token < config_.vocab_size; ++token) {
+      if (IsAllowed(constraint, config_.tokens, token)) tokens.push_back(token);
+    }
     if (constraint.allow_separator && random() % 3 == 0) tokens.push_back(config_.tokens.separator);
     if (constraint.allow_end && random() % 3 == 0) tokens.push_back(config_.tokens.end);
     std::shuffle(tokens.begin(), tokens.end(), random);
@@ -84,6 +93,11 @@ class AdvanceTest : public ::testing::Test {
     EXPECT_EQ(a.forced, b.forced);
     EXPECT_EQ(a.allow_separator, b.allow_separator);
     EXPECT_EQ(a.allow_end, b.allow_end);
+    EXPECT_EQ(a.markers, b.markers);
+    const MarkerState &c = got.markers.data()[row], &d = expected.markers.data()[row];
+    EXPECT_EQ(c.missing, d.missing);
+    EXPECT_EQ(c.depth, d.depth);
+    EXPECT_EQ(c.open, d.open);
     EXPECT_EQ(got.exit_rule.data()[row].policy, expected.exit_rule.data()[row].policy);
     EXPECT_EQ(got.self_view.data()[row].centre, expected.self_view.data()[row].centre);
     EXPECT_EQ(got.cross_view.data()[row].centre, expected.cross_view.data()[row].centre);
@@ -121,7 +135,8 @@ TEST_F(AdvanceTest, StepsMadeAheadAreTheSequencesOwn) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     options_.beam = options_.n_best = 1 + static_cast<int32_t>(seed % 5);
     chunk_ = seed % 3 == 0 ? Chunk{{10, 11, 12, 3}, {{0, 3}}} : Chunk{{10, 11, 4, 12, 13, 3}, {{0, 2}, {1, 2}}};
-    prefix_ = seed % 4 == 0 ? std::vector<int32_t>{15, 16, 17} : std::vector<int32_t>{};
+    if (seed % 2 == 0) NoteMarkers({12, 14, 15, 13}, config_.tokens, &chunk_.pieces.back());
+    prefix_ = seed % 4 == 0 ? std::vector<int32_t>{16, 17, 18} : std::vector<int32_t>{};
     Side host(*this), device(*this);
     const uint32_t first = seed % 7 == 6 ? 5 : 0;
     std::vector<int32_t> rows;
@@ -169,9 +184,11 @@ TEST_F(AdvanceTest, StepsMadeAheadAreTheSequencesOwn) {
                            .cross_view = device.rows.cross_view.data(),
                            .exit_rule = device.rows.exit_rule.data(),
                            .constraint = device.rows.constraint.data(),
+                           .markers = device.rows.markers.data(),
                            .self_tally = device.rows.self_tally.data(),
                            .cross_tally = device.rows.cross_tally.data(),
                            .fills = device.rows.fills.data(),
+                           .aligned = device.rows.aligned.data(),
                            .records = {records.data(), candidates.data(), kMostSteps, kRows, kWidth},
                            .record_step = &step};
     while (!host.sequence.done()) {

@@ -56,7 +56,7 @@ def haproxy(folder, names, port):
     path.write_text(replaced((CONFIGURATIONS / "haproxy.cfg").read_text(),
                              ("parse-resolv-conf", f"nameserver test {names}"),
                              ("bind :50051", f"bind 127.0.0.1:{port}"),
-                             ("port 9090", f"port {ADMIN}"), ("salient-headless:50051", f"{NAME}:{PORT}")))
+                             ("port 9464", f"port {ADMIN}"), ("salient-headless:50051", f"{NAME}:{PORT}")))
     return [program("haproxy"), "-db", "-f", str(path)], None
 
 

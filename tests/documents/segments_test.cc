@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 
 UnitSegments Segments(const FormattedDocument& document) {
-  auto segments = UnitSegments::Create(document.units(), "en");
+  auto segments = UnitSegments::Create(document.units(), {.source_language = "en"});
   EXPECT_TRUE(segments.ok()) << segments.status();
   return *std::move(segments);
 }

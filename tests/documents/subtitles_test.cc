@@ -32,7 +32,7 @@ TEST(SubRipTest, LongTranslationsAreBrokenEvenly) {
 
 TEST(SubRipTest, ASentenceIsDividedAmongItsCues) {
   const auto document = ParseAs("srt", kSrt);
-  const auto segments = UnitSegments::Create(document->units(), "en");
+  const auto segments = UnitSegments::Create(document->units(), {.source_language = "en"});
   ASSERT_TRUE(segments.ok());
   std::vector<std::string> translations;
   for (const std::string& text : segments->texts()) {

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/documents.h"
 #include "tests/testing/listener.h"
+#include "tests/testing/marked_documents.h"
 
 namespace salient {
 namespace {
@@ -22,6 +23,7 @@ using ::salient::testing::HoldingObserver;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
 using ::salient::testing::SubmitAll;
+using ::salient::testing::WrongMarkersUnderEverySetting;
 using ::testing::HasSubstr;
 
 std::string TinyModel(const std::string& variant) { return std::string(SALIENT_TINY_MODELS) + "/" + variant; }
@@ -101,6 +103,14 @@ TEST_P(EngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
     }
     EXPECT_TRUE(shared) << "no two documents ever shared a step";
   }
+}
+
+TEST_P(EngineTest, MarkersAreKept) {
+  const std::unique_ptr<Engine> engine = Make(Options("markers"));
+  ASSERT_NE(engine, nullptr);
+  int markers = 0;
+  EXPECT_EQ(WrongMarkersUnderEverySetting(*engine, EightSettings(), &markers), "");
+  EXPECT_GT(markers, 100);
 }
 
 class CountingObserver : public HoldingObserver {

@@ -46,7 +46,7 @@ void Check(const Format& format, std::string_view bytes) {
   Require(same.ok(), "a document can be written");
   if (!FillsTargets(format)) Require(*same == bytes, "what is not translated comes back byte for byte");
 
-  const auto segments = UnitSegments::Create((*document)->units(), "en");
+  const auto segments = UnitSegments::Create((*document)->units(), {.source_language = "en"});
   Require(segments.ok(), "units can be cut");
   Require(segments->Join(segments->texts()) == Sources(**document), "the same sentences give the same units");
   std::vector<std::string> translations;

@@ -90,8 +90,11 @@ class ParityTest : public ::testing::Test {
   bool Compare(const Json& expected) {
     const Json& document = documents_.at(expected["document"]);
     Chunk chunk{document["tokens"].get<std::vector<int32_t>>(), {}};
+    auto at = chunk.tokens.begin();
     for (const int32_t tokens : document["pieces"]) {
       chunk.pieces.push_back({static_cast<int32_t>(chunk.pieces.size()), tokens});
+      NoteMarkers({at, at + tokens}, model_->config.tokens, &chunk.pieces.back());
+      at += tokens + 1;
     }
     const Json& settings = expected["settings"];
     mass_ = settings.value("selection", "") == "mass";

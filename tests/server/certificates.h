@@ -28,15 +28,19 @@ class Authority {
 
   std::string path() const { return folder_ + "/" + name_ + ".pem"; }
 
-  // Issues a certificate for the host 127.0.0.1; overwrites an earlier one of this name.
-  CertificateFiles Issue(const std::string& name) {
+  // Issues a certificate for the host 127.0.0.1, valid from an hour ago until `seconds` from now. Replaces an earlier one
+  // of this name, each file at once.
+  CertificateFiles Issue(const std::string& name, long seconds = 3600) {  // NOLINT: OpenSSL's type
     const Key key = NewKey();
-    const Certificate certificate = Make(name, key.get(), /*is_authority=*/false);
+    const Certificate certificate = Make(name, key.get(), /*is_authority=*/false, seconds);
     const CertificateFiles files = {folder_ + "/" + name + ".crt", folder_ + "/" + name + ".key"};
-    WriteCertificate(files.certificate, certificate.get());
-    FILE* const file = std::fopen(files.key.c_str(), "w");
+    WriteCertificate(files.certificate + ".new", certificate.get());
+    FILE* const file = std::fopen((files.key + ".new").c_str(), "w");
     EXPECT_EQ(PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr), 1);
     std::fclose(file);
+    for (const std::string& path_of_file : {files.key, files.certificate}) {
+      EXPECT_EQ(std::rename((path_of_file + ".new").c_str(), path_of_file.c_str()), 0);
+    }
     return files;
   }
 
@@ -50,13 +54,13 @@ class Authority {
 
   static Key NewKey() { return Key(EVP_EC_gen("P-256")); }
 
-  Certificate Make(const std::string& name, EVP_PKEY* key, bool is_authority) {
+  Certificate Make(const std::string& name, EVP_PKEY* key, bool is_authority, long seconds = 3600) {  // NOLINT
     Certificate certificate(X509_new());
     X509* const x = certificate.get();
     X509_set_version(x, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial_);
     X509_gmtime_adj(X509_getm_notBefore(x), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
+    X509_gmtime_adj(X509_getm_notAfter(x), seconds);
     X509_set_pubkey(x, key);
     X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
                                reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);

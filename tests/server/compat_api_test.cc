@@ -65,6 +65,22 @@ TEST(CompatApiTest, KeysOfEachService) {
   EXPECT_EQ(server.PostForm(std::string("/translate?api_key=") + kTestKey, large).status, 200);
 }
 
+TEST(CompatApiTest, EveryReplyHasTheIdOfItsRequest) {
+  CompatServer server({}, 1000, AccessWithKey());
+  const json body = {{"text", "a"}, {"target_lang", "DE"}};
+  const std::string authorization = std::string("DeepL-Auth-Key ") + kTestKey;
+  const httplib::Headers known = {{"Authorization", authorization}, {"X-Request-Id", "mine-1"}};
+  const auto id = [](const httplib::Response& reply, int status) {
+    EXPECT_EQ(reply.status, status) << reply.body;
+    return reply.get_header_value("X-Request-Id");
+  };
+  EXPECT_EQ(id(server.Post("/v2/translate", body, known), 200), "mine-1");
+  EXPECT_EQ(id(server.Post("/v2/translate", json::object(), known), 400), "mine-1");
+  EXPECT_EQ(id(server.PostForm("/v2/translate", std::string(2 << 20, 'a'), known), 413), "mine-1");
+  EXPECT_EQ(id(server.Post("/v2/translate", body, {{"X-Request-Id", "mine-2"}}), 403), "mine-2");
+  EXPECT_EQ(id(server.Post("/v2/translate", body, {{"Authorization", authorization}}), 200).size(), 16u);
+}
+
 TEST(CompatApiTest, ABodyAboveTheLimitIsRefusedInTheServicesShape) {
   CompatServer server({}, 1000);
   const httplib::Response reply = server.PostForm("/translate", std::string(2 << 20, 'a'));

@@ -1,5 +1,6 @@
 // The end of a server: nothing new is taken, nothing that was taken is lost.
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <string>
@@ -169,6 +170,19 @@ TEST(ConnectionAgeTest, AnOldConnectionIsClosed) {
   const auto deadline = std::chrono::system_clock::now() + std::chrono::minutes(1);
   ASSERT_TRUE(channel->WaitForConnected(deadline));
   EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, deadline)) << "still open after a minute";
+}
+
+TEST(DeadEngineTest, IsToldOnce) {
+  std::atomic<int> told = 0;
+  TestServer server({}, {.on_dead_engine = [&told] { ++told; }});
+  server.Start();
+  server.engine().SetState(EngineState::kRecovering);
+  absl::SleepFor(absl::Milliseconds(1200));
+  EXPECT_EQ(told, 0);
+  server.engine().SetState(EngineState::kDead);
+  while (told == 0) absl::SleepFor(absl::Milliseconds(10));
+  absl::SleepFor(absl::Milliseconds(1200));
+  EXPECT_EQ(told, 1);
 }
 
 TEST(DrainTest, APortThatIsTakenIsAnError) {

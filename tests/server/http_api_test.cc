@@ -85,6 +85,13 @@ TEST_F(HttpTest, ACallHasAnId) {
   EXPECT_EQ(reply->get_header_value("traceparent"), trace);
   reply = client.Post("/v1/translate", R"({"document": {"text": "a"}})", "application/json");
   EXPECT_EQ(reply->get_header_value("X-Request-Id").size(), 16u);
+  // Every call has one, whatever comes of it.
+  for (const httplib::Response& other :
+       {Get("/v1/models"), Get("/nowhere"), Post("{not JSON"), Post(R"({"document": {}})"),
+        *client.Post("/v1/translate", {{"Content-Encoding", "zstd"}}, "packed", "application/json")}) {
+    EXPECT_EQ(other.get_header_value("X-Request-Id").size(), 16u) << other.status;
+  }
+  EXPECT_THAT(Metrics(), HasSubstr("salient_refusals_total{client=\"address\",reason=\"transport\"} 1"));
 }
 
 TEST_F(HttpTest, TranslatesJson) {

@@ -34,6 +34,14 @@ TEST(LogTest, ALineADocumentInJson) {
   EXPECT_FALSE(nlohmann::json::parse(ToText(line, LogFormat::kJson)).contains("source_tokens"));
 }
 
+TEST(LogTest, ARefusalSaysWhy) {
+  DocumentLine line = Line();
+  EXPECT_FALSE(nlohmann::json::parse(ToText(line, LogFormat::kJson)).contains("refusal"));
+  line.outcome = absl::StatusCode::kResourceExhausted;
+  line.refusal = "client_tokens";
+  EXPECT_EQ(nlohmann::json::parse(ToText(line, LogFormat::kJson))["refusal"], "client_tokens");
+}
+
 // Whatever a client brings, a line stays one line.
 TEST(LogTest, AndInText) {
   const std::string text = ToText(Line(), LogFormat::kText);

@@ -17,13 +17,11 @@ namespace salient {
 class TestServer {
  public:
   explicit TestServer(const FakeEngineOptions& options = {}, int64_t max_document_bytes = 4 << 20,
-                      std::shared_ptr<const Access> access = std::make_shared<Access>(), bool compat = false)
-      : server_({.listen = "127.0.0.1:0",
-                 .http = "127.0.0.1:0",
-                 .admin = "127.0.0.1:0",
-                 .compat = compat,
-                 .access = std::move(access),
-                 .max_document_bytes = max_document_bytes}) {
+                      std::shared_ptr<const Access> access = std::make_shared<Access>())
+      : TestServer(options, {.access = std::move(access), .max_document_bytes = max_document_bytes}) {}
+
+  // On free ports, whatever the options say.
+  TestServer(const FakeEngineOptions& options, ServerOptions server) : server_(OnFreePorts(std::move(server))) {
     EXPECT_TRUE(server_.StartHttp().ok());
     engine_ = AddEngine(options);
   }
@@ -53,6 +51,11 @@ class TestServer {
   const std::shared_ptr<grpc::Channel>& channel() { return channel_; }
 
  private:
+  static ServerOptions OnFreePorts(ServerOptions options) {
+    options.listen = options.http = options.admin = "127.0.0.1:0";
+    return options;
+  }
+
   Server server_;
   FakeEngine* engine_ = nullptr;
   std::shared_ptr<grpc::Channel> channel_;

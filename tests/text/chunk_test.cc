@@ -1,5 +1,6 @@
 #include "engine/text/chunk.h"
 
+#include <algorithm>
 #include <random>
 #include <sstream>
 #include <string>
@@ -183,6 +184,51 @@ TEST(ChunkTest, EveryChunkBeginsWithThePrefix) {
       EXPECT_TRUE(chunk.pieces.size() == 1 || chunk.pieces[1].tokens == 6);
     }
   }
+}
+
+// Remembers the most that it was asked to read at once.
+class MeasuringTokenizer : public ByteTokenizer {
+ public:
+  std::vector<int32_t> Encode(std::string_view text) const override {
+    most = std::max(most, text.size());
+    return ByteTokenizer::Encode(text);
+  }
+  mutable size_t most = 0;
+};
+
+TEST(ChunkTest, AVeryLongSegmentIsReadInPortionsAndLosesNothing) {
+  std::string words, letters;
+  for (int i = 0; words.size() < 5 * kPortionBytes; ++i) words += std::string(1 + i % 9, static_cast<char>('a' + i % 26)) + " ";
+  words.pop_back();
+  while (letters.size() < 3 * kPortionBytes) letters += "\xC3\xA4\xC3\xB6\xC3\xBC";
+  for (const std::string& text : {words, letters}) {
+    MeasuringTokenizer tokenizer;
+    const std::vector<Chunk> chunks = MakeChunks(Document({text}), tokenizer, kSpecial, 500);
+    EXPECT_LE(tokenizer.most, kPortionBytes);
+    std::vector<int32_t> tokens;
+    for (const Chunk& chunk : chunks) {
+      ASSERT_LE(chunk.tokens.size(), 500u);
+      for (const Piece& piece : chunk.pieces) EXPECT_EQ(piece.segment, 0);
+      tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end() - 1);
+    }
+    std::vector<int32_t> whole = ByteTokenizer().Encode(text);
+    ASSERT_EQ(tokens.size(), whole.size());
+    if (text == words) {
+      EXPECT_EQ(tokens, whole) << "portions end before words";
+    }
+  }
+}
+
+TEST(ChunkTest, APortionOfSpacesAloneIsNoPiece) {
+  const std::vector<Chunk> chunks = Make(Document({"a" + std::string(3 * kPortionBytes, ' ') + "b"}), 500);
+  int32_t tokens = 0;
+  for (const Chunk& chunk : chunks) {
+    for (const Piece& piece : chunk.pieces) {
+      EXPECT_GT(piece.tokens, 0);
+      tokens += piece.tokens;
+    }
+  }
+  EXPECT_EQ(tokens, 2);
 }
 
 }  // namespace

@@ -240,6 +240,17 @@ TEST(DocumentTest, JoinPutsTranslationsInPlace) {
   EXPECT_EQ(JoinDocument(document, {"Eins.", "Zwei."}), "- Eins. Zwei.\n\n3.\n");
 }
 
+TEST(DocumentTest, SegmentsAreBounded) {
+  std::string lines;
+  for (size_t i = 0; i < kMaxSegments; ++i) lines += "a\n";
+  EXPECT_TRUE(SplitDocument(lines, Segmentation::kLines, "en").ok());
+  for (const Segmentation segmentation : {Segmentation::kLines, Segmentation::kSentences}) {
+    const auto document = SplitDocument(lines + "b\n", segmentation, "en");
+    EXPECT_EQ(document.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(document.status().message()), ::testing::HasSubstr("segments; split the document"));
+  }
+}
+
 TEST(DocumentTest, SentencesThatNeedNoSpaceGetOneWhereTheTranslationDoes) {
   const SegmentedDocument document = *SplitDocument("他说：“走吧。”我们走了。\n好。", Segmentation::kSentences, "zh");
   ASSERT_EQ(document.segments.size(), 3U);

@@ -441,15 +441,44 @@ class Oracle:
 
     # Search.
 
-    def allowed(self, h: Hypothesis, segments: list[tuple[int, int]], s: Settings) -> list[int]:
+    def numbers(self, tokens: list[int]) -> list[int]:
+        """Of the markers among them."""
+        m = self.config.tokens.markers
+        return [] if m is None else [t - m.first for t in tokens if 0 <= t - m.first < m.count]
+
+    def length_limit(self, source: list[int], s: Settings) -> int:
+        """Tokens that the translation of a segment may have, markers among them."""
+        markers = len(set(self.numbers(source)))
+        return math.floor(s.max_length_ratio * (len(source) - markers)) + SLACK + markers
+
+    def next_markers(self, source: list[int], target: list[int]) -> tuple[list[int], list[int], int]:
+        """Of a segment so far: (the markers that may follow, those that may if no more text does, how many lack)."""
+        wanted, said, open_pairs = self.numbers(source), self.numbers(target), []
+        closes = {n for n in wanted if n % 2 and n - 1 in wanted and wanted.index(n - 1) < wanted.index(n)}
+        for n in said:
+            if n in closes:
+                open_pairs.pop()
+            elif n + 1 in closes:
+                open_pairs.append(n + 1)
+        lacking = sorted(set(wanted) - set(said))
+        free = [n for n in lacking if n not in closes]
+        innermost = open_pairs[-1:]
+        return sorted(free + innermost), innermost or free[:1], len(lacking)
+
+    def allowed(self, h: Hypothesis, source: list[int], segments: list[tuple[int, int]], s: Settings) -> list[int]:
         tokens, is_last = self.config.tokens, h.segment + 1 == len(segments)
         closing = tokens.eos if is_last else tokens.separator
         if len(h.tokens) < len(s.prefix):
             return [s.prefix[len(h.tokens)]]
         first, last = segments[h.segment]
-        if h.in_segment >= math.floor(s.max_length_ratio * (last - first)) + SLACK:
-            return [closing]
-        never = {tokens.pad, tokens.unk, tokens.bos, tokens.eos, tokens.separator} - {closing}
+        following, forced, lacking = self.next_markers(source[first:last], h.tokens[len(h.tokens) - h.in_segment:])
+        if h.in_segment + lacking >= self.length_limit(source[first:last], s):
+            return [tokens.markers.first + n for n in forced] or [closing]
+        never = {tokens.pad, tokens.unk, tokens.bos, tokens.eos, tokens.separator}
+        if not lacking:
+            never -= {closing}
+        if tokens.markers is not None:
+            never |= {tokens.markers.first + n for n in range(tokens.markers.count) if n not in following}
         return [v for v in s.listed or range(self.config.vocab_size) if v not in never]
 
     def extend(self, h: Hypothesis, token: int, log_probability: float, gap: float) -> Hypothesis:
@@ -481,7 +510,7 @@ class Oracle:
                 step, log_probabilities = self.step(h, cross, segments, s, decided, tallies)
                 h.steps.append(step)
                 gains = log_probabilities.tolist()
-                ranked = sorted((-gains[v], v) for v in self.allowed(h, segments, s))
+                ranked = sorted((-gains[v], v) for v in self.allowed(h, source, segments, s))
                 pool += [(h.total - lost, index, v, -lost) for lost, v in ranked[:2 * s.beam]]
             pool.sort(key=lambda c: (-c[0], c[1], c[2]))
             ranks = pool[:2 * s.beam + 1]

@@ -41,7 +41,7 @@ from pathlib import Path
 import torch
 
 from .config import ModelConfig
-from .decode import SLACK, Choice, Encoded, Hypothesis, Oracle, Settings, Step
+from .decode import Choice, Encoded, Hypothesis, Oracle, Settings, Step
 from .export import load_model
 from .selection import MODULES
 from .tiny import SENTENCES
@@ -102,8 +102,11 @@ def some_tokens(config: ModelConfig, step: int) -> list[int]:
 
 
 def documents_for(config: ModelConfig, vocabulary: Vocabulary, rng: random.Random, count: int) -> list[dict]:
-    """Text and random tokens in turn, one to four segments each, or one where the model knows no more."""
-    found = []
+    """Text and random tokens in turn, one to four segments each, or one where the model knows no more; every segment of
+    random tokens with some of the markers that the model knows."""
+    t, found = config.tokens, []
+    special = [t.pad, t.unk, t.bos, t.eos, t.separator or 0]
+    markers = [] if t.markers is None else range(t.markers.first, t.markers.first + t.markers.count)
     for index in range(count):
         lines = None
         if index % 2 == 0:
@@ -111,9 +114,12 @@ def documents_for(config: ModelConfig, vocabulary: Vocabulary, rng: random.Rando
             lines = lines if config.tokens.separator is not None else lines[:1]
             segments = [vocabulary.encode(line) for line in lines]
         else:
-            words = range(max(t or 0 for t in dataclasses.astuple(config.tokens)) + 1,
-                          config.source_vocab_size or config.vocab_size)
+            words = [v for v in range(max(special) + 1, config.source_vocab_size or config.vocab_size)
+                     if v not in markers]
             segments = [rng.choices(words, k=rng.randint(1, 14)) for _ in range(rng.randint(2, 4))]
+            for segment in segments if markers else []:
+                for marker in rng.sample(markers[:8], rng.randint(1, 6)):
+                    segment.insert(rng.randint(0, len(segment)), marker)
             segments = segments if config.tokens.separator is not None else segments[:1]
         tokens = [token for segment in segments for token in (*segment, config.tokens.separator)]
         tokens[-1] = config.tokens.eos
@@ -155,11 +161,12 @@ def step_record(step: Step, position: int, source_length: int) -> dict:
     return record
 
 
-def length_limited(h: Hypothesis, pieces: list[int], s: Settings, config: ModelConfig) -> list[int]:
-    limited, count, segment = [], 0, 0
+def length_limited(oracle: Oracle, source: list[int], h: Hypothesis, s: Settings) -> list[int]:
+    limited, count, segment, segments = [], 0, 0, oracle.source_segments(source)
     for token in h.tokens:
-        if token in (config.tokens.separator, config.tokens.eos):
-            if count >= math.floor(s.max_length_ratio * pieces[segment]) + SLACK:
+        if token in (oracle.config.tokens.separator, oracle.config.tokens.eos):
+            first, last = segments[segment]
+            if count >= oracle.length_limit(source[first:last], s):
                 limited.append(segment)
             segment, count = segment + 1, 0
         else:
@@ -175,8 +182,7 @@ def case_record(oracle: Oracle, document: dict, name: str, s: Settings) -> dict:
         "id": f"{document['id']} {name}", "document": document["id"],
         "settings": {k: v for k, v in dataclasses.asdict(s).items() if v != getattr(defaults, k)},
         "translations": [{"tokens": h.tokens, "log_probabilities": [finite(step.log_probability) for step in h.steps],
-                          "score": finite(h.score), "length_limited": length_limited(h, document["pieces"], s,
-                                                                                     oracle.config)}
+                          "score": finite(h.score), "length_limited": length_limited(oracle, document["tokens"], h, s)}
                          for h in result.finished],
         "exits": [step.exit for step in best.steps],
         "exit_margins": [finite(step.exit_margin) for step in best.steps],

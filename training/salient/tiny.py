@@ -3,8 +3,8 @@
     python -m salient.tiny --out DIR [--variant NAME ...] [--seed N]
 
 Each variant becomes the model folder DIR/NAME. Together they cover the configurations that an engine must run: every
-norm, position, feed-forward and classifier kind, selection groups whose last one is incomplete, all halting heads, a
-shortlist (of random tokens) and none.
+norm, position, feed-forward and classifier kind, selection groups whose last one is incomplete, all halting heads,
+markers, a shortlist (of random tokens) and none.
 No weight is zero, so that a missing term is detected, and logits are sharp, so that outputs vary.
 """
 
@@ -20,11 +20,12 @@ import numpy as np
 import torch
 
 from .calibrate import fit_key_steps
-from .config import (HEADS, Exits, FeedForward, Languages, ModelConfig, Positions, Search, Selection, Stack,
+from .config import (HEADS, Exits, FeedForward, Languages, Markers, ModelConfig, Positions, Search, Selection, Stack,
                      Tokens)
 from .data import PAD, SEPARATOR
 from .export import DTYPES, export
 from .model import Transformer
+from .pieces import first_marker, pruned
 from .prepare import train_tokenizer
 from .selection import SelectionRun
 from .shortlist import Shortlist
@@ -96,6 +97,7 @@ def variants() -> dict[str, ModelConfig]:
                               source_vocab_size=1, output="own", embedding_norm=True,
                               languages=Languages({"en": 370, "de": 371, "fr": 372}, ["en", "de", "fr"], ["de", "fr"],
                                                   "source", "target"), search=Search(0.5, [370, 371, 372])),
+        "markers": model(norm="post", tokens=Tokens(markers=Markers(first_marker(), 32))),
         # Wide enough for the kernels that work on a position's K and V as one row.
         "whole-rows": model(d_model=256, heads=8, encoder=Stack(1, FeedForward("own", 32)),
                             decoder=Stack(3, FeedForward("own", 32)), selection=selection(1, 2, 2)),
@@ -170,6 +172,8 @@ def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int,
 
     rng = random.Random(f"{seed} {name}")
     config.name = f"tiny-{name}"
+    if config.tokens.markers is not None:
+        tokenizer = with_markers(tokenizer, config.tokens.markers.count, out / f"{name}.tokenizer.model")
     model_file = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
     config.vocab_size = model_file.get_piece_size()
     if config.source_vocab_size is not None:
@@ -188,6 +192,16 @@ def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int,
     if name != "plain":
         random_shortlist(config.source_vocab_size or config.vocab_size, config.vocab_size, rng).save(
             out / name / "shortlist.safetensors")
+
+
+def with_markers(tokenizer: Path, count: int, path: Path) -> Path:
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
+    kept = [i for i in range(model.get_piece_size()) if not (model.is_control(i) or model.is_unknown(i) or
+                                                             model.is_byte(i))]
+    path.write_bytes(pruned(tokenizer.read_bytes(), kept, count))
+    return path
 
 
 def own_vocabularies(model_file, folder: Path, rng: random.Random) -> tuple[int, int]:

@@ -2,14 +2,14 @@
 //
 // Online softmax over blocks of 16 keys of the query's own list: scores of a block, then
 //   m' = max(m, scores), p = 2^(scores - m'), sum = sum * 2^(m - m') + p, out = out * 2^(m - m') + p V.
-// Scores carry a factor log2(e) / sqrt(head width), so that powers of two serve.
+// Scores carry a factor log2(e) / sqrt(head width), so that powers of two take the place of exponentials.
 //
 // int8 components are whole numbers to the loops: a key's scale is applied to its score, and the scale of its values to
 // its weight.
 //
-// A decoding step's time goes into fetching rows of K and V that are strewn over the store. While a block's K rows are
-// read, the same rows' V is prefetched, and while its V is read the next block's K: a block, 16 to 32 KB, is in flight,
-// which the first-level cache holds.
+// A decoding step spends its time on fetching rows of K and V, which are scattered over the store. While the K rows of
+// a block are read, the V of the same rows is prefetched; while its V is read, the K of the next block is. So one block
+// is in flight at a time, 16 to 32 KB, which fits the first-level cache.
 
 #pragma once
 

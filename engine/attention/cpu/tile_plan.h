@@ -1,5 +1,5 @@
-// What the groups of a document's queries read, as tiles want it (tiles.h): pages, and masks of their keys. The same
-// for all heads.
+// What the groups of a document's queries read, in the form that tiles need (tiles.h): pages, and bit masks of their
+// keys. The same for all heads.
 
 #pragma once
 

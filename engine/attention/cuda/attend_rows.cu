@@ -3,6 +3,14 @@
 // The fast kernel reads whole rows of K and V, 16 bytes a lane at a time, for all heads at once; many keys are split
 // among blocks (attend_row.h). A warp's keys are all on their way before the first is worked on.
 //
+// Blocks. Each row of a step has its own blocks, about four for each multiprocessor over all rows. They take the row's
+// splits in turns: 32 blocks for each of 16 rows on an H100 of 132 multiprocessors, 8 for each of 64. With 32 blocks for
+// every row, 64 rows of 100 keys were 2,048 blocks, of which 1,984 only ended.
+//
+// A call with a plan, or with more rows than there is room for partial results, is an encoder's: a block takes whole
+// rows, one after the other, with all splits of each. After tiles there are few such rows, or none: for one document of
+// 2,048 tokens 65,536 blocks a layer were launched for nothing, and now one wave.
+//
 // The general kernel serves every other shape: a block a row, scores of 128 keys at a time through shared memory.
 
 #include <algorithm>
@@ -59,30 +67,49 @@ __device__ void AttendSplit(const PagesView& pages, const Keys& keys, int32_t fi
   }
 }
 
-// Block (i, s) is split s of row `first_row` + i of the call.
+// Row i of the call, by block `block` of its `blocks`, which share the place `slot` for partial results.
 template <typename T, int kEach>
-__global__ void __launch_bounds__(kRowThreads, 2)
-    AttendRowsKernel(AttendArgs args, PagesView pages, AttendSpace space, int32_t first_row) {
-  WaitForPrevious();
-  const auto slot = static_cast<int32_t>(blockIdx.x), split = static_cast<int32_t>(blockIdx.y);
-  const int32_t i = first_row + slot;
-  if (i >= RowCount(args.rows) || IsInTile(space.plan, i)) return;
+__device__ void AttendRow(const AttendArgs& args, const PagesView& pages, const AttendSpace& space, int32_t i,
+                          int32_t slot, int32_t block, int32_t blocks) {
   const int32_t row = RowAt(args.rows, i);
   const Keys keys = KeysOf(args, row);
   const Division division(keys.count);
-  if (split >= division.splits) return;
-  if (split == 0 && threadIdx.x == 0) Tally(args, row, keys.count);
+  if (block >= division.splits) return;
+  if (block == 0 && threadIdx.x == 0) Tally(args, row, keys.count);
   const Query<kEach> query(args, i, pages.width);
-  Running<kEach> running;
-  running.Clear();
-  AttendSplit<T>(pages, keys, division.First(split), division.Last(split), query, running);
-
   auto& part = *reinterpret_cast<Part<kEach>*>(DynamicShared());
-  part.Leave(running);
-  __syncthreads();
   float* output = args.output + static_cast<size_t>(i) * pages.width;
-  MergeWarps(part, division, split, space, slot, output);
-  if (division.splits > 1) FinishRow<kEach>(1, division.splits, space, slot, output);
+  int32_t own = 0;
+  for (int32_t split = block; split < division.splits; split += blocks, ++own) {
+    Running<kEach> running;
+    running.Clear();
+    AttendSplit<T>(pages, keys, division.First(split), division.Last(split), query, running);
+    if (own > 0) __syncthreads();  // the split before may still be added up
+    part.Leave(running);
+    __syncthreads();
+    MergeWarps(part, division, split, space, slot, output);
+  }
+  if (division.splits > 1) FinishRow<kEach>(own, division.splits, space, slot, output);
+}
+
+// Three blocks of 80 registers a thread fit on a multiprocessor. Only eight numbers of bf16 a lane do without spills
+// there.
+template <typename T, int kEach>
+inline constexpr int kBlocksResident = sizeof(T) == 2 && kEach == 8 ? 3 : 2;
+
+// Block (k, b) is block b of the k-th row. Only where gridDim.y is 1 may there be more rows than gridDim.x.
+template <typename T, int kEach>
+__global__ void __launch_bounds__(kRowThreads, (kBlocksResident<T, kEach>))
+    AttendRowsKernel(AttendArgs args, PagesView pages, AttendSpace space) {
+  WaitForPrevious();
+  const SingleRows single = {space.plan};
+  const int32_t count = single.Count(args.rows);
+  const auto slot = static_cast<int32_t>(blockIdx.x), stride = static_cast<int32_t>(gridDim.x);
+  for (int32_t k = slot; k < count; k += stride) {
+    if (k > slot) __syncthreads();  // the row before may still be added up
+    AttendRow<T, kEach>(args, pages, space, single.At(k), slot, static_cast<int32_t>(blockIdx.y),
+                        static_cast<int32_t>(gridDim.y));
+  }
 }
 
 constexpr int kChunk = 128;  // keys at a time in the general kernel
@@ -118,8 +145,9 @@ struct General {
 template <typename T>
 __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, PagesView pages, AttendSpace space) {
   WaitForPrevious();
-  const auto i = static_cast<int32_t>(blockIdx.x);
-  if (i >= RowCount(args.rows) || IsInTile(space.plan, i)) return;
+  const SingleRows single = {space.plan};
+  if (static_cast<int32_t>(blockIdx.x) >= single.Count(args.rows)) return;
+  const int32_t i = single.At(static_cast<int32_t>(blockIdx.x));
   const int32_t row = RowAt(args.rows, i), width = pages.width, heads = args.heads, head_width = width / heads;
   constexpr bool kScaled = sizeof(T) == 1;
   const Keys keys = KeysOf(args, row);
@@ -176,11 +204,16 @@ __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, 
 
 template <typename T, int kEach>
 void LaunchRows(Device& device, const AttendArgs& args, const AttendSpace& space) {
-  for (int32_t first = 0; first < args.rows.capacity; first += space.rows) {
-    const auto rows = static_cast<unsigned>(std::min(space.rows, args.rows.capacity - first));
-    Launch(device, {.grid_x = rows, .grid_y = kMostSplits, .threads = kRowThreads, .shared_bytes = sizeof(Part<kEach>)},
-           AttendRowsKernel<T, kEach>, args, PagesView(args.store, args.layer), space, first);
-  }
+  const int32_t wave = 4 * device.multiprocessors(), capacity = args.rows.capacity;
+  const bool whole_rows = space.plan != nullptr || capacity > space.rows;
+  const int32_t rows = std::min({capacity, space.rows, whole_rows ? wave : capacity});
+  const int32_t blocks = whole_rows || rows == 0 ? 1 : std::clamp(wave / rows, 1, kMostSplits);
+  Launch(device,
+         {.grid_x = static_cast<unsigned>(rows),
+          .grid_y = static_cast<unsigned>(blocks),
+          .threads = kRowThreads,
+          .shared_bytes = sizeof(Part<kEach>)},
+         AttendRowsKernel<T, kEach>, args, PagesView(args.store, args.layer), space);
 }
 
 template <typename T>

@@ -1,9 +1,9 @@
-// Whole rows of K and V on their way from the store to one warp, by cp.async through shared memory.
+// Copies whole rows of K and V from the store to one warp, by cp.async through shared memory.
 //
-// A warp has room for the K and the V of one group of kAtOnce keys. While it computes with a group's values, the next
-// group's keys are being copied; while it computes with keys, the values are. So between half and all of a block's
-// sizeof(Buffer) * kRowWarps bytes are in flight at any time, also across the ends of splits. Every wait is for all
-// copies but the latest.
+// A warp has room for the K and the V of one group of kAtOnce keys. While it computes with the values of a group, the
+// keys of the next group are copied; while it computes with those keys, their values are copied. So between half and
+// all of a block's sizeof(Buffer) * kRowWarps bytes are in flight at any time, also from one split to the next. Every
+// wait is for all copies except the latest.
 
 #pragma once
 

@@ -19,7 +19,7 @@ struct AttendSpace {
   // Partial results of rows whose keys are split among blocks, and how many of a row's are done (zero between calls).
   float* partial = nullptr;
   int32_t* done = nullptr;
-  int32_t rows = 0;  // rows that there is room for; a larger call is cut
+  int32_t rows = 0;  // rows that there is room for
   // Which rows of a call are computed together (attend_tiles.cu).
   struct TilePlan* plan = nullptr;
   int32_t plan_rows = 0;
@@ -28,13 +28,13 @@ struct AttendSpace {
 size_t PartialBytes(int32_t rows, int32_t width);
 size_t PlanBytes(int32_t rows);
 
-// Each query by itself: one block a row, or several for many keys.
+// Each query by itself: one block a row, or several for many keys. With a plan, the rows that no tile has.
 void AttendRows(Device& device, const AttendArgs& args, const AttendSpace& space);
 // Select and then AttendRows in one kernel, with their results to the bit, where that is faster (select_attend.cu);
 // does nothing and says false where it is not.
 bool SelectAttend(Device& device, const SelectArgs& select, const AttendArgs& attend, const uint32_t* mass_table,
                   const AttendSpace& space);
-// Documents' queries on tensor cores, bf16 keys. Rows that it leaves alone are AttendRows' (TileRows tells).
+// Documents' queries on tensor cores, bf16 keys. PlanTiles says which; the others are AttendRows'.
 bool TilesTake(const KvLayout& layout, int32_t heads);
 void PlanTiles(Device& device, const AttendArgs& args, const AttendSpace& space);
 void AttendTiles(Device& device, const AttendArgs& args, const AttendSpace& space);

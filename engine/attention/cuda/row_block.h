@@ -1,4 +1,4 @@
-// A block of threads that works for one row of a call: what selection and attention of single rows have in common.
+// The size of a thread block that computes one row of a call, the same for selection and attention of single rows.
 
 #pragma once
 

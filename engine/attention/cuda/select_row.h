@@ -1,12 +1,12 @@
 // Selection of one row's keys by one block: int8 scores by dp4a and an exact top-k, for SelectKernel and for
 // SelectAttendKernel.
 //
-// The k-th best score is found digit by digit from the top, 8 bits at a time, of the scores' distance from the least
-// one: a histogram of the scores that share the digits found so far, and the bin in which the count from above reaches
-// k. Two or three passes give the threshold exactly, and the first spreads over all bins wherever the scores lie, so
-// that few threads meet in one. Then the keys above the threshold are listed, and the first of those on it, in order of
-// position. kMass finds its k in the same way beforehand, with weights in place of counts; both sums are of integers,
-// so the atomics' order does not matter.
+// The k-th best score is found by a radix search, 8 bits at a time from the top, on the difference between a score and
+// the least one. Each pass makes a histogram of the scores that share the digits found so far, and takes the bin in
+// which the count from above reaches k. Two or three passes give the exact threshold. Differences fill all bins of the
+// first pass, so few threads add to the same bin. Then the keys above the threshold are listed, and the first of those
+// equal to it, in order of position. kMass first finds its k in the same way, with weights in place of counts. All sums
+// are of integers, so the order of atomic operations does not matter.
 //
 // Scores of the first kHeldScores keys are kept in shared memory; those of longer rows are computed again in every
 // pass. Where kMass counts keys in floating point, product and sum are rounded apart, as the CPU does it.

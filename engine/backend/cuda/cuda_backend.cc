@@ -37,6 +37,8 @@ class CudaBackend final : public Backend {
     return absl::StrCat("cuda ", ComputeName(compute_), " (", device_->Name(), encoder, ")");
   }
   std::string GemmReport() const { return gemms_->Report(); }
+  // Unified addressing: the copy goes wherever `to` is.
+  void CopyOnDevice(void* to, const void* from, size_t bytes) { device_->StartCopyToHost(to, from, bytes); }
   DeviceMemory& memory() override { return memory_; }
   ElementType kv_type() const override {
     return compute_ == ComputeType::kF32 ? ElementType::kF32 : ElementType::kBF16;
@@ -135,11 +137,15 @@ class CudaBackend final : public Backend {
     Done();
   }
   void TopProbability(const TopProbabilityArgs& args) override {
-    cuda::TopProbability(*device_, args);
+    cuda::TopProbability(*device_, args, CandidateSpaceFor(args.rows, args.logits, 0));
     Done();
   }
   void Candidates(const CandidatesArgs& args) override {
-    cuda::Candidates(*device_, args);
+    cuda::Candidates(*device_, args, CandidateSpaceFor(args.rows, args.logits, args.width));
+    Done();
+  }
+  void Align(const AlignArgs& args) override {
+    cuda::Align(*device_, args);
     Done();
   }
 
@@ -221,6 +227,13 @@ class CudaBackend final : public Backend {
     return space;
   }
 
+  CandidateSpace CandidateSpaceFor(const Rows& rows, const Logits& logits, int32_t width) {
+    CandidateSpace space;
+    space.done = reinterpret_cast<int32_t*>(Space(candidates_done_, rows.capacity * sizeof(int32_t)));
+    space.parts = Space(candidates_, CandidatePartBytes(rows.capacity, logits, width));
+    return space;
+  }
+
   const std::unique_ptr<Device> device_;
   const ComputeType compute_;
   const bool host_visible_;
@@ -228,7 +241,7 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<GemmChoices> gemms_;  // the first queue's
   DeviceArray<uint32_t> mass_table_;
   std::map<std::pair<int32_t, double>, DeviceArray<double>> turns_;
-  std::vector<DeviceArray<std::byte>> partial_, done_, plan_, linear_, workspace_;
+  std::vector<DeviceArray<std::byte>> partial_, done_, plan_, linear_, workspace_, candidates_, candidates_done_;
   std::map<uint64_t, std::unique_ptr<Graph>> graphs_;
 };
 
@@ -237,6 +250,12 @@ class CudaBackend final : public Backend {
 std::string GemmReport(const Backend& backend) {
   const auto* cuda = dynamic_cast<const CudaBackend*>(&backend);
   return cuda != nullptr ? cuda->GemmReport() : "";
+}
+
+bool CopyOnDevice(Backend& backend, void* to, const void* from, size_t bytes) {
+  auto* cuda = dynamic_cast<CudaBackend*>(&backend);
+  if (cuda != nullptr) cuda->CopyOnDevice(to, from, bytes);
+  return cuda != nullptr;
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackendOn(std::unique_ptr<Device> device, const CudaOptions& options) {

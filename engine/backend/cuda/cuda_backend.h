@@ -16,4 +16,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackendOn(std::unique_ptr<Device> d
 // a backend of another device.
 std::string GemmReport(const Backend& backend);
 
+// The device's own copy, for measuring what its memory gives: ordered among the backend's operations, does not wait.
+// Does nothing and returns false for a backend of another device.
+bool CopyOnDevice(Backend& backend, void* to, const void* from, size_t bytes);
+
 }  // namespace salient::cuda

@@ -99,7 +99,8 @@ void CudaMemory::Free(void* pointer, size_t bytes) {
 
 void CudaMemory::CopyToDevice(void* device, const void* host, size_t bytes) {
   if (bytes > 0) device_.CopyToDevice(device, host, bytes);
-  if (pinned_) device_.Synchronize();  // the host's memory may be pinned all of it, and is freed by who knows nothing of it
+  if (pinned_)
+    device_.Synchronize();  // the host's memory may be pinned all of it, and is freed by who knows nothing of it
 }
 
 void CudaMemory::CopyToHost(void* host, const void* device, size_t bytes) {

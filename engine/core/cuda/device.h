@@ -5,9 +5,9 @@
 // them.
 //
 // Errors: status() keeps the first CUDA error or failed allocation. Every later call does nothing. The owner then fails
-// the documents in flight and opens a new device. An error of a kernel (a bad address, a memory error of the GPU) lasts:
-// CUDA refuses everything else in this process, for every device and every engine in it. OpenDevice then fails and says
-// that the process must be restarted. Failed allocations and refused calls do not last.
+// the documents in flight and opens a new device. An error of a kernel (a bad address, a memory error of the GPU)
+// lasts: CUDA refuses everything else in this process, for every device and every engine in it. OpenDevice then fails
+// and says that the process must be restarted. Failed allocations and refused calls do not last.
 //
 // Two implementations: device_nvcc.cu, and tests/cuda/emulation, which runs kernels on the host.
 

@@ -104,8 +104,9 @@ class RuntimeDevice final : public Device {
     Check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the GPU");
     Synchronize();
   }
+  // The addresses say what is copied where (CopyOnDevice of cuda_backend.h).
   void StartCopyToHost(void* pinned, const void* device, size_t bytes) override {
-    if (ok()) Check(cudaMemcpyAsync(pinned, device, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the GPU");
+    if (ok()) Check(cudaMemcpyAsync(pinned, device, bytes, cudaMemcpyDefault, stream_), "a copy from the GPU");
   }
   void Synchronize() override {
     if (ok()) Check(cudaStreamSynchronize(stream_), "a kernel");
@@ -129,11 +130,14 @@ class RuntimeDevice final : public Device {
 
  protected:
   std::string ErrorText(int error) const override { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
-  // A context that is lost answers every call with the error; another error is forgotten once it was asked for.
+  // A context that is lost answers every call with an error; another error is forgotten once it was asked for. What is
+  // refused because a graph is being captured says nothing of the context.
   bool ErrorLasts() override {
     cudaGetLastError();
     size_t free = 0, total = 0;
-    if (cudaMemGetInfo(&free, &total) != cudaSuccess) g_lost = true;
+    const cudaError_t answer = cudaMemGetInfo(&free, &total);
+    const bool capturing = answer >= cudaErrorStreamCaptureUnsupported && answer <= cudaErrorStreamCaptureWrongThread;
+    if (answer != cudaSuccess && !capturing) g_lost = true;
     return g_lost;
   }
 

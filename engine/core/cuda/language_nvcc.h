@@ -15,7 +15,8 @@ __device__ inline unsigned char* DynamicShared() {
 
 // Waits until the kernels before this one have finished and their writes are seen. Kernels are launched while their
 // predecessor still runs, to hide the launch (programmatic dependent launch): so every kernel, in every block, begins
-// with this. Before sm_90 launches do not overlap and there is nothing to wait for.
+// with this. Only weights, which no kernel ever writes, may be read before it. Before sm_90 launches do not overlap and
+// there is nothing to wait for.
 __device__ inline void WaitForPrevious() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -1,4 +1,4 @@
-// From a block of accumulators to results: scale, bias, activation, and the way to the output.
+// From a block of accumulators to results: applies scale, bias and activation, and writes or adds to the output.
 //
 //   y[i, n] = act(accumulator[i, n] * (x_scale[i] * w_scale[n]) + bias[n])     (fp32 and bf16: without the scales)
 

@@ -1,14 +1,14 @@
-// What the CPU's linear layer is made of: one table of functions an instruction set, over one layout of the operands.
+// The kernels of the CPU's linear layer: one table of functions for each instruction set, all on the same data layout.
 //
-// Input rows. A block is 16 rows (fewer when there are fewer in all), cut along K into chunks of 64 bytes a row:
+// Input rows. A block is 16 rows, or all rows if there are fewer, cut along K into chunks of 64 bytes a row:
 //   [blocks][chunks][height][64 bytes],  height = min(rows, 16)
-// A chunk of a block is one AMX tile, and a kernel that works on a few rows finds a chunk's lines next to each other,
-// which no power-of-two row stride throws into the same cache sets.
+// A chunk of a block is one AMX tile. For a kernel that works on a few rows, the lines of a chunk are next to each
+// other and so never compete for the same cache sets, as rows with a stride of a power of two would.
 //
-// Weights. A panel is 16 outputs; beside each other lie as many inputs as fill 4 bytes:
+// Weights. A panel is 16 outputs; as many inputs as fill 4 bytes are stored next to each other:
 //   fp32 [panels][K][16], bf16 [panels][K / 2][16][2], int8 [panels][K / 4][16][4]
 // so that 16 consecutive lines of bf16 or int8 are an AMX tile, one line is the operand of vpdpbusd, and the layer is
-// read from memory in order. K is padded with zeros to whole chunks, the number of panels to an even one.
+// read from memory in order. K is padded with zeros to whole chunks, and the panels to an even number.
 //
 // Every result is the sum over k = 0, 1, 2, ... in that order in one accumulator (int8: exact), whatever the number
 // of rows, so rows do not depend on each other.

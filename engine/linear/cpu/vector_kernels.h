@@ -1,4 +1,4 @@
-// Matrix products on vectors, written once: included by a file an instruction set, compiled for it.
+// Matrix products on vectors, written once. One file for each instruction set includes it and is compiled for that set.
 //
 // A tile of R rows by P panels is kept in registers while one pass over K reads each weight and each input once.
 

@@ -3,8 +3,8 @@
 //   y[i] = act(x[i] W^T + b) (+ what is in y[i])
 //
 // x [rows, inputs] and W [outputs, inputs] in bf16, b [outputs] and y [rows, outputs] in fp32, sums in fp32; all
-// contiguous, aligned to kGemmAlignment, on the device. Three implementations: cuBLASLt (gemm_cublaslt.cc), none where a
-// build has no cuBLASLt (no_gemm.cc), and the emulation's.
+// contiguous, aligned to kGemmAlignment, on the device. Three implementations: cuBLASLt (gemm_cublaslt.cc), none where
+// a build has no cuBLASLt (no_gemm.cc), and the emulation's.
 
 #pragma once
 

@@ -72,13 +72,12 @@ bool GemmChoices::KeepsRows(const GemmShape& shape, GemmAlgorithm& algorithm, in
   DeviceArray<float> y(memory_, test_rows * outputs);
   if (workspace_.empty()) workspace_ = DeviceArray<std::byte>(memory_, kGemmWorkspaceBytes);
   const auto run = [&](size_t rows) {  // the last of them; empty where the library refuses
-    const absl::Status status = algorithm.Run(
-        device_, {.rows = static_cast<int32_t>(rows),
-                  .x = x.data() + (test_rows - rows) * inputs,
-                  .weight = weight.data(),
-                  .bias = bias.data(),
-                  .y = y.data(),
-                  .workspace = workspace_.data()});
+    const absl::Status status = algorithm.Run(device_, {.rows = static_cast<int32_t>(rows),
+                                                        .x = x.data() + (test_rows - rows) * inputs,
+                                                        .weight = weight.data(),
+                                                        .bias = bias.data(),
+                                                        .y = y.data(),
+                                                        .workspace = workspace_.data()});
     std::vector<float> result(status.ok() ? rows * outputs : 0);
     memory_.CopyToHost(result.data(), y.data(), result.size() * sizeof(float));
     refused += !status.ok();

@@ -27,7 +27,8 @@ class GemmChoices {
   // Null where the library has no algorithm that keeps the rule.
   std::shared_ptr<GemmAlgorithm> For(const GemmShape& shape);
 
-  // For an operator: "cuBLASLt for 11 of 12 layer shapes", and a line for every shape: its algorithm, or why it has none.
+  // For an operator: "cuBLASLt for 11 of 12 layer shapes", and a line for every shape: its algorithm, or why it has
+  // none.
   std::string Summary() const;
   std::string Report() const;
 

@@ -91,10 +91,10 @@ class LtAlgorithm final : public GemmAlgorithm {
     if (!device.ok()) return device.status();
     const Product product(shape_, call.rows, call.bias);
     const float one = 1.0f, kept = call.accumulate ? 1.0f : 0.0f;
-    const cublasStatus_t status = cublasLtMatmul(
-        handle_, product.description.get(), &one, call.weight, product.a.get(), call.x, product.b.get(), &kept, call.y,
-        product.d.get(), call.y, product.d.get(), &algorithm_, call.workspace, kGemmWorkspaceBytes,
-        static_cast<cudaStream_t>(device.stream()));
+    const cublasStatus_t status =
+        cublasLtMatmul(handle_, product.description.get(), &one, call.weight, product.a.get(), call.x, product.b.get(),
+                       &kept, call.y, product.d.get(), call.y, product.d.get(), &algorithm_, call.workspace,
+                       kGemmWorkspaceBytes, static_cast<cudaStream_t>(device.stream()));
     if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
     cudaGetLastError();  // a refused launch inside the library is no error of the next call
     return absl::UnavailableError(absl::StrCat("cublasLtMatmul says ", cublasLtGetStatusName(status)));

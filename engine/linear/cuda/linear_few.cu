@@ -6,6 +6,13 @@
 // part of the inputs at a time. For int8 every block finds its rows' largest values by itself: they are read twice,
 // from the cache, and nothing has to be launched before.
 //
+// What is waited for. A step's layer is a chain: the kernel before, then the rows, then the weights, then the residual.
+// The weights depend on nobody, so a warp asks for its first kAhead fragments before it waits for the kernel before it,
+// and they arrive (from memory: 0.7 us and more) while the rows are brought into shared memory. Rows are read 8 (bf16)
+// or 16 (int8) bytes at a time, 16 words of a thread on their way at once: 64 rows of 512 inputs are 128 KB and 4 trips
+// to the second-level cache where single values took 16. Of the residual all that a lane adds to is read before the
+// first result is written, two values at a time: as many loads as there are tiles, but one trip.
+//
 // A block has 8 warps. Where a layer has few outputs, four warps divide the inputs among them (every fourth 16 words)
 // so that more blocks, and more loads, are under way; their sums are added in a fixed order. How a layer is divided
 // follows from its own size, and a row's sums are its own row of the products: so its bits do not depend on the rows
@@ -22,6 +29,7 @@ constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kStepWords = kFragmentWords / 2;  // of one product
 constexpr int kHeldSteps = 32;                  // of each row in shared memory at a time
+constexpr int kAhead = 4;                       // fragments that a warp asks for in advance, over its tiles
 constexpr int32_t kFewOutputs = 4096;
 constexpr float kTiny = 1e-36f;  // 127 / max would overflow; nothing that small can be told from zero
 
@@ -45,10 +53,7 @@ struct BF16 {
   static constexpr int kPerWord = 2;
   static constexpr bool kScaled = false;
 
-  // Inputs x[0], x[1] of `left` that there are.
-  static __device__ uint32_t Word(const float* x, int32_t left, const RowScale&) {
-    return PackBF16(left > 0 ? x[0] : 0.0f, left > 1 ? x[1] : 0.0f);
-  }
+  static __device__ uint32_t Word(const float (&x)[kPerWord], const RowScale&) { return PackBF16(x[0], x[1]); }
   static __device__ float Result(const WeightsInFragments& weights, const RowScale&, int32_t output, float sum) {
     return sum + weights.bias[output];
   }
@@ -59,12 +64,11 @@ struct Int8 {
   static constexpr int kPerWord = 4;
   static constexpr bool kScaled = true;
 
-  static __device__ uint32_t Word(const float* x, int32_t left, const RowScale& row) {
+  static __device__ uint32_t Word(const float (&x)[kPerWord], const RowScale& row) {
     uint32_t word = 0;
 #pragma unroll
     for (int c = 0; c < kPerWord; ++c) {
-      const int32_t value = c < left ? __float2int_rn(x[c] * row.factor) : 0;
-      word |= (static_cast<uint32_t>(value) & 0xff) << (8 * c);
+      word |= (static_cast<uint32_t>(__float2int_rn(x[c] * row.factor)) & 0xff) << (8 * c);
     }
     return word;
   }
@@ -97,12 +101,37 @@ __device__ void ScaleRows(const LinearArgs& args, int32_t inputs, int32_t first_
   }
 }
 
+// The kCount inputs from x on, of which `left` are there; the others are zeros. `wide`: x is aligned to them.
+template <int kCount>
+__device__ void LoadInputs(const float* x, int32_t left, bool wide, float (&values)[kCount]) {
+  if (wide && left >= kCount) {
+    if constexpr (kCount == 2) {
+      const float2 word = *reinterpret_cast<const float2*>(x);
+      values[0] = word.x;
+      values[1] = word.y;
+    } else {
+      static_assert(kCount == 4);
+      const float4 word = *reinterpret_cast<const float4*>(x);
+      values[0] = word.x;
+      values[1] = word.y;
+      values[2] = word.z;
+      values[3] = word.w;
+    }
+    return;
+  }
+#pragma unroll
+  for (int c = 0; c < kCount; ++c) values[c] = c < left ? x[c] : 0.0f;
+}
+
 // Brings the block's rows, from input `from` on, into first operands: [step][row tile][lane].
 template <typename Format, int kRowTiles>
 __device__ void HoldRows(const LinearArgs& args, int32_t inputs, int32_t first_row, int32_t rows, int32_t from,
                          const RowScale* scales, uint4* held) {
   constexpr int kFragmentInputs = kFragmentWords * Format::kPerWord;
   const int32_t steps = min(kHeldSteps, CeilDiv(inputs - from, kFragmentInputs) * 2);
+  const bool wide = inputs % Format::kPerWord == 0 &&
+                    reinterpret_cast<uintptr_t>(args.input) % (Format::kPerWord * sizeof(float)) == 0;
+#pragma unroll 4
   for (auto at = static_cast<int32_t>(threadIdx.x); at < steps * kRowTiles * kWarp; at += kThreads) {
     const int32_t lane = at % kWarp, tile = at / kWarp % kRowTiles, step = at / kWarp / kRowTiles;
     const int32_t row = tile * 16 + lane / 4;
@@ -113,39 +142,138 @@ __device__ void HoldRows(const LinearArgs& args, int32_t inputs, int32_t first_r
       const int32_t r = row + p % 2 * 8, c = column + p / 2 * 4 * Format::kPerWord;
       const int32_t left = first_row + r < rows ? inputs - c : 0;
       const RowScale scale = Format::kScaled ? scales[r] : RowScale{};
-      parts[p] = Format::Word(args.input + static_cast<size_t>(first_row + r) * inputs + c, left, scale);
+      float values[Format::kPerWord];
+      LoadInputs(args.input + static_cast<size_t>(first_row + r) * inputs + c, left, wide, values);
+      parts[p] = Format::Word(values, scale);
     }
     held[at] = make_uint4(parts[0], parts[1], parts[2], parts[3]);
   }
 }
 
-// Adds the products of the inputs that are held and belong to this warp's slice. Chunks are 16 words of inputs.
-template <typename Divided, int kRowTiles, typename Sum>
-__device__ void Multiply(const WeightsInFragments& weights, const uint4* held, int32_t from_chunk, int32_t chunks,
-                         int32_t tile, int32_t slice, Sum (&sums)[Divided::kTiles][kRowTiles][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int32_t held_chunks = min(kHeldSteps / 2, chunks - from_chunk);
-  const int32_t tiles = CeilDiv(weights.outputs, kFragmentOutputs);
+// A warp's weights: those of its tiles, by chunks of 16 words of inputs; its slice's chunks from `from` on.
+template <typename Divided>
+struct WarpWeights {
+  static constexpr int kAheadChunks = kAhead / Divided::kTiles;
   const uint4* fragments[Divided::kTiles];
+  uint4 ahead[kAheadChunks][Divided::kTiles];
+
+  __device__ WarpWeights(const WeightsInFragments& weights, int32_t chunks, int32_t tile) {
+    const int32_t tiles = CeilDiv(weights.outputs, kFragmentOutputs);
 #pragma unroll
-  for (int n = 0; n < Divided::kTiles; ++n) {
-    const int32_t own = min(tile + n, tiles - 1);  // a tile past the end is worked out and thrown away
-    fragments[n] = weights.fragments + (static_cast<size_t>(own) * chunks + from_chunk) * kWarp + lane;
+    for (int n = 0; n < Divided::kTiles; ++n) {
+      const int32_t own = min(tile + n, tiles - 1);  // a tile past the end is worked out and thrown away
+      fragments[n] = weights.fragments + static_cast<size_t>(own) * chunks * kWarp + threadIdx.x % kWarp;
+    }
   }
-#pragma unroll 4
-  for (int32_t chunk = slice; chunk < held_chunks; chunk += Divided::kSlices) {
-    uint4 words[Divided::kTiles];
+  __device__ void LoadAhead(int32_t first, int32_t last) {
 #pragma unroll
-    for (int n = 0; n < Divided::kTiles; ++n) words[n] = fragments[n][chunk * kWarp];
-#pragma unroll
-    for (int m = 0; m < kRowTiles; ++m) {
-      const uint4 low = held[(2 * chunk * kRowTiles + m) * kWarp + lane];
-      const uint4 high = held[((2 * chunk + 1) * kRowTiles + m) * kWarp + lane];
+    for (int a = 0; a < kAheadChunks; ++a) {
 #pragma unroll
       for (int n = 0; n < Divided::kTiles; ++n) {
-        MultiplyAdd(sums[n][m], {low.x, low.y, low.z, low.w}, {words[n].x, words[n].y});
-        MultiplyAdd(sums[n][m], {high.x, high.y, high.z, high.w}, {words[n].z, words[n].w});
+        const int32_t chunk = first + a * Divided::kSlices;
+        if (chunk < last) ahead[a][n] = fragments[n][static_cast<size_t>(chunk) * kWarp];
       }
+    }
+  }
+};
+
+// Adds the products of one chunk, the `own`-th of those that are held.
+template <typename Divided, int kRowTiles, typename Sum>
+__device__ void MultiplyChunk(const uint4 (&words)[Divided::kTiles], const uint4* held, int32_t own,
+                              Sum (&sums)[Divided::kTiles][kRowTiles][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int m = 0; m < kRowTiles; ++m) {
+    const uint4 low = held[(2 * own * kRowTiles + m) * kWarp + lane];
+    const uint4 high = held[((2 * own + 1) * kRowTiles + m) * kWarp + lane];
+#pragma unroll
+    for (int n = 0; n < Divided::kTiles; ++n) {
+      MultiplyAdd(sums[n][m], {low.x, low.y, low.z, low.w}, {words[n].x, words[n].y});
+      MultiplyAdd(sums[n][m], {high.x, high.y, high.z, high.w}, {words[n].z, words[n].w});
+    }
+  }
+}
+
+// Adds the products of the inputs that are held and belong to this warp's slice, `ahead` first.
+template <typename Divided, int kRowTiles, typename Sum>
+__device__ void Multiply(const WarpWeights<Divided>& weights, const uint4* held, int32_t from, int32_t last,
+                         int32_t slice, Sum (&sums)[Divided::kTiles][kRowTiles][4]) {
+#pragma unroll
+  for (int a = 0; a < WarpWeights<Divided>::kAheadChunks; ++a) {
+    const int32_t own = slice + a * Divided::kSlices;
+    if (from + own < last) MultiplyChunk<Divided, kRowTiles>(weights.ahead[a], held, own, sums);
+  }
+#pragma unroll 4
+  for (int32_t own = slice + WarpWeights<Divided>::kAheadChunks * Divided::kSlices; from + own < last;
+       own += Divided::kSlices) {
+    uint4 words[Divided::kTiles];
+#pragma unroll
+    for (int n = 0; n < Divided::kTiles; ++n) {
+      words[n] = weights.fragments[n][static_cast<size_t>(from + own) * kWarp];
+    }
+    MultiplyChunk<Divided, kRowTiles>(words, held, own, sums);
+  }
+}
+
+// Where the results of a lane go that are next to each other, two outputs of a row: null where there are none.
+struct Pair {
+  float* to;
+  bool both;
+
+  __device__ Pair(const LinearArgs& args, int32_t outputs, int32_t rows, int32_t i, int32_t output)
+      : to(nullptr), both(output + 1 < outputs) {
+    if (i >= rows || output >= outputs) return;
+    const int32_t row = args.scatter ? RowAt(args.rows, i) : i;
+    to = args.output + static_cast<size_t>(row) * outputs + output;
+  }
+  __device__ bool Wide() const { return both && reinterpret_cast<uintptr_t>(to) % sizeof(float2) == 0; }
+  __device__ float2 Load() const {
+    if (to == nullptr) return {0, 0};
+    if (Wide()) return *reinterpret_cast<const float2*>(to);
+    return {to[0], both ? to[1] : 0.0f};
+  }
+  __device__ void Store(const float2& values) const {
+    if (to == nullptr) return;
+    if (Wide()) {
+      *reinterpret_cast<float2*>(to) = values;
+      return;
+    }
+    to[0] = values.x;
+    if (both) to[1] = values.y;
+  }
+};
+
+// The results of a warp's tile of outputs. All that they are added to is read before any of them is written.
+template <typename Format, int kRowTiles, typename Sum>
+__device__ void FinishTile(const WeightsInFragments& weights, const LinearArgs& args, int32_t rows, int32_t first_row,
+                           int32_t tile, const RowScale* scales, const Sum (&sums)[kRowTiles][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int32_t output = tile * kFragmentOutputs + lane % 4 * 2;
+  float2 before[kRowTiles][2] = {};
+  if (args.accumulate) {
+#pragma unroll
+    for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int32_t own = m * 16 + lane / 4 + half * 8;
+        before[m][half] = Pair(args, weights.outputs, rows, first_row + own, output).Load();
+      }
+    }
+  }
+#pragma unroll
+  for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int32_t own = m * 16 + lane / 4 + half * 8;
+      const Pair pair(args, weights.outputs, rows, first_row + own, output);
+      if (pair.to == nullptr) continue;
+      const RowScale scale = Format::kScaled ? scales[own] : RowScale{};
+      float2 result = {Activate(Format::Result(weights, scale, output, sums[m][2 * half]), args.activation), 0};
+      if (pair.both) {
+        result.y = Activate(Format::Result(weights, scale, output + 1, sums[m][2 * half + 1]), args.activation);
+      }
+      if (args.accumulate) result = {before[m][half].x + result.x, before[m][half].y + result.y};
+      pair.Store(result);
     }
   }
 }
@@ -174,41 +302,35 @@ __device__ void AddSlices(Sum* scratch, int32_t slice, Sum (&sums)[Divided::kTil
 
 template <typename Format, typename Divided, int kRowTiles>
 __global__ void __launch_bounds__(kThreads, 2) LinearFewKernel(WeightsInFragments weights, LinearArgs args) {
-  WaitForPrevious();
   using Sum = typename Format::Sum;
   constexpr int kFragmentInputs = kFragmentWords * Format::kPerWord;
-  __shared__ RowScale scales[Format::kScaled ? kRowTiles * 16 : 1];
-  const int32_t rows = RowCount(args.rows), first_row = static_cast<int32_t>(blockIdx.y) * kRowTiles * 16;
-  if (first_row >= rows) return;
-  auto* held = reinterpret_cast<uint4*>(DynamicShared());
-  const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int32_t slice = warp % Divided::kSlices;
   const int32_t tile =
       static_cast<int32_t>(blockIdx.x) * Divided::kBlockTiles + warp / Divided::kSlices * Divided::kTiles;
   const int32_t chunks = CeilDiv(weights.inputs, kFragmentInputs);
+  WarpWeights<Divided> of_warp(weights, chunks, tile);
+  of_warp.LoadAhead(slice, min(kHeldSteps / 2, chunks));
+  WaitForPrevious();
+  __shared__ RowScale scales[Format::kScaled ? kRowTiles * 16 : 1];
+  const int32_t rows = RowCount(args.rows), first_row = static_cast<int32_t>(blockIdx.y) * kRowTiles * 16;
+  if (first_row >= rows) return;
+  auto* held = reinterpret_cast<uint4*>(DynamicShared());
   if (Format::kScaled) ScaleRows<kRowTiles>(args, weights.inputs, first_row, rows, scales);
   Sum sums[Divided::kTiles][kRowTiles][4] = {};
   for (int32_t chunk = 0; chunk < chunks; chunk += kHeldSteps / 2) {
+    const int32_t last = min(chunk + kHeldSteps / 2, chunks);
+    if (chunk > 0) of_warp.LoadAhead(chunk + slice, last);
     __syncthreads();
     HoldRows<Format, kRowTiles>(args, weights.inputs, first_row, rows, chunk * kFragmentInputs, scales, held);
     __syncthreads();
-    Multiply<Divided, kRowTiles>(weights, held, chunk, chunks, tile, slice, sums);
+    Multiply<Divided, kRowTiles>(of_warp, held, chunk, last, slice, sums);
   }
   AddSlices<Divided, kRowTiles>(reinterpret_cast<Sum*>(held), slice, sums);
   if (slice != 0) return;
 #pragma unroll
   for (int n = 0; n < Divided::kTiles; ++n) {
-#pragma unroll
-    for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-      for (int r = 0; r < 4; ++r) {
-        const int32_t own = m * 16 + lane / 4 + r / 2 * 8, i = first_row + own;
-        const int32_t output = (tile + n) * kFragmentOutputs + lane % 4 * 2 + r % 2;
-        if (i >= rows || output >= weights.outputs) continue;
-        const RowScale scale = Format::kScaled ? scales[own] : RowScale{};
-        Finish(args, weights.outputs, i, output, Format::Result(weights, scale, output, sums[n][m][r]));
-      }
-    }
+    FinishTile<Format, kRowTiles>(weights, args, rows, first_row, tile + n, scales, sums[n]);
   }
 }
 

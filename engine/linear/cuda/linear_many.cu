@@ -43,8 +43,8 @@ void LinearMany(Device& device, GemmAlgorithm& gemm, const WeightsInRows& weight
   const int64_t inputs = static_cast<int64_t>(rows) * weights.inputs;
   const int64_t outputs = static_cast<int64_t>(rows) * weights.outputs;
   Launch(device, {.grid_x = Blocks(inputs, kEach), .threads = kThreads}, RoundKernel, args.input, inputs, rounded);
-  if (absl::Status status = gemm.Run(
-          device, {rows, rounded, weights.weight, weights.bias, args.output, args.accumulate, workspace});
+  if (absl::Status status =
+          gemm.Run(device, {rows, rounded, weights.weight, weights.bias, args.output, args.accumulate, workspace});
       !status.ok()) {
     return device.Fail(std::move(status));
   }

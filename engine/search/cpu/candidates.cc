@@ -44,9 +44,28 @@ Places PlacesOf(const Logits& logits, const Rows& rows, int64_t i) {
   return {gathered.data(), list->count, list};
 }
 
-SpecialTokens SpecialPlaces(const Places& places, const SpecialTokens& special) {
-  return {places.StateOf(special.pad), places.StateOf(special.unknown), places.StateOf(special.begin),
-          places.StateOf(special.end), places.StateOf(special.separator)};
+// What is allowed, in places. The markers of a list are in consecutive places, though some may be missing.
+struct PlaceRules {
+  SpecialTokens special;
+  TokenConstraint constraint;
+};
+
+PlaceRules RulesOf(const Places& places, const SpecialTokens& special, const TokenConstraint& constraint) {
+  PlaceRules rules{{places.StateOf(special.pad), places.StateOf(special.unknown), places.StateOf(special.begin),
+                    places.StateOf(special.end), places.StateOf(special.separator), special.first_marker,
+                    special.markers},
+                   constraint};
+  if (places.list == nullptr || special.markers == 0) return rules;
+  const int32_t *begin = places.list->tokens, *end = begin + places.list->count;
+  const int32_t* first = std::lower_bound(begin, end, special.first_marker);
+  rules.special.first_marker = static_cast<int32_t>(first - begin);
+  rules.special.markers = 0;
+  rules.constraint.markers = 0;
+  for (; first != end && special.MarkerOf(*first) >= 0; ++first) {
+    const uint32_t allowed = constraint.markers >> special.MarkerOf(*first) & 1;
+    rules.constraint.markers |= allowed << rules.special.markers++;
+  }
+  return rules;
 }
 
 void FindCandidates(const CandidatesArgs& args, const SearchKernels& kernels, int64_t i) {
@@ -56,8 +75,8 @@ void FindCandidates(const CandidatesArgs& args, const SearchKernels& kernels, in
   const TokenConstraint& constraint = args.constraints[row];
   int32_t count = 0;
   if (constraint.forced < 0) {
-    count = kernels.best(places.logits, places.count, constraint, SpecialPlaces(places, args.special), args.width,
-                         candidates);
+    const PlaceRules rules = RulesOf(places, args.special, constraint);
+    count = kernels.best(places.logits, places.count, rules.constraint, rules.special, args.width, candidates);
   } else if (const int32_t place = places.StateOf(constraint.forced); place >= 0 && args.width > 0) {
     candidates[count++] = {place, places.logits[place]};
   }

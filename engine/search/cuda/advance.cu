@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(kThreads) MergeNewRowsKernel(MergeNewRowsArgs 
     args.self_tally[row] = AttentionTally{};
     args.cross_tally[row] = AttentionTally{};
     args.fills[row] = 0;
+    args.aligned[row] = -1;
     args.goes_on[row] = args.begins[row] == Beginning::kNow;
   }
   __syncthreads();

@@ -75,7 +75,7 @@ __device__ void Write(const AdvanceArgs& args, Beam& beam, const Chunk& chunk, i
   args.goes_on[row] = i < chunk.next_count;
   if (i >= chunk.next_count) return;
   const BeamChoice choice = chunk.Choice(chunk.next[i], beam.width);
-  const SearchState next = After(chunk.state[choice.parent], choice.candidate.token, args.special);
+  const SearchState next = After(chunk.state[choice.parent], choice.candidate.token, *args.scripts[row], args.special);
   beam.total[i] = choice.total;
   WriteNext(args, row, next, choice.candidate.token, KeyPosition(next.tokens, beam.width, i),
             beam.History(next.tokens, i));

@@ -135,9 +135,12 @@ void EmulatedDevice::WaitForEvent(int event) { RunUntil(events_[event]); }
 
 std::string EmulatedDevice::ErrorText(int error) const {
   switch (error) {
-    case kIllegalAddress: return "an illegal memory access was encountered";
-    case kOutOfResources: return "too many resources requested for launch";
-    default: return "error " + std::to_string(error);
+    case kIllegalAddress:
+      return "an illegal memory access was encountered";
+    case kOutOfResources:
+      return "too many resources requested for launch";
+    default:
+      return "error " + std::to_string(error);
   }
 }
 

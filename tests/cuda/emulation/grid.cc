@@ -1,6 +1,7 @@
 #include "tests/cuda/emulation/grid.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -195,6 +196,7 @@ void Grid::Entry() {
 }
 
 std::mutex g_mutex;
+std::atomic<int64_t> g_blocks{0};
 
 }  // namespace
 
@@ -206,7 +208,10 @@ void SeedOrder(uint64_t seed) {
 void RunGrid(const GridShape& shape, const std::function<void()>& thread) {
   std::lock_guard lock(g_mutex);
   TheGrid().Run(shape, thread);
+  g_blocks += int64_t{shape.grid.x} * shape.grid.y;
 }
+
+int64_t BlocksRun() { return g_blocks.load(); }
 
 unsigned char* SharedMemory() { return TheGrid().shared(); }
 void BlockBarrier() { TheGrid().Barrier(); }

@@ -31,6 +31,8 @@ inline constexpr int kWarpLanes = 32;
 void SeedOrder(uint64_t seed);
 
 void RunGrid(const GridShape& shape, const std::function<void()>& thread);
+// Blocks of all grids that have run.
+int64_t BlocksRun();
 
 // For threads of a running grid.
 struct ThreadIndices {

@@ -28,7 +28,8 @@ class CompatServer : public TestServer {
  public:
   explicit CompatServer(const FakeEngineOptions& options = {}, int64_t max_document_bytes = 4 << 20,
                         std::shared_ptr<const Access> access = std::make_shared<Access>())
-      : TestServer(options, max_document_bytes, std::move(access), /*compat=*/true) {
+      : TestServer(options,
+                   {.compat = true, .access = std::move(access), .max_document_bytes = max_document_bytes}) {
     Start();
   }
 

@@ -1,0 +1,64 @@
+// Terms and how they must be translated: found in a segment's source, put into its translation.
+//
+// A term is found where its words stand, one after the other. In the translation the words that belong to it (between
+// the markers that the model has carried over, or along an alignment) are replaced by the target. So a term that is
+// found is used, whatever the model says.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "documents/document.h"
+#include "documents/markup.h"
+
+namespace salient {
+
+struct Term {
+  std::string source, target;
+  bool match_case = false;  // found in this spelling only; else a target gets a capital where its source has one
+  // Found with an English plural's ending, too; and where the model says the target with an ending of at most three
+  // letters, that form stays.
+  bool inflects = false;
+};
+
+struct TermMatch {
+  ByteRange range;     // in the text
+  int32_t term = 0;    // its index
+  std::string target;  // with a capital where the rules say so
+};
+
+class Glossary {
+ public:
+  // Lines of source, tab, target, and perhaps a tab and flags: `c` for match_case, `i` for inflects. INVALID_ARGUMENT
+  // names the line.
+  static absl::StatusOr<Glossary> Parse(std::string_view bytes, const DocumentLimits& limits = {});
+
+  // INVALID_ARGUMENT where one of the two sides has no word. Of two terms with the same source the later counts.
+  absl::Status Add(Term term);
+  void Add(const Glossary& other);
+
+  const std::vector<Term>& terms() const { return terms_; }
+  bool empty() const { return terms_.empty(); }
+
+  // Left to right, disjoint; of several that begin at a word the longest.
+  std::vector<TermMatch> Find(std::string_view text) const;
+
+ private:
+  bool Matches(const std::vector<std::string>& words, size_t at, std::string_view text,
+               const std::vector<ByteRange>& ranges, size_t term) const;
+
+  std::vector<Term> terms_;
+  std::vector<std::vector<std::string>> words_;                    // of each term's source, case folded
+  std::unordered_map<std::string, std::vector<size_t>> by_first_;  // terms by their first word, folded
+};
+
+// What stands in a translation for a term: `said`, if the term inflects and that is a form of the target; else the
+// target.
+std::string_view FormOf(const Term& term, std::string_view target, std::string_view said);
+
+}  // namespace salient

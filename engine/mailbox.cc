@@ -1,0 +1,38 @@
+#include "engine/mailbox.h"
+
+namespace salient {
+
+void Mailbox::Ring() {
+  {
+    std::lock_guard lock(mutex_);
+    rung_ = true;
+  }
+  condition_.notify_all();
+}
+
+void Mailbox::Cancel(int64_t document) {
+  {
+    std::lock_guard lock(mutex_);
+    rung_ = true;
+    cancelled_.push_back(document);
+  }
+  condition_.notify_all();
+}
+
+void Mailbox::Wait() {
+  std::unique_lock lock(mutex_);
+  condition_.wait(lock, [this] { return rung_; });
+  rung_ = false;
+}
+
+std::vector<int64_t> Mailbox::TakeCancelled() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(cancelled_, {});
+}
+
+void Mailbox::PutBack(const std::vector<int64_t>& cancelled) {
+  std::lock_guard lock(mutex_);
+  cancelled_.insert(cancelled_.end(), cancelled.begin(), cancelled.end());
+}
+
+}  // namespace salient

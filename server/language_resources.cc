@@ -1,0 +1,111 @@
+#include "server/language_resources.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace salient {
+namespace {
+
+constexpr uintmax_t kMostBytes = 256 << 20;
+constexpr char kExtension[] = ".tsv";
+
+absl::StatusOr<std::string> ReadBytes(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return absl::NotFoundError(absl::StrCat(path, ": ", error.message()));
+  if (size > kMostBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMostBytes, " bytes"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
+  return bytes;
+}
+
+absl::Status In(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+DocumentLimits Limits() {
+  DocumentLimits limits;
+  limits.max_bytes = static_cast<int64_t>(kMostBytes);
+  return limits;
+}
+
+// A name is one of a file in the folder: nothing that leads elsewhere.
+bool IsName(const std::string& name) {
+  return !name.empty() && name.front() != '.' && name.find_first_of("/\\") == name.npos && name.find('\0') == name.npos;
+}
+
+std::string NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == kExtension) names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
+}  // namespace
+
+absl::Status LanguageResources::Check() const {
+  std::error_code error;
+  if (!folder_.empty() && !std::filesystem::is_directory(folder_, error)) {
+    return absl::NotFoundError(absl::StrCat("--glossaries: ", folder_, " is not a folder"));
+  }
+  for (const std::string& path : memories_) {
+    if (const auto kind = TranslationMemory::KindOf(path); !kind.ok()) return In("--memory", kind.status());
+    if (!std::filesystem::is_regular_file(path, error)) {
+      return absl::NotFoundError(absl::StrCat("--memory: ", path, " is not a file"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed(const std::string& name) {
+  const std::string path = absl::StrCat(folder_, "/", name, kExtension);
+  std::error_code error;
+  const bool there = !folder_.empty() && IsName(name) && std::filesystem::is_regular_file(path, error);
+  const auto changed = there ? std::filesystem::last_write_time(path, error) : std::filesystem::file_time_type();
+  if (!there || error) {
+    return absl::NotFoundError(absl::StrCat("glossary.name: there is no glossary '", name, "'; there are: ",
+                                            folder_.empty() ? "none" : NamesIn(folder_)));
+  }
+  const std::lock_guard lock(mutex_);
+  ReadGlossary& read = glossaries_[name];
+  if (read.glossary != nullptr && read.changed == changed) return read.glossary;
+  const absl::StatusOr<std::string> bytes = ReadBytes(path);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<Glossary> glossary = Glossary::Parse(*bytes, Limits());
+  if (!glossary.ok()) return In(absl::StrCat("glossary.name: ", name), glossary.status());
+  read = {changed, std::make_shared<const Glossary>(*std::move(glossary))};
+  return read.glossary;
+}
+
+absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::MemoryOf(
+    const std::string& source_language, const std::string& target_language) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const TranslationMemory>& kept = read_memories_[{source_language, target_language}];
+  if (kept != nullptr) return kept;
+  auto all = std::make_shared<TranslationMemory>();
+  for (auto path = memories_.rbegin(); path != memories_.rend(); ++path) {  // what is added later counts first
+    const absl::StatusOr<TranslationMemory::Kind> kind = TranslationMemory::KindOf(*path);
+    if (!kind.ok()) return kind.status();
+    const absl::StatusOr<std::string> bytes = ReadBytes(*path);
+    if (!bytes.ok()) return bytes.status();
+    const absl::StatusOr<TranslationMemory> memory =
+        TranslationMemory::Load(*bytes, *kind, source_language, target_language, Limits());
+    if (!memory.ok()) return In(*path, memory.status());
+    all->Add(*memory);
+  }
+  kept = std::move(all);
+  return kept;
+}
+
+}  // namespace salient

@@ -1,0 +1,52 @@
+// The glossaries and the translation memory of a server: files that requests name instead of sending them.
+//
+//   --glossaries DIR   NAME.tsv is the glossary NAME (documents/glossary.h); a file that has changed is read again
+//   --memory FILE      .tmx, .po or .tsv (documents/memory.h), read when it is first asked for
+//
+// Thread safety: all methods may be called from any thread.
+
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "documents/glossary.h"
+#include "documents/memory.h"
+
+namespace salient {
+
+class LanguageResources {
+ public:
+  // `folder`: empty for no glossaries. Of `memories` the first counts before the others.
+  LanguageResources(std::string folder, std::vector<std::string> memories)
+      : folder_(std::move(folder)), memories_(std::move(memories)) {}
+
+  // Whether the folder and the files are there and are such. The status names the one that is not.
+  absl::Status Check() const;
+
+  // NOT_FOUND names the glossaries there are.
+  absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryNamed(const std::string& name);
+  // Of TMX files the entries of these languages, of the others all.
+  absl::StatusOr<std::shared_ptr<const TranslationMemory>> MemoryOf(const std::string& source_language,
+                                                                    const std::string& target_language);
+
+ private:
+  struct ReadGlossary {
+    std::filesystem::file_time_type changed;
+    std::shared_ptr<const Glossary> glossary;
+  };
+
+  const std::string folder_;
+  const std::vector<std::string> memories_;
+  std::mutex mutex_;
+  std::map<std::string, ReadGlossary> glossaries_;  // by name
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const TranslationMemory>> read_memories_;
+};
+
+}  // namespace salient

@@ -1,0 +1,64 @@
+#include "documents/glossary.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Glossary Parsed(const std::string& text) {
+  auto glossary = Glossary::Parse(text);
+  EXPECT_TRUE(glossary.ok()) << glossary.status();
+  return glossary.ok() ? *std::move(glossary) : Glossary();
+}
+
+std::vector<std::string> Found(const Glossary& glossary, const std::string& text) {
+  std::vector<std::string> found;
+  for (const TermMatch& match : glossary.Find(text)) {
+    found.push_back(text.substr(match.range.begin, match.range.end - match.range.begin) + " = " + match.target);
+  }
+  return found;
+}
+
+TEST(GlossaryTest, TheLongestTermIsFoundInWholeWords) {
+  const Glossary glossary = Parsed("data\tDaten\ndata base\tDatenbank\ncat\tKatze\n");
+  EXPECT_THAT(Found(glossary, "The data base has data, not cats or concatenation."),
+              ElementsAre("data base = Datenbank", "data = Daten"));
+}
+
+TEST(GlossaryTest, ATargetGetsItsSourcesCapital) {
+  const Glossary glossary = Parsed("open\töffnen\nSalient\tSalient\n");
+  EXPECT_THAT(Found(glossary, "Open it. They open it. SALIENT"),
+              ElementsAre("Open = Öffnen", "open = öffnen", "SALIENT = Salient"));
+}
+
+TEST(GlossaryTest, FlagsAskForCaseAndForms) {
+  const Glossary glossary = Parsed("Go\tGo\tc\nbox\tKasten\ti\nÉtat\tStaat\r\n");
+  EXPECT_THAT(Found(glossary, "go Go boxes box boxer ÉTAT"),
+              ElementsAre("Go = Go", "boxes = Kasten", "box = Kasten", "ÉTAT = Staat"));
+  EXPECT_EQ(FormOf(glossary.terms()[1], "Kasten", "kastens"), "kastens");
+  EXPECT_EQ(FormOf(glossary.terms()[1], "Kasten", "Kastenwagen"), "Kasten");
+  EXPECT_EQ(FormOf(glossary.terms()[1], "Kasten", "Schachtel"), "Kasten");
+  EXPECT_EQ(FormOf(glossary.terms()[0], "Go", "Gos"), "Go");
+}
+
+TEST(GlossaryTest, OfTwoTermsTheLaterCounts) {
+  Glossary glossary = Parsed("a b\tx\na b\ty\n");
+  EXPECT_THAT(Found(glossary, "a b"), ElementsAre("a b = y"));
+  Glossary other = Parsed("a b\tz\nc\tw\n");
+  glossary.Add(other);
+  EXPECT_THAT(Found(glossary, "a b c"), ElementsAre("a b = z", "c = w"));
+}
+
+TEST(GlossaryTest, WhatIsNoGlossaryIsRefused) {
+  EXPECT_THAT(Glossary::Parse("a\tb\nc\n").status().message(), HasSubstr("line 2"));
+  EXPECT_THAT(Glossary::Parse("a\tb\tx\n").status().message(), HasSubstr("flags"));
+  EXPECT_THAT(Glossary::Parse("a\t\n").status().message(), HasSubstr("without a word"));
+  EXPECT_FALSE(Glossary::Parse("a\xff\tb\n").ok());
+}
+
+}  // namespace
+}  // namespace salient

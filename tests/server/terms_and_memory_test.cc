@@ -1,0 +1,200 @@
+// Glossaries and translation memories of requests and of the server, with an engine that translates to capitals.
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "server/language_resources.h"
+#include "tests/server/test_server.h"
+
+namespace salient {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::TranslateDocumentResponse Translate(TestServer& server, const v1::TranslateDocumentRequest& request) {
+  v1::TranslateDocumentResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = server.stub().TranslateDocument(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
+v1::TranslateDocumentRequest TextRequest(const std::string& text) {
+  v1::TranslateDocumentRequest request;
+  request.mutable_document()->set_text(text);
+  return request;
+}
+
+void AddTerm(const std::string& source, const std::string& target, v1::TranslateDocumentRequest* request) {
+  v1::Term* term = request->mutable_glossary()->add_terms();
+  term->set_source(source);
+  term->set_target(target);
+}
+
+void AddEntry(const std::string& source, const std::string& translation, v1::TranslateDocumentRequest* request) {
+  v1::MemoryEntry* entry = request->mutable_memory()->add_entries();
+  entry->set_source(source);
+  entry->set_translation(translation);
+}
+
+std::vector<std::string> Texts(const v1::TranslateDocumentResponse& response) {
+  std::vector<std::string> texts;
+  for (const v1::TranslatedSegment& segment : response.segments()) texts.push_back(segment.text());
+  return texts;
+}
+
+TEST(GlossaryRequestTest, TermsStandInTheTranslation) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("Open the data base now.\n\nNo terms here.\n\nData bases.\n");
+  AddTerm("data base", "Datenbank", &request);
+  const v1::TranslateDocumentResponse response = Translate(server, request);
+  EXPECT_EQ(response.text(), "OPEN THE Datenbank NOW.\n\nNO TERMS HERE.\n\nDATA BASES.\n");
+  ASSERT_EQ(response.segments_size(), 3);
+  ASSERT_EQ(response.segments(0).terms_size(), 1);
+  EXPECT_EQ(response.segments(0).terms(0).source(), "data base");
+  EXPECT_TRUE(response.segments(0).terms(0).used());
+  EXPECT_EQ(response.segments(0).text(), "OPEN THE Datenbank NOW.");
+  EXPECT_EQ(response.segments(1).terms_size(), 0);
+}
+
+TEST(GlossaryRequestTest, ATermAcrossAMarkerIsReportedAsNotUsed) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request;
+  request.mutable_document()->set_content("<p>The <b>data</b> base and data base.</p>");
+  request.mutable_document()->set_mime_type("text/html");
+  AddTerm("data base", "Datenbank", &request);
+  const v1::TranslateDocumentResponse response = Translate(server, request);
+  EXPECT_EQ(response.content(), "<p>THE <b>DATA</b> BASE AND Datenbank.</p>");
+  ASSERT_EQ(response.segments(0).terms_size(), 2);
+  EXPECT_FALSE(response.segments(0).terms(0).used());
+  EXPECT_TRUE(response.segments(0).terms(1).used());
+}
+
+TEST(MemoryRequestTest, KnownSegmentsAreTakenOver) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("One two. Known  one. Three. Known one.");
+  AddEntry("Known one.", "Bekannt.", &request);
+  const v1::TranslateDocumentResponse response = Translate(server, request);
+  EXPECT_EQ(response.text(), "ONE TWO. Bekannt. THREE. Bekannt.");
+  EXPECT_THAT(Texts(response), ElementsAre("ONE TWO.", "Bekannt.", "THREE.", "Bekannt."));
+  EXPECT_EQ(response.segments(0).origin(), v1::ORIGIN_MODEL);
+  EXPECT_EQ(response.segments(1).origin(), v1::ORIGIN_MEMORY);
+  EXPECT_EQ(response.segments(3).index(), 3);
+  EXPECT_EQ(response.report().segments(), 4);
+}
+
+TEST(MemoryRequestTest, RepeatsAreTranslatedOnce) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("One. Two. One. Two. Three.");
+  request.mutable_memory()->set_repeats(true);
+  const v1::TranslateDocumentResponse response = Translate(server, request);
+  EXPECT_EQ(response.text(), "ONE. TWO. ONE. TWO. THREE.");
+  EXPECT_EQ(response.segments(2).origin(), v1::ORIGIN_REPEAT);
+  EXPECT_EQ(response.segments(4).origin(), v1::ORIGIN_MODEL);
+}
+
+TEST(MemoryRequestTest, AllKnownIsADocument) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("One.");
+  AddEntry("One.", "Eins.", &request);
+  EXPECT_EQ(Translate(server, request).text(), "Eins.");
+}
+
+TEST(MemoryRequestTest, EntriesThatAreAlikeAreSuggested) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("Press the red key now.");
+  AddEntry("Press the green key now.", "Jetzt die grüne Taste.", &request);
+  request.mutable_memory()->set_suggestions_from(0.6);
+  const v1::TranslateDocumentResponse response = Translate(server, request);
+  ASSERT_EQ(response.segments(0).suggestions_size(), 1);
+  EXPECT_EQ(response.segments(0).suggestions(0).translation(), "Jetzt die grüne Taste.");
+  EXPECT_GT(response.segments(0).suggestions(0).score(), 0.7);
+}
+
+TEST(MemoryRequestTest, EverySegmentIsStreamedOnce) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("Known. One. One. Known. Two. Known.");
+  AddEntry("Known.", "Bekannt.", &request);
+  request.mutable_memory()->set_repeats(true);
+  grpc::ClientContext context;
+  auto reader = server.stub().StreamTranslateDocument(&context, request);
+  v1::StreamTranslateDocumentResponse event;
+  std::vector<std::string> texts(6);
+  int segments = 0;
+  while (reader->Read(&event)) {
+    if (!event.has_segment()) continue;
+    texts[event.segment().index()] = event.segment().text();
+    ++segments;
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(segments, 6);
+  EXPECT_THAT(texts, ElementsAre("Bekannt.", "ONE.", "ONE.", "Bekannt.", "TWO.", "Bekannt."));
+}
+
+class LanguageResourcesTest : public ::testing::Test {
+ protected:
+  LanguageResourcesTest() : folder_(std::filesystem::path(::testing::TempDir()) / "resources") {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  ~LanguageResourcesTest() override { std::filesystem::remove_all(folder_); }
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  const std::filesystem::path folder_;
+};
+
+TEST_F(LanguageResourcesTest, AGlossaryIsReadAgainWhenItChanges) {
+  LanguageResources resources(folder_.string(), {});
+  EXPECT_TRUE(resources.Check().ok());
+  const std::string path = Write("it.tsv", "a\tb\n");
+  const auto first = resources.GlossaryNamed("it");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ((*first)->terms()[0].target, "b");
+  Write("it.tsv", "a\tc\n");
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
+  const auto second = resources.GlossaryNamed("it");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ((*second)->terms()[0].target, "c");
+}
+
+TEST_F(LanguageResourcesTest, WhatIsNotThereIsNamed) {
+  Write("it.tsv", "a\tb\n");
+  Write("bad.tsv", "a\n");
+  LanguageResources resources(folder_.string(), {});
+  EXPECT_THAT(resources.GlossaryNamed("no").status().message(), HasSubstr("there are: bad, it"));
+  for (const char* name : {"", "..", "../it", "/etc/passwd", "a/b"}) {
+    EXPECT_TRUE(absl::IsNotFound(resources.GlossaryNamed(name).status())) << name;
+  }
+  EXPECT_THAT(resources.GlossaryNamed("bad").status().message(), HasSubstr("line 1"));
+  EXPECT_FALSE(LanguageResources((folder_ / "none").string(), {}).Check().ok());
+  EXPECT_FALSE(LanguageResources("", {(folder_ / "none.tsv").string()}).Check().ok());
+  EXPECT_FALSE(LanguageResources("", {Write("memory.txt", "")}).Check().ok());
+}
+
+TEST_F(LanguageResourcesTest, TheFirstMemoryCounts) {
+  LanguageResources resources("", {Write("one.tsv", "a\tx\n"), Write("two.tsv", "a\ty\nb\tz\n")});
+  ASSERT_TRUE(resources.Check().ok());
+  const auto memory = resources.MemoryOf("en", "de");
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_EQ(*(*memory)->Find("a"), "x");
+  EXPECT_EQ(*(*memory)->Find("b"), "z");
+}
+
+}  // namespace
+}  // namespace salient
