@@ -17,6 +17,7 @@ build_packages=(
   prometheus-cpp-dev         # metrics
   libboost-dev libssl-dev zlib1g-dev libbrotli-dev  # the HTTP port
   libcli11-dev libspdlog-dev # command lines, logging
+  libcld2-dev                # in which language a text is
   libmd4c-dev libexpat1-dev libzip-dev libyaml-dev  # formats of documents
 )
 test_packages=(
@@ -36,9 +37,9 @@ deploy_packages=(
 )
 deploy_python=build/deploy-tools/bin/python
 
-# install_deploy_tools: what tests/deploy/requirements.txt names, in a folder of its own; nothing where it is there already.
-install_deploy_tools() {
-  local tools=build/deploy-tools requirements=tests/deploy/requirements.txt
+# install_python_tools FOLDER REQUIREMENTS: what the file names, in a folder of its own; nothing where it is there already.
+install_python_tools() {
+  local tools=$1 requirements=$2
   cmp -s "$requirements" "$tools/installed" && return
   say "Installing $(grep -c == "$requirements") Python packages into $tools"
   /usr/bin/python3 -m venv "$tools" && "$tools/bin/pip" install -q --disable-pip-version-check -r "$requirements" ||

@@ -12,7 +12,9 @@ std::function<void()> Admin::Handle(HttpRequest request, Reply reply) {
   return nullptr;
 }
 
-HttpResponse Admin::Error(const HttpRequest&, int status, const std::string& message) { return TransportErrorReply(status, message); }
+HttpResponse Admin::Error(const HttpRequest&, int status, const std::string& message) {
+  return TransportErrorReply(status, message);
+}
 
 HttpResponse Admin::Answer(const HttpRequest& request) const {
   if (request.path == "/healthz") return Probe(health_.Alive(), "ok\n");

@@ -117,6 +117,13 @@ void AddPortOptions(CLI::App& app, ServerFlags& flags) {
       ->group("Ports");
 }
 
+void AddCompat(CLI::App& app, ServerFlags& flags) {
+  app.add_flag("--compat", flags.server.compat,
+               "Also answer on the HTTP port as DeepL's, LibreTranslate's and Google's APIs, for clients that people "
+               "already have")
+      ->group("Ports");
+}
+
 void AddAdmin(CLI::App& app, ServerFlags& flags) {
   app.add_option("--admin", flags.server.admin,
                  "HOST:PORT where probes and metrics listen, without API keys; \"off\" for none")
@@ -126,9 +133,8 @@ void AddAdmin(CLI::App& app, ServerFlags& flags) {
 }
 
 void AddAccess(CLI::App& app, AccessOptions& access) {
-  app.add_option(
-         "--tls-cert", access.tls_certificate,
-         "PEM file of the server's certificate, followed by its intermediate certificates: both ports use TLS")
+  app.add_option("--tls-cert", access.tls_certificate,
+                 "PEM file of the server's certificate, followed by its intermediate certificates: both ports use TLS")
       ->type_name("FILE")
       ->group("Access");
   app.add_option("--tls-key", access.tls_key, "PEM file of the certificate's private key")
@@ -312,6 +318,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   app.formatter(HelpFormatter());
   AddModelOptions(app, raw);
   AddPortOptions(app, parsed.flags);
+  AddCompat(app, parsed.flags);
   AddAdmin(app, parsed.flags);
   AddAccess(app, parsed.flags.access);
   AddLimits(app, raw);

@@ -67,18 +67,38 @@ size_t HttpApi::MaxBodyBytes(int64_t max_document_bytes) {
   return static_cast<size_t>(max_document_bytes * kJsonExpansion + (1 << 20));
 }
 
+HttpApi::HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options)
+    : translator_(translator), access_(access), health_(health), compat_host_(translator, access) {
+  if (options.compat) compat_ = std::make_unique<Compat>(compat_host_, options.max_document_bytes);
+}
+
+CompatService* HttpApi::CompatFor(const HttpRequest& request) const {
+  return compat_ == nullptr ? nullptr : compat_->Find(request);
+}
+
 std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
   if (IsProbe(request)) return std::nullopt;
-  absl::Status status = health_.TakesDocuments();
-  if (status.ok() && access_.asks_for_certificate() && request.certificate_subject.empty()) {
-    status = absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
-  }
+  CompatService* const compat = CompatFor(request);
   CallInfo call;
-  const absl::Status known = ReadCallInfo(access_, request, &call);
-  if (status.ok()) status = known;
+  const absl::Status status = Admit(request, compat, &call);
   if (status.ok()) return std::nullopt;
   if (!absl::IsUnavailable(status)) translator_.TellRefused(call, Refusal::kUnauthenticated, status.code());
-  return Told(ErrorReply(status), call);
+  return Told(compat == nullptr ? ErrorReply(status) : compat->Error(status), call);
+}
+
+absl::Status HttpApi::Admit(const HttpRequest& request, CompatService* compat, CallInfo* call) const {
+  const absl::Status known = Identify(request, compat, call);
+  const bool download = compat != nullptr && compat->IsDownload(request) && health_.readiness() == Readiness::kDraining;
+  if (absl::Status status = health_.TakesDocuments(); !status.ok() && !download) return status;
+  if (access_.asks_for_certificate() && request.certificate_subject.empty()) {
+    return absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
+  }
+  return known;
+}
+
+absl::Status HttpApi::Identify(const HttpRequest& request, CompatService* compat, CallInfo* call) const {
+  const absl::Status known = ReadCallInfo(access_, request, call);
+  return compat == nullptr ? known : compat->Admit(request);
 }
 
 std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
@@ -89,6 +109,10 @@ std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
   CallInfo call;
   const absl::Status known = ReadCallInfo(access_, request, &call);
   reply = [reply = std::move(reply), call](HttpResponse response) { reply(Told(std::move(response), call)); };
+  if (CompatService* const compat = CompatFor(request)) {
+    request.headers["X-Request-Id"] = call.request_id;  // the service identifies the caller itself, under the same id
+    return compat->Handle(std::move(request), std::move(reply));
+  }
   if (!known.ok()) {  // the key went while the body arrived
     reply(ErrorReply(known));
     return nullptr;
@@ -99,11 +123,15 @@ std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
 }
 
 HttpResponse HttpApi::Error(const HttpRequest& request, int status, const std::string& message) {
+  CompatService* const compat = CompatFor(request);
   CallInfo call;
-  const absl::Status known = ReadCallInfo(access_, request, &call);
-  const absl::StatusCode outcome = TransportErrorCode(status);
-  translator_.TellRefused(call, known.ok() ? Refusal::kTransport : Refusal::kUnauthenticated, outcome);
-  return Told(TransportErrorReply(status, message), call);
+  const absl::Status known = Identify(request, compat, &call);
+  const absl::Status error = TransportError(status, message);
+  translator_.TellRefused(call, known.ok() ? Refusal::kTransport : Refusal::kUnauthenticated, error.code());
+  if (compat == nullptr) return Told(TransportErrorReply(status, message), call);
+  HttpResponse response = compat->Error(error);
+  response.status = status;
+  return Told(std::move(response), call);
 }
 
 HttpResponse HttpApi::Get(const HttpRequest& request) const {

@@ -5,6 +5,8 @@
 //   GET  /                   a page about the server
 //   GET  /healthz /readyz    as on the admin listener (server/admin.h), for load balancers in front of this port
 //
+// With --compat also the APIs of other services (server/compat), each with its own field names, keys and errors.
+//
 // Field names are those of the .proto. An error is {"error": {"code", "status", "message"}} under the HTTP status that
 // google.rpc.Code documents for it; 429 carries Retry-After.
 //
@@ -16,11 +18,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "server/access.h"
+#include "server/compat/compat.h"
+#include "server/compat_host.h"
 #include "server/health.h"
 #include "server/http/message.h"
 #include "server/translator.h"
@@ -29,9 +35,13 @@ namespace salient {
 
 class HttpApi final : public HttpHandler {
  public:
+  struct Options {
+    bool compat = false;
+    int64_t max_document_bytes = 4 << 20;
+  };
+
   // All three must outlive it.
-  HttpApi(Translator& translator, const Access& access, const Health& health)
-      : translator_(translator), access_(access), health_(health) {}
+  HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options);
 
   std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
@@ -41,12 +51,19 @@ class HttpApi final : public HttpHandler {
   static size_t MaxBodyBytes(int64_t max_document_bytes);
 
  private:
+  // The service that the request is for; null: it is for this API.
+  CompatService* CompatFor(const HttpRequest& request) const;
+  // Both always fill in `call`. Identify: UNAUTHENTICATED; Admit: every reason to refuse before the body is read.
+  absl::Status Identify(const HttpRequest& request, CompatService* compat, CallInfo* call) const;
+  absl::Status Admit(const HttpRequest& request, CompatService* compat, CallInfo* call) const;
   HttpResponse Get(const HttpRequest& request) const;
   std::function<void()> Translate(const HttpRequest& request, const CallInfo& call, Reply reply);
 
   Translator& translator_;
   const Access& access_;
   const Health& health_;
+  TranslatorHost compat_host_;
+  std::unique_ptr<Compat> compat_;  // null without --compat
 };
 
 }  // namespace salient

@@ -1,12 +1,11 @@
 #include "server/http_reply.h"
 
-#include <cmath>
-#include <cstdint>
 #include <utility>
 
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
-#include "server/status.h"
+#include "server/admission/retry_delay.h"
+#include "server/http/status_code.h"
 
 namespace salient {
 
@@ -17,10 +16,7 @@ HttpResponse ErrorReply(const absl::Status& status) {
                                  {"message", std::string(status.message())}}}};
   HttpResponse response{.status = ToHttp(status.code()), .content_type = "application/json"};
   response.body = body.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (const auto delay = GetRetryDelay(status)) {
-    const auto seconds = static_cast<int64_t>(std::ceil(absl::ToDoubleSeconds(*delay)));
-    response.headers.emplace("Retry-After", std::to_string(seconds));
-  }
+  if (const auto seconds = RetryAfter(status)) response.headers.emplace("Retry-After", *seconds);
   if (absl::IsUnauthenticated(status)) response.headers.emplace("WWW-Authenticate", "Bearer");
   return response;
 }
@@ -40,17 +36,18 @@ HttpResponse Probe(const absl::Status& status, const std::string& text) {
   return status.ok() ? HttpResponse{.body = text} : ErrorReply(status);
 }
 
-absl::StatusCode TransportErrorCode(int status) {
-  if (status == 415) return absl::StatusCode::kUnimplemented;
-  return status == 503 ? absl::StatusCode::kUnavailable : absl::StatusCode::kInvalidArgument;
+absl::Status TransportError(int status, const std::string& message) {
+  absl::StatusCode code = absl::StatusCode::kInvalidArgument;
+  if (status == 415) code = absl::StatusCode::kUnimplemented;
+  if (status == 503) code = absl::StatusCode::kUnavailable;
+  absl::Status error(code, status == 413 ? message + " (--max-document-bytes); send the document in parts" : message);
+  if (status == 503) SetRetryDelay(error, absl::Seconds(1));
+  return error;
 }
 
 HttpResponse TransportErrorReply(int status, const std::string& message) {
-  std::string text = message;
-  if (status == 413) text += " (--max-document-bytes); send the document in parts";
-  HttpResponse response = ErrorReply(absl::Status(TransportErrorCode(status), text));
+  HttpResponse response = ErrorReply(TransportError(status, message));
   response.status = status;
-  if (status == 503) response.headers.emplace("Retry-After", "1");
   return response;
 }
 

@@ -20,8 +20,8 @@ HttpResponse MessageReply(const google::protobuf::Message& message);
 // The reply to a probe: the text, or 503 and the reason.
 HttpResponse Probe(const absl::Status& status, const std::string& text);
 
-// The reply to a request that a listener refuses by itself, with its HTTP status.
-absl::StatusCode TransportErrorCode(int status);
+// What a listener refuses by itself: as a status, and as a reply with the listener's HTTP status.
+absl::Status TransportError(int status, const std::string& message);
 HttpResponse TransportErrorReply(int status, const std::string& message);
 
 }  // namespace salient

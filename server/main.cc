@@ -66,7 +66,8 @@ absl::Status StartAll(const ServerFlags& flags, Server& server) {
   spdlog::info("gRPC on {}, at most {} bytes a document", Reachable(flags.server.listen, server.grpc_port()),
                flags.server.max_document_bytes);
   if (server.http_port() != 0) {
-    spdlog::info("HTTP on {}: /v1/translate /v1/models", Reachable(flags.server.http, server.http_port()));
+    spdlog::info("HTTP on {}: /v1/translate /v1/models{}", Reachable(flags.server.http, server.http_port()),
+                 flags.server.compat ? ", and the APIs of DeepL, LibreTranslate and Google" : "");
   }
   if (server.admin_port() != 0) {
     spdlog::info("admin on {}: /metrics /healthz /readyz", Reachable(flags.server.admin, server.admin_port()));

@@ -76,7 +76,8 @@ Server::Server(const ServerOptions& options)
                    .reader_patience = options.reader_patience},
                   options.resources),
       service_(translator_, *options_.access, *gate_),
-      http_api_(translator_, *options_.access, health_),
+      http_api_(translator_, *options_.access, health_,
+                {.compat = options_.compat, .max_document_bytes = options_.max_document_bytes}),
       admin_(models_, metrics_, health_),
       http_(ForClients(options_), http_api_),
       admin_listener_(ForPlatform(options_), admin_) {}

@@ -15,7 +15,4 @@ grpc::Status ToGrpc(const absl::Status& status);
 // If the status has a retry delay, adds it for gRPC's own retries. Call it before the call is finished.
 void AddPushback(const absl::Status& status, grpc::CallbackServerContext& context);
 
-// The mapping to HTTP that google.rpc.Code documents.
-int ToHttp(absl::StatusCode code);
-
 }  // namespace salient

@@ -25,4 +25,10 @@ std::optional<absl::Duration> GetRetryDelay(const absl::Status& status) {
   return absl::Milliseconds(milliseconds);
 }
 
+std::optional<std::string> RetryAfter(const absl::Status& status) {
+  const auto delay = GetRetryDelay(status);
+  if (!delay.has_value()) return std::nullopt;
+  return absl::StrCat(absl::ToInt64Seconds(absl::Ceil(*delay, absl::Seconds(1))));
+}
+
 }  // namespace salient

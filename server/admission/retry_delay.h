@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -12,5 +13,8 @@ namespace salient {
 
 void SetRetryDelay(absl::Status& status, absl::Duration delay);
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
+
+// The value of HTTP's Retry-After: whole seconds, rounded up. None where the status has no delay.
+std::optional<std::string> RetryAfter(const absl::Status& status);
 
 }  // namespace salient

@@ -43,22 +43,28 @@ std::string HttpRequest::header(const std::string& name) const {
   return found == headers.end() ? std::string() : found->second;
 }
 
-bool ParseTarget(std::string_view target, HttpRequest& request) {
-  if (target.empty() || target[0] != '/') return false;
-  const size_t mark = target.find('?');
-  if (!Decode(target.substr(0, mark), false, request.path)) return false;
-  request.query.clear();
-  std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
-  while (!rest.empty()) {
-    const size_t end = rest.find('&');
-    const std::string_view pair = rest.substr(0, end);
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+bool ParseForm(std::string_view form, FormFields& fields) {
+  while (!form.empty()) {
+    const size_t end = form.find('&');
+    const std::string_view pair = form.substr(0, end);
+    form = end == std::string_view::npos ? std::string_view() : form.substr(end + 1);
     const size_t equals = pair.find('=');
     std::string name, value;
     if (!Decode(pair.substr(0, equals), true, name)) return false;
     if (equals != std::string_view::npos && !Decode(pair.substr(equals + 1), true, value)) return false;
-    if (!name.empty()) request.query[name] = value;
+    if (!name.empty()) fields.emplace_back(std::move(name), std::move(value));
   }
+  return true;
+}
+
+bool ParseTarget(std::string_view target, HttpRequest& request) {
+  if (target.empty() || target[0] != '/') return false;
+  const size_t mark = target.find('?');
+  if (!Decode(target.substr(0, mark), false, request.path)) return false;
+  FormFields fields;
+  if (mark != std::string_view::npos && !ParseForm(target.substr(mark + 1), fields)) return false;
+  request.query.clear();
+  for (auto& [name, value] : fields) request.query[std::move(name)] = std::move(value);
   return true;
 }
 

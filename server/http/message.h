@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace salient {
 
@@ -54,6 +56,11 @@ class HttpHandler {
   // `request` has only the peer's address and certificate.
   virtual HttpResponse Error(const HttpRequest& request, int status, const std::string& message) = 0;
 };
+
+// Appends the fields of "a=1&b=%20" (application/x-www-form-urlencoded), decoded and in their order. False if an escape
+// is invalid.
+using FormFields = std::vector<std::pair<std::string, std::string>>;
+bool ParseForm(std::string_view form, FormFields& fields);
 
 // Splits "/path%20x?a=1&b=2" into path and query, decoded. False if the target is not a path or an escape is invalid.
 bool ParseTarget(std::string_view target, HttpRequest& request);

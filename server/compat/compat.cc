@@ -1,0 +1,23 @@
+#include "server/compat/compat.h"
+
+namespace salient {
+namespace {
+
+// Of the largest size that may wait to be fetched.
+constexpr int64_t kDocumentsKept = 16;
+
+}  // namespace
+
+Compat::Compat(CompatHost& host, int64_t max_document_bytes)
+    : context_(host, {.max_bytes = kDocumentsKept * max_document_bytes}) {}
+
+CompatService* Compat::Find(const HttpRequest& request) {
+  for (CompatService* const service :
+       {static_cast<CompatService*>(&deepl_), static_cast<CompatService*>(&libretranslate_),
+        static_cast<CompatService*>(&google_)}) {
+    if (service->Serves(request.path)) return service;
+  }
+  return nullptr;
+}
+
+}  // namespace salient

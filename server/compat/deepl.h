@@ -1,0 +1,54 @@
+// DeepL's API, version 2: https://developers.deepl.com/docs
+//
+//   POST   /v2/translate                  text with or without tags
+//   POST   /v2/document                   upload; then POST /v2/document/ID for its state, /v2/document/ID/result for
+//   it GET    /v2/languages  /v2/usage GET    /v2/glossaries  /v2/glossary-language-pairs     there are none: the lists
+//   are empty, all else is refused
+//
+// Keys: "Authorization: DeepL-Auth-Key KEY". Errors: {"message": ...}, 403 where the key is wrong.
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "server/compat/context.h"
+#include "server/compat/fields.h"
+#include "server/compat/service.h"
+
+namespace salient {
+
+constexpr char kDeepLDocuments[] = "/v2/document/";
+
+// What of the fields was not looked at, or asks for what there is not; a value that changes nothing is not told.
+std::string IgnoredByDeepL(const Fields& fields);
+
+// INVALID_ARGUMENT where a glossary is asked for.
+absl::Status CheckDeepLGlossary(const Fields& fields);
+
+class DeepL final : public CompatService {
+ public:
+  explicit DeepL(CompatContext& context) : context_(context) {}  // must outlive it
+
+  bool Serves(std::string_view path) const override;
+  absl::Status Admit(const HttpRequest& request) override;
+  bool IsDownload(const HttpRequest& request) const override;
+  std::function<void()> Handle(HttpRequest request, HttpHandler::Reply reply) override;
+  HttpResponse Error(const absl::Status& status) const override;
+
+ private:
+  using Result = absl::StatusOr<std::function<void()>>;  // a function that cancels; on failure no reply was sent yet
+
+  Result Route(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply);
+  Result Translate(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply);
+  absl::StatusOr<HttpResponse> Upload(const HttpRequest& request, const CallInfo& call);
+  absl::StatusOr<HttpResponse> State(const HttpRequest& request, const CallInfo& call);
+  absl::StatusOr<HttpResponse> Glossaries(const HttpRequest& request) const;
+  absl::StatusOr<HttpResponse> ListLanguages(const HttpRequest& request) const;
+
+  CompatContext& context_;
+};
+
+}  // namespace salient

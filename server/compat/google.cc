@@ -1,0 +1,277 @@
+#include "server/compat/google.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "documents/formats/registry.h"
+#include "server/compat/controls.h"
+#include "server/compat/languages.h"
+#include "server/compat/reply.h"
+#include "server/compat/texts.h"
+#include "server/http/status_code.h"
+
+namespace salient {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kProjects[] = "/v3/projects/";
+
+std::string KeyOf(const HttpRequest& request) {
+  const auto in_target = request.query.find("key");
+  const std::string header = request.header("x-goog-api-key");
+  return !header.empty() || in_target == request.query.end() ? header : in_target->second;
+}
+
+// A field of a message in JSON, whose name may be written in both ways: "mimeType" and "mime_type".
+std::string NameIn(const Fields& fields, const std::string& camel) {
+  if (fields.Has(camel)) return camel;
+  std::string snake;
+  for (const char c : camel) {
+    if (c >= 'A' && c <= 'Z') snake += '_';
+    snake += absl::ascii_tolower(static_cast<unsigned char>(c));
+  }
+  return snake;
+}
+
+absl::StatusOr<std::string> StringIn(const Fields& fields, const std::string& camel) {
+  return fields.String(NameIn(fields, camel));
+}
+
+// "" of "projects/P/locations/L/models/general/nmt"; NAME where a model of this server ends the path.
+std::string ModelOf(const std::string& path, const v1::ListModelsResponse& models) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const bool known = std::any_of(models.models().begin(), models.models().end(),
+                                 [&](const v1::Model& model) { return model.name() == name; });
+  return known ? name : "";
+}
+
+// What both ways of translating have: languages, model, glossary.
+absl::Status CheckGlossary(const Fields& fields) {
+  if (!fields.Has(NameIn(fields, "glossaryConfig"))) return absl::OkStatus();
+  return absl::UnimplementedError("glossary_config: this server has no glossaries");
+}
+
+struct Common {
+  Controls controls;
+  std::string source, target;
+};
+
+absl::StatusOr<Common> ReadCommon(const HttpRequest& request, const Fields& fields,
+                                  const v1::ListModelsResponse& models) {
+  if (absl::Status status = CheckGlossary(fields); !status.ok()) return status;
+  auto controls = ReadControls(request, fields);
+  auto source = StringIn(fields, "sourceLanguageCode"), target = StringIn(fields, "targetLanguageCode");
+  auto model = fields.String("model");
+  for (const absl::Status& status : {controls.status(), source.status(), target.status(), model.status()}) {
+    if (!status.ok()) return status;
+  }
+  if (target->empty()) return absl::InvalidArgumentError("target_language_code: is missing");
+  if (controls->request.model().empty()) controls->request.set_model(ModelOf(*model, models));
+  return Common{*std::move(controls), *std::move(source), *std::move(target)};
+}
+
+std::string Ignored(const Fields& fields) {
+  return fields.OtherThan({"contents", "mimeType", "mime_type", "sourceLanguageCode", "source_language_code",
+                           "targetLanguageCode", "target_language_code", "model", "parent", "salient", "key", "$alt",
+                           "alt", "$prettyPrint", "prettyPrint", "documentInputConfig", "document_input_config",
+                           "content", "labels"});
+}
+
+json Translation(const v1::TranslateDocumentResponse& response, const LanguageChoice& languages) {
+  json one = {{"model", response.model()}};
+  if (!languages.detected.empty()) one["detectedLanguageCode"] = languages.source;
+  return one;
+}
+
+// {"mimeType", "content"} of documentInputConfig.
+absl::StatusOr<v1::Document> ReadDocument(const Fields& fields) {
+  const std::string name = NameIn(fields, "documentInputConfig");
+  if (!fields.Has(name) || !fields.values()[name].is_object()) {
+    return absl::InvalidArgumentError("document_input_config: is missing");
+  }
+  const json& config = fields.values()[name];
+  const auto value = [&config](const char* camel, const char* snake) {
+    const json found = config.value(camel, config.value(snake, json()));
+    return found.is_string() ? found.get<std::string>() : std::string();
+  };
+  std::string content;
+  const std::string encoded = value("content", "content");
+  if (encoded.empty()) {
+    return absl::InvalidArgumentError("document_input_config.content: is missing; this server reads no other source");
+  }
+  if (!absl::Base64Unescape(encoded, &content) && !absl::WebSafeBase64Unescape(encoded, &content)) {
+    return absl::InvalidArgumentError("document_input_config.content: is not Base64");
+  }
+  v1::Document document;
+  document.set_content(std::move(content));
+  document.set_mime_type(value("mimeType", "mime_type"));
+  return document;
+}
+
+}  // namespace
+
+bool Google::Serves(std::string_view path) const { return path.starts_with(kProjects); }
+
+absl::Status Google::Admit(const HttpRequest& request) {
+  return context_.host.Identify(request, KeyOf(request)).status();
+}
+
+HttpResponse Google::Error(const absl::Status& status) const {
+  constexpr int kUnauthenticated = 401;
+  const json error = {{"code", absl::IsUnauthenticated(status) ? kUnauthenticated : ToHttp(status.code())},
+                      {"message", std::string(status.message())},
+                      {"status", absl::StatusCodeToString(status.code())}};
+  return JsonError({{"error", error}}, status, kUnauthenticated);
+}
+
+std::function<void()> Google::Handle(HttpRequest request, HttpHandler::Reply reply) {
+  auto call = context_.host.Identify(request, KeyOf(request));
+  Result result = call.ok() ? Route(request, *call, reply) : Result(call.status());
+  if (result.ok()) return *std::move(result);
+  reply(Error(result.status()));
+  return nullptr;
+}
+
+Google::Result Google::Route(const HttpRequest& request, const CallInfo& call, HttpHandler::Reply reply) {
+  auto fields = Fields::Read(request);
+  if (!fields.ok()) return fields.status();
+  if (request.method == "POST" && absl::EndsWith(request.path, ":translateText")) {
+    return TranslateText(request, *fields, call, std::move(reply));
+  }
+  if (request.method == "POST" && absl::EndsWith(request.path, ":translateDocument")) {
+    return TranslateDocument(request, *fields, call, std::move(reply));
+  }
+  absl::StatusOr<HttpResponse> response = absl::UnimplementedError(
+      absl::StrCat(request.method, " ", request.path,
+                   ": this server has :translateText, :translateDocument, :detectLanguage and supportedLanguages"));
+  if (request.method == "POST" && absl::EndsWith(request.path, ":detectLanguage")) {
+    response = DetectLanguage(*fields);
+  } else if (request.method == "GET" && absl::EndsWith(request.path, "/supportedLanguages")) {
+    response = SupportedLanguages(*fields);
+  }
+  if (!response.ok()) return response.status();
+  reply(*std::move(response));
+  return nullptr;
+}
+
+Google::Result Google::TranslateText(const HttpRequest& request, const Fields& fields, const CallInfo& call,
+                                     HttpHandler::Reply reply) {
+  const v1::ListModelsResponse models = context_.host.Models();
+  auto common = ReadCommon(request, fields, models);
+  if (!common.ok()) return common.status();
+  auto texts = fields.Strings("contents");
+  auto type = StringIn(fields, "mimeType");
+  for (const absl::Status& status : {texts.status(), type.status()}) {
+    if (!status.ok()) return status;
+  }
+  if (texts->empty()) return absl::InvalidArgumentError("contents: is missing; send one text or more");
+  if (!type->empty() && *type != "text/html" && *type != "text/plain") {
+    return absl::InvalidArgumentError(absl::StrCat("mime_type: '", *type, "' is neither text/html nor text/plain"));
+  }
+  const Markup markup = *type == "text/plain" ? Markup::kNone : Markup::kHtml;  // HTML is Google's default
+  auto choice = Languages(models, common->controls.request.model())
+                    .Choose(common->source, common->target, absl::StrJoin(*texts, "\n"), markup != Markup::kNone);
+  if (!choice.ok()) return choice.status();
+  std::vector<v1::TranslateDocumentRequest> requests;
+  int64_t characters = 0;
+  for (const std::string& text : *texts) {
+    requests.push_back(TextRequest(common->controls.request, *choice, text, markup));
+    characters += CountCharacters(text);
+  }
+  return TranslateTexts(
+      context_.host, context_.workers, call, std::move(requests),
+      [this, reply = std::move(reply), languages = *std::move(choice), ignored = Ignored(fields),
+       wants_report = common->controls.wants_report, client = call.client.id(), characters](auto responses) {
+        if (!responses.ok()) return reply(Error(responses.status()));
+        context_.usage.Add(client, characters);
+        json translations = json::array();
+        for (const v1::TranslateDocumentResponse& response : *responses) {
+          json one = Translation(response, languages);
+          one["translatedText"] = TranslatedText(response);
+          if (wants_report) one["salient"] = ReportOf(response);
+          translations.push_back(std::move(one));
+        }
+        HttpResponse response = JsonReply({{"translations", std::move(translations)}});
+        WarnIgnored(ignored, &response);
+        reply(std::move(response));
+      });
+}
+
+Google::Result Google::TranslateDocument(const HttpRequest& request, const Fields& fields, const CallInfo& call,
+                                         HttpHandler::Reply reply) {
+  const v1::ListModelsResponse models = context_.host.Models();
+  auto common = ReadCommon(request, fields, models);
+  if (!common.ok()) return common.status();
+  auto document = ReadDocument(fields);
+  if (!document.ok()) return document.status();
+  auto format = FormatOfMimeType(document->mime_type());
+  if (!format.ok())
+    return absl::InvalidArgumentError(absl::StrCat("document_input_config.", format.status().message()));
+  const bool markup = (*format)->name == "html" || (*format)->name == "xml";
+  auto choice = Languages(models, common->controls.request.model())
+                    .Choose(common->source, common->target,
+                            (*format)->is_binary ? std::string_view() : std::string_view(document->content()), markup);
+  if (!choice.ok()) return choice.status();
+  v1::TranslateDocumentRequest message = common->controls.request;
+  *message.mutable_document() = *std::move(document);
+  message.set_source_language(choice->source);
+  message.set_target_language(choice->target);
+  CompatHost::Listener listener;
+  listener.result = [this, reply, languages = *std::move(choice), ignored = Ignored(fields), client = call.client.id(),
+                     wants_report = common->controls.wants_report](auto response) {
+    if (!response.ok()) return reply(Error(response.status()));
+    for (const v1::TranslatedSegment& segment : response->segments()) {
+      context_.usage.Add(client, CountCharacters(segment.source()));
+    }
+    json translation = Translation(*response, languages);
+    json body = {{"model", translation["model"]}};
+    translation.erase("model");
+    translation["mimeType"] = response->mime_type();
+    translation["byteStreamOutputs"] = json::array({absl::Base64Escape(response->content())});
+    body["documentTranslation"] = std::move(translation);
+    if (wants_report) body["salient"] = ReportOf(*response);
+    HttpResponse http = JsonReply(body);
+    WarnIgnored(ignored, &http);
+    reply(std::move(http));
+  };
+  return context_.host.Start(message, call, std::move(listener));
+}
+
+absl::StatusOr<HttpResponse> Google::DetectLanguage(const Fields& fields) const {
+  auto text = fields.String("content");
+  auto type = StringIn(fields, "mimeType");
+  if (!text.ok()) return text.status();
+  if (!type.ok()) return type.status();
+  if (text->empty()) return absl::InvalidArgumentError("content: is missing");
+  json found = json::array();
+  for (const DetectedLanguage& one : DetectLanguages(*text, *type != "text/plain")) {
+    found.push_back({{"languageCode", one.language}, {"confidence", one.confidence}});
+  }
+  return JsonReply({{"languages", std::move(found)}});
+}
+
+absl::StatusOr<HttpResponse> Google::SupportedLanguages(const Fields& fields) const {
+  auto names = StringIn(fields, "displayLanguageCode");
+  if (!names.ok()) return names.status();
+  const Languages languages(context_.host.Models());
+  std::vector<std::string> sources = languages.sources(), targets = languages.targets(), all;
+  std::set_union(sources.begin(), sources.end(), targets.begin(), targets.end(), std::back_inserter(all));
+  json list = json::array();
+  for (const std::string& code : all) {
+    json one = {{"languageCode", code},
+                {"supportSource", std::binary_search(sources.begin(), sources.end(), code)},
+                {"supportTarget", std::binary_search(targets.begin(), targets.end(), code)}};
+    if (!names->empty()) one["displayName"] = LanguageName(code, *names);
+    list.push_back(std::move(one));
+  }
+  return JsonReply({{"languages", std::move(list)}});
+}
+
+}  // namespace salient

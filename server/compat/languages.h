@@ -1,0 +1,45 @@
+// The languages of the server's models, and the language codes of other services.
+
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "salient/v1/translation.pb.h"
+#include "server/compat/detect.h"
+
+namespace salient {
+
+// Of a request, as the models name them.
+struct LanguageChoice {
+  std::string source, target;
+  std::vector<DetectedLanguage> detected;  // empty where the request named the source
+};
+
+class Languages {
+ public:
+  // Of the models, or, where `model` is not empty, of that one alone.
+  explicit Languages(const v1::ListModelsResponse& models, std::string_view model = "");
+
+  const std::set<std::pair<std::string, std::string>>& pairs() const { return pairs_; }  // source, target
+  std::vector<std::string> sources() const;
+  std::vector<std::string> targets() const;
+  std::vector<std::string> TargetsOf(const std::string& source) const;
+
+  // `source` and `target` in any case, with "-" or "_"; a regional variant of a language is that language, and the
+  // other way round. Without a source the text is looked at. INVALID_ARGUMENT says which language is not there.
+  absl::StatusOr<LanguageChoice> Choose(const std::string& source, const std::string& target, std::string_view text,
+                                        bool markup) const;
+
+ private:
+  std::set<std::pair<std::string, std::string>> pairs_;
+};
+
+// "German" of "de"; the language of names is `in`, English where that is not known.
+std::string LanguageName(const std::string& code, const std::string& in = "en");
+
+}  // namespace salient

@@ -1,0 +1,35 @@
+#include "server/compat/reply.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/admission/retry_delay.h"
+#include "server/http/status_code.h"
+
+namespace salient {
+
+HttpResponse JsonReply(const nlohmann::json& value, int status) {
+  return {.status = status,
+          .content_type = "application/json",
+          .body = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+}
+
+HttpResponse JsonError(const nlohmann::json& value, const absl::Status& status, int unauthenticated) {
+  HttpResponse response = JsonReply(value, absl::IsUnauthenticated(status) ? unauthenticated : ToHttp(status.code()));
+  if (const auto seconds = RetryAfter(status)) response.headers.emplace("Retry-After", *seconds);
+  return response;
+}
+
+void WarnIgnored(const std::string& fields, HttpResponse* response) {
+  if (!fields.empty()) response->headers["Warning"] = absl::StrCat("299 salient \"", HeaderSafe(fields), ": ignored\"");
+}
+
+std::string HeaderSafe(const std::string& text) {
+  constexpr size_t kLongest = 1000;
+  std::string safe = text.substr(0, kLongest);
+  std::replace_if(
+      safe.begin(), safe.end(), [](char c) { return c < ' ' || c > '~' || c == '"' || c == '\\'; }, '_');
+  return safe;
+}
+
+}  // namespace salient

@@ -1,0 +1,26 @@
+// What replies of all the compatible APIs share.
+
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "nlohmann/json.hpp"
+#include "server/http/message.h"
+
+namespace salient {
+
+// The value as JSON; what is not UTF-8 in it is replaced.
+HttpResponse JsonReply(const nlohmann::json& value, int status = 200);
+
+// An error in a service's own shape, under the HTTP status of its code but for `unauthenticated`, which is the
+// service's, with Retry-After where the status has a delay.
+HttpResponse JsonError(const nlohmann::json& value, const absl::Status& status, int unauthenticated);
+
+// Tells the client that fields of its request were ignored: Warning: 299 salient "formality: ignored".
+void WarnIgnored(const std::string& fields, HttpResponse* response);
+
+// The text for use inside a quoted header value: quotation marks, line breaks and the like are replaced by "_".
+std::string HeaderSafe(const std::string& text);
+
+}  // namespace salient

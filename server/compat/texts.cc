@@ -1,0 +1,171 @@
+#include "server/compat/texts.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace salient {
+namespace {
+
+class Texts : public std::enable_shared_from_this<Texts> {
+ public:
+  Texts(CompatHost& host, Workers& workers, CallInfo call, std::vector<v1::TranslateDocumentRequest> requests,
+        TextsDone done)
+      : host_(host),
+        workers_(workers),
+        call_(std::move(call)),
+        requests_(std::move(requests)),
+        done_(std::move(done)),
+        responses_(requests_.size()) {}
+
+  void Begin() {
+    workers_.Post([self = shared_from_this()] { self->StartSome(); });
+  }
+
+  void Cancel() { End(absl::CancelledError("cancelled by the client")); }
+
+ private:
+  // In a worker: reading a text with markup takes a while. Only one at a time starts texts.
+  void StartSome() {
+    for (;;) {
+      size_t i = 0;
+      {
+        std::lock_guard lock(mutex_);
+        if (ended_ || starting_ || running_ == kTextsAtOnce || next_ == requests_.size()) break;
+        i = next_++;
+        if (IsEmpty(requests_[i])) continue;
+        ++running_;
+        starting_ = true;
+      }
+      CompatHost::Listener listener;
+      listener.result = [self = shared_from_this(), i](absl::StatusOr<v1::TranslateDocumentResponse> result) {
+        self->Take(i, std::move(result));
+      };
+      auto cancel = host_.Start(requests_[i], call_, std::move(listener));
+      if (!Started(i, std::move(cancel))) return;
+    }
+    EndIfDone();
+  }
+
+  // False: there is no room now, and the end of another text will start this one.
+  bool Started(size_t i, absl::StatusOr<std::function<void()>> cancel) {
+    absl::Status failure;
+    {
+      std::lock_guard lock(mutex_);
+      starting_ = false;
+      if (cancel.ok()) {
+        if (!ended_) {
+          cancels_[i] = *std::move(cancel);
+          return true;
+        }
+      } else {
+        --running_;
+        if (absl::IsResourceExhausted(cancel.status()) && running_ > 0) {
+          next_ = i;
+          return false;
+        }
+        failure = cancel.status();
+      }
+    }
+    if (failure.ok()) {
+      (*cancel)();  // what ended all was quicker
+    } else {
+      End(failure);
+    }
+    return true;
+  }
+
+  void Take(size_t i, absl::StatusOr<v1::TranslateDocumentResponse> result) {
+    if (!result.ok()) return End(result.status());
+    {
+      std::lock_guard lock(mutex_);
+      --running_;
+      responses_[i] = *std::move(result);
+    }
+    Begin();
+  }
+
+  void EndIfDone() {
+    std::vector<v1::TranslateDocumentResponse> responses;
+    {
+      std::lock_guard lock(mutex_);
+      if (ended_ || starting_ || running_ > 0 || next_ < requests_.size()) return;
+      ended_ = true;
+      responses = std::move(responses_);
+    }
+    done_(std::move(responses));
+  }
+
+  void End(const absl::Status& status) {
+    std::map<size_t, std::function<void()>> cancels;
+    {
+      std::lock_guard lock(mutex_);
+      if (ended_) return;
+      ended_ = true;
+      cancels = std::move(cancels_);
+    }
+    for (const auto& [i, cancel] : cancels) cancel();
+    done_(status);
+  }
+
+  static bool IsEmpty(const v1::TranslateDocumentRequest& request) {
+    return request.document().text().empty() && request.document().content().empty();
+  }
+
+  CompatHost& host_;
+  Workers& workers_;
+  const CallInfo call_;
+  const std::vector<v1::TranslateDocumentRequest> requests_;
+  const TextsDone done_;
+
+  std::mutex mutex_;
+  std::vector<v1::TranslateDocumentResponse> responses_;
+  std::map<size_t, std::function<void()>> cancels_;
+  size_t next_ = 0;
+  int running_ = 0;
+  bool starting_ = false, ended_ = false;
+};
+
+}  // namespace
+
+v1::TranslateDocumentRequest TextRequest(const v1::TranslateDocumentRequest& controls, const LanguageChoice& languages,
+                                         std::string text, Markup markup) {
+  v1::TranslateDocumentRequest request = controls;
+  request.set_source_language(languages.source);
+  request.set_target_language(languages.target);
+  v1::Document& document = *request.mutable_document();
+  if (markup == Markup::kNone) {
+    document.set_text(std::move(text));
+  } else {
+    document.set_content(std::move(text));
+    document.set_mime_type(markup == Markup::kHtml ? "text/html" : "application/xml");
+  }
+  return request;
+}
+
+const std::string& TranslatedText(const v1::TranslateDocumentResponse& response) {
+  return response.content().empty() ? response.text() : response.content();
+}
+
+int64_t CountCharacters(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+}
+
+std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& call,
+                                     std::vector<v1::TranslateDocumentRequest> requests, TextsDone done) {
+  if (requests.size() > kMostTexts) {
+    done(absl::InvalidArgumentError(
+        absl::StrCat(requests.size(), " texts; at most ", kMostTexts, " are taken at once")));
+    return nullptr;
+  }
+  auto texts = std::make_shared<Texts>(host, workers, call, std::move(requests), std::move(done));
+  texts->Begin();
+  return [texts] { texts->Cancel(); };
+}
+
+}  // namespace salient

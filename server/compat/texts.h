@@ -1,0 +1,43 @@
+// The texts of one request, each translated as a document of its own, some at once.
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/workers.h"
+#include "salient/v1/translation.pb.h"
+#include "server/admission/client.h"
+#include "server/compat/host.h"
+#include "server/compat/languages.h"
+
+namespace salient {
+
+enum class Markup { kNone, kHtml, kXml };
+
+constexpr size_t kMostTexts = 1024;  // of a request
+constexpr int kTextsAtOnce = 16;     // of a request, in the engine
+
+// `controls` with the text as its document.
+v1::TranslateDocumentRequest TextRequest(const v1::TranslateDocumentRequest& controls, const LanguageChoice& languages,
+                                         std::string text, Markup markup);
+
+// What is translated: the text, or the content.
+const std::string& TranslatedText(const v1::TranslateDocumentResponse& response);
+
+// Unicode characters of a text, which is what these services count.
+int64_t CountCharacters(std::string_view text);
+
+// Calls `done` once: with one response for each request, in the same order, or with the first failure; then the other
+// translations are cancelled. A request with an empty text gets an empty response and is not translated. If the engine
+// has no room for a text, or the client's allowance is used up, the text waits until another text of the same call is
+// finished; the call is refused only if none is running.
+// Returns a function that cancels. `workers` and `host` must live until `done` was called.
+using TextsDone = std::function<void(absl::StatusOr<std::vector<v1::TranslateDocumentResponse>>)>;
+std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& call,
+                                     std::vector<v1::TranslateDocumentRequest> requests, TextsDone done);
+
+}  // namespace salient

@@ -1,0 +1,50 @@
+#include "server/compat_host.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/call_info.h"
+#include "server/service.h"
+
+namespace salient {
+namespace {
+
+class ListeningRecipient final : public Recipient {
+ public:
+  explicit ListeningRecipient(CompatHost::Listener listener) : listener_(std::move(listener)) {}
+  void TakeProgress(v1::Progress progress) override {
+    if (listener_.progress) listener_.progress(progress);
+  }
+  void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
+    listener_.result(std::move(result));
+  }
+
+ private:
+  const CompatHost::Listener listener_;
+};
+
+}  // namespace
+
+absl::StatusOr<CallInfo> TranslatorHost::Identify(const HttpRequest& request, const std::string& key) {
+  HttpRequest caller;  // without the body
+  caller.headers = request.headers;
+  caller.peer_address = request.peer_address;
+  caller.certificate_subject = request.certificate_subject;
+  if (!key.empty()) caller.headers["Authorization"] = absl::StrCat("Bearer ", key);
+  CallInfo call;
+  if (absl::Status known = ReadCallInfo(access_, caller, &call); !known.ok()) return known;
+  return call;
+}
+
+absl::StatusOr<std::function<void()>> TranslatorHost::Start(const v1::TranslateDocumentRequest& request,
+                                                            const CallInfo& call, Listener listener) {
+  auto ticket = translator_.Start(request, call, absl::InfiniteFuture(),
+                                  std::make_shared<ListeningRecipient>(std::move(listener)));
+  if (!ticket.ok()) return ticket.status();
+  return [ticket = *std::move(ticket)] { ticket->Cancel(); };
+}
+
+v1::ListModelsResponse TranslatorHost::Models() const { return ListModels(translator_.models()); }
+
+}  // namespace salient

@@ -1,0 +1,26 @@
+// Gives the compatible APIs (server/compat) the translator and the access checks that every other call uses.
+
+#pragma once
+
+#include "server/access.h"
+#include "server/compat/host.h"
+#include "server/translator.h"
+
+namespace salient {
+
+class TranslatorHost final : public CompatHost {
+ public:
+  // Both must outlive it.
+  TranslatorHost(Translator& translator, const Access& access) : translator_(translator), access_(access) {}
+
+  absl::StatusOr<CallInfo> Identify(const HttpRequest& request, const std::string& key) override;
+  absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
+                                              Listener listener) override;
+  v1::ListModelsResponse Models() const override;
+
+ private:
+  Translator& translator_;
+  const Access& access_;
+};
+
+}  // namespace salient

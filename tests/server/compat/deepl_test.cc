@@ -1,0 +1,277 @@
+#include "server/compat/deepl.h"
+
+#include "gmock/gmock.h"
+#include "server/compat/texts.h"
+#include "tests/server/compat/fake_host.h"
+
+namespace salient {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using DeepLTest = CompatTest;
+
+TEST_F(DeepLTest, Texts) {
+  const HttpResponse response = Post("/v2/translate", {{"text", {"one", "", "größe"}},
+                                                       {"source_lang", "EN"},
+                                                       {"target_lang", "DE"},
+                                                       {"show_billed_characters", true},
+                                                       {"formality", "default"}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  const json translations = Json(response)["translations"];
+  ASSERT_EQ(translations.size(), 3u);
+  EXPECT_EQ(translations[0], (json{{"detected_source_language", "EN"}, {"text", "ONE"}, {"billed_characters", 3}}));
+  EXPECT_EQ(translations[1]["text"], "");
+  EXPECT_EQ(translations[2]["billed_characters"], 5);
+  EXPECT_EQ(host_.started(), 2u) << "an empty text is not translated";
+  EXPECT_EQ(host_.request(0).source_language(), "en");
+  EXPECT_EQ(host_.request(0).target_language(), "de");
+  EXPECT_EQ(response.headers.count("Warning"), 0u);
+  EXPECT_EQ(Json(Get("/v2/usage")), (json{{"character_count", 8}, {"character_limit", 1000000000000}}));
+}
+
+TEST_F(DeepLTest, AForm) {
+  const HttpResponse response = PostForm("/v2/translate", "text=one&text=two%26&target_lang=de&split_sentences=0");
+  ASSERT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(Json(response)["translations"][1], (json{{"detected_source_language", "EN"}, {"text", "TWO&"}}));
+  EXPECT_EQ(host_.request(0).document().segmentation(), v1::SEGMENTATION_LINES);
+}
+
+TEST_F(DeepLTest, Tags) {
+  ASSERT_EQ(Post("/v2/translate", {{"text", {"a <x/>"}},
+                                   {"target_lang", "DE"},
+                                   {"tag_handling", "xml"},
+                                   {"ignore_tags", {"x", "y"}},
+                                   {"splitting_tags", "p,q"},
+                                   {"non_splitting_tags", "i"},
+                                   {"outline_detection", false}})
+                .status,
+            200);
+  const v1::Document xml = host_.request(0).document();
+  EXPECT_EQ(xml.content(), "a <x/>");
+  EXPECT_EQ(xml.mime_type(), "application/xml");
+  EXPECT_THAT(xml.elements().keep(), ElementsAre("x", "y"));
+  EXPECT_THAT(xml.elements().block(), ElementsAre("p", "q"));
+  EXPECT_THAT(xml.elements().in_text(), ElementsAre("i"));
+  EXPECT_TRUE(xml.elements().listed_only());
+  const HttpResponse html =
+      Post("/v2/translate", {{"text", "a <b>b</b>"}, {"target_lang", "DE"}, {"tag_handling", "html"}});
+  EXPECT_EQ(Json(html)["translations"][0]["text"], "A <B>B</B>");
+  EXPECT_EQ(host_.request(1).document().mime_type(), "text/html");
+  EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"tag_handling", "rtf"}}).status, 400);
+}
+
+TEST_F(DeepLTest, WhatIsIgnoredIsTold) {
+  const HttpResponse response = Post("/v2/translate", {{"text", "a"},
+                                                       {"target_lang", "DE"},
+                                                       {"formality", "more"},
+                                                       {"context", "b"},
+                                                       {"split_sentences", "nonewlines"},
+                                                       {"x\"y", 1}});
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.headers.at("Warning"), "299 salient \"formality, split_sentences, context, x_y: ignored\"");
+}
+
+TEST_F(DeepLTest, ControlsAndTheReport) {
+  HttpResponse response = Post("/v2/translate", {{"text", "a"},
+                                                 {"target_lang", "DE"},
+                                                 {"salient",
+                                                  {{"selection", {{"policy", "RATIO"}, {"value", 0.1}}},
+                                                   {"operating_point", "fast"},
+                                                   {"priority", "PRIORITY_BULK"}}}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(host_.request(0).selection().value(), 0.1);
+  EXPECT_EQ(host_.request(0).operating_point(), "fast");
+  EXPECT_EQ(host_.request(0).priority(), v1::PRIORITY_BULK);
+  const json report = Json(response)["translations"][0]["salient"];
+  EXPECT_EQ(report["report"]["attention_cost_ratio"], 0.07);
+  EXPECT_EQ(report["model"], "en-de");
+  EXPECT_EQ(report["selection"]["policy"], "RATIO");
+
+  HttpRequest request = Request("POST", "/v2/translate", R"({"text": "a", "target_lang": "DE"})", "application/json");
+  request.headers["X-Salient-Controls"] = R"({"depth": {"policy": "FIXED", "fixed_exit": 2}})";
+  EXPECT_TRUE(Json(Ask(request))["translations"][0].contains("salient"));
+  EXPECT_EQ(host_.request(1).depth().fixed_exit(), 2);
+  EXPECT_FALSE(
+      Json(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}}))["translations"][0].contains("salient"));
+
+  const auto refusal = [&](const json& controls) {
+    return Json(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"salient", controls}}))["message"].dump();
+  };
+  EXPECT_THAT(refusal({{"selction", {}}}), HasSubstr("selction"));
+  EXPECT_THAT(refusal({{"document", {{"text", "b"}}}}), HasSubstr("fields of their own"));
+  EXPECT_THAT(refusal({{"trace", true}}), HasSubstr("/v1/translate"));
+  EXPECT_THAT(refusal(3), HasSubstr("salient"));
+}
+
+TEST_F(DeepLTest, ErrorsInItsShape) {
+  const auto message = [&](const json& body) {
+    const HttpResponse response = Post("/v2/translate", body);
+    EXPECT_EQ(response.status, 400);
+    return Json(response)["message"].get<std::string>();
+  };
+  EXPECT_THAT(message({{"target_lang", "DE"}}), HasSubstr("text: is missing"));
+  EXPECT_THAT(message({{"text", "a"}}), HasSubstr("target_lang: is missing"));
+  EXPECT_THAT(message({{"text", "a"}, {"target_lang", "FR"}}), HasSubstr("'FR' is not supported; this server has de"));
+  EXPECT_THAT(message({{"text", {1}}, {"target_lang", "DE"}}), HasSubstr("text"));
+  EXPECT_THAT(message({{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", "g"}}), HasSubstr("no glossaries"));
+  EXPECT_THAT(message({{"text", json(1025, "a")}, {"target_lang", "DE"}}), HasSubstr("at most 1024"));
+  EXPECT_EQ(Get("/v2/nothing").status, 404);
+  EXPECT_EQ(Get("/v3/glossaries").status, 404);
+  host_.start_failure = absl::InvalidArgumentError("document.text: bad");
+  EXPECT_EQ(message({{"text", "a"}, {"target_lang", "DE"}}), "document.text: bad");
+  host_.start_failure = absl::UnavailableError("the server is shutting down");
+  EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}}).status, 503);
+}
+
+TEST_F(DeepLTest, Keys) {
+  host_.key = "the-key";
+  HttpRequest request = Request("POST", "/v2/translate", R"({"text": "a", "target_lang": "DE"})", "application/json");
+  EXPECT_EQ(Ask(request).status, 403);
+  EXPECT_EQ(Json(Ask(request))["message"], "wrong key");
+  request.headers["Authorization"] = "DeepL-Auth-Key other";
+  EXPECT_EQ(Ask(request).status, 403);
+  request.headers["Authorization"] = "DeepL-Auth-Key the-key";
+  EXPECT_EQ(Ask(request).status, 200);
+}
+
+TEST_F(DeepLTest, NoRoom) {
+  host_.capacity = 0;
+  const HttpResponse response = Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}});
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(response.headers.at("Retry-After"), "2");
+}
+
+TEST_F(DeepLTest, ManyTextsWaitForEachOther) {
+  host_.capacity = 3;
+  host_.automatic = false;
+  Begin(Request("POST", "/v2/translate", json{{"text", json(10, "a")}, {"target_lang", "DE"}}.dump(),
+                "application/json"));
+  for (size_t i = 0; i < 10; ++i) {
+    host_.WaitForStarted(i + 1);
+    host_.Finish(i);
+  }
+  EXPECT_EQ(Json(Wait())["translations"].size(), 10u);
+  EXPECT_LE(host_.most_at_once(), 3);
+}
+
+TEST_F(DeepLTest, OneFailureCancelsTheOthers) {
+  host_.automatic = false;
+  const json body = {{"text", json(100, "a")}, {"target_lang", "DE"}};
+  Begin(Request("POST", "/v2/translate", body.dump(), "application/json"));
+  host_.WaitForStarted(kTextsAtOnce);
+  EXPECT_EQ(host_.started(), static_cast<size_t>(kTextsAtOnce));
+  host_.End(3, absl::DeadlineExceededError("late"));
+  EXPECT_EQ(Wait().status, 504);
+  EXPECT_GE(host_.cancelled(), kTextsAtOnce - 1);
+}
+
+TEST_F(DeepLTest, AClientThatLeavesCancels) {
+  host_.automatic = false;
+  Begin(Request("POST", "/v2/translate", R"({"text": "a", "target_lang": "DE"})", "application/json"));
+  host_.WaitForStarted(1);
+  cancel_();
+  Wait();
+  while (host_.cancelled() == 0) absl::SleepFor(absl::Milliseconds(1));
+}
+
+TEST_F(DeepLTest, Languages) {
+  host_.AddModel("en-pt", "en", "pt");
+  host_.AddModel("de-en", "de", "en");
+  json sources = Json(Get("/v2/languages"));
+  EXPECT_EQ(sources, (json{{{"language", "DE"}, {"name", "German"}}, {{"language", "EN"}, {"name", "English"}}}));
+  std::string codes;
+  for (const json& one : Json(Get("/v2/languages?type=target"))) codes += one["language"].get<std::string>() + " ";
+  EXPECT_EQ(codes, "DE EN-GB EN-US PT-BR PT-PT ");
+  EXPECT_EQ(Json(Ask(Request("GET", "/v2/languages", "type=target", "application/x-www-form-urlencoded"))).size(), 5u)
+      << "deepl's own client sends a body";
+  EXPECT_EQ(Get("/v2/languages?type=both").status, 400);
+}
+
+TEST_F(DeepLTest, GlossariesThereAreNone) {
+  EXPECT_EQ(Json(Get("/v2/glossaries")), (json{{"glossaries", json::array()}}));
+  EXPECT_EQ(Json(Get("/v2/glossary-language-pairs")), (json{{"supported_languages", json::array()}}));
+  EXPECT_EQ(Post("/v2/glossaries", {{"name", "a"}}).status, 400);
+  EXPECT_EQ(Get("/v2/glossaries/1").status, 404);
+}
+
+TEST_F(DeepLTest, Documents) {
+  host_.automatic = false;
+  const HttpResponse uploaded = PostFile("/v2/document", "C:\\My Page.html", "<p>text</p>",
+                                         {{"target_lang", "DE"}, {"source_lang", "EN"}, {"salient", "{}"}});
+  ASSERT_EQ(uploaded.status, 200) << uploaded.body;
+  const std::string path = "/v2/document/" + Json(uploaded)["document_id"].get<std::string>();
+  const json key = {{"document_key", Json(uploaded)["document_key"]}};
+  EXPECT_EQ(Json(Post(path, key))["status"], "queued");
+  EXPECT_EQ(Post(path + "/result", key).status, 503);
+  v1::Progress progress;
+  progress.set_segments_done(1);
+  progress.set_segments_total(2);
+  host_.Progress(0, progress);
+  EXPECT_EQ(Json(Post(path, key))["status"], "translating");
+  EXPECT_GE(Json(Post(path, key))["seconds_remaining"], 1);
+  EXPECT_EQ(Post(path, {{"document_key", "0123"}}).status, 404);
+  EXPECT_EQ(Post("/v2/document/0123", key).status, 404);
+  host_.Finish(0);
+  const json done = Json(Post(path, key));
+  EXPECT_EQ(done["status"], "done");
+  EXPECT_EQ(done["billed_characters"], 11);
+  EXPECT_EQ(done["salient"]["model"], "en-de");
+  const HttpResponse result = Post(path + "/result", key);
+  EXPECT_EQ(result.status, 200);
+  EXPECT_EQ(result.body, "<P>TEXT</P>");
+  EXPECT_EQ(result.content_type, "text/html");
+  EXPECT_EQ(result.headers.at("Content-Disposition"), "attachment; filename=\"My Page.de.html\"");
+  EXPECT_THAT(result.headers.at("X-Salient-Report"), HasSubstr("attention_cost_ratio"));
+  EXPECT_EQ(Post(path + "/result", key).status, 404) << "a document is fetched once";
+  EXPECT_EQ(Json(Get("/v2/usage"))["character_count"], 11);
+}
+
+TEST_F(DeepLTest, ADocumentIsItsClients) {
+  host_.key = "a";
+  HttpRequest upload = Request("POST", "/v2/document",
+                               "--b\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\ntext\r\n--b\r\n"
+                               "Content-Disposition: form-data; name=target_lang\r\n\r\nDE\r\n--b--\r\n",
+                               "multipart/form-data; boundary=b");
+  upload.headers["Authorization"] = "DeepL-Auth-Key a";
+  const json uploaded = Json(Ask(upload));
+  HttpRequest state = Request("POST", "/v2/document/" + uploaded["document_id"].get<std::string>(),
+                              json{{"document_key", uploaded["document_key"]}}.dump(), "application/json");
+  state.headers["Authorization"] = "DeepL-Auth-Key a";
+  EXPECT_EQ(Ask(state).status, 200);
+  host_.key = "b";
+  state.headers["Authorization"] = "DeepL-Auth-Key b";
+  EXPECT_EQ(Ask(state).status, 404);
+}
+
+TEST_F(DeepLTest, DocumentsThatFail) {
+  host_.automatic = false;
+  const json uploaded =
+      Json(PostFile("/v2/document", "a.md", "text", {{"target_lang", "DE"}, {"output_format", "md"}}));
+  const std::string path = "/v2/document/" + uploaded["document_id"].get<std::string>();
+  host_.End(0, absl::InvalidArgumentError("document.content: broken"));
+  const json state = Json(Post(path, {{"document_key", uploaded["document_key"]}}));
+  EXPECT_EQ(state["status"], "error");
+  EXPECT_EQ(state["error_message"], "document.content: broken");
+  EXPECT_EQ(Post(path + "/result", {{"document_key", uploaded["document_key"]}}).status, 400);
+
+  const auto refusal = [&](const std::string& name, const std::vector<std::pair<std::string, std::string>>& fields,
+                           const std::string& content = "text") {
+    const HttpResponse response = PostFile("/v2/document", name, content, fields);
+    EXPECT_EQ(response.status, 400) << response.body;
+    return Json(response)["message"].get<std::string>();
+  };
+  EXPECT_THAT(refusal("a.md", {}), HasSubstr("target_lang"));
+  EXPECT_THAT(refusal("a.xyz", {{"target_lang", "DE"}}), HasSubstr("tells no format"));
+  EXPECT_THAT(refusal("a.md", {{"target_lang", "DE"}}, ""), HasSubstr("empty"));
+  EXPECT_THAT(refusal("a.md", {{"target_lang", "DE"}, {"output_format", "docx"}}), HasSubstr("output_format"));
+  EXPECT_THAT(refusal("a.md", {{"target_lang", "DE"}, {"glossary_id", "g"}}), HasSubstr("glossaries"));
+  EXPECT_EQ(Post("/v2/document", {{"target_lang", "DE"}}).status, 400);
+  host_.start_failure = absl::ResourceExhaustedError("full");
+  EXPECT_EQ(PostFile("/v2/document", "a.md", "text", {{"target_lang", "DE"}}).status, 429);
+}
+
+}  // namespace
+}  // namespace salient

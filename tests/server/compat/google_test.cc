@@ -1,0 +1,118 @@
+#include "server/compat/google.h"
+
+#include "absl/strings/escaping.h"
+#include "gmock/gmock.h"
+#include "tests/server/compat/fake_host.h"
+
+namespace salient {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+using GoogleTest = CompatTest;
+
+constexpr char kText[] = "/v3/projects/p/locations/global:translateText?$alt=json%3Benum-encoding%3Dint";
+constexpr char kDocument[] = "/v3/projects/p/locations/global:translateDocument";
+
+TEST_F(GoogleTest, Texts) {
+  const HttpResponse response = Post(kText, {{"contents", {"one", "two"}},
+                                             {"mimeType", "text/plain"},
+                                             {"sourceLanguageCode", "en-US"},
+                                             {"targetLanguageCode", "de"},
+                                             {"salient", json::object()}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  const json translations = Json(response)["translations"];
+  EXPECT_EQ(translations[1]["translatedText"], "TWO");
+  EXPECT_EQ(translations[0]["model"], "en-de");
+  EXPECT_FALSE(translations[0].contains("detectedLanguageCode"));
+  EXPECT_EQ(translations[0]["salient"]["report"]["attention_cost_ratio"], 0.07);
+  EXPECT_EQ(host_.request(0).document().text(), "one");
+}
+
+TEST_F(GoogleTest, HtmlUnlessItSaysOtherwise) {
+  const HttpResponse response =
+      Post("/v3/projects/p:translateText",
+           {{"contents", {"This is a <b>sentence</b> in the English language."}}, {"target_language_code", "DE"}});
+  EXPECT_EQ(host_.request(0).document().mime_type(), "text/html");
+  EXPECT_EQ(Json(response)["translations"][0]["detectedLanguageCode"], "en");
+  EXPECT_EQ(Post(kText, {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"mimeType", "text/rtf"}}).status, 400);
+}
+
+TEST_F(GoogleTest, AModelByItsName) {
+  host_.AddModel("large", "en", "de");
+  Post(kText,
+       {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"model", "projects/p/locations/global/models/large"}});
+  Post(
+      kText,
+      {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"model", "projects/p/locations/global/models/general/nmt"}});
+  EXPECT_EQ(host_.request(0).model(), "large");
+  EXPECT_EQ(host_.request(1).model(), "");
+}
+
+TEST_F(GoogleTest, Documents) {
+  const HttpResponse response = Post(
+      kDocument, {{"documentInputConfig", {{"mimeType", "text/html"}, {"content", absl::Base64Escape("<p>text</p>")}}},
+                  {"sourceLanguageCode", "en"},
+                  {"targetLanguageCode", "de"},
+                  {"isTranslateNativePdfOnly", true}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  const json translation = Json(response)["documentTranslation"];
+  EXPECT_EQ(translation["byteStreamOutputs"], (json{absl::Base64Escape("<P>TEXT</P>")}));
+  EXPECT_EQ(translation["mimeType"], "text/html");
+  EXPECT_EQ(Json(response)["model"], "en-de");
+  EXPECT_THAT(response.headers.at("Warning"), HasSubstr("isTranslateNativePdfOnly"));
+  const auto refusal = [&](const json& config) {
+    const HttpResponse refused = Post(kDocument, {{"documentInputConfig", config}, {"targetLanguageCode", "de"}});
+    EXPECT_EQ(refused.status, 400);
+    return Json(refused)["error"]["message"].get<std::string>();
+  };
+  EXPECT_THAT(refusal({{"mimeType", "text/html"}}), HasSubstr("content: is missing"));
+  EXPECT_THAT(refusal({{"gcsSource", {{"inputUri", "gs://a"}}}}), HasSubstr("no other source"));
+  EXPECT_THAT(refusal({{"mimeType", "text/html"}, {"content", "?"}}), HasSubstr("Base64"));
+  EXPECT_THAT(refusal({{"mimeType", "image/png"}, {"content", "YQ=="}}), HasSubstr("mime_type is \"image/png\""));
+  EXPECT_THAT(refusal(3), HasSubstr("is missing"));
+}
+
+TEST_F(GoogleTest, ErrorsInItsShape) {
+  const json error = Json(Post(kText, {{"contents", {"a"}}, {"targetLanguageCode", "xx"}}))["error"];
+  EXPECT_EQ(error["code"], 400);
+  EXPECT_EQ(error["status"], "INVALID_ARGUMENT");
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("'xx'"));
+  HttpResponse response =
+      Post(kText, {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"glossaryConfig", {{"glossary", "g"}}}});
+  EXPECT_EQ(response.status, 501);
+  EXPECT_EQ(Json(response)["error"]["status"], "UNIMPLEMENTED");
+  EXPECT_EQ(Post("/v3/projects/p/locations/l:batchTranslateText", json::object()).status, 501);
+  host_.capacity = 0;
+  response = Post(kText, {{"contents", {"a"}}, {"targetLanguageCode", "de"}});
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(Json(response)["error"]["status"], "RESOURCE_EXHAUSTED");
+}
+
+TEST_F(GoogleTest, Keys) {
+  host_.key = "the-key";
+  HttpRequest request = Request("GET", "/v3/projects/p/supportedLanguages");
+  EXPECT_EQ(Ask(request).status, 401);
+  request.headers["x-goog-api-key"] = "the-key";
+  EXPECT_EQ(Ask(request).status, 200);
+  EXPECT_EQ(Get("/v3/projects/p/supportedLanguages?key=the-key").status, 200);
+  request.headers.erase("x-goog-api-key");
+  request.headers["Authorization"] = "Bearer the-key";
+  EXPECT_EQ(Ask(request).status, 200);
+}
+
+TEST_F(GoogleTest, Languages) {
+  EXPECT_EQ(
+      Json(Get("/v3/projects/p/locations/global/supportedLanguages?displayLanguageCode=de"))["languages"],
+      (json{{{"languageCode", "de"}, {"supportSource", false}, {"supportTarget", true}, {"displayName", "Deutsch"}},
+            {{"languageCode", "en"}, {"supportSource", true}, {"supportTarget", false}, {"displayName", "Englisch"}}}));
+  const json found =
+      Json(Post("/v3/projects/p/locations/global:detectLanguage",
+                {{"content", "Ceci est une phrase tout à fait normale en français."}, {"mimeType", "text/plain"}}));
+  EXPECT_EQ(found["languages"][0]["languageCode"], "fr");
+  EXPECT_EQ(Post("/v3/projects/p:detectLanguage", {{"mimeType", "text/plain"}}).status, 400);
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,125 @@
+#include "server/compat/libretranslate.h"
+
+#include "gmock/gmock.h"
+#include "tests/server/compat/fake_host.h"
+
+namespace salient {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+using LibreTranslateTest = CompatTest;
+
+TEST_F(LibreTranslateTest, Texts) {
+  const HttpResponse one = Post("/translate", {{"q", "one"}, {"source", "en"}, {"target", "de"}});
+  ASSERT_EQ(one.status, 200) << one.body;
+  EXPECT_EQ(Json(one), (json{{"translatedText", "ONE"}}));
+  const HttpResponse list =
+      Post("/translate", {{"q", {"one", "two"}}, {"source", "auto"}, {"target", "de"}, {"salient", json::object()}});
+  EXPECT_EQ(Json(list)["translatedText"], (json{"ONE", "TWO"}));
+  EXPECT_EQ(Json(list)["detectedLanguage"][1]["language"], "en");
+  EXPECT_EQ(Json(list)["salient"].size(), 2u);
+  EXPECT_EQ(Json(PostForm("/translate", "q=a%20b&source=en&target=de"))["translatedText"], "A B");
+}
+
+TEST_F(LibreTranslateTest, Html) {
+  Post("/translate", {{"q", "<b>a</b>"}, {"source", "en"}, {"target", "de"}, {"format", "html"}, {"alternatives", 2}});
+  EXPECT_EQ(host_.request(0).document().mime_type(), "text/html");
+  EXPECT_EQ(host_.request(0).search().n_best(), 0) << "of HTML there are no alternatives";
+  EXPECT_EQ(Post("/translate", {{"q", "a"}, {"source", "en"}, {"target", "de"}, {"format", "rtf"}}).status, 400);
+}
+
+TEST_F(LibreTranslateTest, Alternatives) {
+  const json reply = Json(Post("/translate", {{"q", "a"}, {"source", "en"}, {"target", "de"}, {"alternatives", 2}}));
+  EXPECT_EQ(reply["alternatives"], (json{"other", "other"}));
+  EXPECT_EQ(host_.request(0).search().n_best(), 3);
+  EXPECT_EQ(host_.request(0).search().beam(), 3);
+  EXPECT_EQ(Post("/translate", {{"q", "a"}, {"source", "en"}, {"target", "de"}, {"alternatives", 99}}).status, 400);
+}
+
+TEST_F(LibreTranslateTest, ErrorsInItsShape) {
+  const auto error = [&](const json& body) {
+    const HttpResponse response = Post("/translate", body);
+    EXPECT_EQ(response.status, 400);
+    return Json(response)["error"].get<std::string>();
+  };
+  EXPECT_EQ(error({{"source", "en"}, {"target", "de"}}), "Invalid request: missing q parameter");
+  EXPECT_EQ(error({{"q", "a"}, {"target", "de"}}), "Invalid request: missing source parameter");
+  EXPECT_THAT(error({{"q", "a"}, {"source", "en"}, {"target", "xx"}}), HasSubstr("'xx' is not supported"));
+  EXPECT_EQ(Ask(Request("GET", "/translate")).status, 404);
+}
+
+TEST_F(LibreTranslateTest, KeysInTheBody) {
+  host_.key = "the-key";
+  const json body = {{"q", "a"}, {"source", "en"}, {"target", "de"}};
+  EXPECT_EQ(Post("/translate", body).status, 403);
+  EXPECT_EQ(Json(Post("/translate", body))["error"], "wrong key");
+  json with_key = body;
+  with_key["api_key"] = "other";
+  EXPECT_EQ(Post("/translate", with_key).status, 403);
+  with_key["api_key"] = "the-key";
+  EXPECT_EQ(Post("/translate", with_key).status, 200);
+  EXPECT_EQ(Post("/translate?api_key=the-key", body).status, 200);
+  EXPECT_EQ(Get("/languages").status, 200);
+}
+
+// Before a byte of it is read.
+TEST_F(LibreTranslateTest, ALargeBodyNeedsItsKeyBefore) {
+  host_.key = "the-key";
+  const auto admitted = [&](const std::string& target, const std::string& length,
+                            const std::string& authorization = "") {
+    HttpRequest request = Request("POST", target);
+    request.headers.erase("Content-Length");
+    if (!length.empty()) request.headers["Content-Length"] = length;
+    if (!authorization.empty()) request.headers["Authorization"] = authorization;
+    return compat_.Find(request)->Admit(request).ok();
+  };
+  EXPECT_TRUE(admitted("/translate", "65536"));
+  EXPECT_FALSE(admitted("/translate", "65537"));
+  EXPECT_FALSE(admitted("/translate", "")) << "chunked: nobody knows how much comes";
+  EXPECT_FALSE(admitted("/translate", "-1"));
+  EXPECT_FALSE(admitted("/translate", "100", "Bearer other"));
+  EXPECT_TRUE(admitted("/translate_file?api_key=the-key", "1000000"));
+  EXPECT_FALSE(admitted("/translate_file?api_key=other", "100"));
+  EXPECT_TRUE(admitted("/translate", "1000000", "Bearer the-key"));
+}
+
+TEST_F(LibreTranslateTest, DetectAndLanguages) {
+  const json found = Json(PostForm("/detect", "q=Dies+ist+ein+ganz+normaler+Satz+in+deutscher+Sprache."));
+  EXPECT_EQ(found[0]["language"], "de");
+  EXPECT_GT(found[0]["confidence"], 80);
+  EXPECT_EQ(PostForm("/detect", "").status, 400);
+  EXPECT_EQ(Json(Get("/languages")), (json{{{"code", "de"}, {"name", "German"}, {"targets", json::array()}},
+                                           {{"code", "en"}, {"name", "English"}, {"targets", {"de"}}}}));
+  EXPECT_THAT(Json(Get("/frontend/settings"))["supportedFilesFormat"].dump(), HasSubstr(".docx"));
+}
+
+TEST_F(LibreTranslateTest, Files) {
+  const HttpResponse response =
+      PostFile("/translate_file", "a.html", "<p>text</p>", {{"source", "auto"}, {"target", "de"}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  const std::string url = Json(response)["translatedFileUrl"];
+  const std::string origin = "http://mt.example:8080";
+  ASSERT_THAT(url, ::testing::StartsWith(origin + "/download_file/"));
+  EXPECT_THAT(url, ::testing::EndsWith(".a.de.html"));
+  const HttpResponse file = Get(url.substr(origin.size()));
+  EXPECT_EQ(file.status, 200);
+  EXPECT_EQ(file.body, "<P>TEXT</P>");
+  EXPECT_EQ(Get("/download_file/0123.a.html").status, 404);
+  EXPECT_EQ(PostFile("/translate_file", "a.html", "<p>", {{"source", "en"}}).status, 400);
+  EXPECT_EQ(PostFile("/translate_file", "a.xyz", "text", {{"source", "en"}, {"target", "de"}}).status, 400);
+  host_.automatic = false;
+  std::string body =
+      "--b\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\ntext\r\n--b\r\n"
+      "Content-Disposition: form-data; name=source\r\n\r\nen\r\n--b\r\n"
+      "Content-Disposition: form-data; name=target\r\n\r\nde\r\n--b--\r\n";
+  Begin(Request("POST", "/translate_file", body, "multipart/form-data; boundary=b"));
+  host_.End(1, absl::InvalidArgumentError("document.content: broken"));
+  const HttpResponse failed = Wait();
+  EXPECT_EQ(failed.status, 400);
+  EXPECT_EQ(Json(failed)["error"], "document.content: broken");
+}
+
+}  // namespace
+}  // namespace salient

@@ -1,0 +1,104 @@
+// The APIs of other services over HTTP: the door, documents of real formats, what is refused before it is read.
+
+#include "gmock/gmock.h"
+#include "tests/server/compat/compat_server.h"
+
+namespace salient {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+TEST(CompatApiTest, OnlyWithTheFlag) {
+  TestServer server;
+  server.Start();
+  httplib::Client client("127.0.0.1", server.http_port());
+  const auto reply = client.Post("/v2/translate", R"({"text": "a", "target_lang": "DE"})", "application/json");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 404);
+}
+
+TEST(CompatApiTest, TagsAreWhereTheyWere) {
+  CompatServer server;
+  const httplib::Response deepl =
+      server.Post("/v2/translate", {{"text", {"Press <x id=\"0\"></x> to <b>save</b> &amp; go."}},
+                                    {"target_lang", "DE"},
+                                    {"tag_handling", "xml"},
+                                    {"ignore_tags", {"x"}}});
+  ASSERT_EQ(deepl.status, 200) << deepl.body;
+  EXPECT_EQ(server.Json(deepl)["translations"][0]["text"], "PRESS <x id=\"0\"></x> TO <b>SAVE</b> &amp; GO.");
+  const httplib::Response google = server.Post(
+      "/v3/projects/p:translateText", {{"contents", {"a <i class=\"x\">b</i> c"}}, {"targetLanguageCode", "de"}});
+  EXPECT_EQ(server.Json(google)["translations"][0]["translatedText"], "A <i class=\"x\">B</i> C");
+  const httplib::Response wrong =
+      server.Post("/v2/translate", {{"text", "a < b"}, {"target_lang", "DE"}, {"tag_handling", "xml"}});
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_THAT(server.Json(wrong)["message"].get<std::string>(), HasSubstr("not well-formed XML"));
+  EXPECT_EQ(server.Json(server.Get("/v1/models"))["models"].size(), 1u) << "our own API is there, too";
+}
+
+TEST(CompatApiTest, AFileThereAndBack) {
+  CompatServer server;
+  const httplib::MultipartFormDataItems items = {
+      {"source", "en", "", ""}, {"target", "de", "", ""}, {"file", "# A *b*\n\n`c` d\n", "notes.md", "text/markdown"}};
+  const httplib::Response reply = server.PostFile("/translate_file", items);
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const std::string url = server.Json(reply)["translatedFileUrl"];
+  const httplib::Response file = server.Get(url.substr(url.find("/download_file/")));
+  EXPECT_EQ(file.body, "# A *B*\n\n`c` D\n");
+}
+
+TEST(CompatApiTest, KeysOfEachService) {
+  CompatServer server({}, 4 << 20, AccessWithKey());
+  const json deepl = {{"text", "a"}, {"target_lang", "DE"}};
+  EXPECT_EQ(server.Post("/v2/translate", deepl).status, 403);
+  EXPECT_EQ(server.Post("/v2/translate", deepl, {{"Authorization", std::string("DeepL-Auth-Key ") + kTestKey}}).status,
+            200);
+  const std::string form = "q=a&source=en&target=de";
+  EXPECT_EQ(server.PostForm("/translate", form).status, 403);
+  EXPECT_EQ(server.PostForm("/translate", form + "&api_key=" + kTestKey).status, 200);
+  const json google = {{"contents", {"a"}}, {"targetLanguageCode", "de"}};
+  EXPECT_EQ(server.Post("/v3/projects/p:translateText", google).status, 401);
+  EXPECT_EQ(server.Post("/v3/projects/p:translateText", google, {{"x-goog-api-key", kTestKey}}).status, 200);
+  const std::string large = form + "&x=" + std::string(100 << 10, 'x');
+  EXPECT_EQ(server.PostForm("/translate", large + "&api_key=" + kTestKey).status, 403);
+  EXPECT_EQ(server.PostForm(std::string("/translate?api_key=") + kTestKey, large).status, 200);
+}
+
+TEST(CompatApiTest, EveryReplyHasTheIdOfItsRequest) {
+  CompatServer server({}, 1000, AccessWithKey());
+  const json body = {{"text", "a"}, {"target_lang", "DE"}};
+  const std::string authorization = std::string("DeepL-Auth-Key ") + kTestKey;
+  const httplib::Headers known = {{"Authorization", authorization}, {"X-Request-Id", "mine-1"}};
+  const auto id = [](const httplib::Response& reply, int status) {
+    EXPECT_EQ(reply.status, status) << reply.body;
+    return reply.get_header_value("X-Request-Id");
+  };
+  EXPECT_EQ(id(server.Post("/v2/translate", body, known), 200), "mine-1");
+  EXPECT_EQ(id(server.Post("/v2/translate", json::object(), known), 400), "mine-1");
+  EXPECT_EQ(id(server.PostForm("/v2/translate", std::string(2 << 20, 'a'), known), 413), "mine-1");
+  EXPECT_EQ(id(server.Post("/v2/translate", body, {{"X-Request-Id", "mine-2"}}), 403), "mine-2");
+  EXPECT_EQ(id(server.Post("/v2/translate", body, {{"Authorization", authorization}}), 200).size(), 16u);
+}
+
+TEST(CompatApiTest, ABodyAboveTheLimitIsRefusedInTheServicesShape) {
+  CompatServer server({}, 1000);
+  const httplib::Response reply = server.PostForm("/translate", std::string(2 << 20, 'a'));
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_THAT(server.Json(reply)["error"].get<std::string>(), HasSubstr("--max-document-bytes"));
+  EXPECT_THAT(server.Json(server.PostForm("/v2/translate", std::string(2 << 20, 'a')))["message"].get<std::string>(),
+              HasSubstr("--max-document-bytes"));
+}
+
+TEST(CompatApiTest, AClientThatLeavesCancelsItsTexts) {
+  CompatServer server({.automatic = false});
+  {
+    httplib::Client client = server.Client();
+    client.set_read_timeout(0, 300000);
+    EXPECT_FALSE(client.Post("/v2/translate", R"({"text": ["a", "b"], "target_lang": "DE"})", "application/json"));
+  }
+  server.engine().WaitForCancelled(2);
+}
+
+}  // namespace
+}  // namespace salient
