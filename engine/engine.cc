@@ -54,7 +54,12 @@ class StepLoopEngine : public Engine {
         queue_(options),
         workers_(std::max(options.workers, 1)),
         loop_(std::make_unique<StepLoop>(options, observer, std::move(loaded), queue_, mailbox_, workers_)) {}
-  // The loop first; then the workers, which are done with what they have begun and tell the last listeners.
+  // The loop stops first. Then the workers finish what they have begun, which needs the loop's model, and tell the last
+  // listeners.
+  ~StepLoopEngine() override {
+    loop_->Stop();
+    workers_.Stop();
+  }
 
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
                                                             std::shared_ptr<TranslationListener> listener) override;

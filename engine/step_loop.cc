@@ -36,7 +36,8 @@ StepLoop::StepLoop(const EngineOptions& options, EngineObserver* observer, Loade
   thread_ = std::thread([this] { Loop(); });
 }
 
-StepLoop::~StepLoop() {
+void StepLoop::Stop() {
+  if (!thread_.joinable()) return;
   stopping_ = true;
   mailbox_->Ring();
   thread_.join();

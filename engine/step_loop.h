@@ -32,7 +32,10 @@ class StepLoop {
   // `queue`, `workers` and `observer`, which may be null, outlive it.
   StepLoop(const EngineOptions& options, EngineObserver* observer, LoadedModel loaded, SubmissionQueue& queue,
            std::shared_ptr<Mailbox> mailbox, Workers& workers);
-  ~StepLoop();  // fails what is in flight, then joins
+  ~StepLoop() { Stop(); }
+
+  // Fails what is in flight and joins the thread. Jobs that it handed to workers still need its model until those stop.
+  void Stop();
 
   // Whether a chunk could run in an empty engine.
   bool CouldFit(const Demand& demand) const { return scheduler_.CouldFit(demand); }

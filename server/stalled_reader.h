@@ -43,6 +43,7 @@ class StalledReader {
   }
 
  private:
+  static constexpr uint64_t kNone = UINT64_MAX;
   static constexpr double kPatientBytes = 4 << 20;
 
   void Set(std::shared_ptr<void> owner, absl::Duration time) {
@@ -59,8 +60,10 @@ class StalledReader {
     std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;
     if (outbox_ == nullptr) return context_->TryCancel();
-    if (outbox_->writing() && outbox_->written() == seen_) return context_->TryCancel();
-    seen_ = outbox_->written();
+    // The same message is on its way as at the last look. One that has just begun is not late.
+    const uint64_t pending = outbox_->writing() ? outbox_->written() : kNone;
+    if (pending != kNone && pending == pending_) return context_->TryCancel();
+    pending_ = pending;
     Set(owner, patience_);
   }
 
@@ -69,7 +72,7 @@ class StalledReader {
   const Outbox* outbox_ = nullptr;  // null: a reply of one message
   grpc::CallbackServerContext* context_ = nullptr;
   grpc::Alarm alarm_;
-  uint64_t seen_ = UINT64_MAX;  // written() at the last check
+  uint64_t pending_ = kNone;  // how many had been written before the message that was on its way at the last look
 };
 
 }  // namespace salient

@@ -17,11 +17,14 @@ namespace salient {
 class Workers {
  public:
   explicit Workers(int threads);
-  ~Workers();  // runs the remaining tasks, then joins
+  ~Workers() { Stop(); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   void Post(std::function<void()> task);
+
+  // Runs the remaining tasks, and those that they post, then joins the threads. Nobody else posts any more.
+  void Stop();
 
  private:
   void Run();
