@@ -166,6 +166,7 @@ def main() -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
+    options.out.parent.mkdir(parents=True, exist_ok=True)  # not first missed when minutes of work are to be saved
     stored = load(options.out) if options.out.exists() else None
     model = build(stored or (load(options.start) if options.start else None), options, resumed=stored is not None)
     trainer = Trainer(model, options)
