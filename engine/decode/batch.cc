@@ -8,18 +8,18 @@
 namespace salient {
 namespace {
 
-// Positions whose missing keys are made together with a step's own rows; more are made in further products.
+// How many positions' missing keys are made together with a step's own rows. Further products make the rest.
 constexpr int32_t kFillRows = 256;
-// Where the host does not see how many are missing, there is room for all that can be: a chunk's keys wait for so many
-// steps at most (fill.h).
+// A device's host does not see how many keys are missing, so there is room for the greatest possible number: a chunk's
+// missing keys wait for at most this many steps (fill.h).
 constexpr int32_t kPatientSteps = 8;
 
 int32_t FillRows(Backend& backend, const BatchOptions& options) {
   return backend.host_addressable() ? kFillRows : (kPatientSteps + 1) * options.max_rows;
 }
 
-// Of the memory for keys, the part that the translations' own keys get: they reserve for a quarter more tokens than the
-// source has, and some grow longer.
+// The share of the key memory that holds the translations' own keys. A translation reserves space for a quarter more
+// tokens than its source has, and some grow longer.
 constexpr double kSelfShare = 0.6;
 
 KvLayout SelfLayout(const Model& model, Backend& backend, const BatchOptions& options) {
@@ -72,12 +72,12 @@ void Batch::Join(std::span<Sequence* const> sequences) {
     inputs.push_back(sequence->ForEncoder());
   }
   joining_.assign(sequences.begin(), sequences.end());
-  // Steps under way may still read the pages that the chunks were given, and write those arrays.
+  // Steps in progress may still read the chunks' new pages and write to their arrays.
   if (encode_queue_ != nullptr) encode_queue_->After(backend_);
   encoder_.Begin(inputs, *cross_store_);
 }
 
-// A chunk is scheduled when the host has seen the end of its pass, so that steps find its keys.
+// A chunk may join the steps only after the host has seen its encoder pass end, so that steps find its keys.
 void Batch::Encode(absl::Duration time) {
   if (!encoder_.busy()) return;
   const bool others_wait = decoding();
@@ -106,7 +106,7 @@ void Batch::Leave(Sequence& sequence) {
     SALIENT_CHECK(place != joining_.end());
     *place = nullptr;
     encoder_.Drop(static_cast<size_t>(place - joining_.begin()));
-    // The pass under way still reads and writes what the chunk lets go of.
+    // The pass in progress still uses the memory that this chunk releases.
     if (encode_queue_ != nullptr) backend_.After(*encode_queue_);
   }
   std::erase(running_, &sequence);
@@ -115,16 +115,16 @@ void Batch::Leave(Sequence& sequence) {
   std::sort(free_rows_.rbegin(), free_rows_.rend());
 }
 
-// Whether the device makes the next steps by itself: no sequence needs the host between them.
+// Whether the device can run the next steps without the host: no sequence needs the host between them.
 bool Batch::GoesAhead() const {
   if (!backend_.goes_ahead() || decoder_.has_probes()) return false;
   return std::all_of(running_.begin(), running_.end(),
                      [](const Sequence* sequence) { return !TakesPart(*sequence) || sequence->goes_ahead(); });
 }
 
-// Gives chunks with a shortlist classifiers of their own while they are fewer outputs together than the vocabulary,
-// which also bounds the memory. Otherwise one product over the vocabulary, whose weights are read once for all rows,
-// reads less; its results are the same in bits. Screens pay only while together they are so much smaller.
+// Gives chunks with a shortlist classifiers of their own, while these have fewer outputs in all than the vocabulary,
+// which also bounds their memory. Beyond that, one product over the vocabulary reads less, because all rows share its
+// weights; the results are the same in bits. Screens pay off only while the sum is kVocabularyOverScreen times smaller.
 void Batch::GiveClassifiers() {
   if (!model_.has_tied_classifiers()) return;
   size_t outputs = 0;
@@ -146,7 +146,7 @@ int32_t Batch::Step() {
   return StepOnce();
 }
 
-// The records of the steps that were launched before are read while these run.
+// The host reads the records of earlier steps while these steps run.
 int32_t Batch::StepAhead() {
   decoder_.AwaitUpload();
   std::vector<int32_t> rows;
@@ -167,8 +167,8 @@ int32_t Batch::StepAhead() {
   return static_cast<int32_t>(rows.size());
 }
 
-// Tells the sequences what the first group of steps under way has done. Some have left since; others, it turns out,
-// were done before the group began.
+// Gives the sequences the records of the oldest group of steps in progress. Some sequences have left since; others turn
+// out to have been finished before the group began.
 void Batch::TakeRecords() {
   const int32_t width = decoder_.TakeRecords();
   const std::vector<Sequence*> group = std::move(ahead_.front());
@@ -217,7 +217,8 @@ int32_t Batch::StepOnce() {
   return static_cast<int32_t>(rows.size());
 }
 
-// Those that verify draft their next tokens, one after another, all of them together.
+// Sequences that use self-speculative decoding draft their next tokens: all sequences together, one token each at a
+// time.
 void Batch::Draft() {
   while (true) {
     std::vector<int32_t> drafting;
@@ -234,7 +235,7 @@ void Batch::Draft() {
   }
 }
 
-// Tells the sequences what was decoded for them.
+// Gives the sequences the results of the step.
 void Batch::TakeSteps(int32_t width) {
   if (!backend_.status().ok()) return;
   for (Sequence* sequence : running_) {

@@ -18,7 +18,7 @@ int32_t LengthLimit(const Piece& piece, const ResolvedOptions& options) {
 
 int64_t MaxSteps(const Chunk& chunk, const ResolvedOptions& options) {
   int64_t steps = 0;
-  for (const Piece& piece : chunk.pieces) steps += LengthLimit(piece, options) + 1;  // and what closes it
+  for (const Piece& piece : chunk.pieces) steps += LengthLimit(piece, options) + 1;  // and one separator or end token
   return steps;
 }
 

@@ -8,7 +8,7 @@
 namespace salient {
 namespace {
 
-// Scores that are no numbers, or infinite, leave no candidate or one without a finite probability.
+// A score of NaN or infinity leaves no valid candidate: no token, or no finite probability.
 bool CanBe(const Candidate& candidate) { return candidate.token >= 0 && std::isfinite(candidate.log_probability); }
 
 }  // namespace
@@ -121,7 +121,7 @@ std::vector<std::vector<DecodedPiece>> Hypotheses::Results() const {
   return results;
 }
 
-// Pieces [first, end). Goes back over no more tokens than come after the first of them.
+// Pieces [first, end). Walks back only over the tokens since piece `first`.
 std::vector<DecodedPiece> Hypotheses::PiecesOf(const Hypothesis& hypothesis, int32_t first, int32_t end) const {
   std::vector<int32_t> tokens;
   for (int32_t at = hypothesis.last; at >= 0 && written_[at].piece >= first; at = written_[at].before) {

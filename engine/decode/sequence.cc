@@ -66,7 +66,7 @@ void Sequence::Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part) {
   WriteDrafts(rows, may_take_part);
 }
 
-// The device may come to use all rows of a beam: those that wait are written like the first.
+// The device may use all rows of a beam later, so the rows without a hypothesis yet are written like the first.
 void Sequence::PrepareAhead(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps) {
   BeginStep(steps);
   const bool device_is_further = ahead_;
@@ -84,7 +84,7 @@ void Sequence::PrepareAhead(DecoderRows& rows, std::vector<int32_t>& may_take_pa
   if (!device_is_further) arrays_.StageBeam(hypotheses_, assigned_rows_);
 }
 
-// The rows that drafts may come to use. Whichever tokens will stand there, so many keys the rows can see.
+// Prepares the rows for drafts. Their tokens are not known yet, but the number of keys that they see is.
 void Sequence::WriteDrafts(DecoderRows& rows, std::vector<int32_t>& may_take_part) {
   for (int32_t i = 1; i <= drafts_.most(); ++i) {
     SearchState state = hypotheses_.live()[0].state;
@@ -120,7 +120,7 @@ const SearchState& Sequence::StateAfterDrafts() const {
   return drafts_.count() == 0 ? hypotheses_.live()[0].state : drafts_.last().after;
 }
 
-// The row after the last draft. Prepare has written it where there is no draft.
+// Writes the row that follows the last draft. Without drafts, Prepare has written it.
 void Sequence::WriteAfterDrafts(DecoderRows& rows) {
   if (drafts_.count() > 0) WriteRow(rows, drafts_.count(), drafts_.last().after, drafts_.last().token, nullptr);
 }
@@ -187,7 +187,7 @@ void Sequence::TakeStep(const DecoderRows& rows, int32_t width) {
   hypotheses_.ForEachBestToken([this](const DecodedToken& token) { meter_.meter().AddExit(token.exit_at); });
 }
 
-// The drafts that full depth agrees with, and its own choice after them.
+// Takes the drafts that full depth agrees with, and the token that it chooses after them.
 void Sequence::TakeVerified(const DecoderRows& rows, int32_t width) {
   const int32_t first = hypotheses_.step();
   int32_t accepted = 0;

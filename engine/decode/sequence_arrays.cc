@@ -86,7 +86,7 @@ void SequenceArrays::WriteRow(DecoderRows& rows, const Row& at) const {
   SALIENT_CHECK(state.piece < host_script_.piece_count);
   rows.token.data()[row] = at.token;
   rows.step.data()[row] = step;
-  rows.offset.data()[row] = state.offset();  // 0 where the input token opens a segment: BOS, or a separator
+  rows.offset.data()[row] = state.offset();  // 0 where the input token begins a segment: BOS, or a separator
   rows.segment.data()[row] = state.piece;
   rows.position.data()[row] = options_.beam == 1 ? step : KeyPosition(step, options_.beam, at.slot);
   rows.self_view.data()[row] = {self_pages_.device(), at.history, step + 1, step};

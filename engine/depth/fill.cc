@@ -15,7 +15,7 @@ bool Contains(const Rows& rows, int32_t row) {
   return false;
 }
 
-// With patience: the rows whose chunks are to be filled, one row a chunk, in ascending order.
+// With patience: the rows whose chunks are filled in this step, one row of each chunk, in ascending order.
 std::vector<int32_t> PatientRows(const CollectFillsArgs& args) {
   std::vector<int32_t> chosen;
   std::set<const FillLedger*> seen;
@@ -33,8 +33,8 @@ std::vector<int32_t> PatientRows(const CollectFillsArgs& args) {
   return chosen;
 }
 
-// Fills a row's chunk as far as there is room, behind the `found` fills that there are; returns how many there are
-// then.
+// Adds the missing positions of a row's chunk to the `found` fills, as far as there is room. Returns the new number of
+// fills.
 int32_t FillChunk(const CollectFillsArgs& args, int32_t row, int32_t found) {
   FillLedger& ledger = *args.ledgers[row];
   const int32_t end = args.steps[row] * ledger.beam;
@@ -59,7 +59,7 @@ void CollectFills(const CollectFillsArgs& args) {
   if (args.patience > 0) {
     for (const int32_t row : PatientRows(args)) found = FillChunk(args, row, found);
   } else {
-    // The first active row of a chunk leaves nothing for its others.
+    // Filling for the first active row of a chunk makes all the chunk's keys, so its other rows find nothing missing.
     for (int32_t i = 0; i < args.active.size(); ++i) found = FillChunk(args, args.active[i], found);
   }
   *args.count = found;

@@ -43,7 +43,7 @@ std::string Name(JsonObject& object, const std::string& field) {
   return name;
 }
 
-// A BCP 47 tag by its form: subtags of 1 to 8 letters and digits.
+// The form of a BCP 47 tag: subtags of 1 to 8 letters and digits. Whether the language exists is not checked.
 std::string Language(JsonObject& object, const std::string& field) {
   const std::string tag = object.String(field);
   size_t in_subtag = 0;
@@ -57,7 +57,7 @@ std::string Language(JsonObject& object, const std::string& field) {
   return tag;
 }
 
-// A field's name, or the one that it had in earlier versions where the object has only that.
+// Returns `name`, or `earlier`, the field's name in earlier versions, if the object has only that one.
 std::string NameOf(JsonObject& object, const std::string& name, const std::string& earlier) {
   return !object.Has(name) && object.Has(earlier) ? earlier : name;
 }
@@ -81,14 +81,14 @@ FeedForwardKind ReadFeedForwardKind(JsonObject& ffn, bool decoder) {
       "kind", {{"own", Kind::kOwn}, {"shared", Kind::kShared}, {"encoder", Kind::kEncoder}, {"none", Kind::kNone}});
 }
 
-// `encoder`: the encoder's stack when this is the decoder's, else null.
+// `encoder`: null for the encoder's own stack; for the decoder's, the encoder's stack that was read before.
 StackConfig ReadStack(JsonObject stack, const StackConfig* encoder) {
   StackConfig config;
   config.layers = Integer(stack, "layers", 1, kMaxLayers);
   JsonObject ffn = stack.Object("ffn");
   config.ffn = ReadFeedForwardKind(ffn, encoder != nullptr);
   if (config.ffn == FeedForwardKind::kNone) {
-    Integer(ffn, "width", 0, kMaxFfnWidth);  // has no meaning
+    Integer(ffn, "width", 0, kMaxFfnWidth);  // checked, but not used
   } else {
     config.ffn_width = Multiple(ffn, "width", 8, kMaxFfnWidth);
   }
@@ -120,7 +120,8 @@ void ReadPositions(JsonObject positions, ModelConfig& config) {
   config.cross_position = positions.Choice<CrossPosition>(
       "cross_attention", {{"none", CrossPosition::kNone}, {"segment_rotary", CrossPosition::kSegmentRotary}});
   config.rotary_base = static_cast<float>(positions.Number("rotary_base", 1.5, 1e9));
-  // Frequency i of `half` is base^(-i / half); the others' 10000^(-i / (half - 1)) is that of another base.
+  // Our sinusoids have the frequencies base^(-i / half). Those of "half_minus_one", 10000^(-i / (half - 1)), are the
+  // same with another base.
   const bool less_one =
       positions.Has("sinusoid") && positions.Choice<bool>("sinusoid", {{"half", false}, {"half_minus_one", true}});
   const double half = config.d_model / 2;
@@ -177,7 +178,7 @@ void ReadExits(JsonObject exits, ModelConfig& config) {
   exits.Finish();
 }
 
-// Decoding may start from the pad token, or from the end of what is before; the others mean one thing each.
+// Two special tokens may be the same only where decoding starts from the pad token or from the end token.
 void ReadTokens(JsonObject tokens, ModelConfig& config) {
   SpecialTokens& read = config.tokens;
   int32_t* const ids[] = {&read.pad, &read.unknown, &read.begin, &read.end, &read.separator};
@@ -266,7 +267,7 @@ void ReadSearch(JsonObject search, ModelConfig& config) {
   search.Finish();
 }
 
-// What models of other toolkits have beside ours; each field may be missing.
+// Fields for variants of other toolkits' models. Each of them is optional.
 void ReadVariants(JsonObject& object, ModelConfig& config) {
   config.source_vocab_size = config.vocab_size;
   if (object.Has("source_vocab_size")) {
@@ -315,7 +316,7 @@ absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
   config.layer_norm_epsilon = static_cast<float>(object.Number("layer_norm_epsilon", 1e-12, 1e-1));
   config.scale_embeddings = object.Boolean("scale_embeddings");
   ReadPositions(object.Object("positions"), config);
-  // Both fields must be there, so that leaving one out is not taken for a model without it.
+  // Both fields must be present, so that a forgotten field is not read as a model without that part.
   if (!object.IsNull("selection")) ReadSelection(object.Object("selection"), config);
   if (!object.IsNull("exits")) ReadExits(object.Object("exits"), config);
   if (config.recurs() && config.has_exits) {

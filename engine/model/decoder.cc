@@ -13,7 +13,8 @@ uint64_t NextId() {
   return next++;
 }
 
-// Steps of nearly as many rows are the same to a device: powers of two, and steps of an eighth between them.
+// On a device, steps with nearly the same number of rows share a graph. Numbers are rounded up to a multiple of an
+// eighth of the next power of two.
 int32_t RoundedUp(int32_t rows, int32_t most) {
   int32_t unit = 1;
   while (unit * 8 < rows) unit *= 2;
@@ -48,7 +49,7 @@ void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& sel
   const Rows all = TakingPart(rows);
   Prepare(rows);
   const auto run = [&] { Run(all, width, self_store, cross_store); };
-  // Which rows are held, and where, is different from step to step.
+  // With probes or held rows a step differs from the one before, so it is not replayed.
   if (has_probes() || held_ != 0) {
     run();
   } else {
@@ -62,7 +63,7 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
   Prepare(rows);
   RunLayers(all, 1, self_store, cross_store);
   output_.Classify(all, 1);
-  at_.in.Download();  // what the rows chose to read: it goes up again with the rest
+  at_.in.Download();  // these rows' key lists; Prepare uploads them again with the other inputs
   at_.out.Download();
 }
 
@@ -116,7 +117,7 @@ void Decoder::PrepareRows(const std::vector<int32_t>& rows, int32_t growth) {
   at_.cross_arena.Assign(on_host, at_.cross_view.data(), at_.cross_rule);
 }
 
-// What the device needs to begin.
+// Uploads the inputs of a step.
 void Decoder::Prepare(const std::vector<int32_t>& rows) {
   NoteSignals(rows);
   for (const int32_t row : rows) at_.exit_at.data()[row] = 0;
@@ -124,7 +125,7 @@ void Decoder::Prepare(const std::vector<int32_t>& rows) {
   at_.out.Upload();
 }
 
-// The rows of a group of steps, as StepAhead was given them.
+// The rows of a group of steps, as given to StepAhead.
 Rows Decoder::ScheduledRows(int32_t capacity) const {
   const std::byte* given = at_.given.data();
   return {reinterpret_cast<const int32_t*>(given + at_.taking_part.at()),
@@ -179,8 +180,8 @@ void Decoder::LaunchAdvance(int32_t capacity, int32_t width) {
                     .record_step = at_.record_step.device()});
 }
 
-// The step's rows on the device. What is launched for them is launched for a few more, so that few graphs serve all
-// numbers of rows; how many there are is read on the device.
+// The step's rows on the device. Their capacity is rounded up, so that a few graphs serve all numbers of rows. The
+// device reads the exact number itself.
 Rows Decoder::TakingPart(const std::vector<int32_t>& rows) {
   SALIENT_CHECK(rows.size() <= at_.taking_part.size());
   SALIENT_DCHECK(std::is_sorted(rows.begin(), rows.end()));
@@ -209,7 +210,7 @@ void Decoder::Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_s
   output_.Classify(all, width);
 }
 
-// Every row from where it stands to its exit.
+// Runs every row from its first layer to be run up to its exit.
 void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store) {
   Rows active = held_ == 0 ? all : Running(0, all);
   const bool by_step = config_.embedding_position == EmbeddingPosition::kSinusoidal;
@@ -219,7 +220,7 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
     if ((held_ >> layer & 1) != 0) active = Running(layer, all);
     if (KnownEmpty(active)) {
-      if (held_ >> layer <= 1) break;  // and no row is held above
+      if (held_ >> layer <= 1) break;  // no row is held at a higher layer either
       continue;
     }
     SelfAttention(layer, active, all, self_store);
@@ -233,7 +234,7 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
   }
 }
 
-// The rows that run layer `layer`, from 0: those that came up to it and those that were held below it.
+// The rows that run layer `layer` (from 0): those that reached it from below and those that were held at it.
 Rows Decoder::Running(int32_t layer, Rows all) {
   backend_.PickRows({.rows = all,
                      .filter = RowFilter::kRunning,
@@ -245,7 +246,7 @@ Rows Decoder::Running(int32_t layer, Rows all) {
   return {running_.data(), counts_.data() + kRunning, all.capacity};
 }
 
-// Which signals the step's policies look at, so that no others are computed; and where rows are held.
+// Notes which signals the step's policies need, so that no others are computed, and at which layers rows are held.
 void Decoder::NoteSignals(const std::vector<int32_t>& rows) {
   signals_ = held_ = 0;
   for (const int32_t row : rows) {
@@ -269,16 +270,16 @@ void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store
   block_.AddTo(states_.data(), active, *layer.self.output, block_.attended(), layer.self_norm);
 }
 
-// A chunk lacks keys where its tokens exit at different layers, as a signal says for each. Where all exit at the same
-// one, the last as a rule, nothing is ever missing below it.
+// Keys can be missing only where the tokens of a chunk exit at different layers, as signals decide for each token. If
+// all tokens exit at one layer, usually the last, every layer below it has all keys.
 bool Decoder::MayLackKeys() const {
   return LooksAt(ExitSignal::kMultinomialHead) || LooksAt(ExitSignal::kGeometricHead) ||
          LooksAt(ExitSignal::kConfidence);
 }
 
-// The active rows, followed by the rows that hold what this layer still lacks of their chunks. Where more is missing
-// than one product takes, the rest is made first, by itself. On a device `patience` keeps the number within one
-// product.
+// The active rows, followed by rows for the keys that this layer still lacks of their chunks. If more keys are missing
+// than one product takes, products of their own make the excess first. On a device `patience` bounds the number, so
+// that one product takes all.
 Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) {
   if (index == 0 || !MayLackKeys()) return active;  // no token exits before the first layer
   const Rows extended{extended_.data(), counts_.data() + kExtended, active.capacity + max_fills_};
@@ -335,7 +336,8 @@ void Decoder::CrossAttention(int32_t index, Rows active, KvStore& store) {
   block_.AddTo(states_.data(), active, *layer.cross.output, block_.attended(), layer.cross_norm);
 }
 
-// Every row's attention to the keys that the lowest layer of this one's group has chosen: this one, if that is it.
+// Attention of every active row. Keys are selected by the lowest layer of a group; this layer selects them if it is
+// that one.
 void Decoder::Attend(Module module, int32_t index, Rows active, const float* input, KvStore& store) {
   const bool cross = module == Module::kCross;
   const LayerWeights& layer = model_.decoder[index];
@@ -382,7 +384,7 @@ void Decoder::Attend(Module module, int32_t index, Rows active, const float* inp
   selection_probe_(module, group, on_host, copies_.OnHost(lists, max_rows_, on_host));
 }
 
-// Lets rows leave after this layer; returns those that go on.
+// Decides which rows exit after this layer; returns those that continue.
 Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
   const int32_t n = index + 1;
   if (n < config_.decoder.layers) Signal(n, active);
@@ -399,7 +401,7 @@ Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
   return staying;
 }
 
-// What the policies of this step's rows look at after layer n.
+// Computes the signals that the policies of this step's rows need after layer n.
 void Decoder::Signal(int32_t n, Rows active) {
   if (KnownEmpty(active)) return;
   if (LooksAt(ExitSignal::kGeometricHead)) {

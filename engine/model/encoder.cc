@@ -18,11 +18,11 @@ KvLayout ScratchLayout(const Model& model, Backend& backend) {
           .type = backend.kv_type()};
 }
 
-// Rows whose keys and values, or hidden states, exist at a time: few enough for a cache, many enough for matrix
-// products.
+// Keys and values, and hidden states, are made for this many rows at a time: few enough for a cache, many enough for
+// efficient matrix products.
 constexpr int32_t kPartRows = 1024;
 
-// A slice ends when less than this share of it is left.
+// A slice of time ends when less than this share of it is left.
 constexpr double kWorthGoingOn = 0.125;
 
 }  // namespace
@@ -126,7 +126,7 @@ void Encoder::RunFor(absl::Duration time) {
   }
 }
 
-// What a device was given for the chunk it does all the same; its arrays are not for others before that is done.
+// A device completes the pass for a dropped chunk, too. The chunk's arrays may be reused only after that.
 void Encoder::Drop(size_t chunk) {
   chunks_[chunk].dropped = true;
   if (!backend_.host_addressable()) return;
@@ -134,7 +134,7 @@ void Encoder::Drop(size_t chunk) {
   if (all && busy()) Finish();
 }
 
-// Lays the chunks' tokens one after another and says where each stands and what it may see.
+// Packs the chunks' tokens one after another, with each token's position and the keys that it may see.
 void Encoder::PackChunks() {
   taken_.clear();
   for (const auto& [chunk, first, dropped] : chunks_) {
@@ -166,7 +166,7 @@ Rows Encoder::RowsOf(Range range) const {
   return {every_row_.data() + range.first, nullptr, range.size()};
 }
 
-// What is done to rows one by one, part by part, where that saves memory.
+// Runs an operation that treats each row by itself on one part of the rows after another, to save memory.
 template <typename Body>
 void Encoder::InParts(Range range, const Body& body) {
   for (Range part = range; part.first < range.last; part.first = part.last) {
@@ -175,7 +175,7 @@ void Encoder::InParts(Range range, const Body& body) {
   }
 }
 
-// Where a range of about so many rows ends: as attention allows a document's queries to be cut (attend.h).
+// The end of a range of about `rows` rows. Attention allows cuts only at some queries of a document (attend.h).
 int32_t Encoder::EndAfter(int32_t first, int32_t rows) const {
   if (rows >= tokens_count_ - first) return tokens_count_;
   const int32_t end = first + rows;
@@ -187,7 +187,7 @@ int32_t Encoder::EndAfter(int32_t first, int32_t rows) const {
   return cut.first + (length - part < kQueryPart ? length : part);
 }
 
-// How many rows the next range may have. The first of a stage tells how long a row takes.
+// How many rows the next range may have, from the time per row of the stage's ranges so far. The first range is small.
 int32_t Encoder::RowsWithin(absl::Duration time) const {
   if (time == absl::InfiniteDuration()) return tokens_count_;
   const double each = seconds_a_row_[static_cast<size_t>(stage_)];
@@ -238,7 +238,7 @@ void Encoder::NextStage() {
   }
 }
 
-// The positions by which queries and keys are turned: of tokens or of segments; null if they are not.
+// The positions for the rotary encoding of queries and keys: of tokens or of segments; null without one.
 const int32_t* Encoder::TurnedBy() const {
   switch (config_.encoder_position) {
     case SelfPosition::kNone: return nullptr;
@@ -248,7 +248,7 @@ const int32_t* Encoder::TurnedBy() const {
   return nullptr;
 }
 
-// What a layer's rows offer to all queries of their chunks.
+// Computes keys and values of the range, and its selection keys where this layer selects.
 void Encoder::WriteKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
@@ -271,7 +271,7 @@ void Encoder::WriteKeys(Range range) {
                             .positions = position_.device()});
 }
 
-// The rest of a layer; after the last one the states as the decoder reads them.
+// The rest of a layer: attention and feed-forward. After the last layer also keeps the states that the decoder reads.
 void Encoder::ReadKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
@@ -304,7 +304,7 @@ void Encoder::KeepOutput(Range range) {
   }
 }
 
-// The keys that this layer and those above it in its group read.
+// Selects the keys that this layer reads, and the layers above it in its group.
 void Encoder::ChooseKeys(const float* input, Range range) {
   const Rows rows = RowsOf(range);
   const int32_t* turned = TurnedBy();
@@ -331,8 +331,9 @@ void Encoder::TellProbes() {
   probe_(layer_, tokens_count_, copies_.OnHost(states_.data(), size));
 }
 
-// Those of the range's rows that this decoder layer will read, on the device. Layers above a chunk's greatest exit are
-// never read and so never made. Each layer has a place of its own, because the copies of all layers may be under way.
+// The rows of the range for which this decoder layer needs keys, on the device. Layers above a chunk's greatest exit
+// are never read, so no keys are made for them. Each layer has its own part of the array, because the copies of all
+// layers may be in progress at once.
 Rows Encoder::Needing(Range range) {
   const size_t first = tokens_.size() * layer_;
   int32_t* const needing = needing_.data() + first;
@@ -348,7 +349,7 @@ Rows Encoder::Needing(Range range) {
   return {needing_.device() + first, nullptr, count};
 }
 
-// A decoder layer's cross-attention keys and values of the source (the first-call term of the FLOP count).
+// Cross-attention keys and values of one decoder layer (the first-call term of the FLOP count).
 void Encoder::WriteCross(Range range) {
   const Rows rows = Needing(range);
   if (rows.capacity == 0) return;
@@ -372,7 +373,7 @@ void Encoder::WriteCross(Range range) {
                             .positions = position_.device()});
 }
 
-// q(n|x) = softmax(W_h mean(encoder output) + b_h) (eq. 8): the sequence policy knows its exit before the first token.
+// Eq. 8: q(n|x) = softmax(W_h mean(encoder output) + b_h). The sequence policy knows its exit before the first token.
 void Encoder::DecideSequenceExits() {
   if (model_.halting.sequence == nullptr) return;
   const auto asks = [](const PassChunk& w) { return !w.dropped && w.input.exit->policy == DepthPolicy::kSequence; };
@@ -399,7 +400,7 @@ void Encoder::DecideSequenceExits() {
   decides_exits_ = true;
 }
 
-// All that is to be computed has been asked for.
+// Marks the pass as launched: all its operations are queued.
 void Encoder::Launched() {
   out_.StartDownload();
   launched_ = backend_.memory().Mark();

@@ -9,7 +9,7 @@ namespace {
 constexpr int kMaxDepth = 16;
 constexpr size_t kExcerptBytes = 60;
 
-// Watches a text being parsed for what the parser itself lets pass: depth and repeated fields.
+// Finds what the parser itself accepts and we do not: too much nesting and repeated fields.
 class Watch {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
@@ -30,7 +30,7 @@ class Watch {
         break;
     }
     if (depth >= kMaxDepth) too_deep_ = true;
-    return !too_deep_;  // what is too deep is not stored
+    return !too_deep_;  // false: the parser drops this value
   }
 
   bool too_deep() const { return too_deep_; }
@@ -120,7 +120,7 @@ bool JsonObject::IsNull(const std::string& name) {
 int64_t JsonObject::Integer(const std::string& name, int64_t least, int64_t greatest) {
   const Json* found = Find(name);
   if (found == nullptr) return least;
-  // An unsigned number above int64's would wrap when read as one.
+  // An unsigned number greater than int64's maximum would wrap around.
   const bool fits = found->is_number_integer() &&
                     (!found->is_number_unsigned() ||
                      found->get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));

@@ -12,10 +12,10 @@
 namespace salient {
 namespace {
 
-// The output bias of a token that is suppressed: no softmax sees it.
+// The output bias of a suppressed token: large enough that its probability is 0.
 constexpr float kNever = -1e9f;
 
-// Collects tensors into device structures and remembers the first error, so that the layers below read as a list.
+// Collects tensors into device structures. It keeps the first error, so that its callers need not check each tensor.
 class Builder {
  public:
   Builder(const ModelConfig& config, const TensorFile& tensors, Backend& backend)
@@ -134,8 +134,8 @@ class Builder {
     return made;
   }
 
-  // The norms of all exits, one set a layer, so that rows of different exits are normed in one operation. Exits count
-  // from 1: set 0 is never read.
+  // The norms of all exits in one array, so that one operation norms rows of different exits. Exits count from 1; set 0
+  // exists but is not read.
   NormWeights ExitNorms() {
     std::vector<float> weight(d(), 0.0f), bias(d(), 0.0f);
     for (int32_t n = 0; n < config_.decoder.layers; ++n) {

@@ -57,7 +57,7 @@ bool OutputLayer::MayHaveScreens(const Rows& rows) const {
   return false;
 }
 
-// Those that their screens do not keep; it is left to the vocabulary to say whether they leave.
+// The rows whose screens say that they may exit. The whole vocabulary then decides.
 Rows OutputLayer::PassedByScreens(Rows rows, int32_t n, float* probability) {
   ScoreByChunk(rows, exit_number_.data() + n * max_rows_, at_.screen.device());
   for (const Scored& scored : scored_) {
@@ -92,7 +92,7 @@ const float* OutputLayer::States(Rows rows, const int32_t* set) {
   return block_.attended();
 }
 
-// Logits of the rows by the classifier of an exit, their states seen through the norms that `set` names.
+// Logits of the rows by the classifier of `exit_layer`. `set` names the norms of each row.
 void OutputLayer::Score(Rows rows, int32_t exit_layer, const int32_t* set) {
   scored_.clear();
   if (HaveOwnClassifiers(rows, at_.tokens)) return ScoreByChunk(rows, set, at_.tokens.device());
@@ -101,8 +101,8 @@ void OutputLayer::Score(Rows rows, int32_t exit_layer, const int32_t* set) {
   scored_.push_back({rows, {logits_.data(), config_.vocab_size, at_.tokens.device()}});
 }
 
-// Whether all of the rows have lists, and classifiers of just those tokens: a product a chunk pays only where there is
-// none over the vocabulary to take part in.
+// Whether each of the rows has a list and a classifier of just its tokens. One row without makes a product over the
+// vocabulary necessary, which then serves all rows.
 bool OutputLayer::HaveOwnClassifiers(const Rows& rows, const StagedArray<const TokenList*>& lists) const {
   if (!backend_.host_addressable()) return false;
   for (int32_t i = 0; i < rows.size(); ++i) {
@@ -136,7 +136,7 @@ void OutputLayer::FindCandidates(Rows rows, const Logits& logits, int32_t width)
                        .candidates = at_.candidates.device()});
 }
 
-// Those of the step's rows that Settle has left.
+// The rows whose candidates Settle has not found yet.
 Rows OutputLayer::NotSettled(Rows rows) {
   if (!backend_.host_addressable()) return rows;
   unsettled_.clear();
@@ -146,7 +146,7 @@ Rows OutputLayer::NotSettled(Rows rows) {
   return {unsettled_.data(), nullptr, static_cast<int32_t>(unsettled_.size())};
 }
 
-// The next tokens of all rows, each by the classifier of its exit.
+// Finds the candidates of all rows, each by the classifier of its exit.
 void OutputLayer::Classify(Rows all, int32_t width) {
   const Rows rows = NotSettled(all);
   if (KnownEmpty(rows)) return;

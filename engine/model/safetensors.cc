@@ -47,7 +47,7 @@ struct Stored {
 
 std::string ShapeText(const std::vector<int64_t>& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
-// A name as it stands in an error, whatever bytes it has.
+// The name as an error message shows it: escaped, whatever bytes it has.
 std::string Shown(const std::string& name) {
   const std::string quoted = JsonExcerpt(Json(name));
   return quoted.size() >= 2 && quoted.back() == '"' ? quoted.substr(1, quoted.size() - 2) : quoted;
@@ -85,7 +85,7 @@ bool ReadType(const Json& value, Type& type) {
   return false;
 }
 
-// Reads dtype, shape and data_offsets of one tensor; `data` is all that follows the header.
+// Reads dtype, shape and data_offsets of one tensor. `data`: the whole of the file after its header.
 absl::StatusOr<Stored> ReadEntry(const std::string& file, const std::string& name, const Json& entry,
                                  std::string_view data) {
   if (!IsTensorName(name)) {
@@ -133,7 +133,7 @@ absl::StatusOr<Stored> ReadEntry(const std::string& file, const std::string& nam
   return stored;
 }
 
-// The format leaves no byte of data to two tensors or to none, so a file that does is damaged.
+// In this format every byte of data belongs to exactly one tensor; otherwise the file is damaged.
 absl::Status CheckTiling(const std::string& file, std::string_view data, const std::map<std::string, Stored>& tensors) {
   std::vector<std::pair<const std::string*, const Stored*>> order;
   for (const auto& [name, stored] : tensors) order.emplace_back(&name, &stored);
@@ -196,7 +196,7 @@ float FromHalf(uint16_t half) {
 
 float FromBFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
-// The data of a tensor stands at any address, aligned or not.
+// Tensors are not aligned: their data begins at any address.
 template <typename Value>
 Value LoadAt(std::string_view bytes, int64_t index) {
   Value value;
@@ -256,7 +256,7 @@ absl::StatusOr<Tensor> Widen(const std::string& name, const Stored& stored, cons
   return tensor;
 }
 
-// The scales of I8 tensors are part of those, not tensors of their own.
+// The scales of an I8 tensor are a part of it, not a tensor of their own.
 bool IsScaleOfAnother(const std::string& name, const std::map<std::string, Stored>& all) {
   if (!name.ends_with(kScale)) return false;
   const auto scaled = all.find(name.substr(0, name.size() - std::strlen(kScale)));
@@ -274,14 +274,14 @@ absl::StatusOr<std::map<std::string, Tensor>> WidenAll(const std::map<std::strin
   return tensors;
 }
 
-// "model-00001-of-00002.safetensors", and nothing that leads out of the folder.
+// A name such as "model-00001-of-00002.safetensors", without a path, so that it stays within the folder.
 bool IsPlainFileName(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name.front() != '.' &&
          std::all_of(name.begin(), name.end(),
                      [](unsigned char c) { return c > ' ' && c < 0x7f && c != '/' && c != '\\'; });
 }
 
-// Tensor name to file name.
+// Maps each tensor's name to its file.
 absl::StatusOr<std::map<std::string, std::string>> ReadIndex(std::string_view text) {
   absl::StatusOr<Json> parsed = ParseJson(text, kIndex, kMaxHeaderBytes);
   if (!parsed.ok()) return parsed.status();
@@ -305,7 +305,7 @@ absl::StatusOr<std::map<std::string, Tensor>> LoadShards(const std::string& fold
   if (!places.ok()) return places.status();
   std::set<std::string> files;
   for (const auto& [name, file] : *places) files.insert(file);
-  std::vector<FileBytes> buffers;  // hold what the tensors point into
+  std::vector<FileBytes> buffers;  // the memory that the tensors point into
   std::map<std::string, Stored> all;
   for (const std::string& file : files) {
     absl::StatusOr<FileBytes> bytes = ReadWholeFile(absl::StrCat(folder, "/", file));
@@ -336,7 +336,7 @@ absl::StatusOr<FileBytes> ReadWholeFile(const std::string& path) {
         absl::StrCat(path, " is not a regular file of at most ", kMaxFileBytes, " bytes"));
   }
   FileBytes bytes;
-  bytes.data.reset(new char[facts.st_size]);  // without the zeros of make_unique
+  bytes.data.reset(new char[facts.st_size]);  // make_unique would fill it with zeros first
   while (bytes.size < static_cast<size_t>(facts.st_size)) {
     const ssize_t got = read(descriptor, bytes.data.get() + bytes.size, facts.st_size - bytes.size);
     if (got < 0 && errno == EINTR) continue;

@@ -19,7 +19,7 @@ absl::Status Bad(const What&... what) {
   return absl::InvalidArgumentError(absl::StrCat(Shortlist::kFile, ": ", what...));
 }
 
-// A tensor of `dimensions` sizes as the tokens that it holds.
+// The tokens in a tensor that has `dimensions` dimensions.
 absl::StatusOr<std::vector<int32_t>> TokensOf(const std::map<std::string, Tensor>& tensors, const std::string& name,
                                               size_t dimensions, int32_t vocabulary) {
   const auto found = tensors.find(name);
@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<int32_t>> TokensOf(const std::map<std::string, Tensor
   std::vector<int32_t> tokens;
   tokens.reserve(tensor.values.size());
   for (const float value : tensor.values) {
-    // Written so that NaN fails.
+    // NaN fails these comparisons, too.
     const bool is_token = value >= 0 && value < static_cast<float>(vocabulary) &&
                           value == static_cast<float>(static_cast<int32_t>(value));
     if (!is_token) return Bad("tensor ", name, " holds ", value, "; tokens are 0 to ", vocabulary - 1);
@@ -87,7 +87,7 @@ std::vector<int32_t> Shortlist::TokensFor(std::span<const int32_t> source, std::
   }
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-  // Nobody says it, and rows that are shorter than others end in it; a prefix may hold it all the same.
+  // The pad token is no output: it only fills up shorter rows of the tensor. It stays if the prefix contains it.
   if (std::find(prefix.begin(), prefix.end(), special_.pad) == prefix.end()) std::erase(tokens, special_.pad);
   return tokens;
 }

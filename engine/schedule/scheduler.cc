@@ -7,7 +7,7 @@
 namespace salient {
 namespace {
 
-// What bulk documents get of the share that the same client's interactive ones get.
+// Bulk documents get this fraction of the share of the same client's interactive documents.
 constexpr double kBulkShare = 1.0 / 8;
 
 }  // namespace
@@ -19,7 +19,7 @@ void Scheduler::Enqueue(int64_t document, std::vector<Demand> chunks, const Flow
   auto found = std::find_if(flows_.begin(), flows_.end(), [&flow](const Queue& queue) {
     return queue.flow.client == flow.client && queue.flow.bulk == flow.bulk;
   });
-  // A newcomer has its first turn after all others have had theirs, with what a turn brings.
+  // A new flow goes to the end of the queue, with the quantum of one turn.
   if (found == flows_.end()) found = flows_.insert(flows_.end(), Queue{.flow = flow, .deficit = QuantumOf(flow)});
   found->flow.weight = flow.weight;
   found->documents.push_back({document, std::move(chunks), 0});
@@ -30,7 +30,7 @@ double Scheduler::QuantumOf(const Flow& flow) const {
   return std::max(1.0, limits_.quantum * flow.weight * (flow.bulk ? kBulkShare : 1));
 }
 
-// Until the first flow may spend what its next chunk has, the turn goes on.
+// Moves the turn to the first flow whose deficit covers its next chunk (deficit round robin).
 void Scheduler::TurnToWhoMay() {
   while (true) {
     const Entry& next = flows_.front().documents.front();
@@ -67,7 +67,7 @@ bool Scheduler::CanEncode(const Chunk& chunk) const {
   const Demand& demand = chunk.demand;
   const bool in_pass = pass_chunks_ == 0 || (pass_chunks_ < limits_.encode_chunks &&
                                              reserved_.source_tokens + demand.source_tokens <= limits_.encode_tokens);
-  // Others wait for one that was preempted, so it does not wait for them.
+  // A preempted chunk does not wait for others, because others wait for it.
   const bool not_too_early = chunk.again || rows_ahead_ == 0 || rows_ahead_ + demand.rows <= limits_.rows;
   return in_pass && not_too_early && reserved_.cross_pages + demand.cross_pages <= limits_.cross_pages;
 }

@@ -7,7 +7,7 @@
 namespace salient {
 namespace {
 
-// What a beam's live hypotheses may say next, in the order in which choices are taken.
+// The possible continuations of a beam's live hypotheses, best first.
 std::vector<BeamChoice> Choices(const AdvanceArgs& args, const Beam& beam, int32_t live) {
   std::vector<BeamChoice> choices;
   for (int32_t i = 0; i < live; ++i) {
@@ -20,7 +20,7 @@ std::vector<BeamChoice> Choices(const AdvanceArgs& args, const Beam& beam, int32
   return choices;
 }
 
-// Those of the choices that go on; counts those that end.
+// The choices that continue a hypothesis; `beam` counts those that end one.
 std::vector<BeamChoice> Next(const std::vector<BeamChoice>& choices, int32_t end, Beam& beam) {
   std::vector<BeamChoice> next;
   for (size_t rank = 0; rank < choices.size() && static_cast<int32_t>(next.size()) < beam.width; ++rank) {

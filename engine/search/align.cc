@@ -9,7 +9,7 @@
 namespace salient {
 namespace {
 
-// The product of a query's head with the key of a position.
+// The dot product of one head of a query with one position's key.
 template <typename T, typename ToFloat>
 float Dot(const float* query, const T* key, int32_t width, ToFloat to_float) {
   float sum = 0;

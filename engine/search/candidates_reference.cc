@@ -16,7 +16,7 @@ struct Scored {
   float logit;
 };
 
-// The tokens of row i that there are, ascending.
+// The tokens of row i (those of its list, or the vocabulary), in ascending order.
 std::vector<Scored> TokensOf(const Logits& logits, const Rows& rows, int32_t i) {
   const float* values = logits.values + static_cast<size_t>(i) * logits.width;
   const TokenList* list = logits.lists == nullptr ? nullptr : logits.lists[rows[i]];

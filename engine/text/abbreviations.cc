@@ -89,7 +89,7 @@ UChar32 CharacterAt(std::string_view text, size_t at) {
   return c;
 }
 
-// The character that ends just before `at`; moves `at` to where it begins.
+// The character that ends at `at`. Moves `at` to the character's beginning.
 UChar32 CharacterBefore(std::string_view text, size_t& at) {
   int32_t offset = static_cast<int32_t>(at);
   UChar32 c = 0;
@@ -100,8 +100,8 @@ UChar32 CharacterBefore(std::string_view text, size_t& at) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// The word that ends at `end`, in lower case; empty if it is too long to be an abbreviation. Begins after a space or
-// opening punctuation, so that "(e.g" gives "e.g".
+// The word that ends at `end`, in lower case. A word begins after a space or opening punctuation, so "(e.g" gives
+// "e.g". Empty if the word is too long for an abbreviation.
 std::string WordBefore(std::string_view text, size_t end, size_t& begin) {
   begin = end;
   for (size_t at = end; at > 0 && end - begin <= kLongestWord;) {
@@ -132,7 +132,7 @@ bool IsListed(const std::string& word, std::string_view language, bool number_fo
   return false;
 }
 
-// `end`: where the full stop stands.
+// `end`: the position of the full stop.
 bool IsAbbreviation(std::string_view text, size_t end, bool number_follows, std::string_view language) {
   size_t begin = 0;
   const std::string word = WordBefore(text, end, begin);
@@ -156,7 +156,7 @@ bool IsFalseSentenceBoundary(std::string_view text, size_t at, std::string_view 
   while (end > 0 && u_isUWhiteSpace(last)) last = CharacterBefore(text, end);
   if (last == '.') return IsAbbreviation(text, end, u_isdigit(next), PrimaryLanguage(language));
   const bool closes_quotation = last == '"' || last == '\'' || u_charType(last) == U_FINAL_PUNCTUATION ||
-                                u_charType(last) == U_INITIAL_PUNCTUATION;  // German closes with what English opens
+                                u_charType(last) == U_INITIAL_PUNCTUATION;  // “ closes in German
   return closes_quotation && end != at && u_islower(next);
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxBytes = 4 << 20;  // NFKC with case folding has 0.24 MB
 constexpr int kMaxRuleBytes = 512;
 constexpr int kMaxMatches = 32;  // the library's array
-// NFKC's longest has 33 bytes. A character of the text must not become megabytes.
+// NFKC's longest replacement has 33 bytes. The limit keeps one character from becoming megabytes.
 constexpr size_t kMaxReplacementBytes = 64;
 
 // The fields of a unit of the double array.
@@ -29,7 +29,7 @@ uint32_t ReadUnit(std::string_view bytes) {
   return unit;
 }
 
-// What a walk from a unit on can meet.
+// What can follow after a node of the trie.
 struct Below {
   int bytes = 0;
   int matches = 0;
@@ -42,7 +42,7 @@ class Checker {
       : units_(std::move(units)), replacements_(replacements), below_(units_.size()) {}
 
   std::string Check() {
-    // A walk that stands at unit p looks at p ^ offset ^ byte next, whatever the byte.
+    // From unit p the library reads p ^ offset ^ byte for any byte, so all 256 places must exist.
     for (size_t p = 0; p < units_.size(); ++p) {
       if ((p == 0 || Label(units_[p]) <= 0xFF) && ((p ^ Offset(units_[p])) | 0xFF) >= units_.size()) {
         return "its trie refers to units that it does not have";
@@ -53,7 +53,7 @@ class Checker {
   }
 
  private:
-  // Walks on from unit `p`, which `depth` bytes lead to. Every unit is visited once.
+  // Checks the trie below unit `p`, which is reached by `depth` bytes. Every unit is visited once.
   const Below& Visit(uint32_t p, int depth) {
     Below& below = below_[p];
     if (below.known || !why_.empty()) return below;

@@ -16,16 +16,16 @@ struct Unit {
   std::vector<int32_t> tokens;
   bool starts_paragraph = false;
 
-  int32_t size() const { return static_cast<int32_t>(tokens.size()) + 1; }  // with the separator or end after it
+  int32_t size() const { return static_cast<int32_t>(tokens.size()) + 1; }  // with the separator or end that follows
 };
 
-// A piece such as "<0xA4>": one byte of a character that the vocabulary lacks, here one that does not begin it.
+// True for a byte piece such as "<0xA4>" that is not the first byte of its character.
 bool ContinuesCharacter(const std::string& piece) {
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return false;
   return piece[3] == '8' || piece[3] == '9' || piece[3] == 'A' || piece[3] == 'B';
 }
 
-// Where to end a part that begins at `from` and may have `most` tokens: before a word, else before a character.
+// The end of a part that begins at `from` and has at most `most` tokens: before a word, or else before a character.
 size_t CutPoint(const std::vector<int32_t>& tokens, size_t from, size_t most, const Tokenizer& tokenizer) {
   const size_t end = from + most;
   if (end >= tokens.size()) return tokens.size();
@@ -38,7 +38,7 @@ size_t CutPoint(const std::vector<int32_t>& tokens, size_t from, size_t most, co
   return end;
 }
 
-// The beginning of `text` that is tokenized at once: up to a space, else up to a character. Never empty.
+// The part of `text` to tokenize at once: it ends before a space, or else before a character. Never empty.
 std::string_view NextPortion(std::string_view text) {
   if (text.size() <= kPortionBytes) return text;
   size_t end = text.rfind(' ', kPortionBytes);
@@ -73,10 +73,10 @@ std::vector<Unit> MakeUnits(const SegmentedDocument& document, const Tokenizer& 
   return units;
 }
 
-// The end of the chunk that begins with unit `first`.
+// The end of the chunk whose first unit is `first`.
 size_t ChunkEnd(const std::vector<Unit>& units, size_t first, int32_t max_tokens) {
   size_t end = first;
-  size_t paragraph = 0;  // the last place to cut before a paragraph; 0: none
+  size_t paragraph = 0;  // the last paragraph before which the chunk may end; 0: none
   int32_t used = 0;
   while (end < units.size() && used + units[end].size() <= max_tokens) {
     if (end > first && units[end].starts_paragraph && 2 * used >= max_tokens) paragraph = end;

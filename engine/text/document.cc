@@ -1,15 +1,17 @@
-// How a document is cut.
+// Splits a document into segments.
 //
-// Lines first: a line break always ends a segment, unless the line was broken only because it was full. Such lines
-// form a block (below), all others are blocks of their own. Within a block, white space, list markers and stretches
-// without a letter are glue, and ICU's sentence boundaries, less those after abbreviations, cut the rest.
+// First into lines. A line break always ends a segment, unless the line was broken only because it was full. Such lines
+// form a block (below); every other line is a block of its own. ICU finds the sentences within a block; boundaries
+// after abbreviations are ignored. White space, list markers and text without a letter are not part of any segment:
+// they are glue.
 //
-// Hard-wrapped paragraphs. A run of lines without an empty line or a list marker between them is taken for wrapped
-// text if, for every line but the last, the first word of the next line would not have fitted: with it the line would
-// come close to the longest line of the run. Those lines must be 45 to 100 characters long. A run of two says little
-// about its margin: its second line must begin in lower case, or the first come close to the margin of the document's
-// longer paragraphs. So verse, headings, addresses and tables keep their lines, and so do files that hold one paragraph
-// a line. The first line of a run may stay out, as a heading.
+// Hard-wrapped paragraphs. A run is a sequence of lines with no empty line or list marker between them. A run is taken
+// for wrapped text if, on every line but the last, the next line's first word did not fit: with that word, the line
+// would come close to the length of the run's longest line. Those lines must be 45 to 100 characters long. A run of two
+// lines says little about its margin. So its second line must begin in lower case, or its first line must come close to
+// the margin of the document's longer paragraphs. With these rules verse, headings, addresses and tables keep their
+// lines, and so do files with one paragraph on each line. If the rest of a run is wrapped without its first line, that
+// line is a heading.
 
 #include "engine/text/document.h"
 
@@ -61,7 +63,7 @@ void ForEachCharacter(std::string_view text, Span span, Visit visit) {
   }
 }
 
-// What may stand around a segment but is no part of it: white space, byte order marks, zero-width spaces.
+// Characters that are around a segment but never part of it: white space, byte order marks, zero-width spaces.
 bool IsSpace(UChar32 c) { return u_isUWhiteSpace(c) || c == 0xfeff || c == 0x200b; }
 
 bool IsLineBreak(UChar32 c) { return (c >= 0x0a && c <= 0x0d) || c == 0x85 || c == 0x2028 || c == 0x2029; }
@@ -101,7 +103,7 @@ size_t MarkerEnd(std::string_view text, Span content) {
   ForEachCharacter(text, content, [&](UChar32 c, size_t begin, size_t) {
     const bool complete = bulleted || (numbered && (last == '.' || last == ')'));
     if (IsSpace(c) && complete) marker_end = begin;
-    if (IsSpace(c)) return bulleted;  // "> > " goes on, a number does not
+    if (IsSpace(c)) return bulleted;  // a bullet may be followed by another marker ("> > "), a number may not
     if (IsBullet(c) && !numbered && (last == 0 || bulleted)) {
       bulleted = true;
     } else if (((c >= '0' && c <= '9') || c == '.' || c == '(' || c == ')') && !bulleted) {
@@ -135,7 +137,7 @@ Line MakeLine(std::string_view text, Span span, bool look_for_marker) {
   return line;
 }
 
-// The lines that are not empty.
+// The document's lines, without the empty ones.
 std::vector<Line> MakeLines(std::string_view text, bool look_for_markers) {
   std::vector<Line> lines;
   bool after_empty = true;
@@ -165,7 +167,7 @@ std::vector<Line> MakeLines(std::string_view text, bool look_for_markers) {
   return lines;
 }
 
-// Chinese and Japanese have no spaces to put in the place of a line break.
+// Chinese and Japanese put no space between words, so a line break between them cannot become a space.
 bool EndsWithoutSpaces(std::string_view text, Span content) {
   UChar32 last = 0;
   ForEachCharacter(text, content, [&last](UChar32 c, size_t, size_t) { return last = c, true; });
@@ -189,8 +191,8 @@ int32_t Margin(const std::vector<Line>& lines, const Block& block) {
   return margin;
 }
 
-// Whether the lines are one hard-wrapped paragraph. `usual_margin`: that of the document's longer paragraphs, 0 if
-// there are none.
+// Whether the lines are one hard-wrapped paragraph. `usual_margin`: the margin of the document's longer paragraphs; 0
+// if it has none.
 bool IsWrapped(std::string_view text, const std::vector<Line>& lines, const Block& block, int32_t usual_margin) {
   const int32_t margin = Margin(lines, block);
   if (margin > kMostWrapped) return false;
@@ -205,7 +207,7 @@ bool IsWrapped(std::string_view text, const std::vector<Line>& lines, const Bloc
   return usual_margin > 0 && had_no_room(block.first, usual_margin);
 }
 
-// Lines with no empty line between them, a marker only at the first.
+// Runs of lines: no empty line between them, and a marker only on the first.
 std::vector<Block> MakeRuns(const std::vector<Line>& lines) {
   std::vector<Block> runs;
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -215,7 +217,7 @@ std::vector<Block> MakeRuns(const std::vector<Line>& lines) {
   return runs;
 }
 
-// Wrapped paragraphs, and every other line by itself. The first line of a run may be a heading of the rest.
+// Blocks: wrapped paragraphs, and every other line alone. The first line of a run may be the heading of a paragraph.
 std::vector<Block> MakeBlocks(std::string_view text, const std::vector<Line>& lines) {
   const std::vector<Block> runs = MakeRuns(lines);
   int32_t usual_margin = 0;
@@ -248,7 +250,7 @@ class SentenceCutter {
     return SentenceCutter(std::move(iterator), language);
   }
 
-  // The sentences of a span, which together make it up; offsets are those of `text`.
+  // Cuts a span into sentences without gaps. Offsets are relative to `text`.
   std::vector<Span> Cut(std::string_view text, Span span) {
     std::vector<Span> sentences;
     const std::string_view part = text.substr(span.begin, span.end - span.begin);
@@ -280,7 +282,7 @@ class SentenceCutter {
   std::string language_;
 };
 
-// `text` with one space in the place of every run of white space that holds a line break.
+// Replaces every run of white space that contains a line break with one space.
 std::string Unwrap(std::string_view text) {
   std::string unwrapped;
   size_t run_begin = 0;
@@ -304,7 +306,7 @@ std::string Unwrap(std::string_view text) {
   return unwrapped;
 }
 
-// Collects segments in order; whatever is between them becomes glue.
+// Collects segments in order. The text between them becomes glue.
 class Segmenter {
  public:
   explicit Segmenter(std::string_view text) : text_(text) {}
@@ -334,10 +336,10 @@ class Segmenter {
   const std::string_view text_;
   SegmentedDocument document_;
   size_t done_ = 0;                 // bytes that segments and their glue cover
-  bool pending_paragraph_ = false;  // a paragraph began, with no segment in it yet
+  bool pending_paragraph_ = false;  // a paragraph has begun; none of its segments has yet
 };
 
-// The text as ICU shall see it: line breaks within wrapped paragraphs as spaces, every byte where it was.
+// Overwrites line breaks within a wrapped paragraph with spaces, for ICU. Offsets stay the same.
 void BlankBreaks(Span span, std::string& text) {
   ForEachCharacter(text, span, [&text](UChar32 c, size_t begin, size_t end) {
     if (IsLineBreak(c)) std::fill(text.begin() + begin, text.begin() + end, ' ');
@@ -345,8 +347,8 @@ void BlankBreaks(Span span, std::string& text) {
   });
 }
 
-// Whether the last character before closing quotes and brackets is a wide one, as Chinese and Japanese have: no space
-// stands after their sentences.
+// Whether the last character before closing quotes and brackets is wide, as in Chinese and Japanese, which put no space
+// after a sentence.
 bool EndsWide(std::string_view text) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   for (auto at = static_cast<int32_t>(text.size()); at > 0;) {

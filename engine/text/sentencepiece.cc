@@ -11,13 +11,13 @@
 namespace salient {
 namespace {
 
-constexpr char kObject[] = "libsalient-sentencepiece.so";  // found by the program's run path
+constexpr char kObject[] = "libsalient-sentencepiece.so";  // the program's run path leads to it
 
-// Of the object, opened once in a process. RTLD_DEEPBIND makes its symbols and those of the libraries that it needs go
-// before the program's: libsentencepiece so uses the protobuf that it contains (sentencepiece_module.h).
-// The scope is the program's own, LM_ID_BASE, which is what dlopen means, too; but dlopen is replaced by the
-// sanitizers, which refuse RTLD_DEEPBIND because it hides their allocator from what is opened. Not here: with
-// sanitizers the object is linked to their library first.
+// The functions of our shared object, which is opened once in a process. With RTLD_DEEPBIND the object finds symbols in
+// itself and its dependencies first, so libsentencepiece uses the protobuf that it contains (sentencepiece_module.h).
+// dlmopen with LM_ID_BASE does the same as dlopen. Sanitizers replace dlopen and refuse RTLD_DEEPBIND there, because it
+// hides their allocator. In builds with sanitizers the object is linked to the sanitizer's library first, so that
+// nothing is hidden.
 absl::StatusOr<const SalientSentencePiece*> Library() {
   static const absl::StatusOr<const SalientSentencePiece*> library =
       []() -> absl::StatusOr<const SalientSentencePiece*> {
@@ -71,7 +71,8 @@ void SentencePiece::Encode(std::string_view text,
   const auto pass_on = [](void* context, int token, const char* piece, size_t piece_size) {
     (*static_cast<decltype(take)*>(context))(token, {piece, piece_size});
   };
-  // A model that was checked encodes every text; one that does not all the same leaves something that is seen.
+  // A checked model encodes every text. If encoding fails all the same, the text becomes the unknown token, which a
+  // reader sees.
   if (!library_->encode(handle_, text.data(), text.size(), &take, pass_on)) take(unknown_, text);
 }
 

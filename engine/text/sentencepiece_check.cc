@@ -14,18 +14,18 @@
 namespace salient {
 namespace {
 
-constexpr size_t kMaxPieceBytes = 512;  // the time to cut a text grows with its longest match
+constexpr size_t kMaxPieceBytes = 512;  // the time to tokenize grows with the longest piece
 constexpr size_t kMaxBytesOfPieces = 32 << 20;
-constexpr float kMaxScore = 1e9;    // sums stay finite; BPE's scores are minus the number of the merge
-constexpr size_t kMaxNested = 64;   // the library's array for user-defined pieces that begin with one another
-constexpr size_t kMaxSurface = 64;  // of an unknown piece in text
+constexpr float kMaxScore = 1e9;    // keeps sums finite; the score of a piece in BPE is minus the number of its merge
+constexpr size_t kMaxNested = 64;   // the library's array for user-defined pieces that are prefixes of others
+constexpr size_t kMaxSurface = 64;  // the text that an unknown token becomes
 
 bool IsBytePiece(std::string_view text) {
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
   return text.size() == 6 && text.starts_with("<0x") && is_digit(text[3]) && is_digit(text[4]) && text[5] == '>';
 }
 
-// Whether it is one character of UTF-8.
+// Whether `text` is one UTF-8 character.
 bool IsCharacter(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   return text.size() == (first < 0x80 ? 1u : first < 0xE0 ? 2u : first < 0xF0 ? 3u : 4u);
@@ -36,7 +36,7 @@ std::string CheckPiece(const ModelPiece& piece, const SentencePieceModel& model)
   if (piece.text.size() > kMaxPieceBytes) {
     return absl::StrCat("a piece has ", piece.text.size(), " bytes; at most ", kMaxPieceBytes, " are possible");
   }
-  // The library takes pieces as strings that a NUL ends.
+  // The library takes pieces as NUL-terminated strings.
   if (FirstInvalidText(piece.text).has_value()) return "a piece is not UTF-8, or has a NUL";
   if (!(std::abs(piece.score) <= kMaxScore)) {
     return absl::StrCat("the score of the piece '", piece.text, "' is not a number from -1e9 to 1e9");
@@ -47,7 +47,7 @@ std::string CheckPiece(const ModelPiece& piece, const SentencePieceModel& model)
   if (piece.type == PieceType::kByte && !model.byte_fallback) {
     return absl::StrCat("it has the byte piece '", piece.text, "' although its byte_fallback is false");
   }
-  // BPE begins with characters, whatever pieces they are; the library then fails to encode the text.
+  // BPE starts from characters, even where a character is a control piece; the library then fails to encode.
   if (piece.type == PieceType::kControl && model.kind == SentencePieceModel::kBpe && IsCharacter(piece.text)) {
     return absl::StrCat("the control piece '", piece.text, "' is one character, which text can spell");
   }
@@ -79,7 +79,7 @@ std::string CheckNesting(const SentencePieceModel& model) {
   for (const ModelPiece& piece : model.pieces) {
     if (piece.type == PieceType::kUserDefined) sorted.insert(piece.text);
   }
-  std::vector<std::string_view> begins;  // each with the one before; those that the last piece begins with
+  std::vector<std::string_view> begins;  // each a prefix of the next; all are prefixes of the last piece
   for (const std::string_view piece : sorted) {
     while (!begins.empty() && !piece.starts_with(begins.back())) begins.pop_back();
     begins.push_back(piece);

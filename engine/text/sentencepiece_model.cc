@@ -12,7 +12,8 @@ struct Field {
   std::string_view bytes;
 };
 
-// Reads a message field by field. Next is false at the end and at anything malformed, which ok() tells apart.
+// Reads a message field by field. Next returns false both at the end and at malformed data; ok() is false only for the
+// latter.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view bytes) : rest_(bytes) {}

@@ -10,7 +10,7 @@ constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";  // U+2581, a space wi
 
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// The words of a text: what stands between white space.
+// The words of a text, separated by white space.
 std::vector<TokenSpan> WordSpans(std::string_view text) {
   std::vector<TokenSpan> words;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -21,7 +21,7 @@ std::vector<TokenSpan> WordSpans(std::string_view text) {
   return words;
 }
 
-// A piece's text: of a byte's piece any byte.
+// The text of a piece. A byte piece counts as one byte, "?".
 std::string TextOf(std::string_view piece) {
   if (piece.size() == 6 && piece.starts_with("<0x") && piece.back() == '>') return "?";
   std::string text;
@@ -49,7 +49,7 @@ std::vector<TokenSpan> TokenSpans(const Tokenizer& tokenizer, const std::vector<
   const double scale = joined.empty() ? 0 : static_cast<double>(size) / static_cast<double>(joined.size());
   const auto moved = [&](int32_t at, bool is_end) {
     if (from.size() != to.size()) return std::min(size, static_cast<int32_t>(scale * at));
-    // The word that the byte is in; an end belongs to the byte before it.
+    // The word that contains the byte. The end of a span belongs to the byte before it.
     const auto word = std::upper_bound(from.begin(), from.end(), is_end ? at - 1 : at,
                                        [](int32_t byte, const TokenSpan& span) { return byte < span.begin; });
     if (word == from.begin()) return 0;

@@ -29,7 +29,8 @@ constexpr char kVocabularyFile[] = "/vocabulary.json", kSourceVocabularyFile[] =
 
 using Model = std::shared_ptr<const SentencePiece>;
 
-// What no text may become. What decoding starts from may be an ordinary piece of a source that has a list of its own.
+// Tokens that no text is tokenized to. If the source has its own vocabulary, pad and begin belong to the target's, and
+// their numbers may be ordinary pieces of the source's.
 std::vector<int32_t> SpecialOf(const SpecialTokens& special, bool own_source = false) {
   if (own_source) return {special.end, special.separator};
   return {special.pad, special.begin, special.end, special.separator};
@@ -39,7 +40,7 @@ bool Holds(const std::vector<int32_t>& tokens, int32_t token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
-// Tokens are the SentencePiece model's own numbers.
+// For models whose tokens are SentencePiece's own ids.
 class OwnNumbers : public Tokenizer {
  public:
   OwnNumbers(Model model, const SpecialTokens& special)
@@ -47,7 +48,7 @@ class OwnNumbers : public Tokenizer {
 
   std::vector<int32_t> Encode(std::string_view text) const override {
     std::vector<int32_t> tokens = model_->Encode(text);
-    // The model was checked so that text can spell no special token; one that finds a way must still not forge one.
+    // The model was checked so that text cannot give a special token. This is a second line of defence.
     std::replace_if(
         tokens.begin(), tokens.end(), [this](int32_t token) { return Holds(special_, token); }, unknown_);
     return tokens;
@@ -72,7 +73,7 @@ class OwnNumbers : public Tokenizer {
   const int32_t unknown_;
 };
 
-// Bytes as text: every byte that belongs to no character is replaced.
+// Replaces every byte that is not part of a valid UTF-8 character.
 std::string WithoutInvalidBytes(std::string_view bytes) {
   std::string text;
   while (const std::optional<size_t> invalid = FirstInvalidUtf8(bytes)) {
@@ -83,7 +84,7 @@ std::string WithoutInvalidBytes(std::string_view bytes) {
   return text.append(bytes);
 }
 
-// The byte that a piece such as <0x0A> stands for.
+// The byte that a byte piece such as <0x0A> stands for.
 std::optional<char> ByteOf(std::string_view piece) {
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return std::nullopt;
   int byte = 0;
@@ -94,10 +95,10 @@ std::optional<char> ByteOf(std::string_view piece) {
   return static_cast<char>(byte);
 }
 
-// Tokens are places in a list of pieces.
+// For models whose tokens are indices into a list of pieces.
 class ListedPieces : public Tokenizer {
  public:
-  // `special`: what no text may become.
+  // `special`: tokens that no text is tokenized to.
   ListedPieces(Model model, std::vector<std::string> pieces, std::vector<int32_t> special, int32_t unknown)
       : model_(std::move(model)), pieces_(std::move(pieces)), special_(std::move(special)), unknown_(unknown) {
     for (size_t i = 0; i < pieces_.size(); ++i) tokens_[pieces_[i]] = static_cast<int32_t>(i);
@@ -144,25 +145,25 @@ class ListedPieces : public Tokenizer {
   const std::vector<std::string> pieces_;
   const std::vector<int32_t> special_;
   const int32_t unknown_;
-  std::unordered_map<std::string_view, int32_t> tokens_;  // by piece
-  std::vector<int32_t> of_model_;                         // by the model's number
+  std::unordered_map<std::string_view, int32_t> tokens_;  // key: the piece
+  std::vector<int32_t> of_model_;                         // index: SentencePiece's id
 };
 
 struct Expected {
-  const char* name;  // as config.json calls it
-  int32_t id;        // by config.json
-  int found;         // by the tokenizer; -1: none
+  const char* name;  // its name in config.json
+  int32_t id;        // its id in config.json
+  int found;         // its id in the tokenizer; -1: none
 };
 
-// Of a model whose tokens are its own numbers.
+// Checks a model whose tokens are SentencePiece's own ids.
 absl::Status CheckTokens(const std::string& path, const SentencePiece& model, int32_t size,
                          const SpecialTokens& special) {
   if (model.size() != size) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " has ", model.size(), " pieces; config.json says vocab_size ", size));
   }
-  // Decoding may start from any control piece, and none of a model of single sentences is the separator or needs to be
-  // the padding; models with separators are made by our own training, and have every token where its name is.
+  // A model with a separator comes from our own training, and each of its special tokens has its standard name. In
+  // other models decoding may start from any control piece, and the padding token is not checked.
   const bool ours = special.separator >= 0;
   const Expected expected[] = {{"pad", special.pad, ours ? model.pad() : special.pad},
                                {"unk", special.unknown, model.unknown()},
@@ -229,7 +230,8 @@ absl::StatusOr<std::vector<std::string>> LoadPieces(const std::string& path, int
   return pieces;
 }
 
-// `list`: the file of its pieces, empty if tokens are the model's own numbers. own_source: the source's alone.
+// `list`: the file with the list of pieces; empty if tokens are SentencePiece's own ids. own_source: the tokenizer is
+// for the source only.
 absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const std::string& path, Model model,
                                                                const std::string& list, int32_t size,
                                                                const TokenizerSpec& spec, bool own_source) {

@@ -15,8 +15,8 @@
 namespace salient {
 namespace {
 
-// base^(-c / half) / (2 pi) for c < half: turns from one position to the next. Powers cost more than a row's rotation,
-// and a model has only a few (half, base), so that the last few are kept.
+// The rotation from one position to the next, in turns: base^(-c / half) / (2 pi) for c < half. Computing these powers
+// costs more than rotating a row. A model has only a few pairs (half, base), so the last few tables are kept.
 const std::vector<double>& Turns(int32_t half, double base) {
   struct Entry {
     double base = 0;
@@ -36,7 +36,7 @@ const std::vector<double>& Turns(int32_t half, double base) {
   return entry.turns;
 }
 
-// n floats of this thread's own, until its next call.
+// A buffer of n floats, owned by this thread and valid until its next call.
 float* Scratch(size_t n) {
   thread_local std::vector<float> scratch;
   if (scratch.size() < n) scratch.resize(n);

@@ -1,7 +1,7 @@
 // The best next tokens on the CPU: rows of logits divided among the threads.
 //
-// Kernels see a row as places 0, 1, 2, ... with a logit each. Where the row has a list, a place is a place in it: as
-// tokens ascend, so do places, and ties go to the same token.
+// Kernels see a row as indices 0, 1, 2, ... with one logit each. For a row with a token list an index is a place in
+// that list. Lists ascend, so ties are resolved in favour of the same token.
 
 #include "engine/search/candidates.h"
 
@@ -24,7 +24,7 @@ struct Places {
   const TokenList* list = nullptr;  // null: place and token are the same
 
   int32_t TokenAt(int32_t place) const { return list == nullptr ? place : list->tokens[place]; }
-  // -1 where the token is not there.
+  // -1 if the list does not have the token.
   int32_t StateOf(int32_t token) const {
     if (list == nullptr) return token < count ? token : -1;
     const int32_t* end = list->tokens + list->count;
@@ -44,7 +44,7 @@ Places PlacesOf(const Logits& logits, const Rows& rows, int64_t i) {
   return {gathered.data(), list->count, list};
 }
 
-// What is allowed, in places. The markers of a list are in consecutive places, though some may be missing.
+// The constraints, as indices. A list's markers have consecutive indices, though some markers may be missing.
 struct PlaceRules {
   SpecialTokens special;
   TokenConstraint constraint;
