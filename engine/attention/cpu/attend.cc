@@ -1,6 +1,6 @@
-// Attention on the CPU. Queries of decoding steps, and sparse ones, fetch their own rows of K and V (attend_rows.h);
-// where a document brings many queries that read much of its pages, as in an encoder, they share tiles
-// (attend_tiles.h). Which way is taken follows from a document's own rows, group by group.
+// Attention on the CPU, in one of two ways. Queries of decoding steps and sparse queries each read their own rows of K
+// and V (attend_rows.h). Where many queries read most of a document's pages, as in an encoder, they share tiles
+// (attend_tiles.h). The choice is made for each group of a document's rows, and depends only on that document's rows.
 
 #include "engine/attention/attend.h"
 
@@ -18,7 +18,7 @@ namespace salient {
 
 namespace {
 
-// K, then V: heads as int8, each with its scale.
+// Stores K, then V: every head as int8 with its own scale.
 void StoreInt8(const AttentionKernels& kernels, const float* key_value, const KvLayout& layout, int8_t* components,
                float* scales) {
   const int32_t head_width = layout.width / layout.heads;

@@ -9,14 +9,14 @@
 namespace salient {
 namespace {
 
-// Some heads of a row of the call. A head's result is the same whichever task it is in.
+// A range of heads of one row. A head's result does not depend on the task that computes it.
 struct HeadTask {
   int32_t row = 0, first_head = 0, heads = 0;
 };
 
-// The rows' heads as tasks, and tasks in shares of about equal work: shares[s] is where share s ends. One task a row
-// keeps a key's row of memory together; a row that is longer than a share, as a long document among short ones is, is
-// cut by heads, so that every thread has a part of it.
+// Divides the rows' heads into tasks, and the tasks into shares of about equal work; shares[s] is the end of share s. A
+// row is usually one task, because a key's heads are adjacent in memory. If a row is longer than a share, such as a
+// long document among short ones, it is divided by heads, so that every thread gets a part of it.
 struct Division {
   std::vector<HeadTask> tasks;
   std::vector<int32_t> shares;
@@ -25,7 +25,7 @@ struct Division {
 int64_t WorkOf(const AttendArgs& args, int32_t i) { return int64_t{4} * KeysRead(args, i) * args.store.layout.width; }
 
 void Divide(const AttendArgs& args, std::span<const int32_t> rows, int threads, Division& division) {
-  constexpr int32_t kSharesAThread = 4;  // they even out threads that are interrupted
+  constexpr int32_t kSharesAThread = 4;  // several shares per thread balance threads that get interrupted
   int64_t total = 0;
   for (const int32_t i : rows) total += WorkOf(args, i);
   const bool alone = threads == 1 || total < 2 * kWorthAThread;
@@ -90,7 +90,7 @@ class RowAttention {
   }
 
  private:
-  // Where element `first` of every key that the row reads lies; valid until this thread's next call.
+  // The addresses of element `first` of every key that the row reads. Valid until this thread's next call.
   const std::vector<const std::byte*>& FindKeys(int32_t row, size_t first) const {
     thread_local std::vector<const std::byte*> keys;
     const KeyView& view = args_.views[row];

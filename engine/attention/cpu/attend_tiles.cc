@@ -8,8 +8,8 @@
 namespace salient {
 namespace {
 
-// More rows than hypotheses of a beam share a document, so that decoding never changes its kernel when one of them
-// ends, and enough to pay for packing the document's keys.
+// More rows than a beam has hypotheses, so that decoding does not change its kernel when a hypothesis ends. Also enough
+// rows to pay for packing the document's keys.
 constexpr int32_t kLeastRows = 32;
 
 static_assert(kQueryPart % kGroupQueries == 0, "parts of a document must be cut where groups are");
@@ -20,9 +20,9 @@ struct alignas(64) CacheLine {
 
 struct Scratch {
   TilePlan plan;
-  std::vector<int32_t> groups;    // of the plan, those that take tiles
+  std::vector<int32_t> groups;    // the plan's groups that use tiles
   std::vector<CacheLine> packed;  // [heads][pages]
-  // Whose keys are packed.
+  // The keys that are packed now.
   const std::byte* store = nullptr;
   const int32_t* document = nullptr;
   int32_t layer = 0, length = 0;
@@ -39,7 +39,7 @@ const TileKernels& KernelsOf(const AttendArgs& args) {
   return TileKernelsFor(DetectCpuIsa(), args.store.layout.width / args.heads, args.store.layout.type);
 }
 
-// The groups of a plan that take tiles.
+// Computes the groups of a plan that use tiles.
 class TileRun {
  public:
   TileRun(const AttendArgs& args, ThreadPool& pool, const TileKernels& kernels, Scratch& scratch)
@@ -53,7 +53,7 @@ class TileRun {
 
   void Run() {
     PackDocument();
-    // Group by group, a few heads of each: as many as have their packed keys in the second-level cache together.
+    // Group after group, for only as many heads at once as have their packed keys in the second-level cache together.
     const auto groups = static_cast<int32_t>(scratch_.groups.size());
     const int32_t at_once = HeadsAtOnce();
     const int64_t work = int64_t{kPagePositions} * head_width_ * kGroupQueries * plan_.pages() / 4;
@@ -72,7 +72,7 @@ class TileRun {
  private:
   const int32_t* PageTable() const { return ViewAt(args_, plan_[0].rows.first).pages; }
 
-  // Whether the last run has packed the same keys. Notes that they are packed now.
+  // Whether the previous run packed the same keys. Records that these keys are packed now.
   bool PackedBefore() {
     const std::byte* store = args_.store.base;
     const bool same = scratch_.store == store && scratch_.document == PageTable() && scratch_.layer == args_.layer &&
@@ -88,7 +88,7 @@ class TileRun {
     const size_t lines = page_lines_ * plan_.pages() * args_.heads;
     if (scratch_.packed.size() < lines) scratch_.packed.resize(lines);
     if (PackedBefore()) return;
-    // Page by page: a position's heads lie side by side.
+    // Page by page, because the heads of a position are adjacent in memory.
     const int64_t work = int64_t{kPagePositions} * args_.store.layout.width * 4;
     ParallelRanges(pool_, plan_.pages(), work, [this](int64_t begin, int64_t end) {
       for (int64_t page = begin; page < end; ++page) {
@@ -98,7 +98,7 @@ class TileRun {
   }
 
   int32_t HeadsAtOnce() const {
-    constexpr size_t kCacheBytes = 1 << 20;  // about half of it
+    constexpr size_t kCacheBytes = 1 << 20;  // about half of the second-level cache
     const size_t head_bytes = std::max<size_t>(1, page_lines_ * sizeof(CacheLine) * plan_.pages());
     return static_cast<int32_t>(std::clamp<size_t>(kCacheBytes / head_bytes, 1, args_.heads));
   }

@@ -12,10 +12,10 @@
 namespace salient {
 namespace {
 
-// Four keys at a time, widened to int16: maddubs would add two products in 16 bits, which 2 * 255 * 127 overflows.
+// Four keys at a time, widened to int16: maddubs would add two products in 16 bits, and 2 * 255 * 127 overflows those.
 void Score(const int8_t* keys, int32_t blocks, const SelectionQuery& query, int32_t* scores) {
   for (int32_t block = 0; block < blocks; ++block) {
-    __m256i sums[4] = {};  // of keys 4 i .. 4 i + 3: two partial sums each
+    __m256i sums[4] = {};  // sums[i]: keys 4 i .. 4 i + 3, two partial sums each
     for (int32_t c = 0; c < query.width; c += 4, keys += 4 * kSelectionBlock) {
       int32_t four;
       __builtin_memcpy(&four, query.components + c, 4);
@@ -26,7 +26,7 @@ void Score(const int8_t* keys, int32_t blocks, const SelectionQuery& query, int3
       }
     }
     for (int i = 0; i < 4; i += 2) {
-      // hadd works within halves: keys 0 1 | 2 3 of both operands come out as 0 1 4 5 | 2 3 6 7.
+      // hadd works within halves: the keys 0 1 | 2 3 and 4 5 | 6 7 come out as 0 1 4 5 | 2 3 6 7.
       const __m256i mixed = _mm256_hadd_epi32(sums[i], sums[i + 1]);
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(scores + block * kSelectionBlock + 4 * i),
                           _mm256_permute4x64_epi64(mixed, _MM_SHUFFLE(3, 1, 2, 0)));

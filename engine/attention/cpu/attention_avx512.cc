@@ -12,8 +12,8 @@
 namespace salient {
 namespace {
 
-// One dpbusd takes unsigned bytes on one side. Keys are made unsigned by flipping their top bit, which adds 128:
-// <query, key> = <query, key + 128> - 128 * sum(query).
+// dpbusd needs unsigned bytes in one operand. Keys become unsigned by flipping their top bit, which adds 128: <query,
+// key> = <query, key + 128> - 128 * sum(query).
 template <int kBlocks>
 inline void ScoreBlocks(const int8_t* keys, const SelectionQuery& query, int32_t* scores) {
   const __m512i flip = _mm512_set1_epi8(static_cast<char>(0x80));
@@ -47,7 +47,7 @@ inline __mmask16 First(int32_t n) { return n >= 16 ? 0xffff : static_cast<__mmas
 
 float LargestComponent(const float* x, int32_t n) {
   __m512 largest = _mm512_setzero_ps();
-  // max returns its second operand for a NaN, which is left out as in Largest.
+  // max returns its second operand if one is NaN. So NaN is ignored, as in Largest.
   for (int32_t i = 0; i < n; i += 16) {
     largest = _mm512_max_ps(_mm512_abs_ps(_mm512_maskz_loadu_ps(First(n - i), x + i)), largest);
   }
@@ -60,7 +60,7 @@ int32_t Quantise(const float* x, int32_t n, float factor, int8_t* out) {
   for (int32_t i = 0; i < n; i += 16) {
     const __mmask16 lanes = First(n - i);
     const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + i), _mm512_set1_ps(factor));
-    // min and max return their second operand for a NaN, which becomes 127 as in QuantiseComponent.
+    // min and max return their second operand if one is NaN. So NaN becomes 127, as in QuantiseComponent.
     const __m512i value = _mm512_cvtps_epi32(_mm512_max_ps(_mm512_min_ps(scaled, most), least));
     sum = _mm512_mask_add_epi32(sum, lanes, sum, value);
     _mm_mask_storeu_epi8(out + i, lanes, _mm512_cvtepi32_epi8(value));
@@ -68,8 +68,8 @@ int32_t Quantise(const float* x, int32_t n, float factor, int8_t* out) {
   return _mm512_reduce_add_epi32(sum);
 }
 
-// Stores the lanes that are kept one after the other. Where `room` allows, lanes beyond them are written as well, which
-// is faster than counting them out.
+// Stores the lanes that are kept, one after the other. If `room` allows, this also writes lanes after them, which is
+// faster than a masked store.
 inline void StoreKept(__mmask16 kept, __m512i lanes, int32_t room, int32_t* out) {
   if (room >= 16) {
     _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(kept, lanes));
@@ -110,7 +110,7 @@ int32_t Between(const int32_t* scores, int32_t n, int32_t low, int32_t high, int
   return count;
 }
 
-// The lowest n of the bits that are set.
+// The lowest n set bits.
 inline __mmask16 LowestBits(__mmask16 bits, int32_t n) {
   return n >= 16 ? bits : static_cast<__mmask16>(_pdep_u32((1u << n) - 1, bits));
 }
@@ -128,7 +128,7 @@ int32_t ListAbove(const int32_t* scores, int32_t n, int32_t threshold, int32_t t
       ties -= __builtin_popcount(equal);
       kept |= equal;
     }
-    StoreKept(kept, index, n - i, indices + count);  // as many as were listed, and more, are behind i
+    StoreKept(kept, index, n - i, indices + count);  // room for n - i more, because count <= i
     count += __builtin_popcount(kept);
   }
   return count;

@@ -1,12 +1,12 @@
 // Selection on the CPU: integer scores, then an exact top-k.
 //
-// The k-th best score is found by bisection over the range of scores, each step a count over the row's scores, which
-// lie in the first-level cache; as soon as few scores are left between the bounds they are copied out, and the other
-// steps count those. No sorting, and nothing data-dependent but the last pass, which lists the keys that are above the
-// threshold and the first of those that are on it. kMass bisects the same way on the weights' sum first, to learn its
+// The k-th best score is found by bisection over the range of scores. Each step counts the scores above a threshold;
+// the row's scores fit the first-level cache. When few scores are left between the bounds, they are copied, and the
+// other steps count only those. Nothing is sorted. Only the last pass depends on the data: it lists the keys above the
+// threshold and the first of those equal to it. kMass first bisects in the same way on the sum of weights, to find its
 // k.
 //
-// Queries that look at one document are scored together where the processor multiplies matrices of int8.
+// Queries of one document are scored together if the processor has int8 matrix instructions.
 
 #include "engine/attention/select.h"
 
@@ -25,7 +25,7 @@ namespace {
 
 struct Scratch {
   std::vector<int8_t> queries;
-  std::vector<int32_t> scores;  // of whole blocks
+  std::vector<int32_t> scores;  // a multiple of the block size
   std::vector<int32_t> narrowed, listed;
   std::vector<uint32_t> weights;
   std::vector<const int8_t*> pages;
@@ -38,8 +38,9 @@ Scratch& ThreadScratch() {
 
 int32_t Blocks(int32_t keys) { return (keys + kSelectionBlock - 1) / kSelectionBlock; }
 
-// The highest threshold at which something that grows as the threshold falls, `enough`, holds for the scores above or
-// on it: enough(t) tells it for scores > t. Needs enough(least - 1) and not enough(greatest).
+// The highest threshold t for which the scores >= t are enough. `enough(t)` says whether the scores > t are, and is
+// monotonic: it holds for every t below one for which it holds. Precondition: enough(least - 1), and not
+// enough(greatest).
 template <typename Enough>
 int32_t Bisect(int32_t least, int32_t greatest, const Enough& enough) {
   int32_t low = least - 1, high = greatest;
@@ -50,7 +51,7 @@ int32_t Bisect(int32_t least, int32_t greatest, const Enough& enough) {
   return high;
 }
 
-// A query's largest component, and the query as int8.
+// Writes the query as int8 to `components`; returns its largest component.
 float Quantise(const SelectKernels& kernels, const float* query, int32_t width, int8_t* components, int32_t* sum) {
   const float largest = kernels.largest(query, width);
   *sum = kernels.quantise(query, width, QuantisationFactor(largest), components);
@@ -73,8 +74,8 @@ class QueryScores {
     }
   }
 
-  // Scores every block that holds a candidate once and picks the candidates from it: with a beam, a block of 16
-  // positions holds several of a hypothesis, and strided loads of single keys would cost more than whole blocks.
+  // Scores every block that contains a candidate, then picks the candidates. With a beam, a block of 16 positions
+  // contains several candidates of a hypothesis, so whole blocks cost less than strided loads of single keys.
   void ScoreCandidates(int32_t* scores) const {
     int32_t block[kSelectionBlock];
     for (int32_t i = 0; i < view_.length;) {
@@ -95,7 +96,7 @@ class QueryScores {
 // Chooses one query's keys by their scores.
 class Choice {
  public:
-  // largest_query: of the query's components, before it became int8.
+  // `largest_query`: the query's largest component, before it became int8.
   Choice(const SelectArgs& args, const SelectKernels& kernels, const KeyView& view, float largest_query,
          const int32_t* scores)
       : args_(args), kernels_(kernels), view_(view), largest_query_(largest_query), scores_(scores) {
@@ -109,7 +110,7 @@ class Choice {
   }
 
  private:
-  // The fewest of the best keys whose weights sum to the rule's share of all.
+  // The smallest number of best keys whose weights sum to the rule's share of the total.
   int32_t KeysForMass(const SelectionRule& rule) const {
     const int32_t n = view_.length;
     std::vector<uint32_t>& room = ThreadScratch().weights;
@@ -125,7 +126,7 @@ class Choice {
     const int32_t threshold = Bisect(least_, greatest_, [&](int32_t t) {
       return static_cast<double>(kernels_.mass_above(scores_, weights, n, t)) >= wanted;
     });
-    // Everything above the threshold, and as many of the equally heavy keys on it as are needed.
+    // All keys above the threshold, and as many of those equal to it as are needed.
     uint64_t mass = kernels_.mass_above(scores_, weights, n, threshold);
     int32_t keep = kernels_.count_above(scores_, n, threshold);
     const uint64_t each = MassWeight(greatest_ - threshold, scale);
@@ -133,12 +134,13 @@ class Choice {
     return std::max(keep, rule.min_keys);
   }
 
-  // Lists the `keep` best; fewer than there are.
+  // Lists the `keep` best keys. Precondition: there are more than `keep`.
   void ListBest(int32_t keep, KeyList& list) const {
     list.count = 0;
     if (keep <= 0) return;
     const Threshold threshold = FindThreshold(keep);
-    // By way of a place that is in the cache: the kernel writes a vector for each that it reads.
+    // The kernel writes a vector for each one that it reads, so it writes to memory that is in the cache; the list is
+    // copied.
     std::vector<int32_t>& listed = ThreadScratch().listed;
     if (listed.size() < static_cast<size_t>(view_.length)) listed.resize(view_.length);
     const int32_t ties = keep - threshold.above;
@@ -148,16 +150,16 @@ class Choice {
     for (int32_t i = 0; i < list.count; ++i) list.positions[i] = view_.candidates[list.positions[i]];
   }
 
-  // The keep-th best score, and how many are above it.
+  // The keep-th best score, and the number of scores above it.
   struct Threshold {
     int32_t score = 0, above = 0;
   };
   Threshold FindThreshold(int32_t keep) const {
-    constexpr int32_t kWorthCopying = 8;  // times fewer
+    constexpr int32_t kWorthCopying = 8;  // copy when so many times fewer are left
     const int32_t* scores = scores_;
     int32_t n = view_.length;
-    int32_t beyond = 0;  // scores above those that `scores` still holds
-    // `most` scores are above low, and `least` above high: keep is above the one, and not above the other.
+    int32_t beyond = 0;  // scores above all that `scores` still contains
+    // Invariant: `most` scores are above `low`, `least` are above `high`, and most >= keep > least.
     int32_t low = least_ - 1, high = greatest_, most = n, least = 0;
     while (high - low > 1) {
       if ((most - least) * kWorthCopying <= n) {
@@ -183,7 +185,7 @@ class Choice {
   int32_t least_ = 0, greatest_ = 0;
 };
 
-// Rows of a call that a thread selects for.
+// Selects for the rows that one thread has.
 class RowsSelection {
  public:
   RowsSelection(const SelectArgs& args, CpuIsa isa)
@@ -212,7 +214,7 @@ class RowsSelection {
   const float* Query(int32_t i) const { return args_.queries + static_cast<size_t>(i) * width_; }
   bool Scores(int32_t i) const { return NeedsScores(Rule(i), View(i).length); }
 
-  // How many rows from i on are scored over all keys of one document.
+  // How many rows from i on can be scored together, over all keys of one document.
   int32_t Together(int32_t i, int32_t end) const {
     if (score_many_ == nullptr) return 0;
     int32_t last = i;
@@ -254,7 +256,8 @@ class RowsSelection {
     task.queries = scratch.queries.data();
     task.pages = scratch.pages.data();
     task.blocks = Blocks(length);
-    // Whole 4 KB and a little: rows then lie in different sets of the first-level cache whatever the length.
+    // A multiple of 4 KB plus a little, so that rows lie in different sets of the first-level cache, whatever the
+    // length.
     task.stride = static_cast<size_t>(length + 1023) / 1024 * 1024 + 80;
     if (scratch.scores.size() < kQueriesAtOnce * task.stride) scratch.scores.resize(kQueriesAtOnce * task.stride);
     task.scores = scratch.scores.data();
@@ -271,7 +274,7 @@ class RowsSelection {
   const int32_t width_ = args_.store.layout.selection_width;
 };
 
-// What scoring and listing one row costs, for dividing the rows; the longest row stands for all.
+// The cost of scoring and listing one row, for dividing the rows among threads. All rows count as long as the longest.
 int64_t RowWork(const SelectArgs& args) {
   int32_t longest = 0;
   for (int32_t i = 0; i < args.rows.size(); ++i) {

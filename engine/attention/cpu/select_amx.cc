@@ -1,5 +1,5 @@
-// Selection scores of 16 queries at a time with AMX: the store's blocks of 16 keys are tiles' second operands as they
-// lie there, 64 components each.
+// Selection scores of 16 queries at a time with AMX. The store's blocks of 16 keys are used as tiles' second operands
+// as they are in memory, 64 components each.
 
 #include <immintrin.h>
 
@@ -12,7 +12,8 @@ namespace {
 constexpr int kChunk = 64;  // components of a tile
 constexpr int kPageBlocks = kPagePositions / kSelectionBlock;
 
-// Tiles 0: scores; 1, 2: queries and keys; 3, 4: the same of the last chunk, whose components may be fewer.
+// Tile 0: scores. Tiles 1 and 2: queries and keys. Tiles 3 and 4: the same for the last chunk, which may have fewer
+// components.
 TileConfig ConfigOf(int last_chunk) {
   TileConfig config;
   config.row_bytes[3] = static_cast<uint16_t>(last_chunk);
@@ -28,7 +29,7 @@ void ScoreBlock(const ScoreTask& task, const int8_t* keys, int32_t* scores) {
     _tile_loadd(2, keys + chunk * kSelectionBlock, 64);
     _tile_dpbssd(0, 1, 2);
   }
-  if (chunk > 0) _tile_loadd(3, task.queries + chunk, task.query_bytes);  // else it stays where it is
+  if (chunk > 0) _tile_loadd(3, task.queries + chunk, task.query_bytes);  // else it is still loaded
   _tile_loadd(4, keys + chunk * kSelectionBlock, 64);
   _tile_dpbssd(0, 3, 4);
   _tile_stored(0, scores, task.stride * sizeof(int32_t));
@@ -43,7 +44,8 @@ void ScoreManyAmx(const ScoreTask& task) {
   _tile_loadd(3, task.queries, task.query_bytes);
   const size_t block_bytes = static_cast<size_t>(kSelectionBlock) * task.width;
   for (int32_t block = 0; block < task.blocks; ++block) {
-    // Scores of all keys are more than the first-level cache holds, and stores would wait for the second level's.
+    // The scores of all keys do not fit the first-level cache. Without a prefetch, stores would wait for the second
+    // level.
     constexpr int kAhead = 2 * kSelectionBlock;
     int32_t* scores = task.scores + block * kSelectionBlock;
     for (int q = 0; q < kQueriesAtOnce; ++q) __builtin_prefetch(scores + q * task.stride + kAhead, 1);

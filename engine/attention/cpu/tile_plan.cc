@@ -11,7 +11,7 @@ namespace {
 
 const KeyView& ViewAt(const AttendArgs& args, int32_t i) { return args.views[args.rows[i]]; }
 
-// The list of the call's i-th query; null if it reads all that it sees.
+// The key list of the call's i-th query; null if the query reads all keys that it may see.
 const KeyList* ListAt(const AttendArgs& args, int32_t i) {
   if (args.lists == nullptr) return nullptr;
   const KeyList& list = args.lists[args.rows[i]];
@@ -22,7 +22,7 @@ bool Reads(const uint64_t* masks, int queries) {
   return std::accumulate(masks, masks + queries, uint64_t{0}, std::bit_or<>()) != 0;
 }
 
-// Leaves out pages that no query of the group reads, and counts the others by tile.
+// Removes the pages that no query of the group reads, and counts the others for each tile.
 void DropUnread(GroupPlan& plan, int32_t pages) {
   plan.pages = 0;
   std::fill_n(plan.tile_pages, kGroupTiles, 0);
@@ -84,7 +84,7 @@ void TilePlan::PlanGroup(int32_t group) {
 
 bool TilePlan::ReadsAll(int32_t i) const { return ListAt(*args_, i) == nullptr && ViewAt(*args_, i).length == length_; }
 
-// The bits of the keys that a query reads, in its column of the group's masks.
+// Sets the bits of the keys that a query reads. `masks`: the query's column of the group's masks.
 void TilePlan::Mark(int32_t i, uint64_t* masks) const {
   const KeyList* list = ListAt(*args_, i);
   if (list != nullptr) {
@@ -108,7 +108,7 @@ double TilePlan::Density(const AttendArgs& args, int32_t group) const {
     worked += int64_t{plan.tile_pages[(i - plan.rows.first) / kTileQueries]} * kPagePositions;
   }
   if (worked == 0) return 1;
-  const double in_use = static_cast<double>(length_) / (int64_t{pages_} * kPagePositions);  // of a page's positions
+  const double in_use = static_cast<double>(length_) / (int64_t{pages_} * kPagePositions);  // of positions
   return static_cast<double>(read) / (static_cast<double>(worked) * in_use);
 }
 

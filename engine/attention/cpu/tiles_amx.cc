@@ -1,21 +1,22 @@
 // Tiles in bf16 with AMX: S = Q K^T and O = P V on 16 x 16 tiles, softmax between them in AVX-512.
 //
-// Packed page, for a head of `width`, a multiple of 16:
+// Layout of a packed page, for a head of `width` components (a multiple of 16):
 //   K  [width / 32, rounded up][4][16][16][2]   32 components, 16 keys, pairs of components: K^T as the tiles' second
 //                                               operand; missing components are zero
 //   V  [width / 16][2][16][16][2]               16 components, 32 keys in pairs
-// Queries carry the factor log2(e) / sqrt(width) when they are rounded to bf16; weights are rounded to bf16 as well,
-// and their sum is that of the rounded ones, one more column of P V.
+// Queries contain the factor log2(e) / sqrt(width) before they are rounded to bf16. Weights are rounded to bf16 as
+// well, and the sum of weights is that of the rounded ones: it is computed as one more column of P V.
 //
-// No running maximum. Softmax is the same whatever is taken off the scores, as long as powers of two of what is left
-// neither overflow nor all vanish. What is taken off a query's is its largest score in the first page that it reads:
-// its sum is then at least about 1, and outgrows 2^60 only if a later score is above that by some 50. Sums tell; such
-// queries' largest scores are looked for, and the group is computed again. So what a query has gathered is never
-// rescaled, and which of the two was done follows from its own scores alone.
+// No running maximum. Softmax does not change if a constant is subtracted from all of a query's scores, as long as the
+// powers of two of the differences neither overflow nor all vanish. Here the constant is the query's largest score in
+// the first page that it reads. Its sum of weights is then at least about 1, and exceeds 2^60 only if a later score is
+// greater by about 50. So the sums show whether a query's constant was too small; if it was, the largest scores of such
+// queries are found and the group is computed again. A query's partial result is therefore never rescaled, and which of
+// the two ways was taken depends on its own scores alone.
 //
-// Powers of two come out of integers: weights keep 8 bits, and so does a table of 128 mantissas. Vectors work half as
-// much as with a polynomial. They take turns with tiles, unit by unit, and do not overlap: where they do, tiles take
-// one of the two ports that vectors of 64 bytes need, and the whole was slower.
+// Powers of two are computed with integers: weights keep 8 bits, and so does a table of 128 mantissas. That takes half
+// as many vector instructions as a polynomial. Vector and tile instructions alternate, unit by unit, and do not
+// overlap: where they overlap, tiles occupy one of the two ports that 64-byte vectors need, and the whole was slower.
 
 #include <immintrin.h>
 
@@ -32,8 +33,8 @@ namespace salient {
 namespace {
 
 constexpr int kMostWidth = 256;
-constexpr int kChunk = 32;  // components of a first operand's row
-constexpr int kPart = 16;   // components of a second operand's row of values
+constexpr int kChunk = 32;  // components in a row of a first operand
+constexpr int kPart = 16;   // components in a row of a second operand of values
 constexpr int kTileBytes = 1024;
 constexpr int kKeyTiles = kPagePositions / 16;
 constexpr float kUnknown = -std::numeric_limits<float>::infinity();
@@ -51,11 +52,11 @@ size_t PackedBytes(int32_t head_width) {
 
 struct Scratch {
   alignas(64) uint16_t queries[kGroupTiles][kMostWidth / kChunk][kTileQueries][kChunk];
-  alignas(64) float output[kGroupTiles][kMostWidth / kPart + 1][kTileQueries][kPart];  // after the last part: sums
-  alignas(64) float scores[2][kTileQueries][kPagePositions];                           // of a unit's tiles
-  alignas(64) uint16_t weights[2][2][kTileQueries][kChunk];                            // likewise; 32 keys each
-  alignas(64) uint16_t ones[kTileQueries][kChunk];  // as values: 1 in the first column
-  float shift[kGroupQueries];                       // what is taken off scores
+  alignas(64) float output[kGroupTiles][kMostWidth / kPart + 1][kTileQueries][kPart];  // last: sums of weights
+  alignas(64) float scores[2][kTileQueries][kPagePositions];                           // for the tiles of a unit
+  alignas(64) uint16_t weights[2][2][kTileQueries][kChunk];                            // the same; 32 keys each
+  alignas(64) uint16_t ones[kTileQueries][kChunk];  // used as values: 1 in the first column
+  float shift[kGroupQueries];                       // subtracted from the scores
 };
 
 constexpr TileConfig kConfig;
@@ -65,21 +66,21 @@ inline void FinishStores() { asm volatile("" ::: "memory"); }
 
 inline __m512i ToBF16(__m512 low, __m512 high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
 
-// A page's keys lie in its four tiles in the order in which scores come out of packing 32 bits to 16: four keys of the
-// first tile, four of the second, and so on.
+// A page's keys are distributed over its four tiles in the order in which packing 32 bits to 16 leaves the scores: four
+// keys of the first tile, four of the second, and so on.
 constexpr int KeyAt(int tile, int column) { return tile / 2 * 32 + column / 4 * 8 + tile % 2 * 4 + column % 4; }
 constexpr uint64_t KeysOf(int tile) { return uint64_t{0x0f0f0f0f} << (tile / 2 * 32 + tile % 2 * 4); }
 
 // ---- packing
 
-// 16 x 16 elements of 32 bits, rows to columns.
+// Transposes 16 x 16 elements of 32 bits.
 inline void Transpose(__m512i (&r)[16]) {
   __m512i t[16];
   for (int i = 0; i < 16; i += 2) {
     t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
     t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
   }
-  for (int i = 0; i < 16; i += 4) {  // of four rows, column 4 lane + j in each quarter
+  for (int i = 0; i < 16; i += 4) {  // r[i + j]: lane L has column 4 L + j of rows i to i + 3
     r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
     r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
     r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
@@ -97,7 +98,7 @@ inline void Transpose(__m512i (&r)[16]) {
   for (int i = 0; i < 16; ++i) r[i] = t[i];
 }
 
-// 32 components of a key from `component` on, as many as a head has; zero where there is no key.
+// 32 components of a key, or as many as the head has, from `component` on. Zero if there is no such key.
 inline __m512i LoadRow(const PackTask& task, const std::byte* rows, int key, int component) {
   if (key >= task.count) return _mm512_setzero_si512();
   const int left = task.head_width - component;
@@ -120,7 +121,7 @@ void PackKeys(const PackTask& task) {
 void PackValues(const PackTask& task) {
   std::byte* out = task.packed + Chunks(task.head_width) * kKeyTiles * kTileBytes;
   const std::byte* values = task.keys + task.value_offset;
-  // So that unpacking within quarters takes the lower and the upper 16 components in order.
+  // Reorders, so that unpacking within quarters gives the lower and the upper 16 components in order.
   const __m512i halves = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   for (int component = 0; component < task.head_width; component += kChunk, out += 4 * kTileBytes) {
     const bool both = component + kPart < task.head_width;
@@ -156,13 +157,13 @@ void PackQueries(const TileTask& task, Scratch& scratch) {
   }
 }
 
-// A page, and one or two tiles of queries that read some of it: two share the page's tiles.
+// A page, and one or two tiles of queries that read some of it. Two tiles share the page's loads.
 struct Unit {
   const std::byte* page = nullptr;
   int tiles = 0;
   int tile[2] = {};
-  const uint64_t* masks[2] = {};  // of the tiles' queries
-  bool whole[2] = {};             // every query reads all of it
+  const uint64_t* masks[2] = {};  // of each tile's queries
+  bool whole[2] = {};             // whether every query of the tile reads the whole page
 
   explicit operator bool() const { return tiles > 0; }
 };
@@ -175,7 +176,7 @@ class Units {
         page_bytes_(PackedBytes(task.head_width)),
         tiles_((task.count + kTileQueries - 1) / kTileQueries) {}
 
-  // The next unit; none after the last.
+  // The next unit; one without tiles after the last.
   Unit Next() {
     Unit unit;
     for (; page_ < task_.pages && !unit; ++page_, tile_ = 0) {
@@ -204,9 +205,9 @@ class Units {
   int page_ = 0, tile_ = 0;
 };
 
-// Tiles are named by literals, because intrinsics put the number into the instruction.
+// Tiles are numbered with literals, because the intrinsics put the number into the instruction.
 //
-// Scores, from the queries in 3 to 6: two chunks of each tile of the unit.
+// Loads queries into tiles 3 to 6 for scores: two chunks of each tile of the unit.
 inline void LoadQueries(const Unit& unit, int chunk, bool two_chunks, const Scratch& scratch) {
   _tile_loadd(3, scratch.queries[unit.tile[0]][chunk], 64);
   if (two_chunks) _tile_loadd(4, scratch.queries[unit.tile[0]][chunk + 1], 64);
@@ -215,7 +216,7 @@ inline void LoadQueries(const Unit& unit, int chunk, bool two_chunks, const Scra
   if (two_chunks) _tile_loadd(6, scratch.queries[unit.tile[1]][chunk + 1], 64);
 }
 
-// Adds those chunks' part of the scores of 16 keys; the first chunks' replaces what is there.
+// Adds the loaded chunks' part of the scores of 16 keys. The first chunks replace what is there.
 inline void ScoreKeys(const Unit& unit, int keys, int chunk, bool two_chunks,
                       float (*scores)[kTileQueries][kPagePositions]) {
   constexpr int kRowBytes = kPagePositions * sizeof(float);
@@ -241,8 +242,8 @@ inline void ScoreKeys(const Unit& unit, int keys, int chunk, bool two_chunks,
   if (unit.tiles == 2) _tile_stored(1, second, kRowBytes);
 }
 
-// 7 bits of mantissa of 2^f for f in 128ths, rounded: what bf16 keeps of it. Made by the compiler, because nothing in
-// this file may run on processors without AMX.
+// The mantissas of 2^f for f in 128ths, rounded to the 7 bits that bf16 keeps. Computed by the compiler, because no
+// code of this file may run at start-up on a processor without AMX.
 struct Mantissas {
   alignas(64) uint8_t bits[128] = {};
 
@@ -265,20 +266,20 @@ inline float LargestScore(const float* scores, uint64_t mask) {
   return _mm512_reduce_max_ps(largest);
 }
 
-// A query's scores of a page, in 128ths of powers of two, to weights: 2^x with x rounded to a 128th is a bf16 whose
-// exponent is the whole part and whose mantissa follows from the rest. Zero where the mask is.
+// Turns a query's scores of a page, in 128ths, into weights. 2^x with x rounded to a 128th is a bf16: its exponent is
+// the integer part of x, and its mantissa follows from the fraction. Masked keys get zero.
 template <bool kWhole>
 inline void Weigh(const float* scores, uint64_t mask, float& shift, __m512i low, __m512i high,
                   uint16_t (*weights)[kChunk]) {
   if (shift == kUnknown) shift = LargestScore(scores, mask);
-  const __m512 off = _mm512_set1_ps(shift - 127 * 128);  // and adds bf16's bias
+  const __m512 off = _mm512_set1_ps(shift - 127 * 128);  // also adds bf16's exponent bias
   for (int half = 0; half < 2; ++half) {
     const __m512i a = _mm512_cvtps_epi32(_mm512_sub_ps(_mm512_load_ps(scores + 32 * half), off));
     const __m512i b = _mm512_cvtps_epi32(_mm512_sub_ps(_mm512_load_ps(scores + 32 * half + 16), off));
-    // What is too small becomes zero; what is too large no number, which the sum will tell.
+    // Too small a score becomes zero. Too large a score becomes infinity or NaN, which shows in the sum.
     const __m512i x = _mm512_max_epi16(_mm512_packs_epi32(a, b), _mm512_setzero_si512());
     const __m512i mantissa = _mm512_permutex2var_epi8(low, x, high);
-    // The lower 7 bits from the mantissa, the others from x.
+    // The lower 7 bits come from the mantissa, the others from x.
     __m512i weight = _mm512_ternarylogic_epi32(_mm512_set1_epi16(0x7f), mantissa, x, 0xca);
     if (!kWhole) weight = _mm512_maskz_mov_epi16(static_cast<__mmask32>(mask >> 32 * half), weight);
     _mm512_store_si512(weights[half * kTileQueries], weight);
@@ -292,7 +293,7 @@ void WeighTile(const float (*scores)[kPagePositions], const uint64_t* masks, flo
   for (int q = 0; q < kTileQueries; ++q) Weigh<kWhole>(scores[q], masks[q], shift[q], low, high, weights + q);
 }
 
-// Values weighed and added up, by the weights in 3 to 6: 64 keys of each tile of the unit.
+// Loads weights into tiles 3 to 6, for 64 keys of each tile of the unit.
 inline void LoadWeights(const Unit& unit, const uint16_t (*weights)[2][kTileQueries][kChunk]) {
   _tile_loadd(3, weights[0][0], 64);
   _tile_loadd(4, weights[0][1], 64);
@@ -317,7 +318,7 @@ inline void AddPart(const Unit& unit, int part, const std::byte* values, size_t 
   _tile_stored(1, second, 64);
 }
 
-// All scores of a unit.
+// Computes all scores of a unit.
 void Score(const Unit& unit, int chunks, Scratch& scratch) {
   for (int chunk = 0; chunk < chunks; chunk += 2) {
     const bool two = chunk + 1 < chunks;
@@ -363,8 +364,7 @@ float SumOf(const TileTask& task, const Scratch& scratch, int q) {
   return scratch.output[q / kTileQueries][task.head_width / kPart][q % kTileQueries][0];
 }
 
-// Whether some sums have outgrown what their queries' first pages promised. Then those queries' largest scores are
-// known.
+// Whether some query's sum exceeded the bound. If so, finds the largest scores of such queries.
 bool FindLargest(const TileTask& task, Scratch& scratch) {
   bool found[kGroupQueries] = {};
   bool any = false;

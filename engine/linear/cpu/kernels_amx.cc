@@ -1,12 +1,12 @@
 // Matrix products on AMX tiles. Tile registers: 0-3 accumulate, 4 and 5 hold inputs, 6 and 7 weights.
 //
-// One instruction multiplies 16 rows x 64 bytes by a panel's 64 bytes x 16 outputs, a cycle a row; loading either side
-// takes 8 cycles from the first cache. From 17 rows on, tiles of 2 blocks x 2 panels reuse each load; up to 16 rows
-// the weights' loads are what costs, and 1 block x 4 panels reads each once.
+// One instruction multiplies 16 rows x 64 bytes by a panel's 64 bytes x 16 outputs and takes one cycle per row. A load
+// of either operand takes 8 cycles from the first-level cache. For 17 rows and more, tiles of 2 blocks x 2 panels use
+// each load twice. Up to 16 rows the loads of weights dominate; tiles of 1 block x 4 panels load each weight once.
 //
-// A row of a tile product does not depend on the other rows of the tile, nor on how many the tile is configured for,
-// so bf16 is as independent of its neighbours as int8. A tile that waits in memory between two parts of K is the same
-// sum as one that stays in its register.
+// A row's result does not depend on the other rows of its tile, nor on the number of rows for which the tile is
+// configured. So bf16 is as independent of neighbouring rows as int8 is. Sums that wait in memory between two parts of
+// K are the same as sums that stay in a register.
 
 #include "engine/base/amx_tiles.h"
 #include "engine/linear/cpu/epilogue.h"
@@ -48,7 +48,7 @@ struct Bf16Product {
   }
 };
 
-// Inputs and sums of `height` rows. Zeroes the tiles.
+// Configures the tiles for `height` rows of inputs and sums. Also zeroes all tiles.
 void ConfigureTiles(int32_t height) {
   TileConfig config;
   for (int tile = 0; tile < 6; ++tile) config.rows[tile] = static_cast<uint8_t>(height);
@@ -61,14 +61,14 @@ inline const uint8_t* BlockAt(const Multiplication& job, int32_t row) {
   return job.blocks + static_cast<size_t>(row / kBlockRows) * job.chunks * kBlockRows * kChunkBytes;
 }
 
-// The sums of four tiles on their way to the output. They are finished one step late, while the next tiles are being
-// multiplied: the processor has no other work to hide the stores' latency behind.
+// Holds the sums of four tiles until they are written to the output. They are written one step late, while the next
+// tiles are being multiplied. The processor would otherwise wait for the stores.
 template <class Product>
 class LateFinish {
  public:
   explicit LateFinish(const Multiplication& job) : job_(job) {}
 
-  // Takes the sums of one block of rows by four panels, or of two blocks by two, and finishes the ones before.
+  // Takes the sums of 1 block of rows x 4 panels, or of 2 blocks x 2 panels. Writes those of the call before.
   void Take(int32_t blocks, int32_t row, int32_t panel, int32_t panels) {
     Tiles& tiles = tiles_[next_];
     StoreTile<0>(tiles.sums[0]);
@@ -146,14 +146,14 @@ inline void MultiplyBlock(const Multiplication& job, int32_t row, int32_t panel,
   finish.Take(1, row, panel, kPanels);
 }
 
-// Chunks [first, last) of K, and where the sums wait between such parts of K: as they are, without rounding.
+// Chunks [first, last) of K. Between two parts of K the sums wait in `sums`, without rounding.
 struct PartOfK {
   int32_t first, last;
   uint8_t* sums;  // four tiles
 };
 
-// 8 KB of each of two blocks, which stay in the first cache while the panels of a group pass: with all of K = 2048,
-// both inputs and weights would come from the second cache, faster than it can give them.
+// 8 KB of each of two blocks. They stay in the first-level cache while the panels of a group pass. With all of K =
+// 2048, inputs and weights would both come from the second-level cache, which is too slow for that.
 constexpr int32_t kPartChunks = 8;
 constexpr int32_t kGroupPanels = 16;
 
@@ -217,7 +217,7 @@ template <class Product>
 void MultiplyAmx(const Multiplication& job) {
   LateFinish<Product> finish(job);
   ConfigureTiles(job.height);
-  // Rows outside, so that outputs are written along their rows.
+  // Rows are the outer loop, so that outputs are written along their rows.
   int32_t row = job.first_row;
   for (; job.last_row - row > kBlockRows; row += 2 * kBlockRows) MultiplyTwoBlockRows<Product>(job, row, finish);
   if (row < job.last_row) {
@@ -229,7 +229,7 @@ void MultiplyAmx(const Multiplication& job) {
   finish.Flush();
 }
 
-// Two vectors of 16 rounded inputs become the 32 bf16 of a chunk's line.
+// Rounds two vectors of 16 inputs to the 32 bf16 of one line of a chunk.
 void PrepareBf16(const Preparation& job) {
   for (int32_t row = job.first_row; row < job.last_row; ++row) {
     uint8_t* to = RowInBlocks(job, row);
@@ -246,7 +246,7 @@ void PrepareBf16(const Preparation& job) {
 }  // namespace
 
 const Kernels kAmxKernels = {
-    {},  // no fp32 tiles: kAvx512Kernels has them
+    {},  // AMX has no fp32: kAvx512Kernels has those
     {32, PrepareBf16, MultiplyAmx<Bf16Product>},
     {64, PrepareInt8<0>, MultiplyAmx<Int8Product>},
 };

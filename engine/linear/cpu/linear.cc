@@ -1,8 +1,8 @@
-// The CPU's linear layers: which kernel, and how a layer is divided among the threads.
+// The CPU's linear layers: which kernel is used, and how a layer is divided among the threads.
 //
-// Rows are taken 512 at a time: prepared into scratch memory, then multiplied. The multiplication is cut along the
-// outputs into slices that fit the second cache, so that each weight comes from memory once, and along the rows only
-// where slices are too few for the threads. How it is cut does not change any sum.
+// Rows are processed 512 at a time: first prepared into scratch memory, then multiplied. The multiplication is divided
+// along the outputs into slices that fit the second-level cache, so that each weight is read from memory once. It is
+// divided along the rows only if there are too few slices for the threads. The division does not change any sum.
 
 #include <algorithm>
 
@@ -25,21 +25,21 @@ using linear_internal::PackedWeights;
 using linear_internal::Preparation;
 
 constexpr int32_t kRowsAtOnce = 512;
-constexpr int32_t kGroupPanels = 4;  // slices are multiples of this
+constexpr int32_t kGroupPanels = 4;  // a slice has a multiple of this many panels
 constexpr size_t kSliceBytes = 256 << 10;
-// A pass is one reading of the weights, for some 8 rows: 256 KB take about two microseconds. Below that, and below
-// that many inputs to prepare, another thread's help costs more than it saves.
+// A pass reads the weights once, for some 8 rows; 256 KB take about two microseconds. For less than that, or for fewer
+// inputs to prepare than kSerialBytes, the help of another thread costs more than it saves.
 constexpr int32_t kPassRows = 8;
 constexpr size_t kSerialBytes = 256 << 10;
 constexpr int64_t kSerialInputs = 16 << 10;
 constexpr size_t kTaskBytes = 128 << 10;
-// vpdpbusd's 255 * 127 a product stays below 2^31 for 66 thousand products.
+// The greatest product of vpdpbusd is 255 * 127, so a sum of 66 thousand products stays below 2^31.
 constexpr int32_t kMaxInt8Inputs = 65536;
 
 int32_t CeilDiv(int64_t a, int64_t b) { return static_cast<int32_t>((a + b - 1) / b); }
 int32_t RoundUp(int64_t a, int64_t multiple) { return static_cast<int32_t>(CeilDiv(a, multiple) * multiple); }
 
-// What one thread's calls work in; it grows to the largest layer that the thread has computed and stays.
+// Scratch memory of one thread. It grows to the largest layer that the thread has computed, and is not freed.
 struct Scratch {
   AlignedBytes blocks, scale;
 };
@@ -89,12 +89,12 @@ void Prepare(const Kernel& kernel, const Preparation& all, ThreadPool& pool) {
   });
 }
 
-// How many slices of how many panels and parts of how many rows.
+// How the work is divided: slices of so many panels, and parts of so many rows.
 struct Division {
   int32_t slices, slice_panels, parts, part_rows;
 };
 
-// `bytes` of weights are read in all.
+// `bytes`: the weights that are read in all.
 Division Divide(const PackedWeights& weights, int32_t rows, size_t bytes, int threads) {
   const auto wanted = static_cast<int32_t>(std::clamp<size_t>(bytes / kTaskBytes, threads, 4 * threads));
   const int32_t groups = CeilDiv(weights.panels, kGroupPanels);
@@ -103,7 +103,7 @@ Division Divide(const PackedWeights& weights, int32_t rows, size_t bytes, int th
   Division division;
   division.slice_panels = slice_groups * kGroupPanels;
   division.slices = CeilDiv(groups, slice_groups);
-  // Parts of whole pairs of blocks.
+  // A part is a whole number of pairs of blocks.
   const int32_t pairs = CeilDiv(rows, 2 * kBlockRows);
   const int32_t part_pairs = CeilDiv(pairs, std::min(pairs, CeilDiv(wanted, division.slices)));
   division.part_rows = part_pairs * 2 * kBlockRows;
@@ -137,8 +137,8 @@ void Multiply(const Kernel& kernel, const Multiplication& all, ThreadPool& pool)
   });
 }
 
-// For one row, vectors keep up with the second cache and tiles do not: 1.6 against 1.9 us at 512 x 512. Only int8 may
-// change kernels with the number of rows, because only it gives the same bits in both.
+// For one row, vector instructions are as fast as the second-level cache and tiles are not: 1.6 against 1.9 us at 512 x
+// 512. Only int8 may change the kernel with the number of rows, because only int8 gives the same bits with both.
 const Kernel& SingleRowKernelFor(ComputeType type, CpuIsa isa) {
   return KernelFor(type, type == ComputeType::kInt8 ? std::min(isa, CpuIsa::kAvx512) : isa);
 }

@@ -14,7 +14,7 @@
 namespace salient::linear_internal {
 namespace {
 
-constexpr float kTiny = 1e-36f;  // 127 / max would overflow; weights that small cannot be told from zero
+constexpr float kTiny = 1e-36f;  // 127 / max would overflow below this; such weights count as zero
 constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t RoundUp(size_t x, size_t multiple) { return (x + multiple - 1) / multiple * multiple; }
@@ -25,7 +25,7 @@ uint16_t ToBf16(float x) {
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// body(n, weights of output n), a panel's outputs in one thread: two threads never write to the same cache line.
+// Calls body(n, weights of output n). One thread has all outputs of a panel, so threads never share a cache line.
 template <class Body>
 void ForEachOutput(const LinearWeights& weights, ThreadPool& pool, const Body& body) {
   pool.ParallelFor((weights.outputs + kPanelOutputs - 1) / kPanelOutputs, [&](int64_t panel, int) {
@@ -46,7 +46,7 @@ void AlignedBytes::Reserve(size_t bytes) {
   bytes = RoundUp(bytes, alignment);
   data_.reset(static_cast<uint8_t*>(std::aligned_alloc(alignment, bytes)));
   if (data_ == nullptr) {
-    // As in DeviceMemory: layers are packed at start-up, within the budget that was asked for.
+    // As in DeviceMemory: layers are packed at start-up, within the configured memory budget, so this is fatal.
     std::fprintf(stderr, "out of memory: a linear layer needs %zu bytes; use a smaller model or int8\n", bytes);
     std::abort();
   }
@@ -101,7 +101,7 @@ CpuLinear::CpuLinear(const CpuLinear& from, std::span<const int32_t> outputs, Th
   });
 }
 
-// What every form of the layer has: sizes and biases, padded to whole pairs of panels.
+// Sets what every number format needs: sizes, and biases padded to whole pairs of panels.
 void CpuLinear::SetOutputs(const float* bias) {
   view_.inputs = inputs();
   view_.outputs = outputs();
@@ -145,7 +145,7 @@ void CpuLinear::PackBf16(const LinearWeights& weights, ThreadPool& pool) {
   });
 }
 
-// Each output has its own scale, max |w| / 127, so that one large output does not cost the others their precision.
+// Each output has its own scale, max |w| / 127, so that one large output does not reduce the precision of the others.
 void CpuLinear::PackInt8(const LinearWeights& weights, ThreadPool& pool) {
   ReservePanels(64, 4);
   scale_.resize(bias_.size());
@@ -159,7 +159,7 @@ void CpuLinear::PackInt8(const LinearWeights& weights, ThreadPool& pool) {
       largest = std::max(largest, std::abs(w[k]));
       finite = finite && std::isfinite(w[k]);
     }
-    if (!finite) {  // all that an output with such a weight can be is NaN
+    if (!finite) {  // a weight that is not finite makes the whole output NaN
       scale_[n] = std::nanf("");
       return;
     }
