@@ -14,7 +14,7 @@ class Formatter : public CLI::Formatter {
 
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     std::string text = "  " + make_option_name(option, is_positional) + (is_positional ? "" : make_option_opts(option));
-    // An option too long for its column has its description below.
+    // The description of an option that is too long for its column begins on the next line.
     size_t column = text.size();
     if (column + 1 > kIndent) {
       text += "\n";
@@ -24,7 +24,7 @@ class Formatter : public CLI::Formatter {
     return text + Wrap(make_option_desc(option)) + "\n";
   }
 
-  // The type alone: the values that it may have are the description's to say.
+  // Shows the type only; the description says which values it may have.
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
     const std::string type = option->get_type_name();

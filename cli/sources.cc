@@ -15,8 +15,8 @@ std::string VariableName(const std::string& prefix, std::string option) {
   return prefix + option;
 }
 
-// CLI11 lets the file win over the environment. In a container the file is the image's or the cluster's and the
-// environment the deployment's, so here a key is passed over where its variable is set.
+// In CLI11 a configuration file has priority over the environment. In a container the file belongs to the image or the
+// cluster, and the environment to the deployment. So a key of the file is ignored here if its variable is set.
 class FileBelowEnvironment : public CLI::ConfigTOML {
  public:
   explicit FileBelowEnvironment(std::string prefix) : prefix_(std::move(prefix)) {}
@@ -42,8 +42,8 @@ void ReadEnvironmentAndConfig(CLI::App& app, const std::string& prefix, UnknownK
     if (option->get_lnames().empty() || !option->get_configurable()) continue;
     option->envname(VariableName(prefix, option->get_lnames().front()));
   }
-  // CLI11 looks for the file before it looks at the environment, so what the environment names is made the default, and
-  // required, lest a file that is not there be passed over.
+  // CLI11 looks for the file before it reads the environment. So a file that the environment names becomes the default,
+  // and required, because CLI11 ignores a missing file otherwise.
   const char* file = std::getenv(VariableName(prefix, "config").c_str());
   const bool is_named = file != nullptr && *file != '\0';
   app.set_config("--config", is_named ? file : "", "A TOML or INI file of these options, each a line NAME = VALUE",

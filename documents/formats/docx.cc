@@ -1,4 +1,4 @@
-// Word documents: the text, headers, footers and notes. Comments, deleted text and formulas stay as they are.
+// Word documents: body text, headers, footers and notes are translated. Comments, deleted text and formulas are not.
 
 #include <string>
 
@@ -33,7 +33,7 @@ PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events
   return {ReadRuns(bytes, events, options, names), {}};
 }
 
-// The language is a default of the styles.
+// The document's language is a default in the styles.
 PartContent ReadStyles(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
   const std::optional<std::string> prefix = PrefixOfEither(bytes, events, kTransitional, kStrict);
   if (!prefix.has_value()) return {};

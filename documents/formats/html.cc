@@ -1,9 +1,9 @@
 // HTML5: a unit is a run of text and inline tags between block tags.
 //
-// Not translated: scripts, styles, SVG, `pre`, what has translate="no" or the class notranslate, and the elements of
-// options.elements.keep. `code`, `kbd`, `samp`,
-// `var` and formulas are markers that stand in the sentence as a word. Translated beside text: the attributes alt,
-// title, placeholder, aria-label, label and summary, the description in the head, and what buttons say.
+// Not translated: scripts, styles, SVG, `pre`, elements with translate="no" or the class notranslate, and the elements
+// of options.elements.keep. `code`, `kbd`, `samp`, `var` and formulas become markers, which count as a word of their
+// sentence. Translated besides text: the attributes alt, title, placeholder, aria-label, label and summary, the
+// description in the head, and the labels of buttons.
 
 #include <algorithm>
 #include <initializer_list>
@@ -42,7 +42,7 @@ bool IsInline(std::string_view name) {
                   "var",  "wbr",   "input",   "script", "style",  "template", "noscript"});
 }
 
-// What holds no text to translate, and whether it stands in a sentence as a word.
+// Elements without text to translate. Those of IsWordName count as a word of their sentence.
 bool IsOpaqueName(std::string_view name) {
   return IsOneOf(
       name, {"code",     "kbd",    "samp",   "var",    "math",  "pre",   "script", "style",   "svg",      "textarea",
@@ -50,7 +50,7 @@ bool IsOpaqueName(std::string_view name) {
 }
 bool IsWordName(std::string_view name) { return IsOneOf(name, {"code", "kbd", "samp", "var", "math"}); }
 
-// What is shown to users; `meta` and `input` depend on another attribute, see IsTranslated.
+// Attributes that users see. Those of `meta` and `input` depend on another attribute, see IsTranslated.
 constexpr std::string_view kShown[] = {"alt", "title", "placeholder", "aria-label", "label", "summary"};
 
 class HtmlReader {
@@ -73,7 +73,7 @@ class HtmlReader {
   }
 
  private:
-  // Of each start tag the token that ends its element, or 0.
+  // For each start tag: the index of its end tag, or 0.
   std::vector<size_t> MatchEnds() const {
     std::vector<size_t> ends(tokens_.size());
     std::map<std::string_view, std::vector<size_t>> open;
@@ -89,7 +89,7 @@ class HtmlReader {
     return ends;
   }
 
-  // Takes token i and what belongs to it; returns the last token that was taken.
+  // Reads token i and what belongs to it; returns the index of the last token that was read.
   size_t Take(size_t i) {
     const HtmlToken& token = tokens_[i];
     switch (token.kind) {
@@ -143,7 +143,7 @@ class HtmlReader {
     return bytes_.substr(attribute->value.begin, attribute->value.end - attribute->value.begin);
   }
 
-  // Such elements are often made up for a placeholder, which stands in the sentence.
+  // Elements that a request keeps by name are often placeholders, which are part of the sentence.
   bool IsKeptByName(const HtmlToken& token) const {
     const std::vector<std::string>& keep = options_.elements.keep;
     return std::find(keep.begin(), keep.end(), token.name) != keep.end();
@@ -167,7 +167,7 @@ class HtmlReader {
     if (token.name == "input" && attribute.name == "value") {
       return IsOneOf(Value(token.Find("type")), {"submit", "button", "reset"});
     }
-    if (token.name == "link" || token.name == "style") return false;  // their titles name style sheets
+    if (token.name == "link" || token.name == "style") return false;  // the title of these names a style sheet
     return std::find(std::begin(kShown), std::end(kShown), attribute.name) != std::end(kShown);
   }
 

@@ -1,5 +1,5 @@
-// JSON: strings that are values. Keys, names of the code ("user_id") and what stands under keys that begin with "@" or
-// "$" (metadata of ARB files, JSON Schema) stay as they are.
+// JSON: strings that are values are translated. These are not: keys, identifiers ("user_id"), and everything under keys
+// that begin with "@" or "$" (metadata in ARB files and in JSON Schema).
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +13,7 @@
 namespace salient {
 namespace {
 
-// Checks that the document is JSON, and how deep.
+// Checks that the document is valid JSON, and how deep it nests.
 class Checker : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Checker(int32_t max_depth) : max_depth_(max_depth) {}
@@ -57,7 +57,7 @@ std::string Encode(const std::string& value) {
   return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Goes through a document that is known to be JSON.
+// Finds the strings of a document that was checked.
 class JsonReader {
  public:
   JsonReader(std::string_view bytes, const ParseOptions& options) : bytes_(bytes), options_(options) {}
@@ -83,8 +83,8 @@ class JsonReader {
  private:
   struct Container {
     bool is_object = false, key_next = false;
-    bool skips = false;        // nothing in it is translated
-    bool skips_value = false;  // of the key that was read last
+    bool skips = false;        // nothing within is translated
+    bool skips_value = false;  // the value of the last key is not translated
   };
 
   bool Skips() const { return !open_.empty() && (open_.back().skips || open_.back().skips_value); }

@@ -1,11 +1,11 @@
 // CommonMark with tables, strikethrough and task lists, read by md4c.
 //
-// md4c tells of text by pointers into the document, and of spans by name only. The bytes between two texts are the
-// delimiters of the spans that begin or end there; their lengths follow from the kinds. Where they do not add up, the
-// bytes between are one marker that keeps its place.
+// md4c reports text as pointers into the document, but spans only by kind. The bytes between two texts are the
+// delimiters of the spans that begin or end there, and their lengths follow from the kinds. If the lengths do not add
+// up, the bytes become one marker that keeps its place.
 //
 // Not translated: front matter, code, HTML blocks, link destinations and definitions, math and templates. A changed
-// paragraph is written in one line; hard breaks are markers.
+// paragraph is written as one line; hard breaks are markers.
 
 #include <md4c.h>
 
@@ -29,17 +29,17 @@ namespace {
 
 constexpr std::string_view kSpecial = "\\`*_[]<~|";
 
-// What md4c tells of one paragraph, heading or cell.
+// One event that md4c reports within a paragraph, heading or table cell.
 struct Event {
   enum class Kind { kText, kHtml, kEntity, kCode, kSoftBreak, kHardBreak, kEnter, kLeave };
   Kind kind = Kind::kText;
-  ByteRange range;  // of text
+  ByteRange range;  // only for text
   MD_SPANTYPE span = MD_SPAN_EM;
 
   bool is_text() const { return kind < Kind::kSoftBreak; }
 };
 
-// The end of a link that closes at `at`: "](destination \"title\")", "][label]" or "]".
+// The end of a link whose text ends at `at`: behind "](destination \"title\")", "][label]" or "]".
 size_t LinkEnd(std::string_view text, size_t at) {
   const auto skip_space = [text](size_t i) {
     while (i < text.size() && absl::ascii_isspace(static_cast<unsigned char>(text[i]))) ++i;
@@ -71,7 +71,7 @@ size_t LinkEnd(std::string_view text, size_t at) {
   return i < text.size() && text[i] == ')' ? i + 1 : at + 1;
 }
 
-// The text of a link's title between its quotes; `link` is the range that LinkEnd found.
+// The text between the quotes of a link's title. `link`: the range that LinkEnd found.
 std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link) {
   size_t end = link.end - 1;  // the parenthesis
   if (text[end] != ')') return std::nullopt;
@@ -84,7 +84,7 @@ std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link) {
   return std::nullopt;
 }
 
-// Behind front matter in YAML or TOML.
+// The end of front matter in YAML or TOML; the beginning of the text if there is none.
 size_t FrontMatterEnd(std::string_view text) {
   const size_t begin = ByteOrderMark(text);
   for (const std::string_view fence : {"---", "+++"}) {
@@ -105,11 +105,11 @@ size_t FrontMatterEnd(std::string_view text) {
   return begin;
 }
 
-// Writes translated text so that it is read as text.
+// Writes translated text with the escapes that it needs.
 class MarkdownWriter {
  public:
-  // `text`: the unit's, `raw`: as the source has it. Special characters that the source leaves as they are stay so;
-  // those that it escapes, and those that come from the translation alone, are escaped.
+  // `text`: the unit's text; `raw`: the same in the source. Special characters that the source does not escape are not
+  // escaped. All others are: those that the source escapes, and those that only the translation contains.
   MarkdownWriter(std::string_view text, std::string_view raw) {
     for (const char c : text) plain_[static_cast<unsigned char>(c)] = true;
     for (size_t i = 0; i + 1 < raw.size(); ++i) {
@@ -146,7 +146,7 @@ class MarkdownWriter {
   }
 
  private:
-  // Whether the line would be read as a heading, a quotation or an item.
+  // Whether Markdown would read the line as a heading, a quotation or a list item.
   static bool StartsBlock(std::string_view text) {
     const size_t at = text.find_first_not_of("0123456789");
     if (at == std::string_view::npos) return false;
@@ -193,7 +193,7 @@ class MarkdownReader {
     return 1;
   }
 
-  // Some Markdown makes much of few bytes, such as a table of many columns. What is told is bounded by what is there.
+  // Some Markdown expands a lot, such as a table with many columns. The limit is relative to the size of the document.
   int Count(size_t cost) {
     told_ += cost;
     return told_ > 16 * bytes_.size() + (size_t{1} << 20)
@@ -259,7 +259,7 @@ class MarkdownReader {
         break;
     }
     if (event.is_text()) {
-      if (text < bytes_.data() || text + size > bytes_.data() + bytes_.size()) return 0;  // not of the document
+      if (text < bytes_.data() || text + size > bytes_.data() + bytes_.size()) return 0;  // text that md4c made
       event.range.begin = static_cast<size_t>(text - bytes_.data());
       event.range.end = event.range.begin + size;
     }
@@ -267,7 +267,7 @@ class MarkdownReader {
     return Count(1);
   }
 
-  // ---- A paragraph, once it is complete.
+  // ---- Evaluation of a paragraph's events
 
   void FinishLeaf() {
     size_t first = 0;
@@ -292,7 +292,7 @@ class MarkdownReader {
     labels_.clear();
   }
 
-  // Where the delimiters begin that stand before the first text.
+  // The beginning of the delimiters before the first text.
   size_t LeadingBegin(size_t first) const {
     size_t at = events_[first].range.begin;
     for (size_t i = first; i-- > 0;) {
@@ -303,7 +303,7 @@ class MarkdownReader {
     return at;
   }
 
-  // The length of the delimiter that opens a span and ends at `at`.
+  // The length of a span's opening delimiter, which ends at `at`.
   size_t OpeningBefore(MD_SPANTYPE span, size_t at) const {
     const auto run = [this, at](size_t from, char c) {
       size_t begin = from;
@@ -329,7 +329,7 @@ class MarkdownReader {
     }
   }
 
-  // The end of a span's delimiter that stands at `at`.
+  // The end of a span's delimiter that begins at `at`.
   size_t DelimiterEnd(const Event& event, size_t at) const {
     const bool leaves = event.kind == Event::Kind::kLeave;
     const auto run = [this](size_t from, char c) {
@@ -375,7 +375,7 @@ class MarkdownReader {
     }
   }
 
-  // Events [i, next) that are not text, and the bytes from at_ to the text `next`.
+  // Reads events [i, next), none of which is text, with the bytes from at_ up to the text `next`.
   void TakeGap(size_t i, size_t next) {
     const bool last = next == events_.size();
     const size_t gap_end = last ? bytes_.size() : events_[next].range.begin;
@@ -405,12 +405,12 @@ class MarkdownReader {
     at_ = at;
   }
 
-  // Behind a line break and what prefixes the next line, as far as no delimiter is needed for what opens there.
+  // The end of a line break and of the next line's prefix. Delimiters of spans that open after the break are left out.
   size_t BreakEnd(size_t k, size_t next, size_t at, size_t gap_end) const {
     size_t end = gap_end;
     if (end > at && bytes_[end - 1] == '\\' && (next >= events_.size() || events_[next].kind == Event::Kind::kText)) {
       const size_t line = bytes_.substr(0, end).rfind('\n');
-      if (line != std::string_view::npos && line >= at) --end;  // an escape on the next line, not the break's own
+      if (line != std::string_view::npos && line >= at) --end;  // an escape of the next line, not of this break
     }
     for (size_t later = next; later-- > k + 1;) {
       if (events_[later].kind != Event::Kind::kEnter) return end;
@@ -420,7 +420,7 @@ class MarkdownReader {
     return end;
   }
 
-  // Bytes that could not be told apart.
+  // Makes one marker of bytes that could not be divided into delimiters.
   void TakeWhole(size_t end) {
     if (end > at_ && opaque_depth_ == 0) builder_.Standalone({at_, end}, /*ordered=*/true, /*is_word=*/false);
     at_ = end;
@@ -454,8 +454,8 @@ class MarkdownReader {
     }
   }
 
-  // "[Label]" and "[Label][]" refer to a definition by their text. In a translation they do so by "[Text][Label]".
-  // True if the link is a reference.
+  // "[Label]" and "[Label][]" refer to a definition by their text. A translation must write "[Text][Label]" instead.
+  // Returns true if the link is a reference.
   bool NoteLabel(const Event& event, ByteRange close) {
     if ((event.span != MD_SPAN_A && event.span != MD_SPAN_IMG) || links_.empty()) return false;
     const std::string_view end = bytes_.substr(close.begin, close.end - close.begin);
@@ -503,7 +503,7 @@ class MarkdownReader {
   void TakeText(const Event& event) {
     ByteRange range = event.range;
     if (opaque_depth_ == 0) {
-      const size_t escape = at_;  // what TakeGap left: a backslash, or nothing
+      const size_t escape = at_;  // where TakeGap stopped: at a backslash, or at the text
       if (event.kind == Event::Kind::kText && range.begin > escape && range.begin < range.end) {
         if (range.begin == escape + 1 && bytes_[escape] == '\\') {
           builder_.AddDecoded({escape, range.begin + 1}, bytes_.substr(range.begin, 1));
@@ -539,7 +539,7 @@ class MarkdownReader {
       Refuse(absl::StrCat("a paragraph has more than ", options_.limits.max_markers,
                           " spans, placeholders and links; divide it"));
     }
-    std::map<size_t, std::string> labelled;  // by the marker
+    std::map<size_t, std::string> labelled;  // key: index of the marker
     for (size_t i = 0; i < unit.markers.size(); ++i) {
       const auto label = labels_.find(unit.markers[i].begin);
       if (label != labels_.end()) labelled[i] = absl::StrCat("][", label->second, "]");
@@ -563,18 +563,18 @@ class MarkdownReader {
   }
 
   const std::string_view bytes_;
-  const size_t begin_;  // behind the front matter
+  const size_t begin_;  // after the front matter
   const ParseOptions& options_;
   UnitBuilder builder_;
   std::vector<PlacedUnit> units_;
-  std::vector<Event> events_;  // of the paragraph that is being read
+  std::vector<Event> events_;  // of the paragraph being read
   int32_t depth_ = 0;
   size_t told_ = 0;
   bool verbatim_ = false;
-  size_t at_ = 0;  // bytes of the paragraph that are taken
+  size_t at_ = 0;  // the bytes before it are done
   size_t opaque_depth_ = 0, opaque_begin_ = 0;
-  std::vector<size_t> links_;             // open ones: where their text begins
-  std::map<size_t, std::string> labels_;  // of references by their text, by where their end begins
+  std::vector<size_t> links_;             // open links: where their text begins
+  std::map<size_t, std::string> labels_;  // labels of references by text; key: where the end begins
   absl::Status refusal_;
 };
 

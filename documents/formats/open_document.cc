@@ -1,8 +1,8 @@
 // OpenDocument texts, presentations and spreadsheets: paragraphs and headings, headers and footers.
 //
-// A paragraph is mixed content as in HTML: spans and links are pairs; notes, frames, tabs and breaks are markers by
-// themselves, and paragraphs within those are units of their own. Cells that hold numbers, annotations and tracked
-// changes stay as they are.
+// A paragraph is mixed content as in HTML: spans and links are pairs of markers; notes, frames, tabs and breaks are
+// single markers, and paragraphs within notes and frames are units of their own. Not translated: cells with numbers,
+// annotations and tracked changes.
 
 #include <algorithm>
 #include <string>
@@ -50,7 +50,7 @@ class OdfReader {
   }
 
  private:
-  // A cell whose paragraph shows its value.
+  // Whether the element is a cell whose paragraph shows a number, a date or another value.
   bool IsNumber(const XmlEvent& event) const {
     const std::string_view type = AttributeOf(bytes_, event, office_ + "value-type");
     return !type.empty() && type != "string";
@@ -99,7 +99,7 @@ PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events
   const std::string country = dash == std::string::npos ? "none" : options.target_language.substr(dash + 1);
   const size_t languages = content.edits.size();
   for (size_t i = 0, event = 0; i < languages; ++i) {
-    content.edits[i].bytes = language;  // the country has an attribute of its own
+    content.edits[i].bytes = language;  // the country is in an attribute of its own
     while (events[event].range.end < content.edits[i].place.end) ++event;
     const std::optional<ByteRange> value = FindAttribute(bytes, events[event].range, *fo + "country");
     if (value.has_value()) content.edits.push_back({*value, country});

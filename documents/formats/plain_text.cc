@@ -1,5 +1,5 @@
-// Plain text: a unit is a sentence as SplitDocument finds it, so that hard-wrapped paragraphs and lists are seen as
-// what they are. Placeholders and addresses are markers.
+// Plain text: a unit is a sentence, found by SplitDocument, which also recognises hard-wrapped paragraphs and lists.
+// Placeholders and addresses are markers.
 
 #include <string>
 

@@ -1,4 +1,4 @@
-// Messages of gettext: a message without a translation gets one. What is translated, the fuzzy and the obsolete stay.
+// Messages of gettext. Only messages without a translation get one; those that are translated, fuzzy or obsolete stay.
 
 #include <string>
 #include <vector>
@@ -71,7 +71,7 @@ class PoReader {
     units_.push_back(std::move(unit));
   }
 
-  // The header's field, one of the lines in its string.
+  // Sets the field Language, which is one of the lines in the header's string.
   void SetLanguage(const PoString& header) {
     constexpr std::string_view kField = "\"Language:";
     const size_t field = bytes_.substr(0, header.range.end).find(kField, header.range.begin);

@@ -1,4 +1,4 @@
-// Presentations: the text of slides and of their notes. Layouts, charts and comments stay as they are.
+// Presentations: the text of slides and of their notes is translated. Layouts, charts and comments are not.
 
 #include <string>
 

@@ -12,7 +12,7 @@ bool Has(const std::vector<std::string_view>& values, const std::string& value) 
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// What all formats have in one field, for an error.
+// One field of every format as a list, for an error message.
 template <typename Field>
 std::string Listed(Field field) {
   std::string list;

@@ -1,4 +1,4 @@
-// WebVTT: the text of cues. Times, settings, notes, styles and regions stay as they are.
+// WebVTT: the text of cues is translated. Times, settings, notes, styles and regions are not.
 
 #include <string>
 
@@ -17,7 +17,7 @@ ParsedDocument ParseWebVtt(std::string_view bytes, const ParseOptions& options) 
   }
   std::vector<ByteRange> cues;
   for (size_t i = 1; i < lines.size(); ++i) {
-    if (line(i).find("-->") == std::string_view::npos) continue;  // a block's name, or a block of another kind
+    if (line(i).find("-->") == std::string_view::npos) continue;  // the name of a cue, or another kind of block
     const size_t first = i + 1;
     while (i + 1 < lines.size() && !line(i + 1).empty() && line(i + 1).find("-->") == std::string_view::npos) ++i;
     if (i >= first) cues.push_back({lines[first].begin, lines[i].end});

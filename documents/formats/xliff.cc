@@ -1,8 +1,8 @@
-// XLIFF 1.2 and 2.0: the source of each unit that has no translation yet goes into its target.
+// XLIFF 1.2 and 2.0: for each unit without a translation, the source is translated into the target.
 //
-// Inline codes are markers: `g`, `pc` and `mrk`, and what begins and ends by reference (`bpt`/`ept`, `bx`/`ex`,
-// `sc`/`ec`), are pairs, all others stand by themselves. Units that are marked translate="no", and targets that are
-// already there, stay as they are.
+// Inline codes are markers. These are pairs: `g`, `pc` and `mrk`, and codes that refer to each other (`bpt`/`ept`,
+// `bx`/`ex`, `sc`/`ec`). All others are single markers. Units with translate="no" and existing translations stay as
+// they are.
 
 #include <algorithm>
 #include <initializer_list>
@@ -38,7 +38,6 @@ class XliffReader {
         builder_(bytes, {{options.keep_terms, /*tags=*/true}, /*collapse_space=*/false, /*leave_out_ends=*/false}) {}
 
   ParsedDocument Read() {
-    std::vector<size_t> untranslated;  // elements under translate="no"
     for (size_t i = 0; i < events_.size(); ++i) {
       if (events_[i].kind != Kind::kStart) continue;
       const std::string_view name = LocalName(events_[i].name);
@@ -63,7 +62,7 @@ class XliffReader {
     if (version_2_) SetLanguage(root, "trgLang", /*always=*/true);
   }
 
-  // `always`: writes the attribute where it is missing, too, because targets need it.
+  // `always`: adds the attribute if it is missing, because targets need it.
   void SetLanguage(size_t element, const std::string& attribute, bool always) {
     if (options_.target_language.empty()) return;
     const ByteRange tag = events_[element].range;
@@ -76,7 +75,7 @@ class XliffReader {
     }
   }
 
-  // The child of an element by its local name, or 0.
+  // The child element with this local name, or 0.
   size_t Child(size_t element, std::string_view name) const {
     for (size_t i = element + 1; i < events_[element].match; ++i) {
       if (events_[i].kind != Kind::kStart) continue;
@@ -86,7 +85,7 @@ class XliffReader {
     return 0;
   }
 
-  // Whether there is a translation that is to stay.
+  // Whether the unit has a translation to keep.
   bool IsTranslated(size_t unit, size_t target) const {
     bool empty = true;
     for (size_t i = target + 1; i < events_[target].match; ++i) {
@@ -134,7 +133,7 @@ class XliffReader {
     units_.push_back(std::move(unit));
   }
 
-  // The line break and white space before an element, to be repeated before the next.
+  // The line break and white space before an element, which the next element gets, too.
   std::string Indentation(size_t at) const {
     size_t begin = at;
     while (begin > 0 && (bytes_[begin - 1] == ' ' || bytes_[begin - 1] == '\t')) --begin;

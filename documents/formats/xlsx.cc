@@ -1,5 +1,5 @@
-// Spreadsheets: the strings of cells. Numbers, formulas and the names of sheets, which formulas refer to, stay as they
-// are.
+// Spreadsheets: the strings of cells are translated. Numbers and formulas are not, nor the names of sheets, because
+// formulas refer to them.
 
 #include <string>
 

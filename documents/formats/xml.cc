@@ -24,7 +24,7 @@ namespace {
 
 using Kind = XmlEvent::Kind;
 
-constexpr std::string_view kOpening = "<piece>", kClosing = "</piece>";  // around a piece, for Expat
+constexpr std::string_view kOpening = "<piece>", kClosing = "</piece>";  // root element of a fragment, for Expat
 
 bool Has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -53,10 +53,10 @@ class XmlReader {
   }
 
  private:
-  // Of each element whether it stands in a sentence.
+  // Finds out for each element whether it is inline.
   void FindElementsInText() {
     const ElementRules& rules = options_.elements;
-    std::vector<bool> has_text(events_.size());  // of its own
+    std::vector<bool> has_text(events_.size());  // directly, not in its children
     std::vector<size_t> open;
     for (size_t i = 0; i < events_.size(); ++i) {
       if (events_[i].kind == Kind::kStart) open.push_back(i);
@@ -69,12 +69,12 @@ class XmlReader {
       const std::string& name = events_[i].name;
       const bool beside_text = !open.empty() && (has_text[open.back()] || in_text_[open.back()]);
       in_text_[i] = Has(rules.in_text, name) || (!Has(rules.block, name) && (rules.listed_only || beside_text));
-      if (open.empty()) in_text_[i] = false;  // the root
+      if (open.empty()) in_text_[i] = false;  // the root is a block
       open.push_back(i);
     }
   }
 
-  // Takes event i and what belongs to it; returns the last event that was taken.
+  // Reads event i and what belongs to it; returns the index of the last event that was read.
   size_t Take(size_t i) {
     const XmlEvent& event = events_[i];
     const bool in_text = in_text_[event.kind == Kind::kEnd ? event.match : i];
@@ -130,7 +130,7 @@ class XmlReader {
   std::vector<PlacedUnit> units_;
 };
 
-// A piece that was read as the content of an element.
+// A piece that was parsed as the content of a root element.
 class Piece final : public FormattedDocument {
  public:
   explicit Piece(std::unique_ptr<FormattedDocument> whole) : whole_(std::move(whole)) {}

@@ -1,8 +1,8 @@
-// YAML: scalars that are strings and values. Keys, numbers and the like, names of the code, strings with a tag of their
-// own (`!Ref x`), aliases and comments stay as they are.
+// YAML: values that are strings are translated. These are not: keys, numbers and the like, identifiers, strings with a
+// tag of their own (`!Ref x`), aliases and comments.
 //
-// libyaml finds the scalars. A changed one is written in the style that it has, or in double quotes where that style
-// cannot hold it.
+// libyaml finds the scalars. A changed scalar is written in its old style, or in double quotes if that style cannot
+// represent it.
 
 #include <yaml.h>
 
@@ -21,7 +21,7 @@
 namespace salient {
 namespace {
 
-// What YAML 1.1 and 1.2 take for something else than a string.
+// Whether YAML 1.1 or 1.2 reads the value as something other than a string.
 bool IsOtherThanString(std::string_view value) {
   const std::string lower = absl::AsciiStrToLower(std::string(value));
   for (const char* word :
@@ -73,7 +73,7 @@ std::string Plain(const std::string& value, bool in_flow) {
   return hard ? DoubleQuoted(value) : value;
 }
 
-// A scalar after "|" or ">": the header and the end stay, the lines between are indented as they were.
+// Writes a scalar after "|" or ">": header and end stay, and the lines between get their old indentation.
 struct BlockWriter {
   std::string header, indent, end;
   bool folded = false;
@@ -82,10 +82,10 @@ struct BlockWriter {
     const std::vector<std::string> lines = absl::StrSplit(value.substr(0, value.find_last_not_of('\n') + 1), '\n');
     std::string out = header;
     const std::string* last = nullptr;  // the last line that is not empty
-    size_t breaks = 0;                  // since then
+    size_t breaks = 0;                  // line breaks since then
     for (const std::string& line : lines) {
       if (!line.empty()) {
-        // Between lines of folded text one break is a space; not so beside lines that are indented further.
+        // In folded text one line break becomes a space, except next to a line with more indentation.
         const bool folds = folded && last != nullptr && (*last)[0] != ' ' && line[0] != ' ';
         out.append(breaks + (folds ? 1 : 0), '\n').append(indent).append(line);
         last = &line;
@@ -131,7 +131,8 @@ class YamlReader {
     bool is_mapping = false, in_flow = false, key_next = false;
   };
 
-  // libyaml counts characters; events come in the order of the document.
+  // Byte offset of a character: libyaml counts characters. Events come in order, so the search continues from the last
+  // one.
   size_t ByteOf(size_t character) {
     if (character < character_) {
       character_ = 0;
@@ -172,7 +173,7 @@ class YamlReader {
     }
   }
 
-  // Of the mapping that a node is in, notes it; true if it is a key.
+  // Updates the mapping that contains a node. Returns true if the node is a key.
   bool PassNode() {
     if (open_.empty() || !open_.back().is_mapping) return false;
     const bool is_key = open_.back().key_next;
@@ -222,7 +223,7 @@ class YamlReader {
     units_.push_back(std::move(unit));
   }
 
-  // False if its indentation is told by a number: such a block may begin with spaces of its own.
+  // False if the header gives the indentation as a number: the text may then begin with spaces of its own.
   bool ReadBlock(ByteRange range, BlockWriter* writer) const {
     const std::string_view raw = bytes_.substr(range.begin, range.end - range.begin);
     const size_t header_end = raw.find('\n');
@@ -241,7 +242,7 @@ class YamlReader {
 
   const std::string_view bytes_;
   const ParseOptions& options_;
-  size_t character_ = 0, byte_ = 0;  // the same place, counted in both
+  size_t character_ = 0, byte_ = 0;  // the same place, in characters and in bytes
   std::vector<Collection> open_;
   std::vector<PlacedUnit> units_;
 };

@@ -20,11 +20,11 @@ class Identity final : public BodyDecoder {
   absl::StatusOr<std::string> Finish() override { return std::move(body_); }
 };
 
-// gzip and deflate, of one member or several.
+// gzip and deflate; a gzip body may have several members.
 class Inflate final : public BodyDecoder {
  public:
   explicit Inflate(size_t max_bytes) : BodyDecoder(max_bytes) {
-    constexpr int kEitherHeader = 32 + MAX_WBITS;  // zlib tells gzip's header from its own
+    constexpr int kEitherHeader = 32 + MAX_WBITS;  // zlib recognises gzip's header and its own
     ready_ = inflateInit2(&stream_, kEitherHeader) == Z_OK;
   }
   ~Inflate() override {

@@ -33,9 +33,9 @@ using Error = boost::system::error_code;
 
 constexpr size_t kMaxHeader = 16 << 10;
 constexpr size_t kPiece = 64 << 10;
-constexpr size_t kSlowestReader = 64 << 10;               // bytes a second
-constexpr std::chrono::milliseconds kLookForClient(250);  // whether it is still there
-constexpr std::chrono::seconds kLinger(2);                // for a client that still sends what was refused
+constexpr size_t kSlowestReader = 64 << 10;               // bytes/s: the slowest rate of a client
+constexpr std::chrono::milliseconds kLookForClient(250);  // how often to check that the client is still connected
+constexpr std::chrono::seconds kLinger(2);                // how long to keep reading from a client that was refused
 
 std::string SubjectOf(SSL* connection) {
   X509* const certificate = SSL_get1_peer_certificate(connection);
@@ -47,7 +47,7 @@ std::string SubjectOf(SSL* connection) {
   std::string subject(data, static_cast<size_t>(size));
   BIO_free(text);
   X509_free(certificate);
-  return subject.empty() ? "no subject" : subject;  // the handshake fails where the certificate is not a good one
+  return subject.empty() ? "no subject" : subject;  // the handshake has already checked the certificate
 }
 
 template <class Stream>
@@ -179,7 +179,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     request_.body = *std::move(body);
     Lowest().expires_never();
     const std::weak_ptr<Connection> weak = this->weak_from_this();
-    // `cancel_` is set before a reply can be taken: both happen in the connection's strand.
+    // `cancel_` is set before the reply is handled, because both happen in the connection's strand.
     cancel_ = shared_.handler.Handle(std::move(request_), [weak](HttpResponse response) {
       if (const auto self = weak.lock()) {
         asio::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
@@ -194,7 +194,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     if (cancel_) Watch();
   }
 
-  // A client that leaves is noticed: nobody reads from the socket meanwhile, so it is asked for the other side's end.
+  // Ends the connection when the client closes it. Nothing reads from the socket at this time, so this polls for it.
   void Watch() {
     watch_.expires_after(kLookForClient);
     watch_.async_wait([self = this->shared_from_this()](Error error) {
@@ -238,8 +238,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     });
   }
 
-  // What a client still sends is read and thrown away for a moment, or it would not see the reply before its connection
-  // is reset.
+  // Reads and discards what the client still sends, for a short time. Otherwise the connection would be reset before
+  // the client has read the reply.
   void Linger() {
     passed_ = false;
     Lowest().expires_after(kLinger);

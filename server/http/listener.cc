@@ -26,7 +26,7 @@ using tcp = asio::ip::tcp;
 using Error = boost::system::error_code;
 
 constexpr std::chrono::seconds kClosing(2);
-constexpr std::chrono::milliseconds kAfterFailedAccept(100);  // such as one for want of descriptors
+constexpr std::chrono::milliseconds kAfterFailedAccept(100);  // for example, with no descriptors left
 
 struct Address {
   std::string host, port;
@@ -132,7 +132,7 @@ class HttpListener::Impl {
       if (static_cast<int>(connections_.size()) >= shared_.options.max_connections) {
         const auto oldest =
             std::find_if(connections_.begin(), connections_.end(), [](const auto& one) { return !one->passed(); });
-        if (oldest == connections_.end()) return;  // and the socket is closed
+        if (oldest == connections_.end()) return;  // without accepting: the socket is closed
         evicted = *oldest;
         connections_.erase(oldest);
       }
