@@ -46,8 +46,8 @@ from .model import Transformer
 from .selection import MODULES, SelectionRun
 from .train import run_phase
 
-CHUNK_TOKENS = 768  # tokens of the development chunks that selection is measured on: long ones, where it matters
-BUDGET = "encoder=0.10,decoder=0.03,cross=0.05"  # the paper's shares of keys
+CHUNK_TOKENS = 768  # tokens of the development chunks on which selection is measured: long, because there it matters
+BUDGET = "encoder=0.10,decoder=0.03,cross=0.05"  # the shares of keys in the paper
 
 
 def groups(r: int) -> list[str]:
@@ -68,7 +68,7 @@ SELECTION_RUNS: dict[str, list[str]] = {
 
 
 def ffn_configurations(base: ModelConfig) -> dict[str, ModelConfig]:
-    """Every way of table 1 and 2 of arXiv 2309.01826 to share feed-forward blocks, or to leave them out."""
+    """Every configuration in tables 1 and 2 of arXiv 2309.01826 that shares or omits feed-forward blocks."""
     width = base.encoder.ffn.width
     wide = (base.encoder.layers + base.decoder.layers) * width
     kinds = {
@@ -102,12 +102,12 @@ def plain_configurations(base: ModelConfig) -> dict[str, ModelConfig]:
 class Measured:
     name: str
     parameters: int
-    dense_nll: float  # nats a token of the development text, last exit
-    nll: float  # the same under the model's own selection; equal to dense_nll without one
-    keys: dict[str, float]  # share of the keys attended to, a module
-    attention_cost: float  # eq. 10 over eq. 9, with counted keys
-    steps: int = 0  # of training from scratch
-    scores: dict[str, float] = field(default_factory=dict)  # of translations (evaluation.side_by_side.Scored)
+    dense_nll: float  # nats per token of the development text, at the last exit
+    nll: float  # the same with the model's own selection; equal to dense_nll without one
+    keys: dict[str, float]  # share of keys attended to, per module
+    attention_cost: float  # eq. 10 divided by eq. 9, with counted keys
+    steps: int = 0  # of a training from scratch
+    scores: dict[str, float] = field(default_factory=dict)  # of the translations (evaluation.side_by_side.Scored)
 
 
 def slug(name: str) -> str:
@@ -123,7 +123,7 @@ def train(o: argparse.Namespace, phase: str, out: Path, *flags: str) -> None:
 
 
 def nll(model: Transformer, dev: Corpus, new_run: Callable[[], SelectionRun], tokens: int) -> tuple[float, dict]:
-    """Mean negative log-likelihood a token at the last exit, and the share of keys kept a module."""
+    """Mean negative log-likelihood per token at the last exit, and the share of keys kept per module."""
     total, count, kept = 0.0, 0, {m: [] for m in MODULES}
     with torch.no_grad():
         for source, target in batches(dev, 2 * CHUNK_TOKENS, seed=1, mixture={CHUNK_TOKENS: 1.0}, endless=False):
@@ -141,9 +141,9 @@ def nll(model: Transformer, dev: Corpus, new_run: Callable[[], SelectionRun], to
 
 
 def attention_cost(config: ModelConfig, keys: dict[str, float], selects: bool) -> float:
-    """C' / C of eq. 9 and 10, modules weighed by their layers for sources and targets of one length.
+    """C' / C of eq. 9 and 10, with each module weighted by its layers, for source and target of equal length.
 
-    A decoder's self-attention sees half of the keys on average, so that it weighs half.
+    Self-attention of a decoder sees half of the keys on average, so its weight is halved.
     """
     weights = {"encoder": config.encoder.layers, "decoder": config.decoder.layers / 2, "cross": config.decoder.layers}
     cost = 0.0
@@ -186,9 +186,10 @@ def selection_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Me
 
 
 def converted(trained: dict[str, Tensor], base: ModelConfig, config: ModelConfig) -> dict[str, Tensor]:
-    """A trained model's tensors in another arrangement of its feed-forward blocks, as far as they go.
+    """A trained model's tensors for another arrangement of its feed-forward blocks, as far as they can be reused.
 
-    A shared block starts as the first of the blocks that it replaces, a wide one as the mean of as many as fit into it.
+    A shared block starts as the first of the blocks that it replaces; a wide block as the mean of as many as fit into
+    it.
     """
     blocks = {side: [f"{side}_layers.{i}.ffn." for i in range(stack.layers)]
               for side, stack in (("encoder", base.encoder), ("decoder", base.decoder))}
@@ -231,7 +232,7 @@ def scratch_suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[Meas
 
 
 def scores_columns(found: list[Measured]) -> list[list[str]]:
-    """The head and a row a run."""
+    """The header, and one row for each run."""
     rows = [["steps", "BLEU", "against the first", "p", "chrF", "document BLEU", "tokens/s", "of the first"]]
     first = found[0].scores["tokens_per_second"]
     for m in found:
@@ -244,7 +245,7 @@ def scores_columns(found: list[Measured]) -> list[list[str]]:
 
 
 def table(found: list[Measured]) -> str:
-    """A row a run; what only selection has is left out where no run has it."""
+    """One row for each run. Columns that only selection has are omitted if no run has it."""
     rows = [["run", "parameters", "dense NLL", "selected NLL", "keys: encoder", "decoder", "cross", "attention cost"]]
     for m in found:
         keys = [f"{100 * m.keys[x]:.1f} %" if m.keys else "" for x in MODULES]
@@ -262,7 +263,7 @@ TITLES = {"plain": "Against a plain Transformer", "ffn": "Feed-forward configura
 
 
 def conditions(o: argparse.Namespace) -> str:
-    """What every run of a suite had, in words."""
+    """The conditions that all runs of a suite have in common, as text."""
     length = f"{o.minutes:g} minutes" if o.minutes else f"{o.steps} steps"
     if o.minutes and o.device == "cpu":
         length += " of processor time"
@@ -289,7 +290,7 @@ def conditions(o: argparse.Namespace) -> str:
 
 
 def page(folder: Path) -> str:
-    """All suites that were run into the folder."""
+    """A page of all suites with results in the folder."""
     parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit "
              f"on development chunks of {CHUNK_TOKENS} tokens, dense and under the model's own selection. The runs are "
              "short: they say which way a change goes, not where it would end."]

@@ -21,8 +21,8 @@ from .teacher_forcing import force, own_selection
 from .thresholds import tuned
 
 QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
-EXIT_COST = 0.004  # of the probability that the last exit gives its token: what a layer less may cost, in the mean
-CHUNKS, TOKENS = 64, 768  # how many, and of how many tokens
+EXIT_COST = 0.004  # how much of the probability that the last exit gives its token one layer less may cost, on average
+CHUNKS, TOKENS = 64, 768  # number of chunks, and their tokens
 
 Pairs = Iterable[tuple[Tensor, Tensor]]  # unpadded source [1, S] and target [1, T] chunks
 
@@ -61,8 +61,8 @@ def fit_key_steps(model: Transformer, pairs: Pairs) -> None:
 
 @torch.no_grad()
 def centre_halting(model: Transformer, pairs: Pairs, exit_cost: float) -> None:
-    """Moves the biases of the geometric heads so that 0.5 is the threshold of least loss at every layer, where a layer
-    less may cost `exit_cost`."""
+    """Moves the biases of the geometric heads, so that 0.5 is the threshold with the least loss at every layer. One
+    layer less may cost `exit_cost`."""
     sparse = model.config.selection is not None and bool(model.config.selection.learned_ratio)
     forced = [force(model, source, target, sparse) for source, target in pairs]
     found = tuned(torch.cat([f.halting for f in forced]), torch.cat([f.loss for f in forced]), exit_cost)
@@ -70,7 +70,7 @@ def centre_halting(model: Transformer, pairs: Pairs, exit_cost: float) -> None:
 
 
 def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: float = EXIT_COST) -> None:
-    """Both, on `count` chunks of the training text that `salient.prepare` wrote to the folder `data`."""
+    """Fits both, on `count` chunks of the training text that `salient.prepare` wrote to the folder `data`."""
     pairs = training_chunks(data, count, min(TOKENS, model.config.chunk_tokens))
     if model.config.selection is not None:
         fit_key_steps(model, pairs)

@@ -45,7 +45,7 @@ def fault(source: str, target: str) -> str | None:
 
 
 def untranslated(source: str, target: str) -> bool:
-    """Whether a target of more than four words is mostly made of the source's words in the source's order."""
+    """Whether a target of more than four words consists mostly of the source's words in the same order."""
     s, t = words(source), words(target)
     if len(t) <= 4:
         return False
@@ -55,14 +55,14 @@ def untranslated(source: str, target: str) -> bool:
 
 
 def loops(text: str) -> bool:
-    """Whether a sequence of one to four words comes four times in a row."""
+    """Whether a sequence of one to four words is repeated four times in a row."""
     w = words(text)
     return any(all(w[i + j] == w[i + j + n] for j in range(3 * n))
                for n in range(1, 5) for i in range(len(w) - 4 * n + 1))
 
 
 def foreign(text: str) -> Counter:
-    """Symbols and letters of other scripts than the Latin: a translation copies them, or has lost them."""
+    """Symbols and letters of non-Latin scripts. A translation should copy them."""
     return Counter(c for c in text if c > "\u024f" and unicodedata.category(c)[0] in "L" or
                    unicodedata.category(c) == "So")
 
@@ -72,7 +72,7 @@ Detector = Callable[[str], "tuple[bool, str]"]
 
 
 def cld2(text: str) -> tuple[bool, str]:
-    """Compact Language Detector 2: small, fast, and sure of itself only where it may be."""
+    """The language by Compact Language Detector 2, which is small and fast, and whether it is sure."""
     import pycld2
 
     try:
@@ -84,7 +84,7 @@ def cld2(text: str) -> tuple[bool, str]:
 
 def language_check(source_language: str, target_language: str,
                    detect: Detector = cld2) -> Callable[[str, str], str | None]:
-    """A fault finder that tells a pair of at least eight words whose languages are surely not the expected ones."""
+    """A function that finds pairs of at least eight words which are certainly not in the expected languages."""
 
     def speaks(text: str, expected: str) -> bool:
         reliable, found = detect(text)
@@ -99,7 +99,7 @@ def language_check(source_language: str, target_language: str,
 
 
 class HeldOut:
-    """The segments of evaluation documents, and the word sequences that give away a near copy of one."""
+    """The segments of evaluation documents, and word sequences that identify near copies of these documents."""
 
     def __init__(self, segments: Iterable[str]):
         self.segments: set[tuple[str, ...]] = set()
@@ -124,14 +124,15 @@ def _grams(w: list[str]) -> list[int]:
 
 
 class Duplicates:
-    """Remembers what was kept: whole documents, and how often a pair occurred."""
+    """Remembers the documents that were kept, and how often each pair occurred."""
 
     def __init__(self, most: int = 4, seen_share: float = 0.8):
         self.most, self.seen_share = most, seen_share
         self.counts: Counter[int] = Counter()
 
     def fresh(self, document: list[Pair]) -> list[Pair]:
-        """The document's pairs less those that occurred often enough; nothing if nearly all of it was seen before."""
+        """The document's pairs without those that occurred too often; none if nearly all of its text was seen
+        before."""
         keys = [hash(pair) for pair in document]
         seen = sum(self.counts[key] > 0 for key in keys)
         if len(keys) > 4 and seen > self.seen_share * len(keys):

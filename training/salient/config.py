@@ -18,7 +18,7 @@ LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens"
 
 
 def rename(fields: dict, old: str, new: str) -> None:
-    """A field of an earlier version, under the name that it has now."""
+    """Renames a field of an earlier version to its current name."""
     if old in fields and new not in fields:
         fields[new] = fields.pop(old)
 
@@ -45,11 +45,11 @@ class Positions:
     rotary_base: float = 10000.0
     # Frequency i of a sinusoid, half = d_model / 2: half: 10000^(-i / half); half_minus_one: 10000^(-i / (half - 1)).
     sinusoid: str = "half"
-    offset: int = 0  # what `embedding` counts positions from
+    offset: int = 0  # the position of the first token
     encoder_self_attention: str | None = None  # none | rotary | segment_rotary; None: as self_attention
 
     def of(self, module: str) -> str:
-        """What turns the queries and keys of a module: encoder, decoder (self-attention) or cross."""
+        """The positions that rotate queries and keys of a module: encoder, decoder (self-attention) or cross."""
         if module == "cross":
             return self.cross_attention
         return self.encoder_self_attention or self.self_attention if module == "encoder" else self.self_attention
@@ -62,7 +62,7 @@ class Selection:
     width: int = 64
     min_keys: int = 10
     group: dict[str, int] = field(default_factory=lambda: {"encoder": 3, "decoder": 3, "cross": 3})
-    # k of eq. 7 as learned, a value a selection layer; 1 means "everything" and is where training starts.
+    # k of eq. 7 as learned, one value per selection layer. 1 means all keys; training starts there.
     learned_ratio: dict[str, list[float]] = field(default_factory=dict)
 
 
@@ -70,13 +70,13 @@ class Selection:
 class Exits:
     """Adaptive-depth decoding (arXiv 1910.10073): a classifier at every decoder layer, and halting heads."""
 
-    classifier: str = "tied"  # tied: the embedding matrix; untied: a matrix a layer
+    classifier: str = "tied"  # tied: the embedding matrix; untied: one matrix per layer
     heads: list[str] = field(default_factory=list)  # of sequence, multinomial, geometric
 
 
 @dataclass
 class Markers:
-    """Pieces that a translation carries over from its source, such as tags: `count` of them from id `first` on."""
+    """Pieces that a translation copies from its source, such as tags: `count` of them, with ids from `first` on."""
 
     first: int
     count: int
@@ -84,8 +84,8 @@ class Markers:
 
 @dataclass
 class Tokens:
-    """bos: what the decoder starts from, which may be the pad or eos token. separator: None where the model was trained
-    on single sentences, each of which is then a chunk of its own."""
+    """bos: the token that decoding starts from; it may be the pad or eos token. separator: None if the model was
+    trained on single sentences, so that each of them is a chunk of its own."""
 
     pad: int = 0
     unk: int = 1
@@ -97,9 +97,10 @@ class Tokens:
 
 @dataclass
 class Languages:
-    """A model of several languages. tokens: a language's token, in the source's and the target's vocabulary alike.
-    source, target: the languages that it translates from and to. source_prefix and target_prefix: whose token the
-    source begins with and the translation is made to begin with: none, source or target (the request's language)."""
+    """The languages of a multilingual model. tokens: the token of each language, the same in the source's and the
+    target's vocabulary. source, target: the languages that the model translates from and into. source_prefix,
+    target_prefix: whose token begins the source, and the translation: none, source or target (the request's languages).
+    """
 
     tokens: dict[str, int] = field(default_factory=dict)
     source: list[str] = field(default_factory=list)
@@ -110,10 +111,10 @@ class Languages:
 
 @dataclass
 class Search:
-    """What a request gets where it does not say, and what no translation may contain."""
+    """The defaults of a request, and the tokens that no translation may contain."""
 
-    length_penalty: float = 1.0  # a finished hypothesis's score is its log probability / length^length_penalty
-    suppressed: list[int] = field(default_factory=list)  # they have no probability
+    length_penalty: float = 1.0  # the score of a finished hypothesis is its log probability / length^length_penalty
+    suppressed: list[int] = field(default_factory=list)  # tokens with probability 0
 
 
 @dataclass
@@ -134,11 +135,11 @@ class ModelConfig:
     selection: Selection | None = field(default_factory=Selection)
     exits: Exits | None = field(default_factory=Exits)
     tokens: Tokens = field(default_factory=Tokens)
-    chunk_tokens: int = 1024  # the most source tokens, separators included, that one pass was trained on
-    source_vocab_size: int | None = None  # of a source vocabulary of its own, with an embedding of its own
-    output: str = "tied"  # tied: the target embedding is the output matrix; own: it has one of its own
-    embedding_norm: bool = False  # a norm behind the embedding, on either side
-    autoregression: str = "attention"  # attention | ssru: what lets a decoder layer see the tokens before
+    chunk_tokens: int = 1024  # the greatest number of source tokens, with separators, of a chunk in training
+    source_vocab_size: int | None = None  # the source's own vocabulary and embedding; None: shared
+    output: str = "tied"  # tied: the target embedding is the output matrix; own: the output has its own matrix
+    embedding_norm: bool = False  # whether encoder and decoder normalise their embeddings
+    autoregression: str = "attention"  # attention | ssru: how a decoder layer reads the earlier tokens
     languages: Languages | None = None
     search: Search = field(default_factory=Search)
 
@@ -146,7 +147,7 @@ class ModelConfig:
         return self.selection.group[module]
 
     def selection_layers(self, module: str) -> list[int]:
-        """The layers that own a selection layer: the lowest of each group of r (eq. 8)."""
+        """The layers that have a selection layer: the lowest of each group of r layers (eq. 8)."""
         if module == "decoder" and self.autoregression == "ssru":
             return []
         layers = (self.encoder if module == "encoder" else self.decoder).layers

@@ -20,7 +20,7 @@ import torch
 from .config import Tokens
 
 PAD, UNK, BOS, EOS, SEPARATOR = 0, 1, 2, 3, 4
-OURS = Tokens(PAD, UNK, BOS, EOS, SEPARATOR)  # of the models that are trained here
+OURS = Tokens(PAD, UNK, BOS, EOS, SEPARATOR)  # of the models that are trained with this code
 
 
 def read_documents(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -50,7 +50,7 @@ class Corpus:
     documents: np.ndarray  # int64 [documents + 1], in segments
     origins: np.ndarray  # the names of the sources
     origin: np.ndarray  # uint8 [documents], which of them
-    special: np.ndarray | None = None  # pad, bos, eos, separator (-1: none) of another toolkit's model; None: ours
+    special: np.ndarray | None = None  # pad, bos, eos, separator (-1: none) of a model of another toolkit; None: ours
 
     @property
     def tokens(self) -> Tokens:
@@ -65,7 +65,7 @@ class Corpus:
             return Corpus(**{k: stored[k] for k in stored.files})
 
     def save(self, path: Path) -> None:
-        """Not compressed: archives are compressed as a whole, which makes them smaller."""
+        """Writes without compression: archives are compressed as a whole, which makes them smaller."""
         np.savez(path, **{name: value for name, value in self.__dict__.items() if value is not None})
 
     def pieces(self, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -74,7 +74,7 @@ class Corpus:
 
 
 def tokenise(documents: list[tuple[str, list[tuple[str, str]]]], tokenizer) -> Corpus:
-    """`source|document` names and their pairs -> token arrays."""
+    """Token arrays of documents given as (`source|document`, pairs)."""
     pairs = [pair for _, document in documents for pair in document]
 
     def flat(side):
@@ -92,21 +92,21 @@ def origin_of(name: str) -> str:
 
 
 def join(segments: list[np.ndarray], bos: bool, tokens: Tokens = OURS) -> np.ndarray:
-    """Segments with a separator between each two and EOS at the end."""
+    """Joins segments with separators, and appends EOS."""
     parts = [np.asarray([tokens.bos])] if bos else []
     for i, segment in enumerate(segments):
         parts += [segment, np.asarray([tokens.eos if i + 1 == len(segments) else tokens.separator])]
     return np.concatenate(parts).astype(np.int64)
 
 
-# Share of the tokens cut to chunks of at most that many tokens; 0 stands for single segments.
+# Chunks of at most that many tokens, and the share of the tokens that they get. 0 stands for single segments.
 MIXTURE = {0: 0.28, 96: 0.14, 192: 0.18, 384: 0.18, 768: 0.14, 2048: 0.08}
-LONGEST = 2048  # a chunk that is longer, being one endless segment, is left out
-POOL = 4_000_000  # positions of the chunks that batches are put together from: the more, the less padding
+LONGEST = 2048  # longer chunks are omitted; they have a single endless segment
+POOL = 4_000_000  # positions of the chunks from which batches are composed: more of them leave less padding
 
 
 def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[int]:
-    """The documents of one pass in random order. A document of weight 2.5 is repeated two or three times, at random."""
+    """The documents of one pass in random order. A document of weight 2.5 comes two or three times, at random."""
     order = []
     for document, origin in enumerate(corpus.origin):
         weight = weights.get(str(corpus.origins[origin]), 1.0)
@@ -117,8 +117,8 @@ def draw(corpus: Corpus, rng: random.Random, weights: dict[str, float]) -> list[
 
 def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
             source_weights: dict[str, float] = {}) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """One pass over the corpus: (source, target with BOS and EOS), cut anew at every pass. Where there
-    is no separator, single segments alone, whatever the mixture."""
+    """One pass over the corpus: (source, target with BOS and EOS). Every pass divides documents into other chunks.
+    Without a separator all chunks are single segments, whatever the mixture."""
     tokens = corpus.tokens
     mixture = {0: 1.0} if tokens.separator is None else mixture
     order = draw(corpus, rng, source_weights)
@@ -146,7 +146,7 @@ def chunks(corpus: Corpus, rng: random.Random, mixture: dict[int, float],
 
 
 def positions(pair: tuple[np.ndarray, np.ndarray]) -> int:
-    """The positions of a chunk on its longer side."""
+    """The number of positions on the longer side of a chunk."""
     return max(len(pair[0]), len(pair[1]) - 1)
 
 
@@ -177,8 +177,8 @@ def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[l
 
 def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = MIXTURE,
             source_weights: dict[str, float] = {}, endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Padded (source [B, S], target [B, T + 1]) of at most `tokens` positions a side, unless one chunk has more; in a
-    random order."""
+    """Padded batches (source [B, S], target [B, T + 1]) in random order. Each side has at most `tokens` positions,
+    unless a single chunk has more."""
     rng = random.Random(seed)
     while True:
         passed = (pair for pair in chunks(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
@@ -192,7 +192,7 @@ def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = 
 
 def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
           depth: int = 4) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """The same batches, made by a thread in advance; in page-locked memory for a GPU."""
+    """The same batches, which a thread makes in advance; in page-locked memory for a GPU."""
     made: queue.Queue = queue.Queue(depth)
 
     def make():

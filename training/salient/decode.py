@@ -29,27 +29,27 @@ SLACK = 16  # target tokens that a segment may have beyond max_length_ratio time
 
 @dataclass
 class Settings:
-    """What a request chooses; the field names and meanings of the API's controls, the modules' values by name."""
+    """The controls of a request, with the names and meanings of the API. `values` has the modules' values by name."""
 
     selection: str = "dense"  # dense | learned | ratio | mass | window
     values: dict[str, float] = field(default_factory=dict)  # encoder, decoder, cross; of ratio, mass, window
     min_keys: int | None = None
     depth: str = "full"  # full | fixed | sequence | multinomial | geometric | confidence
     fixed_exit: int | None = None
-    thresholds: list[float] = field(default_factory=list)  # one a layer
+    thresholds: list[float] = field(default_factory=list)  # one per layer
     min_exit: int | None = None
     max_exit: int | None = None
     beam: int = 1
     length_penalty: float = 1.0
     max_length_ratio: float = 3.0
     prefix: list[int] = field(default_factory=list)  # tokens that the translation must begin with
-    listed: list[int] = field(default_factory=list)  # the only tokens there are, ascending; empty: the whole vocabulary
-    screen: list[int] = field(default_factory=list)  # among these a confident best must be probable, too; empty: none
+    listed: list[int] = field(default_factory=list)  # the only allowed tokens, ascending; empty: all
+    screen: list[int] = field(default_factory=list)  # confidence must be high among these tokens, too; empty: no screen
 
 
 @dataclass
 class Tally:
-    """Keys that queries could see and keys they read, over the layers that ran; keys that selection layers scored."""
+    """Counts over the layers that ran: keys that queries could see, keys that they read, and keys that were scored."""
 
     visible: int = 0
     attended: int = 0
@@ -58,7 +58,7 @@ class Tally:
 
 @dataclass
 class Choice:
-    """The keys one query reads. gap: between the worst score kept and the best left out, None where nothing ranked."""
+    """The keys that one query reads. gap: worst score kept minus best score not kept; None if nothing was ranked."""
 
     keys: list[int]
     scored: int = 0
@@ -67,15 +67,15 @@ class Choice:
 
 @dataclass
 class Step:
-    """What happened at one token: the input's states after every layer that ran, then the choice made from them."""
+    """One decoding step: the input's states after every layer that ran, then the choice that they led to."""
 
     states: list[Tensor]
-    exit: int  # layers run
-    exit_margin: float  # distance of the closest exit decision from going the other way
-    selected: dict[str, list[Choice]]  # decoder and cross: a choice a group that ran
+    exit: int  # number of layers that ran
+    exit_margin: float  # how close the closest exit decision was to the opposite decision
+    selected: dict[str, list[Choice]]  # decoder and cross: one choice per group that ran
     token: int = -1
     log_probability: float = 0.0
-    gap: float = math.inf  # log probability between the best and second best allowed token; a beam: in the pool
+    gap: float = math.inf  # log probability, best allowed token minus the second best; a beam: in the pool
 
 
 @dataclass
@@ -85,10 +85,10 @@ class Hypothesis:
     segment: int = 0
     in_segment: int = 0  # tokens of the current segment
     steps: list[Step] = field(default_factory=list)
-    keys: list[list[Tensor]] = field(default_factory=list)  # a layer, a position: [heads, head width]; an SSRU: [d]
+    keys: list[list[Tensor]] = field(default_factory=list)  # per layer, position: [heads, head width]; SSRU: [d]
     values: list[list[Tensor]] = field(default_factory=list)
-    selection_keys: dict[int, list[Tensor]] = field(default_factory=dict)  # by the layer that owns them: int8 steps
-    score: float = 0.0  # of a finished one
+    selection_keys: dict[int, list[Tensor]] = field(default_factory=dict)  # by the layer that has them: int8 steps
+    score: float = 0.0  # of a finished hypothesis
 
     def fork(self) -> "Hypothesis":
         twin = copy.copy(self)
@@ -102,7 +102,7 @@ class Hypothesis:
 class Encoded:
     states: list[Tensor]  # after every layer [S, d]
     memory: Tensor  # after the last norm [S, d]
-    selected: list[list[Choice]]  # a group, a query
+    selected: list[list[Choice]]  # per group and query
 
 
 @dataclass
@@ -131,12 +131,13 @@ def offset_encoding(position: int, width: int, kind: str) -> Tensor:
     return torch.cat((angle.sin(), angle.cos()))
 
 
-MASS_STEPS = 1024  # steps of the exponent a power of two
+MASS_STEPS = 1024  # steps of the exponent per power of two
 MASS_TABLE = [round(2.0 ** (31.0 - i / MASS_STEPS)) for i in range(MASS_STEPS)]
 
 
 def mass_weights(scores: np.ndarray, largest_query: float, inverse_step: float, width: int) -> list[int]:
-    """2^31 exp(score - best) in real units, in the fixed point of engine/attention/mass.h: exact everywhere."""
+    """2^31 exp(score - best) in real units, in the fixed-point arithmetic of engine/attention/mass.h: exact
+    everywhere."""
     one, span = np.float32, 32 * MASS_STEPS
     steps_per_e = one(1.44269504) * one(MASS_STEPS)
     scale = one(largest_query) / one(127) / one(inverse_step) / np.sqrt(one(width)) * steps_per_e
@@ -154,7 +155,8 @@ class Oracle:
     # Settings, resolved.
 
     def rule(self, s: Settings, module: str, group: int) -> tuple[str, float, int]:
-        """(policy, value, least number of keys) of a selection layer; learned is ratio with the layer's own value."""
+        """(policy, value, least number of keys) of a selection layer. `learned` becomes `ratio` with the layer's own
+        value."""
         chosen = self.config.selection
         least = s.min_keys if s.min_keys is not None else chosen.min_keys if chosen is not None else 0
         if s.selection == "learned":
@@ -162,7 +164,8 @@ class Oracle:
         return s.selection, s.values.get(module, 1.0), least
 
     def group_of(self, module: str, layer: int) -> tuple[int, bool]:
-        """A layer's group, and whether it chooses the group's keys. Without selection layers all make one group."""
+        """The group of a layer, and whether this layer selects for it. Without selection layers all layers are one
+        group."""
         if self.config.selection is None:
             return 0, layer == 0
         r = self.config.group_of(module)
@@ -175,7 +178,7 @@ class Oracle:
 
     def choose(self, s: Settings, module: str, group: int, selection, query: Tensor | None, keys: list[Tensor],
                length: int, centre: int) -> Choice:
-        """Which of `length` keys a query reads; query [ds] and integer keys [ds], positions applied."""
+        """The keys that a query reads, out of `length`. Query [ds] and integer keys [ds], with positions applied."""
         policy, value, least = self.rule(s, module, group)
         everything = list(range(length))
         if policy == "dense":
@@ -317,7 +320,8 @@ class Oracle:
     # The decoder, a token at a time.
 
     def cross_keys(self, source: list[int], memory: Tensor) -> list[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
-        """Keys, values and, where a layer owns a selection layer, selection keys of the source, a decoder layer."""
+        """For each decoder layer: keys and values of the source and, if the layer has a selection layer, selection
+        keys."""
         segment, found = self.segment_of(source), []
         for layer in self.model.decoder_layers:
             attention = layer.cross_attention
@@ -328,7 +332,7 @@ class Oracle:
         return found
 
     def add_self_keys(self, n: int, x: Tensor, position: int, h: Hypothesis) -> Tensor:
-        """Appends layer n's keys and values of a state, or an SSRU's state; returns the layer's input made of it."""
+        """Appends layer n's keys and values of a state, or the state of an SSRU. Returns the layer's input."""
         layer = self.model.decoder_layers[n]
         y = self.block_input(x, layer.self_attention_norm)
         if layer.ssru is not None:
@@ -363,14 +367,14 @@ class Oracle:
         return n >= max(least, decided["at"])
 
     def confidence(self, n: int, x: Tensor, s: Settings) -> float:
-        """The top probability after layer n, or that among the screen's tokens where it is smaller."""
+        """The greatest probability after layer n; the greatest among the screen's tokens if that is lower."""
         tops = [self.log_probabilities(n, x, s)]
         if s.screen:
             tops.append(self.log_probabilities(n, x, replace(s, listed=s.screen)))
         return min(float(top.max().exp()) for top in tops)
 
     def decide(self, logits: Tensor, s: Settings) -> dict:
-        """The exit that a softmax head names, within the request's bounds."""
+        """The exit that a softmax head predicts, within the request's bounds."""
         least, greatest = self.exit_bounds(s)
         best, second = logits.topk(2).values.tolist() if len(logits) > 1 else (0.0, -math.inf)
         return {"at": min(max(int(logits.argmax()) + 1, least), greatest), "margin": best - second}
@@ -383,7 +387,8 @@ class Oracle:
     @torch.no_grad()
     def step(self, h: Hypothesis, cross: list, segments: list[tuple[int, int]], s: Settings, decided: dict,
              tallies: dict[str, Tally]) -> tuple[Step, Tensor]:
-        """Feeds a hypothesis's last token; returns what happened and the log probabilities of the next [V]."""
+        """Feeds the last token of a hypothesis. Returns what happened, and the log probabilities [V] of the next
+        token."""
         position, decided = len(h.tokens), dict(decided)
         token = h.tokens[-1] if h.tokens else self.config.tokens.bos
         x, states, selected = self.embed(token, position, h.in_segment, True), [], {"decoder": [], "cross": []}
@@ -406,11 +411,12 @@ class Oracle:
                 exit_at = n + 1
                 break
         for n in range(exit_at, self.config.decoder.layers):
-            self.add_self_keys(n, x, position, h)  # the copied state, through each upper layer's own projections
+            self.add_self_keys(n, x, position, h)  # the copied state, with the projections of each upper layer
         return Step(states, exit_at, decided.get("margin", math.inf), selected), self.log_probabilities(exit_at, x, s)
 
     def log_probabilities(self, n: int, x: Tensor, s: Settings) -> Tensor:
-        """Of the next token [V], by the classifier of exit n (from 1): -inf where it is suppressed or not listed."""
+        """Log probabilities [V] of the next token, by the classifier of exit n (from 1). -inf: suppressed, or not
+        listed."""
         logits = self.model.logits(n - 1, x)
         logits[self.config.search.suppressed] = -math.inf
         if s.listed:
@@ -422,7 +428,7 @@ class Oracle:
     def attention(self, layer: Layer, module: str, n: int, x: Tensor, y: Tensor, keys: list[Tensor],
                   values: list[Tensor], selection_keys: list[Tensor], position: int, centres: dict[str, int],
                   selected: dict[str, list[Choice]], s: Settings, tallies: dict[str, Tally]) -> Tensor:
-        """One attention of a decoder layer over the keys that its group chose; position: as rotary counts it."""
+        """One attention of a decoder layer over the keys that its group selected. position: for the rotation."""
         cross, tally = module == "cross", tallies[module]
         attention = layer.cross_attention if cross else layer.self_attention
         norm = layer.cross_attention_norm if cross else layer.self_attention_norm
@@ -442,17 +448,18 @@ class Oracle:
     # Search.
 
     def numbers(self, tokens: list[int]) -> list[int]:
-        """Of the markers among them."""
+        """The markers among the tokens, as numbers."""
         m = self.config.tokens.markers
         return [] if m is None else [t - m.first for t in tokens if 0 <= t - m.first < m.count]
 
     def length_limit(self, source: list[int], s: Settings) -> int:
-        """Tokens that the translation of a segment may have, markers among them."""
+        """The greatest number of tokens of a segment's translation, including markers."""
         markers = len(set(self.numbers(source)))
         return math.floor(s.max_length_ratio * (len(source) - markers)) + SLACK + markers
 
     def next_markers(self, source: list[int], target: list[int]) -> tuple[list[int], list[int], int]:
-        """Of a segment so far: (the markers that may follow, those that may if no more text does, how many lack)."""
+        """For a segment so far: (markers that may follow, those that may follow if no more text does, number still
+        missing)."""
         wanted, said, open_pairs = self.numbers(source), self.numbers(target), []
         closes = {n for n in wanted if n % 2 and n - 1 in wanted and wanted.index(n - 1) < wanted.index(n)}
         for n in said:
@@ -493,7 +500,7 @@ class Oracle:
         return child
 
     def translate(self, source: list[int], s: Settings) -> Translation:
-        """Beam search; greedy with a beam of 1. source: a chunk's tokens, separators and EOS included."""
+        """Beam search; greedy with a beam of 1. source: the tokens of a chunk, with separators and EOS."""
         tallies = {module: Tally() for module in MODULES}
         encoded, segments = self.encode(source, s, tallies["encoder"]), self.source_segments(source)
         decided = self.before_decoding(encoded, s)

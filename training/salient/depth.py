@@ -10,11 +10,11 @@ from .config import ModelConfig
 
 
 class HaltingHeads(nn.Module):
-    """One linear map a policy. All read normalised states, so that their inputs have the same scale at every layer.
+    """One linear map per policy. All of them read normalised states, so that inputs have the same scale at every layer.
 
     sequence     q(n|x)   = softmax(W_h mean(encoder output) + b_h)   (8)
     multinomial  q_t(n)   = softmax(W_h h^1_t + b_h)                 (11)
-    geometric    s^n_t    = sigmoid(w_h h^n_t + b_h)                 (12), w and b a layer
+    geometric    s^n_t    = sigmoid(w_h h^n_t + b_h)                 (12), one w and b per layer
     """
 
     def __init__(self, config: ModelConfig):
@@ -41,9 +41,9 @@ def smooth(values: Tensor, sigma: float) -> Tensor:
 def oracle(score: Tensor, real: Tensor, penalty: float, *, a_sequence: bool = False, sigma: float = 0.0) -> Tensor:
     """argmax_n score^n - penalty n (eq. 9, 10, 15, 17); the lowest such n.
 
-    score: [B, T, N], the log likelihood LL^n of the reference token, or 1 where exit n predicts it (correctness).
-    real: [B, T]. Returns exits from 0, [B] for a sequence, [B, T] a token. For a sequence the penalty counts once a
-    token, so that one value of it means the same for short and long sequences.
+    score: [B, T, N], the log likelihood LL^n of the reference token, or 1 if exit n predicts it (correctness). real:
+    [B, T]. Returns exits from 0: [B] per sequence, or [B, T] per token. For a sequence the penalty counts once per
+    token, so that a value means the same for short and long sequences.
     """
     score = score * real.unsqueeze(-1)
     depth = torch.arange(score.shape[-1], dtype=score.dtype, device=score.device)
@@ -53,9 +53,9 @@ def oracle(score: Tensor, real: Tensor, penalty: float, *, a_sequence: bool = Fa
 
 
 def geometric_loss(logits: Tensor, exits: Tensor, real: Tensor) -> Tensor:
-    """-log q_t(n*) of the geometric-like policy (eq. 12): go on below the oracle exit, halt at it.
+    """-log q_t(n*) of the geometric-like policy (eq. 12): continue below the oracle's exit, stop at it.
 
-    logits [B, T, N]; the last layer always halts, so its head is not trained.
+    logits [B, T, N]. The last layer always stops, so its head is not trained.
     """
     layers = logits.shape[-1]
     n = torch.arange(layers - 1, device=logits.device)

@@ -54,7 +54,8 @@ def fetch_teacher(out: Path) -> None:
 
 
 def read_mono(path: Path) -> Iterator[Document]:
-    """Documents of a text that has a paragraph a line, empty lines between, `# source|document` before each."""
+    """Documents of a text with one paragraph per line, empty lines between, and `# source|document` before each
+    document."""
     opener = lzma.open if path.suffix == ".xz" else open
     name, paragraphs = None, []
     with opener(path, "rt", encoding="utf-8") as lines:
@@ -82,7 +83,7 @@ def documents(mono: list[Path], tsv: list[Path]) -> Iterator[Document]:
 
 
 def shards(found: list[Document], words: int, seed: int) -> Iterator[list[Document]]:
-    """Whole documents in random order, about `words` words together."""
+    """Whole documents in random order, divided into shards of about `words` words."""
     random.Random(seed).shuffle(found)
     shard, held = [], 0
     for name, sentences in found:
@@ -112,7 +113,7 @@ def segment(o: argparse.Namespace) -> None:
 
 
 def translate_file(teacher: Path, source: Path, target: Path, threads: int, model: str = MODEL) -> None:
-    """Runs the teacher, or another model of its archive, on a file, a sentence a line."""
+    """Runs the teacher, or another model of its archive, on a file with one sentence per line."""
     settings = target.parent / "settings"
     settings.mkdir(exist_ok=True)
     (settings / "translateLocally.conf").write_text(f"[General]\ncpu_cores={threads}\nworkspace=256\n")

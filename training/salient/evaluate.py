@@ -132,7 +132,7 @@ def evaluate(o: argparse.Namespace, command: str) -> None:
 
 
 def shown(arguments: list[str]) -> str:
-    """The command without this machine's folders."""
+    """The command without the folders of this machine."""
     return shlex.join(["training/evaluate", *(os.path.basename(a.rstrip("/")) if os.path.isabs(a) else a
                                               for a in arguments)])
 

@@ -1,9 +1,9 @@
-"""Classifiers of early exits, without gradients: the last exit's, behind a map that makes its states of theirs.
+"""Classifiers of early exits, made without training: the last exit's classifier, applied to mapped states.
 
-Of a model that was trained to its last layer alone, the states after layer n are mapped to those after the last by
-least squares over text: M_n = argmin sum |M h^n - h^N|^2 (a ridge keeps it small where the text shows nothing). The
-classifier of exit n is then W M_n, W being the model's own. It takes one pass over the text, and needs nothing new of
-the engine: an exit has a classifier of its own. A further phase `exits` of salient.train may go on from there.
+For a model that was trained at its last layer only, states after layer n are mapped to those after the last layer by
+least squares over text: M_n = argmin sum |M h^n - h^N|^2. A ridge keeps M_n small where the text says nothing. The
+classifier of exit n is then W M_n, where W is the model's own. This takes one pass over the text and nothing new in the
+engine, because an exit may have a classifier of its own. A phase `exits` of salient.train may train it further.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from .data import Corpus, batches
 from .model import Transformer
 from .selection import SelectionRun
 
-RIDGE = 1e-3  # of the states' mean square
+RIDGE = 1e-3  # relative to the mean square of the states
 
 
 @torch.no_grad()
 def fitted_maps(model: Transformer, corpus: Corpus, tokens: int, batch_tokens: int = 2048) -> list[torch.Tensor]:
-    """M_n [d, d] of every exit below the last, from some `tokens` target tokens."""
+    """M_n [d, d] for every exit before the last, fitted to about `tokens` target tokens."""
     d, layers = model.config.d_model, model.config.decoder.layers
     own = [torch.zeros(d, d, dtype=torch.float64) for _ in range(layers - 1)]
     both = [torch.zeros(d, d, dtype=torch.float64) for _ in range(layers - 1)]
@@ -41,7 +41,7 @@ def fitted_maps(model: Transformer, corpus: Corpus, tokens: int, batch_tokens: i
 
 @torch.no_grad()
 def with_mapped_exits(model: Transformer, corpus: Corpus, tokens: int) -> Transformer:
-    """The model with a classifier of its own for every exit, the last one's being the model's."""
+    """The model with a classifier for every exit. The last exit's is the model's own."""
     maps = fitted_maps(model, corpus, tokens)
     classifier = model.classifier(model.config.decoder.layers - 1)
     heads = list(model.config.exits.heads) if model.config.exits else []

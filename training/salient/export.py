@@ -27,7 +27,7 @@ DTYPES = ("f32", "bf16", "int8")
 
 
 def load_checkpoint(path: Path) -> Transformer:
-    """The model of a checkpoint, less the parts that no phase has trained yet."""
+    """The model of a checkpoint, without the parts that no phase has trained yet."""
     stored = torch.load(path, map_location="cpu")
     config = ModelConfig.from_json(stored["config"])
     tensors: dict[str, Tensor] = stored["model"]
@@ -48,7 +48,7 @@ def load_checkpoint(path: Path) -> Transformer:
 
 
 def load_model(folder: str | Path) -> tuple[Transformer, ModelConfig]:
-    """An exported folder as a module: the very numbers that the engine computes with in fp32."""
+    """An exported folder as a module, with exactly the numbers that the engine uses in fp32."""
     config = ModelConfig.load(folder)
     model = Transformer(config)
     model.load_state_dict(read_folder(Path(folder)))
@@ -56,7 +56,8 @@ def load_model(folder: str | Path) -> tuple[Transformer, ModelConfig]:
 
 
 def stored_tensors(model: Transformer, dtype: str) -> dict[str, Tensor]:
-    """Matrices in the file's type; vectors, halting heads and selection layers, small and sensitive, in fp32."""
+    """Matrices in the file's type. Vectors, halting heads and selection layers are small and sensitive, so they are
+    fp32."""
     tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
         tensor = tensor.float()
@@ -70,7 +71,7 @@ def stored_tensors(model: Transformer, dtype: str) -> dict[str, Tensor]:
 
 
 def card(config: ModelConfig, parameters: int) -> str:
-    """A README for a model whose author has not written one."""
+    """The README of a model whose author has not written one."""
     sparse = "with selection layers" if config.selection else "dense attention"
     heads = ", ".join(config.exits.heads) if config.exits and config.exits.heads else "none"
     return (f"# {config.name}\n\nTranslates {config.source_language} to {config.target_language}: "

@@ -55,7 +55,7 @@ def values(encoder: float, decoder: float, cross: float) -> dict[str, float]:
 
 
 def settings_for(config: ModelConfig) -> dict[str, Settings]:
-    """Every policy the model can run, alone and in company."""
+    """Every policy that the model can run, alone and in combination."""
     n = config.decoder.layers
     found = {
         "dense": Settings(),
@@ -96,15 +96,15 @@ def settings_for(config: ModelConfig) -> dict[str, Settings]:
 
 
 def some_tokens(config: ModelConfig, step: int) -> list[int]:
-    """Every step-th token, and those that the search itself needs: markers, and what closes a segment."""
+    """Every step-th token, and the tokens that the search needs: markers, and those that end a segment."""
     t = config.tokens
     markers = [] if t.markers is None else range(t.markers.first, t.markers.first + t.markers.count)
     return sorted({*range(step, config.vocab_size, step), *markers, t.separator or t.eos, t.eos})
 
 
 def documents_for(config: ModelConfig, vocabulary: Vocabulary, rng: random.Random, count: int) -> list[dict]:
-    """Text and random tokens in turn, one to four segments each, or one where the model knows no more; every segment of
-    random tokens with some of the markers that the model knows."""
+    """Text and random tokens alternately, with one to four segments each, or one if the model has no separator. Every
+    segment of random tokens has some of the model's markers."""
     t, found = config.tokens, []
     special = [t.pad, t.unk, t.bos, t.eos, t.separator or 0]
     markers = [] if t.markers is None else range(t.markers.first, t.markers.first + t.markers.count)

@@ -15,13 +15,13 @@ from .model import Attention
 # Pairs of components and their shares of the penalty: sum of share * (1 - cos(distance * frequency of the pair)) is
 # 0.257 and more at all distances from 1 to 128 segments, for heads of width 32 and base 10,000.
 APART = {0: 0.50, 1: 0.16, 3: 0.12, 6: 0.22}
-NEARNESS = {3: 0.2, 5: 0.3, 7: 0.5}  # the same for distances in tokens: falls for some 180 of them
-SEPARATION = 20.0  # nats, times that sum
+NEARNESS = {3: 0.2, 5: 0.3, 7: 0.5}  # the same for distances in tokens; decreases up to a distance of about 180
+SEPARATION = 20.0  # nats; factor of the sum above
 
 
 @dataclass
 class Moments:
-    """Sums over what an attention block reads, a constant 1 appended: x for queries, y for keys."""
+    """Sums over the inputs of an attention block, with a constant 1 appended: x for queries, y for keys."""
 
     xx: Tensor
     yy: Tensor
@@ -40,8 +40,8 @@ class Moments:
         self.count += 1
 
     def roots(self) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Square roots and their inverses of the second moment of x and of the covariance of y: what all keys have in
-        common changes no softmax."""
+        """Square roots, and their inverses, of the second moment of x and of the covariance of y. What all keys have in
+        common changes no softmax, so the mean of y is not needed."""
         mean = self.y / self.count
         return root(self.xx / self.count), root(self.yy / self.count - mean[:, None] * mean)
 
@@ -59,11 +59,11 @@ def root(c: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def set_apart(attention: Attention, moments: Moments, heads: int) -> None:
-    """Makes room in every head for constants that keep segments apart, where its product of queries and keys varies
-    least on real states."""
+    """Replaces components of every head with constants that separate segments. Uses the components in which the product
+    of queries and keys varies least on real states."""
     d = attention.config.d_model
     width = d // heads
-    places = [component for pair in APART for component in (pair, pair + width // 2)]  # as `rotate` pairs them
+    places = [component for pair in APART for component in (pair, pair + width // 2)]  # paired as in `rotate`
     others = [c for c in range(width) if c not in places]
     query = attention.query if attention.cross else attention.query_key_value
     key = attention.key_value if attention.cross else attention.query_key_value
@@ -86,10 +86,11 @@ def set_apart(attention: Attention, moments: Moments, heads: int) -> None:
 
 @torch.no_grad()
 def begin_selection(attention: Attention, moments: Moments, heads: int) -> None:
-    """Selection scores that begin as the mean of the layer's heads, as far as the width goes; in the decoder's
-    self-attention, whose rotation allows no other basis, as nearness.
+    """Initialises selection scores as the mean of the layer's heads, as well as the width allows. In the decoder's
+    self-attention the rotation allows no change of basis, so scores start as nearness.
 
-    A selection layer has no bias; constants are made of the states, in which a constant is nearly linear.
+    A selection layer has no bias. Constants are made from the states, because a constant is nearly a linear function of
+    them.
     """
     d, width = attention.config.d_model, attention.selection.width
     mean = moments.xx[-1, :-1] / moments.count

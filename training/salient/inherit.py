@@ -37,11 +37,11 @@ from .model import Attention, Layer, Transformer, segment_of
 from .selection import SelectionRun
 from .pieces import counted, first_marker, first_piece, kept_pieces, pruned, texts_of
 
-NEVER = -12.0  # bias of tokens that the teacher does not have: not chosen before they are learned
+NEVER = -12.0  # bias of tokens that the teacher does not have, so that they are not chosen before they are learned
 EPSILON = 1e-6
-BATCH, FITTED_TOKENS = 24, 40  # segments a step of the fit, and the most tokens of one
-SEEN_BATCHES = 20  # that tell what attention blocks read
-FITTED_BATCHES = 80  # that are used again and again
+BATCH, FITTED_TOKENS = 24, 40  # segments per step of the fit, and the greatest number of tokens in one
+SEEN_BATCHES = 20  # batches from which the inputs of attention blocks are measured
+FITTED_BATCHES = 80  # batches that the fit uses repeatedly
 RATE = 2e-3
 
 
@@ -83,8 +83,8 @@ def take_ffn(layer: Layer, model: MarianModel, prefix: str) -> None:
 
 @torch.no_grad()
 def take_embedding(student: Transformer, model: MarianModel, kept: list[int], markers: int, teacher_eos: int) -> None:
-    """Kept pieces as they are; the separator as the end of a sentence; BOS nothing, as Marian's decoder begins; the
-    rest small."""
+    """Copies the embeddings of kept pieces. The separator gets that of the end of a sentence. BOS gets zeros, because
+    Marian's decoder starts from zeros. All others get small random values."""
     table, bias = model.tensors["Wemb"], vector(model, "decoder_ff_logit_out_b")
     e, b, tokens = student.embedding.weight, student.output_bias, student.config.tokens
     spread = table[kept].std()
@@ -116,14 +116,14 @@ class Unit:
 
 @torch.no_grad()
 def begin_recent(attention: Attention, unit: Unit, heads: int) -> None:
-    """Self-attention that looks back a little, by constant queries and keys under rotation, with the unit's values."""
+    """Self-attention that reads recent tokens, with constant queries and keys under rotation, and the unit's values."""
     d = unit.w.shape[0]
     width = d // heads
     start = torch.zeros(heads, width)
-    start[:, :width // 2] = torch.linspace(0.5, 2.5, heads).sqrt().unsqueeze(1)  # some heads look farther than others
+    start[:, :width // 2] = torch.linspace(0.5, 2.5, heads).sqrt().unsqueeze(1)  # heads look back differently far
     q = torch.randn(d, d) * 0.3 * d ** -0.5
     k = torch.randn(d, d) * 0.3 * d ** -0.5
-    order = torch.sigmoid(unit.bf).argsort(descending=True)  # channels that forget slowly go to heads that look far
+    order = torch.sigmoid(unit.bf).argsort(descending=True)  # slow channels go to heads that look far back
     fill(attention.query_key_value, torch.cat((q, k, unit.w[order])),
          torch.cat((start.flatten(), start.flatten(), torch.zeros(d))))
     fill(attention.output, torch.eye(d)[:, order] * 0.7, torch.zeros(d))
@@ -142,7 +142,7 @@ def batches_of(student: Transformer, tokenizer, pairs: list[tuple[str, str]], se
 
 
 def states_below(student: Transformer, units: list[Unit], depth: int, source: Tensor, target: Tensor) -> Tensor:
-    """The input of decoder layer `depth`, with the units in the place of self-attention below it."""
+    """The input of decoder layer `depth`; the layers below use the units instead of self-attention."""
     run, s = SelectionRun(), student.config.tokens.separator
     memory = student.encode(source, run)
     _, offsets = segment_of(target, s, inclusive=True)
@@ -161,7 +161,7 @@ def states_below(student: Transformer, units: list[Unit], depth: int, source: Te
 @torch.no_grad()
 def observed(blocks: list[Attention], batches: Iterator[tuple[Tensor, Tensor]], pad: int,
              run: Callable[[Tensor, Tensor], object]) -> dict[Attention, Moments]:
-    """What attention blocks read while `run` goes over a few batches."""
+    """Measures the inputs of attention blocks while `run` processes a few batches."""
     moments = {block: Moments.none(block.config.d_model) for block in blocks}
     real: dict[bool, Tensor] = {}
 
@@ -180,7 +180,7 @@ def observed(blocks: list[Attention], batches: Iterator[tuple[Tensor, Tensor]], 
 
 
 def separate(student: Transformer, units: list[Unit], tokenizer, pairs: list[tuple[str, str]]) -> None:
-    """set_apart for the encoder's and the cross-attention of the layers that the teacher has."""
+    """Calls set_apart for the encoder's attention and the cross-attention of the layers that the teacher has."""
     blocks = [layer.self_attention for layer in student.encoder_layers]
     blocks += [layer.cross_attention for layer in student.decoder_layers[:len(units)]]
     found = observed(blocks, batches_of(student, tokenizer, pairs, 0), student.config.tokens.pad,
@@ -191,7 +191,7 @@ def separate(student: Transformer, units: list[Unit], tokenizer, pairs: list[tup
 
 @torch.no_grad()
 def choose(student: Transformer, tokenizer, pairs: list[tuple[str, str]]) -> None:
-    """begin_selection for all selection layers."""
+    """Calls begin_selection for all selection layers."""
     blocks = [m for m in student.modules() if isinstance(m, Attention) and m.selection is not None]
 
     def run(source, target):
@@ -205,7 +205,7 @@ def choose(student: Transformer, tokenizer, pairs: list[tuple[str, str]]) -> Non
 
 def fit_self_attention(student: Transformer, units: list[Unit], tokenizer, pairs: list[tuple[str, str]],
                        steps: int) -> None:
-    """Self-attention of the first decoder layers learns to put out what the units do."""
+    """Trains the self-attention of the first decoder layers to give the output of the units."""
     for depth, unit in enumerate(units):
         attention = student.decoder_layers[depth].self_attention
         begin_recent(attention, unit, student.config.heads)
@@ -235,8 +235,9 @@ def fit_self_attention(student: Transformer, units: list[Unit], tokenizer, pairs
 
 @torch.no_grad()
 def begin_as_identity(student: Transformer, first: int, states: Tensor) -> None:
-    """Decoder layers from `first` on add nothing, and their norms keep the scale of `states` [N, d]. They attend as the
-    layer before them does, so that what they learn to add has something to be made of."""
+    """Decoder layers from `first` on start as the identity: they add nothing, and their norms keep the scale of
+    `states` [N, d]. They attend as the layer before them does, so that there is something useful for them to learn
+    from."""
     scale, shift = float(states.std(-1).mean()), float(states.mean())
     below = student.decoder_layers[first - 1]
     for layer in student.decoder_layers[first:]:
@@ -270,7 +271,7 @@ def configuration(model: MarianModel, vocab_size: int, decoder_layers: int, o: a
 
 
 def inherit(model: MarianModel, config: ModelConfig, kept: list[int], markers: int, teacher_eos: int) -> Transformer:
-    """The student with all that can be copied; self-attention of the decoder is not fitted yet."""
+    """The student with everything that can be copied. The decoder's self-attention is not fitted yet."""
     student = Transformer(config)
     take_embedding(student, model, kept, markers, teacher_eos)
     for i, layer in enumerate(student.encoder_layers, 1):

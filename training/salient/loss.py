@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-IGNORED = -1  # a target that does not count
-CHUNK = {"cpu": 512, "cuda": 16384}  # rows whose logits are held at once: in a processor's cache, or to fill a GPU
+IGNORED = -1  # a target that is not counted
+CHUNK = {"cpu": 512, "cuda": 16384}  # rows whose logits exist at a time: a cache's worth, or enough to fill a GPU
 
 
 class Teacher(NamedTuple):
-    """Whose distribution, softmax(states weight^T + bias), is a share of the target in the reference's place."""
+    """A teacher's distribution, softmax(states weight^T + bias), which replaces a share of the reference as the
+    target."""
 
     states: Tensor  # [R, d]
     weight: Tensor  # [V, d]
@@ -32,7 +33,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float,
                 teacher: Teacher | None) -> Tensor:
-        dtype = states.dtype  # bf16 states make bf16 products; sums stay in fp32
+        dtype = states.dtype  # bf16 states give bf16 products; sums are fp32
         h, w = states.detach(), weight.detach().to(dtype)
         learns_weight = ctx.needs_input_grad[1]
         d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight) if learns_weight else None
@@ -74,19 +75,19 @@ class SmoothedCrossEntropy(torch.autograd.Function):
 
 
 class Candidates(NamedTuple):
-    """The part of a vocabulary that a loss is estimated with, instead of all of it."""
+    """A sample of the vocabulary, with which a loss is estimated."""
 
     tokens: Tensor  # [C], ascending
-    place: Tensor  # [V] of each token among them; of others, anything
-    weight_log: Tensor  # [C] log of how many tokens of the vocabulary each stands for
+    place: Tensor  # [V] the index of each token in the sample; undefined for all others
+    weight_log: Tensor  # [C] log of the number of tokens that each one represents
 
     def of(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         return weight[self.tokens], bias[self.tokens] + self.weight_log
 
 
 def sampled(targets: Tensor, vocabulary: int, most: int, generator: torch.Generator) -> Candidates:
-    """The tokens of `targets`, and as many others at random as make `most`, each of which stands for several: the sum
-    over them is an unbiased estimate of the sum over the vocabulary."""
+    """The tokens of `targets`, and random others up to `most` in all. Each of these others represents several tokens,
+    so that a sum over the sample is an unbiased estimate of the sum over the vocabulary."""
     wanted = torch.zeros(vocabulary, dtype=torch.bool)
     wanted[targets.cpu()] = True
     others = (~wanted).nonzero().squeeze(1)
@@ -101,7 +102,8 @@ def sampled(targets: Tensor, vocabulary: int, most: int, generator: torch.Genera
 
 def smoothed_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.1,
                            ignored: int = 0, teacher: Teacher | None = None) -> Tensor:
-    """The sum over rows, not the mean, without those whose target is `ignored`: padding, and tokens that have left."""
+    """The sum over rows, not the mean. Rows whose target is `ignored` are left out: padding, and tokens that have
+    exited."""
     kept = targets.ne(ignored).nonzero().squeeze(1)
     if teacher:
         teacher = teacher._replace(states=teacher.states[kept])

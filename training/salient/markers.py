@@ -15,12 +15,13 @@ from .pieces import marker
 
 TOKEN = re.compile(r"\S+")
 EDGE = ".,;:!?\"'()[]{}“”‘’«»…"
-LONGEST_SPAN = 4  # words
-MOST = 3  # spans of a pair of segments
+LONGEST_SPAN = 4  # in words
+MOST = 3  # spans in a pair of segments
 
 
 def common_spans(source: str, target: str) -> list[tuple[str, str]]:
-    """(text, text) of spans of up to four words that each side has exactly once, letter for letter; longest first."""
+    """(text, text) of spans of up to four words that occur exactly once on each side, letter for letter; longest
+    first."""
     words, found = list(TOKEN.finditer(source)), set()
     for length in range(1, LONGEST_SPAN + 1):
         for i in range(len(words) - length + 1):
@@ -36,7 +37,7 @@ def once(text: str, side: str) -> bool:
 
 
 def clauses(source: str, target: str) -> list[tuple[str, str]]:
-    """Parts between commas, where both sides have as many: they mostly correspond."""
+    """Parts between commas, if both sides have the same number of them: then they usually correspond."""
     sides = [[part.strip(EDGE + " ") for part in side.split(", ")] for side in (source, target)]
     if len(sides[0]) != len(sides[1]) or len(sides[0]) == 1:
         return []
@@ -44,7 +45,7 @@ def clauses(source: str, target: str) -> list[tuple[str, str]]:
 
 
 def marked(source: str, target: str, rng: random.Random, markers: int) -> tuple[str, str]:
-    """The pair with markers in it, if it has anything to mark."""
+    """The pair with markers, if it has a span to mark."""
     spans, parts = common_spans(source, target), clauses(source, target)
     free = list(range(0, markers, 2))
     rng.shuffle(free)
@@ -67,5 +68,5 @@ def marked(source: str, target: str, rng: random.Random, markers: int) -> tuple[
 
 def with_markers(pairs: list[tuple[str, str]], share: float, rng: random.Random,
                  markers: int) -> list[tuple[str, str]]:
-    """A document's pairs, a share of them marked."""
+    """The pairs of a document, a share of them with markers."""
     return [marked(s, t, rng, markers) if rng.random() < share else (s, t) for s, t in pairs]

@@ -39,7 +39,8 @@ def segment_of(tokens: Tensor, separator: int | None, *, inclusive: bool) -> tup
 
 
 def aligned(target_segment: Tensor, offsets: Tensor, source_segment: Tensor, real: Tensor) -> Tensor:
-    """The source position that a target position [B, T] stands at: its offset in its segment, as far as that goes."""
+    """The source position that corresponds to a target position [B, T]: the same offset in the same segment, if it
+    exists."""
     same = (target_segment.unsqueeze(-1) == source_segment.unsqueeze(-2)) & real.unsqueeze(-2)
     start, length = same.int().argmax(-1), same.sum(-1)
     return start + offsets.minimum((length - 1).clamp_min(0))
@@ -54,12 +55,12 @@ def sinusoid(positions: Tensor, width: int, kind: str = "half") -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-    """Dense attention: PyTorch's fused one on a GPU, but not on a CPU, where its gradient takes longer than this."""
+    """Dense attention. Uses PyTorch's fused kernel on a GPU only: on a CPU its gradient is slower than this."""
     if q.is_cuda:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
     if causal:
         mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
-    with torch.autocast("cpu", enabled=False):  # it would keep every probability in fp32
+    with torch.autocast("cpu", enabled=False):  # autocast would keep every probability in fp32
         k, v = k.to(q.dtype), v.to(q.dtype)
         scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
         if mask is not None:
@@ -68,9 +69,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -
 
 
 class Attention(nn.Module):
-    """Multi-head attention over the keys that the group's selection layer left.
+    """Multi-head attention over the keys that the group's selection layer selected.
 
-    One projection makes queries, keys and values of a self-attention; a cross-attention projects apart.
+    Self-attention has one projection for queries, keys and values; cross-attention has separate ones.
     """
 
     def __init__(self, config: ModelConfig, module: str, owns_selection: bool):
@@ -106,10 +107,10 @@ class Attention(nn.Module):
 
     def forward(self, queries_from: Tensor, keys_from: Tensor, q_at: Tensor, k_at: Tensor, allowed: Tensor,
                 causal: bool, run: SelectionRun, shared: dict) -> Tensor:
-        """`shared` carries the group's set from its selection layer to the layers above it (eq. 8)."""
+        """`shared` passes the group's selected set from its selection layer to the layers above it (eq. 8)."""
         q, k, v = self.project(queries_from, keys_from, q_at, k_at)
         if run.mode == "dense":
-            # Padding lies at the end, so that under a causal mask no real query sees it.
+            # Padding is at the end, so a causal mask already hides it from every real query.
             mask = None if causal else allowed.unsqueeze(1).expand(-1, 1, q.shape[-2], -1)
             return self.output(self.merge(attend(q, k, v, mask, causal)))
         if not run.learns:
@@ -134,26 +135,27 @@ class Attention(nn.Module):
         return self.output(self.merge(attention.to(v.dtype) @ v))
 
     def rank(self, queries_from: Tensor, keys_from: Tensor, q_at: Tensor, k_at: Tensor) -> Tensor:
-        """The selection layer's scores [B, queries, keys]. What it learns by stays in it: states serve translation."""
+        """The selection layer's scores [B, queries, keys]. Gradients stay within it: the states serve translation
+        only."""
         qs = self.turn(self.selection.query(queries_from.detach()), q_at)
         ks = self.turn(self.selection.key(keys_from.detach()), k_at)
         return self.selection(qs, ks)
 
     @staticmethod
     def sparse(scores: Tensor, attention: Tensor, shared: dict, run: SelectionRun) -> Tensor:
-        """Attention over the chosen set alone (eq. 2), with the straight-through term (eq. 3) if the run wants it.
+        """Attention over the selected set only (eq. 2), with the straight-through term (eq. 3) if the run wants it.
 
-        With p the attention over the set and A the dense one, attention weighted by a mask m has the derivative
-        dp_j / dm_i = A_i ([i = j] - p_j) / (sum over the set of A). The sum is left out: a key left behind would else
-        have a gradient without a bound where the set holds little. So a query's gradient points where eq. 3 says, with
-        the weight of the attention that its set holds.
+        Let p be the attention over the set, and A the dense attention. Attention weighted by a mask m has the
+        derivative dp_j / dm_i = A_i ([i = j] - p_j) / (sum over the set of A). The sum is omitted: without that, the
+        gradient for an unselected key would be unbounded when the set holds little attention. So a query's gradient has
+        the direction of eq. 3, weighted by the attention that its set holds.
         """
         chosen = shared["mask"].unsqueeze(1)
         p = F.softmax(scores.masked_fill(~chosen, NEGATIVE).float(), -1)
         if not run.straight_through:
             return p
         soft = shared["soft"].unsqueeze(1)
-        change = attention.detach() * (soft - soft.detach())  # zero, but for its gradient
+        change = attention.detach() * (soft - soft.detach())  # the value is zero, the gradient is not
         return p + change - p.detach() * change.sum(-1, keepdim=True)
 
     @staticmethod
@@ -161,7 +163,8 @@ class Attention(nn.Module):
         return x.transpose(-2, -3).flatten(-2)
 
     def target(self, q: Tensor, k: Tensor, attention: Tensor, allowed: Tensor, run: SelectionRun) -> Tensor:
-        """What the selection layer learns to imitate: eq. 4, one softmax over the full width, or the mean of heads."""
+        """The target of the selection layer's supervision: eq. 4, one softmax over the full width, or the mean of the
+        heads."""
         if run.supervision == "group":
             return attention.mean(1).detach()
         joint = torch.einsum("bhqd,bhkd->bqk", q, k) / math.sqrt(self.config.d_model)
@@ -180,7 +183,7 @@ class Attention(nn.Module):
 
     @staticmethod
     def finish_group(run: SelectionRun, shared: dict) -> None:
-        """Supervise the set just left behind, once all of its layers have shown their attention (eq. 4, 5)."""
+        """Supervises the group's set once all layers of the group have shown their attention (eq. 4, 5)."""
         if not shared.get("attention"):
             return
         allowed = shared["allowed"]
@@ -195,20 +198,20 @@ class Attention(nn.Module):
 
 
 class Ssru(nn.Module):
-    """The simpler simple recurrent unit (arXiv 1909.12673), what Marian's students have in self-attention's place:
-    c_t = f c_{t-1} + (1 - f) W x_t with f = sigmoid(W_f x_t + b_f), and its output is relu(c_t)."""
+    """The simpler simple recurrent unit (arXiv 1909.12673), which Marian's students have instead of self-attention: c_t
+    = f c_{t-1} + (1 - f) W x_t with f = sigmoid(W_f x_t + b_f). Its output is relu(c_t)."""
 
     def __init__(self, d_model: int):
         super().__init__()
         self.input, self.forget = nn.Linear(d_model, d_model, bias=False), nn.Linear(d_model, d_model)
 
     def step(self, x: Tensor, state: Tensor) -> Tensor:
-        """The state c_t after an input [., d] and the state before."""
+        """The state c_t, from an input [., d] and the previous state."""
         f = torch.sigmoid(self.forget(x))
         return f * state + (1 - f) * self.input(x)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x [B, T, d], from a state of zeros."""
+        """x [B, T, d], starting from a state of zeros."""
         f, put = torch.sigmoid(self.forget(x)), self.input(x)
         put, state, states = (1 - f) * put, torch.zeros_like(put[:, 0]), []
         for t in range(x.shape[1]):
@@ -263,7 +266,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         d, enc, dec = config.d_model, config.encoder, config.decoder
-        self.embedding = nn.Embedding(config.vocab_size, d)  # the target's, and the source's if that has none
+        self.embedding = nn.Embedding(config.vocab_size, d)  # also the source's, if that has none of its own
         self.source_embedding = nn.Embedding(config.source_vocab_size, d) if config.source_vocab_size else None
         self.encoder_layers = nn.ModuleList(
             Layer(config, i, False, enc.ffn.kind == "own") for i in range(enc.layers))
@@ -281,7 +284,7 @@ class Transformer(nn.Module):
 
         self.encoder_embedding_norm, self.decoder_embedding_norm = embedding_norm(), embedding_norm()
         self.encoder_norm = norm()
-        # A state leaves the decoder through the norm of the layer that it leaves after; a post-norm state is normed.
+        # A state leaves the decoder through the norm of its last layer. With post-norm it is already normalised.
         self.exit_norms = nn.ModuleList(norm() for _ in range(dec.layers))
         untied = config.exits is not None and config.exits.classifier == "untied"
         self.exit_classifiers = nn.ModuleList(
@@ -306,7 +309,8 @@ class Transformer(nn.Module):
                 layer.ffn.down.weight.data.mul_(depth ** -0.5)
 
     def compile_blocks(self) -> None:
-        """Lets PyTorch fuse what lies between matrix products; lengths vary with the batch, so shapes are dynamic."""
+        """Lets PyTorch fuse the operations between matrix products. Shapes are dynamic, because lengths vary with the
+        batch."""
         for block in self.modules():
             if isinstance(block, (FeedForwardBlock, nn.LayerNorm)):
                 block.compile(dynamic=True)
@@ -339,7 +343,7 @@ class Transformer(nn.Module):
         at = torch.arange(source.shape[1], device=source.device).expand_as(source)
         allowed = real.unsqueeze(1).expand(-1, source.shape[1], -1)
         if run.mode != "dense":
-            allowed = allowed & real.unsqueeze(-1)  # a padding query selects nothing and supervises nothing
+            allowed = allowed & real.unsqueeze(-1)  # padding as a query selects nothing and supervises nothing
         run.centre["encoder"] = at
         turned = segment if self.config.positions.of("encoder") == "segment_rotary" else at
         x, shared = self.embed(source, offsets, False), {}
@@ -354,8 +358,8 @@ class Transformer(nn.Module):
                exits: Tensor | None = None) -> list[Tensor]:
         """Teacher-forced target inputs [B, T] -> the states h^n after every layer, each [B, T, d].
 
-        exits [B, T]: the layer, from 0, after which a token leaves; it hands its state up to the layers above, as it
-        does in the engine, so that later tokens meet it there as a key.
+        exits [B, T]: the layer, from 0, after which a token exits. As in the engine, its state is copied to the layers
+        above, where later tokens read it as a key.
         """
         separator, pad = self.config.tokens.separator, self.config.tokens.pad
         source_segment, _ = segment_of(source, separator, inclusive=False)

@@ -24,9 +24,9 @@ from .evaluation.sets import Document, DocumentSet
 from .sentences import splitter
 from .vocabulary import Vocabulary
 
-DEV = 200  # sentences that are kept for development text
-MOST_CHARACTERS = 600  # of a sentence; what is longer is a table or a list
-SENTENCES = 64  # of a document that the engine is given at once
+DEV = 200  # sentences that become development text
+MOST_CHARACTERS = 600  # a longer sentence is probably a table or a list
+SENTENCES = 64  # sentences per document that the engine gets
 
 
 def read_text(path: Path) -> list[tuple[str, list[str]]]:
@@ -40,7 +40,7 @@ def read_text(path: Path) -> list[tuple[str, list[str]]]:
 
 
 def sentences_of(paths: list[Path], language: str, most: int, seed: int = 1) -> list[str]:
-    """Different sentences in a random order, `most` at most."""
+    """At most `most` different sentences, in random order."""
     split = splitter(language)
     found = {s for path in paths for _, paragraphs in read_text(path) for p in paragraphs for s in split(p)
              if len(s) <= MOST_CHARACTERS}
@@ -51,7 +51,7 @@ def sentences_of(paths: list[Path], language: str, most: int, seed: int = 1) -> 
 
 def corpus_of(config: ModelConfig, vocabulary: Vocabulary, sentences: list[str],
               translations: list[list[str]]) -> Corpus:
-    """Sentences, each a document, and their translations' pieces; without those that were left empty."""
+    """Sentences, each as one document, with the pieces of their translations. Empty translations are left out."""
     token_of = {piece: token for token, piece in enumerate(vocabulary.target)}
     dtype = np.uint16 if max(config.vocab_size, config.source_vocab_size or 0) <= 1 << 16 else np.uint32
     pairs = [(vocabulary.encode(s), [token_of[piece] for piece in t]) for s, t in zip(sentences, translations) if t]
@@ -68,7 +68,7 @@ def corpus_of(config: ModelConfig, vocabulary: Vocabulary, sentences: list[str],
 
 
 def translate(model: Path, sentences: list[str], programs: Path, work: Path) -> list[list[str]]:
-    """The pieces of each sentence's translation, its end left out."""
+    """The pieces of each sentence's translation, without the end token."""
     documents = [Document("text", sentences[i:i + SENTENCES], [[]]) for i in range(0, len(sentences), SENTENCES)]
     with Engine(programs, model, work) as engine:
         done = engine.translate(DocumentSet("monolingual", documents), "--selection dense --exit full", trace=True)
@@ -76,7 +76,7 @@ def translate(model: Path, sentences: list[str], programs: Path, work: Path) -> 
 
 
 def monolingual(model: Path, paths: list[Path], programs: Path, out: Path, most: int) -> Path:
-    """The folder of train.npz and dev.npz; made once."""
+    """The folder with train.npz and dev.npz, which is made only once."""
     config = ModelConfig.load(model)
     if config.languages is not None:
         raise ValueError(f"{model}: a model of several languages; convert one pair of it (--from and --to)")

@@ -24,8 +24,8 @@ TRAINED = {"base": {"base", "exit"}, "supervision": {"selection"}, "selection": 
 
 
 def mistaken(inputs: torch.Tensor, share: float, tokens: Tokens, rng: random.Random) -> torch.Tensor:
-    """inputs [B, T] with some words replaced by others of the same row: a share that every row draws between nothing
-    and twice `share`. Separators stay where they are."""
+    """inputs [B, T] with some words replaced by others of the same row. Each row draws its share of replaced words
+    between 0 and 2 * `share`. Separators are not replaced."""
     chance = torch.Generator().manual_seed(rng.getrandbits(32))
 
     def drawn(*shape):
@@ -49,34 +49,34 @@ class Objective:
 
     @property
     def trains_model(self) -> bool:
-        """Whether the phase trains the layers themselves, and not only what was put on top of them."""
+        """Whether the phase trains the layers themselves, and not only the parts added to them."""
         return "base" in TRAINED[self.options.phase]
 
     @property
     def aligned(self) -> bool:
-        """A model without exits learns at its last layer alone."""
+        """Whether all exits are trained. A model without exits is trained at its last layer only."""
         return self.layers > 1 and self.model.config.exits is not None
 
     def early_exits(self, target) -> torch.Tensor | None:
-        """[B, T]: in a share of the batches tokens leave at random, so that upper layers learn to read what they hand
-        up; None in the others."""
+        """[B, T]: in a share of the batches tokens exit at random layers, so that upper layers learn to read copied
+        states. None in the other batches."""
         if not self.aligned or self.rng.random() >= self.options.hand_up:
             return None
-        stays = self.rng.uniform(0.4, 0.8)  # the chance to go on after a layer
+        stays = self.rng.uniform(0.4, 0.8)  # the probability to continue after a layer
         chance = torch.Generator().manual_seed(self.rng.getrandbits(32))
         goes_on = torch.rand(self.layers - 1, *target[:, 1:].shape, generator=chance) < stays
         return goes_on.long().cumprod(0).sum(0).to(target.device)
 
     def inputs(self, target) -> torch.Tensor:
-        """What the decoder reads before each token of target [B, T + 1]: the reference, with `--mistakes` in it, so
-        that it learns to go on after its own."""
+        """The decoder's input for each token of target [B, T + 1]: the reference. With `--mistakes` some words are
+        wrong, so that the model learns to continue after its own mistakes."""
         o = self.options
         if not self.trains_model or not o.mistakes:
             return target[:, :-1]
         return mistaken(target[:, :-1], o.mistakes, self.model.config.tokens, self.rng)
 
     def candidates(self, target) -> Candidates | None:
-        """The part of the vocabulary that the step's losses see; None for all of it."""
+        """The part of the vocabulary that the step's losses use; None for all of it."""
         o, vocabulary = self.options, self.model.config.vocab_size
         if not 0 < o.vocabulary_sample < vocabulary:
             return None
@@ -84,11 +84,11 @@ class Objective:
         return sampled(target.flatten(), vocabulary, o.vocabulary_sample, generator)
 
     def translation(self, states, target, exits=None) -> tuple[torch.Tensor, float]:
-        """Aligned training: the mean over exits of their losses, estimated by the last exit and one other; and the loss
-        of the last.
+        """Aligned training: the mean of the losses of all exits, estimated from the last exit and one other. Also
+        returns the loss of the last.
 
-        The other learns from the last as well (`--distil`), except where tokens leave early: what does not reach an
-        exit does not count there.
+        The other exit also learns from the last one (`--distil`), except if tokens exit early: a token that does not
+        reach an exit is not counted there.
         """
         model, n, o = self.model, self.layers, self.options
 
@@ -99,7 +99,7 @@ class Objective:
         candidates, classifiers = self.candidates(target), {}
 
         def classifier(exit_layer):
-            """Weight and bias; of tied ones the same."""
+            """Weight and bias. With tied classifiers all exits have the same."""
             found = model.classifier(exit_layer)
             if candidates is None:
                 return found, model.output_bias
@@ -141,7 +141,7 @@ class Objective:
 
     @torch.no_grad()
     def exit_scores(self, normed, gold) -> torch.Tensor:
-        """What the oracle compares: [B, T, N] of the exits' normed states."""
+        """The scores that the oracle compares, [B, T, N], from the exits' normalised states."""
         model, found, best = self.model, [], []
         for n, h in enumerate(normed):
             logits = F.linear(h, model.classifier(n), model.output_bias).float()
@@ -155,7 +155,7 @@ class Objective:
         return torch.stack(found, -1)
 
     def halting(self, states, memory, source, target) -> tuple[torch.Tensor, float]:
-        """Cross entropy of the heads with the exits that the oracle chooses; and the mean of those, layers from 1."""
+        """Cross entropy of the heads against the oracle's exits, and the mean of these exits (layers from 1)."""
         model, heads, o = self.model, self.model.halting, self.options
         gold, real = target[:, 1:], target[:, 1:].ne(self.pad)
         normed = [norm(h) for norm, h in zip(model.exit_norms, states)]

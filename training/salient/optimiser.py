@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-FUSED = {"query_key_value": 3, "key_value": 2}  # matrices that are several side by side
+FUSED = {"query_key_value": 3, "key_value": 2}  # matrices that consist of several side by side
 
 
 def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:

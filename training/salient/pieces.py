@@ -22,7 +22,8 @@ BYTES = [(f"<0x{byte:02X}>", BYTE) for byte in range(256)]
 
 
 def marker(number: int) -> str:
-    """The text of a marker, in characters that text does not have (mathematical white square brackets)."""
+    """The text of a marker. It uses characters that normal text does not contain (mathematical white square
+    brackets)."""
     return f"\u27e6{number}\u27e7"
 
 
@@ -35,7 +36,7 @@ def counted(tokenizer: sentencepiece.SentencePieceProcessor, texts: Iterable[str
 
 
 def kept_pieces(tokenizer: sentencepiece.SentencePieceProcessor, counts: Counter, most: int) -> list[int]:
-    """The teacher's ids of single characters that occur, then of the most frequent pieces, `most` in all, in order."""
+    """The teacher's ids in order: all single characters that occur, then the most frequent pieces, `most` in all."""
     normal = [i for i in range(tokenizer.get_piece_size())
               if not (tokenizer.is_control(i) or tokenizer.is_unknown(i) or tokenizer.is_unused(i))]
     single = [i for i in normal if len(tokenizer.id_to_piece(i)) == 1]
@@ -44,7 +45,7 @@ def kept_pieces(tokenizer: sentencepiece.SentencePieceProcessor, counts: Counter
 
 
 def pruned(model: bytes, kept: list[int], markers: int) -> bytes:
-    """The SentencePiece model of a teacher with the special tokens, bytes and markers, and of its own pieces `kept`."""
+    """A SentencePiece model with the special tokens, byte pieces and markers, and the teacher's pieces `kept`."""
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
@@ -76,7 +77,7 @@ def first_marker() -> int:
 
 
 def first_piece(markers: int) -> int:
-    """The new id of the first piece that was kept."""
+    """The new id of the first kept piece."""
     return first_marker() + markers
 
 

@@ -68,7 +68,7 @@ def progress(documents: Iterator[Document]) -> Iterator[Document]:
 
 
 def markers_of(tokenizer) -> int:
-    """How many markers the vocabulary has."""
+    """The number of markers in the vocabulary."""
     count = 0
     while tokenizer.piece_to_id(marker(count)) != tokenizer.unk_id():
         count += 1

@@ -6,14 +6,14 @@ they do differently.
 
 from __future__ import annotations
 
-# Chunks that give selection something to leave out.
+# Long chunks, in which most keys can be left out.
 LONG = {0: 0.1, 96: 0.1, 192: 0.2, 384: 0.25, 768: 0.25, 1536: 0.1}
 
-# How often a pass holds a source's documents: machine-made German less often, literature, of which there is little,
-# more often. Sources that are not named count once, so that this says nothing about other data.
+# How often a pass contains a source's documents: machine-translated German less often; literature, which is rare, more
+# often. Other sources count once, so that this table has no effect on other data.
 SOURCES = {"mdn": 0.7, "bilara": 0.5, "gutenberg": 3.0, "bilinguator": 3.0}
 
-# How early exits learn: half from the last one, and now and then with tokens that have left beside them.
+# How early exits are trained: half from the last exit, and in some batches with tokens that exit early.
 EXITS = {"distil": 0.5, "hand_up": 0.3}
 
 RECIPE: dict[str, dict] = {

@@ -35,16 +35,16 @@ from .train import run_phase
 from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
 
 SHARES = {"supervision": 0.35, "selection": 0.3, "exits": 0.25, "halting": 0.1}  # of --minutes; less without --adapt
-MAPPED = "mapped"  # not a phase of training: exits get the classifiers of salient.exit_maps
-LARGE = 16 << 20  # weights of a classifier that is not trained further: its gradients would take the whole time
-MAP_TOKENS = 100_000  # that the maps are fitted to
+MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps
+LARGE = 16 << 20  # weights of a classifier that is not trained further, because its gradients would take all the time
+MAP_TOKENS = 100_000  # tokens that the maps are fitted to
 SHORTLIST = "shortlist.safetensors"
-WIDTH, COMMON, PAIRS = 64, 2000, 20_000_000  # of the shortlist: tokens a source token, tokens in every list, pairs read
-CALIBRATED = 16  # times as many chunks where each is a single sentence
+WIDTH, COMMON, PAIRS = 64, 2000, 20_000_000  # shortlist: tokens per source token, in every list; pairs read
+CALIBRATED = 16  # factor of the number of chunks if each chunk is a single sentence
 
 
 def phases(o: argparse.Namespace, config: ModelConfig) -> list[tuple[str, list[str]]]:
-    """The phases in order, each with what it does differently from the recipe."""
+    """The phases in order, each with its differences from the recipe."""
     found = []
     if o.selection if o.selection is not None else config.tokens.separator is not None:
         found.append(("supervision", ["--k-step", "0.016", "--captured", str(o.captured), "--selection-width",
@@ -74,7 +74,8 @@ def copy_vocabulary(o: argparse.Namespace) -> None:
 
 
 def add_shortlist(o: argparse.Namespace, config: ModelConfig, corpus: Corpus) -> None:
-    """From the model's own translations, where it has none. A source vocabulary of its own shares no numbers."""
+    """Makes a shortlist from the model's own translations if it has none. A separate source vocabulary shares no
+    ids."""
     if not (o.out / SHORTLIST).exists() and config.source_vocab_size is None:
         shortlist(corpus, config.vocab_size, WIDTH, COMMON, PAIRS).save(o.out / SHORTLIST)
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-NEGATIVE = -1e9  # masks a score; finite, so that a fully masked row stays a number
+NEGATIVE = -1e9  # the score of a masked key; finite, so that a fully masked row does not become NaN
 MODULES = ("encoder", "decoder", "cross")
 
 
@@ -29,8 +29,8 @@ def rotate(x: Tensor, positions: Tensor, base: float) -> Tensor:
 
 
 class SelectionLayer(nn.Module):
-    """Qs = Xq Wqs, Ks = Xk Wks (eq. 1). `key_inverse_step` turns a key component into
-    int8 steps; export calibrates it."""
+    """Qs = Xq Wqs, Ks = Xk Wks (eq. 1). `key_inverse_step` converts a key component to int8 steps; export calibrates
+    it."""
 
     def __init__(self, d_model: int, width: int):
         super().__init__()
@@ -40,12 +40,12 @@ class SelectionLayer(nn.Module):
         self.register_buffer("key_inverse_step", torch.tensor(20.0))
 
     def forward(self, q: Tensor, k: Tensor) -> Tensor:
-        """Scores before the softmax of eq. 1; q and k are projected and turned to their positions."""
+        """Scores before the softmax of eq. 1. q and k are projected, with positions applied."""
         return q @ k.transpose(-1, -2) / math.sqrt(self.width)
 
     def integer_scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """What the engine ranks by. Keys share one step, so their products are comparable as integers; the step of a
-        query scales all of its scores alike and does not change their order."""
+        """The scores by which the engine ranks. All keys have one step, so their products are comparable as integers. A
+        query's step scales all of its scores alike, which does not change their order."""
         q, k = q.float(), k.float()
         qi = torch.round(q * (127 / q.abs().amax(-1, keepdim=True).clamp_min(1e-20)))
         ki = torch.clamp(torch.round(k * self.key_inverse_step), -127, 127)
@@ -54,23 +54,24 @@ class SelectionLayer(nn.Module):
 
 @dataclass
 class SelectionRun:
-    """How one forward pass selects, and what it learned on the way.
+    """How one forward pass selects, and what it learns about selection.
 
-    mode: dense (no selection layers run), supervise (they run and learn, attention stays dense), select (eq. 1-3).
+    mode: dense (selection layers do not run), supervise (they run and learn, but attention stays dense), select (eq.
+    1-3).
     """
 
     mode: str = "dense"
-    learns: bool = True  # in select: whether sets are supervised, measured and have gradients, or are only applied
-    measure: bool = True  # in supervise: whether sets are chosen all the same, to see what they would hold
+    learns: bool = True  # in select: whether sets are supervised, measured and have gradients; otherwise only applied
+    measure: bool = True  # in supervise: whether sets are chosen all the same, to measure what they hold
     straight_through: bool = True
     supervision: str = "group"  # own: eq. 4 on the layer itself; group: mean over the r layers that share the set
-    ratio: dict[str, list[float]] = field(default_factory=dict)  # k a selection layer
+    ratio: dict[str, list[float]] = field(default_factory=dict)  # k per selection layer
     min_keys: int = 10
     window: int | None = None  # a fixed window of that many keys around the query's centre instead of top-k
     centre: dict[str, Tensor] = field(default_factory=dict)  # [B, queries] a module: key positions, set by the model
     loss: Tensor | float = 0.0  # sum over selection layers of KL(As, A)
-    captured: dict[str, list[float]] = field(default_factory=dict)  # sum over selected of A, a selection layer
-    kept: dict[str, list[float]] = field(default_factory=dict)  # keys kept over keys allowed
+    captured: dict[str, list[float]] = field(default_factory=dict)  # sum of A over selected keys, per layer
+    kept: dict[str, list[float]] = field(default_factory=dict)  # keys kept divided by keys allowed
 
     def note(self, book: dict[str, list[float]], module: str, value: float) -> None:
         book.setdefault(module, []).append(value)
@@ -98,7 +99,7 @@ def window_mask(allowed: Tensor, centre: Tensor, window: int) -> Tensor:
 
 
 def supervision_loss(selection_scores: Tensor, attention: Tensor, allowed: Tensor) -> Tensor:
-    """KL(As, A) of eq. 5, averaged over queries that have any key; gradients reach the selection layer only."""
+    """KL(As, A) of eq. 5, mean over queries that have a key. Only the selection layer gets gradients."""
     log_as = F.log_softmax(selection_scores.masked_fill(~allowed, NEGATIVE).float(), dim=-1)
     target = attention.detach().float()
     kl = (target * (target.clamp_min(1e-9).log() - log_as)).masked_fill(~allowed, 0.0).sum(-1)
@@ -108,9 +109,9 @@ def supervision_loss(selection_scores: Tensor, attention: Tensor, allowed: Tenso
 
 def adapt_ratio(k: float, captured: float, target: float = 0.95, step: float = 0.001,
                 least: float = 0.01, growing: bool = True) -> float:
-    """Adaptive sparsity (eq. 7): fewer keys while they hold more than `target` of the attention, else more.
+    """Adaptive sparsity (eq. 7): fewer keys while they hold more than `target` of the attention, otherwise more.
 
-    `growing` is off while k is still large: the paper disables k + step there, as A is not yet settled.
+    `growing` is false while k is still large: the paper disables k + step then, because A has not settled yet.
     """
     if captured > target:
         return max(least, k - step)

@@ -15,7 +15,7 @@ WORD_BEFORE_STOP = re.compile(r"([\w.]*)\.\s*$")
 
 
 def is_false_boundary(before: str, after: str) -> bool:
-    """Whether the text does not end a sentence between `before` and `after`."""
+    """Whether a boundary between `before` and `after` does not end a sentence."""
     found = WORD_BEFORE_STOP.search(before)
     if found:
         word = found.group(1)
@@ -26,7 +26,7 @@ def is_false_boundary(before: str, after: str) -> bool:
 
 
 def splitter(language: str = "en") -> Callable[[str], list[str]]:
-    """A function that cuts a paragraph; what has no letter is left out."""
+    """A function that splits a paragraph. Parts without a letter are left out."""
     import icu
 
     iterator = icu.BreakIterator.createSentenceInstance(icu.Locale(language))

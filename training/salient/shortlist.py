@@ -37,7 +37,7 @@ class Shortlist:
         write_arrays(path, {TOKENS: self.tokens, COMMON: self.common})
 
     def with_rows(self, count: int) -> "Shortlist":
-        """With rows for source tokens that were added; those are listed for nothing but themselves."""
+        """With more rows, for source tokens that were added; such a token's list is only the token itself."""
         added = np.full((count - len(self.tokens), self.tokens.shape[1]), PAD, self.tokens.dtype)
         added[:, 0] = np.arange(len(self.tokens), count)
         return Shortlist(np.concatenate((self.tokens, added)), self.common)
@@ -48,13 +48,13 @@ class Shortlist:
         return Shortlist(stored[TOKENS], stored[COMMON])
 
     def tokens_for(self, source: np.ndarray) -> np.ndarray:
-        """What a translation of these tokens may say, ascending, without what the search itself adds."""
+        """The tokens that a translation of `source` may use, ascending, without those that the search itself adds."""
         listed = np.union1d(self.tokens[np.unique(source)].ravel(), self.common)
         return listed[listed != PAD]
 
 
 def sample(corpus: Corpus, pairs: int, seed: int) -> np.ndarray:
-    """Segments in a random order, of which as many as have `pairs` pairs of a source and a target token."""
+    """Segments in random order, up to a total of `pairs` pairs of a source and a target token."""
     sizes = np.diff(corpus.source_bounds), np.diff(corpus.target_bounds)
     usable = np.flatnonzero((np.minimum(*sizes) > 0) & (np.maximum(*sizes) <= LONGEST))
     np.random.default_rng(seed).shuffle(usable)
@@ -62,14 +62,14 @@ def sample(corpus: Corpus, pairs: int, seed: int) -> np.ndarray:
 
 
 def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """first[0], first[0] + 1, ... count[0] of them, then those of first[1], and so on."""
+    """The numbers first[0], first[0] + 1, ... (count[0] of them), then those from first[1] on, and so on."""
     before = np.cumsum(count) - count
     return np.arange(count.sum()) + np.repeat(first - before, count)
 
 
 def co_occurrences(corpus: Corpus, segments: np.ndarray, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of every target token the pairs with all source tokens of its segment, and with none (source `vocabulary`), as
-    source * vocabulary + target, one target token's after the other's; and how many each has."""
+    """For every target token: its pairs with all source tokens of its segment, and with no token (source `vocabulary`),
+    as source * vocabulary + target, one target token after the other. Also the number of pairs for each."""
     source_first, sources = corpus.source_bounds[segments], np.diff(corpus.source_bounds)[segments]
     target_first, targets = corpus.target_bounds[segments], np.diff(corpus.target_bounds)[segments]
     target = corpus.target[ranges(target_first, targets)].astype(np.int64)
@@ -82,7 +82,7 @@ def co_occurrences(corpus: Corpus, segments: np.ndarray, vocabulary: int) -> tup
 
 
 def model_1(corpus: Corpus, segments: np.ndarray, vocabulary: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs that occur together, ascending, as source * vocabulary + target, and t(target | source) of each."""
+    """The pairs that occur together, ascending, as source * vocabulary + target, with t(target | source) of each."""
     keys, count = co_occurrences(corpus, segments, vocabulary)
     pairs, pair = np.unique(keys, return_inverse=True)
     del keys
@@ -90,15 +90,16 @@ def model_1(corpus: Corpus, segments: np.ndarray, vocabulary: int, rounds: int) 
     probability = np.ones(len(pairs))
     for _ in range(rounds):
         share = probability[pair]
-        share /= np.repeat(np.add.reduceat(share, first), count)  # which source token made this target token
+        share /= np.repeat(np.add.reduceat(share, first), count)  # probability of this source token
         expected = np.bincount(pair, share, len(pairs))
         probability = expected / np.bincount(source, expected)[source]
     return pairs, probability
 
 
 def best_targets(pairs: np.ndarray, probability: np.ndarray, vocabulary: int, width: int) -> np.ndarray:
-    """[vocabulary, width]: the source token itself and its likeliest target tokens, ties to the lower; 0 beyond."""
-    known = pairs < vocabulary * vocabulary  # the others have no source token
+    """[vocabulary, width]: the source token itself, then its likeliest target tokens, then 0. Ties go to the lower
+    id."""
+    known = pairs < vocabulary * vocabulary  # the other pairs have no source token
     source, target, probability = pairs[known] // vocabulary, pairs[known] % vocabulary, probability[known]
     probability = np.where(source == target, 2.0, probability)
     order = np.lexsort((target, -probability, source))
@@ -122,7 +123,7 @@ def shortlist(corpus: Corpus, vocabulary: int, width: int, common: int, pairs: i
 
 
 def coverage(lists: Shortlist, corpus: Corpus, segments_per_chunk: int) -> tuple[float, float]:
-    """Over a corpus cut to chunks: the share of its target tokens that are in their chunk's list, and the mean
+    """For a corpus divided into chunks: the share of its target tokens that are in their chunk's list, and the mean
     length of a list."""
     inside = total = listed = chunks = 0
     for document in range(len(corpus.documents) - 1):

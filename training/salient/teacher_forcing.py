@@ -24,16 +24,16 @@ THRESHOLDS = tuple(0.05 * n for n in range(2, 20))
 
 @dataclass
 class Forced:
-    """One chunk, all from exit n of 0..N-1."""
+    """The predictions for one chunk. Exits n are 0 .. N-1 here."""
 
     likelihood: Tensor  # [T, N] log p(reference)
     correct: Tensor  # [T, N] 1 where the reference is the best token
     same: Tensor  # [T, N] 1 where the exit's best token is the last exit's
-    loss: Tensor  # [T, N] the last exit's probability of its best token, less that of the exit's best
+    loss: Tensor  # [T, N] the last exit's probability of its best token, minus that of the exit's best token
     confidence: Tensor  # [T, N] the best token's probability
     halting: Tensor | None  # [T, N] sigmoid of the geometric head
-    multinomial: Tensor | None  # [T] exits that the head names
-    sequence: int | None  # the chunk's exit that the head names
+    multinomial: Tensor | None  # [T] the exits that the head predicts
+    sequence: int | None  # the exit that the head predicts for the chunk
 
 
 @dataclass
@@ -50,7 +50,7 @@ def own_selection(model: Transformer) -> SelectionRun:
 
 @torch.no_grad()
 def force(model: Transformer, source: Tensor, target: Tensor, learned: bool = False) -> Forced:
-    """source [1, S], target [1, T + 1] with BOS first. `learned`: under the model's own selection; dense otherwise."""
+    """source [1, S], target [1, T + 1], BOS first. `learned`: with the model's own selection; otherwise dense."""
     run, halting = own_selection(model) if learned else SelectionRun(), model.halting
     memory = model.encode(source, run)
     states = model.decode(target[:, :-1], source, memory, run)
@@ -79,14 +79,14 @@ def force(model: Transformer, source: Tensor, target: Tensor, learned: bool = Fa
 
 
 def first_above(signal: Tensor, threshold: float | Tensor) -> Tensor:
-    """The first exit whose signal exceeds the threshold, or its own of [N], else the last: signal [T, N] -> [T]."""
+    """The first exit whose signal [T, N] exceeds the threshold (one, or [N]), else the last exit -> [T]."""
     over = signal > threshold
     over[:, -1] = True
     return over.int().argmax(-1)
 
 
 def measure(chunks: list[Forced], exits: list[Tensor]) -> Point:
-    """exits: a chunk's [T], from 0."""
+    """exits: for each chunk [T], from 0."""
     totals, count = [0.0, 0.0, 0.0], 0
     for chunk, at in zip(chunks, exits):
         column = at[:, None]
@@ -110,7 +110,7 @@ def fixed_exits(chunks: list[Forced]) -> list[Point]:
 
 
 def curves(chunks: list[Forced]) -> dict[str, list[Point]]:
-    """Every rule's points in the order of its parameter."""
+    """The points of every rule, in the order of its parameter."""
     first = chunks[0]
 
     def over(rule) -> Point:

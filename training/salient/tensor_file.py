@@ -33,7 +33,7 @@ def write_file(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Arrays of token ids."""
+    """Writes arrays of token ids."""
     def stored(a: np.ndarray) -> tuple[str, list[int], bytes]:
         kind = "U16" if a.max(initial=0) < 1 << 16 else "U32"
         return kind, list(a.shape), a.astype(ID_TYPES[kind]).tobytes()
@@ -42,7 +42,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def write_stored(path: Path, tensors: dict[str, tuple[str, list[int], bytes]]) -> None:
-    """tensors: type, shape and data by name."""
+    """tensors: by name (type, shape, data)."""
     header, at = {}, 0
     for name, (dtype, shape, data) in tensors.items():
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
@@ -56,7 +56,7 @@ def write_stored(path: Path, tensors: dict[str, tuple[str, list[int], bytes]]) -
 
 
 def read_file(path: Path) -> dict[str, Tensor]:
-    """Tensors of the types of NAMES."""
+    """All tensors, in the types of NAMES."""
     tensors = {}
     for name, (dtype, shape, data) in read_stored(path).items():
         if dtype not in TYPES:
@@ -67,7 +67,7 @@ def read_file(path: Path) -> dict[str, Tensor]:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays that write_arrays wrote."""
+    """Reads what write_arrays wrote."""
     arrays = {}
     for name, (dtype, shape, data) in read_stored(path).items():
         if dtype not in ID_TYPES:
@@ -80,7 +80,7 @@ WIDTHS = {"F32": 4, "BF16": 2, "I8": 1, "U16": 2, "U32": 4}
 
 
 def read_stored(path: Path) -> dict[str, tuple[str, list[int], bytearray]]:
-    """Type, shape and data of every tensor, which fit each other."""
+    """Type, shape and data of every tensor, checked against each other."""
     data = path.read_bytes()
     if len(data) < 8:
         raise ValueError(f"{path}: too short for a safetensors header")
@@ -105,13 +105,13 @@ def read_stored(path: Path) -> dict[str, tuple[str, list[int], bytearray]]:
 
 
 def quantise_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Symmetric int8, a step a row: weight is about integers * scale[:, None]."""
+    """Symmetric int8 with one step per row: weight is about integers * scale[:, None]."""
     scale = weight.float().abs().amax(1).clamp_min(1e-12) / 127
     return torch.round(weight.float() / scale.unsqueeze(1)).clamp_(-127, 127).to(torch.int8), scale
 
 
 def write_folder(folder: Path, tensors: dict[str, Tensor], shard_bytes: int) -> list[Path]:
-    """Writes tensors in files of at most shard_bytes of data each (a single larger tensor gets a file of its own)."""
+    """Writes tensors to files with at most shard_bytes of data each. A single larger tensor gets a file of its own."""
     shards: list[dict[str, Tensor]] = [{}]
     sizes = [0]
     for name, tensor in tensors.items():

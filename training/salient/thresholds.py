@@ -20,7 +20,7 @@ from .teacher_forcing import Forced, first_above
 
 GRID = (*(round(0.05 + 0.025 * n, 3) for n in range(37)), 0.97, 0.98, 0.99)
 ROUNDS = 4
-WEIGHTS = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.006, 0.008)  # of a layer, in probability lost
+WEIGHTS = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.006, 0.008)  # price of a layer, in probability
 
 
 def cost(signal: Tensor, loss: Tensor, thresholds: list[float], weight: float) -> float:
@@ -42,7 +42,8 @@ def tuned(signal: Tensor, loss: Tensor, weight: float) -> list[float]:
 
 
 def by_layer(chunks: list[Forced], name: str, weights: tuple[float, ...]) -> list[list[float]]:
-    """Distinct settings of a threshold a layer, from the most eager to the most patient; name: a signal of Forced."""
+    """Distinct settings with one threshold per layer, from the earliest exits to the latest. name: a signal of
+    Forced."""
     signal = torch.cat([getattr(c, name) for c in chunks])
     loss = torch.cat([c.loss for c in chunks])
     found = [tuned(signal, loss, weight) for weight in sorted(weights, reverse=True)]

@@ -85,7 +85,7 @@ def variants() -> dict[str, ModelConfig]:
         "by-segment": model(norm="post", positions=Positions(encoder_self_attention="segment_rotary")),
         "plain": model(selection=None, exits=None, norm="post", positions=SINUSOIDAL, activation="gelu",
                        scale_embeddings=False),
-        # As models of other toolkits are, sentence by sentence: OPUS-MT, Bergamot's students, M2M-100.
+        # Like models of other toolkits, for single sentences: OPUS-MT, Bergamot's students, M2M-100.
         "opus": model(norm="post", activation="swish", positions=SINUSOIDAL, selection=None, exits=None,
                       tokens=Tokens(0, 1, 0, 3, None), scale_embeddings=False),
         "student": model(norm="post", positions=MARIAN, selection=None, exits=None, autoregression="ssru", d_model=64,
@@ -98,7 +98,7 @@ def variants() -> dict[str, ModelConfig]:
                               languages=Languages({"en": 370, "de": 371, "fr": 372}, ["en", "de", "fr"], ["de", "fr"],
                                                   "source", "target"), search=Search(0.5, [370, 371, 372])),
         "markers": model(norm="post", tokens=Tokens(markers=Markers(first_marker(), 32))),
-        # Wide enough for the kernels that work on a position's K and V as one row.
+        # Wide enough for the kernels that process a position's K and V as one row.
         "whole-rows": model(d_model=256, heads=8, encoder=Stack(1, FeedForward("own", 32)),
                             decoder=Stack(3, FeedForward("own", 32)), selection=selection(1, 2, 2)),
     }
@@ -106,9 +106,9 @@ def variants() -> dict[str, ModelConfig]:
 
 @torch.no_grad()
 def randomise(model: Transformer, generator: torch.Generator) -> None:
-    """Weights far from a fresh model's: attention and logits peaked, no bias zero, no norm the identity.
+    """Weights unlike those of a fresh model: peaked attention and logits, no zero bias, no norm that is the identity.
 
-    A random model that feeds on its own output soon repeats itself. The gains are those at which it does so late.
+    A random model that reads its own output repeats itself after a while. These gains delay that the most.
     """
     config, d = model.config, model.config.d_model
     pre = config.norm == "pre"
@@ -126,7 +126,7 @@ def randomise(model: Transformer, generator: torch.Generator) -> None:
             scale = 1.0 if pre else 3.0
         elif name.startswith(("exit_classifiers", "output")):
             scale = 3.0
-        elif ".ssru." in name:  # whose output is an average of tokens, and half of it cut off
+        elif ".ssru." in name:  # its output is an average of tokens, half of it cut off
             scale = 4 * gain
         else:
             scale = 1.0 if name.startswith("halting") else 1.5 if ".selection." in name else gain
@@ -139,7 +139,7 @@ def randomise(model: Transformer, generator: torch.Generator) -> None:
 
 @torch.no_grad()
 def balance(model: Transformer, pairs: list[tuple[torch.Tensor, torch.Tensor]], generator: torch.Generator) -> None:
-    """Sets the output bias so that no token is favoured overall, and segments end about every sixth token."""
+    """Sets the output bias so that no token is preferred overall, and a segment ends about every sixth token."""
     rows = []
     for source, target in pairs:
         states = model.decode(target[:, :-1], source, model.encode(source, SelectionRun()), SelectionRun())
@@ -154,7 +154,7 @@ def balance(model: Transformer, pairs: list[tuple[torch.Tensor, torch.Tensor]], 
 
 
 def random_pairs(config: ModelConfig, rng: random.Random, count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Chunks of a few segments of random tokens, or of one: source [1, S], and target [1, T] with BOS."""
+    """Chunks of one or a few segments of random tokens: source [1, S], and target [1, T] with BOS."""
     t = config.tokens
 
     def side(vocab_size):
@@ -205,7 +205,7 @@ def with_markers(tokenizer: Path, count: int, path: Path) -> Path:
 
 
 def own_vocabularies(model_file, folder: Path, rng: random.Random) -> tuple[int, int]:
-    """Writes vocabularies in an order of their own: the source's lacks a few pieces, the target's has a few more."""
+    """Writes vocabularies in another order: the source's lacks a few pieces, the target's has a few more."""
     pieces = [model_file.id_to_piece(i) for i in range(model_file.get_piece_size())]
     special, source, target = pieces[:SEPARATOR + 1], pieces[SEPARATOR + 1:-5], pieces[SEPARATOR + 1:]
     rng.shuffle(source)

@@ -102,21 +102,22 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The command's options; what it leaves out is the phase's recipe."""
+    """The command's options. The recipe of the phase has the defaults."""
     p = parser()
     p.set_defaults(**RECIPE[p.parse_known_args(arguments)[0].phase])
     return p.parse_args(arguments)
 
 
 def load(path: Path) -> dict:
-    """A checkpoint, or a model folder as a checkpoint: so that a dense model made elsewhere can be adapted."""
+    """A checkpoint. A model folder is read as one, so that a dense model from elsewhere can be adapted."""
     if path.is_dir():
         return {"config": (path / "config.json").read_text(), "model": read_folder(path)}
     return torch.load(path, map_location="cpu")
 
 
 def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
-    """Adds to the configuration what the phase trains and the model lacks; whether selection layers start anew."""
+    """Adds to the configuration what the phase trains and the model lacks. Returns whether selection layers start
+    anew."""
     if options.phase == "exits":
         config.exits = config.exits or Exits()
         config.exits.classifier = "untied" if options.untied_exits else config.exits.classifier
@@ -137,7 +138,7 @@ def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
 
 
 def build(start: dict | None, options: argparse.Namespace, resumed: bool = False) -> Transformer:
-    """The model of a checkpoint, with parts that the phase needs and the checkpoint lacks freshly initialised."""
+    """The model of a checkpoint. Parts that the phase needs and the checkpoint lacks are initialised."""
     config = ModelConfig.from_json(start["config"] if start else options.config.read_text())
     anew = not resumed and grow(config, options)
     model = Transformer(config)
@@ -149,13 +150,14 @@ def build(start: dict | None, options: argparse.Namespace, resumed: bool = False
         if lost:
             raise ValueError(f"the checkpoint does not fit its configuration: {', '.join(sorted(lost)[:5])}")
         if model.exit_classifiers is not None and any("exit_classifiers." in n for n in missing):
-            for classifier in model.exit_classifiers:  # a new classifier starts as the model's own
+            for classifier in model.exit_classifiers:  # a new classifier starts as a copy of the model's own
                 classifier.weight.data.copy_(model.embedding.weight)
     return model
 
 
 def run_phase(phase: str, data: Path, out: Path, *flags: str) -> None:
-    """Another process that trains one phase; it logs beside its checkpoint and returns at once if the phase is over."""
+    """Trains one phase in a process of its own, with a log beside its checkpoint. Returns at once if the phase is
+    done."""
     command = [sys.executable, "-m", "salient.train", "--phase", phase, "--data", str(data), "--out", str(out), *flags]
     with open(out.with_suffix(".jsonl"), "a", encoding="utf-8") as log:
         subprocess.run(command, check=True, stdout=log, cwd=Path(__file__).resolve().parents[1])

@@ -17,16 +17,16 @@ from .objective import TRAINED, Objective
 from .optimiser import optimisers
 from .selection import MODULES, SelectionRun, adapt_ratio
 
-MEASURE_EVERY = 4  # steps between two measurements of k in the supervision phase, which needs no masks otherwise
-AVERAGE_EVERY = 10  # steps between two states that enter the average
+MEASURE_EVERY = 4  # steps between measurements of k in the supervision phase, which needs no masks otherwise
+AVERAGE_EVERY = 10  # steps between the states that enter the average
 
 
 class Trainer:
     def __init__(self, model: Transformer, options: argparse.Namespace):
         self.device = torch.device(options.device)
         self.model, self.options, self.config = model.to(self.device), options, model.config
-        self.step, self.elapsed, self.worked = 0, 0.0, 0.0  # seconds on the clock, and of the processor
-        self.average, self.averaged = {}, 0  # sums of trained weights, and of how many states
+        self.step, self.elapsed, self.worked = 0, 0.0, 0.0  # wall-clock and processor seconds
+        self.average, self.averaged = {}, 0  # sums of trained weights, and their number
         self.objective = Objective(model, options, random.Random(options.seed))
         for name, p in model.named_parameters():
             p.requires_grad = (self.part_of(name) in TRAINED[options.phase]
@@ -39,7 +39,7 @@ class Trainer:
         self.optimisers = optimisers(model, options.matrix_lr, options.lr)
 
     def of_learned_tokens(self, gradient: torch.Tensor) -> torch.Tensor:
-        """gradient [V, ...] for the first tokens alone; Adam leaves what never had one where it is."""
+        """gradient [V, ...], only for the first tokens. Adam does not move parameters that never had a gradient."""
         learned = torch.zeros_like(gradient)
         learned[:self.options.learned_tokens] = gradient[:self.options.learned_tokens]
         return learned
@@ -49,24 +49,24 @@ class Trainer:
             return "halting"
         if ".selection." in name:
             return "selection"
-        last = f".{self.config.decoder.layers - 1}."  # the last exit is the model's own
+        last = f".{self.config.decoder.layers - 1}."  # the last exit is the model's own output
         return "exit" if name.startswith(("exit_norms.", "exit_classifiers.")) and last not in name else "base"
 
     def progress(self) -> float:
-        """The share of the phase that is done: of its steps if it has a number of them, of its time otherwise."""
+        """The finished share of the phase: of its steps if their number is set, otherwise of its time."""
         o = self.options
         if o.steps:
             return self.step / o.steps
         return (self.worked if o.processor_time else self.elapsed) / (o.minutes * 60)
 
     def rate(self) -> float:
-        """Warm-up by steps, then flat, then linear to zero over the last share of the phase."""
+        """Learning rate: warm-up over steps, then constant, then linear to zero over the last share of the phase."""
         left = 1 - self.progress()
         return min(1.0, (self.step + 1) / self.options.warmup) * max(0.0, min(1.0, left / self.options.cooldown))
 
     @property
     def learns_selection(self) -> bool:
-        """Whether selection layers or k change in the phase; elsewhere their sets are only applied."""
+        """Whether selection layers or k change in the phase. Otherwise their sets are only applied."""
         o = self.options
         return "selection" in TRAINED[o.phase] and (o.phase != "depth" or o.alpha > 0 or o.straight_through)
 
@@ -74,7 +74,7 @@ class Trainer:
         if self.options.phase in ("base", "exits") or self.config.selection is None:
             return SelectionRun()
         chosen = self.config.selection
-        # Halting heads see the states that they will meet: under selection and dense, batch by batch.
+        # Halting heads must see the states of both ways of use, so batches alternate between selection and dense.
         mode = "dense" if self.options.phase in ("depth", "halting") and self.step % 2 else "select"
         if self.options.phase == "supervision":
             mode = "supervise"
@@ -85,7 +85,7 @@ class Trainer:
                             supervision=self.options.supervision, window=self.options.attention_window)
 
     def most(self, module: str) -> float:
-        """The bound on k: from 1 down to --k-most, a straight line over the first --k-most-share of the phase."""
+        """The bound on k: linear from 1 down to --k-most over the first --k-most-share of the phase."""
         bound = self.options.k_most.get(module, 1.0)
         done = min(1.0, self.progress() / self.options.k_most_share)
         return 1 - (1 - bound) * done
@@ -99,7 +99,7 @@ class Trainer:
                 self.config.selection.learned_ratio[module][i] = min(k, self.most(module))
 
     def forward(self, source, target, exits=None):
-        """(states after every decoder layer, the encoder's output, how selection went)."""
+        """(states after every decoder layer, the encoder's output, the run of selection)."""
         run = self.selection_run()
         learns = self.options.phase != "halting"
         with torch.set_grad_enabled(learns and self.encoder_learns):
@@ -108,7 +108,7 @@ class Trainer:
             return self.model.decode(self.objective.inputs(target), source, memory, run, exits), memory, run
 
     def loss(self, source, target) -> tuple[torch.Tensor, SelectionRun, dict]:
-        """What the phase minimises, how selection went, and what the log says."""
+        """(the loss that the phase minimises, the run of selection, values for the log)."""
         o, notes = self.options, {}
         if o.phase == "exits":
             loss = self.objective.imitation(source, target)
@@ -167,7 +167,7 @@ class Trainer:
                 p.copy_(mean)
 
     def keep_the_better(self, dev: Corpus) -> dict:
-        """At the end of a phase: the average of the last states, unless the very last is better on development text."""
+        """Ends a phase: keeps the average of the last states, unless the last state is better on development text."""
         last = self.dev_loss(dev, 20_000)
         self.swap_average()
         mean = self.dev_loss(dev, 20_000)
@@ -176,7 +176,8 @@ class Trainer:
         return {"dev_nll_last": last, "dev_nll_average": mean, "averaged": self.averaged}
 
     def dev_loss(self, corpus: Corpus, tokens: int) -> list[float]:
-        """Mean negative log-likelihood a token at every exit, dense, on a fixed part of the development set."""
+        """Mean negative log-likelihood per token at every exit, with dense attention, on a fixed part of the
+        development set."""
         totals, count = [0.0] * self.config.decoder.layers, 0
         with torch.no_grad(), self.precision():
             for source, target in batches(corpus, 4096, seed=1, mixture={384: 1.0}, endless=False):

@@ -73,7 +73,8 @@ def test_an_encoder_layer_is_the_teachers(marian, student):
 def test_the_embedding_keeps_pieces_and_ends_segments_as_sentences(marian, student):
     e, tokens, first = student.embedding.weight, student.config.tokens, inherit.first_piece(4)
     assert torch.equal(e[first:], marian.tensors["Wemb"][2:])
-    assert torch.equal(e[tokens.separator], marian.tensors["Wemb"][0]) and torch.equal(e[tokens.eos], e[tokens.separator])
+    assert torch.equal(e[tokens.separator], marian.tensors["Wemb"][0])
+    assert torch.equal(e[tokens.eos], e[tokens.separator])
     assert not e[tokens.bos].any()
 
 

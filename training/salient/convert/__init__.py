@@ -2,4 +2,4 @@
 
 
 class Unsupported(ValueError):
-    """A model that cannot be converted, and what is missing for it."""
+    """The model cannot be converted; the message says what is missing."""

@@ -27,7 +27,7 @@ MOST_PACKAGE_BYTES = 16 << 30
 
 
 def reader_of(folder: Path):
-    """The module that reads such a folder."""
+    """The module that can read the folder."""
     if from_ctranslate2.find_model(folder) is not None:
         return from_ctranslate2
     settings = folder / "config.json"
@@ -36,26 +36,26 @@ def reader_of(folder: Path):
     if from_marian.find_model(folder) is not None:
         return from_marian
     if list(folder.glob("*.pt")) and list(folder.glob("dict*.txt")):
-        raise Unsupported("fairseq's own checkpoints (.pt): they are pickled Python objects, which run code when they are "
-                          "read; transformers' convert_m2m100_original_checkpoint_to_pytorch.py makes a folder of them "
+        raise Unsupported("fairseq's own checkpoints (.pt): they are pickled Python objects, which run code when they "
+                          "are read; transformers' convert_m2m100_original_checkpoint_to_pytorch.py makes a folder of them "
                           "that is read here")
     raise ValueError(f"{folder}: it holds no model that is known (a model.bin of CTranslate2 with its vocabulary, a "
                      "config.json of Hugging Face, or a .npz or .bin model of Marian)")
 
 
 def unpacked(package: Path, into: Path) -> Path:
-    """An Argos package's folder."""
+    """The folder of an Argos package."""
     with zipfile.ZipFile(package) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_PACKAGE_BYTES:
             raise ValueError(f"{package}: it unpacks to more than {MOST_PACKAGE_BYTES >> 30} GB")
-        archive.extractall(into)  # which keeps names within the folder
+        archive.extractall(into)  # keeps all files within the folder
     inside = [path for path in into.iterdir() if path.is_dir()]
     return inside[0] if len(inside) == 1 else into
 
 
 def convert(path: Path, **options) -> Converted:
     if path.is_file() and path.suffix in (".argosmodel", ".zip"):
-        # What is converted names files in the folder, so that it is there as long as the process is.
+        # The folder must exist as long as the process does, because the converted model names its files.
         convert.unpacked = tempfile.TemporaryDirectory(prefix="salient-convert-")
         path = unpacked(path, Path(convert.unpacked.name))
     if not path.exists():

@@ -1,4 +1,4 @@
-"""A converted model, the result of every reader, and writing it to a model folder."""
+"""A converted model, which is the result of every reader, and its export to a model folder."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from . import Unsupported
 
 SHORTLIST = "shortlist.safetensors"
 SHARD_BYTES = 1 << 30
-CHUNK_TOKENS = 512  # source tokens of a sentence, at most
-NEVER = -1e9  # the output bias of a token that is there to start from alone
+CHUNK_TOKENS = 512  # the greatest number of source tokens in a sentence
+NEVER = -1e9  # the output bias of a token that only starts decoding
 
 
 @dataclass
 class Converted:
-    """tensors: by the names of the Transformer's state_dict. tokenizer: of the source; target_tokenizer: None where it
-    is the same, or where the target's pieces alone are known. vocabulary: the target's pieces by token, and the
-    source's too if source_vocabulary is None; None where tokens are the tokenizer's own numbers."""
+    """tensors: by their names in the Transformer's state_dict. tokenizer: the source's. target_tokenizer: None if it is
+    the same, or if only the target's pieces are known. vocabulary: the target's pieces by token, also the source's if
+    source_vocabulary is None. Without a vocabulary, tokens are the tokenizer's own ids."""
 
     config: ModelConfig
     tensors: dict[str, Tensor]
@@ -37,12 +37,12 @@ class Converted:
     vocabulary: list[str] | None = None
     source_vocabulary: list[str] | None = None
     shortlist: Shortlist | None = None
-    origin: str = ""  # what it was converted from, for the card
+    origin: str = ""  # what it was converted from, for the model card
     licence: str = ""
-    dtype: str = "f32"  # what loses nothing
+    dtype: str = "f32"  # the smallest type without loss
 
     def model(self) -> Transformer:
-        """The model in fp32. Unsupported names the tensors that do not fit."""
+        """The model in fp32. Raises Unsupported, which names the tensors that do not fit."""
         model = Transformer(self.config)
         wanted = {name: tuple(t.shape) for name, t in model.state_dict().items()}
         missing = [name for name in wanted if name not in self.tensors]
@@ -81,7 +81,7 @@ class Converted:
 
 
 def with_start(pieces: list[str], *tables: Tensor) -> tuple[list[str], list[Tensor]]:
-    """A decoder that starts from an embedding of zeros starts from a token of its own here: appended to the vocabulary
-    and, as a row of zeros, to the tables."""
+    """For a decoder that starts from an embedding of zeros: appends a start token to the vocabulary, and a row of zeros
+    to the tables."""
     name = next(n for n in ("<s>", "<start>", "<salient-start>") if n not in set(pieces))
     return [*pieces, name], [torch.cat((t, torch.zeros(1, *t.shape[1:]))) for t in tables]

@@ -21,7 +21,7 @@ from torch import Tensor
 from . import Unsupported
 from .marian import Cursor
 
-VERSIONS = range(4, 7)  # earlier ones do not tell the type of their data
+VERSIONS = range(4, 7)  # earlier versions do not state the data's type
 TYPES = {0: np.dtype("<f4"), 1: np.dtype("i1"), 2: np.dtype("<i2"), 3: np.dtype("<i4"), 4: np.dtype("<f2"),
          5: np.dtype("<u2")}
 BFLOAT16 = 5
@@ -32,8 +32,8 @@ SCALE = "_scale"
 
 @dataclass
 class ModelFile:
-    """tensors: float32 by name, aliases included, a matrix as [out, in]. scalars: attributes by name. int8: whether
-    matrices are stored so, a step a row."""
+    """tensors: float32 by name, with aliases; a matrix is [out, in]. scalars: attributes by name. int8: whether
+    matrices are stored as int8, with one step per row."""
 
     specification: str
     revision: int
@@ -48,7 +48,7 @@ def text(file: Cursor, what: str) -> str:
 
 
 def read_model(path: str | Path) -> ModelFile:
-    """A CTranslate2 model file. Raises ValueError with the file's name and the reason if it cannot be read."""
+    """Reads a CTranslate2 model file. Raises ValueError with the file's name and the reason."""
     try:
         return parse(Path(path).read_bytes())
     except Unsupported as reason:
@@ -113,7 +113,7 @@ def widened(array: np.ndarray) -> np.ndarray:
 def floats(name: str, array: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
     if array.dtype.kind == "f":
         return array.astype(np.float32)
-    if scale is None:  # not a weight: alignment heads and the like
+    if scale is None:  # not a weight, but alignment heads or similar
         return array.astype(np.float32)
     if scale.size not in (1, array.shape[0]):
         raise ValueError(f"{name} has {array.shape[0]} rows and {scale.size} scales")

@@ -17,19 +17,20 @@ from .ctranslate2 import ModelFile, read_model
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 UNSUPPORTED_ACTIVATIONS = {1: "gelu by tanh", 4: "gelu by sigmoid", 5: "tanh", 6: "sigmoid"}
-EPSILON = 1e-5  # where config.json names none
+EPSILON = 1e-5  # if config.json does not have it
 ALIGNMENT = ("alignment_heads", "alignment_layer")
 
 
 def find_model(folder: Path) -> Path | None:
-    """Where a folder, or the package that it is, keeps the model; None if it is not such a folder."""
+    """The model within a folder, or within the package that the folder is; None if it is neither."""
     return next((p for p in (folder, folder / "model") if (p / "model.bin").exists() and list(p.glob("*vocabulary*"))),
                 None)
 
 
 @dataclass
 class Taker:
-    """Hands out a file's tensors; what was never asked for is what we would have left out."""
+    """Hands out a file's tensors, and remembers which were used: an unused tensor means that something would be
+    missing."""
 
     file: ModelFile
     taken: set[str] = field(default_factory=set)
@@ -59,7 +60,7 @@ class Taker:
         out[f"{into}.weight"], out[f"{into}.bias"] = self.need(f"{name}/gamma"), self.need(f"{name}/beta")
 
     def left(self) -> list[str]:
-        """Attributes that are off say nothing."""
+        """The tensors and attributes that were not used. Attributes that are off do not matter."""
         tensors = [n for n in self.file.tensors if n not in self.taken and not n.endswith(ALIGNMENT)]
         flags = [n for n, v in self.file.scalars.items()
                  if n not in self.taken and v and not n.endswith((*ALIGNMENT, "embeddings_merge"))]
@@ -106,7 +107,7 @@ def same_on_both_sides(take: Taker, name: str, default: float = 0) -> float:
 
 def positions_of(take: Taker, d: int) -> Positions:
     tables = [take.get(f"{side}/position_encodings/encodings") for side in ("encoder", "decoder")]
-    if all(t is None for t in tables):  # made by the toolkit, which counts from 1
+    if all(t is None for t in tables):  # the toolkit makes the table itself, and counts from 1
         return Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=1)
     if any(t is None for t in tables) or not torch.equal(*tables):
         raise Unsupported("encoder and decoder have different positions")
@@ -114,7 +115,7 @@ def positions_of(take: Taker, d: int) -> Positions:
 
 
 def recognise(table: Tensor) -> Positions:
-    """Which sinusoids a table of positions [n, d] holds."""
+    """The kind of sinusoids in a table of positions [n, d]."""
     at = torch.arange(min(len(table), 64))
     for kind in ("half", "half_minus_one"):
         for offset in range(4):
@@ -152,7 +153,7 @@ def find_tokenizer(folder: Path, given: Path | None) -> Path:
 
 def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
             tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
-    """source, target: languages, where the folder does not say."""
+    """source, target: the languages, if the folder does not name them."""
     place = find_model(folder)
     package = json.loads((folder / "metadata.json").read_text()) if (folder / "metadata.json").exists() else {}
     settings = json.loads((place / "config.json").read_text()) if (place / "config.json").exists() else {}

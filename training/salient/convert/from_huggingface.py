@@ -27,8 +27,8 @@ REFUSED = {
 }
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 FLOATS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-IGNORED = ("embed_positions.weight", "embed_positions.weights")  # sinusoids, which are made anew
-# NLLB's codes of languages that have a code of two letters, which requests use.
+IGNORED = ("embed_positions.weight", "embed_positions.weights")  # sinusoids, which are computed
+# NLLB's codes for languages that have a two-letter code. Requests use the two-letter code.
 SHORT = dict(pair.split(":") for pair in (
     "afr:af amh:am arb:ar asm:as azj:az bel:be ben:bn bos:bs bul:bg cat:ca ces:cs cym:cy dan:da deu:de ell:el eng:en "
     "epo:eo est:et eus:eu fin:fi fra:fr gle:ga glg:gl guj:gu heb:he hin:hi hrv:hr hun:hu hye:hy ibo:ig ind:id isl:is "
@@ -65,7 +65,8 @@ def floats(kind: str, data: bytearray) -> np.ndarray:
 
 @dataclass
 class Taker:
-    """Hands out a model's tensors; what was never asked for is what we would have left out."""
+    """Hands out a model's tensors, and remembers which were used: an unused tensor means that something would be
+    missing."""
 
     tensors: dict[str, Tensor]
     taken: set[str] = field(default_factory=set)
@@ -81,7 +82,7 @@ class Taker:
         return found
 
     def linear(self, names: list[str], into: str, out: dict[str, Tensor]) -> None:
-        """Projections side by side."""
+        """Joins projections side by side."""
         out[f"{into}.weight"] = torch.cat([self.need(f"{name}.weight") for name in names])
         out[f"{into}.bias"] = torch.cat([self.need(f"{name}.bias") for name in names])
 
@@ -113,7 +114,7 @@ def stack(take: Taker, side: str, settings: dict, out: dict[str, Tensor]) -> Sta
 
 
 def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig, dict[str, Tensor]]:
-    """The network alone: languages and name are still to be set."""
+    """The network only: languages and name must still be set."""
     kind, take, out = settings["model_type"], Taker(weights), {}
     if settings["encoder_attention_heads"] != settings["decoder_attention_heads"]:
         raise Unsupported("encoder and decoder with different numbers of heads")
@@ -157,7 +158,7 @@ def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig
 
 
 def listed(pieces: dict[str, int], size: int, where: Path) -> list[str]:
-    """Pieces in the order of their tokens; numbers that have none get a name that no text spells."""
+    """The pieces in the order of their tokens. Tokens without a piece get a name that no text contains."""
     found = [f"<unused {i}>" for i in range(size)]
     for piece, token in pieces.items():
         if not isinstance(token, int) or not 0 <= token < size:
@@ -177,7 +178,8 @@ def special_tokens(folder: Path) -> list[str]:
 
 
 def multilingual_pieces(folder: Path, tokenizer: Path) -> dict[str, int]:
-    """Token by piece of M2M-100 (vocab.json, then languages) and NLLB (the tokenizer's pieces, one up, and then)."""
+    """Tokens by piece, for M2M-100 (vocab.json, then languages) and NLLB (the tokenizer's pieces plus one, then
+    languages)."""
     whole = read_json(folder / "tokenizer.json")
     if whole.get("model", {}).get("vocab"):
         vocab = whole["model"]["vocab"]
@@ -198,7 +200,7 @@ def multilingual_pieces(folder: Path, tokenizer: Path) -> dict[str, int]:
 
 
 def languages_of(pieces: dict[str, int]) -> Languages:
-    """M2M-100 writes __en__, NLLB eng_Latn."""
+    """The languages: M2M-100 has tokens such as __en__, NLLB such as eng_Latn."""
     tokens = {}
     for piece, token in pieces.items():
         if piece.startswith("__") and piece.endswith("__") and 6 <= len(piece) <= 7:
@@ -245,7 +247,7 @@ def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source
     tokenizer, target_tokenizer = tokenizer or folder / "source.spm", target_tokenizer or folder / "target.spm"
     if not tokenizer.exists():
         raise ValueError(f"{tokenizer}: the source's SentencePiece model is missing")
-    # A model of several targets is told which by a token such as >>deu<< at the source's beginning.
+    # In a model of several target languages, a token such as >>deu<< at the source's beginning selects one.
     prefixes = {piece[2:-2]: token for piece, token in pieces.items() if piece[:2] == ">>" and piece[-2:] == "<<"}
     if prefixes:
         tags = {tag.replace("_", "-"): token for tag, token in prefixes.items()}

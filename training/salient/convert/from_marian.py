@@ -1,5 +1,5 @@
-"""Marian's own model folders: a `.npz` or `.bin` model, its vocabularies (SentencePiece) and, beside Bergamot's
-students, a lexical shortlist."""
+"""Marian's own model folders: a `.npz` or `.bin` model, its vocabularies (SentencePiece), and, for Bergamot's students,
+a lexical shortlist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .lexical import read_shortlist
 from .marian import MarianModel, read_model
 
 EPSILON = 1e-6
-# What an option must be, where it is there; another value changes what the model computes.
+# The required values of options, if present. Other values change what the model computes.
 REQUIRED = {
     "type": ("transformer",), "transformer-ffn-depth": (2,), "transformer-no-projection": (False,),
     "transformer-tied-layers": ([],), "transformer-train-position-embeddings": (False,),
@@ -32,7 +32,8 @@ NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 
 @dataclass
 class Taker:
-    """Hands out a model's tensors; what was never asked for is what we would have left out."""
+    """Hands out a model's tensors, and remembers which were used: an unused tensor means that something would be
+    missing."""
 
     model: MarianModel
     taken: set[str] = field(default_factory=set)
@@ -62,7 +63,7 @@ class Taker:
         out[f"{into}.bias"] = self.vector(f"{name}_ln_bias{suffix}")
 
     def linear(self, name: str, parts: str, into: str, out: dict[str, Tensor]) -> None:
-        """Projections side by side: parts of q, k, v, o, 1, 2."""
+        """Joins projections side by side: parts of q, k, v, o, 1, 2."""
         out[f"{into}.weight"] = torch.cat([self.weight(f"{name}_W{p}") for p in parts])
         out[f"{into}.bias"] = torch.cat([self.vector(f"{name}_b{p}") for p in parts])
 
@@ -71,7 +72,7 @@ class Taker:
 
 
 def find_model(folder: Path) -> Path | None:
-    """A folder's model file: that which its decoder's configuration names, else the only one."""
+    """A folder's model file: the one that the decoder's configuration names, or else the only one."""
     if folder.suffix in (".npz", ".bin") and folder.is_file():
         return folder
     named = settings_of(folder).get("models") or []
@@ -83,14 +84,15 @@ def find_model(folder: Path) -> Path | None:
 
 
 def is_model(path: Path) -> bool:
-    """By its first bytes: a zip file, or version 1 of Marian's binary format (which names its configuration)."""
+    """Decides by the first bytes: a zip file, or version 1 of Marian's binary format (which names its
+    configuration)."""
     with open(path, "rb") as file:
         head = file.read(8)
     return head[:2] == b"PK" if path.suffix == ".npz" else head == (1).to_bytes(8, "little")
 
 
 def settings_of(folder: Path) -> dict:
-    """What the decoder's configuration beside a model says; Bergamot and OPUS-MT name it differently."""
+    """The decoder's configuration beside a model. Bergamot and OPUS-MT give it different names."""
     import yaml
 
     for path in (*sorted(folder.glob("config*.yml")), folder / "decoder.yml", *sorted(folder.glob("*.decoder.yml"))):
@@ -102,7 +104,7 @@ def settings_of(folder: Path) -> dict:
 
 
 def check(options: dict) -> str:
-    """Refuses what is not supported by its option; returns the norm."""
+    """Refuses unsupported options by name. Returns the kind of norm."""
     for name, allowed in REQUIRED.items():
         if name in options and options[name] not in allowed:
             raise Unsupported(f"Marian's option {name}: {options[name]!r}; supported is "
@@ -139,7 +141,7 @@ def stack(take: Taker, side: str, layers: int, ssru: bool, out: dict[str, Tensor
 
 
 def transformer(model: MarianModel) -> tuple[ModelConfig, dict[str, Tensor]]:
-    """The network alone: its configuration, languages and name still to be set, and its tensors by our names."""
+    """The network only: its configuration, whose languages and name must still be set, and its tensors by our names."""
     options = model.options
     norm, take, out = check(options), Taker(model), {}
     ssru = options.get("transformer-decoder-autoreg") == "rnn"
@@ -157,7 +159,7 @@ def transformer(model: MarianModel) -> tuple[ModelConfig, dict[str, Tensor]]:
         output = take.weight("decoder_ff_logit_out_W")
     if take.left():
         raise Unsupported(f"parts of the model that are unknown: {', '.join(take.left()[:8])}")
-    # It starts from an embedding of zeros.
+    # Marian's decoder starts from an embedding of zeros.
     bos = len(embedding)
     embedding, vector = (torch.cat((t, torch.zeros(1, *t.shape[1:]))) for t in (embedding, vector))
     vector[bos] = NEVER
@@ -231,7 +233,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
 
 
 def guess_languages(folder: Path) -> tuple[str, str] | None:
-    """From Bergamot's metadata, such as the short name "en-pt-tiny"."""
+    """Guesses from Bergamot's metadata, such as the short name "en-pt-tiny"."""
     for path in (folder / "model_info.json", folder / "modelMeta.json"):
         if path.exists():
             short = str(json.loads(path.read_text()).get("shortName", "")).split("-")

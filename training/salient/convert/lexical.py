@@ -19,7 +19,7 @@ MAGIC = 0xF11A48D5013417F5
 
 
 def read_shortlist(path: Path, source_tokens: int, target_tokens: int, *, shared: bool) -> Shortlist:
-    """shared: source and target have one vocabulary, so that a source token may be copied."""
+    """shared: source and target share one vocabulary, so a source token may be copied."""
     file = Cursor(path.read_bytes())
     try:
         magic, _, first, _, offsets_count, count = file.unpack("<6Q", "the header")

@@ -37,9 +37,9 @@ OUTPUT_ALPHA = "none"
 
 @dataclass
 class MarianModel:
-    """tensors: float32 in Marian's shapes, a matrix as [in, out], by Marian's names.
-    alphas: the multiplier of the activations that go into an int8 matrix, by the matrix's name; empty if not stored.
-    options: the configuration that the model was trained with."""
+    """tensors: float32 in Marian's shapes, a matrix as [in, out], by Marian's names. alphas: by a matrix's name, the
+    multiplier of the activations that an int8 matrix is multiplied with; empty if not stored. options: the
+    configuration that the model was trained with."""
 
     tensors: dict[str, Tensor]
     alphas: dict[str, float]
@@ -59,7 +59,7 @@ class Item:
 
 
 def read_model(path: str | Path) -> MarianModel:
-    """A Marian model file. Raises ValueError with the file's name and the reason if it cannot be read."""
+    """Reads a Marian model file. Raises ValueError with the file's name and the reason."""
     path = Path(path)
     try:
         return read_npz(path) if path.suffix == ".npz" else read_bin(path)
@@ -94,7 +94,7 @@ def read_bin(path: Path) -> MarianModel:
 
 
 class Cursor:
-    """Takes structures off the front of a file's bytes; ValueError where there are too few."""
+    """Takes structures from the front of a file's bytes. Raises ValueError if there are too few."""
 
     def __init__(self, data: bytes):
         self.data, self.at = memoryview(data), 0
@@ -134,7 +134,7 @@ def items(data: bytes) -> list[Item]:
 
 
 def value(item: Item) -> Tensor:
-    """An item's values as float32 in the shape that the item states."""
+    """The values of an item as float32, in the item's shape."""
     integer = INTGEMM.get(item.type)
     kind = np.dtype(integer or PLAIN.get(item.type) or refuse(item))
     needed = item.count * kind.itemsize + (4 if integer else 0)

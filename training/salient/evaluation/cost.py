@@ -12,17 +12,18 @@ def mean(values: list[float]) -> float:
 
 
 def attention_cost(result: Result) -> float:
-    """Counted multiply-adds over dense ones (eq. 9, 10 of arXiv 2309.14174), a mean over documents."""
+    """Counted multiply-adds divided by those of dense attention (eq. 9, 10 of arXiv 2309.14174); mean over
+    documents."""
     return mean([t.report["attention_cost_ratio"] for t in result.translated])
 
 
 def keys_ratio(result: Result, module: str) -> float:
-    """k: keys read over keys visible, a mean over documents."""
+    """k: keys read divided by keys visible; mean over documents."""
     return mean([t.report["keys_selected_ratio"][module] for t in result.translated])
 
 
 def keys_read(result: Result, module: str) -> float:
-    """Keys that a query reads, a mean over documents: k of what a query of the document's chunks sees on average."""
+    """Number of keys that a query reads, mean over documents: k times the keys that a query sees on average."""
 
     def visible(t: Translated) -> float:
         length = t.report["target_tokens" if module == "decoder" else "source_tokens"] / max(1, t.report["chunks"])
@@ -32,19 +33,19 @@ def keys_read(result: Result, module: str) -> float:
 
 
 def exit_counts(result: Result) -> list[int]:
-    """Tokens that left after layer 1, 2, ..."""
+    """The number of tokens that exit after layer 1, 2, ..."""
     histograms = [[int(count) for count in t.report["exit_histogram"]] for t in result.translated]
     return [sum(column) for column in zip(*histograms)]
 
 
 def mean_exit(result: Result) -> float:
-    """Over tokens, so that a long document counts for as much as its length; layers from 1."""
+    """Mean over tokens, so that a document counts in proportion to its length. Layers count from 1."""
     counts = exit_counts(result)
     return sum(layer * count for layer, count in enumerate(counts, 1)) / max(1, sum(counts))
 
 
 def decoder_flops(result: Result) -> float:
-    """A target token's, by appendix B of arXiv 1910.10073, over those of dense attention at full depth."""
+    """FLOPs per target token (appendix B of arXiv 1910.10073), divided by those of dense attention at full depth."""
     full = sum(t.report["decoder_flops_full_depth"] for t in result.translated)
     return sum(t.report["decoder_flops"] for t in result.translated) / full if full else 1.0
 
@@ -62,11 +63,11 @@ def tokens_per_second(result: Result) -> float:
 
 
 def seconds_per_1000(results: list[Result]) -> float:
-    """Of source tokens, documents one at a time: the least of several takes, which other work on the machine delays
-    least."""
+    """Seconds per 1,000 source tokens, one document at a time: the least of several takes, which other work on the
+    machine delays the least."""
     return min(1000 * sum(t.report["total_seconds"] for t in r.translated) / source_tokens(r) for r in results)
 
 
 def at_least(result: Result, tokens: int) -> Result:
-    """The documents of so many source tokens."""
+    """The documents with at least so many source tokens."""
     return result.part([i for i, t in enumerate(result.translated) if t.report["source_tokens"] >= tokens])

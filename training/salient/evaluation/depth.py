@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .engine import Result
 from .settings import Setting
 
-ALLOWED = (0.2, 0.5)  # BLEU that a tuned setting may lose against full depth on the tuning half
+ALLOWED = (0.2, 0.5)  # loss of BLEU against full depth that a tuned setting may have on the tuning half
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Measured:
 
 
 def front(found: list[Measured]) -> list[Measured]:
-    """Those that nothing beats on the tuning half, from the earliest exit to the latest."""
+    """The settings that no other setting dominates on the tuning half, from the earliest exit to the latest."""
     kept: list[Measured] = []
     for m in sorted(found, key=lambda m: (m.tuning[0], -m.tuning[1])):
         if not kept or m.tuning[1] > kept[-1].tuning[1]:
@@ -29,7 +29,8 @@ def front(found: list[Measured]) -> list[Measured]:
 
 
 def tuned(found: list[Measured], full: Measured, allowed: float) -> Measured | None:
-    """The earliest mean exit that loses at most `allowed` BLEU on the tuning half; None if every setting loses more."""
+    """The setting with the earliest mean exit that loses at most `allowed` BLEU on the tuning half; None if there is
+    none."""
     good = [m for m in found if m.tuning[1] >= full.tuning[1] - allowed]
     return min(good, key=lambda m: m.tuning[0]) if good else None
 
@@ -45,7 +46,8 @@ def shares(exits: list[int], layers: int) -> list[float]:
 
 
 def exits_by_position(segments: list[list], layers: int, parts: int = 10) -> list[list[float]]:
-    """Shares of the exits in each tenth of a segment: [parts][layers]. The paper compares the first with the last."""
+    """Share of each exit in each tenth of a segment: [parts][layers]. The paper compares the first tenth with the
+    last."""
     books: list[list[int]] = [[] for _ in range(parts)]
     for segment in segments:
         for position, (_, layer, _) in enumerate(segment):
@@ -54,7 +56,7 @@ def exits_by_position(segments: list[list], layers: int, parts: int = 10) -> lis
 
 
 def exits_by_probability(segments: list[list], layers: int, parts: int = 10) -> list[list[float]]:
-    """The joint shares of probability bins and exits: [parts][layers], all adding to 1."""
+    """Joint distribution of probability bins and exits: [parts][layers], with a sum of 1."""
     counts = [[0] * layers for _ in range(parts)]
     for segment in segments:
         for _, layer, probability in segment:
@@ -64,7 +66,7 @@ def exits_by_probability(segments: list[list], layers: int, parts: int = 10) -> 
 
 
 def example(segments: list[list], least: int = 14, most: int = 26) -> list:
-    """The segment of readable length that uses the most different exits most evenly; the first of equals."""
+    """The segment of readable length whose exits are the most varied and even; the first of equals."""
 
     def variety(segment: list) -> float:
         exits = [layer for _, layer, _ in segment]

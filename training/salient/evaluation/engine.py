@@ -21,22 +21,22 @@ from .sets import Document, DocumentSet
 from .settings import Setting
 
 MODEL_FILES = ("config.json", "tokenizer.model", "*.safetensors", "*.safetensors.index.json")
-START_SECONDS = 300  # a busy machine takes its time
+START_SECONDS = 300  # a busy machine is slow
 
 
 @dataclass
 class Translated:
     document: Document
     lines: list[str]
-    report: dict  # the fields of CostReport; `trace` with (piece, exit, probability) a token, a segment, if asked for
+    report: dict  # the fields of CostReport; `trace`, if requested: per segment and token (piece, exit, probability)
 
 
 @dataclass
 class Result:
-    """What one setting made of one set."""
+    """The translations of one set under one setting."""
 
     translated: list[Translated]
-    seconds: float  # of the whole call, documents translated together
+    seconds: float  # of the whole call, with documents in parallel
 
     def part(self, indices: list[int]) -> "Result":
         return Result([self.translated[i] for i in indices], self.seconds)
@@ -59,7 +59,7 @@ def file_hash(paths: list[Path]) -> str:
 
 
 def model_hash(model: Path) -> str:
-    """Of what a translation depends on: not of the card, nor of the operating points."""
+    """A hash of what determines a translation: without the model card and the operating points."""
     return file_hash([path for pattern in MODEL_FILES for path in model.glob(pattern)])
 
 
@@ -71,7 +71,8 @@ def read_translation(path: Path, document: Document) -> list[str]:
 
 
 def slim(report: dict) -> dict:
-    """Traces without the selected positions, which are most of their size and in no figure."""
+    """The report with traces that lack the selected positions, which are most of their size and which no figure
+    uses."""
     if "trace" in report:
         report["trace"] = [[[t["piece"], t["exit_layer"], t["probability"]] for t in segment["trace"]]
                            for segment in report["trace"]]
@@ -79,8 +80,8 @@ def slim(report: dict) -> dict:
 
 
 class Engine:
-    """The programs in `bin` with one model; a context manager, which stops the server at its end. `flags` are the
-    server's, such as --compute fp32."""
+    """The programs in `bin` with one model. A context manager, which stops the server at its end. `flags`: the server's
+    flags, such as --compute fp32."""
 
     def __init__(self, programs: Path, model: Path, work: Path, parallel: int = 32, flags: str = ""):
         self.programs, self.model, self.work, self.parallel, self.flags = programs, model, work, parallel, flags
@@ -104,7 +105,7 @@ class Engine:
             self.process = None
 
     def start(self) -> str:
-        """The address of the server, started if need be on a free port."""
+        """The address of the server, which is started on a free port if it is not running."""
         if self.process is not None:
             return self.address
         with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +131,7 @@ class Engine:
 
     def translate(self, test_set: DocumentSet, setting: Setting | str, *, trace: bool = False, parallel: int = 0,
                   take: int = 0) -> Result:
-        """All documents under one setting, or its flags. `take` numbers repetitions, of which times are wanted."""
+        """Translates all documents under one setting, or its flags. `take` numbers repetitions, for measuring times."""
         flags = setting if isinstance(setting, str) else setting.flags
         flags += " --trace" if trace else ""
         parallel = parallel or self.parallel
@@ -146,7 +147,7 @@ class Engine:
                        for document, entry in zip(test_set.documents, stored["documents"])], stored["seconds"])
 
     def run(self, test_set: DocumentSet, flags: str, parallel: int) -> dict:
-        """One call of `salient translate`; reports come in the order of the command line."""
+        """One call of `salient translate`. Reports are in the order of the command line."""
         address, started = self.start(), time.monotonic()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

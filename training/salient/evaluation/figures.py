@@ -1,4 +1,4 @@
-"""The figures, as SVG of a few dozen kB each. matplotlib is imported when one is first drawn."""
+"""The figures, as SVG of a few dozen kB each. matplotlib is imported when the first one is drawn."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def confidence(joint: list[list[float]], path: Path) -> Path:
 
 
 def sentence(segment: list, layers: int, path: Path) -> Path:
-    """segment: (piece, exit, probability) a token."""
+    """segment: (piece, exit, probability) per token."""
     figure, axes = pyplot().subplots(figsize=(max(6.0, 0.38 * len(segment)), 2.8))
     colours = shades(layers)
     axes.bar(range(len(segment)), [layer for _, layer, _ in segment], color=[colours[e - 1] for _, e, _ in segment])
@@ -134,7 +134,7 @@ def pareto(candidates: list[Candidate], front: list[Candidate], named: dict[str,
     for c in {id(c): c for c in named.values()}.values():
         axes.annotate(f"{', '.join(labels[id(c)])}\n{c.setting.name}", (c.seconds, c.bleu), xytext=(8, -18),
                       textcoords="offset points", fontsize=7)
-    axes.margins(y=0.12)  # the names stand below their points
+    axes.margins(y=0.12)  # the names are below their points
     axes.set(title="Quality against cost", xlabel="seconds per 1,000 source tokens, one document at a time",
              ylabel="BLEU")
     return save(figure, path)

@@ -12,7 +12,7 @@ def oracles(run: Run) -> Section:
 
     rows = [["rule", "mean exit", "nats a token", "tokens right"]]
     for name, points in curves(run.forced).items():
-        distinct = {(p.mean_exit, p.nll): p for p in points}  # correctness knows few different exits
+        distinct = {(p.mean_exit, p.nll): p for p in points}  # correctness has only a few different exits
         rows += [[name, f"{p.mean_exit:.2f}", f"{p.nll:.3f}", percent(p.accuracy)]
                  for p in list(distinct.values())[::3 if name in ("confidence", "geometric") else 1]]
     return Section("Oracles", "References read by the PyTorch model, dense attention; rows follow the layer, the "

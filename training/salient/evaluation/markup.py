@@ -1,17 +1,17 @@
-"""Does inline markup come back, and where? Measured by a server of our own on segments with XML tags.
+"""Measures whether inline markup is kept, and where it goes, on segments with XML tags. Starts its own server.
 
     python -m salient.evaluation.markup --bin build/release/bin --model models/en-de --data xml.en-de.tsv
 
-A line of the data is `id TAB source TAB reference`. Segments are sent as paragraphs of HTML, every element as a span that
-has its name, once for each way in which markers are kept (`document.markup`), and once without tags. Printed are
+A line of the data is `id TAB source TAB reference`. Segments are sent as paragraphs of HTML, with every element as a
+span that has its name: once for each way of keeping markers (`document.markup`), and once without tags. Prints
 
     accuracy   share of the segments with tags whose translation has every tag of the source once, nested properly
     match      share of them whose tags are in the same order and nesting as the reference's (Hashimoto et al. 2019)
-    placement  chrF of what elements hold against what the reference's elements of the same name hold, in order
-    BLEU       of all segments without their tags; `untagged` is what the source without tags is translated to
+    placement  chrF of the elements' contents against the contents of the reference's elements of the same name
+    BLEU       of all segments, without their tags; `untagged`: the translation of the source without tags
 
-`--planted` takes a file without tags instead: the spans that source and reference share, and clauses, are wrapped as in
-training (salient/markers.py), so that the reference tells where an element belongs.
+`--planted` takes a file without tags. Spans that source and reference share, and clauses, are enclosed in elements as
+in training (salient/markers.py), so that the reference shows where an element belongs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ..markers import EDGE, clauses, common_spans, once
 TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>")
 SPAN = re.compile(r'<span class="([\w-]+)">|</span>')
 WAYS = ("MARKUP_MARKERS", "MARKUP_ALIGNMENT", "MARKUP_PLACE")
-TOGETHER = 20  # segments of a request
+TOGETHER = 20  # segments per request
 START_SECONDS = 600
 
 
@@ -48,7 +48,7 @@ class Segment:
 
 
 def as_spans(xml: str) -> str | None:
-    """Elements as spans; None where they are not nested properly."""
+    """The elements as HTML spans; None if they are not nested properly."""
     open_names: list[str] = []
     made, done = [], 0
     for tag in TAG.finditer(xml):
@@ -85,7 +85,7 @@ def well_formed(text: str) -> bool:
 
 
 def elements(text: str) -> list[tuple[str, str]]:
-    """(name, what it holds), in the order in which they open."""
+    """(name, content) of the elements, in the order in which they open."""
     found, open_at = [], []
     for match in SPAN.finditer(text):
         if match.group(1):
@@ -99,7 +99,7 @@ def elements(text: str) -> list[tuple[str, str]]:
 
 
 def placement(text: str, reference: str) -> list[float]:
-    """chrF of each element of the reference against the text's next one of the same name."""
+    """chrF of each element of the reference against the text's next element of the same name."""
     left, scores = elements(text), []
     for name, held in elements(reference):
         index = next((i for i, (other, _) in enumerate(left) if other == name), None)
@@ -109,7 +109,7 @@ def placement(text: str, reference: str) -> list[float]:
 
 
 def planted(source: str, reference: str, rng: random.Random) -> tuple[str, str]:
-    """The pair with up to three spans in elements."""
+    """The pair with up to three spans enclosed in elements."""
     pool = clauses(source, reference) + common_spans(source, reference)
     rng.shuffle(pool)
     taken: list[tuple[str, str]] = []
@@ -141,7 +141,8 @@ class Server:
         self.folder = tempfile.TemporaryDirectory()
         ready = Path(self.folder.name) / "ready"
         self.process = subprocess.Popen(
-            [str(programs / "salient-server"), "--model", str(model), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
+            [str(programs / "salient-server"), "--model", str(model),
+             "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
              "--admin", "off", "--ready-file", str(ready)], stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + START_SECONDS
         while not (ready.exists() and ready.read_text()):
@@ -162,7 +163,7 @@ class Server:
             return json.load(reply)
 
     def paragraphs(self, segments: list[str], controls: dict) -> list[str]:
-        """Segments of HTML, translated as paragraphs."""
+        """Translates segments of HTML as paragraphs."""
         translated: list[str] = []
         for at in range(0, len(segments), TOGETHER):
             part = segments[at:at + TOGETHER]
@@ -212,7 +213,8 @@ def main() -> None:
         tagged = sum(bool(tags_of(s.source)) for s in segments)
         print(f"{o.model.name}, {o.data.name}: {len(segments)} segments, {tagged} with tags, "
               f"{sum(len(elements(s.source)) for s in segments)} elements\n")
-        print("| markup | accuracy | match | placement | BLEU | BLEU against untagged |\n|---|---:|---:|---:|---:|---:|")
+        print("| markup | accuracy | match | placement | BLEU | BLEU against untagged |")
+        print("|---|---:|---:|---:|---:|---:|")
         if not o.other_language:
             print(f"| untagged | | | | {bleu(untagged, [without_tags(s.reference) for s in segments]):.1f} | |")
         for way in o.ways:

@@ -30,7 +30,7 @@ class Candidate:
 
 
 def front(candidates: list[Candidate]) -> list[Candidate]:
-    """From the cheapest to the best: each better than all that are cheaper."""
+    """The Pareto front from the cheapest to the best: each candidate is better than all that are cheaper."""
     kept: list[Candidate] = []
     for c in sorted(candidates, key=lambda c: (c.seconds, -c.bleu)):
         if not kept or c.bleu > kept[-1].bleu:

@@ -19,13 +19,13 @@ from .run import Run, Section
 
 @dataclass
 class Kept:
-    """A section as it was measured."""
+    """The results of a section."""
 
     title: str
     body: str
     command: str
     engine: str  # hash of the server
-    started: str  # of the run that made it
+    started: str  # when the run that made it started
     load: float
 
 
@@ -38,7 +38,7 @@ def processor() -> str:
 
 
 def runs(sections: list[Kept]) -> list[str]:
-    """A line a run: its command, the engine, the time, the load, and its sections if there are several runs."""
+    """One line per run: its command, the engine, the time, the load, and its sections if there are several runs."""
     lines, groups = [], {}
     for s in sections:
         groups.setdefault((s.started, s.command, s.engine), []).append(s)
@@ -51,7 +51,7 @@ def runs(sections: list[Kept]) -> list[str]:
 
 
 class Report:
-    """`order` names the sections that a page may have. Written to disk with every section added."""
+    """`order` names the sections that a page may have. The page is written whenever a section is added."""
 
     def __init__(self, run: Run, command: str, order: list[str]):
         self.run, self.command, self.order = run, command, order

@@ -16,7 +16,7 @@ from .settings import Setting
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything is translated, 0 is all, and how finely settings are swept."""
+    """How many documents are translated (0: all), and how finely settings are swept."""
 
     words: str = "every set whole"
     fine: bool = True
@@ -26,7 +26,7 @@ class Sizes:
     long_documents: int = 0
     traced_segments: int = 1200
     inside_segments: int = 1500  # for the PyTorch model
-    free_segments: int = 0  # decoded with nothing forbidden
+    free_segments: int = 0  # decoded without constraints
     alone_documents: int = 12  # for times
     takes: int = 3
 
@@ -35,7 +35,7 @@ QUICK = Sizes("a sample of every set (`--quick`)", False, 1800, 250, 0, 6, 400, 
 
 
 def some_documents(count: int) -> Sizes:
-    """The development set whole, of every other set so many documents."""
+    """The whole development set, and so many documents of every other set."""
     return Sizes(f"the development set whole, at most {count} documents of the other sets", fine=False,
                  test_documents=count, long_documents=count)
 
@@ -63,7 +63,7 @@ class Run:
 
     @property
     def sparse(self) -> str:
-        """The selection that the model is meant to be used with."""
+        """The selection with which the model should be used."""
         return "learned" if self.config.selection is not None else "dense"
 
     @property
@@ -79,7 +79,7 @@ class Run:
 
     @functools.cached_property
     def scorer(self) -> Scorer:
-        """Of the development set."""
+        """The scorer of the development set."""
         return Scorer(self.dev.documents)
 
     @functools.cached_property
@@ -89,7 +89,7 @@ class Run:
         return load_model(self.model)[0]
 
     def chunks(self, segments: int):
-        """Of development documents, for the PyTorch model."""
+        """Chunks of development documents, for the PyTorch model."""
         from .tokens import Tokenizer, chunks
 
         return chunks(self.read("dev", segments).documents, Tokenizer(self.model), self.config.chunk_tokens)
@@ -102,8 +102,8 @@ class Run:
 
     @functools.cached_property
     def forced_for_tuning(self):
-        """Chunks of the development documents that settings are tuned on, with their translations at full depth in the
-        references' place: decoding reads what it has written itself."""
+        """Chunks of the development documents that settings are tuned on. Translations at full depth replace the
+        references, because in decoding a model reads its own output."""
         from ..teacher_forcing import force
         from .tokens import Tokenizer, chunks
 

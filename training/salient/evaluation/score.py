@@ -31,7 +31,7 @@ class Scores:
 
 @dataclass
 class Difference:
-    """Of a system against a baseline: BLEU points, and how likely chance alone makes such a difference."""
+    """The difference of a system from a baseline: BLEU points, and the probability of such a difference by chance."""
 
     bleu: float
     p: float
@@ -46,7 +46,7 @@ def whole_documents(result: Result) -> list[str]:
 
 
 def reference_columns(documents: list[Document], joined: bool) -> list[list[str]]:
-    """A list a reference: its segments, or its documents as a line each."""
+    """One list per reference: its segments, or its documents as one line each."""
     counts = {len(d.references) for d in documents}
     if len(counts) != 1:
         raise ValueError(f"documents have {sorted(counts)} references; all of a set need the same number")
@@ -58,13 +58,13 @@ def reference_columns(documents: list[Document], joined: bool) -> list[list[str]
 
 
 def difference(baseline: float, score: float, p: float) -> Difference:
-    """sacrebleu's p counts the samples that differ by more than the scores do, which are none where all are equal; but
-    nothing speaks against chance there."""
+    """sacrebleu's p counts the samples that differ by more than the scores do. Equal scores may have none, so that p
+    would be 0; here it is 1, because nothing speaks against chance."""
     return Difference(score - baseline, p if score != baseline else 1.0)
 
 
 class Scorer:
-    """Scores of results over the same documents."""
+    """Scores results over the same documents."""
 
     def __init__(self, documents: list[Document]):
         self.references = reference_columns(documents, joined=False)
@@ -108,5 +108,5 @@ class Scorer:
         return [difference(first.score, r.score, r.p_value) for r in rest]
 
     def signatures(self) -> list[str]:
-        """To be asked for after scoring, since a signature counts the references that it saw."""
+        """Only after scoring, because a signature contains the number of references."""
         return [f"{name}: `{metric.get_signature()}`" for name, metric in self.metrics.items()]

@@ -119,7 +119,7 @@ def layer_settings(run: Run) -> dict[str, list[Setting]]:
     for policy, signal in (("geometric", "halting"), ("confidence", "confidence")):
         if policy == "confidence" or policy in run.heads:
             tuned = thresholds.by_layer(run.forced_for_tuning, signal, weights)
-            # The last layer takes whatever is left, but the engine wants a threshold for it too.
+            # All remaining tokens exit at the last layer, but the engine expects a threshold for it, too.
             found[f"{policy}, by layer"] = [
                 Setting(run.sparse, f"{policy}:" + ",".join(f"{t:g}" for t in [*ts, 0])) for ts in tuned]
     return found

@@ -16,11 +16,11 @@ from ..decode import SLACK
 from ..model import Attention, Transformer, segment_of
 from ..selection import NEGATIVE, SelectionRun
 
-MAX_RATIO = 3.0  # target tokens a source token, as in the engine
+MAX_RATIO = 3.0  # target tokens per source token, as in the engine
 
 
 def lengths(tokens: list[int], separator: int, eos: int) -> list[int]:
-    """Tokens of every segment, without separators and EOS."""
+    """The number of tokens of every segment, without separators and EOS."""
     counts = [0]
     for token in tokens:
         if token == separator:
@@ -31,12 +31,12 @@ def lengths(tokens: list[int], separator: int, eos: int) -> list[int]:
 
 
 def bounds(source: list[int], separator: int, eos: int) -> list[int]:
-    """The most target tokens of every segment of a source."""
+    """The greatest number of target tokens for every segment of a source."""
     return [int(MAX_RATIO * n) + SLACK for n in lengths(source, separator, eos)]
 
 
 def within(output: list[int], source: list[int], separator: int, eos: int) -> bool:
-    """Whether no segment of a translation is longer than it may be; of those that the source has."""
+    """Whether no segment of a translation is longer than allowed, among the segments that the source has."""
     return all(n <= most for n, most in zip(lengths(output, separator, eos), bounds(source, separator, eos)))
 
 
@@ -46,8 +46,8 @@ def padded(sources: list[list[int]], pad: int) -> Tensor:
 
 
 class Batch:
-    """Documents that are decoded together, a token at a time; finished ones leave the tensors. `bounded`: a segment
-    that has all the tokens it may have is closed."""
+    """Documents that are decoded together, one token at a time; finished ones are removed from the tensors. `bounded`:
+    a segment is closed when it reaches its greatest length."""
 
     def __init__(self, model: Transformer, sources: list[list[int]], bounded: bool):
         self.model, tokens = model, model.config.tokens
@@ -57,7 +57,7 @@ class Batch:
         self.outputs: list[list[int]] = [[] for _ in sources]
         self.limits = torch.tensor([int(MAX_RATIO * len(s)) + SLACK for s in sources])
         self.bounded, found = bounded, [bounds(s, tokens.separator, tokens.eos) for s in sources]
-        self.bounds = padded([[*b, SLACK] for b in found], SLACK)  # [B, segments + 1]; what comes beyond is short
+        self.bounds = padded([[*b, SLACK] for b in found], SLACK)  # [B, segments + 1]; further segments are short
         self.segments = torch.tensor([len(b) for b in found])
         if bounded:
             self.limits = torch.tensor([sum(b) + len(b) for b in found])
@@ -86,7 +86,7 @@ class Batch:
         return Attention.merge(F.softmax(scores, -1) @ v)
 
     def remembered(self, seen: list[Tensor | None], n: int, x: Tensor) -> Tensor:
-        """All of layer n up to this position, whose x [B, h, 1, w] is new; room doubles when there is none left."""
+        """All of layer n up to this position, where x [B, h, 1, w] is new. Doubles the capacity when it is full."""
         if seen[n] is None or seen[n].shape[2] == self.position:
             room = x.new_zeros(*x.shape[:2], max(64, self.position), x.shape[3])
             seen[n] = room if seen[n] is None else torch.cat((seen[n], room), 2)
@@ -106,7 +106,7 @@ class Batch:
         return attention.output(self.attend(q, *self.cross[n], self.hidden))
 
     def embed(self) -> Tensor:
-        """[B, 1, d]: the model's own embedding, whose positions count from 0 in what it is given."""
+        """[B, 1, d]: the model's own embedding, which counts positions from 0 in its input."""
         config = self.model.config
         if config.positions.embedding == "sinusoidal":
             row = torch.full((len(self.token), self.position + 1), config.tokens.pad)
@@ -123,7 +123,7 @@ class Batch:
         self.take(self.model.logits(len(self.model.decoder_layers) - 1, x)[:, 0].argmax(-1))
 
     def closed_at_bounds(self, chosen: Tensor) -> Tensor:
-        """The chosen tokens [B], or the end of a segment that has as many as it may have."""
+        """The chosen tokens [B]; the end of a segment instead, if the segment has its greatest length."""
         tokens = self.model.config.tokens
         bound = self.bounds.gather(1, self.segment.clamp_max(self.bounds.shape[1] - 1)[:, None])[:, 0]
         cut = (self.offset >= bound) & chosen.ne(tokens.separator) & chosen.ne(tokens.eos)
@@ -155,7 +155,7 @@ class Batch:
 @torch.no_grad()
 def decode_freely(model: Transformer, sources: list[list[int]], bounded: bool = False,
                   rows: int = 24) -> list[list[int]]:
-    """Greedy translations with no constraint but a length limit; sources with separators and EOS, in any order."""
+    """Greedy translations, constrained only by a length limit. sources: with separators and EOS, in any order."""
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
     found: list[list[int]] = [[] for _ in sources]
     for start in range(0, len(order), rows):
@@ -169,5 +169,5 @@ def decode_freely(model: Transformer, sources: list[list[int]], bounded: bool = 
 
 
 def closed_segments(tokens: list[int], separator: int, eos: int) -> int:
-    """Segments of a translation; 0 if it never ended."""
+    """The number of segments of a translation; 0 if it did not end."""
     return tokens.count(separator) + 1 if tokens and tokens[-1] == eos else 0

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SENTENCE_SETS = ("eurlex-dev",)  # unrelated sentences under one key: each is a document of its own
-LONG_WORDS = 1100  # source words that surely make the 1,500 tokens of a long document
+LONG_WORDS = 1100  # documents of that many source words surely have the 1,500 tokens of a long document
 
 
 @dataclass
 class Document:
-    source: str  # which corpus it is from
+    source: str  # the corpus that it comes from
     lines: list[str]
-    references: list[list[str]]  # a list of lines a reference
+    references: list[list[str]]  # one list of lines per reference
 
 
 @dataclass
@@ -43,7 +43,8 @@ def set_name(path: Path) -> str:
 
 
 def read_rows(path: Path) -> list[list[str]]:
-    """[key, source, references...] a line; lines end at \\n alone, since text may hold other line breaks."""
+    """[key, source, references...] per line. Only a line feed ends a line, because text may contain other line
+    breaks."""
     rows = []
     with open(path, encoding="utf-8", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
@@ -58,7 +59,7 @@ def read_rows(path: Path) -> list[list[str]]:
 
 
 def read_set(path: Path) -> DocumentSet:
-    """Lines whose source or reference is empty are left out, for they cannot be scored."""
+    """A test set without the lines whose source or reference is empty, because they cannot be scored."""
     name, documents, last = set_name(path), [], None
     alone = name in SENTENCE_SETS
     for key, source, *references in read_rows(path):
@@ -74,7 +75,7 @@ def read_set(path: Path) -> DocumentSet:
 
 
 def find_sets(folder: Path) -> dict[str, Path]:
-    """Every test set below a data folder by name: dev and dev-long beside the training data, the rest in eval/."""
+    """Every test set in a data folder by name: dev and dev-long beside the training data, all others in eval/."""
     found = {set_name(p): p for p in [*sorted(folder.glob("dev*.tsv")), *sorted(folder.glob("eval/*.tsv"))]}
     if "dev" not in found:
         raise ValueError(f"{folder}: no dev*.tsv; name the folder that holds the development set and eval/")
@@ -82,22 +83,22 @@ def find_sets(folder: Path) -> dict[str, Path]:
 
 
 def sample(whole: DocumentSet, segments: int, documents: int = 0) -> DocumentSet:
-    """About `segments` segments, and at most `documents`, in whole documents, evenly from every source; 0: no bound."""
+    """Whole documents, evenly from every source: about `segments` segments and at most `documents`. 0: no limit."""
     stride = max(-(-whole.segments // segments) if segments else 1,
                  -(-len(whole.documents) // documents) if documents else 1)
     if stride == 1:
         return whole
-    ordered = sorted(whole.documents, key=lambda d: d.source)  # stable: in file order within a source
+    ordered = sorted(whole.documents, key=lambda d: d.source)  # a stable sort keeps the file's order within a source
     return DocumentSet(whole.name, ordered[::stride])
 
 
 def long_documents(whole: DocumentSet, count: int) -> DocumentSet:
-    """The first `count` documents of LONG_WORDS words and more; all of them for 0."""
+    """The first `count` documents with at least LONG_WORDS words; 0: all of them."""
     found = [d for d in whole.documents if sum(len(line.split()) for line in d.lines) >= LONG_WORDS]
     return DocumentSet(f"{whole.name}, long", found[:count] if count else found)
 
 
 def halves(documents: list[Document]) -> tuple[list[int], list[int]]:
-    """Indices of a tuning and a reporting half: source after source, documents go to them in turn."""
+    """Indices of a tuning and a reporting half. Within each source, documents go to the two halves in turn."""
     order = sorted(range(len(documents)), key=lambda i: documents[i].source)
     return sorted(order[::2]), sorted(order[1::2])

@@ -9,8 +9,8 @@ DENSE_GREEDY = "dense"
 
 @dataclass(frozen=True)
 class Setting:
-    selection: str = DENSE_GREEDY  # as --selection takes it
-    exit: str = "full"  # as --exit takes it
+    selection: str = DENSE_GREEDY  # the value of --selection
+    exit: str = "full"  # the value of --exit
     beam: int = 1
     min_exit: int | None = None
     min_keys: int | None = None
@@ -61,13 +61,13 @@ def split_policy(text: str) -> tuple[str, list[float]]:
 
 
 def selection_settings(has_selection: bool) -> list[Setting]:
-    """The rows of the selection table; a model without selection layers has dense and window alone."""
+    """The rows of the selection table. A model without selection layers has only dense and window."""
     trained = ["learned", "ratio:0.02", "ratio:0.05", "ratio:0.1", "ratio:0.2", "mass:0.9", "mass:0.95", "mass:0.99"]
     return [Setting(s) for s in ["dense", *(trained if has_selection else []), "window:20"]]
 
 
 def depth_settings(selection: str, layers: int, heads: list[str], fine: bool) -> dict[str, list[Setting]]:
-    """Every exit policy with its sweep: thresholds where it has them, the least exit where it has none."""
+    """Every exit policy with its sweep: over thresholds, or over the least exit if the policy has no thresholds."""
     taus = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9) if fine else (0.3, 0.4, 0.5, 0.6, 0.7)
     levels = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98) if fine else (0.4, 0.6, 0.75, 0.9)
     least = [None, *range(2, layers)]
@@ -82,7 +82,8 @@ def depth_settings(selection: str, layers: int, heads: list[str], fine: bool) ->
 
 
 def pareto_settings(has_selection: bool, layers: int, heads: list[str], fine: bool) -> list[Setting]:
-    """The grid that operating points are chosen from; a beam goes with full depth, and once with an early exit."""
+    """The grid that operating points are chosen from. Beams are combined with full depth, and once with an early
+    exit."""
     selections = ["dense", *(["learned", "mass:0.9"] if has_selection else []), "window:20"]
     if fine:
         selections += ["window:32", *(["ratio:0.1", "mass:0.95"] if has_selection else [])]

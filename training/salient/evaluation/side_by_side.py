@@ -28,12 +28,12 @@ class Scored:
     document_bleu: float
     tokens_per_second: float  # of the target, documents translated together
     difference: float = 0.0  # BLEU, against the baseline
-    p: float | None = None  # that chance alone makes such a difference; None of the baseline
+    p: float | None = None  # probability of such a difference by chance; None for the baseline
 
 
 def speeds(engines: list[Engine], test_set: DocumentSet) -> list[float]:
-    """Medians of several takes of a part of the set; every take goes through all models, so that what else the machine
-    does meets all of them."""
+    """Medians of several takes of a part of the set. Every take goes through all models, so that other work on the
+    machine affects all of them."""
     part = sets.sample(test_set, TIMED_SEGMENTS)
     takes = [[cost.tokens_per_second(engine.translate(part, Setting(), take=take + 1)) for engine in engines]
              for take in range(TAKES)]

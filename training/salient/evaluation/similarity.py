@@ -30,7 +30,7 @@ def linear_cka(a: Tensor, b: Tensor) -> float:
 
 
 def neighbours(a: Tensor) -> Tensor:
-    """[n, n]: whether a row is among another's nearest."""
+    """[n, n]: whether one row is among the nearest of another."""
     unit = torch.nn.functional.normalize(a.double(), dim=-1)
     nearness = (unit @ unit.T).fill_diagonal_(-2)
     k = max(1, round(NEIGHBOURS * len(a)))
@@ -43,7 +43,7 @@ def local_similarity(a: Tensor, b: Tensor) -> float:
 
 
 def module_names(model: Transformer) -> tuple[list[str], list[str]]:
-    """Of the encoder's and the decoder's blocks, in the order in which they run: layer and kind."""
+    """The names (layer and kind) of the encoder's and of the decoder's blocks, in the order in which they run."""
 
     def stack(layers, kinds):
         return [f"{n} {kind}" for n, layer in enumerate(layers, 1) for kind in kinds
@@ -54,7 +54,7 @@ def module_names(model: Transformer) -> tuple[list[str], list[str]]:
 
 @contextlib.contextmanager
 def recorded(layers) -> Iterator[list[Tensor]]:
-    """The states after every block of the layers, in order, while the context lasts."""
+    """Records the states after every block of the layers, in order, while the context is open."""
     states: list[Tensor] = []
 
     def recorder(run):
@@ -81,7 +81,7 @@ def segment_means(states: Tensor, ordinal: Tensor) -> Tensor:
 
 @torch.no_grad()
 def representations(model: Transformer, chunks: list[Chunk]) -> tuple[list[Tensor], list[Tensor]]:
-    """A matrix [segments, d] a block, of the encoder and of the decoder."""
+    """One matrix [segments, d] per block, of the encoder and of the decoder."""
     separator = model.config.tokens.separator
     parts: tuple[list, list] = ([], [])
     for chunk in chunks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def table(rows: list[list[str]], text_columns: int = 1) -> str:
-    """The first row is the head; the first columns are text, the rest numbers."""
+    """The first row is the header. The first `text_columns` columns are text, the others numbers."""
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
     lines = ["| " + " | ".join(cell.ljust(w) if c < text_columns else cell.rjust(w)
                                for c, (cell, w) in enumerate(zip(row, widths))) + " |" for row in rows]

@@ -20,7 +20,7 @@ class Chunk:
     source: Tensor  # [1, S], separators and EOS included
     target: Tensor  # [1, T + 1], BOS first: the reference
     segments: int
-    origin: str = ""  # which corpus it is from
+    origin: str = ""  # the corpus that it comes from
 
 
 class Tokenizer:
@@ -34,7 +34,8 @@ class Tokenizer:
 
 
 def packed(lengths: list[int], limit: int) -> list[tuple[int, int]]:
-    """[first, last) of the chunks: as many neighbours as fit in `limit` tokens, a separator each; at least one."""
+    """[first, last) of each chunk: as many consecutive segments as fit into `limit` tokens with their separators, or
+    one."""
     bounds, first, used = [], 0, 0
     for index, length in enumerate(lengths):
         if index > first and used + length + 1 > limit:
