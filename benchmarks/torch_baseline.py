@@ -23,7 +23,7 @@ OWN_TOKENS = 64
 
 
 class Decoder(nn.Module):
-    """One step of a pre-norm decoder; the new token's keys go to the last place of the cache."""
+    """One step of a pre-norm decoder. The new token's keys go to the last position of the cache."""
 
     def __init__(self, d: int, heads: int, layers: int, ffn: int, vocabulary: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def stepper(model: Decoder, inputs: tuple, device: str):
 
 
 def measure(step, device: str, steps: int) -> float:
-    """Seconds of a step, the median of several runs."""
+    """Seconds per step, the median of several runs."""
     runs = []
     for _ in range(5):
         if device == "cuda":

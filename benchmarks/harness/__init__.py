@@ -1,1 +1,2 @@
-"""What the benchmark commands share. `benchmarks/peers`, `benchmarks/scale` and `benchmarks/ops` are the way in."""
+"""What the benchmark commands share. The commands are `benchmarks/peers`, `benchmarks/scale`, `benchmarks/ops` and
+others."""

@@ -1,12 +1,12 @@
-"""Does a converted model translate as it did? Salient beside the model's own engine, on real weights and real text.
+"""Compares a converted model's translations with those of the model's own engine, with real weights and text.
 
     benchmarks/agreement --model zh-en --text flores-dev.zh-en.tsv
     benchmarks/agreement --model en-pt --text flores-dev.en-pt.tsv
 
-The model comes through scripts/get-model, its own engine is CTranslate2 or Bergamot's translateLocally
-(docs/models.md). The text has an id, a source and a reference a line, with tabs between. Greedy translations in fp32
-are compared token by token with CTranslate2's, with their log probabilities; a wider beam and int8 by BLEU and by the
-share of equal lines. What was found is kept in benchmarks/results/agreement and shown in docs/models.md.
+The model comes through scripts/get-model. Its own engine is CTranslate2 or Bergamot's translateLocally
+(docs/models.md). Each line of the text has an id, a source and a reference, separated by tabs. Greedy translations in
+fp32 are compared with CTranslate2's token by token, with their log probabilities; a wider beam and int8 are compared by
+BLEU and by the share of equal lines. Results are kept in benchmarks/results/agreement and shown in docs/models.md.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .protocol import Peer
 
 KEPT = ROOT / "benchmarks" / "results" / "agreement"
 PAGE = ROOT / "docs" / "models.md"
-BATCH = 8  # lines that CTranslate2 decodes at once where it tells all logits
-PART = 32  # lines after which what was translated is kept
+BATCH = 8  # lines that CTranslate2 decodes at once if it returns all logits
+PART = 32  # results are saved after this many lines
 
 
 def bleu(made: list[str], references: list[str]) -> float:
@@ -41,8 +41,8 @@ def equal(a: list, b: list) -> float:
 
 
 class Translator:
-    """An engine whose translations are kept, a part of the lines after the other, so that a run that was stopped goes
-    on where it was. Its process starts when something is to be translated."""
+    """An engine whose translations are saved part by part, so that a stopped run can continue. Its process starts only
+    if something must be translated."""
 
     def __init__(self, name: str, command: list[str], setup: dict, kept: Path):
         self.name, self.command, self.setup, self.kept, self.peer = name, command, setup, kept, None
@@ -97,7 +97,7 @@ class CTranslate2(Translator):
 
 
 def token_by_token(ours: list[dict], theirs: list[dict], lines: list[str]) -> dict:
-    """Equal lines, the worst difference of a log probability within them, and where the others part."""
+    """The equal lines, the greatest difference of a log probability within them, and where the other lines diverge."""
     same, worst, worst_line, total, parted = 0, 0.0, -1, 0, []
     for n, (a, b) in enumerate(zip(ours, theirs)):
         p, q = a["pieces"], b["pieces"]
@@ -119,7 +119,7 @@ def token_by_token(ours: list[dict], theirs: list[dict], lines: list[str]) -> di
 def beside_ctranslate2(model: real.RealModel, driver: Path, lines: list[str], references: list[str], kept: Path,
                        threads: int) -> dict:
     theirs, ours = CTranslate2(model, "float32", threads, kept), Salient(driver, model, "f32", threads, kept)
-    for i in range(0, len(lines), PART):  # so that a run that was stopped has both of what it has
+    for i in range(0, len(lines), PART):  # a stopped run then has both engines' results for the same lines
         ours.lines(lines[i:i + PART], trace=True), theirs.lines(lines[i:i + PART], trace=True)
     a, b = ours.lines(lines, trace=True), theirs.lines(lines, trace=True)
     found = {"greedy": token_by_token(a, b, lines), "rows": []}

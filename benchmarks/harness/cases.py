@@ -1,4 +1,4 @@
-"""What is translated: documents of tokens, the lengths that their translations are forced to, and when they arrive."""
+"""The documents of the benchmarks: their tokens, the forced lengths of their translations, and when they arrive."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .models import FIRST_WORD, ModelConfig, piece, text_of
 class Case:
     name: str
     about: str
-    lengths: list[int]  # source tokens of each document, its end included
-    cap: int = 2048  # the most target tokens; below it a translation is as long as its source
-    spacing: float = 0  # documents arrive one after another, this part of the time that one takes alone
+    lengths: list[int]  # source tokens of each document, with its end token
+    cap: int = 2048  # the most target tokens; up to it a translation is as long as its source
+    spacing: float = 0  # interval between documents, relative to the time that one takes alone
     budget: float = 60  # seconds for its rounds
-    goals: tuple[float, float] | None = None  # wanted ratios: dense, and learned selection with exits
+    goals: tuple[float, float] | None = None  # ratios to reach: dense, and learned selection with exits
     seed: int = 1
-    arrivals: list[float] = field(default_factory=list)  # seconds, once it is known what one document takes
+    arrivals: list[float] = field(default_factory=list)  # seconds, set once the time of one document is known
 
     def outputs(self, most: int | None = None) -> list[int]:
         cap = min(self.cap, most or self.cap)
@@ -27,11 +27,11 @@ class Case:
 
 
 SHORTEST = 20  # target tokens; the driver can force no fewer
-WARM = Case("warm", "", [32])  # what a process translates first, and nobody times
+WARM = Case("warm", "", [32])  # the first translation of a process, which is not timed
 
 
 def zipf(rng: random.Random, vocabulary: int) -> int:
-    """A word by Zipf's law, so that a document's words repeat as a text's do: a vocabulary map depends on it."""
+    """A word by Zipf's law. A document's words then repeat as in real text, which matters to a vocabulary map."""
     words = vocabulary - FIRST_WORD
     return FIRST_WORD + min(words - 1, int(math.exp(rng.random() * math.log(words + 1))) - 1)
 
@@ -41,7 +41,7 @@ def document(rng: random.Random, length: int, vocabulary: int, end: int) -> list
 
 
 def documents(case: Case, config: ModelConfig, most: int | None = None) -> list[dict]:
-    """The case's documents as every worker reads them: as ids, as pieces and as text. `most` cuts translations."""
+    """The case's documents for all workers: as ids, as pieces and as text. `most` limits the translations' lengths."""
     rng = random.Random(case.seed)
     made = []
     for i, (length, output) in enumerate(zip(case.lengths, case.outputs(most))):
@@ -52,20 +52,20 @@ def documents(case: Case, config: ModelConfig, most: int | None = None) -> list[
 
 
 def spread(count: int, least: int, most: int) -> list[int]:
-    """`count` lengths from least to most in equal steps, shuffled the same way every time."""
+    """`count` lengths from least to most in equal steps, always shuffled in the same way."""
     lengths = [round(least + (most - least) * i / (count - 1)) for i in range(count)]
     random.Random(5).shuffle(lengths)
     return lengths
 
 
 def sentences(count: int) -> list[int]:
-    """Sentence lengths as news text has them: mostly 10 to 45 tokens."""
+    """Sentence lengths as in news text: mostly 10 to 45 tokens."""
     rng = random.Random(7)
     return [max(5, min(90, round(rng.lognormvariate(3.2, 0.5)))) for _ in range(count)]
 
 
 def full_cases() -> list[Case]:
-    """Where translations are cut short, it is to CTranslate2's advantage: its time a token grows with their length."""
+    """All cases. Short translations favour CTranslate2, whose time per token grows with their length."""
     return [
         Case("one-128", "one document of 128 tokens", [128], budget=20),
         Case("one-512", "one document of 512 tokens", [512], budget=50, goals=(1.5, 2.5)),
@@ -96,7 +96,7 @@ def quick_cases() -> list[Case]:
 
 
 def screening(case: Case) -> Case:
-    """A smaller case whose best settings of CTranslate2 are tried on this one."""
+    """A smaller case, on which the settings of CTranslate2 are compared to find the best ones for this case."""
     if len(case.lengths) == 1:
         return Case("screen-one", "one document", [min(512, max(case.lengths))])
     least, most = min(case.lengths), max(case.lengths)

@@ -1,7 +1,7 @@
-"""Holds the engines against PyTorch before they are timed: the same model must say the same in all of them.
+"""Checks the engines against PyTorch before they are timed: the same model must give the same results in all of them.
 
 A short document is translated greedily in fp32. CTranslate2's logits of every step, and the log probabilities of the
-tokens that Salient chose, must be those that the PyTorch model gives for the same tokens before them.
+tokens that Salient chose, must equal PyTorch's for the same preceding tokens.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from salient.export import load_model
 from salient.selection import SelectionRun
 
 TOKENS = 40
-TOLERANCE = 2e-3  # of a logit; logits are of the order of 1 to 5
+TOLERANCE = 2e-3  # for a logit; logits are about 1 to 5
 
 
 @torch.no_grad()
 def pytorch_logits(model, source: list[int], target: list[int]) -> torch.Tensor:
-    """[T, vocabulary]: what the model thinks of each target token, given those before it."""
+    """[T, vocabulary]: the model's logits for each target token, given the tokens before it."""
     config, run = model.config, SelectionRun()
     inputs = torch.tensor([[config.tokens.bos, *target[:-1]]])
     states = model.decode(inputs, torch.tensor([source]), model.encode(torch.tensor([source]), run), run)
@@ -63,7 +63,8 @@ def salient_difference(model, driver: Path, folder: Path, source: list[int]) -> 
 
 
 def check(model_folder: Path, ctranslate2_folder: Path, driver: Path) -> dict[str, float]:
-    """The greatest difference to PyTorch of each engine. Raises WorkerError where one is not the same model."""
+    """The greatest difference of each engine from PyTorch. Raises WorkerError if an engine does not compute the same
+    model."""
     torch.set_num_threads(1)
     model, config = load_model(model_folder)
     source = document(random.Random(3), TOKENS, config.vocab_size, config.tokens.eos)

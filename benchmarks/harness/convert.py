@@ -26,7 +26,7 @@ import torch  # noqa: E402
 
 
 class Weights:
-    """Tensors of the folder by name, as numpy arrays, each put where CTranslate2 wants it."""
+    """The folder's tensors by name, as numpy arrays, each stored as CTranslate2 expects it."""
 
     def __init__(self, folder: Path):
         self.tensors = {name: tensor.numpy() for name, tensor in read_folder(folder).items()}
@@ -89,7 +89,7 @@ def specification(config: ModelConfig, weights: Weights) -> TransformerSpec:
 
 
 def vocabulary_map(config: ModelConfig) -> str:
-    """Lines "source<tab>targets", those of the model's shortlist; an empty source is what every batch gets."""
+    """The model's shortlist as lines "source<tab>targets". The line with an empty source applies to every batch."""
     tokens, common = likely_words(config)
 
     def line(source: str, targets: np.ndarray) -> str:
@@ -113,7 +113,7 @@ def convert(model: Path, out: Path) -> None:
         spec.register_vocabulary_mapping(str(path))
         spec.validate()
         spec.optimize(quantization=None)
-        shutil.rmtree(out, ignore_errors=True)  # CTranslate2 writes over nothing
+        shutil.rmtree(out, ignore_errors=True)  # CTranslate2 refuses to overwrite
         out.mkdir(parents=True)
         spec.save(str(out))
 

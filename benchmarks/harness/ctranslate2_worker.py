@@ -31,7 +31,7 @@ LONGEST = 512  # target tokens of a sentence of real text
 
 def limits(documents: list[dict], line: dict) -> dict:
     if "length" not in documents[0]:
-        # Its default forbids the end as the first token, and gives its probability to the others.
+        # By default CTranslate2 forbids the end as the first token, and distributes its probability over the others.
         return dict(beam_size=line.get("beam", 1), max_input_length=0, max_decoding_length=LONGEST,
                     min_decoding_length=0, return_scores=True,
                     return_logits_vocab=line.get("trace", False))
@@ -43,7 +43,7 @@ def limits(documents: list[dict], line: dict) -> dict:
 
 
 def log_probabilities(result, numbers: dict[str, int]) -> list[float]:
-    """Of the tokens of a greedy translation, its end left out."""
+    """Log probabilities of the tokens of a greedy translation, without its end."""
     found = []
     for piece, row in zip(result.hypotheses[0], result.logits[0]):
         logits = np.array(row, dtype=np.float64).flatten()

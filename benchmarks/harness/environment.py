@@ -1,4 +1,4 @@
-"""What a benchmark command needs before it can run: a Python with the peers in it, the built programs, the models."""
+"""The requirements of a benchmark command: a Python environment with the peers, the built programs, the models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def has_torch(python: str) -> bool:
 
 
 def enter(module: str, folder: Path = BUILD / "venv") -> None:
-    """Runs `module` with this command's arguments in a virtual environment that has REQUIREMENTS; never returns."""
+    """Runs `module` with this command's arguments in a virtual environment that has REQUIREMENTS. Does not return."""
     python = folder / "bin" / "python"
     ready = folder / "ready"
     wanted = REQUIREMENTS.read_text()
@@ -49,7 +49,7 @@ def enter(module: str, folder: Path = BUILD / "venv") -> None:
 
 
 def build(targets: list[str]) -> Path:
-    """Builds programs in the release build, and returns the folder that they are in."""
+    """Builds programs in the release build. Returns their folder."""
     say(f"Building {', '.join(targets)}")
     for command in (["cmake", "--preset", "release", "-DSALIENT_BENCHMARKS=ON"],
                     ["cmake", "--build", "--preset", "release", "--target", *targets]):
@@ -61,7 +61,7 @@ def build(targets: list[str]) -> Path:
 
 
 def models(shape: str, converted: bool, folder: Path = BUILD / "models") -> tuple[Path, Path]:
-    """The model folder of a shape and what CTranslate2 reads, made once."""
+    """The model folder of a shape, and its CTranslate2 folder. They are made only once."""
     model, other = folder / shape, folder / f"{shape}-ctranslate2"
     modules = [(model / "ready", ["harness.models", "--out", str(folder), "--shape", shape])]
     if converted:
@@ -78,7 +78,7 @@ def models(shape: str, converted: bool, folder: Path = BUILD / "models") -> tupl
 
 
 def machine() -> dict:
-    """What the times were taken on, and how busy it was."""
+    """The machine of the measurement, and its load."""
     cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
                 if line.startswith("model name")), "unknown")
     flags = next((line.split() for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -89,7 +89,7 @@ def machine() -> dict:
 
 
 def version() -> str:
-    """The commit, marked where what is measured differs from it; pages that a benchmark wrote do not count."""
+    """The commit. It is marked if the measured code differs from it; pages that a benchmark wrote do not count."""
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True).stdout.strip()
 
@@ -102,7 +102,7 @@ def version() -> str:
 
 
 def conditions(about: dict) -> str:
-    """A line that says what was run where, and whether anything else was running."""
+    """One line with what ran on which machine, and whether other programs were running."""
     m = about["machine"]
     line = (f"`{about['command']}`, {m['date']}, Salient {m['salient']}, {m['cores']} cores of {m['cpu']} "
             f"({', '.join(m['features'])}).")

@@ -1,10 +1,10 @@
-"""What the number formats change in real translations, and what verified drafts save.
+"""Measures how the number formats change real translations, and the speed of self-speculative decoding.
 
 Translates a sample of a development set with the bundled model through the service, in fp32, bf16 and int8, and scores
-it. Then, in int8 and a document at a time, once at full depth and once with drafts of an early exit that full depth
-verifies, whose text must be the same. Last, decodes several long documents at once with keys and values as bf16 and as
-int8. Translations are kept in --out, so that a run that was stopped goes on. Writes a
-table (Markdown) and, unless --quick, its section of docs/benchmarks.md.
+it. Then translates in int8, one document at a time, at full depth and with drafts of an early exit that full depth
+verifies; the text must be the same. Last, decodes several long documents at once with keys and values in bf16 and in
+int8. Translations are saved in --out, so that a stopped run can continue. Writes a table (Markdown) and, unless
+--quick, its section of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .environment import BUILD, ROOT, build, conditions, die, machine, say
 from .page import lines_of
 
 FORMATS = {"fp32": "--compute fp32", "bf16": "--compute bf16", "int8": "--compute int8",
-           "int8, keys and values too": "--compute int8 --kv-type int8"}  # the others are held against the first
+           "int8, keys and values too": "--compute int8 --kv-type int8"}  # the others are compared with the first
 GOAL = 0.2  # BLEU that int8 may lose to fp32
 DENSE, SPARSE = "--selection dense --exit full", "--selection learned --exit geometric:0.5"
 VERIFIED = {"full depth": DENSE, "drafts at layer 2, verified": "--selection dense --exit verify:2"}
 QUICK_SET = ROOT / "benchmarks" / "samples" / "quick.tsv"
-TAKES = 3  # of each whose time is told
+TAKES = 3  # for each that is timed
 
 
 def parse() -> argparse.Namespace:
@@ -48,9 +48,9 @@ class Scored:
     format: str
     setting: str
     bleu: float
-    difference: float  # to fp32
-    chance: float  # how likely chance alone makes such a difference
-    same: float  # the share of segments whose text is that of fp32
+    difference: float  # from fp32
+    chance: float  # probability of such a difference by chance
+    same: float  # share of segments with the same text as fp32
 
 
 def same_share(ours: list[str], theirs: list[str]) -> float:
@@ -58,7 +58,7 @@ def same_share(ours: list[str], theirs: list[str]) -> float:
 
 
 def evenly(documents: list, count: int) -> list:
-    """`count` of them, spread over all."""
+    """`count` of the documents, at equal distances."""
     count = min(count, len(documents))
     return [documents[i * len(documents) // count] for i in range(count)]
 
@@ -80,7 +80,7 @@ def score_formats(engines: dict, test_set) -> list[Scored]:
 
 
 def verified(engine, test_set) -> list[list[str]]:
-    """Rows: how, seconds, times as fast, the share of the same segments. Takes alternate."""
+    """Rows: the setting, seconds, speed-up, the share of equal segments. Takes alternate."""
     from salient.evaluation.score import segments
 
     takes = {name: [] for name in VERIFIED}

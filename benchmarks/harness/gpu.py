@@ -1,7 +1,7 @@
-"""Draws what a GPU gains by selection and by exits, from the report that scripts/test-gpu has written.
+"""Draws the speed-up on a GPU by selection and by exits, from the report that scripts/test-gpu writes.
 
-Decoding as a whole, as many times as fast as the dense path of the same run, a group of bars a case; beside them the
-gain that the paper of selection reports end to end.
+The speed-up is that of whole decoding over the dense path of the same run, with one group of bars per case. Beside it
+is the end-to-end speed-up that the paper on selection reports.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from . import page
 from .environment import BUILD, ROOT, say
 
-PAPERS_GAIN = 1.2  # of selection, end to end
+PAPERS_GAIN = 1.2  # end to end, by selection
 HEAD = "| case | dense |"
 SAMPLE = ROOT / "benchmarks" / "samples" / "gpu-report.md"
 SHOWN = ("selection of 5 %", "and geometric exits")
 
 
 def decoding(report: str) -> list[dict]:
-    """The rows of the tables of decoding: {"case", and a column's name: microseconds a step}, device by device."""
+    """The rows of the decoding tables, one device after another: {"case", column name: microseconds per step}."""
     rows, columns, device = [], None, ""
     for line in report.splitlines():
         if line.startswith("# "):

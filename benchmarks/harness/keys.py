@@ -1,5 +1,5 @@
-"""What the number format of stored keys and values (--kv-type) costs and saves in memory-bound decoding: several long
-documents at once. Two processes take turns on the same documents, with random weights and forced lengths."""
+"""Measures what the number format of stored keys and values (--kv-type) changes in memory-bound decoding of several
+long documents at once. Two processes take turns on the same documents, with random weights and forced lengths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ OUT = 64  # target tokens of each document
 
 
 def at_once(driver: Path, threads: int, rounds: int, quick: bool) -> list[list[str]]:
-    """Rows: what is decoded, under which setting, tokens a second with each type, int8 over bf16, megabytes of keys."""
+    """Rows: what is decoded, the setting, tokens per second with each type, int8 relative to bf16, megabytes of
+    keys."""
     folder, _ = models("small" if quick else "base", converted=False)
     config = ModelConfig.load(folder)
     peers = {kv: Peer([str(driver)], {"model": str(folder), "threads": threads, "compute": "int8", "kv_type": kv})
@@ -39,7 +40,7 @@ def at_once(driver: Path, threads: int, rounds: int, quick: bool) -> list[list[s
 
 def take_turns(peers: dict[str, Peer], config: ModelConfig, case: Case, run: dict,
                rounds: int) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Seconds of decoding, round by round, and megabytes of keys and values, by type."""
+    """Seconds of decoding per round, and megabytes of keys and values, by type."""
     def line(wanted: Case) -> dict:
         made = documents(wanted, config)
         return {"documents": [{key: d[key] for key in ("text", "length")} for d in made], **run}

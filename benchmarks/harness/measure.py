@@ -1,4 +1,4 @@
-"""Timing variants against each other: one after another, round after round, so that all see the same machine."""
+"""Times variants against each other in turns, round after round, so that all run under the same conditions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from .cases import Case
 from .variants import CTRANSLATE2, Engine, Variant
 
-SETTLE = 0.25  # seconds between runs: the threads of the last engine spin for a while before they sleep
-HOPELESS = 1.1  # times as long as the best
+SETTLE = 0.25  # seconds between runs, because an engine's threads spin for a while before they sleep
+HOPELESS = 1.1  # relative to the best; slower variants are dropped
 
 
 @dataclass
@@ -18,11 +18,11 @@ class Timing:
     variant: Variant
     seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
-    last: dict = field(default_factory=dict)  # what the engine told of its last run
-    wall: float = 0  # seconds of its last turn in all
+    last: dict = field(default_factory=dict)  # the engine's report of its last run
+    wall: float = 0  # seconds of its whole last turn
 
     def note(self, answer: dict, arriving: bool) -> None:
-        # Where documents come one by one, what counts is how long each waited.
+        # If documents arrive one by one, the result is how long each one waited.
         latency = statistics.mean(document["seconds"] for document in answer["documents"])
         self.seconds.append(latency if arriving else answer["seconds"])
         self.cpu_seconds.append(answer["cpu_seconds"])
@@ -47,10 +47,10 @@ class Timing:
 
 
 def interleave(variants: list[Variant], documents: list[dict], case: Case, repeats: int, budget: float) -> list[Timing]:
-    """`repeats` rounds, fewer where they would take more than `budget` seconds, but one at least.
+    """`repeats` rounds; fewer if they would take more than `budget` seconds, but at least one.
 
-    After the first round only those that can still be their family's best go on, and after `rounds` of its own a
-    variant has enough.
+    After the first round only variants that can still be the best of their family continue. A variant stops after its
+    own number of `rounds`.
     """
     timings = [Timing(variant) for variant in variants]
     start = time.perf_counter()
@@ -70,7 +70,8 @@ def interleave(variants: list[Variant], documents: list[dict], case: Case, repea
 
 
 def contenders(timings: list[Timing]) -> list[Timing]:
-    """Without the settings of CTranslate2 that are slower than another by more than HOPELESS."""
+    """The timings without those settings of CTranslate2 that are slower than another by more than a factor of
+    HOPELESS."""
     least: dict[bool, float] = {}
     for timing in timings:
         if timing.variant.family == CTRANSLATE2:

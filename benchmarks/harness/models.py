@@ -31,13 +31,13 @@ from salient.model import Transformer  # noqa: E402
 from salient.selection import SelectionRun  # noqa: E402
 from salient.shortlist import Shortlist  # noqa: E402
 
-LONGEST = 8448  # positions: a document of 8,192 tokens, and room for what its translation has more
-FIRST_WORD = 5  # below it are pad, unknown, begin, end and separator
-EXIT_RATE = 0.3  # of the tokens that reach a layer below the last; of 6 layers a token then takes 2.9 on average
+LONGEST = 8448  # positions: for a document of 8,192 tokens, and a longer translation
+FIRST_WORD = 5  # lower ids are pad, unknown, begin, end and separator
+EXIT_RATE = 0.3  # of the tokens that reach a layer below the last; with 6 layers the mean exit is 2.9
 NEVER = -1e4  # an output bias with which a token is never chosen
-LIKELY = 20  # target words that a source word stands for, in the shortlist and in other engines' vocabulary maps
-FREQUENCIES = 32  # the fastest of the position's sinusoids, which the halting heads read
-FAINT = 0.1  # how strong everything else is in their channels
+LIKELY = 20  # target words per source word, in the shortlist and in other engines' vocabulary maps
+FREQUENCIES = 32  # the number of fast position sinusoids that the halting heads read
+FAINT = 0.1  # factor of everything else in their channels
 
 
 def shapes() -> dict[str, ModelConfig]:
@@ -68,7 +68,7 @@ def text_of(tokens: list[int]) -> str:
 
 
 def tokenizer_bytes(config: ModelConfig) -> bytes:
-    """A SentencePiece unigram model, written field by field as its protocol buffer lays it out."""
+    """A SentencePiece unigram model, written field by field in the protobuf wire format."""
     normal, unknown, control = 1, 2, 3
 
     def varint(value: int) -> bytes:
@@ -93,7 +93,7 @@ def tokenizer_bytes(config: ModelConfig) -> bytes:
 
 
 def likely_words(config: ModelConfig, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """[vocabulary, LIKELY], each source token's target words, and [LIKELY], those that any text may use."""
+    """[vocabulary, LIKELY]: the target words of each source token; and [LIKELY]: words that any text may use."""
     rng = np.random.default_rng(seed)
     words = rng.integers(FIRST_WORD, config.vocab_size, (config.vocab_size + 1, LIKELY), dtype=np.uint16)
     return words[1:], words[0]
@@ -109,7 +109,7 @@ def random_pairs(config: ModelConfig, count: int, length: int, generator: torch.
 
 @torch.no_grad()
 def clear_channels(model: Transformer) -> torch.Tensor:
-    """Leaves the sinusoids of FREQUENCIES nearly alone in their channels, and returns which channels those are."""
+    """Removes nearly everything but sinusoids from the channels of FREQUENCIES. Returns these channels."""
     half = model.config.d_model // 2
     channels = torch.cat((torch.arange(FREQUENCIES), half + torch.arange(FREQUENCIES)))
     model.embedding.weight[:, channels] *= FAINT
@@ -124,7 +124,7 @@ def clear_channels(model: Transformer) -> torch.Tensor:
 
 @torch.no_grad()
 def spread_exits(model: Transformer, channels: torch.Tensor, pairs, generator: torch.Generator) -> None:
-    """Halting heads with which EXIT_RATE of the tokens that reach a layer leave after it, at threshold 0.5."""
+    """Halting heads that let EXIT_RATE of the tokens that reach a layer exit after it, at threshold 0.5."""
     head = model.halting.geometric
     head.weight.zero_()
     head.weight[:, channels] = torch.randn((head.weight.shape[0], len(channels)), generator=generator)
@@ -147,7 +147,7 @@ def make(config: ModelConfig, seed: int = 1) -> Transformer:
     generator = torch.Generator().manual_seed(seed)
     model = Transformer(config).eval()
     for name, p in model.named_parameters():
-        if p.dim() == 1:  # no bias is zero and no norm the identity, so that a term left out shows
+        if p.dim() == 1:  # no zero bias and no identity norm, so that a missing term is detected
             p += 0.05 * torch.randn(p.shape, generator=generator)
     for token in range(FIRST_WORD):
         model.output_bias[token] = NEVER

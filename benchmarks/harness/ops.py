@@ -1,4 +1,4 @@
-"""Every operation of the CPU engine against what this machine can do: bytes, operations, and the share of the limit.
+"""Measures every operation of the CPU engine against the limits of this machine: bytes and operations per second.
 
 Builds ops_bench (Google Benchmark), which times the operations in the shapes of a Transformer base, and in the same run
 small loops that only read or only multiply: the limits. Runs it in rounds, takes each benchmark's fastest, and writes a
@@ -19,8 +19,8 @@ from . import page
 from .environment import BUILD, build, conditions, die, machine, say
 from .roofline import Measured, Roofs, least, read
 
-ROUNDS, SECONDS = 3, 0.05  # of each benchmark, at least, a round
-NOT_OPERATIONS = ("roof/", "oneDNN/", "crossover/")  # what has tables of its own
+ROUNDS, SECONDS = 3, 0.05  # rounds, and the least time per round, of each benchmark
+NOT_OPERATIONS = ("roof/", "oneDNN/", "crossover/")  # they have tables of their own
 
 
 def parse() -> argparse.Namespace:
@@ -47,7 +47,7 @@ def run(program: Path, threads: int, seconds: float, only: str, out: Path) -> li
 
 
 def rounds(o: argparse.Namespace, program: Path) -> dict[int, list[Measured]]:
-    """By threads: one, and all. Rounds alternate between them."""
+    """Results by number of threads: one, and all. Rounds alternate between the two."""
     counts = [o.threads] if o.quick else sorted({1, o.threads})
     found: dict[int, list[list[Measured]]] = {threads: [] for threads in counts}
     for number in range(1 if o.quick else ROUNDS):
@@ -95,7 +95,7 @@ def operation_table(measured: list[Measured], roofs: Roofs) -> str:
 
 
 def onednn_table(measured: list[Measured]) -> str:
-    """Empty where oneDNN was not timed: it is on one thread only."""
+    """Empty if oneDNN was not timed, which is done on one thread only."""
     by_name = {m.name: m for m in measured}
     lines = ["| layer | ours | oneDNN | ours over oneDNN |", "|---|---:|---:|---:|"]
     for name, theirs in by_name.items():
@@ -107,7 +107,7 @@ def onednn_table(measured: list[Measured]) -> str:
 
 
 def crossover_table(measured: list[Measured]) -> str:
-    """Time of a document's attention query by query over that by tiles, by length and by share of keys."""
+    """The time of attention query by query, relative to tiles, by document length and by share of keys."""
     seconds = {tuple(m.name.split("/")[1:]): m.seconds for m in measured if m.name.startswith("crossover/")}
     lengths, shares = (list(dict.fromkeys(where[i] for where in seconds)) for i in (1, 2))
     lines = ["| tokens | " + " | ".join(f"{share.removeprefix('percent:')} %" for share in shares) + " |",
@@ -152,7 +152,7 @@ def picture(measured: list[Measured], path: Path, title: str) -> None:
 
     roofs = Roofs(measured)
     figure, axes = pyplot.subplots(figsize=(9, 5.5))
-    left, right = 0.1, 3e3  # operations a byte
+    left, right = 0.1, 3e3  # operations per byte
     for size, speed in (roofs.reads[0], min(roofs.reads, key=lambda r: abs(r[0] - (32 << 20))), roofs.reads[-1]):
         axes.plot([left, right], [left * speed / 1e9, right * speed / 1e9], color="#bbbbbb", linewidth=1)
         axes.annotate(f"{amount(size)}B at {speed / 1e9:.0f} GB/s", (left, left * speed / 1e9), fontsize=7,

@@ -73,7 +73,7 @@ def main():
         ratios = []
         for _ in range(args.rounds):
             with Server(args, "--max-queue", 1024) as server:
-                bench(args, server, 2000, 3, args.clients)  # until all is warm
+                bench(args, server, 2000, 3, args.clients)  # until everything is warm
                 served = bench(args, server, 2000, args.seconds, args.clients)["documents_per_second"]
             bare = run(args.bin / "engine_bench", args.model, args.document, args.clients, args.seconds)
             ratios.append((served / bare["documents_per_second"], served, bare["documents_per_second"]))
@@ -94,6 +94,7 @@ def main():
                 refused = report["outcomes"].get("resource_exhausted", 0)
                 others = {k: v for k, v in report["outcomes"].items() if k not in ("ok", "resource_exhausted")}
                 print(f"| {load:g}x | {load * capacity:.1f} | {report['outcomes'].get('ok', 0)} | {refused} | "
-                      f"{whole['p50']:.3f} | {whole['p99']:.3f} | {whole['p99'] / half:.2f} | {1e3 * failed['p99']:.1f} |"
+                      f"{whole['p50']:.3f} | {whole['p99']:.3f} | {whole['p99'] / half:.2f} | "
+                      f"{1e3 * failed['p99']:.1f} |"
                       + (f" {others}" if others else ""))
 

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: a section a command, each written anew by its command's full run."""
+"""docs/benchmarks.md has one section per command. A full run of a command replaces its section."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ FIGURES = ROOT / "docs" / "figures"
 
 
 def lines_of(head: list[str], rows: list[list[str]], left: int = 1) -> str:
-    """A table; all columns but the first `left` are numbers."""
+    """A table. All columns but the first `left` are numbers."""
     rule = "|" + "---|" * left + "---:|" * (len(head) - left)
     return "\n".join(["| " + " | ".join(head) + " |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def put(name: str, text: str, page: Path = PAGE) -> None:
-    """Replaces what stands between the page's marks of section `name`."""
+    """Replaces the text between the page's markers of section `name`."""
     begin, end = f"<!-- {name}: written by benchmarks/{name} -->", f"<!-- end of {name} -->"
     old = page.read_text(encoding="utf-8")
     new, found = re.subn(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: f"{begin}\n\n{text.strip()}\n\n{end}", old,

@@ -1,10 +1,10 @@
-"""Salient beside CTranslate2 and PyTorch: whole translations, same model, same tokens, same forced lengths.
+"""Compares Salient with CTranslate2 and PyTorch: whole translations, with the same model, tokens and forced lengths.
 
-Makes a model with random weights, converts it to CTranslate2, checks that both compute what PyTorch computes, finds
-CTranslate2's best settings for each kind of case on this machine, and times them against Salient's in turns. Writes a
-table (Markdown) and everything that was measured (JSON) to build/benchmarks/results; a full run also writes its section
-of docs/benchmarks.md and docs/figures/peers.svg, which show every processor that was measured (benchmarks/results). A
-run that was stopped goes on where it was.
+Makes a model with random weights, converts it to CTranslate2, and checks that both engines compute what PyTorch
+computes. Finds CTranslate2's best settings for each kind of case on this machine, and times them against Salient's in
+turns. Writes a table (Markdown) and all measurements (JSON) to build/benchmarks/results. A full run also writes its
+section of docs/benchmarks.md and docs/figures/peers.svg, which show every processor that was measured
+(benchmarks/results). A stopped run can continue.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .measure import best, interleave
 from .models import ModelConfig
 from .protocol import WorkerError
 
-SCREEN_OUTPUTS = (20, 52)  # target tokens of the short runs that choose CTranslate2's settings
-SCREEN_ENGINES = 3  # the best on one batch are tried with other batches, too
-PYTORCH_MOST = 512  # source tokens: beyond it, or for several documents, plain PyTorch takes minutes
-HEAVY = 4096  # source tokens in all: after more, processes are started anew, since CTranslate2 keeps its memory
+SCREEN_OUTPUTS = (20, 52)  # target tokens of the short runs that find CTranslate2's best settings
+SCREEN_ENGINES = 3  # the best settings on one batch, which are also tried with other batches
+PYTORCH_MOST = 512  # source tokens; with more, or with several documents, plain PyTorch takes minutes
+HEAVY = 4096  # source tokens in all; after more, processes are restarted, because CTranslate2 keeps its memory
 
 
 def parse() -> argparse.Namespace:
@@ -77,14 +77,14 @@ def chosen_cases(o: argparse.Namespace) -> list[cases.Case]:
 
 
 def estimate(short: float, long: float, outputs: int) -> float:
-    """Seconds for `outputs` target tokens, from those for SCREEN_OUTPUTS."""
+    """Seconds for `outputs` target tokens, extrapolated from those for SCREEN_OUTPUTS."""
     least, most = SCREEN_OUTPUTS
     return short + (outputs - least) * max(0.0, long - short) / (most - least)
 
 
 def spread_over(ordered: list[variants.Variant], keep: int) -> list[variants.Variant]:
-    """The first `keep`, each of another way of batching as far as there are so many: what is best for the screening's
-    documents may be hopeless for longer ones."""
+    """The first `keep` variants with different ways of batching, as far as there are so many. What is best for the
+    short screening documents may be very slow for longer ones."""
     batching: dict[str, variants.Variant] = {}
     for variant in ordered:
         batching.setdefault(json.dumps(variant.run, sort_keys=True), variant)
@@ -93,7 +93,7 @@ def spread_over(ordered: list[variants.Variant], keep: int) -> list[variants.Var
 
 
 class Screen:
-    """CTranslate2's best settings for a kind of case, by short translations; found once a kind."""
+    """CTranslate2's best settings for a kind of case, found with short translations once per kind."""
 
     def __init__(self, engines: list[variants.Engine], config: ModelConfig, clock: str):
         self.engines, self.config, self.clock = engines, config, clock
@@ -122,7 +122,7 @@ class Screen:
         return list(zip(tried, *seconds))
 
     def best(self, case: cases.Case, keep: int) -> list[variants.Variant]:
-        """The `keep` best, their batches as large for this case's documents as they were for the screening's."""
+        """The `keep` best settings. Batch sizes are scaled to this case's documents."""
         outputs = max(case.outputs())
         order = sorted(self.times(case), key=lambda entry: estimate(*entry[1:], outputs))
         estimates = [f"{v.name} {estimate(a, b, outputs):.3g} s" for v, a, b in order]
@@ -151,7 +151,8 @@ class Run:
         self.screen = Screen(self.engines, self.config, self.clock)
 
     def set_arrivals(self, case: cases.Case, engine: variants.Engine) -> None:
-        """Spaces the documents by what one of middle length takes CTranslate2 alone, with its best setting."""
+        """Sets the documents' intervals from the time that one of medium length takes CTranslate2's best setting
+        alone."""
         middle = sorted(case.lengths)[len(case.lengths) // 2]
         alone = cases.Case("alone", "", [middle], cap=case.cap)
         documents = cases.documents(alone, self.config, self.o.output_cap)
@@ -186,7 +187,7 @@ class Run:
 
 
 class Store:
-    """What a run has measured so far, in --out, so that one that was stopped can go on."""
+    """The measurements of a run so far, in --out, so that a stopped run can continue."""
 
     def __init__(self, o: argparse.Namespace, about: dict):
         self.path, self.about = o.out / "peers.json", about

@@ -1,6 +1,7 @@
-"""What was measured on which processor, kept in benchmarks/results: the page and the picture show all of them.
+"""The results of every processor, kept in benchmarks/results. The page and the picture show all of them.
 
-A file a processor: under which conditions, and each case's medians and ratios. A full run writes its processor's anew.
+Each processor has one file, with the conditions, and each case's medians and ratios. A full run replaces the file of
+its processor.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ MAP = f"{CTRANSLATE2}, vocabulary map"
 
 @dataclass
 class Outcome:
-    """A case's. Ratios are CTranslate2's median over ours: above 1 we are faster. A shortlist is held against a
-    vocabulary map, everything else against CTranslate2 without one."""
+    """The outcome of one case. A ratio is CTranslate2's median over ours: above 1 we are faster. A shortlist is
+    compared with a vocabulary map, everything else with CTranslate2 without a map."""
 
     name: str
     about: str
     outputs: list[int]
     runs: int
-    setting: str  # CTranslate2's best
+    setting: str  # CTranslate2's best setting
     seconds: dict[str, float]  # CTRANSLATE2, MAP, PYTORCH, and Salient's variants by name
     ratios: dict[str, float]  # Salient's variants by name
     goals: list[float] | None = None
-    mean_exit: float | None = None  # with selection and exits
+    mean_exit: float | None = None  # of the run with selection and exits
 
 
 @dataclass
 class Processor:
     name: str
-    conditions: str  # a line
+    conditions: str  # one line of text
     about: dict  # "shape", "threads", "layers", "ctranslate2", "clock"
     cases: list[Outcome] = field(default_factory=list)
 
@@ -60,12 +61,12 @@ def load(path: Path) -> Processor:
 
 
 def stored(folder: Path = FOLDER) -> list[Processor]:
-    """The one with the most cases first."""
+    """All processors, the one with the most cases first."""
     return sorted(map(load, folder.glob("*.json")), key=lambda p: (-len(p.cases), p.name))
 
 
 def name_of(machine: dict) -> str:
-    """A processor by its own name and the widest of its instructions that count."""
+    """The processor's name, with the widest of the instruction sets that matter."""
     has = machine["features"]
     widest = ("AMX" if "amx_int8" in has else "AVX-512 with VNNI" if "avx512_vnni" in has else
               "AVX-512" if "avx512f" in has else "AVX2" if "avx2" in has else "no AVX2")
@@ -85,7 +86,7 @@ def lengths(outputs: list[int]) -> str:
 
 
 def table(cases: list[Outcome]) -> str:
-    """Both engines compute the whole output layer."""
+    """The cases in which both engines compute the whole output layer."""
     head = ["case", "CTranslate2's best setting", "tokens out, each", "runs", CTRANSLATE2, PYTORCH]
     for name in OURS:
         head += [f"Salient, {name}", "times as fast", "goal"]
@@ -101,7 +102,7 @@ def table(cases: list[Outcome]) -> str:
 
 
 def map_table(cases: list[Outcome]) -> str:
-    """Both engines compute a part of the output layer; empty without a case that has both."""
+    """The cases in which both engines compute a part of the output layer. Empty if no case has both."""
     names = [name + WITH_SHORTLIST for name in OURS]
     head = ["case", MAP]
     for name in names:
@@ -117,7 +118,7 @@ def map_table(cases: list[Outcome]) -> str:
 
 
 def sum_of_parts(cases: list[Outcome]) -> str:
-    """How much longer unlike documents take together than one kind after the other; empty without those cases."""
+    """How much longer different documents take together than one kind after the other. Empty without such cases."""
     by_name = {case.name: case for case in cases}
     parts = [by_name.get(name) for name in ("mixed", "mixed-long-part", "mixed-short-part")]
     if not all(parts):
@@ -166,13 +167,13 @@ def markdown(processors: list[Processor]) -> str:
 
 
 def picture(processors: list[Processor], path: Path) -> None:
-    """A panel a processor, a pair of bars a case."""
+    """One panel per processor, one pair of bars per case."""
     import matplotlib
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "salient"
     from matplotlib import pyplot
 
-    rows: dict[str, str] = {}  # every case of any processor, and what it is about
+    rows: dict[str, str] = {}  # every case of any processor, and its description
     for processor in processors:
         rows |= {case.name: case.about for case in processor.cases if "part" not in case.name}
     figure, panels = pyplot.subplots(1, len(processors), sharex=True, sharey=True, squeeze=False,

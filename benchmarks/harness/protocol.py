@@ -1,6 +1,6 @@
-"""How the harness talks with the programs that it times: one JSON object a line, each answered with one.
+"""The protocol between the harness and the programs that it times: one JSON object per line, each with one reply.
 
-The first line sets a program up, every other is a run. A program that cannot do what it is asked answers
+The first line configures a program; every other line is a run. If a program cannot do what is asked, it replies
 {"error": why}.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def forget_peak_memory() -> None:
-    """Makes the peak start again from what is resident now."""
+    """Resets the peak to the memory that is resident now."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
@@ -30,9 +30,9 @@ def peak_memory() -> int:
 
 
 def answer_lines(worker_type) -> None:
-    """The loop of a program in Python: `worker_type(first line)`, then `run(line)` for every other."""
+    """The main loop of a program in Python: calls `worker_type(first line)`, then `run(line)` for every other line."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints must not get between the answers
+    os.dup2(2, 1)  # output of libraries must not mix with the replies
     worker = None
     for text in sys.stdin:
         try:
@@ -54,7 +54,7 @@ class WorkerError(RuntimeError):
 
 
 class Peer:
-    """A program being timed. Started and set up at once; ended by close or with the harness."""
+    """A program being timed. It is started and configured at once, and ends with close() or with the harness."""
 
     def __init__(self, command: list[str], setup: dict, environment: dict[str, str] | None = None):
         self.command = command
@@ -68,7 +68,7 @@ class Peer:
             self.process.stdin.write(json.dumps(line) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended; the missing answer below says so
+            pass  # the process has ended; the missing reply below says so
         text = self.process.stdout.readline()
         if not text:
             raise WorkerError(f"{self.command[0]} ended with status {self.process.wait()}: its errors stand above")

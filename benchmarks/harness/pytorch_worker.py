@@ -1,7 +1,7 @@
 """The same model in plain PyTorch, batched, with cached keys and values: what a user has without any engine.
 
-Speaks the protocol of the other workers (see ctranslate2_worker.py); documents are translated together, a padded batch,
-and one that has its length stays in the batch until all have.
+Speaks the protocol of the other workers (see ctranslate2_worker.py). Documents are translated together in a padded
+batch. A finished document stays in the batch until all have finished.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
 
 
 class Decoder:
-    """One token a step for a batch of documents."""
+    """Decodes one token per step, for a batch of documents."""
 
     def __init__(self, model, memory: Tensor, mask: Tensor, steps: int):
         config = model.config

@@ -1,8 +1,8 @@
-"""Models that people have, and real text: what benchmarks/agreement and `benchmarks/peers --model` translate.
+"""Published models and real text, for benchmarks/agreement and `benchmarks/peers --model`.
 
-A model comes by its name from the catalogue of scripts/get-model, together with what its own engine reads: a
-CTranslate2 folder, or a Bergamot student and the program translateLocally. Text is a file of `id, source, reference`
-with tabs between.
+A model comes by name from the catalogue of scripts/get-model, with what its own engine reads: a CTranslate2 folder, or
+a Bergamot student and the program translateLocally. Each line of the text has an id, a source and a reference,
+separated by tabs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CACHE = Path.home() / ".cache" / "salient"
 
 @dataclass
 class RealModel:
-    """folder: ours. peer: what the model's own engine reads."""
+    """folder: our model. peer: what the model's own engine reads."""
 
     name: str
     folder: Path
@@ -43,7 +43,7 @@ class RealModel:
 
 
 def fetch(name: str, cache: Path = CACHE, into: Path = BUILD / "real") -> RealModel:
-    """Downloads what is missing, and converts it."""
+    """Downloads what is missing, and converts the model."""
     entry = get.catalogue().get(name)
     if entry is None:
         die(f"no model {name}; scripts/get-model lists those that there are")
@@ -72,7 +72,7 @@ def read_lines(path: Path, most: int | None = None) -> tuple[list[str], list[str
 
 
 class Pieces:
-    """The model's own tokeniser, for engines that take pieces."""
+    """The model's own tokeniser, for engines whose input is pieces."""
 
     def __init__(self, model: RealModel):
         import sentencepiece
@@ -84,7 +84,7 @@ class Pieces:
 
     @staticmethod
     def join(pieces: list[str]) -> str:
-        """Pieces of either language: the source's model may not know the target's."""
+        """Joins pieces of either language, because the source's model may not have the target's pieces."""
         return "".join(pieces).replace("\u2581", " ").strip()
 
 
@@ -95,8 +95,8 @@ def children_seconds() -> float:
 
 def translate_locally(model: RealModel, lines: list[str], work: Path, threads: int,
                       cpu: bool = False) -> tuple[list[str], float]:
-    """What Bergamot's own program makes of the lines, and the seconds that it took with its start: those that passed, or
-    the processor's. It cuts lines into sentences by itself."""
+    """The translation of the lines by Bergamot's own program, which splits lines into sentences itself, and its
+    wall-clock or processor seconds, including its start."""
     work.mkdir(parents=True, exist_ok=True)
     source, target = work / "source.txt", work / "target.txt"
     source.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

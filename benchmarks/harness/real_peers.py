@@ -1,10 +1,10 @@
-"""`benchmarks/peers --model NAME --text FILE`: a real model on real text, Salient beside the model's own engine.
+"""`benchmarks/peers --model NAME --text FILE`: a real model on real text, Salient and the model's own engine.
 
-Both end translations as the model does, so a time is one of a translation that somebody wants, and its BLEU stands
-beside it. Greedy search and a beam of 4; sentences one after the other, 256 at once, and one document. CTranslate2 runs
-at the best of its settings that were tried; Salient with its defaults and int8, dense and, where the model has them,
-with exits and a shortlist. translateLocally is a program that reads a file: its start, measured on one line in every
-round, is subtracted.
+Translations end where the model ends them, so times are those of useful translations, and their BLEU is shown, too.
+Greedy search and a beam of 4; single sentences, 256 sentences at once, and one document. CTranslate2 runs with the best
+of the settings that were tried. Salient runs with its defaults and int8: dense and, if the model has them, with exits
+and a shortlist. translateLocally reads whole files; its start-up time, measured on one line in every round, is
+subtracted.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .measure import Timing, best, interleave
 from .variants import CTRANSLATE2, SALIENT, Engine, Variant
 
 BEAMS = (1, 4)
-SCREENED = {True: 4, False: 48}  # documents of a case on which CTranslate2's settings are compared; alone, together
+SCREENED = {True: 4, False: 48}  # documents of a case with which CTranslate2's settings are compared; alone, together
 
 
 @dataclass
 class RealCase(cases.Case):
-    """documents: the numbers of the lines of each. alone: one document after the other, times summed."""
+    """documents: the line numbers of each. alone: one document after the other, with summed times."""
 
     documents: tuple[tuple[int, ...], ...] = ()
     alone: bool = False
@@ -49,7 +49,7 @@ def real_cases(lines: int, quick: bool) -> list[RealCase]:
 
 @dataclass
 class RealVariant(Variant):
-    """ask: gives whole documents to Salient and all their sentences at once to CTranslate2."""
+    """ask: whole documents for Salient; for CTranslate2 all their sentences at once."""
 
     alone: bool = False
 
@@ -72,7 +72,7 @@ class RealVariant(Variant):
 
 
 def ours(driver: Path, folders: list[Path], threads: int, beam: int, alone: bool, engines: dict) -> list[Variant]:
-    """Of every folder: dense, and what else it can do."""
+    """For every folder: dense, and all that the model can do besides."""
     found = []
     for folder in folders:
         engine = engines.setdefault(str(folder), Engine(
@@ -93,7 +93,7 @@ def ours(driver: Path, folders: list[Path], threads: int, beam: int, alone: bool
 
 
 def intel() -> bool:
-    """Elsewhere CTranslate2 takes oneDNN by itself; MKL's int8 there took half a second a token."""
+    """Elsewhere CTranslate2 uses oneDNN by itself. There, int8 with MKL took half a second per token."""
     return "GenuineIntel" in Path("/proc/cpuinfo").read_text()
 
 
@@ -109,7 +109,7 @@ def theirs(model: real.RealModel, threads: int, case: RealCase, beam: int, few: 
 
 
 def chosen(tried: list[Variant], case: RealCase, documents: list, keep: int, clock: str) -> list[Variant]:
-    """CTranslate2's best settings for a part of the case; the processes of the others end."""
+    """CTranslate2's best settings for a part of the case. Ends the processes of all others."""
     part = documents[:SCREENED[case.alone]]
     for variant in tried:
         variant.ask(documents[:1])
@@ -149,7 +149,7 @@ def measure(model: real.RealModel, o: argparse.Namespace, driver: Path, lines: l
 
 def table_rows(case: RealCase, beam: int, timings: list[Timing], references: list[str], pieces: real.Pieces,
                clock: str) -> list:
-    """A row for each of our settings: the case, the search, the rival's best, seconds, BLEU and the ratio."""
+    """One row per setting of ours: the case, the search, the peer's best setting, seconds, BLEU and the ratio."""
     rival = best([t for t in timings if t.variant.family == CTRANSLATE2], clock)
     its = bleu(rival.variant.lines_of(rival.last, pieces), references)
     found = []
@@ -165,7 +165,7 @@ def table_rows(case: RealCase, beam: int, timings: list[Timing], references: lis
 
 def beside_bergamot(model: real.RealModel, o: argparse.Namespace, driver: Path, lines: list[str],
                     references: list[str]) -> list:
-    """Whole files, in turns; both with their shortlist and int8."""
+    """Times whole files in turns. Both engines use their shortlist and int8."""
     work, mine, its = BUILD / "agreement" / model.name, [], []
     engine = Engine(SALIENT, [str(driver)],
                     {"model": str(model.folder.resolve()), "threads": o.threads, "compute": "int8"})

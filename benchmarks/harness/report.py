@@ -1,4 +1,4 @@
-"""What a run has measured: a case's timings, and their ratios."""
+"""The results of a run: the timings of each case, and their ratios."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .variants import CTRANSLATE2, OURS, PYTORCH, SALIENT
 
 @dataclass
 class Row:
-    """A case's outcome. Ratios are CTranslate2's median over ours: above 1 we are faster."""
+    """The outcome of a case. A ratio is CTranslate2's median over ours: above 1 we are faster."""
 
     name: str
     about: str
@@ -21,7 +21,7 @@ class Row:
     goals: tuple[float, float] | None = None
 
     def runs(self) -> int:
-        """How often the fewest of those whose ratio is told ran."""
+        """The least number of runs among the variants that have a ratio."""
         return min(len(t.seconds) for t in (self.rival(True), *map(self.ours, OURS)) if t)
 
     def of(self, family: str, exact: bool | None = None) -> list[Timing]:
@@ -51,7 +51,7 @@ class Row:
                    told["clock"], told["goals"])
 
     def outcome(self) -> Outcome:
-        """What is kept of it for the page: medians, and their ratios."""
+        """What the page keeps: medians, and their ratios."""
         rival, pytorch = self.rival(True), self.of(PYTORCH)
         told = {CTRANSLATE2: rival, MAP: self.rival(False), PYTORCH: pytorch[0] if pytorch else None,
                 **{t.variant.name: t for t in self.of(SALIENT)}}

@@ -1,10 +1,10 @@
-"""From what ops_bench prints to each operation's share of what the machine could do.
+"""Computes each operation's share of the machine's limit (roofline model) from the output of ops_bench.
 
-An operation cannot be faster than its bytes come in, nor than its multiplications are done:
+An operation is limited by the time to read its bytes, and by the time of its multiplications:
 
     least time = max(bytes / bandwidth(footprint), operations / peak(arithmetic))
 
-Bandwidth is that of reading as many bytes over and over as the operation goes through, on the same threads; it is
+Bandwidth is that of repeatedly reading as many bytes as the operation does, with the same number of threads; it is
 interpolated between measured sizes. Peaks are those of the arithmetic that the operation's kernel uses.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 @dataclass
 class Measured:
-    """A line of ops_bench: the least of several rounds."""
+    """One line of ops_bench: the least of several rounds."""
 
     name: str
     seconds: float
@@ -32,7 +32,7 @@ class Measured:
 class Limit:
     seconds: float
     by: str  # "memory", or the arithmetic
-    share: float  # of the limit that is reached, 1 at best
+    share: float  # of the limit; 1 at best
 
 
 def read(path: Path) -> list[Measured]:
@@ -43,12 +43,12 @@ def read(path: Path) -> list[Measured]:
 
 
 def least(rounds: list[list[Measured]]) -> list[Measured]:
-    """Each benchmark's fastest round: other programs only ever make a round slower."""
+    """The fastest round of each benchmark, because other programs can only make a round slower."""
     return [min(same, key=lambda m: m.seconds) for same in zip(*rounds, strict=True)]
 
 
 class Roofs:
-    """The machine's limits, out of the benchmarks whose names begin with "roof/"."""
+    """The limits of the machine, from the benchmarks whose names begin with "roof/"."""
 
     def __init__(self, measured: list[Measured]):
         roofs = [m for m in measured if m.name.startswith("roof/")]
@@ -65,7 +65,7 @@ class Roofs:
         return self.reads[-1][1]
 
     def limit(self, m: Measured) -> Limit | None:
-        """None where the arithmetic has no peak loop on this instruction set."""
+        """None if there is no peak loop for this arithmetic with this instruction set."""
         if m.arithmetic not in self.peaks:
             return None
         memory, arithmetic = m.bytes / self.bandwidth(m.footprint), m.operations / self.peaks[m.arithmetic]

@@ -1,9 +1,9 @@
-"""How Salient's time and memory grow: with length, with documents at once, with sparsity, with depth.
+"""Measures how Salient's time and memory grow with length, with documents at once, with sparsity and with depth.
 
-Times one process; memory is that of a process of its own, its peak above what the loaded model holds. Settings take
-turns, point by point. Writes tables (Markdown) and everything that was measured (JSON) to build/benchmarks/results; a
-full run also writes its section of docs/benchmarks.md and docs/figures/scale.svg. A run that was stopped goes on where
-it was.
+Times are taken in one process. Memory is measured in a process of its own, as the peak above what the loaded model
+takes. Settings take turns at every point. Writes tables (Markdown) and all measurements (JSON) to
+build/benchmarks/results; a full run also writes its section of docs/benchmarks.md and docs/figures/scale.svg. A stopped
+run can continue.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .protocol import Peer
 from .variants import DENSE, OURS, SPARSE
 
 SETTINGS = {**OURS, "selection": {**SPARSE, "depth": DENSE["depth"]}}
-AROUND = 64  # tokens on either side of a position whose time a token is wanted
+AROUND = 64  # tokens on either side of a position that are timed
 POSITIONS = (100, 2000)
-POSITION_GOAL = 1.2  # time a token at the later position over that at the earlier one, at most, with selection
-MEMORY_GOAL = 400e6  # bytes above the weights, at most, for encoding the longest document
-OUT = 64  # target tokens where only the source's length is varied
+POSITION_GOAL = 1.2  # greatest time per token at the later position relative to the earlier one, with selection
+MEMORY_GOAL = 400e6  # greatest number of bytes above the weights, for encoding the longest document
+OUT = 64  # target tokens if only the source's length varies
 
 
 def parse() -> argparse.Namespace:
@@ -46,7 +46,7 @@ def parse() -> argparse.Namespace:
 
 
 def milliseconds_at(timeline: list[list[float]], position: int) -> float | None:
-    """Milliseconds a token around an output position, from [tokens, seconds] pairs."""
+    """Milliseconds per token around an output position, from [tokens, seconds] pairs."""
     near = [(tokens, at) for tokens, at in timeline if abs(tokens - position) <= AROUND]
     if len(near) < 2 or near[-1][0] == near[0][0]:
         return None
@@ -71,7 +71,7 @@ class Scale:
         return {"documents": [{key: d[key] for key in ("text", "length")} for d in wanted], **run, **more}
 
     def points(self, lengths: list[int], cap: int, runs: dict[str, dict]) -> dict[str, dict]:
-        """The same documents under each setting, in turns."""
+        """Times the same documents under each setting, in turns."""
         lines = {name: self.line(Case("scale", "", lengths, cap=cap), run) for name, run in runs.items()}
         taken: dict[str, list[dict]] = {name: [] for name in runs}
         for _ in range(self.o.repeats):
@@ -83,7 +83,7 @@ class Scale:
                 for name, answers in taken.items()}
 
     def memory(self, length: int, run: dict) -> int:
-        """Bytes above the weights, at most, in a process that has done nothing else."""
+        """Greatest number of bytes above the weights, in a process that does nothing else."""
         alone = Peer([str(self.driver)], {"model": str(self.folder), "threads": self.o.threads, "compute": "int8"})
         bytes_used = alone.ask(self.line(Case("scale", "", [length], cap=OUT), run))["peak_rss"] - alone.about["rss"]
         alone.close()
@@ -115,7 +115,7 @@ class Scale:
         return [{"exit": n, "dense": at[str(n)]} for n in layers]
 
     def positions(self) -> dict:
-        """Milliseconds a token early and late in one long document."""
+        """Milliseconds per token, early and late in one long document."""
         length, at = (256, (80, 180)) if self.o.quick else (POSITIONS[1] + 2 * AROUND, POSITIONS)
         taken: dict[str, list[list]] = {name: [] for name in SETTINGS}
         for _ in range(self.o.repeats):
@@ -192,7 +192,7 @@ def picture(found: dict, path: Path) -> None:
 
 
 def stored(path: Path, about: dict) -> dict:
-    """What a run under the same conditions had measured before it was stopped, else `about`."""
+    """The measurements of a stopped run under the same conditions; `about` if there is none."""
     if not path.exists():
         return about
     told = json.loads(path.read_text())

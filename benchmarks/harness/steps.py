@@ -1,6 +1,7 @@
-"""What the step loop does between its steps, beside a thousand documents that wait and beside a book that ends.
+"""Measures the step loop's work between steps, with a thousand documents in the queue, and when a book ends.
 
-Times are those of benchmarks/steps_bench.cc, whose head says what they are. Prints a Markdown table."""
+The head of benchmarks/steps_bench.cc defines the times. Prints a Markdown table.
+"""
 
 import argparse
 import subprocess

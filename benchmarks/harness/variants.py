@@ -1,6 +1,6 @@
-"""Who is timed: settings of CTranslate2, of Salient, and PyTorch.
+"""The competitors: settings of CTranslate2, settings of Salient, and PyTorch.
 
-An engine setting is a process; a variant is a process together with what a run asks of it.
+An engine setting is a process. A variant is a process together with the request of a run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SALIENT, CTRANSLATE2, PYTORCH = "Salient", "CTranslate2", "PyTorch"
 
 @dataclass
 class Engine:
-    """A program with one configuration. `start` gives the process that a case's variants share."""
+    """A program with one configuration. `start` gives the process, which all variants of a case share."""
 
     name: str
     command: list[str]
@@ -44,8 +44,8 @@ class Variant:
     family: str  # SALIENT, CTRANSLATE2 or PYTORCH
     engine: Engine
     run: dict = field(default_factory=dict)
-    exact: bool = True  # gives what the model says; a vocabulary map or a shortlist may not
-    rounds: int = 1 << 30  # after so many it has had enough
+    exact: bool = True  # same results as the model; false for a vocabulary map or a shortlist
+    rounds: int = 1 << 30  # number of rounds after which it stops
 
     def ask(self, documents: list[dict]) -> dict:
         keep = {"text", "length", "at"} if self.family == SALIENT else {"ids", "tokens", "length", "at"}
@@ -68,11 +68,11 @@ def salient_variants(driver: Path, model: Path, threads: int) -> list[Variant]:
     return found
 
 
-MKL, ONEDNN = {"CT2_USE_MKL": "1"}, {"CT2_USE_MKL": "0"}  # left alone, it takes MKL on Intel's processors only
+MKL, ONEDNN = {"CT2_USE_MKL": "1"}, {"CT2_USE_MKL": "0"}  # by default MKL on Intel's processors only
 
 
 def ctranslate2_engines(model: Path, threads: int, few: bool) -> list[Engine]:
-    """Those of its settings that it supports on this processor."""
+    """The settings of CTranslate2 that this processor supports."""
     def engine(name: str, compute: str, library: dict[str, str], inter: int = 1, **environment: str) -> Engine:
         setup = {"model": str(model), "compute": compute, "inter": inter, "intra": max(1, threads // inter)}
         return Engine(name, [sys.executable, "-m", "harness.ctranslate2_worker"], setup, {**library, **environment})
@@ -94,7 +94,7 @@ def ctranslate2_engines(model: Path, threads: int, few: bool) -> list[Engine]:
 
 
 def supported(engines: list[Engine]) -> list[Engine]:
-    """Which types there are depends on the processor and on the library, so CTranslate2 is asked under each engine's
+    """Which types are supported depends on the processor and on the library, so this asks CTranslate2 in each engine's
     environment."""
     types: dict[str, set[str]] = {}
     for engine in engines:
@@ -112,13 +112,13 @@ def supported_types(environment: dict[str, str]) -> set[str]:
 
 
 def batchings(sizes: list[int], arriving: bool) -> dict[str, dict]:
-    """Ways to hand CTranslate2 several documents."""
+    """Ways to give several documents to CTranslate2."""
     if arriving:
         return {"each by itself": {"arrivals": "each"}, "gathered": {"arrivals": "gather"}}
     if len(sizes) == 1:
         return {"": {}}
     whole = {"one batch": {"max_batch_size": 0}}
-    # Tokens count padded. The least batch keeps the longest document to itself.
+    # Tokens include padding. The smallest batch has the longest document only.
     by_tokens = {f"batches of {n} tokens": {"max_batch_size": n, "batch_type": "tokens"}
                  for n in sorted({max(sizes), 1024, 4096}) if max(sizes) <= n < len(sizes) * max(sizes)}
     return {**whole, **by_tokens}
@@ -141,7 +141,7 @@ def pytorch_variants(model: Path, threads: int) -> list[Variant]:
 
 
 def scaled(variant: Variant, factor: float) -> Variant:
-    """The same way of batching for documents `factor` times as long."""
+    """The same way of batching, for documents `factor` times as long."""
     if variant.run.get("batch_type") != "tokens":
         return variant
     size = round(variant.run["max_batch_size"] * factor)

@@ -1,4 +1,4 @@
-"""Reading a GPU's report."""
+"""Tests reading a GPU's report."""
 
 import pytest
 

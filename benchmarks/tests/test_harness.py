@@ -36,7 +36,7 @@ def test_rows_survive_being_stored():
 
 
 class Instant(Variant):
-    """Answers at once that it took `run["seconds"]`."""
+    """Replies at once that it took `run["seconds"]`."""
 
     asked = 0
 
@@ -141,7 +141,7 @@ def test_only_settings_are_tried_that_the_processor_supports(monkeypatch, tmp_pa
 
 
 def test_models_can_be_made():
-    """Down to the calls into the training code, whose names may change."""
+    """Tests even the calls into the training code, whose names may change."""
     config = shapes()["small"]
     config.encoder.layers = config.decoder.layers = 2
     config.selection.group = {"encoder": 2, "decoder": 2, "cross": 2}

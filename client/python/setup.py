@@ -1,4 +1,4 @@
-"""Generates the stubs from proto/ before the package is built; everything else is in pyproject.toml."""
+"""Generates the stubs from proto/ before the package is built. All other settings are in pyproject.toml."""
 
 import sys
 from importlib.metadata import version
@@ -11,5 +11,5 @@ sys.path.insert(0, str(HERE))
 import generate  # noqa: E402
 
 generate.generate(HERE / "salient_client" / "proto")
-# Generated code needs libraries at least as new as the generator's own.
+# Generated code needs libraries that are at least as new as the generator's.
 setup(install_requires=[f"grpcio>={version('grpcio')}", f"protobuf>={version('protobuf')}"])

@@ -21,7 +21,7 @@ def main() -> int:
         for name, options in SETTINGS.items():
             try:
                 reply = client.translate(text, **options)
-            except SalientError as error:  # the model may not have been trained for it
+            except SalientError as error:  # the model may not be trained for this setting
                 print(f"{name}: {error.message}", file=sys.stderr)
                 return 1
             print(f"{name}: {reply.text}\n    attention {reply.report.attention_cost_ratio:.0%} of dense, "

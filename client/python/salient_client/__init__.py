@@ -5,8 +5,8 @@
     with Client("localhost:50051") as client:
         print(client.translate("Good morning.").text)
 
-`AsyncClient` is the same for asyncio. Failures are the exceptions of `salient_client.errors`. What methods return are the
-messages of the API, in `salient_client.proto.translation_pb2`; its comments say what each field means.
+`AsyncClient` is the same for asyncio. Errors are the exceptions of `salient_client.errors`. Methods return the messages
+of the API, in `salient_client.proto.translation_pb2`; comments in the API say what each field means.
 """
 
 from .aio import AsyncClient

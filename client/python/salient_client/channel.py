@@ -1,4 +1,4 @@
-"""How a channel to the server is set up, for both clients."""
+"""Sets up a channel to the server, for both clients."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import grpc
 
 from .files import StrPath
 
-# A call is kept for another try while it fits in here, which must be more than the largest document.
+# A call is kept for a retry if it fits in here, so this must be more than the largest document.
 _RETRY_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class Connection:
-    """Where the server is, and how it is spoken to.
+    """The address of a server, and how to connect to it.
 
-    tls: encrypt, and trust the authorities that this machine trusts. Any of the files that follow implies it.
-    ca: PEM file of the authority that signed the server's certificate.
-    certificate, key: PEM files of the client's certificate and its private key, where the server asks for one.
-    api_key: shown with every call. Without TLS it travels in the clear.
-    attempts: how often a call is tried in all. What the server refused for want of room is tried again after the time
-        that it asks for, what it did not live to answer after a growing pause; never past the call's timeout.
+    tls: encrypt, and trust the certificate authorities of this machine. Any of the following files implies it.
+    ca: PEM file with the certificate of the authority that signed the server's.
+    certificate, key: PEM files with the client's certificate and private key, if the server requires one.
+    api_key: sent with every call. Without TLS it is sent unencrypted.
+    attempts: the greatest number of attempts per call, with the first. A call that the server refuses because it is
+        full is repeated after the time that the server asks for; a call that fails because the server ends is repeated
+        after a growing pause. No attempt begins after the call's timeout.
     """
 
     address: str
@@ -39,7 +40,7 @@ class Connection:
         return (("authorization", f"Bearer {self.api_key}"),) if self.api_key else ()
 
     def credentials(self) -> Optional[grpc.ChannelCredentials]:
-        """None: without TLS."""
+        """The credentials for TLS; None without TLS."""
         if not (self.tls or self.ca or self.certificate or self.key):
             return None
         if bool(self.certificate) != bool(self.key):

@@ -1,4 +1,4 @@
-"""What a call can fail with: one exception for each of the API's status codes."""
+"""The errors of a call: one exception for each of the API's status codes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import grpc
 
 
 class SalientError(Exception):
-    """A call failed. `message` is the server's, which names the field and the remedy."""
+    """A call failed. `message` comes from the server, and names the field and the remedy."""
 
     def __init__(self, message: str, code: grpc.StatusCode = grpc.StatusCode.UNKNOWN,
                  retry_after: Optional[float] = None) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
-        # Seconds after which the server asks for the next try; None where it does not say.
+        # Seconds to wait before the next attempt, if the server says so; otherwise None.
         self.retry_after = retry_after
 
 
 class InvalidArgumentError(SalientError):
-    """The request is wrong; sent again it fails again."""
+    """The request is wrong, and would fail again."""
 
 
 class NotFoundError(SalientError):
@@ -36,7 +36,7 @@ class PermissionDeniedError(SalientError):
 
 
 class ResourceExhaustedError(SalientError):
-    """The server's queue or the client's allowance is used up; see `retry_after`."""
+    """The server's queue is full, or the client's quota is used up; see `retry_after`."""
 
 
 class DeadlineExceededError(SalientError):

@@ -1,4 +1,4 @@
-"""Documents in files: which MIME type a name means, and where the translation goes."""
+"""Documents in files: the MIME type of a file name, and writing the translation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .proto import translation_pb2 as pb
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
-# docs/formats.md says what of each is translated.
+# docs/formats.md says what is translated in each format.
 MIME_TYPES = {
     "txt": "text/plain", "text": "text/plain",
     "md": "text/markdown", "markdown": "text/markdown", "mkd": "text/markdown",
@@ -30,7 +30,7 @@ StrPath = Union[str, Path]
 
 
 def read_document(path: StrPath, mime_type: Optional[str] = None) -> pb.Document:
-    """The file as a document; its name tells the type unless `mime_type` does. ValueError: the name tells none."""
+    """The file as a document. The type follows from the name, unless `mime_type` is given. ValueError: unknown name."""
     path = Path(path)
     if mime_type is None:
         mime_type = MIME_TYPES.get(path.suffix[1:].lower())

@@ -1,7 +1,7 @@
 """The keyword arguments of a translation, and the request that they make.
 
-Names and values are those of the API (proto/salient/v1/translation.proto): what is a message there is a dictionary
-here, and what is an enumeration is its name.
+Names and values are those of the API (proto/salient/v1/translation.proto): a message is a dictionary here, and a value
+of an enumeration is its name.
 
     client.translate(text, selection={"policy": "RATIO", "value": 0.1}, depth={"policy": "GEOMETRIC"})
 """
@@ -39,7 +39,7 @@ class Depth(TypedDict, total=False):
 
 
 class Search(TypedDict, total=False):
-    """How the best translation is looked for."""
+    """How the best translation is searched for."""
 
     beam: int
     length_penalty: float
@@ -50,7 +50,7 @@ class Search(TypedDict, total=False):
 
 
 class Options(TypedDict, total=False):
-    """All keyword arguments; what is left out, the server decides."""
+    """All keyword arguments. The server decides about those that are left out."""
 
     model: str
     source_language: str
@@ -76,7 +76,7 @@ def _full_name(name: str, value: Any) -> Any:
 
 
 def make_request(document: pb.Document, options: Mapping[str, Any]) -> pb.TranslateDocumentRequest:
-    """The request for a document. ValueError names an option, or a value, that the API does not have."""
+    """The request for a document. ValueError names an option or a value that the API does not have."""
     given = {name: _full_name(name, value) for name, value in options.items() if value is not None}
     fields = {name: value for name, value in given.items() if name not in _OF_DOCUMENT}
     fields["document"] = {name: value for name, value in given.items() if name in _OF_DOCUMENT}
