@@ -1,39 +1,29 @@
-"""The README's first requests, sent as they stand there to a server with the bundled model."""
+"""Sends the README's first requests, exactly as written there, to a server with the bundled model."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
-import time
+import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
 from pages import ROOT, Page
 
-BIN = Path(os.environ.get("SALIENT_BIN", ROOT / "build" / "release" / "bin"))
+sys.path.append(str(ROOT / "tests" / "testing"))
+
+from running_server import BIN, running_server  # noqa: E402
+
 README = Page(ROOT / "README.md", (ROOT / "README.md").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """{"grpc": address, "http": address} of a server on free ports of the loopback."""
-    ready = tmp_path_factory.mktemp("server") / "ready"
-    command = [str(BIN / "salient-server"), "--model", str(ROOT / "models" / "en-de"), "--listen", "127.0.0.1:0",
-               "--http", "127.0.0.1:0", "--admin", "off", "--ready-file", str(ready)]
-    with subprocess.Popen(command) as process:
-        try:
-            deadline = time.monotonic() + 60
-            while not (ready.exists() and ready.read_text()):
-                assert process.poll() is None and time.monotonic() < deadline, "the server did not start"
-                time.sleep(0.05)
-            yield json.loads(ready.read_text())
-        finally:
-            process.terminate()
+    with running_server(tmp_path_factory.mktemp("server")) as addresses:
+        yield addresses
 
 
 def requests(program: str) -> list[str]:
