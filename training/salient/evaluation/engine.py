@@ -17,11 +17,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from .server import Server
 from .sets import Document, DocumentSet
 from .settings import Setting
 
 MODEL_FILES = ("config.json", "tokenizer.model", "*.safetensors", "*.safetensors.index.json")
-START_SECONDS = 300  # a busy machine is slow
 
 
 @dataclass
@@ -92,36 +92,21 @@ class Engine:
             raise ValueError(f"{model}: no config.json; name the folder of an exported model")
         self.model_hash = model_hash(model)
         self.program_hash = file_hash([programs / "salient-server"])
-        self.process: subprocess.Popen | None = None
-        self.address = ""
+        self.server: Server | None = None
 
     def __enter__(self) -> "Engine":
         return self
 
     def __exit__(self, *_) -> None:
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait()
-            self.process = None
+        if self.server is not None:
+            self.server.close()
+            self.server = None
 
     def start(self) -> str:
         """The address of the server, which is started on a free port if it is not running."""
-        if self.process is not None:
-            return self.address
-        with tempfile.TemporaryDirectory() as folder:
-            ready = Path(folder) / "ready"
-            self.process = subprocess.Popen(
-                [str(self.programs / "salient-server"), "--model", str(self.model), "--listen", "127.0.0.1:0", "--http",
-                 "off", "--admin", "off", "--max-queue", "4096", "--ready-file", str(ready), *shlex.split(self.flags)],
-                stderr=subprocess.DEVNULL)
-            deadline = time.monotonic() + START_SECONDS
-            while not (ready.exists() and ready.read_text()):
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"{self.programs / 'salient-server'} did not start with {self.model}; "
-                                       "run it by hand to see why")
-                time.sleep(0.05)
-            self.address = json.loads(ready.read_text())["grpc"]
-        return self.address
+        if self.server is None:
+            self.server = Server(self.programs, self.model, "--max-queue", "4096", *shlex.split(self.flags))
+        return self.server.addresses["grpc"]
 
     def store(self, test_set: DocumentSet, flags: str, parallel: int, take: int) -> Path:
         lines = json.dumps([d.lines for d in test_set.documents]).encode()

@@ -22,9 +22,6 @@ import html
 import json
 import random
 import re
-import subprocess
-import tempfile
-import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -33,12 +30,12 @@ from pathlib import Path
 import sacrebleu
 
 from ..markers import EDGE, clauses, common_spans, once
+from .server import Server
 
 TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>")
 SPAN = re.compile(r'<span class="([\w-]+)">|</span>')
 WAYS = ("MARKUP_MARKERS", "MARKUP_ALIGNMENT", "MARKUP_PLACE")
 TOGETHER = 20  # segments per request
-START_SECONDS = 600
 
 
 @dataclass
@@ -136,25 +133,11 @@ def read(path: Path, plant: bool, limit: int) -> list[Segment]:
     return segments
 
 
-class Server:
-    def __init__(self, programs: Path, model: Path):
-        self.folder = tempfile.TemporaryDirectory()
-        ready = Path(self.folder.name) / "ready"
-        self.process = subprocess.Popen(
-            [str(programs / "salient-server"), "--model", str(model),
-             "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
-             "--admin", "off", "--ready-file", str(ready)], stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + START_SECONDS
-        while not (ready.exists() and ready.read_text()):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{programs / 'salient-server'} did not start with {model}")
-            time.sleep(0.05)
-        self.address = json.loads(ready.read_text())["http"]
+class HtmlTranslator:
+    """Translates HTML over the server's HTTP API."""
 
-    def close(self) -> None:
-        self.process.terminate()
-        self.process.wait()
-        self.folder.cleanup()
+    def __init__(self, address: str):
+        self.address = address
 
     def translate(self, request: dict) -> dict:
         call = urllib.request.Request(f"http://{self.address}/v1/translate", json.dumps(request).encode(),
@@ -206,9 +189,10 @@ def main() -> None:
     p.add_argument("--limit", type=int, default=0, help="only so many lines")
     o = p.parse_args()
     segments = read(o.data, o.planted, o.limit)
-    server = Server(o.bin, o.model)
+    server = Server(o.bin, o.model, http="127.0.0.1:0")
+    translator = HtmlTranslator(server.addresses["http"])
     try:
-        plain = server.paragraphs([html.escape(without_tags(s.source), quote=False) for s in segments], o.controls)
+        plain = translator.paragraphs([html.escape(without_tags(s.source), quote=False) for s in segments], o.controls)
         untagged = [without_tags(t) for t in plain]
         tagged = sum(bool(tags_of(s.source)) for s in segments)
         print(f"{o.model.name}, {o.data.name}: {len(segments)} segments, {tagged} with tags, "
@@ -219,8 +203,8 @@ def main() -> None:
             print(f"| untagged | | | | {bleu(untagged, [without_tags(s.reference) for s in segments]):.1f} | |")
         for way in o.ways:
             try:
-                translated = server.paragraphs([s.source for s in segments],
-                                               {**o.controls, "document": {"markup": way}})
+                translated = translator.paragraphs([s.source for s in segments],
+                                                   {**o.controls, "document": {"markup": way}})
             except urllib.error.HTTPError as error:  # a model without pieces for markers
                 print(f"{way}: {error.read().decode()}")
                 continue

@@ -1,0 +1,34 @@
+"""Runs salient-server with one model for a measurement."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+START_SECONDS = 300  # a busy machine is slow
+
+
+class Server:
+    """A running server on free loopback ports. `addresses`: by the names in its ready file, grpc and http."""
+
+    def __init__(self, programs: Path, model: Path, *flags: str, http: str = "off"):
+        with tempfile.TemporaryDirectory() as folder:
+            ready = Path(folder) / "ready"
+            self.process = subprocess.Popen(
+                [str(programs / "salient-server"), "--model", str(model), "--listen", "127.0.0.1:0", "--http", http,
+                 "--admin", "off", "--ready-file", str(ready), *flags], stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + START_SECONDS
+            while not (ready.exists() and ready.read_text()):
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    self.close()
+                    raise RuntimeError(f"{programs / 'salient-server'} did not start with {model}; "
+                                       "run it by hand to see why")
+                time.sleep(0.05)
+            self.addresses: dict[str, str] = json.loads(ready.read_text())
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
