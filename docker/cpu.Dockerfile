@@ -1,6 +1,6 @@
-# The server for CPUs, without a model. docker/build builds it; docs/deploying.md tells how to run it.
+# The server for CPUs, without a model. docker/build builds it; docs/deploying.md says how to run it.
 #
-#   BASE    Debian 12, or something that has its packages: the image is BASE and the packages that the server needs
+#   BASE    Debian 12, or a distribution with its packages. The image is BASE with the packages that the server needs.
 ARG BASE=docker.io/library/debian:bookworm-slim
 
 FROM ${BASE} AS build
@@ -19,7 +19,7 @@ LABEL org.opencontainers.image.title="salient-server" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# Salient's packages name the libraries that they need, so nothing else is installed and every library belongs to a
+# Salient's packages name the libraries that they need. So nothing else is installed, and every library belongs to a
 # package.
 RUN --mount=type=bind,from=build,source=/src/build/release/package,target=/packages \
     --mount=type=bind,source=docker,target=/docker \

@@ -1,5 +1,6 @@
-# The server for NVIDIA GPUs, without a model: machine code for sm_80, sm_89 and sm_90, and PTX for later ones. It runs on
-# CPUs, too. docker/build cuda builds it; the node brings the driver (the NVIDIA container toolkit, or the GPU operator).
+# The server for NVIDIA GPUs, without a model: machine code for sm_80, sm_89 and sm_90, and PTX for later ones. It also
+# runs on CPUs. `docker/build cuda` builds it. The driver comes from the node (NVIDIA container toolkit, or GPU
+# operator).
 #
 #   BUILD_BASE   Debian 12, Ubuntu 24.04 or something that has their packages, with the CUDA toolkit 12.8 or later; for
 #                CUDA 13: docker.io/nvidia/cuda:13.0.1-devel-ubuntu24.04
@@ -25,7 +26,7 @@ LABEL org.opencontainers.image.title="salient-server" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# Salient's packages name the libraries that they need, cuBLAS among them.
+# Salient's packages name the libraries that they need, among them cuBLAS.
 RUN --mount=type=bind,from=build,source=/src/build/cuda/package,target=/packages \
     --mount=type=bind,source=docker,target=/docker \
     /docker/install "${VERSION}" /packages/salient-server_*.deb /packages/salient_*.deb

@@ -1,8 +1,8 @@
-# A model's folder as an image: pulled, cached and signed like any other, and versioned apart from the server.
+# A model's folder as an image, which can be pulled, cached, signed and versioned independently of the server.
 #
-#   BASE     what brings `cp`, with which an init container copies the folder to where the server finds it; where
-#            Kubernetes mounts images as volumes (1.33 and later), `scratch` will do
-#   MODEL    the folder, within the build context; its last name is the model's name in the image: /models/NAME
+#   BASE     an image with `cp`, with which an init container copies the folder to where the server reads it; `scratch`
+#            suffices if Kubernetes mounts the image as a volume (1.33 and later)
+#   MODEL    the folder, within the build context. Its last name is the model's name in the image: /models/NAME
 ARG BASE=docker.io/library/busybox:1.36-musl
 
 FROM ${BASE}
