@@ -1,4 +1,4 @@
-# What the other scripts share: telling what happens, installing what is missing, building. Sourced, not run.
+# Functions that the other scripts share: messages, installing missing packages, building. To be sourced, not run.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,27 +17,27 @@ build_packages=(
   prometheus-cpp-dev         # metrics
   libboost-dev libssl-dev zlib1g-dev libbrotli-dev  # the HTTP port
   libcli11-dev libspdlog-dev # command lines, logging
-  libcld2-dev                # in which language a text is
+  libcld2-dev                # the language of a text
   libmd4c-dev libexpat1-dev libzip-dev libyaml-dev  # formats of documents
 )
 test_packages=(
   libgtest-dev libgmock-dev
   libcpp-httplib-dev         # the HTTP client of the tests
-  python3 python3-torch python3-numpy python3-sentencepiece python3-yaml python3-pytest  # the second implementation
+  python3 python3-torch python3-numpy python3-sentencepiece python3-yaml python3-pytest  # the PyTorch oracle
   python3-grpcio python3-protobuf  # the Python client
-  xz-utils                   # training/run_gpu.sh packs with it
+  xz-utils                   # used by training/run_gpu.sh pack
 )
 benchmark_packages=(
-  libbenchmark-dev libdnnl-dev  # operations, and what they are compared with
-  python3-venv               # for what benchmarks/requirements.txt names
+  libbenchmark-dev libdnnl-dev  # benchmarks of operations, and oneDNN to compare with
+  python3-venv               # for benchmarks/requirements.txt
 )
 deploy_packages=(
-  python3-venv procps        # for what tests/deploy/requirements.txt names
-  prometheus haproxy nginx-light  # what deploy/ has configurations for; Envoy is PyPI's
+  python3-venv procps        # for tests/deploy/requirements.txt
+  prometheus haproxy nginx-light  # deploy/ configures these; Envoy comes from PyPI
 )
 deploy_python=build/deploy-tools/bin/python
 
-# install_python_tools FOLDER REQUIREMENTS: what the file names, in a folder of its own; nothing where it is there already.
+# install_python_tools FOLDER REQUIREMENTS: installs the packages of the file into the folder, unless they are there.
 install_python_tools() {
   local tools=$1 requirements=$2
   cmp -s "$requirements" "$tools/installed" && return
@@ -47,7 +47,7 @@ install_python_tools() {
   cp "$requirements" "$tools/installed"
 }
 
-# install_missing PACKAGE...: the Debian packages that are not there yet.
+# install_missing PACKAGE...: installs the Debian packages that are missing.
 install_missing() {
   local missing=() package
   for package in "$@"; do
@@ -68,7 +68,7 @@ install_missing() {
   rm -f "$log"
 }
 
-# build PRESET [CMAKE OPTION...] [-- TARGET...]: everything, or these targets.
+# build PRESET [CMAKE OPTION...] [-- TARGET...]: builds everything, or these targets.
 build() {
   local preset=$1 options=() targets=()
   shift
@@ -79,7 +79,7 @@ build() {
   [ $# -gt 1 ] && targets=(--target "${@:2}")
   say "Building ($preset)"
   cmake --preset "$preset" "${options[@]}" >/dev/null || die "cmake --preset $preset"
-  # Compiling gRPC's headers takes up to 1 GB a process.
+  # Compiling gRPC's headers takes up to 1 GB per process.
   local jobs memory_jobs
   jobs=$(nproc)
   memory_jobs=$(awk '/MemAvailable/ {print int($2 / 1048576) + 1}' /proc/meminfo)

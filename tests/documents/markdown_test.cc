@@ -32,7 +32,7 @@ TEST(MarkdownTest, EmphasisAndLinksArePairs) {
 TEST(MarkdownTest, CodeAndAddressesAreWords) {
   EXPECT_THAT(Units("Run `make all` or ``a ` b``; see <http://x.org> and https://y.org/z."),
               ElementsAre("Run ⟦`make all`⟧ or ⟦``a ` b``⟧; see ⟦<http://x.org>⟧ and ⟦https://y.org/z⟧."));
-  // A reference by its text keeps the label, so it stays in the unit even around all of it.
+  // A reference by its text keeps its label. So the link is part of the unit, even if it encloses all of the text.
   const std::string list = "* [One two][]\n* [Three]\n\n[one two]: x\n[three]: y\n";
   const auto document = ParseAs("markdown", list);
   ASSERT_EQ(document->units().size(), 2u);

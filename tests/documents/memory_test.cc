@@ -60,7 +60,7 @@ TEST(TranslationMemoryTest, AlikeIsScored) {
   const std::vector<Suggestion> alike = memory.FindAlike("The server was running.", 0.5);
   ASSERT_EQ(alike.size(), 2u);
   EXPECT_EQ(alike[0].translation, "B");
-  EXPECT_DOUBLE_EQ(alike[0].score, 0.8);  // one of five
+  EXPECT_DOUBLE_EQ(alike[0].score, 0.8);  // one word of five differs
   EXPECT_EQ(alike[1].translation, "A");
   EXPECT_NEAR(alike[1].score, 1 - 2.0 / 6, 1e-9);
   EXPECT_TRUE(memory.FindAlike("Nothing of that").empty());

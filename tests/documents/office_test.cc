@@ -1,4 +1,4 @@
-// Word, PowerPoint, Excel, OpenDocument, and the archives that they are.
+// Word, PowerPoint, Excel and OpenDocument files, and the archives that they are stored in.
 
 #include <zip.h>
 

@@ -18,7 +18,7 @@ Unit MakeUnit(const std::string& text) {
   return unit.unit;
 }
 
-// Words of both texts, target word t linked to the source word that `links` names.
+// Words of both texts. Target word t is linked to the source word links[t].
 Alignment Aligned(const Unit& unit, const std::string& translation, const std::vector<int32_t>& links) {
   Alignment alignment{WordsOf(unit.source.text), WordsOf(translation)};
   EXPECT_EQ(alignment.target.size(), links.size());
@@ -46,7 +46,7 @@ TEST(ProjectionTest, APairGoesAroundTheWordsThatItWasAround) {
 TEST(ProjectionTest, PairsNest) {
   EXPECT_EQ(Projected("<a>one <b>two</b> three</a> four", "vier drei zwei eins", {3, 2, 1, 0}),
             "vier <a>drei <b>zwei</b> eins</a>");
-  // The inner pair's word has left the outer pair's stretch: nothing within is its own.
+  // The inner pair's word is now outside the range of the outer pair, so the inner pair is empty.
   EXPECT_EQ(Projected("<a>one <b>two</b></a> three four", "eins drei vier zwei", {0, 2, 3, 1}),
             "<a>eins<b></b></a> drei vier zwei");
 }
@@ -78,7 +78,8 @@ TEST(ProjectionTest, WithoutLinksMarkersKeepTheirPlaceInTheText) {
 
 TEST(ProjectionTest, EmptyTranslations) { EXPECT_EQ(Projected("<a>one</a> <x/> two", "", {}), "<a></a><x/>"); }
 
-// For any text, markers and weights: all markers, properly nested, and the translation itself but for added spaces.
+// For any text, markers and weights: all markers are there, properly nested, and only spaces are added to the
+// translation.
 TEST(ProjectionTest, HoldsItsPromisesForAnyAlignment) {
   std::mt19937 random(7);
   const auto below = [&random](size_t bound) { return static_cast<size_t>(random() % bound); };
@@ -133,7 +134,7 @@ TEST(AlignByPlaceTest, EqualWordsAnchorTheRest) {
   const Alignment alignment = AlignByPlace("In 1999 Anna met Bob", "Anna traf Bob im Jahr 1999");
   ASSERT_EQ(alignment.links.size(), 6u);
   EXPECT_EQ(alignment.links[0][0].source, 2);  // Anna
-  EXPECT_EQ(alignment.links[2][0].source, 4);  // Bob: 1999 would break the order
+  EXPECT_EQ(alignment.links[2][0].source, 4);  // Bob: 1999 would change the order
   for (const auto& links : AlignByPlace("a b c d", "e f g h").links) EXPECT_EQ(links.size(), 1u);
 }
 

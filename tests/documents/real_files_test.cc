@@ -1,6 +1,6 @@
-// Round trips of the files that this machine happens to hold: Debian's documentation, Python's, whatever is installed.
+// Round trips of files that are installed on this machine, such as the documentation of Debian and Python.
 //
-// Files that a format refuses count for nothing here, only that they are refused with a reason.
+// A file that a format refuses only has to be refused with a reason.
 
 #include <algorithm>
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kFiles = 60;            // of a format
+constexpr size_t kFiles = 60;            // per format
 constexpr uintmax_t kLargest = 1 << 18;  // bytes
 
 std::vector<std::string> FilesOf(const Format& format) {
@@ -31,7 +31,7 @@ std::vector<std::string> FilesOf(const Format& format) {
     }
   }
   std::sort(files.begin(), files.end());
-  // Spread over all that there are, always the same ones.
+  // Evenly spread over all files, and the same in every run.
   std::vector<std::string> chosen;
   const size_t step = std::max<size_t>(1, files.size() / kFiles);
   for (size_t i = 0; i < files.size() && chosen.size() < kFiles; i += step) chosen.push_back(files[i]);

@@ -140,7 +140,7 @@ TEST(PoTest, TranslatesWhatHasNoTranslation) {
   put("msgstr[0]", "\"\"", "\"%d file\"");
   put("msgstr[1]", "\"\"", "\"%d files\"");
   EXPECT_EQ(*document->Render(Sources(*document)), expected);
-  // What is translated is left alone.
+  // Existing translations stay.
   const auto again = ParseAs("po", expected);
   EXPECT_THAT(again->units(), IsEmpty());
   EXPECT_EQ(*again->Render({}), expected);

@@ -44,7 +44,7 @@ TEST(XliffTest, WhatIsTranslatedComesBackByteForByte) {
   std::string text = kVersion12;
   const auto document = ParseAs("xliff", text);
   const std::string once = *document->Render(Sources(*document));
-  // The unit whose state is "new" stays one to translate; all others have their targets now.
+  // The unit whose state is "new" still needs a translation. All others now have their targets.
   EXPECT_THAT(Shown(*ParseAs("xliff", once)), ElementsAre(HasSubstr("Old")));
   ExpectIdentity("xliff", once);
 }

@@ -7,7 +7,7 @@
 namespace salient {
 namespace {
 
-// Whether a boundary where '|' stands is taken for false.
+// Whether a boundary at '|' is considered false.
 bool IsFalse(const std::string& marked, std::string_view language) {
   const size_t at = marked.find('|');
   const std::string text = marked.substr(0, at) + marked.substr(at + 1);

@@ -1,4 +1,4 @@
-// SentencePiece in a process that has protobuf, as a server has: each of the two uses its own.
+// SentencePiece in a process that uses another protobuf, as a server does: each of the two must use its own.
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>

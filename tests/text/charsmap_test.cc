@@ -32,7 +32,7 @@ TEST(CharsmapTest, TriesThatLeaveThemselvesAreRefused) {
   const std::string outside = "its trie refers to units that it does not have";
   MadeCharsmap map;
   map.Add("a", 0);
-  map.units['a'] |= 5 << 20;  // its offset: beyond the end
+  map.units['a'] |= 5 << 20;  // an offset beyond the end
   EXPECT_EQ(CheckCharsmap(map.Bytes("b" + kEnd)), outside);
   MadeCharsmap root;
   root.units[0] = 5 << 20 | 0x80000000;
@@ -46,7 +46,7 @@ TEST(CharsmapTest, TriesThatLeaveThemselvesAreRefused) {
 TEST(CharsmapTest, TriesWithoutAnEndAreRefused) {
   MadeCharsmap map;
   map.Add("ab", 0);
-  map.units[256 + 'b'] = 'b' | static_cast<uint32_t>((256 + 'b') ^ 256) << 10;  // back to where a led
+  map.units[256 + 'b'] = 'b' | static_cast<uint32_t>((256 + 'b') ^ 256) << 10;  // leads back to the state after "a"
   EXPECT_THAT(CheckCharsmap(map.Bytes("b" + kEnd)), HasSubstr("rules of more than 512 bytes"));
   EXPECT_EQ(CheckCharsmap(MadeCharsmap().Add(std::string(512, 'a'), 0).Bytes("b" + kEnd)), "");
   EXPECT_THAT(CheckCharsmap(MadeCharsmap().Add(std::string(513, 'a'), 0).Bytes("b" + kEnd)), HasSubstr("512 bytes"));

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 constexpr SpecialTokens kSpecial;
 constexpr int32_t kFirstByte = 10;
 
-// A token a byte, so that lengths are easy to see. A byte after a space begins a word; the space itself is no token.
+// One token per byte, so that lengths are easy to see. A byte after a space begins a word; the space is no token.
 class ByteTokenizer : public Tokenizer {
  public:
   std::vector<int32_t> Encode(std::string_view text) const override {
@@ -54,7 +54,7 @@ std::vector<Chunk> Make(const SegmentedDocument& document, int32_t max_tokens) {
   return MakeChunks(document, ByteTokenizer(), kSpecial, max_tokens);
 }
 
-// Each chunk as the numbers of its pieces' segments.
+// For each chunk, the segment numbers of its pieces.
 std::vector<std::vector<int32_t>> Segments(const std::vector<Chunk>& chunks) {
   std::vector<std::vector<int32_t>> segments;
   for (const Chunk& chunk : chunks) {
@@ -90,7 +90,7 @@ TEST(ChunkTest, FillsUpToTheLastToken) {
 }
 
 TEST(ChunkTest, CutsBeforeAParagraphInTheLastHalf) {
-  // 4 tokens a segment with its separator: four fit.
+  // 4 tokens per segment with its separator, so four segments fit.
   const std::vector<std::string> texts(6, "abc");
   EXPECT_THAT(Segments(Make(Document(texts, {0, 3}), 16)), ElementsAre(ElementsAre(0, 1, 2), ElementsAre(3, 4, 5)));
   EXPECT_THAT(Segments(Make(Document(texts, {0, 2, 3}), 16)), ElementsAre(ElementsAre(0, 1, 2), ElementsAre(3, 4, 5)))
@@ -187,7 +187,7 @@ TEST(ChunkTest, EveryChunkBeginsWithThePrefix) {
   }
 }
 
-// Remembers the most that it was asked to read at once.
+// Remembers the greatest number of bytes that it was asked to tokenize at once.
 class MeasuringTokenizer : public ByteTokenizer {
  public:
   std::vector<int32_t> Encode(std::string_view text) const override {
@@ -210,7 +210,7 @@ TEST(ChunkTest, AVeryLongSegmentIsReadInPortionsAndLosesNothing) {
     for (const Chunk& chunk : chunks) {
       ASSERT_LE(chunk.tokens.size(), 500u);
       for (const Piece& piece : chunk.pieces) EXPECT_EQ(piece.segment, 0);
-      // A separator between two of the segment's pieces is not the segment's.
+      // A separator between two pieces of one segment does not belong to the segment.
       std::copy_if(chunk.tokens.begin(), chunk.tokens.end() - 1, std::back_inserter(tokens),
                    [](int32_t token) { return token != kSpecial.separator; });
     }

@@ -1,4 +1,4 @@
-// What holds for every document, tried on random ones.
+// Properties of all documents, tested with random ones.
 
 #include <random>
 #include <string>
@@ -26,7 +26,7 @@ std::vector<UChar32> Characters(const std::string& text) {
   return characters;
 }
 
-// Random text of the things that matter to cutting, with any character now and then.
+// Random text made of parts that matter to segmentation, with any other character now and then.
 std::string RandomDocument(std::mt19937& random) {
   static const char* const kParts[] = {"word",
                                        "Word",
@@ -82,7 +82,8 @@ std::string RandomDocument(std::mt19937& random) {
   return text;
 }
 
-// The text with every run of white space around a line break as one space: what unwrapping may change.
+// The text with every run of white space around a line break replaced by one space, which is all that unwrapping may
+// change.
 std::string Unwrapped(const std::string& text) {
   std::string result, run;
   bool has_break = false;

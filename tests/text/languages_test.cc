@@ -1,5 +1,5 @@
-// The languages whose sentences are cut by their own rules: at least two sentences each, with what looks like an end of
-// one and is none.
+// Every language with its own rules for sentences: at least two sentences, with something that only looks like the end
+// of a sentence.
 
 #include <string>
 #include <vector>

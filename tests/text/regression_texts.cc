@@ -82,7 +82,8 @@ std::vector<std::string> RegressionTexts(int count) {
   std::mt19937 random(11);
   std::vector<std::string> texts(count);
   for (int i = 0; i < count; ++i) {
-    // One block of Unicode for each text, so that characters meet their neighbours; every third text has none.
+    // One block of Unicode per text, so that characters occur together with their neighbours; every third text has
+    // none.
     const uint32_t block = random() % 0x10FF << 8;
     for (uint32_t left = 1 + random() % 40; left > 0; --left) {
       if (i % 3 != 0 && random() % 2 == 0) {

@@ -1,5 +1,5 @@
-// Models as we read, check and write them anew for the library, against the library on the file as it is: the same
-// tokens for the same text, and the same text back. And what is refused.
+// Models that we read, check and write again, compared with the library on the original file: the same tokens for the
+// same text, and the same text back. Also tests which models are refused.
 
 #include "engine/text/sentencepiece.h"
 
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"unk_surface", {.vocab_size = 60, .byte_fallback = false, .more = {{"unk_surface", "??"}}}}),
     [](const auto& param) { return std::string(param.param.name); });
 
-// A user-defined piece is never split, and nothing else grows over its ends.
+// A user-defined piece is never split, and no other piece overlaps it.
 TEST(SentencePieceTest, UserDefinedPiecesStayWhole) {
   for (const char* type : {"unigram", "bpe"}) {
     const auto model = SentencePiece::Parse(Trained({.separator_in_text = true, .model_type = type}));
@@ -151,7 +151,7 @@ TEST(SentencePieceTest, UserDefinedPiecesStayWhole) {
   }
 }
 
-// An unknown piece, two that text can be cut into, and what a test changes.
+// A model with an unknown piece, and two pieces for text; tests change it.
 SentencePieceModel Made() {
   SentencePieceModel model;
   model.pieces = {{"<unk>", 0, PieceType::kUnknown}, {"</s>", 0, PieceType::kControl}, {"\xE2\x96\x81", -1}, {"a", -1}};
@@ -259,7 +259,7 @@ TEST(SentencePieceTest, MapsAreCheckedAndUsed) {
   EXPECT_THAT(ErrorOf(model), ::testing::HasSubstr("denormalizer_spec.precompiled_charsmap is damaged"));
 }
 
-// Whatever a file has beside what is read never reaches the library.
+// Fields that we do not read never reach the library.
 TEST(SentencePieceTest, OtherFieldsAreLeftOut) {
   std::string bytes = WriteSentencePieceModel(Made());
   bytes += std::string("\x22\x08\x0a\x06\x0a\x01x\x12\x01y", 10);  // self_test_data: "x" must become "y"

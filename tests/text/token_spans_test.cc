@@ -8,7 +8,7 @@
 namespace salient {
 namespace {
 
-// Tokens are places in a list of pieces.
+// Tokens are indices into a list of pieces.
 class Pieces : public Tokenizer {
  public:
   explicit Pieces(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}

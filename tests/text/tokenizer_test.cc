@@ -30,7 +30,7 @@ TokenizerSpec Spec(int32_t size = kPieces, const SpecialTokens& special = kSpeci
   return {.source_size = size, .target_size = size, .special = special};
 }
 
-// A model folder with tokenizer.model alone.
+// A model folder that has only tokenizer.model.
 class TokenizerTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -78,7 +78,7 @@ TEST_F(TokenizerTest, RandomTextComesBack) {
   static const char* const kParts[] = {"a", "house", " ", "ß", "学", "😀", "<sep>", "</s>", "<0x41>", ".", "\xC2\xA0"};
   std::mt19937 random(1);
   for (int i = 0; i < 500; ++i) {
-    std::string text = "x";  // neither end may be a space, as with segments; runs of spaces are one
+    std::string text = "x";  // a segment has no spaces at its ends, and runs of spaces count as one
     const int parts = static_cast<int>(random() % 40);
     for (int j = 0; j < parts; ++j) {
       const char* part = kParts[random() % std::size(kParts)];
@@ -103,7 +103,7 @@ TEST_F(TokenizerTest, DecodeLeavesSpecialTokensOut) {
   tokens.insert(tokens.begin(), {kSpecial.begin, kSpecial.pad, kSpecial.unknown});
   tokens.insert(tokens.begin() + 4, kSpecial.separator);
   tokens.push_back(kSpecial.end);
-  tokens.insert(tokens.end(), {-1, kPieces, 1 << 30});  // not even tokens
+  tokens.insert(tokens.end(), {-1, kPieces, 1 << 30});  // invalid tokens
   EXPECT_EQ(tokenizer_->Decode(tokens), text);
 }
 
@@ -184,10 +184,10 @@ TEST_F(TokenizerTest, FilesThatAreNoModel) {
   EXPECT_EQ(LoadTokenizers(folder_, Spec()).status().code(), absl::StatusCode::kNotFound);
 }
 
-// Folders of other toolkits' models, whose tokens are places in a list.
+// Folders of other toolkits' models, whose tokens are indices into a list of pieces.
 class ListedPiecesTest : public TokenizerTest {
  protected:
-  // The model's pieces from the end to the beginning, with `more` after them.
+  // The model's pieces in reverse order, followed by `more`.
   std::vector<std::string> Reversed(const std::vector<std::string>& more) const {
     std::vector<std::string> pieces;
     for (int32_t token = kPieces; token-- > 0;) pieces.push_back(tokenizer_->Piece(token));
@@ -240,7 +240,7 @@ TEST_F(ListedPiecesTest, APieceThatTheListLacksIsUnknown) {
   EXPECT_THAT(loaded->source->Encode("The house"), ::testing::Each(318));
 }
 
-// What the SentencePiece model has no piece for, the list may have.
+// The list may have pieces that the SentencePiece model does not have.
 TEST_F(ListedPiecesTest, TextThatIsUnknownToTheModelIsLookedUp) {
   ASSERT_EQ(TrainTinyTokenizer(path_, {.vocab_size = 60, .byte_fallback = false}), "");
   Write("vocabulary.json", Json({"<pad>", "<unk>", "<s>", "</s>", "\xE2\x96\x81", "学校", "a"}));
@@ -258,7 +258,7 @@ TEST_F(ListedPiecesTest, BothSidesMayHaveTheirOwn) {
   EXPECT_EQ(loaded->source->Encode("house"), Mirrored(tokenizer_->Encode("house")));
   EXPECT_EQ(loaded->target->Decode({4, 5, 4, 6, 7, 8, 9, 3}), "Haus haus");
 
-  // With a model of its own the target's text is cut by that one.
+  // If the target has a model of its own, that one tokenizes its text.
   ASSERT_EQ(TrainTinyTokenizer(folder_ + "/target_tokenizer.model",
                                {.vocab_size = 60, .model_type = "bpe", .byte_fallback = false}),
             "");
@@ -293,7 +293,7 @@ TEST_F(ListedPiecesTest, DamagedListsAreRefused) {
   }
 }
 
-// Damaged models must not crash: they are refused, or load and encode something.
+// Damaged models must not crash: they are refused, or load and encode text somehow.
 class DamagedTokenizerTest : public TokenizerTest {
  protected:
   void TryDamaged(const std::string& bytes) {
@@ -331,7 +331,7 @@ TEST_F(DamagedTokenizerTest, BitsFlipped) {
   }
 }
 
-// The bundled model's tokens are what its weights were trained with: for any text they are the same for ever.
+// The weights of the bundled model were trained with these tokens, so they must never change for any text.
 TEST(BundledTokenizerTest, TokensStayWhatTheyWere) {
   const auto loaded = LoadTokenizers("models/en-de", Spec(8000));
   ASSERT_TRUE(loaded.ok()) << loaded.status();

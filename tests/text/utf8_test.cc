@@ -18,10 +18,10 @@ TEST(Utf8Test, AcceptsEveryLengthOfCharacter) {
 TEST(Utf8Test, NamesTheFirstByteThatIsNoText) {
   EXPECT_EQ(FirstInvalidText(std::string("ab\0c", 4)), 2u);
   EXPECT_EQ(FirstInvalidText("ab\xff"), 2u);
-  EXPECT_EQ(FirstInvalidText("\x80"), 0u);              // a continuation alone
-  EXPECT_EQ(FirstInvalidText("a\xc3"), 1u);             // cut off
-  EXPECT_EQ(FirstInvalidText("a\xe2\x82"), 1u);         // cut off
-  EXPECT_EQ(FirstInvalidText("a\xe2\x82z"), 1u);        // broken off
+  EXPECT_EQ(FirstInvalidText("\x80"), 0u);              // a continuation byte alone
+  EXPECT_EQ(FirstInvalidText("a\xc3"), 1u);             // ends within a character
+  EXPECT_EQ(FirstInvalidText("a\xe2\x82"), 1u);         // ends within a character
+  EXPECT_EQ(FirstInvalidText("a\xe2\x82z"), 1u);        // the character is not completed
   EXPECT_EQ(FirstInvalidText("\xc3\xa4\xc0\xaf"), 2u);  // overlong
   EXPECT_EQ(FirstInvalidText("\xe0\x9f\xbf"), 0u);      // overlong
   EXPECT_EQ(FirstInvalidText("\xed\xa0\x80"), 0u);      // surrogate
