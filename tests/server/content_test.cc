@@ -7,6 +7,7 @@
 #include "grpcpp/client_context.h"
 #include "server/conversion.h"
 #include "tests/server/test_server.h"
+#include "tests/server/translate.h"
 
 namespace salient {
 namespace {
@@ -18,18 +19,6 @@ v1::TranslateDocumentRequest ContentRequest(const std::string& mime_type, const 
   request.mutable_document()->set_content(content);
   request.mutable_document()->set_mime_type(mime_type);
   return request;
-}
-
-struct Reply {
-  grpc::Status status;
-  v1::TranslateDocumentResponse response;
-};
-
-Reply Translate(TestServer& server, const v1::TranslateDocumentRequest& request) {
-  Reply reply;
-  grpc::ClientContext context;
-  reply.status = server.stub().TranslateDocument(&context, request, &reply.response);
-  return reply;
 }
 
 std::string Refusal(const v1::TranslateDocumentRequest& request) {

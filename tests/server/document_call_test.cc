@@ -11,6 +11,7 @@
 #include "grpcpp/client_context.h"
 #include "proto/retry_info.h"
 #include "tests/server/test_server.h"
+#include "tests/server/translate.h"
 
 namespace salient {
 namespace {
@@ -18,18 +19,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-struct Reply {
-  grpc::Status status;
-  v1::TranslateDocumentResponse response;
-};
-
-Reply Translate(TestServer& server, const v1::TranslateDocumentRequest& request) {
-  Reply reply;
-  grpc::ClientContext context;
-  reply.status = server.stub().TranslateDocument(&context, request, &reply.response);
-  return reply;
-}
 
 // The status of a request that must fail.
 grpc::Status Refused(const v1::TranslateDocumentRequest& request, const FakeEngineOptions& options = {}) {
