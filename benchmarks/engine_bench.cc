@@ -1,7 +1,9 @@
-// The engine's throughput without a server around it: so many documents of a file in it all the time, for some seconds.
-// What `salient bench --in-flight` measures through a server (benchmarks/overload compares the two).
+// The throughput of the engine without a server: for some seconds the engine always has the same number of documents,
+// made from a file. `salient bench --in-flight` measures the same through a server; benchmarks/overload compares the
+// two.
 //
-//   engine_bench MODEL FILE DOCUMENTS SECONDS      prints {"documents_per_second": ..., "target_tokens_per_second": ...}
+// engine_bench MODEL FILE DOCUMENTS SECONDS
+//   prints {"documents_per_second": ..., "target_tokens_per_second": ...}
 
 #include <fstream>
 #include <iostream>
@@ -24,7 +26,7 @@ int Run(const std::string& model, const std::string& file, int documents, double
     return 1;
   }
   const Load load(**engine, documents, [&](int) { return TranslationRequest{.text = text}; });
-  while (load.documents() < documents) absl::SleepFor(absl::Milliseconds(10));  // until all is warm
+  while (load.documents() < documents) absl::SleepFor(absl::Milliseconds(10));  // until everything is warm
   const absl::Time begun = absl::Now();
   const int64_t documents_before = load.documents(), tokens_before = load.tokens();
   absl::SleepFor(absl::Seconds(seconds));

@@ -1,4 +1,4 @@
-// Documents that are in an engine all the time: for each that ends a new one comes. For benchmarks.
+// A constant number of documents in an engine: a new one for each that ends. For benchmarks.
 
 #pragma once
 
@@ -28,7 +28,7 @@ class OnceDone : public TranslationListener {
   const std::function<void(const TranslationResult*)> done_;
 };
 
-// From its making to its end. Ends the process if the engine refuses a document.
+// Runs from its construction to its destruction. Ends the process if the engine refuses a document.
 class Load {
  public:
   using Make = std::function<TranslationRequest(int number)>;
@@ -36,13 +36,13 @@ class Load {
   Load(Engine& engine, int documents, Make make) : engine_(engine), make_(std::move(make)) {
     for (int i = 0; i < documents; ++i) Next();
   }
-  ~Load() {  // waits for those in flight
+  ~Load() {  // waits for the documents in flight
     stopping_ = true;
     while (in_flight_ > 0) absl::SleepFor(absl::Milliseconds(5));
   }
 
-  int64_t documents() const { return documents_; }  // that are done
-  int64_t tokens() const { return tokens_; }        // of target, of those
+  int64_t documents() const { return documents_; }  // finished documents
+  int64_t tokens() const { return tokens_; }        // their target tokens
 
  private:
   void Next() {

@@ -1,12 +1,12 @@
-// What the step loop does between its steps: nothing that grows with who waits, or with what ends.
+// Measures the step loop between its steps, whose time must not grow with the queue, nor with documents that end.
 //
 //   steps_bench MODEL [--documents N] [--waiting N] [--book-characters N] [--threads N] [--rounds N]
 //
-// Some documents are decoded all the time, a new one for each that ends. Their steps are timed in three cases, in
-// turns: alone; with a thousand more documents waiting; and beside a book that is cut, translated and ends.
-// A gap is the time between the end of a step and the end of the next, less the next step itself: what all running
-// documents wait for. Encoding is left out (the observer tells of it). Prints a Markdown table; times are milliseconds.
-// Before that: how long one client's document takes beside a thousand of another's.
+// Some documents are always being decoded: a new one for each that ends. Steps are timed in three cases in turn: alone;
+// with a thousand more documents in the queue; and beside a book, from before it is submitted until after it has ended.
+// A gap is the time from the end of one step to the end of the next, minus the next step itself: a delay for all
+// running documents. Encoding is not counted (the observer reports it). Prints a Markdown table, in milliseconds.
+// Before that: the time of one client's document beside a thousand documents of another client.
 
 #include <algorithm>
 #include <atomic>
@@ -33,7 +33,7 @@ struct Flags {
   size_t book_characters = 1000000;
 };
 
-// Steps and the gaps before them.
+// The times of steps, and of the gaps before them.
 class Stopwatch : public EngineObserver {
  public:
   void OnStep(int32_t, double seconds) override {
@@ -52,7 +52,7 @@ class Stopwatch : public EngineObserver {
   }
   void OnPreempt() override {}
 
-  // Since the last call.
+  // Moves out the times since the last call.
   void Take(std::vector<double>& gaps, std::vector<double>& steps) {
     std::lock_guard lock(mutex_);
     gaps.insert(gaps.end(), gaps_.begin(), gaps_.end());
@@ -112,14 +112,15 @@ void Alone(Stopwatch& watch, Case& result) {
   watch.Take(result.gaps, result.steps);
 }
 
-// They wait for the whole time: their client's share is a hundredth.
+// The documents stay in the queue for the whole time, because their client's share is a hundredth.
 void BesideWaiting(Engine& engine, const Flags& flags, Stopwatch& watch, Case& result) {
   std::vector<std::shared_ptr<TranslationTicket>> tickets;
   std::atomic<int> ended = 0;
   for (int i = 0; i < flags.waiting; ++i) {
     TranslationRequest request = RequestFor(Sentences(200, i), "many");
     request.weight = 0.01;
-    auto ticket = engine.Submit(std::move(request), std::make_shared<OnceDone>([&ended](const TranslationResult*) { ++ended; }));
+    auto ticket =
+        engine.Submit(std::move(request), std::make_shared<OnceDone>([&ended](const TranslationResult*) { ++ended; }));
     if (!ticket.ok()) std::abort();
     tickets.push_back(*std::move(ticket));
   }
@@ -132,7 +133,7 @@ void BesideWaiting(Engine& engine, const Flags& flags, Stopwatch& watch, Case& r
   while (ended < flags.waiting) absl::SleepFor(absl::Milliseconds(5));
 }
 
-// From before it comes to after it has ended.
+// From before the book is submitted until after it has ended.
 void BesideBook(Engine& engine, const Flags& flags, Stopwatch& watch, Case& result) {
   std::string book;
   for (int chapter = 0; book.size() < flags.book_characters; ++chapter) book += Sentences(40, chapter) + "\n\n";
@@ -140,7 +141,9 @@ void BesideBook(Engine& engine, const Flags& flags, Stopwatch& watch, Case& resu
   std::atomic<bool> ended = false;
   TranslationRequest request = RequestFor(std::move(book), "book");
   request.weight = 100;
-  if (!engine.Submit(std::move(request), std::make_shared<OnceDone>([&ended](const TranslationResult*) { ended = true; })).ok()) std::abort();
+  const auto ticket = engine.Submit(std::move(request),
+                                    std::make_shared<OnceDone>([&ended](const TranslationResult*) { ended = true; }));
+  if (!ticket.ok()) std::abort();
   while (!ended) absl::SleepFor(absl::Milliseconds(20));
   absl::SleepFor(absl::Milliseconds(200));
   watch.Take(result.gaps, result.steps);
@@ -152,11 +155,12 @@ double SecondsOfALetter(Engine& engine) {
   return absl::ToDoubleSeconds(absl::Now() - begun);
 }
 
-// One client's single document, alone and beside another client's thousand that wait.
+// One client's single document, alone and with a thousand documents of another client in the queue.
 void Letters(Engine& engine, const Flags& flags) {
   std::vector<double> alone, beside;
   for (int i = 0; i < 20; ++i) alone.push_back(SecondsOfALetter(engine));
-  const Load load(engine, flags.waiting, [&](int number) { return RequestFor(Sentences(8 + number % 5, number), "many"); });
+  const Load load(engine, flags.waiting,
+                  [&](int number) { return RequestFor(Sentences(8 + number % 5, number), "many"); });
   while (load.documents() < flags.waiting / 10) absl::SleepFor(absl::Milliseconds(5));
   const int64_t documents = load.documents();
   const absl::Time begun = absl::Now();
@@ -191,9 +195,10 @@ int Run(const Flags& flags) {
     BesideWaiting(**engine, flags, watch, cases[1]);
     BesideBook(**engine, flags, watch, cases[2]);
   }
-  std::printf("| %d documents decoded | steps | step p50 | gap p50 | gap p99 | gap p99.9 | longest gap |\n"
-              "|---|---:|---:|---:|---:|---:|---:|\n",
-              flags.documents);
+  std::printf(
+      "| %d documents decoded | steps | step p50 | gap p50 | gap p99 | gap p99.9 | longest gap |\n"
+      "|---|---:|---:|---:|---:|---:|---:|\n",
+      flags.documents);
   for (const Case& c : cases) {
     std::printf("| %s | %zu | %.2f | %.3f | %.3f | %.2f | %.2f |\n", c.name, c.gaps.size(), Quantile(c.steps, 0.5),
                 Quantile(c.gaps, 0.5), Quantile(c.gaps, 0.99), Quantile(c.gaps, 0.999), Quantile(c.gaps, 1));

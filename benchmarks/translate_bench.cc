@@ -1,7 +1,8 @@
 // Times whole translations by the engine, for benchmarks/peers and benchmarks/scale, which start this program.
 //
-// Reads one JSON object a line from standard input and answers each with one on standard output. The first line sets up
-// the engine; every other is a run: documents that arrive at given times, and when each was done.
+// Reads one JSON object per line from standard input, and writes one reply per line to standard output. The first line
+// configures the engine. Every other line is a run: documents that arrive at given times. The reply says when each was
+// done.
 //
 //   {"model": DIR, "threads": 2, "compute": "int8", "max_rows": 64, "encode_tokens": 2048, "kv_bytes": 4294967296}
 //     -> {"device": "cpu int8 (amx)", "rss": bytes, "load_seconds": s}
@@ -12,11 +13,11 @@
 //     -> {"seconds": from the first arrival to the last end, "cpu_seconds": of all threads,
 //         "documents": [{"seconds": ..., ...}], "peak_rss": bytes}
 //
-// A document with a `length` gets exactly so many target tokens, the end included: the model must be one that never
-// ends by itself (its output biases forbid it), and the engine's own bound on a segment's length then ends it. Such a
-// document is one line of text. One without a `length` is real text for a real model and ends as the model does.
-// "translations" adds its segments ([text, score]), "timeline" [tokens, seconds] pairs, one every 32 tokens, "trace"
-// the tokens and their log probabilities. `peak_rss` is that of the run, `rss` what the loaded model holds.
+// A document with a `length` gets exactly that many target tokens, including the end. For this the model must never end
+// by itself (its output biases prevent it), so that the engine's limit on a segment's length ends it. Such a document
+// is one line of text. A document without a `length` is real text for a real model, and ends when the model ends it.
+// "translations" adds segments ([text, score]), "timeline" [tokens, seconds] pairs, one every 32 tokens, "trace" tokens
+// and their log probabilities. `peak_rss` is the peak of the run, `rss` the memory of the loaded model.
 
 #include <time.h>
 
@@ -47,7 +48,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A figure of /proc/self/status, such as VmHWM, in bytes.
+// A value of /proc/self/status, such as VmHWM, in bytes.
 int64_t ProcessMemory(const std::string& field) {
   std::ifstream status("/proc/self/status");
   std::string line;
@@ -57,17 +58,17 @@ int64_t ProcessMemory(const std::string& field) {
   return 0;
 }
 
-// Of all threads of this process so far: what a run costs on a machine that others use, too.
+// Processor time of all threads of this process, which measures a run's cost on a machine with other users.
 double CpuSeconds() {
   timespec time;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Makes VmHWM start again from what is resident now.
+// Resets VmHWM to the memory that is resident now.
 void ForgetPeakMemory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-// Notes when a document is done, and how far it was on the way.
+// Records when a document is done, and its progress until then.
 class Stopwatch : public TranslationListener {
  public:
   void OnProgress(const TranslationProgress& progress) override {
@@ -88,7 +89,7 @@ class Stopwatch : public TranslationListener {
     done_.wait(lock, [this] { return result_.has_value(); });
     return *result_;
   }
-  // After Wait.
+  // Call it after Wait.
   absl::Time ended() const { return ended_; }
   const std::vector<std::pair<int32_t, absl::Time>>& timeline() const { return timeline_; }
 
@@ -172,9 +173,9 @@ int32_t Words(const std::string& text) {
   return static_cast<int32_t>(std::count(text.begin(), text.end(), ' ')) + 1;  // one token each
 }
 
-// The bound that lets a segment of `words` tokens grow to `length` tokens with its end (LengthLimit).
+// The ratio with which the limit of a segment of `words` tokens (LengthLimit) is `length` tokens, including its end.
 absl::StatusOr<double> RatioFor(int32_t length, int32_t words) {
-  constexpr int32_t kFixed = kSegmentSlack + 1;  // what the bound adds, and the end
+  constexpr int32_t kFixed = kSegmentSlack + 1;  // what the limit adds, and the end
   if (length > kFixed) return (length - kFixed + 0.5) / words;
   return absl::InvalidArgumentError(absl::StrCat("length is ", length, "; it must be at least ", kFixed + 1));
 }
@@ -280,7 +281,7 @@ absl::StatusOr<Json> SetUp(const Json& line, std::unique_ptr<Engine>& engine) {
               {"load_seconds", absl::ToDoubleSeconds(absl::Now() - start)}};
 }
 
-// Answers one line; a request that cannot be met is answered with {"error": why}.
+// The reply to one line; {"error": why} if the request is invalid.
 Json Answer(const std::string& text, std::unique_ptr<Engine>& engine) {
   try {
     const Json line = Json::parse(text);

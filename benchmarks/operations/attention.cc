@@ -1,7 +1,7 @@
 // Attention and selection: queries of decoding steps, and all queries of a document at once as an encoder has them.
 //
-// K and V are bf16. Steps go through the layers, the documents and several choices of keys each, in a store that no
-// second-level cache holds, as a batch of documents does.
+// K and V are bf16. The steps use the layers, the documents and several lists of keys in turn. The store is too large
+// for the second-level cache, as with a batch of documents.
 
 #include <algorithm>
 #include <memory>
@@ -18,11 +18,11 @@ namespace salient::benchmarks {
 namespace {
 
 constexpr int64_t kStoreBytes = int64_t{256} << 20;
-constexpr int32_t kChoices = 4;  // sets of keys that a document's steps take in turns
+constexpr int32_t kChoices = 4;  // lists of keys per document, which steps use in turn
 constexpr double kSparse = 0.05;
 constexpr float kKeyInverseStep = 40.0f;
 
-// Documents of one length in a store. One set of them is kept at a time: filling it takes longer than timing.
+// Documents of one length in a store. Only one set of them is kept, because filling the store takes longer than timing.
 class Documents {
  public:
   static Documents& Of(int32_t length, int32_t count, int threads) {
@@ -33,7 +33,7 @@ class Documents {
     }
     return *last;
   }
-  // As many as fill the store.
+  // The number of documents that fills the store.
   static int32_t Most(int32_t length) {
     return static_cast<int32_t>(std::max<int64_t>(1, kStoreBytes / (int64_t{length} * kLayers * kWidth * 4)));
   }
@@ -93,7 +93,7 @@ class Documents {
   std::vector<std::vector<int32_t>> pages_;
 };
 
-// `keep` of `length` positions, ascending.
+// `keep` different positions below `length`, ascending.
 std::vector<int32_t> RandomPositions(int32_t length, int32_t keep) {
   static std::minstd_rand random(11);
   std::vector<int32_t> chosen;
@@ -108,12 +108,12 @@ int32_t Keep(int32_t length, bool sparse) {
   return sparse ? KeysToKeep({SelectionPolicy::kRatio, kSparse, 0}, length) : length;
 }
 
-// The multiply-adds of scores and of sums, and the softmax's exponentials.
+// Multiplications and additions for scores and weighted sums, and the exponentials of softmax.
 double AttentionOperations(double queries, double keys) {
   return queries * keys * (4.0 * kWidth + kHeads * kExponential);
 }
 
-// A step of `rows` documents in one layer: one query each.
+// One decoding step of `rows` documents in one layer: one query per document.
 void AttendStep(benchmark::State& state, int32_t length, int32_t rows, bool sparse, int threads) {
   const int32_t keep = Keep(length, sparse);
   Documents& documents = Documents::Of(length, std::max(rows, Documents::Most(length)), threads);
@@ -148,7 +148,7 @@ void AttendStep(benchmark::State& state, int32_t length, int32_t rows, bool spar
                  .footprint = std::min(all, keep * key_bytes * kLayers * documents.count() * kChoices)});
 }
 
-// All queries of one document in one layer, each with keys of its own.
+// All queries of one document in one layer, each with its own keys.
 struct DocumentQueries {
   DocumentQueries(Documents& documents, int32_t length, int32_t keep)
       : queries(Normal(static_cast<size_t>(length) * kWidth)),
@@ -192,7 +192,7 @@ void AttendDocument(benchmark::State& state, int32_t length, bool sparse, int th
   ReportDocument(state, length, keep, documents);
 }
 
-// The same in one of the CPU's two ways, whichever it would take.
+// The same, with the given one of the CPU's two implementations instead of the one that it would choose.
 enum class Way { kRows, kTiles };
 
 void AttendOneWay(benchmark::State& state, int32_t length, int32_t percent, Way way, int threads) {
@@ -216,7 +216,7 @@ void AttendOneWay(benchmark::State& state, int32_t length, int32_t percent, Way 
 
 double SelectionOperations(double queries, double keys) { return queries * keys * (2.0 * kSelectionWidth + 1); }
 
-// The keys of a step of `rows` documents: scores, then the best.
+// Selects the keys of a step of `rows` documents: scores, then the best.
 void SelectStep(benchmark::State& state, int32_t length, int32_t rows, SelectionRule rule, int threads) {
   Documents& documents = Documents::Of(length, std::max(rows, Documents::Most(length)), threads);
   const std::vector<float> queries = Normal(static_cast<size_t>(rows) * kSelectionWidth);
@@ -248,7 +248,7 @@ void SelectStep(benchmark::State& state, int32_t length, int32_t rows, Selection
                  .footprint = static_cast<double>(length) * kSelectionWidth * kGroups * documents.count()});
 }
 
-// The keys of all queries of one document.
+// Selects the keys of all queries of one document.
 void SelectDocument(benchmark::State& state, int32_t length, int threads) {
   Documents& documents = Documents::Of(length, 1, threads);
   const std::vector<float> queries = Normal(static_cast<size_t>(length) * kSelectionWidth);

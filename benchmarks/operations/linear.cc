@@ -1,8 +1,8 @@
 // Linear layers, ours and oneDNN's, over the shapes of Transformer base: linear/<type>/<K>x<N>/rows:<M>, oneDNN/...
 //
-// Calls go through as many layers as a decoding step does, so that the weights come from where they come from in use.
-// oneDNN's is one primitive for the bare product on one thread: it neither quantises inputs nor applies scales and a
-// bias, which ours does.
+// Calls use as many layers in turn as a decoding step does, so that weights come from the same cache or memory as in
+// use. oneDNN's time is that of one primitive, the product alone on one thread. Ours also quantises inputs, and applies
+// scales and a bias.
 
 #include <omp.h>
 
@@ -20,7 +20,7 @@
 namespace salient::benchmarks {
 namespace {
 
-constexpr double kStepBytes = 32 << 20;  // what the layers of a step hold together
+constexpr double kStepBytes = 32 << 20;  // the weights of all layers in a step
 
 struct Shape {
   int32_t inputs, outputs, rows;
@@ -39,7 +39,7 @@ struct Shape {
   }
   Work work() const {
     const double states = 4.0 * rows * (inputs + outputs);
-    // One row of int8 is multiplied by vectors, tiles would be 15 parts of 16 idle.
+    // One row of int8 uses vectors, because 15 of the 16 rows of a tile would be empty.
     const Arithmetic arithmetic = type == ComputeType::kF32    ? Arithmetic::kF32
                                   : type == ComputeType::kBF16 ? Arithmetic::kBF16
                                   : rows == 1                  ? Arithmetic::kInt8Vectors
@@ -59,7 +59,7 @@ void Linear(benchmark::State& state, const Shape& shape, int threads) {
   for (auto& layer : layers) {
     layer = PackLinearCpu({weight.data(), bias.data(), shape.inputs, shape.outputs}, shape.type, pool);
   }
-  // Aligned as in the engine: a vector that crosses cache lines costs twice.
+  // Aligned as in the engine: access to a vector across two cache lines costs twice as much.
   const auto backend = MakeCpuBackend({.threads = 1});
   DeviceArray<float> input = backend->Array<float>(static_cast<size_t>(shape.rows) * shape.inputs);
   DeviceArray<float> output = backend->Array<float>(static_cast<size_t>(shape.rows) * shape.outputs);

@@ -1,4 +1,5 @@
-// Times the CPU backend's operations and the machine's roofs, for benchmarks/ops, which makes a table of both.
+// Times the CPU backend's operations, and measures the limits (roofs) of the machine. benchmarks/ops makes a table of
+// both.
 //
 //   ops_bench THREADS [--benchmark_filter=selection] [--benchmark_min_time=0.1]
 //   SALIENT_CPU_ISA=avx2 ops_bench 1

@@ -1,4 +1,4 @@
-// The roofs: the peak of each arithmetic, and how fast memory of each size is read, on all threads at once.
+// The limits (roofs): the peak of each arithmetic, and the bandwidth of reading memory of each size, on all threads.
 
 #include "benchmarks/operations/roofs.h"
 
@@ -13,7 +13,7 @@ namespace salient::benchmarks {
 namespace {
 
 constexpr int64_t kRounds = 20000;
-constexpr int64_t kLeastRead = 8 << 20;  // bytes a call, so that handing work to the threads costs nothing
+constexpr int64_t kLeastRead = 8 << 20;  // bytes per call, so that the work of starting the threads does not matter
 
 void Peak(benchmark::State& state, PeakLoop loop, Arithmetic arithmetic, int threads) {
   ThreadPool pool(threads);
@@ -26,7 +26,7 @@ void Read(benchmark::State& state, int64_t bytes, int threads) {
   const auto read = RoofLoopsFor(DetectCpuIsa()).read;
   const auto backend = MakeCpuBackend({.threads = 1});
   DeviceArray<float> memory = backend->Array<float>(bytes / sizeof(float));
-  // Memory that nobody has written to is the same page of zeros all over, which fits the caches.
+  // Memory that was never written is one page of zeros, mapped many times, which fits the caches.
   std::fill_n(memory.data(), memory.size(), 1.0f);
   const int64_t each = static_cast<int64_t>(memory.size()) / threads / 256 * 256;
   const int64_t times = std::max<int64_t>(1, kLeastRead / bytes);

@@ -1,4 +1,4 @@
-// Tiles only: 0-3 accumulate, 4 and 5 hold one side, 6 and 7 the other, as in the matrix products of engine/linear.
+// Tiles 0-3 accumulate, 4 and 5 hold one operand, 6 and 7 the other, as in the matrix products of engine/linear.
 
 #include "benchmarks/operations/roofs.h"
 #include "engine/base/amx_tiles.h"

@@ -17,7 +17,7 @@ void MultiplyFloats(int64_t rounds) {
   }
 }
 
-// What stands for one vpdpbusd here: two products to 16 bits, two sums to 32.
+// Replaces one vpdpbusd: two products to 16 bits, two sums to 32 bits.
 void MultiplyBytes(int64_t rounds) {
   const __m256i ones = _mm256_set1_epi16(1);
   __m256i sums[kSums] = {}, factor = _mm256_set1_epi8(3);

@@ -7,7 +7,7 @@
 namespace salient::benchmarks {
 namespace {
 
-// More sums than multiply-adds in flight: latency times units is at most 10.
+// More sums than multiply-adds can be in flight: latency times number of units is at most 10.
 constexpr int kSums = 12;
 
 // Hides the contents of a register from the compiler, so that it does not remove work.

@@ -1,4 +1,4 @@
-// What is done row by row: layer norm, rotation, embedding, and the search for the next tokens.
+// Operations on single rows: layer norm, rotation, embedding, and the search for the next tokens.
 
 #include <memory>
 #include <string>
@@ -44,7 +44,7 @@ void Rotate(benchmark::State& state, int32_t rows, int threads) {
     benchmark::DoNotOptimize(values.data());
   }
   const double bytes = 8.0 * rows * kWidth;
-  // Three operations a value; a sine and a cosine for each two values of one head.
+  // Three operations per value; one sine and one cosine for every two values of one head.
   const double operations = 3.0 * rows * kWidth + rows * (kWidth / kHeads) * kExponential;
   Report(state, {.bytes = bytes, .operations = operations, .footprint = bytes / 2});
 }
@@ -69,7 +69,7 @@ void Embed(benchmark::State& state, int32_t rows, int threads) {
   Report(state, {.bytes = 8 * values, .operations = (2 + kExponential) * values, .footprint = 8 * values});
 }
 
-// The `width` best of each row's logits and their log probabilities.
+// The `width` best tokens of each row, with their log probabilities.
 void NextTokens(benchmark::State& state, int32_t rows, int32_t width, int threads) {
   const std::unique_ptr<Backend> backend = MakeBackend(threads);
   const std::vector<float> logits = Normal(static_cast<size_t>(rows) * kVocabulary);
