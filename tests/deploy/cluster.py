@@ -1,4 +1,4 @@
-"""Some servers behind one name, started and ended in the order in which Kubernetes does it, as deploy/base asks for."""
+"""Several servers behind one name, started and ended in the order in which Kubernetes does it with deploy/base."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ PORT = 50951
 ADMIN = 9591
 NAME = "salient-headless.test"
 
-# As deploy/base/settings.env has it, with less patience. Threads: three servers share the machine.
+# As in deploy/base/settings.env, with shorter times. One thread each, because three servers share the machine.
 FLAGS = ["--threads", "1", "--max-queue", "16", "--max-connection-age", "10", "--drain-delay", "2",
          "--drain-seconds", "30"]
 SLEEP = 1.0  # preStop
@@ -26,7 +26,7 @@ class Cluster:
         self.servers = []
         self.gone = []
         self._next = 0
-        # Addresses that no other test has.
+        # Addresses that no other test uses.
         self._network = f"127.{os.getpid() % 200 + 20}.{os.getpid() // 200 % 250}"
         try:
             for _ in range(replicas):
@@ -37,11 +37,11 @@ class Cluster:
 
     @property
     def target(self):
-        """For gRPC clients: the name, asked of our name server."""
+        """The target for gRPC clients: the name, resolved by our name server."""
         return f"dns://{self.names.address}/{NAME}:{PORT}"
 
     def add(self):
-        """A replica more: in DNS once it is ready."""
+        """Adds a replica. DNS has it as soon as it is ready."""
         self._next += 1
         server = Server(self.folder, *self.flags, host=f"{self._network}.{self._next}", port=PORT, admin=ADMIN)
         self.servers.append(server)
@@ -49,14 +49,15 @@ class Cluster:
         return server
 
     def kill(self, server):
-        """As a node that dies: no word to anybody; DNS hears of it when a probe fails."""
+        """Ends a server as when its node fails: without notice; DNS removes it when a probe fails."""
         self.servers.remove(server)
         server.signal(signal.SIGKILL)
         server.process.wait()
         threading.Timer(2, lambda: self._forget(server)).start()
 
     def terminate(self, server):
-        """As a pod that is deleted: out of DNS and preStop's sleep at once, then SIGTERM. Its exit status."""
+        """Deletes a pod: it leaves DNS, preStop's sleep begins at once, then SIGTERM follows. Returns its exit
+        status."""
         self.servers.remove(server)
         self.gone.append(server)
         self._forget(server)
@@ -64,7 +65,7 @@ class Cluster:
         return server.stop(seconds=60)
 
     def restart_all(self):
-        """A rolling update with maxSurge 1 and maxUnavailable 0. The old servers' exit statuses."""
+        """A rolling update with maxSurge 1 and maxUnavailable 0. Returns the exit statuses of the old servers."""
         statuses = []
         for server in list(self.servers):
             self.add()

@@ -31,7 +31,7 @@ UNITS = {"percentunit": PercentFormatter(1.0, decimals=0),
 
 
 def load(server, seconds, folder):
-    """Callers that come one after another, each with documents of its own length and settings."""
+    """Clients that start one after another, each with documents of its own length and settings."""
     end = time.monotonic() + seconds
     lines = [line for line in DOCUMENT.read_text().splitlines() if line.strip()]
 

@@ -10,7 +10,7 @@ from manifests import DEPLOY
 RULES = sorted((DEPLOY / "prometheus" / "rules").glob("*.yaml"))
 DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 METRIC = re.compile(r"\b(?:salient_[a-z0-9_]+|process_[a-z0-9_]+|up)\b(?!:)")
-# A name that begins within a recorded one, such as outcome:salient_requests:rate5m, is none of the server's.
+# Recorded names such as outcome:salient_requests:rate5m contain a metric's name, but are not the server's metrics.
 RECORDED = re.compile(r"\b[a-z_]+:[a-z0-9_]+:[a-z0-9_]+\b|\bsalient:[a-z_]+:[a-z0-9_]+\b")
 
 
@@ -32,5 +32,5 @@ def panels():
 
 
 def metrics(expression):
-    """The server's metrics that an expression names."""
+    """The server's metrics that are used in an expression."""
     return set(METRIC.findall(RECORDED.sub("", re.sub(r'"[^"]*"', "", expression))))

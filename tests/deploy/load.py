@@ -1,4 +1,4 @@
-"""Calls that go on while servers come and go, and what became of each."""
+"""Calls that continue while servers come and go, and the outcome of each."""
 
 import collections
 import importlib
@@ -11,7 +11,7 @@ import grpc
 
 from manifests import DEPLOY, ROOT
 
-# What docs/deploying.md tells Python clients to set.
+# The settings that docs/deploying.md recommends to Python clients.
 def documented(config):
     return [
         ("grpc.service_config", (DEPLOY / "clients" / config).read_text()),
@@ -24,9 +24,9 @@ def documented(config):
 
 
 DIRECT = documented("service-config.json")
-# Through a proxy, which asks for health itself: a client that asked would hear of one replica and take it for all.
+# Settings for a proxy, which checks health itself: a client that did so would check only one replica.
 THROUGH_PROXY = documented("service-config-proxy.json")
-# A client that sets nothing: what a proxy must make up for.
+# A client without settings; the proxy must compensate for that.
 PLAIN = []
 
 
@@ -77,7 +77,7 @@ class Load:
 
     def _call(self):
         target, options, timeout, pause = self._arguments
-        # A channel of its own: gRPC would share one connection among channels to the same target.
+        # An own channel: gRPC would let channels to the same target share one connection.
         with grpc.insecure_channel(target, [*options, ("grpc.use_local_subchannel_pool", 1)]) as channel:
             translate = channel.unary_unary("/salient.v1.Translation/TranslateDocument",
                                             request_serializer=lambda message: message.SerializeToString(),

@@ -1,4 +1,4 @@
-"""Manifests as lists of objects: what kustomize builds and what the chart renders."""
+"""Manifests as lists of objects: the output of kustomize and of the chart."""
 
 import functools
 import importlib.util
@@ -21,7 +21,7 @@ has_helm = importlib.util.find_spec("helm_python") is not None
 
 MODEL = "model-image"
 PVC = {"model": {"image": "", "claim": "salient-models", "createClaim": True}}
-# Components -> the chart's values that ask for the same.
+# Components, and the chart's values with the same effect.
 CHART_VALUES = {
     (MODEL,): {},
     ("model-pvc",): PVC,
@@ -40,7 +40,7 @@ CHART_VALUES = {
 
 
 def build_text(folder):
-    """What `kubectl kustomize FOLDER` prints."""
+    """The output of `kubectl kustomize FOLDER`."""
     done = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"kubectl kustomize {folder}:\n{done.stderr}"
     return done.stdout
@@ -51,9 +51,9 @@ def build(folder):
 
 
 def build_with(components):
-    """The base with some components, as an overlay of one's own would have them."""
+    """The base with some components, as in a user's own overlay."""
     with tempfile.TemporaryDirectory() as folder:
-        deploy = os.path.relpath(DEPLOY, Path(folder).resolve())  # kustomize takes no absolute paths
+        deploy = os.path.relpath(DEPLOY, Path(folder).resolve())  # kustomize does not accept absolute paths
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
@@ -65,8 +65,8 @@ def build_with(components):
 
 
 def render_chart(values, name="salient"):
-    """What `helm template` would print: Helm's own code, from PyPI."""
-    import helm_python  # only where the chart is tested
+    """The output of `helm template`, by Helm's own code from PyPI."""
+    import helm_python  # installed only where the chart is tested
 
     with helm_python.Chart.load(str(DEPLOY / "helm" / "salient")) as chart:
         files = chart.render(values, name=name, namespace="salient")
@@ -74,7 +74,7 @@ def render_chart(values, name="salient"):
 
 
 def find(items, kind, name="salient"):
-    """The object of this kind and name; kustomize ends generated names with a hash."""
+    """The object of this kind and name. Kustomize appends a hash to generated names."""
     found = [item for item in items if item["kind"] == kind and plain_name(item) == name]
     assert len(found) == 1, f"{len(found)} of {kind} {name}"
     return found[0]
@@ -96,9 +96,9 @@ def settings(items):
 
 @functools.cache
 def variants():
-    """Name -> what makes the objects: every overlay, the base with each component, and the chart with each.
+    """Objects by name of the variant: every overlay, the base with each component, and the chart with each.
 
-    Each is made once; nobody changes what it gives.
+    Each variant is built once, so its objects must not be changed.
     """
     found = {}
     if has_kubectl:

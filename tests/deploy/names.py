@@ -1,4 +1,4 @@
-"""A name server of the tests' own: one name, whose addresses change as those of a headless service do."""
+"""A name server for tests: one name, whose addresses change like those of a headless service."""
 
 import socket
 import struct
@@ -6,7 +6,7 @@ import threading
 
 
 class NameServer:
-    """Answers every A question with `addresses`, for a second, over UDP on loopback."""
+    """Answers every A query with `addresses`, with a TTL of one second, over UDP on loopback."""
 
     def __init__(self, addresses=()):
         self.addresses = list(addresses)
@@ -34,7 +34,7 @@ class NameServer:
             try:
                 self._socket.sendto(self._answer(question), asker)
             except (OSError, struct.error, IndexError):
-                continue  # a question that is none, or an asker that is gone
+                continue  # an invalid query, or a client that is gone
 
     def _answer(self, question):
         end = 12

@@ -1,4 +1,4 @@
-"""Servers and other programs, started on loopback and ended with the test."""
+"""Servers and other programs, which are started on loopback and end with the test."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ def get(url, timeout=10):
 
 
 def wait_for(condition, seconds, what):
-    """Polls until the condition gives something true, which is returned."""
+    """Polls until the condition returns a true value, and returns that."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(OSError):
@@ -67,7 +67,7 @@ class Server:
         self.process.send_signal(number)
 
     def stop(self, seconds=60):
-        """Terminates it; its exit status."""
+        """Terminates the server and returns its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
@@ -82,7 +82,7 @@ class Server:
 
 
 def translate(address, *flags, document=DOCUMENT, timeout=120):
-    """Runs `salient translate`; what it writes."""
+    """Runs `salient translate` and returns its output."""
     done = subprocess.run([CLIENT, "translate", document, "--server", address, "--quiet", *flags],
                           capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr
@@ -91,7 +91,7 @@ def translate(address, *flags, document=DOCUMENT, timeout=120):
 
 @contextlib.contextmanager
 def prometheus(folder, targets, rules, scrape="1s", labels=None):
-    """A Prometheus that scrapes the targets as job "salient", with these rule files and labels; its address."""
+    """A Prometheus that scrapes the targets as job "salient", with these rule files and labels. Returns its address."""
     folder = Path(folder)
     config = {"global": {"scrape_interval": scrape, "evaluation_interval": "1s"},
               "rule_files": [str(path) for path in rules],
@@ -112,7 +112,7 @@ def prometheus(folder, targets, rules, scrape="1s", labels=None):
 
 
 def query(address, expression):
-    """The samples that a Prometheus gives for the expression now, without those that are no number."""
+    """The samples of the expression now, without those that are NaN."""
     reply = json.loads(get(f"http://{address}/api/v1/query?query={urllib.parse.quote(expression)}"))
     assert reply["status"] == "success", reply
     return [sample for sample in reply["data"]["result"] if sample["value"][1] != "NaN"]

@@ -1,4 +1,4 @@
-"""The proxies of deploy/proxies, with their own configuration; names, addresses and ports are the test's."""
+"""The proxies of deploy/proxies with their own configuration; only names, addresses and ports are changed."""
 
 import contextlib
 import shutil
@@ -21,7 +21,7 @@ def program(name):
 
 
 def replaced(text, *pairs):
-    """The text with each first of a pair, which must be there, replaced by the second."""
+    """The text with the first of each pair replaced by the second. The first must occur."""
     for old, new in pairs:
         assert old in text, f"the configuration has no {old!r}"
         text = text.replace(old, new)
@@ -75,7 +75,7 @@ PROXIES = {"envoy": envoy, "haproxy": haproxy, "nginx": nginx}
 
 @contextlib.contextmanager
 def running(name, folder, names):
-    """The proxy before whatever the name server gives; the address for clients."""
+    """Runs the proxy in front of the name server's addresses. Returns the address for clients."""
     port = free_port()
     command, ready = PROXIES[name](folder, names, port)
     with (folder / f"{name}.log").open("w") as log:

@@ -1,4 +1,4 @@
-"""What the autoscalers ask of Prometheus: more replicas while documents wait, no more when none does."""
+"""The autoscalers' queries to Prometheus: more replicas while documents wait, no more when none waits."""
 
 import math
 import re
@@ -18,7 +18,7 @@ def component(name, file):
 
 
 def adapter_queries():
-    """Metric -> (whether there is any, its value): as prometheus-adapter fills in its templates for one pod."""
+    """By metric: (whether it exists, its value), with templates filled in as prometheus-adapter does for one pod."""
     queries = {}
     for rule in component("hpa", "adapter-values.yaml")["rules"]["custom"]:
         series = re.match(r"\w+", rule["seriesQuery"])[0]
@@ -33,7 +33,7 @@ def quantity(text):
 
 
 def hpa_targets():
-    """(query, documents or tokens a replica) of each metric; the name must be one that the adapter makes."""
+    """(query, documents or tokens per replica) of each metric. The name must be one that the adapter provides."""
     queries = adapter_queries()
     metrics = [entry["pods"] for entry in component("hpa", "autoscaler.yaml")["spec"]["metrics"]]
     return [(queries[entry["metric"]["name"]][1], quantity(entry["target"]["averageValue"])) for entry in metrics]
@@ -58,7 +58,7 @@ def test_replicas_follow_the_queue(tmp_path):
     with Server(tmp_path, *flags) as server, prometheus(tmp_path, [server.admin], [], labels=LABELS) as address:
 
         def replicas():
-            """As both compute them: what waits in all, over what a replica may have waiting, rounded up."""
+            """As both compute it: the total that waits, divided by what one replica may have waiting, rounded up."""
             answers = [(query(address, expression), target) for expression, target in targets]
             return [math.ceil(float(found[0]["value"][1]) / target) for found, target in answers if found]
 

@@ -1,4 +1,4 @@
-"""The Helm chart makes what kustomize makes of the base and the components of the same names."""
+"""The Helm chart renders the same objects as kustomize does from the base and the components of the same names."""
 
 import copy
 import difflib
@@ -15,7 +15,7 @@ QUANTITIES = {"8k": "8000"}
 
 
 def essence(items):
-    """The objects by kind and name, without what only the ways of writing them differ in."""
+    """The objects by kind and name, without differences that are only notation."""
     result = {}
     for item in copy.deepcopy(items):
         name = plain_name(item)

@@ -1,4 +1,4 @@
-"""What can be said of the images without building them; scripts/test-deploy image builds and runs one."""
+"""Tests of the images without building them; scripts/test-deploy image builds and runs one."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def test_image_and_manifests_agree(path):
 
 
 def test_what_the_build_reads_is_sent():
-    """Every file that git tracks in a folder that the build needs passes .dockerignore, and nothing else does."""
+    """.dockerignore passes every file that git tracks in a folder that the build needs, and nothing else."""
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
     if not tracked:
@@ -56,7 +56,7 @@ def test_what_the_build_reads_is_sent():
 
 
 def test_health_check_asks_readyz(tmp_path):
-    """The script that HEALTHCHECK runs, against a server of the test's own."""
+    """Tests the script of HEALTHCHECK with a server of the test."""
     from http.server import BaseHTTPRequestHandler, HTTPServer
     from threading import Thread
 

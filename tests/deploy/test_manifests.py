@@ -1,4 +1,4 @@
-"""What kustomize makes of deploy/: valid for the API, and in agreement with itself and with the server's flags."""
+"""The manifests that kustomize builds are valid, and consistent with each other and with the server's flags."""
 
 import functools
 import json
@@ -13,7 +13,7 @@ import yaml
 from manifests import DEPLOY, container, find, has_helm, has_kubectl, settings, variants
 
 KUBERNETES = ["1.30", "1.34"]
-# Of no Kubernetes release: kinds that the Prometheus operator, KEDA and the Gateway API bring.
+# Kinds that are not part of Kubernetes, but of the Prometheus operator, KEDA and the Gateway API.
 OTHERS = {"PodMonitor", "ScaledObject", "GRPCRoute", "HTTPRoute"}
 VARIANTS = variants()
 
@@ -31,7 +31,8 @@ def items(request):
 
 @functools.cache
 def has_schema(text, version):
-    """Whether Kubernetes has such objects; raises where this one (JSON) is not valid. Variants share most objects."""
+    """Whether Kubernetes has a schema for the object. Raises an error if this one (JSON) is not valid. Most are
+    shared."""
     try:
         kubernetes_validate.validate(json.loads(text), version, strict=True)
     except kubernetes_validate.SchemaNotFoundError:
@@ -144,7 +145,7 @@ def test_an_autoscaled_deployment_says_no_number(items):
 
 
 def test_references_resolve(items):
-    """Config maps by their generated names; secrets are the user's, by the names that the components' comments give."""
+    """Config maps are found by their generated names. Secrets are the user's; the components' comments name them."""
     maps = {item["metadata"]["name"] for item in items if item["kind"] == "ConfigMap"}
     claims = {item["metadata"]["name"] for item in items if item["kind"] == "PersistentVolumeClaim"}
     for item in items:

@@ -1,4 +1,4 @@
-"""Rules and dashboards: valid, about metrics that exist, and full of data once a server is under load."""
+"""Rules and dashboards are valid, use metrics that exist, and show data when a server is under load."""
 
 import json
 import re
@@ -76,7 +76,7 @@ def test_dashboard_is_whole(path):
 
 @pytest.fixture(scope="module")
 def observed(tmp_path_factory):
-    """A server under load for some seconds, and a Prometheus that watches it, with the alerts' patience cut to 2 s."""
+    """A server under load for some seconds, and a Prometheus that scrapes it. Alerts wait only 2 s here."""
     folder = tmp_path_factory.mktemp("prometheus")
     copies = []
     for path in RULES:
@@ -116,7 +116,7 @@ def test_every_expression_has_data_under_load(observed):
     _, address = observed
     wanted = [(rule["record"], rule["record"]) for _, rule in rules() if "record" in rule]
     wanted += [(f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]
-    # 5-minute rates need two samples only; quantiles need a document within the last 20 seconds.
+    # 5-minute rates need only two samples; quantiles need a document within the last 20 seconds.
     missing = wanted
 
     def all_there():

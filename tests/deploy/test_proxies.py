@@ -1,6 +1,6 @@
-"""nginx, HAProxy and Envoy before three servers under load: one killed, one added, one terminated; failed calls.
+"""nginx, HAProxy and Envoy in front of three servers under load: one killed, one added, one terminated; failed calls.
 
-Two clients: one that knows nothing but the proxy's address, and one with the settings that docs/deploying.md gives.
+Two clients: one that only has the proxy's address, and one with the settings that docs/deploying.md recommends.
 """
 
 import time
@@ -71,5 +71,5 @@ def test_servers_come_and_go(name, client, tmp_path, api):
             assert failed["terminated"] == 0, load.failures[:5]
         if client == "documented":
             assert failed["killed"] == 0, load.failures[:5]
-        # What was in flight there, and what came until the proxy knew.
+        # The calls that were in flight there, and those until the proxy noticed.
         assert failed["killed"] <= 20 * CALLERS

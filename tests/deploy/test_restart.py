@@ -1,4 +1,4 @@
-"""A rolling restart under load, with the client settings that docs/deploying.md gives: no call fails."""
+"""A rolling restart under load, with the client settings that docs/deploying.md recommends: no call fails."""
 
 import time
 
@@ -58,7 +58,7 @@ def test_a_server_that_is_added_gets_calls(tmp_path, api):
         with Load(api, cluster.target, TEXT, callers=6) as load:
             time.sleep(2)
             added = cluster.add()
-            # New connections come with age: each after 10 seconds, a tenth more or less.
+            # Connections are renewed after 10 seconds, plus or minus ten per cent.
             time.sleep(14)
         said = report("one added to one", load)
         assert load.failed == 0, said

@@ -1,4 +1,4 @@
-"""What manifests, images and documents say of options: each is one of --help, and the server takes the values."""
+"""Options in manifests, images and documents: each one is in --help, and the server accepts its value."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_every_setting_of_the_manifests_is_an_option(server_variables):
 
 @pytest.mark.parametrize("variant", variants())
 def test_the_server_takes_the_values(variant):
-    """It goes as far as the model, which is not there: exit status 1. A value it does not take is 2."""
+    """The server gets as far as the model, which is missing: exit status 1. Status 2 means an invalid value."""
     items = variants()[variant]()
     values = {name: value for name, value in settings(items).items() if not value.startswith("/etc/")}
     values |= {"SALIENT_SERVER_MODEL": "/nowhere", "SALIENT_SERVER_ADMIN": "127.0.0.1:0", "SALIENT_SERVER_HTTP": "off",

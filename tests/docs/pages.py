@@ -1,4 +1,4 @@
-"""The pages that are written for readers, and what they name: links, files, flags, commands."""
+"""The pages for readers, and what they name: links, files, flags, commands."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ class Page:
         return str(self.path.relative_to(ROOT))
 
     def spans(self) -> list[str]:
-        """`code` in running text, which a line's end may break; code blocks are left out."""
+        """`code` in running text, also across a line break. Code blocks are left out."""
         prose = "\n".join(line for line in self.text.splitlines() if not line.startswith("    "))
         prose = re.sub(r"^```.*?^```", "", prose, flags=re.DOTALL | re.MULTILINE)
         return [" ".join(span.split()) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", prose)]
 
     def commands(self) -> list[str]:
-        """The lines of indented code blocks without comments; one that a backslash breaks is joined."""
+        """The lines of indented code blocks, without comments. A line that ends with a backslash is joined with the
+        next."""
         blocks = "\n".join(line[4:] for line in self.text.splitlines() if re.match("    [^ |]", line) or
                            re.match("     +[^ |]", line))
         return [re.sub(r"\s{2,}#.*$", "", line).strip() for line in blocks.replace("\\\n", " ").splitlines()]
 
     def links(self) -> list[tuple[str, str]]:
-        """(file, anchor), either of which may be empty; links to other sites are left out."""
+        """(file, anchor), either of which may be empty. Links to other sites are left out."""
         found = re.findall(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)", self.text)
         return [(file, anchor) for file, anchor in found if "://" not in file and not file.startswith("mailto:")]
 
@@ -57,7 +58,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def named_files(span: str) -> list[str]:
-    """The paths in the repository that a span of code names: what begins with one of its folders."""
+    """The paths in the repository that a span of code names: it begins with one of the top-level folders."""
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")} - {"build"}
     words = [word.rstrip(",:;") for word in span.split()]
     return [path for word in words if word.split("/")[0] in folders and re.fullmatch(r"[\w./*{},-]+/[\w./*{},-]*", word)

@@ -1,4 +1,4 @@
-"""What the pages name must exist: files, headings, flags, environment variables and metrics."""
+"""Files, headings, flags, environment variables and metrics that the pages name must exist."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pages import FLAG, ROOT, expand, named_files, pages
 BIN = Path(os.environ.get("SALIENT_BIN", ROOT / "build" / "release" / "bin"))
 PROGRAMS = {"salient translate": ["salient", "translate"], "salient models": ["salient", "models"],
             "salient-server": ["salient-server"]}
-# Made when their commands run, not kept in the repository.
+# Made by commands, so not in the repository.
 MADE = ("training/pack", "training/out", "models/tiny", "models/en-fr")
 PAGES = pytest.mark.parametrize("page", pages(), ids=str)
 
 
 @lru_cache
 def flags_of(program: str) -> frozenset[str]:
-    """What --help of one of our programs tells."""
+    """The flags in --help of one of our programs."""
     command = [str(BIN / PROGRAMS[program][0]), *PROGRAMS[program][1:], "--help"]
     return frozenset(FLAG.findall(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
 @lru_cache
 def text_of(folder: str) -> str:
-    """Programs, scripts and settings of one folder, as one text."""
+    """All programs, scripts and settings of one folder as one text."""
     suffixes = (".cc", ".h", ".cu", ".cuh", ".cmake", ".py", ".sh", ".txt", ".yaml", ".yml", "")
     made = {"pack", "out", "__pycache__"}
     files = [path for path in (ROOT / folder).rglob("*")
@@ -39,7 +39,7 @@ def text_of(folder: str) -> str:
 
 @lru_cache
 def flags_in(*folders: str) -> frozenset[str]:
-    """Every flag in the text of scripts and lesser programs: parsers, case statements, the fuzz targets."""
+    """Every flag in the text of scripts and smaller programs: parsers, case statements, fuzz targets."""
     return frozenset(flag for folder in folders for flag in FLAG.findall(text_of(folder)))
 
 
@@ -51,19 +51,19 @@ def sources() -> str:
 
 
 def program_of(command: str) -> str | None:
-    """Which of PROGRAMS a command or a span of code runs."""
+    """The one of PROGRAMS that a command or a span of code runs."""
     words = [word.rsplit("/", 1)[-1] for word in command.split()]
     return next((name for name in PROGRAMS if any(words[i:i + len(name.split())] == name.split()
                                                   for i in range(len(words)))), None)
 
 
 def is_ours(command: str) -> bool:
-    """Whether nothing but programs of ours is run, so that every flag must be one of theirs."""
+    """Whether only programs of ours are run, so that every flag must belong to one of them."""
     return home_of(command) is not None
 
 
 def home_of(command: str) -> str | None:
-    """The folder of the program of ours that a command runs."""
+    """The folder of our program that a command runs."""
     homes = {r"(training|python3? -m salient)\b": "training", r"benchmarks\b": "benchmarks",
              r"scripts/get-model\b": "training", r"scripts\b": "scripts", r"build\b": "tests", r"salient\b": "client"}
     return next((home for start, home in homes.items() if re.match(r"(\w+=\S* )*" + start, command)), None)

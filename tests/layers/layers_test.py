@@ -1,4 +1,4 @@
-"""Every include of the C++ sources points down the list of layers, docs/layers.txt."""
+"""Every include in the C++ sources must point down the list of layers, docs/layers.txt."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
 
 def read_layers(text):
-    """Folder -> (its place in the list, the only folders that it may include, or None for all above it)."""
+    """By folder: (its index in the list, the only folders that it may include; None: all above it)."""
     layers = {}
     for line in text.splitlines():
         line = line.split("#")[0].strip()
@@ -32,7 +32,7 @@ def kind(folder):
 
 
 def violations(layers, includes):
-    """What is wrong with `includes`: (file, included path) pairs, both relative to the project."""
+    """The violations among `includes`: (file, included path) pairs, both relative to the project."""
     found = []
     for file, included in includes:
         here, there = str(pathlib.PurePosixPath(file).parent), str(pathlib.PurePosixPath(included).parent)

@@ -1,5 +1,5 @@
-"""What clients do, good and bad. Each function is one thing that a client does, and returns its outcome: "ok", the name
-of a status code, or what went wrong after "WRONG". It raises what it does not expect."""
+"""The behaviour of clients, good and bad. Each function is one action of a client. It returns the outcome: "ok", the
+name of a status code, or what went wrong after "WRONG". Unexpected errors are raised."""
 
 import gzip
 import http.client
@@ -16,11 +16,11 @@ import mix
 from credentials import channel_credentials, current_key
 
 SERVICE = "/salient.v1.Translation/"
-PATIENCE = 600  # seconds; a call without an answer for so long is lost
+PATIENCE = 600  # seconds; a call without an answer for that long counts as lost
 
 
 class Client:
-    """A connection of each kind, made anew now and then."""
+    """One connection of each kind. They are opened anew from time to time."""
 
     def __init__(self, api, folder, ports, expected, long, seed):
         self.api, self.folder, self.ports, self.expected, self.long = api, folder, ports, expected, long
@@ -33,7 +33,8 @@ class Client:
         self.channel = grpc.secure_channel(f"127.0.0.1:{self.ports[0]}", channel_credentials(self.folder), [
             ("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1),
             ("grpc.initial_reconnect_backoff_ms", 200), ("grpc.max_reconnect_backoff_ms", 1000)])
-        api, serialize = self.api, lambda message: message if isinstance(message, bytes) else message.SerializeToString()
+        api = self.api
+        serialize = lambda message: message if isinstance(message, bytes) else message.SerializeToString()  # noqa: E731
         self.unary = self.channel.unary_unary(SERVICE + "TranslateDocument", serialize,
                                               api.TranslateDocumentResponse.FromString)
         self.stream = self.channel.unary_stream(SERVICE + "StreamTranslateDocument", serialize,
@@ -46,8 +47,9 @@ class Client:
         return self.expected[i]
 
     def call(self, timeout=PATIENCE, key=None):
-        """How calls are made: a server that is being started is waited for."""
-        return {"timeout": timeout, "wait_for_ready": True, "metadata": [("x-api-key", key or current_key(self.folder))]}
+        """The settings of every call. A call waits for a server that is just starting."""
+        key = key or current_key(self.folder)
+        return {"timeout": timeout, "wait_for_ready": True, "metadata": [("x-api-key", key)]}
 
     def judge(self, reply, expected):
         return "ok" if mix.fingerprint(reply) == expected else f"WRONG translation: {reply.text[:80]!r}"
@@ -89,7 +91,8 @@ def streamed(client):
 
 def many(client):
     chosen = [client.pick() for _ in range(client.random.randint(2, 10))]
-    requests = (client.api.TranslateDocumentsRequest(id=str(i), request=request) for i, (request, _) in enumerate(chosen))
+    requests = (client.api.TranslateDocumentsRequest(id=str(i), request=request)
+                for i, (request, _) in enumerate(chosen))
     answered = set()
     for reply in client.many(requests, **client.call()):
         answered.add(reply.id)
@@ -123,12 +126,18 @@ def cancelled(client):
     return "cancelled by us"
 
 
+def send_translate(client, connection, body):
+    """Writes an HTTP request, and leaves its reply to be read."""
+    connection.sendall(b"POST /v1/translate HTTP/1.1\r\nHost: x\r\n"
+                       b"X-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s" % (
+                           current_key(client.folder).encode(), len(body), body))
+
+
 def left_http(client):
     request, _ = client.pick()
     body = json_format.MessageToJson(request).encode()
     with client.raw() as connection:
-        connection.sendall(b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s" % (
-            current_key(client.folder).encode(), len(body), body))
+        send_translate(client, connection, body)
         time.sleep(client.random.choice((0, 0.1, 1)))
     return "left"
 
@@ -145,7 +154,7 @@ def in_a_hurry(client):
 
 
 def slow_reader(client):
-    """Takes a little of a large reply, then nothing for longer or shorter than the server's patience."""
+    """Reads a part of a large reply, then nothing for a time shorter or longer than the server's limit."""
     wait = client.random.choice((5, 20, 75))
     call = client.stream(client.long, **client.call())
     next(call)
@@ -162,8 +171,7 @@ def slow_reader(client):
 def slow_http_reader(client):
     body = json_format.MessageToJson(client.long).encode()
     with client.raw() as connection:
-        connection.sendall(b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s" % (
-            current_key(client.folder).encode(), len(body), body))
+        send_translate(client, connection, body)
         time.sleep(client.random.choice((5, 20)))
     return "slow"
 
@@ -180,7 +188,7 @@ def trickle(client):
 
 
 def wrong_grpc(client):
-    """Requests that cannot be: each has its code."""
+    """Invalid requests, each with its status code."""
     api, text = client.api, "Good morning."
     invalid, missing = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND
     request, code = client.random.choice((
@@ -233,6 +241,6 @@ def no_key(client):
     return "WRONG: taken without a key"
 
 
-# What, and how often.
+# Each action and its weight.
 ALL = ((unary, 30), (over_http, 20), (streamed, 15), (many, 8), (cancelled, 7), (left_http, 3), (in_a_hurry, 5),
        (wrong_grpc, 5), (wrong_http, 4), (no_key, 2), (slow_reader, 0.4), (slow_http_reader, 0.3), (trickle, 0.3))

@@ -12,7 +12,7 @@ def openssl(*arguments):
 
 
 class Credentials:
-    """An authority, and files in `folder` that it signed. Whole or not at all: a file is renamed into its place."""
+    """A certificate authority, and files in `folder` that it signed. Files are replaced atomically, by renaming."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -34,7 +34,8 @@ class Credentials:
             os.replace(f"{new}.{kind}", self.folder / f"{name}.{kind}")
 
     def replace_keys(self):
-        """A key more, and the oldest of three goes. Clients show the last but one: it was good before and after."""
+        """Adds a key, and removes the oldest of three. Clients use the last but one, which is valid before and
+        after."""
         self.keys = [*self.keys[-2:], secrets.token_hex(24)]
         lines = "".join(f"{key} name=soak\n" for key in self.keys)
         for name, text in (("keys.txt", lines), ("current-key", self.keys[-2:][0])):
@@ -51,4 +52,5 @@ def current_key(folder):
 
 
 def channel_credentials(folder):
-    return grpc.ssl_channel_credentials(*[(folder / name).read_bytes() for name in ("ca.pem", "client.key", "client.crt")])
+    files = ("ca.pem", "client.key", "client.crt")
+    return grpc.ssl_channel_credentials(*[(folder / name).read_bytes() for name in files])

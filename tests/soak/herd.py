@@ -1,5 +1,5 @@
-"""Some clients, each in a thread, until the process is ended. Writes what happened to standard output, a JSON object a
-line: how often each outcome came, and every call that has no good one."""
+"""Some clients, one per thread, until the process is ended. Writes one JSON object per line to standard output: how
+often each outcome occurred, and every call without a good outcome."""
 
 import argparse
 import collections
@@ -65,7 +65,7 @@ class Herd:
                 time.sleep(client.random.uniform(0.3, 1.0))
 
     def do(self, action, client):
-        """The outcome, and a word about it where somebody should look at it."""
+        """The outcome, with details if somebody should look at it."""
         try:
             outcome = action(client)
             if outcome.startswith("WRONG"):

@@ -1,4 +1,4 @@
-"""What the clients ask for: documents of many lengths under every policy, and what a translation is told apart by."""
+"""The requests of the clients: documents of many lengths under every policy. Also the fingerprint of a translation."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ SETTINGS = [
     {"selection": {"policy": "LEARNED"}, "depth": {"policy": "GEOMETRIC"}, "priority": "PRIORITY_BULK"},
     {"selection": {"policy": "RATIO", "value": 0.3}, "trace": True},
 ]
-SENTENCES = (1, 1, 1, 2, 2, 3, 5, 13)  # a document's
+SENTENCES = (1, 1, 1, 2, 2, 3, 5, 13)  # per document
 
 
 def sentences_of(text):
@@ -30,14 +30,14 @@ def sentences_of(text):
 
 
 def make(api, texts, count, seed):
-    """`count` requests, the same for the same seed."""
+    """`count` requests, always the same for a seed."""
     choose = random.Random(seed)
     pool = [s for text in texts for s in sentences_of(text)]
     requests = []
     for i in range(count):
         chosen = [choose.choice(pool) for _ in range(choose.choice(SENTENCES))]
         document = {"text": "".join(s + choose.choice((" ", " ", "\n\n")) for s in chosen)}
-        if i % 13 == 12:  # of another format
+        if i % 13 == 12:  # a document of another format
             document = {"mime_type": "text/html", "content": to_html(chosen)}
         requests.append(request(api, document, SETTINGS[i % len(SETTINGS)]))
     return requests
@@ -56,12 +56,13 @@ def request(api, document, setting):
 
 
 def long_request(api, texts):
-    """A reply of some hundred kilobytes."""
-    return request(api, {"text": "\n\n".join(texts)}, {"depth": {"policy": "FIXED", "fixed_exit": 1}, "selection": {"policy": "RATIO", "value": 0.3}, "trace": True})
+    """A request whose reply has some hundred kilobytes."""
+    controls = {"depth": {"policy": "FIXED", "fixed_exit": 1}, "selection": {"policy": "RATIO", "value": 0.3}}
+    return request(api, {"text": "\n\n".join(texts)}, {**controls, "trace": True})
 
 
 def fingerprint(reply):
-    """Of all in a reply that must be the same whoever else is translated: not of times, nor of who shared its steps."""
+    """Everything in a reply that must not depend on other documents: not times, nor the number of rows in its steps."""
     report = reply.report
     counted = [report.source_tokens, report.target_tokens, report.segments, report.chunks, list(report.exit_histogram),
                report.attention_cost_ratio, report.decoder_flops]

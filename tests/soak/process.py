@@ -1,4 +1,4 @@
-"""The server of a soak: started, sampled, ended."""
+"""Starts, samples and ends the server of a soak."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class Server:
         return self.process.poll() is None
 
     def stop(self, seconds):
-        """SIGTERM; the exit status, or None where it took longer."""
+        """Sends SIGTERM. Returns the exit status, or None if it took longer than `seconds`."""
         self.process.send_signal(signal.SIGTERM)
         try:
             return self.process.wait(seconds)
@@ -38,7 +38,7 @@ class Server:
             return None
 
     def sample(self):
-        """Resident memory in MiB, descriptors, threads; and what the server says that it holds."""
+        """Resident memory in MiB, descriptors, threads, and the server's own gauges."""
         pid = self.process.pid
         with open(f"/proc/{pid}/status") as file:
             status = dict(line.split(":", 1) for line in file)

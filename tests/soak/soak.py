@@ -1,7 +1,9 @@
-"""A server under everything at once, for as long as one likes: see scripts/soak, docs/reliability.md.
+"""Soak test of a server: see scripts/soak and docs/reliability.md.
 
-Every finished translation is compared with the document's alone, which the same server gave before the load began. A
-call is lost if it has no answer, or if the server had taken it before a SIGTERM and did not finish it."""
+Every finished translation is compared with the translation of the same document alone, which the same server gave
+before the load began. A call is lost if it has no answer, or if the server had accepted it before a SIGTERM and did not
+finish it.
+"""
 
 import argparse
 import collections
@@ -21,11 +23,11 @@ from credentials import Credentials
 from process import Server
 
 ROOT = Path(__file__).resolve().parents[2]
-HERDS, CLIENTS = 4, 16  # that live as long as the soak
-VICTIMS = 16            # that are killed and started again
+HERDS, CLIENTS = 4, 16  # these live as long as the soak
+VICTIMS = 16  # these are killed and restarted
 KILL_EVERY, REPLACE_EVERY, SAMPLE_EVERY = 20, 45, 60
-DRAIN = 300             # seconds that documents in flight get; the queue is bounded so that it is enough
-SETTLE = 15             # after a start or before SIGTERM, when connections may fail
+DRAIN = 300  # seconds that documents in flight have; the queue is bounded so that this is enough
+SETTLE = 15  # seconds after a start or before SIGTERM in which connections may fail
 FLAGS = ["--max-queue", 32, "--drain-seconds", DRAIN, "--max-connection-age", 60, "--log-level", "warn",
          "--kv-memory", "256MiB"]
 
@@ -94,7 +96,7 @@ class Soak:
         begun, end = time.time(), time.time() + 60 * self.args.minutes
         for number in range(HERDS):
             self.start_herd(number, CLIENTS)
-        # The first quarter has the restarts, so that the rest shows one process for long.
+        # All restarts are in the first quarter, so that the rest shows one process for a long time.
         restarts = [begun + 60 * self.args.minutes * part for part in (1 / 12, 2 / 12, 3 / 12)]
         next_kill, next_replace, next_sample = begun, begun + REPLACE_EVERY, begun
         replaced = 0
@@ -136,7 +138,7 @@ class Soak:
         print("  " + "  ".join(f"{name} {value}" for name, value in sample.items()), flush=True)
 
     def settle(self, begun):
-        """All clients are gone: so must be their documents."""
+        """All clients have ended, so all their documents must be gone."""
         for _ in range(60):
             if not any(self.server.gauges().get(name) for name in ("waiting", "running")):
                 break
@@ -147,10 +149,11 @@ class Soak:
     # ---- What came of it ----
 
     def judged(self):
-        """Suspicions that no restart explains."""
+        """The suspicions that no restart explains."""
         bad = []
         for action, outcome, detail, begun, ended in self.suspicions:
-            window = next((r for r in self.restarts if begun <= r["ready"] + SETTLE and ended >= r["term"] - SETTLE), None)
+            window = next((restart for restart in self.restarts
+                           if begun <= restart["ready"] + SETTLE and ended >= restart["term"] - SETTLE), None)
             if outcome == "WRONG" or window is None:
                 bad.append([action, outcome, detail, begun, ended])
             elif action in ("unary", "streamed", "over_http") and begun < window["term"] - SETTLE:
@@ -170,7 +173,8 @@ class Soak:
         for key, count in sorted(self.counts.items()):
             action, outcome = key.split("/")
             outcomes[action][outcome] = count
-        return {"minutes": round(self.minutes, 1), "clients": HERDS * CLIENTS + VICTIMS, "requests": self.args.documents,
+        return {"minutes": round(self.minutes, 1), "clients": HERDS * CLIENTS + VICTIMS,
+                "requests": self.args.documents,
                 "processors": os.cpu_count(), "nice": os.nice(0), "outcomes": outcomes,
                 "excused_by_restarts": len(self.suspicions) - len(bad), "restarts": len(self.restarts),
                 "drained_in_seconds": [round(r["ended"] - r["term"], 1) for r in self.restarts],

@@ -1,4 +1,4 @@
-"""The Python client against a server that the test holds in its hand."""
+"""The Python client with a fake server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from salient_client.proto import translation_pb2_grpc as pb_grpc
 
 
 class Fake(pb_grpc.TranslationServicer):
-    """Writes in capitals, and remembers what it was asked."""
+    """Translates to upper case, and remembers its requests."""
 
     def __init__(self):
         self.requests, self.metadata, self.refusals, self.delay = [], [], [], 0.0
@@ -166,7 +166,7 @@ def test_files_by_their_names(fake, tmp_path):
 
 
 def test_the_types_of_files_are_those_of_the_server():
-    """As documents/formats/registry.cc has them; the office formats' other types aside."""
+    """Must be the same as in documents/formats/registry.cc, except for the office formats' other types."""
     known = set(re.findall(r'"((?:text|application)/[^"]+)"', (ROOT / "documents/formats/registry.cc").read_text()))
     endings = set(re.findall(r'"([a-z]+)"', " ".join(re.findall(
         r"\{([^{}]*)\}(?:, true)?\},\n", (ROOT / "documents/formats/registry.cc").read_text()))))

@@ -1,4 +1,4 @@
-"""The examples, run as a reader would run them, against a server with the bundled model."""
+"""Runs the examples as a reader would, with a server that has the bundled model."""
 
 from __future__ import annotations
 

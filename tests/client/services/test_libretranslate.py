@@ -1,4 +1,4 @@
-"""LibreTranslate's Python client, and its files, for which that has nothing."""
+"""LibreTranslate's Python client; and files, which this client does not support."""
 
 from __future__ import annotations
 

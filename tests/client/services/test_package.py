@@ -1,4 +1,4 @@
-"""Our own package as pip installs it, with the newest stubs, against the server."""
+"""Our own package as pip installs it, with the newest stubs, against a server."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def test_translates(server):
     with salient_client.Client(server["grpc"], api_key=KEY, timeout=60) as client:
         reply = client.translate("The server is running.", depth={"policy": "FIXED", "fixed_exit": 2})
         assert "Server" in reply.text and reply.report.mean_exit == 2
-        assert [segment.text for segment in client.stream("The server is running.", depth={"policy": "FIXED",
-                                                                                          "fixed_exit": 2})] == [reply.text]
+        stream = client.stream("The server is running.", depth={"policy": "FIXED", "fixed_exit": 2})
+        assert [segment.text for segment in stream] == [reply.text]
         with pytest.raises(errors.InvalidArgumentError, match="depth.fixed_exit"):
             client.translate("text", depth={"policy": "FIXED", "fixed_exit": 99})
     with salient_client.Client(server["grpc"]) as client, pytest.raises(errors.UnauthenticatedError):

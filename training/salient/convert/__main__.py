@@ -37,8 +37,8 @@ def reader_of(folder: Path):
         return from_marian
     if list(folder.glob("*.pt")) and list(folder.glob("dict*.txt")):
         raise Unsupported("fairseq's own checkpoints (.pt): they are pickled Python objects, which run code when they "
-                          "are read; transformers' convert_m2m100_original_checkpoint_to_pytorch.py makes a folder of them "
-                          "that is read here")
+                          "are read; transformers' convert_m2m100_original_checkpoint_to_pytorch.py makes a folder "
+                          "of them that is read here")
     raise ValueError(f"{folder}: it holds no model that is known (a model.bin of CTranslate2 with its vocabulary, a "
                      "config.json of Hugging Face, or a .npz or .bin model of Marian)")
 
