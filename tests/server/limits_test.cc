@@ -3,6 +3,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
+#include "tests/server/http2_client.h"
 #include "tests/server/test_server.h"
 
 namespace salient {
@@ -167,6 +169,16 @@ TEST(GrpcLimitsTest, AStreamThatNobodyReadsIsCancelled) {
   while (stream->Read(&event)) {
   }
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST(GrpcLimitsTest, AReplyThatNobodyReadsIsCancelled) {
+  TestServer server({}, {.reader_patience = absl::Seconds(1)});
+  server.Start();
+  Http2Client client(server.server().grpc_port());
+  client.Call("/salient.v1.Translation/TranslateDocument", RequestFor(std::string(10'000, 'a')).SerializeAsString(), 100);
+  const std::optional<size_t> read = client.WaitForReset(absl::Seconds(20));
+  ASSERT_TRUE(read.has_value()) << "the reply waits for its reader for ever";
+  EXPECT_EQ(*read, 100u) << "the window, of 10,000 bytes";
 }
 
 TEST(GrpcLimitsTest, AStreamThatIsReadSlowlyGoesOn) {
