@@ -26,6 +26,7 @@ from .protocol import Peer
 
 KEPT = ROOT / "benchmarks" / "results" / "agreement"
 PAGE = ROOT / "docs" / "models.md"
+QUICK_TEXT = ROOT / "benchmarks" / "samples" / "quick.zh-en.tsv"
 BATCH = 8  # lines that CTranslate2 decodes at once if it returns all logits
 PART = 32  # results are saved after this many lines
 
@@ -172,13 +173,18 @@ def markdown(kept: list[dict]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks/agreement", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="a name of the catalogue: zh-en, en-pt, pt-en")
-    parser.add_argument("--text", type=Path, required=True, help="lines of id, source, reference")
+    parser.add_argument("--model", help="a name of the catalogue: zh-en, en-pt, pt-en")
+    parser.add_argument("--text", type=Path, help="lines of id, source, reference")
     parser.add_argument("--lines", type=int, help="only so many; nothing is kept then")
+    parser.add_argument("--quick", action="store_true", help="zh-en on three sentences: does it all work?")
     parser.add_argument("--cache", type=Path, default=real.CACHE, help="where archives are kept")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--driver", type=Path, help="a translate_bench that is built already")
     o = parser.parse_args()
+    if o.quick:
+        o.model, o.text, o.lines = "zh-en", QUICK_TEXT, 3
+    if not o.model or not o.text:
+        parser.error("--model and --text are missing: name a model and a text, or give --quick")
     driver = o.driver.resolve() if o.driver else build(["translate_bench"]) / "translate_bench"
     model = real.fetch(o.model, o.cache)
     lines, references = real.read_lines(o.text, o.lines)
