@@ -43,6 +43,7 @@ struct AttendArgs {
   // Hints; results do not depend on them.
   bool same_keys = false;       // none of these keys was written since the last call that read them
   bool few_a_document = false;  // no document has 32 rows or more in this call
+  bool same_lists = false;      // rows, views and lists are those of the last call, of another layer
 };
 
 void AppendKeyValueReference(const AppendKeyValueArgs& args);

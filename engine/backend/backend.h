@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/attention/attend.h"
+#include "engine/attention/project.h"
 #include "engine/attention/select.h"
 #include "engine/core/element_type.h"
 #include "engine/core/memory.h"
@@ -57,6 +58,8 @@ class Backend {
   virtual void Ssru(const SsruArgs& args) = 0;
   virtual void AppendKeyValue(const AppendKeyValueArgs& args) = 0;
   virtual void AppendSelection(const AppendSelectionArgs& args) = 0;
+  // The norm, the products, rotations and appends of a block's beginning (project.h); identical to its parts.
+  virtual void Project(const ProjectArgs& args);
   virtual void Select(const SelectArgs& args) = 0;
   virtual void Attend(const AttendArgs& args) = 0;
   // Select and then Attend, with the same rows, views, store and lists; identical results, lists and tallies.

@@ -30,7 +30,8 @@ class Block {
         key_value_(backend.Array<float>(Size(wide_capacity, 2 * model.config.d_model))),
         attended_(backend.Array<float>(Size(capacity, model.config.d_model))),
         hidden_(backend.Array<float>(Size(wide_capacity, std::max(ffn_width, 1)))),
-        selection_(backend.Array<float>(Size(capacity, std::max(model.config.selection.width, 1)))) {}
+        selection_query_(backend.Array<float>(Size(capacity, std::max(model.config.selection.width, 1)))),
+        selection_key_(backend.Array<float>(Size(capacity, std::max(model.config.selection.width, 1)))) {}
 
   // Writes the embeddings of the rows' tokens to x, by row number: scaled, plus the sinusoids of `offsets` if the model
   // has them, and normed if the model norms embeddings.
@@ -49,12 +50,46 @@ class Block {
     }
   }
 
-  // The input of a block: the rows' states, normed if the model is pre-norm. [rows, d]
-  const float* Input(const float* x, Rows rows, const NormWeights& norm) {
-    if (config().pre_norm) return Normed(x, rows, norm, nullptr);
-    backend_.GatherRows({rows, x, config().d_model, normed_.data()});
-    return normed_.data();
+  // What a block begins with: projections of the rows' states, normed first if the model is pre-norm.
+  void Project(const float* x, Rows rows, const NormWeights& norm, std::span<const Projection> projections) {
+    const bool normed = config().pre_norm;
+    backend_.Project({.norm = {.rows = rows,
+                               .input = x,
+                               .width = config().d_model,
+                               .weight = normed ? norm.weight.data() : nullptr,
+                               .bias = normed ? norm.bias.data() : nullptr,
+                               .epsilon = config().layer_norm_epsilon,
+                               .output = normed_.data()},
+                      .projections = projections});
   }
+  // Projections of states that are no input of a block, but taken as they are.
+  void ProjectPlain(const float* x, Rows rows, std::span<const Projection> projections) {
+    backend_.Project({.norm = {.rows = rows, .input = x, .width = config().d_model, .output = normed_.data()},
+                      .projections = projections});
+  }
+
+  // The projections of an attention block, rotated by `turned_by` unless null. Each has memory of its own for results.
+  Projection Query(const PackedLinear& weight, Rows rows, const int32_t* turned_by) {
+    return Turned(weight, rows, query_, turned_by, config().heads, config().head_width());
+  }
+  Projection KeyValue(const PackedLinear& weight, const AppendKeyValueArgs& args, const int32_t* turned_by) {
+    Projection made = Turned(weight, args.rows, key_value_, turned_by, config().heads, config().head_width());
+    made.key_value = &args;
+    return made;
+  }
+  Projection SelectionQuery(const PackedLinear& weight, Rows rows, const int32_t* turned_by) {
+    return Turned(weight, rows, selection_query_, turned_by, 1, config().selection.width);
+  }
+  Projection SelectionKey(const PackedLinear& weight, const AppendSelectionArgs& args, const int32_t* turned_by) {
+    Projection made = Turned(weight, args.rows, selection_key_, turned_by, 1, config().selection.width);
+    made.selection = &args;
+    return made;
+  }
+  // Their results: [rows, d], [rows, 2 d], [rows, ds], [rows, ds].
+  const float* queries() const { return query_.data(); }
+  const float* key_values() const { return key_value_.data(); }
+  const float* selection_queries() const { return selection_query_.data(); }
+  const float* selection_keys() const { return selection_key_.data(); }
 
   // norm(x) of the rows; `set` selects the norm weights of each row. [rows, d]
   const float* Normed(const float* x, Rows rows, const NormWeights& norm, const int32_t* set) {
@@ -76,46 +111,23 @@ class Block {
     if (!config().pre_norm) Renorm(x, rows, norm);
   }
 
-  // x += the output of a recurrence over `input`; then the norm, if the model is post-norm.
-  void Recur(float* x, Rows rows, const PackedLinear& weight, const float* input, const NormWeights& norm,
-             const KvPages& store, int32_t layer, const KeyView* views) {
-    backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = key_value_.data()});
+  // x += the output of a recurrence over the block's input; then the norm, if the model is post-norm.
+  void Recur(float* x, Rows rows, const PackedLinear& weight, const NormWeights& norm, const KvPages& store,
+             int32_t layer, const KeyView* views) {
+    const Projection made[] = {{.rows = rows, .weight = &weight, .output = key_value_.data()}};
+    Project(x, rows, norm, made);
     backend_.Ssru(
         {.rows = rows, .input = key_value_.data(), .store = store, .layer = layer, .views = views, .states = x});
     if (!config().pre_norm) Renorm(x, rows, norm);
-  }
-
-  // Queries of `input`, rotated by `positions` (rotary) unless null. [rows, d]
-  const float* Queries(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
-    backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = query_.data()});
-    Turn(query_.data(), rows, config().d_model, config().heads, config().head_width(), positions);
-    return query_.data();
-  }
-
-  // Keys and values, the keys rotated. [rows, 2 d]
-  const float* KeysAndValues(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
-    backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = key_value_.data()});
-    Turn(key_value_.data(), rows, 2 * config().d_model, config().heads, config().head_width(), positions);
-    return key_value_.data();
-  }
-
-  // Selection queries or keys, rotated: one head of ds values. [rows, ds]
-  const float* SelectionVectors(const PackedLinear& weight, const float* input, Rows rows, const int32_t* positions) {
-    backend_.Linear({.weight = &weight, .rows = rows, .input = input, .output = selection_.data()});
-    Turn(selection_.data(), rows, config().selection.width, 1, config().selection.width, positions);
-    return selection_.data();
   }
 
   float* attended() { return attended_.data(); }
 
   void FeedForward(float* x, Rows rows, const LayerWeights& layer) {
     if (layer.ffn == nullptr) return;
-    const float* input = Input(x, rows, layer.ffn_norm);
-    backend_.Linear({.weight = layer.ffn->up.get(),
-                     .rows = rows,
-                     .input = input,
-                     .activation = config().activation,
-                     .output = hidden_.data()});
+    const Projection up[] = {
+        {.rows = rows, .weight = layer.ffn->up.get(), .activation = config().activation, .output = hidden_.data()}};
+    Project(x, rows, layer.ffn_norm, up);
     AddTo(x, rows, *layer.ffn->down, hidden_.data(), layer.ffn_norm);
   }
 
@@ -135,20 +147,20 @@ class Block {
                         .scatter = true});
   }
 
-  void Turn(float* values, Rows rows, int32_t stride, int32_t heads, int32_t head_width, const int32_t* positions) {
-    if (positions == nullptr) return;
-    backend_.Rotate({.rows = rows,
-                     .values = values,
-                     .stride = stride,
-                     .heads = heads,
-                     .head_width = head_width,
-                     .positions = positions,
-                     .base = config().rotary_base});
+  Projection Turned(const PackedLinear& weight, Rows rows, DeviceArray<float>& output, const int32_t* turned_by,
+                    int32_t heads, int32_t head_width) {
+    return {.rows = rows,
+            .weight = &weight,
+            .output = output.data(),
+            .turned_by = turned_by,
+            .heads = heads,
+            .head_width = head_width,
+            .base = config().rotary_base};
   }
 
   const Model& model_;
   Backend& backend_;
-  DeviceArray<float> normed_, query_, key_value_, attended_, hidden_, selection_;
+  DeviceArray<float> normed_, query_, key_value_, attended_, hidden_, selection_query_, selection_key_;
 };
 
 // Selection rules by row, for each group of layers that share a selection.

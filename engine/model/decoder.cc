@@ -76,12 +76,12 @@ void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore
   uploaded_ = backend_.memory().Mark();
   const auto place = static_cast<int32_t>(launched_++ % kGroups);
   LaunchMerge(all.capacity, place);
-  for (int32_t step = 0; step < kMostAhead; ++step) {
-    backend_.Replay(ReplayKey(all.capacity, width, true), [&] {
+  backend_.Replay(ReplayKey(all.capacity, width, true), [&] {
+    for (int32_t step = 0; step < kMostAhead; ++step) {
       Run(all, width, self_store, cross_store);
       LaunchAdvance(all.capacity, width);
-    });
-  }
+    }
+  });
   const size_t group_records = static_cast<size_t>(kMostAhead) * max_rows_, group_candidates = group_records * width;
   at_.records.StartDownload(place * group_records, group_records);
   at_.recorded_candidates.StartDownload(place * group_records * max_candidates_, group_candidates);
@@ -252,21 +252,23 @@ void Decoder::NoteSignals(const std::vector<int32_t>& rows) {
   for (const int32_t row : rows) {
     if (at_.aligns[row] != 0) signals_ |= kAligns;
     if (at_.held_at.data()[row] > 0) held_ |= uint64_t{1} << at_.held_at.data()[row];
-    signals_ |= uint64_t{1} << static_cast<int>(InfoOf(at_.exit_rule.data()[row].policy).signal);
+    const ExitRule& rule = at_.exit_rule.data()[row];
+    signals_ |= uint64_t{1} << static_cast<int>(InfoOf(rule.policy).signal);
+    const int32_t layers = config_.decoder.layers;
+    if (InfoOf(rule.policy).signal != ExitSignal::kNone || std::min(rule.at, rule.greatest) < layers) {
+      signals_ |= kLeaveEarly;
+    }
   }
 }
 
 void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
   if (layer.ssru != nullptr) {
-    block_.Recur(states_.data(), active, *layer.ssru, block_.Input(states_.data(), active, layer.self_norm),
-                 layer.self_norm, store.pages(), index, at_.self_view.device());
+    block_.Recur(states_.data(), active, *layer.ssru, layer.self_norm, store.pages(), index, at_.self_view.device());
     return;
   }
-  const Rows extended = FillMissing(index, active, all, store);
-  const float* input = block_.Input(states_.data(), extended, layer.self_norm);  // active rows come first
-  AppendKeys(index, extended, input, store);
-  Attend(Module::kDecoder, index, active, input, store);
+  ProjectSelf(index, FillMissing(index, active, all, store), active, store);
+  Attend(Module::kDecoder, index, active, store);
   block_.AddTo(states_.data(), active, *layer.self.output, block_.attended(), layer.self_norm);
 }
 
@@ -306,46 +308,59 @@ Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) 
     const int32_t found = counts_.data()[kFills];
     if (found < max_fills_) return extended;
     const Rows fills{extended_.data() + active.size(), nullptr, found};
-    AppendKeys(index, fills, block_.Input(states_.data(), fills, model_.decoder[index].self_norm), store);
+    ProjectSelf(index, fills, {}, store);
   }
 }
 
-void Decoder::AppendKeys(int32_t index, Rows rows, const float* input, KvStore& store) {
+// Keys and values of `rows`, and queries of `active`, which are the first of them, or none.
+void Decoder::ProjectSelf(int32_t index, Rows rows, Rows active, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
+  const SelectionWeights* selection = layer.self_selection.get();
   const int32_t* turned = config_.self_rotary ? at_.step.device() : nullptr;
-  backend_.AppendKeyValue({.rows = rows,
-                           .key_value = block_.KeysAndValues(*layer.self.key_value, input, rows, turned),
-                           .store = store.pages(),
-                           .layer = index,
-                           .views = at_.self_view.device(),
-                           .positions = at_.position.device()});
-  if (layer.self_selection == nullptr) return;
-  backend_.AppendSelection({.rows = rows,
-                            .keys = block_.SelectionVectors(*layer.self_selection->key, input, rows, turned),
-                            .key_inverse_step = layer.self_selection->key_inverse_step,
-                            .store = store.pages(),
-                            .group = config_.key_group(Module::kDecoder, index),
-                            .views = at_.self_view.device(),
-                            .positions = at_.position.device()});
+  const AppendKeyValueArgs key_value{.rows = rows,
+                                     .key_value = block_.key_values(),
+                                     .store = store.pages(),
+                                     .layer = index,
+                                     .views = at_.self_view.device(),
+                                     .positions = at_.position.device()};
+  std::vector<Projection> made = {block_.KeyValue(*layer.self.key_value, key_value, turned)};
+  AppendSelectionArgs keys;
+  if (selection != nullptr) {
+    keys = {.rows = rows,
+            .keys = block_.selection_keys(),
+            .key_inverse_step = selection->key_inverse_step,
+            .store = store.pages(),
+            .group = config_.key_group(Module::kDecoder, index),
+            .views = at_.self_view.device(),
+            .positions = at_.position.device()};
+    made.push_back(block_.SelectionKey(*selection->key, keys, turned));
+  }
+  if (active.capacity > 0) {
+    made.push_back(block_.Query(*layer.self.query, active, turned));
+    if (selection != nullptr) made.push_back(block_.SelectionQuery(*selection->query, active, turned));
+  }
+  block_.Project(states_.data(), rows, layer.self_norm, made);
 }
 
 void Decoder::CrossAttention(int32_t index, Rows active, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
-  const float* input = block_.Input(states_.data(), active, layer.cross_norm);
-  Attend(Module::kCross, index, active, input, store);
+  const SelectionWeights* selection = layer.cross_selection.get();
+  const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? at_.segment.device() : nullptr;
+  std::vector<Projection> made = {block_.Query(*layer.cross.query, active, turned)};
+  if (selection != nullptr) made.push_back(block_.SelectionQuery(*selection->query, active, turned));
+  block_.Project(states_.data(), active, layer.cross_norm, made);
+  Attend(Module::kCross, index, active, store);
   block_.AddTo(states_.data(), active, *layer.cross.output, block_.attended(), layer.cross_norm);
 }
 
-// Attention of every active row. Keys are selected by the lowest layer of a group; this layer selects them if it is
-// that one.
-void Decoder::Attend(Module module, int32_t index, Rows active, const float* input, KvStore& store) {
+// Attention of every active row, whose queries are computed. Keys are selected by the lowest layer of a group; this
+// layer selects them if it is that one.
+void Decoder::Attend(Module module, int32_t index, Rows active, KvStore& store) {
   const bool cross = module == Module::kCross;
   const LayerWeights& layer = model_.decoder[index];
-  const bool turns = cross ? config_.cross_position == CrossPosition::kSegmentRotary : config_.self_rotary;
-  const int32_t* turned = turns ? (cross ? at_.segment : at_.step).device() : nullptr;
   KeyList* lists = (cross ? at_.cross_arena : at_.self_arena).lists();
   const AttendArgs attend{.rows = active,
-                          .queries = block_.Queries(*(cross ? layer.cross : layer.self).query, input, active, turned),
+                          .queries = block_.queries(),
                           .heads = config_.heads,
                           .store = store.pages(),
                           .layer = index,
@@ -375,7 +390,7 @@ void Decoder::Attend(Module module, int32_t index, Rows active, const float* inp
                     .lists = lists,
                     .tallies = attend.tallies};
   if (const SelectionWeights* weights = (cross ? layer.cross_selection : layer.self_selection).get()) {
-    select.queries = block_.SelectionVectors(*weights->query, input, active, turned);
+    select.queries = block_.selection_queries();
     select.key_inverse_step = weights->key_inverse_step;
   }
   backend_.SelectAndAttend(select, attend);
@@ -387,7 +402,10 @@ void Decoder::Attend(Module module, int32_t index, Rows active, const float* inp
 // Decides which rows exit after this layer; returns those that continue.
 Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
   const int32_t n = index + 1;
-  if (n < config_.decoder.layers) Signal(n, active);
+  if (n < config_.decoder.layers) {
+    if ((signals_ & kLeaveEarly) == 0) return active;  // nobody leaves before the last layer
+    Signal(n, active);
+  }
   const int side = index % 2;
   backend_.DecideExits({.active = active,
                         .layer = n,

@@ -93,9 +93,9 @@ class Decoder {
   void SelfAttention(int32_t layer, Rows active, Rows all, KvStore& store);
   bool MayLackKeys() const;
   Rows FillMissing(int32_t layer, Rows active, Rows all, KvStore& store);
-  void AppendKeys(int32_t layer, Rows rows, const float* input, KvStore& store);
+  void ProjectSelf(int32_t layer, Rows rows, Rows active, KvStore& store);
   void CrossAttention(int32_t layer, Rows active, KvStore& store);
-  void Attend(Module module, int32_t layer, Rows active, const float* input, KvStore& store);
+  void Attend(Module module, int32_t layer, Rows active, KvStore& store);
   Rows Exits(int32_t layer, Rows active, int32_t width);
   void Signal(int32_t exit_layer, Rows active);
   bool LooksAt(ExitSignal signal) const { return (signals_ >> static_cast<int>(signal) & 1) != 0; }
@@ -117,10 +117,11 @@ class Decoder {
   OutputLayer output_;
   DeviceArray<float> signal_, heads_;
   DeviceArray<int32_t> active_[2], running_, extended_, counts_;
-  // Bit s: some of this step's rows have a policy that uses ExitSignal s; kAligns: some ask for an alignment.
-  static constexpr uint64_t kAligns = 1 << 6;
+  // Bit s: some of this step's rows have a policy that uses ExitSignal s; kLeaveEarly: some may leave before the last
+  // layer; kAligns: some ask for an alignment.
+  static constexpr uint64_t kLeaveEarly = 1 << 5, kAligns = 1 << 6;
   uint64_t signals_ = 0;
-  uint64_t held_ = 0;     // bit n: some of them are held at layer n
+  uint64_t held_ = 0;  // bit n: some of them are held at layer n
   // Number of groups of steps that were launched, and whose records were taken. Group n uses place n % kGroups.
   int64_t launched_ = 0, taken_ = 0;
   std::array<uint64_t, kGroups> recorded_ = {};  // by place: mark after its records

@@ -253,22 +253,25 @@ void Encoder::WriteKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
   const int32_t* turned = TurnedBy();
-  const float* input = block_.Input(states_.data(), rows, layer.self_norm);
-  backend_.AppendKeyValue({.rows = rows,
-                           .key_value = block_.KeysAndValues(*layer.self.key_value, input, rows, turned),
-                           .store = scratch_.pages(),
-                           .layer = 0,
-                           .views = views_.device(),
-                           .positions = position_.device()});
-  if (layer.self_selection == nullptr || !config_.chooses_keys(Module::kEncoder, layer_)) return;
-  const SelectionWeights& selection = *layer.self_selection;
-  backend_.AppendSelection({.rows = rows,
-                            .keys = block_.SelectionVectors(*selection.key, input, rows, turned),
-                            .key_inverse_step = selection.key_inverse_step,
-                            .store = scratch_.pages(),
-                            .group = 0,
-                            .views = views_.device(),
-                            .positions = position_.device()});
+  const AppendKeyValueArgs key_value{.rows = rows,
+                                     .key_value = block_.key_values(),
+                                     .store = scratch_.pages(),
+                                     .layer = 0,
+                                     .views = views_.device(),
+                                     .positions = position_.device()};
+  std::vector<Projection> made = {block_.KeyValue(*layer.self.key_value, key_value, turned)};
+  AppendSelectionArgs keys;
+  if (layer.self_selection != nullptr && config_.chooses_keys(Module::kEncoder, layer_)) {
+    keys = {.rows = rows,
+            .keys = block_.selection_keys(),
+            .key_inverse_step = layer.self_selection->key_inverse_step,
+            .store = scratch_.pages(),
+            .group = 0,
+            .views = views_.device(),
+            .positions = position_.device()};
+    made.push_back(block_.SelectionKey(*layer.self_selection->key, keys, turned));
+  }
+  block_.Project(states_.data(), rows, layer.self_norm, made);
 }
 
 // The rest of a layer: attention and feed-forward. After the last layer also keeps the states that the decoder reads.
@@ -276,10 +279,15 @@ void Encoder::ReadKeys(Range range) {
   const LayerWeights& layer = model_.encoder[layer_];
   const Rows rows = RowsOf(range);
   const int32_t* turned = TurnedBy();
-  const float* input = block_.Input(states_.data(), rows, layer.self_norm);
-  if (config_.chooses_keys(Module::kEncoder, layer_)) ChooseKeys(input, range);
+  const bool chooses = config_.chooses_keys(Module::kEncoder, layer_);
+  std::vector<Projection> made = {block_.Query(*layer.self.query, rows, turned)};
+  if (chooses && layer.self_selection != nullptr) {
+    made.push_back(block_.SelectionQuery(*layer.self_selection->query, rows, turned));
+  }
+  block_.Project(states_.data(), rows, layer.self_norm, made);
+  if (chooses) ChooseKeys(rows);
   backend_.Attend({.rows = rows,
-                   .queries = block_.Queries(*layer.self.query, input, rows, turned),
+                   .queries = block_.queries(),
                    .heads = config_.heads,
                    .store = scratch_.pages(),
                    .layer = 0,
@@ -287,7 +295,8 @@ void Encoder::ReadKeys(Range range) {
                    .lists = arena_.lists(),
                    .output = block_.attended(),
                    .tallies = tallies_.device(),
-                   .same_keys = range.first > 0});
+                   .same_keys = range.first > 0,
+                   .same_lists = layer_ > 0 && !chooses && range.size() == tokens_count_});
   block_.AddTo(states_.data(), rows, *layer.self.output, block_.attended(), layer.self_norm);
   InParts(range, [&](Range part) { block_.FeedForward(states_.data(), RowsOf(part), layer); });
   if (layer_ + 1 == config_.encoder.layers) KeepOutput(range);
@@ -304,10 +313,8 @@ void Encoder::KeepOutput(Range range) {
   }
 }
 
-// Selects the keys that this layer reads, and the layers above it in its group.
-void Encoder::ChooseKeys(const float* input, Range range) {
-  const Rows rows = RowsOf(range);
-  const int32_t* turned = TurnedBy();
+// Selects the keys that this layer reads, and the layers above it in its group. The selection queries are computed.
+void Encoder::ChooseKeys(Rows rows) {
   SelectArgs select{.rows = rows,
                     .store = scratch_.pages(),
                     .views = views_.device(),
@@ -315,7 +322,7 @@ void Encoder::ChooseKeys(const float* input, Range range) {
                     .lists = arena_.lists(),
                     .tallies = tallies_.device()};
   if (const SelectionWeights* selection = model_.encoder[layer_].self_selection.get(); selection != nullptr) {
-    select.queries = block_.SelectionVectors(*selection->query, input, rows, turned);
+    select.queries = block_.selection_queries();
     select.key_inverse_step = selection->key_inverse_step;
   }
   backend_.Select(select);
@@ -355,22 +362,25 @@ void Encoder::WriteCross(Range range) {
   if (rows.capacity == 0) return;
   const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? segment_.device() : nullptr;
   const LayerWeights& layer = model_.decoder[layer_];
-  backend_.GatherRows({rows, output_.data(), config_.d_model, states_.data()});
-  backend_.AppendKeyValue({.rows = rows,
-                           .key_value = block_.KeysAndValues(*layer.cross.key_value, states_.data(), rows, turned),
-                           .store = cross_store_->pages(),
-                           .layer = layer_,
-                           .views = cross_views_.device(),
-                           .positions = position_.device()});
-  if (layer.cross_selection == nullptr) return;
-  const SelectionWeights& selection = *layer.cross_selection;
-  backend_.AppendSelection({.rows = rows,
-                            .keys = block_.SelectionVectors(*selection.key, states_.data(), rows, turned),
-                            .key_inverse_step = selection.key_inverse_step,
-                            .store = cross_store_->pages(),
-                            .group = layer_ / config_.group_size(Module::kCross),
-                            .views = cross_views_.device(),
-                            .positions = position_.device()});
+  const AppendKeyValueArgs key_value{.rows = rows,
+                                     .key_value = block_.key_values(),
+                                     .store = cross_store_->pages(),
+                                     .layer = layer_,
+                                     .views = cross_views_.device(),
+                                     .positions = position_.device()};
+  std::vector<Projection> made = {block_.KeyValue(*layer.cross.key_value, key_value, turned)};
+  AppendSelectionArgs keys;
+  if (layer.cross_selection != nullptr) {
+    keys = {.rows = rows,
+            .keys = block_.selection_keys(),
+            .key_inverse_step = layer.cross_selection->key_inverse_step,
+            .store = cross_store_->pages(),
+            .group = layer_ / config_.group_size(Module::kCross),
+            .views = cross_views_.device(),
+            .positions = position_.device()};
+    made.push_back(block_.SelectionKey(*layer.cross_selection->key, keys, turned));
+  }
+  block_.ProjectPlain(output_.data(), rows, made);
 }
 
 // Eq. 8: q(n|x) = softmax(W_h mean(encoder output) + b_h). The sequence policy knows its exit before the first token.

@@ -87,7 +87,7 @@ class Encoder {
   const int32_t* TurnedBy() const;
   void WriteKeys(Range range);
   void ReadKeys(Range range);
-  void ChooseKeys(const float* input, Range range);
+  void ChooseKeys(Rows rows);
   void KeepOutput(Range range);
   void TellProbes();
   Rows Needing(Range range);

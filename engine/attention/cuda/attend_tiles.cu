@@ -1,11 +1,17 @@
-// Attention of documents' queries on tensor cores, for encoders: 64 queries of one head by the 64 keys of a page.
+// Attention of documents' queries on tensor cores, for encoders: 128 queries of one head by the 64 keys of a page.
 //
 //   S = Q K^T (bf16 products, fp32 sums), masked; P = exp2(S - running maximum); O = O * shrink + P V; O / sum at the
 //   end
 //
-// (FlashAttention-2, arXiv 2307.08691). Four warps take 16 queries each; S, P and O stay in registers, in the fragments
-// of tensor_core.h: P's accumulators are the next product's first operand as they are. K and V of the next page are on
-// their way to shared memory while this page is worked on.
+// (FlashAttention-2, arXiv 2307.08691). Eight warps take 16 queries each; S, P and O stay in registers, in the
+// fragments of tensor_core.h: P's accumulators are the next product's first operand as they are. K and V of the next
+// pages are on their way to shared memory while this page is worked on.
+//
+// A page of one head (width 64) is 16 KB, and 128 queries take 2.1 MFLOP of it: 128 FLOP a byte. With 64 queries it was
+// 64 FLOP a byte, and the 5.5 TB/s of an H100's second-level cache were enough for 350 TFLOP/s only.
+//
+// A page costs one barrier. Threads note their queries' next page before it; whoever comes past it knows the smallest,
+// and that nobody reads the oldest stage any more: so it starts the copies of the page that is kStages - 1 further on.
 //
 // Sparse queries share the tiles: which keys a query reads of a page is a mask of 64 bits, made from its list, and a
 // page that none of the tile's queries reads is skipped. Each query's sums are its own row of every product, and a page
@@ -19,8 +25,10 @@
 namespace salient::cuda {
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int kStages = 2;
+constexpr int kThreads = kTileRows / 16 * kWarp;
+constexpr int kWarps = kThreads / kWarp;
+template <int kWidth>
+inline constexpr int kStages = kWidth > 64 ? 2 : 3;  // in the 99 KB of an L4
 constexpr int kNoPage = 0x7fffffff;
 constexpr float kNothing = -INFINITY;
 
@@ -34,7 +42,7 @@ struct Stage {
   unsigned long long mask[kTileRows];
 };
 
-// The pages that a tile's queries read, in ascending order. Thread q < 64 follows query q.
+// The pages that a tile's queries read, in ascending order. Thread q < 128 follows query q.
 struct Cursor {
   const int32_t* listed = nullptr;
   bool sparse = false;  // reads what is listed, which may be nothing
@@ -73,14 +81,14 @@ __device__ Cursor CursorOf(const AttendArgs& args, const Tile& tile, int32_t q) 
   return cursor;
 }
 
-// The smallest of the threads' values, to all of them. `scratch` may be used again after the next barrier.
-__device__ int32_t BlockMin(int32_t value, int32_t* scratch) {
+// The smallest value of a block: warps leave theirs, and everybody reads them after a barrier.
+__device__ void LeaveMin(int32_t value, int32_t* of_warps) {
   for (int step = kWarp / 2; step > 0; step /= 2) value = min(value, __shfl_xor_sync(kAllLanes, value, step));
-  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = value;
-  __syncthreads();
-  value = scratch[0];
-  for (int warp = 1; warp < kThreads / kWarp; ++warp) value = min(value, scratch[warp]);
-  __syncthreads();
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
+}
+__device__ int32_t TakeMin(const int32_t* of_warps) {
+  int32_t value = of_warps[0];
+  for (int warp = 1; warp < kWarps; ++warp) value = min(value, of_warps[warp]);
   return value;
 }
 
@@ -216,46 +224,56 @@ __device__ void StoreOutput(Sums<kWidth>& sums, int32_t count, int32_t stride, f
 
 // Block (b, h) computes tile b of the plan for head h.
 template <int kWidth>
-__global__ void __launch_bounds__(kThreads, 2) AttendTilesKernel(AttendArgs args, PagesView pages, TilePlan* plan) {
+__global__ void __launch_bounds__(kThreads) AttendTilesKernel(AttendArgs args, PagesView pages, TilePlan* plan) {
   WaitForPrevious();
-  __shared__ int32_t scratch[kThreads / kWarp];
   if (static_cast<int32_t>(blockIdx.x) >= plan->tiles) return;
+  constexpr int kAhead = kStages<kWidth> - 1;
+  __shared__ int32_t next_pages[2][kWarps], lengths[kWarps];  // the next pages of even and of odd places
   auto* stages = reinterpret_cast<Stage<kWidth>*>(DynamicShared());
   const Tile tile = plan->list()[blockIdx.x];
   const auto head = static_cast<int32_t>(blockIdx.y), thread = static_cast<int32_t>(threadIdx.x);
   const int row = thread / kWarp * 16;  // this warp's first query of the tile
   const int32_t* table = args.views[RowAt(args.rows, tile.first)].pages;
   Cursor cursor = CursorOf(args, tile, thread);
-  const int32_t length = -BlockMin(-cursor.length, scratch);
+  LeaveMin(-cursor.length, lengths);
+  LeaveMin(cursor.PageFrom(0), next_pages[0]);
 
   const float scale = 1.44269504f / sqrtf(static_cast<float>(kWidth));  // to powers of two
   const size_t at = static_cast<size_t>(tile.first + row) * pages.width + static_cast<size_t>(head) * kWidth;
   uint32_t queries[kWidth / 16][4];
   LoadQueries<kWidth>(args.queries + at, pages.width, tile.count - row, scale, queries);
   Sums<kWidth> sums;
+  __syncthreads();
+  const int32_t length = -TakeMin(lengths);
 
-  // Finds the next page that is read, and starts its copies.
-  const auto prepare = [&](int32_t from, int slot) {
-    const int32_t page = BlockMin(thread < kTileRows ? cursor.PageFrom(from) : kNoPage, scratch);
-    if (page == kNoPage) return page;
-    if (thread < kTileRows) stages[slot].mask[thread] = thread < tile.count ? cursor.Take(page) : 0;
-    LoadPage(pages, table, page, length, head, stages[slot]);
+  // After a barrier: starts the copies of the page at place `place` of those that are read, and notes what comes after
+  // it. Says which page that is.
+  const auto prepare = [&](int place) {
+    const int32_t page = TakeMin(next_pages[place % 2]);
+    if (page != kNoPage) {
+      Stage<kWidth>& stage = stages[place % kStages<kWidth>];
+      if (thread < kTileRows) stage.mask[thread] = thread < tile.count ? cursor.Take(page) : 0;
+      LoadPage(pages, table, page, length, head, stage);
+    }
+    LeaveMin(page == kNoPage ? kNoPage : cursor.PageFrom(page + 1), next_pages[1 - place % 2]);
+    CommitCopies();
     return page;
   };
+  int32_t ahead[kAhead];  // pages from this place on
+#pragma unroll
+  for (int a = 0; a < kAhead; ++a) {
+    if (a > 0) __syncthreads();
+    ahead[a] = prepare(a);
+  }
   int32_t worked = 0;
-  int slot = 0;
-  int32_t page = prepare(0, slot);
-  CommitCopies();
-  while (page != kNoPage) {
-    const int32_t next = prepare(page + 1, 1 - slot);
-    CommitCopies();
-    WaitForCopies<1>();
-    __syncthreads();
-    AttendPage(stages[slot], row, queries, sums);
-    ++worked;
-    __syncthreads();  // before the slot is filled anew
-    page = next;
-    slot = 1 - slot;
+  for (; ahead[0] != kNoPage; ++worked) {
+    WaitForCopies<kAhead - 1>();
+    __syncthreads();  // this page is there for all, and the page before is no longer read
+    const int32_t further = prepare(worked + kAhead);
+    AttendPage(stages[worked % kStages<kWidth>], row, queries, sums);
+#pragma unroll
+    for (int a = 0; a + 1 < kAhead; ++a) ahead[a] = ahead[a + 1];
+    ahead[kAhead - 1] = further;
   }
   StoreOutput(sums, tile.count - row, pages.width, args.output + at);
   if (head != 0 || args.tallies == nullptr || thread >= tile.count) return;
@@ -271,7 +289,7 @@ void LaunchTiles(Device& device, const AttendArgs& args, const AttendSpace& spac
          {.grid_x = static_cast<unsigned>(TilePlan::MostTiles(args.rows.capacity)),
           .grid_y = static_cast<unsigned>(args.heads),
           .threads = kThreads,
-          .shared_bytes = kStages * sizeof(Stage<kWidth>)},
+          .shared_bytes = kStages<kWidth> * sizeof(Stage<kWidth>)},
          AttendTilesKernel<kWidth>, args, PagesView(args.store, args.layer), space.plan);
 }
 

@@ -2,7 +2,10 @@
 
 #pragma once
 
+#include <functional>
+
 #include "engine/attention/attend.h"
+#include "engine/attention/project.h"
 #include "engine/attention/select.h"
 #include "engine/core/cuda/device.h"
 
@@ -10,6 +13,11 @@ namespace salient::cuda {
 
 void AppendKeyValue(Device& device, const AppendKeyValueArgs& args);
 void AppendSelection(Device& device, const AppendSelectionArgs& args);
+
+// How far one position turns each of `half` components, in turns of the circle, on the device.
+using TurnsOf = std::function<const double*(int32_t half, double base)>;
+// A step's projections in one kernel; does nothing and says false for what that kernel does not take (project.cu).
+bool Project(Device& device, const ProjectArgs& args, const TurnsOf& turns_of);
 
 // `mass_table`: MassTable() of mass.h, on the device.
 void Select(Device& device, const SelectArgs& args, const uint32_t* mass_table);

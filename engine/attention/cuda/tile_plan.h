@@ -9,7 +9,7 @@
 
 namespace salient::cuda {
 
-inline constexpr int kTileRows = 64;
+inline constexpr int kTileRows = 128;
 inline constexpr int kLeastRowsOfADocument = 32;  // fewer are a beam, or not worth it
 
 // Up to kTileRows consecutive rows of one document.
@@ -31,7 +31,7 @@ struct TilePlan {
   int32_t rest_count;  // rows of the call that no tile has
   int32_t reserved;
 
-  // ceil(n / 64) tiles for documents of n >= 32 rows.
+  // ceil(n / 128) tiles for documents of n >= 32 rows.
   static __host__ __device__ int32_t MostTiles(int32_t rows) { return rows / kLeastRowsOfADocument + 1; }
   static __host__ __device__ size_t Bytes(int32_t rows) {
     return sizeof(TilePlan) + rows * (sizeof(DocumentSum) + sizeof(int32_t)) + MostTiles(rows) * sizeof(Tile);

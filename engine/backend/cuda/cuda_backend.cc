@@ -96,6 +96,11 @@ class CudaBackend final : public Backend {
     cuda::AppendSelection(*device_, args);
     Done();
   }
+  void Project(const ProjectArgs& args) override {
+    const auto turns = [this](int32_t half, double base) { return Turns(half, base); };
+    if (!cuda::Project(*device_, args, turns)) return Backend::Project(args);
+    Done();
+  }
   void Select(const SelectArgs& args) override {
     cuda::Select(*device_, args, mass_table_.data());
     Done();
@@ -104,7 +109,9 @@ class CudaBackend final : public Backend {
     const bool tiles = MayShareTiles(args);
     const AttendSpace space = SpaceFor(args, tiles);
     if (tiles) {
-      PlanTiles(*device_, args, space);
+      // The layers of a pass that read the same keys share a plan.
+      if (!args.same_lists || planned_rows_ != args.rows.capacity) PlanTiles(*device_, args, space);
+      planned_rows_ = args.rows.capacity;
       AttendTiles(*device_, args, space);
     }
     AttendRows(*device_, args, space);
@@ -242,6 +249,7 @@ class CudaBackend final : public Backend {
   DeviceArray<uint32_t> mass_table_;
   std::map<std::pair<int32_t, double>, DeviceArray<double>> turns_;
   std::vector<DeviceArray<std::byte>> partial_, done_, plan_, linear_, workspace_, candidates_, candidates_done_;
+  int32_t planned_rows_ = 0;  // of the plan in plan_
   std::map<uint64_t, std::unique_ptr<Graph>> graphs_;
 };
 

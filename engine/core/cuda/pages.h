@@ -8,6 +8,7 @@
 namespace salient::cuda {
 
 struct PagesView {
+  PagesView() = default;  // of no store
   explicit PagesView(const KvPages& store, int32_t layer = 0, int32_t group = 0)
       : base(reinterpret_cast<unsigned char*>(store.base)),
         page_bytes(store.layout.page_bytes()),
@@ -20,10 +21,10 @@ struct PagesView {
         heads(store.layout.heads),
         selection_width(store.layout.selection_width) {}
 
-  unsigned char* base;
-  size_t page_bytes, layer_offset, group_offset, exit_offset;
-  uint32_t row_bytes, scale_offset;
-  int32_t width, heads, selection_width;
+  unsigned char* base = nullptr;
+  size_t page_bytes = 0, layer_offset = 0, group_offset = 0, exit_offset = 0;
+  uint32_t row_bytes = 0, scale_offset = 0;
+  int32_t width = 0, heads = 0, selection_width = 0;
 
   // Where in the store a position of a document is: all that its page table says.
   __device__ int32_t Slot(const int32_t* pages, int32_t position) const {

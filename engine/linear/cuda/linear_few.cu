@@ -8,96 +8,48 @@
 //
 // What is waited for. A step's layer is a chain: the kernel before, then the rows, then the weights, then the residual.
 // The weights depend on nobody, so a warp asks for its first kAhead fragments before it waits for the kernel before it,
-// and they arrive (from memory: 0.7 us and more) while the rows are brought into shared memory. Rows are read 8 (bf16)
-// or 16 (int8) bytes at a time, 16 words of a thread on their way at once: 64 rows of 512 inputs are 128 KB and 4 trips
-// to the second-level cache where single values took 16. Of the residual all that a lane adds to is read before the
-// first result is written, two values at a time: as many loads as there are tiles, but one trip.
+// and they arrive (from memory: 0.7 us and more) while the rows are brought into shared memory.
+//
+// Layers of few outputs in bf16 (StreamRowsKernel): rows go to shared memory by cp.async, 256 inputs at a time in a
+// ring, and are rounded when a warp reads its operands; weights follow four fragments ahead; the residual is asked for
+// before the first product. Blocks are small, 16 or 32 rows by 16 outputs: with 64 rows of 512 inputs and 512 outputs
+// there are 128 blocks that read 32 KB of rows and 16 KB of weights each, all from the second-level cache (6 MB, 1.2 us
+// at 5.5 TB/s), where 32 blocks of 64 rows read 144 KB each, 2.2 us at the 64 bytes a cycle of a multiprocessor, and
+// 100 multiprocessors did nothing. Rows in bf16 from the kernel that makes them would halve the 32 KB: 0.25 us of such
+// a layer, 1 us of one of 2,048 inputs. They are not: every operation that makes or takes rows would have two forms.
+//
+// Other layers (the vocabulary, int8): rows are read 8 (bf16) or 16 (int8) bytes at a time, 16 words of a thread on
+// their way at once: 64 rows of 512 inputs are 128 KB and 4 trips to the second-level cache where single values took
+// 16. Of the residual all that a lane adds to is read before the first result is written, two values at a time: as many
+// loads as there are tiles, but one trip.
 //
 // A block has 8 warps. Where a layer has few outputs, four warps divide the inputs among them (every fourth 16 words)
 // so that more blocks, and more loads, are under way; their sums are added in a fixed order. How a layer is divided
 // follows from its own size, and a row's sums are its own row of the products: so its bits do not depend on the rows
 // beside it.
 
-#include "engine/core/cuda/tensor_core.h"
 #include "engine/linear/cuda/epilogue.h"
+#include "engine/linear/cuda/few.h"
 #include "engine/linear/cuda/kernels.h"
 
 namespace salient::cuda {
 namespace {
 
-constexpr int kWarps = 8;
-constexpr int kThreads = kWarps * kWarp;
-constexpr int kStepWords = kFragmentWords / 2;  // of one product
-constexpr int kHeldSteps = 32;                  // of each row in shared memory at a time
-constexpr int kAhead = 4;                       // fragments that a warp asks for in advance, over its tiles
-constexpr int32_t kFewOutputs = 4096;
-constexpr float kTiny = 1e-36f;  // 127 / max would overflow; nothing that small can be told from zero
+using namespace few;  // NOLINT: the kernel's own parts
 
-// How a layer is divided: kSlices warps share outputs, each with every kSlices-th part of the inputs; a warp has kTiles
-// times 8 outputs.
-template <int kSlicesOfInputs, int kTilesOfOutputs>
-struct Division {
-  static constexpr int kSlices = kSlicesOfInputs, kTiles = kTilesOfOutputs;
-  static constexpr int kBlockTiles = kWarps / kSlices * kTiles;
-};
-using FewOutputs = Division<4, 1>;
-using ManyOutputs = Division<1, 2>;
-
-// What of a row the products do not see: x ~ q * scale, q = round(x * factor). For int8 only.
-struct RowScale {
-  float factor, scale;
-};
-
-struct BF16 {
-  using Sum = float;
-  static constexpr int kPerWord = 2;
-  static constexpr bool kScaled = false;
-
-  static __device__ uint32_t Word(const float (&x)[kPerWord], const RowScale&) { return PackBF16(x[0], x[1]); }
-  static __device__ float Result(const WeightsInFragments& weights, const RowScale&, int32_t output, float sum) {
-    return sum + weights.bias[output];
-  }
-};
-
-struct Int8 {
-  using Sum = int32_t;
-  static constexpr int kPerWord = 4;
-  static constexpr bool kScaled = true;
-
-  static __device__ uint32_t Word(const float (&x)[kPerWord], const RowScale& row) {
-    uint32_t word = 0;
-#pragma unroll
-    for (int c = 0; c < kPerWord; ++c) {
-      word |= (static_cast<uint32_t>(__float2int_rn(x[c] * row.factor)) & 0xff) << (8 * c);
-    }
-    return word;
-  }
-  // Products and sums are rounded apart, as the CPU rounds them.
-  static __device__ float Result(const WeightsInFragments& weights, const RowScale& row, int32_t output, int32_t sum) {
-    const float scale = __fmul_rn(row.scale, weights.scale[output]);
-    return __fadd_rn(__fmul_rn(static_cast<float>(sum), scale), weights.bias[output]);
-  }
-};
-
-// The scales of the block's rows. A row with a value that is not finite gets the scale NaN, and so do its results.
+// The scales of the block's rows.
 template <int kRowTiles>
 __device__ void ScaleRows(const LinearArgs& args, int32_t inputs, int32_t first_row, int32_t rows, RowScale* scales) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   for (int r = warp; r < kRowTiles * 16; r += kWarps) {
-    int32_t bits = 0;  // of the largest |x|: ordered as the numbers are
+    int32_t bits = 0;
     if (first_row + r < rows) {
       const float* x = args.input + static_cast<size_t>(first_row + r) * inputs;
 #pragma unroll 4
-      for (int32_t c = lane; c < inputs; c += kWarp) {
-        bits = max(bits, static_cast<int32_t>(__float_as_uint(x[c]) & 0x7fffffffu));
-      }
+      for (int32_t c = lane; c < inputs; c += kWarp) bits = max(bits, MagnitudeBits(x[c]));
     }
-    for (int step = kWarp / 2; step > 0; step /= 2) bits = max(bits, __shfl_xor_sync(kAllLanes, bits, step));
-    if (lane != 0) continue;
-    const float largest = __uint_as_float(static_cast<uint32_t>(bits));
-    const bool finite = bits < 0x7f800000, none = !(largest > kTiny);
-    scales[r].factor = finite && !none ? 127.0f / largest : 0.0f;
-    scales[r].scale = !finite ? NAN : none ? 0.0f : largest / 127.0f;
+    bits = LargestBits(bits);
+    if (lane == 0) scales[r] = ScaleOf(bits);
   }
 }
 
@@ -146,72 +98,7 @@ __device__ void HoldRows(const LinearArgs& args, int32_t inputs, int32_t first_r
       LoadInputs(args.input + static_cast<size_t>(first_row + r) * inputs + c, left, wide, values);
       parts[p] = Format::Word(values, scale);
     }
-    held[at] = make_uint4(parts[0], parts[1], parts[2], parts[3]);
-  }
-}
-
-// A warp's weights: those of its tiles, by chunks of 16 words of inputs; its slice's chunks from `from` on.
-template <typename Divided>
-struct WarpWeights {
-  static constexpr int kAheadChunks = kAhead / Divided::kTiles;
-  const uint4* fragments[Divided::kTiles];
-  uint4 ahead[kAheadChunks][Divided::kTiles];
-
-  __device__ WarpWeights(const WeightsInFragments& weights, int32_t chunks, int32_t tile) {
-    const int32_t tiles = CeilDiv(weights.outputs, kFragmentOutputs);
-#pragma unroll
-    for (int n = 0; n < Divided::kTiles; ++n) {
-      const int32_t own = min(tile + n, tiles - 1);  // a tile past the end is worked out and thrown away
-      fragments[n] = weights.fragments + static_cast<size_t>(own) * chunks * kWarp + threadIdx.x % kWarp;
-    }
-  }
-  __device__ void LoadAhead(int32_t first, int32_t last) {
-#pragma unroll
-    for (int a = 0; a < kAheadChunks; ++a) {
-#pragma unroll
-      for (int n = 0; n < Divided::kTiles; ++n) {
-        const int32_t chunk = first + a * Divided::kSlices;
-        if (chunk < last) ahead[a][n] = fragments[n][static_cast<size_t>(chunk) * kWarp];
-      }
-    }
-  }
-};
-
-// Adds the products of one chunk, the `own`-th of those that are held.
-template <typename Divided, int kRowTiles, typename Sum>
-__device__ void MultiplyChunk(const uint4 (&words)[Divided::kTiles], const uint4* held, int32_t own,
-                              Sum (&sums)[Divided::kTiles][kRowTiles][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-#pragma unroll
-  for (int m = 0; m < kRowTiles; ++m) {
-    const uint4 low = held[(2 * own * kRowTiles + m) * kWarp + lane];
-    const uint4 high = held[((2 * own + 1) * kRowTiles + m) * kWarp + lane];
-#pragma unroll
-    for (int n = 0; n < Divided::kTiles; ++n) {
-      MultiplyAdd(sums[n][m], {low.x, low.y, low.z, low.w}, {words[n].x, words[n].y});
-      MultiplyAdd(sums[n][m], {high.x, high.y, high.z, high.w}, {words[n].z, words[n].w});
-    }
-  }
-}
-
-// Adds the products of the inputs that are held and belong to this warp's slice, `ahead` first.
-template <typename Divided, int kRowTiles, typename Sum>
-__device__ void Multiply(const WarpWeights<Divided>& weights, const uint4* held, int32_t from, int32_t last,
-                         int32_t slice, Sum (&sums)[Divided::kTiles][kRowTiles][4]) {
-#pragma unroll
-  for (int a = 0; a < WarpWeights<Divided>::kAheadChunks; ++a) {
-    const int32_t own = slice + a * Divided::kSlices;
-    if (from + own < last) MultiplyChunk<Divided, kRowTiles>(weights.ahead[a], held, own, sums);
-  }
-#pragma unroll 4
-  for (int32_t own = slice + WarpWeights<Divided>::kAheadChunks * Divided::kSlices; from + own < last;
-       own += Divided::kSlices) {
-    uint4 words[Divided::kTiles];
-#pragma unroll
-    for (int n = 0; n < Divided::kTiles; ++n) {
-      words[n] = weights.fragments[n][static_cast<size_t>(from + own) * kWarp];
-    }
-    MultiplyChunk<Divided, kRowTiles>(words, held, own, sums);
+    held[HeldAt<kRowTiles>(step, tile, lane)] = make_uint4(parts[0], parts[1], parts[2], parts[3]);
   }
 }
 
@@ -334,6 +221,147 @@ __global__ void __launch_bounds__(kThreads, 2) LinearFewKernel(WeightsInFragment
   }
 }
 
+// StreamRowsKernel: a ring of stages of so many inputs of each row, in fp32. Rows are 32 bytes longer than that, so
+// that the eight rows that lanes read together lie in different banks.
+constexpr int kStageInputs = 256;
+constexpr int kStageStride = kStageInputs + 8;
+constexpr int kChunkInputs = kFragmentWords * BF16::kPerWord;
+constexpr int kStageChunks = kStageInputs / kChunkInputs;
+constexpr int kOfSlice = kStageChunks / FewOutputs::kSlices;  // chunks of a stage that a warp multiplies
+template <int kRowTiles>
+inline constexpr int kSlots = kRowTiles == 1 ? 4 : 2;
+static_assert(kAhead == 2 * kOfSlice);
+
+template <int kRowTiles>
+__device__ void LoadStage(const LinearArgs& args, int32_t inputs, int32_t first_row, int32_t rows, int32_t stage,
+                          float* slot) {
+  constexpr int kWords = kStageInputs / 4;
+  if (stage * kStageInputs >= inputs) return;
+#pragma unroll
+  for (auto at = static_cast<int32_t>(threadIdx.x); at < kRowTiles * 16 * kWords; at += kThreads) {
+    const int32_t r = at / kWords, c = at % kWords * 4, input = stage * kStageInputs + c;
+    const bool there = first_row + r < rows && input < inputs;
+    const float* from = args.input + (there ? static_cast<size_t>(first_row + r) * inputs + input : 0);
+    CopyAsync16(slot + r * kStageStride + c, from, there);
+  }
+}
+
+// 16 rows by 16 inputs from the given ones on, as a first operand.
+__device__ inline void LoadOperand(const float* from, uint32_t (&operand)[4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int p = 0; p < 4; ++p) {
+    const float2 pair =
+        *reinterpret_cast<const float2*>(from + (lane / 4 + p % 2 * 8) * kStageStride + p / 2 * 8 + lane % 4 * 2);
+    operand[p] = PackBF16(pair.x, pair.y);
+  }
+}
+
+// Block (b, r): outputs 16 b .. + 15 of the rows from 16 kRowTiles r on. Inputs are a multiple of 4.
+template <int kRowTiles>
+__global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragments weights, LinearArgs args) {
+  constexpr int kTiles = kWarps / FewOutputs::kSlices, kOwn = kRowTiles * 4,
+                kSlotFloats = kRowTiles * 16 * kStageStride;
+  static_assert(2 * kRowTiles <= kWarps);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int32_t slice = warp % FewOutputs::kSlices, first_tile = static_cast<int32_t>(blockIdx.x) * kTiles;
+  const int32_t chunks = CeilDiv(weights.inputs, kChunkInputs), stages = CeilDiv(weights.inputs, kStageInputs);
+  const int32_t first_row = static_cast<int32_t>(blockIdx.y) * kRowTiles * 16;
+  WarpWeights<FewOutputs> of_warp(weights, chunks, first_tile + warp / FewOutputs::kSlices);
+  if (first_row < kLikelyRows) of_warp.LoadAhead(slice, chunks);
+  WaitForPrevious();
+  const int32_t rows = RowCount(args.rows);
+  if (first_row >= rows) return;
+  if (first_row >= kLikelyRows) of_warp.LoadAhead(slice, chunks);
+  auto* ring = reinterpret_cast<float*>(DynamicShared());
+#pragma unroll
+  for (int stage = 0; stage + 1 < kSlots<kRowTiles>; ++stage) {
+    LoadStage<kRowTiles>(args, weights.inputs, first_row, rows, stage, ring + stage * kSlotFloats);
+    CommitCopies();
+  }
+  // What the warp finishes: eight rows of a row tile.
+  const bool finishes = warp < 2 * kRowTiles;
+  const int32_t i = finishes ? first_row + warp * 8 + lane / 4 : rows;
+  float2 before[kTiles] = {};
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    const int32_t output = (first_tile + n) * kFragmentOutputs + lane % 4 * 2;
+    if (args.accumulate) before[n] = Pair(args, weights.outputs, rows, i, output).Load();
+  }
+  float sums[kRowTiles][4] = {};
+  for (int32_t first = 0; first < stages; first += 2) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int32_t stage = first + half, next = stage + kSlots<kRowTiles> - 1;
+      if (stage >= stages) break;
+      WaitForCopies<kSlots<kRowTiles> - 2>();
+      __syncthreads();  // the stage is there for all, and the one before is no longer read
+      LoadStage<kRowTiles>(args, weights.inputs, first_row, rows, next, ring + next % kSlots<kRowTiles> * kSlotFloats);
+      CommitCopies();
+      const float* slot = ring + stage % kSlots<kRowTiles> * kSlotFloats;
+#pragma unroll
+      for (int own = 0; own < kOfSlice; ++own) {
+        const int32_t of_stage = slice + own * FewOutputs::kSlices, chunk = stage * kStageChunks + of_stage;
+        if (chunk >= chunks) continue;
+        uint4& ahead = of_warp.ahead[half * kOfSlice + own][0];
+        const uint4 words = ahead;
+        const int32_t later = chunk + kAhead * FewOutputs::kSlices;
+        if (later < chunks) ahead = of_warp.fragments[0][static_cast<size_t>(later) * kWarp];
+#pragma unroll
+        for (int m = 0; m < kRowTiles; ++m) {
+          const float* from = slot + m * 16 * kStageStride + of_stage * kChunkInputs;
+          uint32_t low[4], high[4];
+          LoadOperand(from, low);
+          LoadOperand(from + kChunkInputs / 2, high);
+          MultiplyAdd(sums[m], low, {words.x, words.y});
+          MultiplyAdd(sums[m], high, {words.z, words.w});
+        }
+      }
+    }
+  }
+  __syncthreads();  // the rows are no longer read
+#pragma unroll
+  for (int s = 0; s < kOwn; ++s) ring[(warp * kOwn + s) * kWarp + lane] = sums[s / 4][s % 4];
+  __syncthreads();
+  if (i >= rows) return;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    const int32_t output = (first_tile + n) * kFragmentOutputs + lane % 4 * 2;
+    const Pair pair(args, weights.outputs, rows, i, output);
+    if (pair.to == nullptr) continue;
+    float result[2] = {};
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      const float* own = ring + (n * FewOutputs::kSlices * kOwn + warp * 2 + c) * kWarp + lane;
+      float sum = own[0];
+#pragma unroll
+      for (int other = 1; other < FewOutputs::kSlices; ++other) sum += own[other * kOwn * kWarp];
+      if (c == 0 || pair.both) result[c] = Activate(BF16::Result(weights, {}, output + c, sum), args.activation);
+    }
+    if (args.accumulate) {
+      pair.Store({before[n].x + result[0], before[n].y + result[1]});
+    } else {
+      pair.Store({result[0], result[1]});
+    }
+  }
+}
+
+template <int kRowTiles>
+void LaunchStream(Device& device, const WeightsInFragments& weights, const LinearArgs& args, int blocks) {
+  Launch(device,
+         {.grid_x = static_cast<unsigned>(blocks),
+          .grid_y = static_cast<unsigned>(CeilDiv(args.rows.capacity, kRowTiles * 16)),
+          .threads = kThreads,
+          .shared_bytes = size_t{kSlots<kRowTiles>} * kRowTiles * 16 * kStageStride * sizeof(float)},
+         StreamRowsKernel<kRowTiles>, weights, args);
+}
+
+void StreamRows(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {
+  const int blocks = CeilDiv(CeilDiv(weights.outputs, kFragmentOutputs), kWarps / FewOutputs::kSlices);
+  if (RowTilesFor(device, blocks, args.rows.capacity) == 1) return LaunchStream<1>(device, weights, args, blocks);
+  LaunchStream<2>(device, weights, args, blocks);
+}
+
 template <typename Format, typename Divided, int kRowTiles>
 void LaunchFew(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {
   const int tiles = CeilDiv(weights.outputs, kFragmentOutputs);
@@ -341,29 +369,27 @@ void LaunchFew(Device& device, const WeightsInFragments& weights, const LinearAr
          {.grid_x = static_cast<unsigned>(CeilDiv(tiles, Divided::kBlockTiles)),
           .grid_y = static_cast<unsigned>(CeilDiv(args.rows.capacity, kRowTiles * 16)),
           .threads = kThreads,
-          .shared_bytes = static_cast<size_t>(kHeldSteps) * kRowTiles * kWarp * sizeof(uint4)},
+          .shared_bytes = HeldBytes<kRowTiles>(kHeldSteps)},
          LinearFewKernel<Format, Divided, kRowTiles>, weights, args);
-}
-
-template <typename Format, typename Divided>
-void LinearDivided(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {
-  if (args.rows.capacity <= 16) return LaunchFew<Format, Divided, 1>(device, weights, args);
-  if (args.rows.capacity <= 32) return LaunchFew<Format, Divided, 2>(device, weights, args);
-  LaunchFew<Format, Divided, 4>(device, weights, args);
 }
 
 template <typename Format>
 void LinearFew(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {
+  const int32_t capacity = args.rows.capacity;
   if (weights.outputs <= kFewOutputs) {
-    LinearDivided<Format, FewOutputs>(device, weights, args);
-  } else {
-    LinearDivided<Format, ManyOutputs>(device, weights, args);
+    const int blocks = CeilDiv(CeilDiv(weights.outputs, kFragmentOutputs), FewOutputs::kBlockTiles);
+    if (RowTilesFor(device, blocks, capacity) == 1) return LaunchFew<Format, FewOutputs, 1>(device, weights, args);
+    return LaunchFew<Format, FewOutputs, 2>(device, weights, args);
   }
+  if (capacity <= 16) return LaunchFew<Format, ManyOutputs, 1>(device, weights, args);
+  if (capacity <= 32) return LaunchFew<Format, ManyOutputs, 2>(device, weights, args);
+  LaunchFew<Format, ManyOutputs, 4>(device, weights, args);
 }
 
 }  // namespace
 
 void LinearFewBF16(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {
+  if (weights.outputs <= kFewOutputs && weights.inputs % 4 == 0) return StreamRows(device, weights, args);
   LinearFew<BF16>(device, weights, args);
 }
 

@@ -141,12 +141,11 @@ void CudaLinear::Run(Device& device, const LinearArgs& args, std::byte* space, s
     return LinearMany(device, *gemm, {in_rows_.data(), bias_.data(), inputs(), outputs()}, args,
                       reinterpret_cast<uint16_t*>(space), workspace);
   }
-  const WeightsInFragments fragments = {fragments_.data(), bias_.data(), scale_.data(), inputs(), outputs()};
   switch (type_) {
     case ComputeType::kBF16:
-      return LinearFewBF16(device, fragments, args);
+      return LinearFewBF16(device, fragments(), args);
     case ComputeType::kInt8:
-      return LinearFewInt8(device, fragments, args);
+      return LinearFewInt8(device, fragments(), args);
     default:
       LinearF32(device, {f32_.data(), bias_.data(), inputs(), outputs()}, args);
   }

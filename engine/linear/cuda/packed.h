@@ -25,6 +25,10 @@ class CudaLinear final : public PackedLinear {
 
   // Bytes on the device that Run works in. Where it is more than none, Run needs a workspace, too (GemmCall).
   size_t SpaceBytes(const LinearArgs& args) const;
+  // Whether `fragments` are there, and what they hold: kBF16 or kInt8.
+  bool has_fragments() const { return !fragments_.empty(); }
+  ComputeType type() const { return type_; }
+  WeightsInFragments fragments() const { return {fragments_.data(), bias_.data(), scale_.data(), inputs(), outputs()}; }
   void Run(Device& device, const LinearArgs& args, std::byte* space, std::byte* workspace) const;
 
  private:

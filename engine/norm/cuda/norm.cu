@@ -1,9 +1,7 @@
 // Layer norm, embedding, rotation and moves of rows.
-//
-// Angles: position * turns[c] in double precision, of which only the fraction of a turn is kept, then fp32 sine and
-// cosine of that: as exact for position 9000 as for position 1, at three double operations an angle.
 
 #include "engine/core/cuda/language.h"
+#include "engine/norm/cuda/norm_row.h"
 #include "engine/norm/cuda/operations.h"
 
 namespace salient::cuda {
@@ -11,37 +9,14 @@ namespace {
 
 constexpr int kRowsAtOnce = 4;  // rows of a block, a warp each
 constexpr int kThreads = 128;
-constexpr int kHeld = 16;  // components a lane holds in registers, of 512
 
-__device__ void Turn(int32_t position, double turns, float* sine, float* cosine) {
-  const double angle = position * turns;
-  sincospif(static_cast<float>(2 * (angle - rint(angle))), sine, cosine);
-}
-
-// One row by one warp. Two passes over values in registers: of a large offset nothing is lost.
+// One row by one warp.
+template <int kGroups>
 __device__ void NormHeld(const float* x, const float* weight, const float* bias, float epsilon, int width, float* y) {
-  const int lane = threadIdx.x % kWarp;
-  float values[kHeld];
-  float sum = 0;
-#pragma unroll
-  for (int h = 0; h < kHeld; ++h) {
-    const int c = lane + h * kWarp;
-    values[h] = c < width ? x[c] : 0.0f;
-    sum += values[h];
-  }
-  const float mean = WarpSum(sum) / static_cast<float>(width);
-  float squares = 0;
-#pragma unroll
-  for (int h = 0; h < kHeld; ++h) {
-    const float off = lane + h * kWarp < width ? values[h] - mean : 0.0f;
-    squares += off * off;
-  }
-  const float inverse = 1.0f / sqrtf(WarpSum(squares) / static_cast<float>(width) + epsilon);
-#pragma unroll
-  for (int h = 0; h < kHeld; ++h) {
-    const int c = lane + h * kWarp;
-    if (c < width) y[c] = (values[h] - mean) * inverse * weight[c] + bias[c];
-  }
+  HeldRow<kGroups> row;
+  row.Load(x, width);
+  row.Norm(weight, bias, epsilon, width);
+  row.Store(y, width);
 }
 
 // The same for rows that registers do not hold: read three times, from the cache.
@@ -63,8 +38,10 @@ __global__ void __launch_bounds__(kThreads) LayerNormKernel(LayerNormArgs args) 
   const float* x = args.input + static_cast<size_t>(row) * args.width;
   float* y = args.output + static_cast<size_t>(args.scatter ? row : i) * args.width;
   const size_t set = static_cast<size_t>(args.set == nullptr ? 0 : args.set[row]) * args.width;
-  if (args.width <= kHeld * kWarp) {
-    NormHeld(x, args.weight + set, args.bias + set, args.epsilon, args.width, y);
+  if (args.width <= HeldRow<4>::kWidest) {
+    NormHeld<4>(x, args.weight + set, args.bias + set, args.epsilon, args.width, y);
+  } else if (args.width <= HeldRow<8>::kWidest) {
+    NormHeld<8>(x, args.weight + set, args.bias + set, args.epsilon, args.width, y);
   } else {
     NormWide(x, args.weight + set, args.bias + set, args.epsilon, args.width, y);
   }
@@ -97,11 +74,7 @@ __global__ void __launch_bounds__(kThreads) RotateKernel(RotateArgs args, const 
   for (int pair = static_cast<int>(threadIdx.x); pair < args.heads * half; pair += kThreads) {
     const int c = pair % half;
     float* x = values + pair / half * args.head_width + c;
-    float sine, cosine;
-    Turn(position, turns[c], &sine, &cosine);
-    const float a = x[0], b = x[half];
-    x[0] = a * cosine - b * sine;
-    x[half] = b * cosine + a * sine;
+    RotatePair(position, turns[c], x, x + half);
   }
 }
 

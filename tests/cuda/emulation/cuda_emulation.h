@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <tuple>
+#include <typeinfo>
 
 #include "tests/cuda/emulation/emulated_device.h"
 #include "tests/cuda/emulation/grid.h"
@@ -22,6 +23,7 @@
 #define __forceinline__ inline
 #define __shared__ static
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(n) alignas(n)
 
 #define threadIdx (::salient::emulation::g_indices.thread)
@@ -148,8 +150,10 @@ void Launch(Device& device, const LaunchShape& shape, void (*kernel)(Parameters.
   grid.grid = {shape.grid_x, shape.grid_y, 1};
   grid.threads = shape.threads;
   grid.shared_bytes = shape.shared_bytes;
-  static_cast<emulation::EmulatedDevice&>(device).Enqueue(
-      [grid, kernel, held = std::tuple<Parameters...>(static_cast<Parameters>(arguments)...)] {
+  auto& emulated = static_cast<emulation::EmulatedDevice&>(device);
+  emulated.Enqueue(
+      [grid, kernel, on = emulated.number(), held = std::tuple<Parameters...>(static_cast<Parameters>(arguments)...)] {
+        emulation::NoteKernel(on, typeid(std::tuple_element_t<0, std::tuple<Parameters...>>));
         emulation::RunGrid(grid, [&] { std::apply(kernel, held); });
       });
 }

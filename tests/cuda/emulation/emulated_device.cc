@@ -14,7 +14,7 @@ constexpr int kOutOfResources = 701;  // cudaErrorLaunchOutOfResources
 // Copies of up to this many bytes from ordinary memory are taken over at the call.
 constexpr size_t kTakenOver = 64 << 10;
 
-std::atomic<int64_t> g_waits_for_everything{0}, g_pageable_copies{0};
+std::atomic<int64_t> g_waits_for_everything{0}, g_pageable_copies{0}, g_replays{0};
 std::atomic<bool> g_lost{false}, g_all_pinned{false};
 
 class EmulatedGraph final : public cuda::Graph {
@@ -25,6 +25,7 @@ class EmulatedGraph final : public cuda::Graph {
 
 }  // namespace
 
+int64_t Replays() { return g_replays.load(); }
 int64_t PageableCopies() { return g_pageable_copies.load(); }
 void PinAllHostMemory(bool pinned) { g_all_pinned = pinned; }
 bool ProcessIsLost() { return g_lost; }
@@ -101,6 +102,7 @@ std::unique_ptr<cuda::Graph> EmulatedDevice::EndCapture() {
 }
 
 void EmulatedDevice::Replay(cuda::Graph& graph) {
+  ++g_replays;
   for (const std::function<void()>& work : static_cast<EmulatedGraph&>(graph).work) Enqueue(work);
 }
 

@@ -33,6 +33,9 @@ void FailNextDevicesAllocation(int64_t allocations, bool pinned);
 // host came back.
 int64_t WaitsForEverything();
 
+// How many graphs were launched.
+int64_t Replays();
+
 // How many copies to a device were made from ordinary memory. On a GPU the host waits in such a copy for its turn in
 // the stream.
 int64_t PageableCopies();
@@ -80,6 +83,7 @@ class EmulatedDevice final : public cuda::Device {
 
   // Puts the work into the stream's queue, or keeps it for the graph that is being captured.
   void Enqueue(std::function<void()> work);
+  int number() const { return stream_; }  // of the stream, among the device's
   // Kernels and copies that the stream has been given.
   int64_t launches() const;
   void FailAfter(int64_t launches, bool lasts);

@@ -1,11 +1,14 @@
 #include "tests/cuda/emulation/grid.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -197,6 +200,15 @@ void Grid::Entry() {
 
 std::mutex g_mutex;
 std::atomic<int64_t> g_blocks{0};
+std::map<int, std::vector<const std::type_info*>> g_kernels;  // by stream; guarded by g_mutex
+
+// A type's name without its namespaces.
+std::string NameOf(const std::type_info& type) {
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr),
+                                                    std::free);
+  const std::string full = name == nullptr ? type.name() : name.get();
+  return full.substr(full.rfind(':') + 1);
+}
 
 }  // namespace
 
@@ -212,6 +224,21 @@ void RunGrid(const GridShape& shape, const std::function<void()>& thread) {
 }
 
 int64_t BlocksRun() { return g_blocks.load(); }
+
+void NoteKernel(int stream, const std::type_info& first_argument) {
+  std::lock_guard lock(g_mutex);
+  g_kernels[stream].push_back(&first_argument);
+}
+std::vector<std::string> KernelsRun(int stream) {
+  std::lock_guard lock(g_mutex);
+  std::vector<std::string> names;
+  for (const std::type_info* type : g_kernels[stream]) names.push_back(NameOf(*type));
+  return names;
+}
+void ForgetKernels() {
+  std::lock_guard lock(g_mutex);
+  g_kernels.clear();
+}
 
 unsigned char* SharedMemory() { return TheGrid().shared(); }
 void BlockBarrier() { TheGrid().Barrier(); }

@@ -12,6 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <typeinfo>
+#include <vector>
 
 namespace salient::emulation {
 
@@ -33,6 +36,12 @@ void SeedOrder(uint64_t seed);
 void RunGrid(const GridShape& shape, const std::function<void()>& thread);
 // Blocks of all grids that have run.
 int64_t BlocksRun();
+
+// Kernels that have run on a device's stream (0: the first) since the last call of ForgetKernels, in their order, each
+// by the type of its first argument: "CollectFillsArgs".
+void NoteKernel(int stream, const std::type_info& first_argument);
+std::vector<std::string> KernelsRun(int stream);
+void ForgetKernels();
 
 // For threads of a running grid.
 struct ThreadIndices {
