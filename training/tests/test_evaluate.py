@@ -103,7 +103,16 @@ def test_the_card_and_the_points_do_not_change_a_models_hash(tmp_path):
     (tmp_path / "README.md").write_text("card")
     (tmp_path / "operating_points.json").write_text("{}")
     assert engine.model_hash(tmp_path) == before
-    (tmp_path / "config.json").write_text("{ }")
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.model", "target_tokenizer.model", "vocabulary.json",
+                                  "source_vocabulary.json", "shortlist.safetensors", "model.safetensors.index.json"])
+def test_every_file_that_the_engine_reads_changes_a_models_hash(tmp_path, name):
+    without = engine.model_hash(tmp_path)
+    (tmp_path / name).write_text("{}")
+    before = engine.model_hash(tmp_path)
+    assert before != without
+    (tmp_path / name).write_text("{ }")
     assert engine.model_hash(tmp_path) != before
 
 

@@ -21,7 +21,9 @@ from .server import Server
 from .sets import Document, DocumentSet
 from .settings import Setting
 
-MODEL_FILES = ("config.json", "tokenizer.model", "*.safetensors", "*.safetensors.index.json")
+# All that the engine reads to translate: the weights' files include the shortlist's.
+MODEL_FILES = ("config.json", "tokenizer.model", "target_tokenizer.model", "vocabulary.json", "source_vocabulary.json",
+               "*.safetensors", "*.safetensors.index.json")
 
 
 @dataclass
