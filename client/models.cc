@@ -41,6 +41,11 @@ std::string PointsTable(const v1::Model& model) {
   return AlignColumns(table);
 }
 
+// Nothing of a server that does not tell it.
+std::string StateName(v1::Model::State state) {
+  return state == v1::Model::STATE_UNSPECIFIED ? "" : absl::AsciiStrToLower(v1::Model::State_Name(state));
+}
+
 std::string Details(const v1::Model& model) {
   std::string text = absl::StrCat("\n", model.name(), "\n");
   if (!model.description().empty()) absl::StrAppend(&text, "  ", model.description(), "\n");
@@ -53,12 +58,13 @@ std::string Details(const v1::Model& model) {
 
 std::string ModelsTable(const v1::ListModelsResponse& models) {
   std::vector<std::vector<std::string>> table = {
-      {"model", "languages", "layers", "width", "parameters", "chunk", "device"}};
+      {"model", "languages", "layers", "width", "parameters", "chunk", "device", "state"}};
   for (const v1::Model& model : models.models()) {
     table.push_back({model.name(), absl::StrCat(model.source_language(), " > ", model.target_language()),
                      absl::StrCat(model.encoder_layers(), " + ", model.decoder_layers()), absl::StrCat(model.d_model()),
                      absl::StrFormat("%.1f M", static_cast<double>(model.parameters()) / 1e6),
-                     absl::StrCat(model.chunk_tokens(), " tokens"), model.device()});
+                     absl::StrCat(model.chunk_tokens(), " tokens"), model.device(),
+                     StateName(model.state())});
   }
   std::string text = AlignColumns(table);
   for (const v1::Model& model : models.models()) text += Details(model);

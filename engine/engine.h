@@ -31,6 +31,8 @@
 
 namespace salient {
 
+struct KeyMemory;
+
 struct EngineOptions {
   std::string model_folder;
   std::string device = "auto";  // auto, cpu, cuda, reference
@@ -43,6 +45,10 @@ struct EngineOptions {
   absl::Duration encode_slice = absl::Milliseconds(10);
   // Memory for the keys and values of all documents in flight. Pages are allocated on first use and kept.
   int64_t kv_bytes = 1LL << 30;
+  // Memory of kv_bytes that this engine shares with others (engine/base/key_memory.h): each takes what it needs, and
+  // gives back what it does not use when another waits for it. Null: kv_bytes are this engine's own; so they are on a
+  // GPU, which allocates them at once.
+  std::shared_ptr<KeyMemory> key_memory;
   // Number format of stored keys and values. None: bf16, or f32 if products are computed in f32. int8 halves the memory
   // and the memory traffic of bf16; translations differ slightly.
   std::optional<ElementType> kv_type;

@@ -25,6 +25,12 @@ void Mailbox::Wait() {
   rung_ = false;
 }
 
+void Mailbox::WaitFor(absl::Duration time) {
+  std::unique_lock lock(mutex_);
+  condition_.wait_for(lock, absl::ToChronoMilliseconds(time), [this] { return rung_; });
+  rung_ = false;
+}
+
 std::vector<int64_t> Mailbox::TakeCancelled() {
   std::lock_guard lock(mutex_);
   return std::exchange(cancelled_, {});

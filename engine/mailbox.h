@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "engine/api/result.h"
 
 namespace salient {
@@ -24,6 +25,7 @@ class Mailbox {
 
   // Until something was told since the last Wait.
   void Wait();
+  void WaitFor(absl::Duration time);  // no longer than this
   std::vector<int64_t> TakeCancelled();
   // For the next turn, without a ring: the document has not arrived yet, and its arrival rings.
   void PutBack(const std::vector<int64_t>& cancelled);

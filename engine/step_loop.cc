@@ -1,11 +1,13 @@
 #include "engine/step_loop.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/key_memory.h"
 
 namespace salient {
 namespace {
@@ -13,12 +15,27 @@ namespace {
 // While nobody waits for an encoding, it is looked up from only to see cancellations and deadlines.
 constexpr absl::Duration kUnhurriedSlice = absl::Milliseconds(100);
 
+// While there is nothing to do before other engines give memory back, deadlines are looked at so often.
+constexpr absl::Duration kWaitForMemory = absl::Milliseconds(10);
+
 Scheduler::Limits LimitsOf(const LoadedModel& loaded) {
   return {.rows = loaded.batch_options.max_rows,
           .self_pages = loaded.batch->self_pages(),
           .cross_pages = loaded.batch->cross_pages(),
           .encode_tokens = loaded.batch_options.encode_tokens,
           .encode_chunks = loaded.batch_options.encode_chunks};
+}
+
+// Null: the engine has memory of its own.
+MemoryBudget* Shared(const EngineOptions& options, const LoadedModel& loaded, MemoryBudget KeyMemory::* part) {
+  const bool shares = options.key_memory != nullptr && loaded.backend->host_addressable();
+  return shares ? &(options.key_memory.get()->*part) : nullptr;
+}
+
+int64_t PageBytes(const KvStore& store) { return static_cast<int64_t>(store.layout().page_bytes()); }
+
+std::function<void()> Ringing(const std::shared_ptr<Mailbox>& mailbox) {
+  return [mailbox] { mailbox->Ring(); };
 }
 
 }  // namespace
@@ -31,7 +48,11 @@ StepLoop::StepLoop(const EngineOptions& options, EngineObserver* observer, Loade
       mailbox_(std::move(mailbox)),
       workers_(workers),
       loaded_(std::move(loaded)),
-      scheduler_(LimitsOf(loaded_)) {
+      self_share_(Shared(options, loaded_, &KeyMemory::self), PageBytes(loaded_.batch->self_store()),
+                  Ringing(mailbox_)),
+      cross_share_(Shared(options, loaded_, &KeyMemory::cross), PageBytes(loaded_.batch->cross_store()),
+                   Ringing(mailbox_)),
+      scheduler_(LimitsOf(loaded_), &self_share_, &cross_share_) {
   Publish();
   thread_ = std::thread([this] { Loop(); });
 }
@@ -66,9 +87,13 @@ void StepLoop::Loop() {
     if (const absl::Status status = loaded_.backend->status(); !status.ok()) Recover(status);
     if (loaded_.batch == nullptr) break;
     Collect();
+    GiveBack();
     if (jobs_.empty()) {
       turn_began_ = 0;
       mailbox_->Wait();
+    } else if ((self_share_.waiting() || cross_share_.waiting()) && !loaded_.batch->encoding() &&
+               !loaded_.batch->decoding()) {
+      mailbox_->WaitFor(kWaitForMemory);
     }
   }
   End();
@@ -110,6 +135,21 @@ void StepLoop::DropLate() {
                                              ? "the deadline passed while the document was translated"
                                              : "the deadline passed while the document waited in the queue"));
   }
+}
+
+// What is not used, if other engines wait for it. At the end of a turn, so that none sleeps on what others wait for.
+void StepLoop::GiveBack() {
+  if (jobs_.empty()) {
+    self_share_.StopWaiting();
+    cross_share_.StopWaiting();
+  }
+  const auto give = [](PageShare& share, KvStore& store, int32_t reserved) {
+    if (!share.wanted()) return;
+    store.Trim();
+    share.Keep(reserved);
+  };
+  give(self_share_, loaded_.batch->self_store(), scheduler_.self_reserved());
+  give(cross_share_, loaded_.batch->cross_store(), scheduler_.cross_reserved());
 }
 
 void StepLoop::Admit() {

@@ -22,6 +22,7 @@
 #include "engine/engine.h"
 #include "engine/loaded_model.h"
 #include "engine/mailbox.h"
+#include "engine/schedule/page_share.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/submission_queue.h"
 
@@ -55,6 +56,7 @@ class StepLoop {
   void MakeRoom();
   void Step();
   void Collect();
+  void GiveBack();
   void Publish();
   void Recover(const absl::Status& failure);
   void End();
@@ -76,6 +78,7 @@ class StepLoop {
 
   // The loop's own.
   LoadedModel loaded_;  // without a batch once a failed device could not be opened again
+  PageShare self_share_, cross_share_;
   Scheduler scheduler_;
   Jobs jobs_;
   std::set<int64_t> begun_;                             // of jobs_, those of which a chunk was admitted

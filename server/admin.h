@@ -1,9 +1,12 @@
-// Probes and metrics, on a listener of its own: so translations and clients cannot starve it, and a network policy can
-// restrict it. Plain HTTP, without keys.
+// Probes, metrics and the state of models, on a listener of its own: so translations and clients cannot starve it, and
+// a network policy can restrict it. Plain HTTP, without keys.
 //
-//   GET /healthz   200 unless the process should be restarted (server/health.h)
-//   GET /readyz    200 when documents are accepted; 503 while models load, an engine recovers or the server drains
-//   GET /metrics   Prometheus text
+//   GET  /healthz         200 unless the process should be restarted (server/health.h)
+//   GET  /readyz          200 when documents are accepted; 503 while models load, an engine recovers, the server drains
+//   GET  /metrics         Prometheus text
+//   GET  /models          the models, their states and why one could not be loaded, as JSON
+//   POST /models/reload   looks at --models-dir again, soon: 202; what comes of it is told by /models. It takes no
+//                         argument, so the worst that a caller can do without a key is to have the folder looked at
 
 #pragma once
 
@@ -14,15 +17,16 @@
 #include "server/health.h"
 #include "server/http/message.h"
 #include "server/metrics.h"
+#include "server/model_loader.h"
 #include "server/model_registry.h"
 
 namespace salient {
 
 class Admin final : public HttpHandler {
  public:
-  // All three must outlive it.
-  Admin(const ModelRegistry& models, const Metrics& metrics, const Health& health)
-      : models_(models), metrics_(metrics), health_(health) {}
+  // All four must outlive it.
+  Admin(const ModelRegistry& models, ModelLoader& loader, const Metrics& metrics, const Health& health)
+      : models_(models), loader_(loader), metrics_(metrics), health_(health) {}
 
   std::optional<HttpResponse> Refuse(const HttpRequest&) override { return std::nullopt; }
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
@@ -30,8 +34,10 @@ class Admin final : public HttpHandler {
 
  private:
   HttpResponse Answer(const HttpRequest& request) const;
+  std::string Models() const;
 
   const ModelRegistry& models_;
+  ModelLoader& loader_;
   const Metrics& metrics_;
   const Health& health_;
 };

@@ -107,7 +107,8 @@ void DocumentsCall::OnReadDone(bool ok) {
     if (!TryToStart(document)) {
       auto chosen = translator_.models().Choose(document->request().request());
       translator_.admission_retry_queue().Wait(
-          chosen.ok() ? *chosen : nullptr, [call = shared_from_this(), document] { return call->TryAgain(document); });
+          chosen.ok() ? chosen->get() : nullptr,
+          [call = shared_from_this(), document] { return call->TryAgain(document); });
       return;
     }
   }

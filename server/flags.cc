@@ -11,6 +11,7 @@
 #include "cli/help.h"
 #include "cli/sources.h"
 #include "cli/version.h"
+#include "engine/base/key_memory.h"
 
 namespace salient {
 namespace {
@@ -26,15 +27,21 @@ constexpr char kFooter[] =
 underscores (SALIENT_SERVER_MAX_QUEUE=64), or in the file of --config. The command line overrides the environment, and
 the environment overrides the file.
 
+With --models-dir, SIGHUP and POST /models/reload (on the admin port) look at its folders again: new ones are loaded,
+those that are gone are unloaded, changed ones are replaced; documents in flight are finished by the model that they
+began with.
+
 SIGTERM and SIGINT drain the server: /readyz returns 503 and health reports NOT_SERVING. After --drain-delay connections
 get a GOAWAY, new documents get UNAVAILABLE, and documents in flight are finished. A second signal stops the server at
 once.
 
-HTTP: POST /v1/translate, GET /v1/models, and a page at /. Admin: /metrics, /healthz, /readyz.)";
+HTTP: POST /v1/translate, GET /v1/models, and a page at /. Admin: /metrics, /healthz, /readyz, /models.)";
 
 // As typed, before the parts go where they belong.
 struct Raw {
   std::vector<std::string> models;
+  std::string models_dir;
+  double model_idle_seconds = 0;
   std::string device = "auto";
   std::string compute = "auto";
   std::string kv_type = "auto";
@@ -74,9 +81,20 @@ const std::map<std::string, std::optional<ElementType>>& KvTypes() {
 void AddModelOptions(CLI::App& app, Raw& raw) {
   app.add_option("--model", raw.models, "Folder of a model; repeat the option to serve several models")
       ->type_name("DIR")
-      ->required()
       ->delimiter(',')
       ->allow_extra_args(false)
+      ->group("Models");
+  app.add_option("--models-dir", raw.models_dir,
+                 "A folder of folders, each of them a model, but for those that begin with a dot. SIGHUP looks at it "
+                 "again")
+      ->type_name("DIR")
+      ->group("Models");
+  app.add_option("--model-idle-seconds", raw.model_idle_seconds,
+                 "Drop a model from memory when nobody has asked for it for so long; the next request for it loads it "
+                 "again, and waits. 0: never")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str()
       ->group("Models");
   app.add_option("--device", raw.device, "auto, cpu or cuda; auto uses a GPU if there is one, otherwise the CPU")
       ->type_name("NAME")
@@ -188,7 +206,8 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--kv-memory", raw.kv_memory,
-                 "Memory for the keys and values of all documents in flight, for each model")
+                 "Memory for the keys and values of all documents in flight, which the models share; on a GPU each "
+                 "model has so much of its own")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("1GiB")
@@ -266,6 +285,24 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
       ->group("Operation");
 }
 
+// Of every model, but for its folder and the memory that all share.
+EngineOptions OptionsOf(const Raw& raw) {
+  EngineOptions options;
+  options.device = raw.device;
+  options.compute = ComputeTypes().at(raw.compute);
+  options.kv_type = KvTypes().at(raw.kv_type);
+  options.threads = raw.threads;
+  options.max_rows = raw.max_rows;
+  options.encode_tokens = raw.encode_tokens;
+  options.encode_slice = absl::Milliseconds(raw.encode_slice_ms);
+  options.kv_bytes = static_cast<int64_t>(raw.kv_memory);
+  options.max_queued_documents = raw.max_queue;
+  options.max_queued_bytes = static_cast<int64_t>(raw.max_queue_bytes);
+  options.max_queued_tokens = raw.max_queue_tokens;
+  options.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
+  return options;
+}
+
 void Fill(const Raw& raw, ServerFlags& flags) {
   if (flags.server.http == "off") flags.server.http.clear();
   flags.server.stall_limit = absl::Seconds(raw.stall_limit);
@@ -277,23 +314,16 @@ void Fill(const Raw& raw, ServerFlags& flags) {
   flags.drain = {.delay = absl::Seconds(raw.drain_delay), .patience = absl::Seconds(raw.drain_seconds)};
   flags.server.max_connection_age =
       raw.max_connection_age > 0 ? absl::Seconds(raw.max_connection_age) : absl::InfiniteDuration();
+  EngineOptions options = OptionsOf(raw);
+  options.key_memory = std::make_shared<KeyMemory>(options.kv_bytes);
   for (const std::string& folder : raw.models) {
-    EngineOptions options;
     options.model_folder = folder;
-    options.device = raw.device;
-    options.compute = ComputeTypes().at(raw.compute);
-    options.kv_type = KvTypes().at(raw.kv_type);
-    options.threads = raw.threads;
-    options.max_rows = raw.max_rows;
-    options.encode_tokens = raw.encode_tokens;
-    options.encode_slice = absl::Milliseconds(raw.encode_slice_ms);
-    options.kv_bytes = static_cast<int64_t>(raw.kv_memory);
-    options.max_queued_documents = raw.max_queue;
-    options.max_queued_bytes = static_cast<int64_t>(raw.max_queue_bytes);
-    options.max_queued_tokens = raw.max_queue_tokens;
-    options.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
-    flags.models.push_back(options);
+    flags.server.models.models.push_back(options);
   }
+  options.model_folder.clear();
+  flags.server.models.options = options;
+  flags.server.models.folder = raw.models_dir;
+  if (raw.model_idle_seconds > 0) flags.server.models.idle = absl::Seconds(raw.model_idle_seconds);
 }
 
 // Above this a gRPC message, whose size is an int, could not hold the largest document.
@@ -303,6 +333,7 @@ void CheckSizes(const Raw& raw) {
   if (raw.max_document_bytes == 0 || raw.max_document_bytes > kLargestDocument) {
     throw CLI::ValidationError("--max-document-bytes", "must be from 1 to 512MiB");
   }
+  if (raw.models.empty() && raw.models_dir.empty()) throw CLI::RequiredError("--model or --models-dir");
   if (raw.kv_memory < (1 << 20) || raw.kv_memory > (1ULL << 50)) {
     throw CLI::ValidationError("--kv-memory", "must be from 1MiB to 1PiB");
   }

@@ -16,7 +16,6 @@ namespace salient {
 struct ServerFlags {
   ServerOptions server;  // all fields except `access`, which is opened from the files below
   AccessOptions access;
-  std::vector<EngineOptions> models;  // one engine for each, in the order of the flags
   DrainOptions drain;
   std::string ready_file;
   bool exit_when_dead = false;

@@ -16,23 +16,37 @@ absl::Status Health::TakesDocuments() const {
 absl::Status Health::Ready() const {
   if (absl::Status status = TakesDocuments(); !status.ok()) return status;
   if (readiness_ == Readiness::kLeaving) return absl::UnavailableError("the server is shutting down");
-  for (const auto& model : models_.models()) {
+  bool usable = false;
+  for (const auto& slot : models_.models()) {
+    usable |= Usable(*slot);
+    const std::shared_ptr<ServedModel> model = slot->loaded();
+    if (model == nullptr) continue;
     const EngineState state = model->engine->status().state;
     if (state == EngineState::kHealthy) continue;
     return absl::UnavailableError(absl::StrCat("the engine of ", model->description.name(),
                                                state == EngineState::kDead ? " is dead" : " is recovering"));
   }
-  return absl::OkStatus();
+  return usable ? absl::OkStatus() : absl::UnavailableError("no model could be loaded");
+}
+
+// One that is loaded on request counts: it was loaded before.
+bool Health::Usable(const ModelSlot& slot) {
+  return slot.state() != v1::Model::FAILED && slot.metrics() != nullptr;
 }
 
 bool Health::HasDeadEngine() const {
-  return std::any_of(models_.models().begin(), models_.models().end(),
-                     [](const auto& model) { return model->engine->status().state == EngineState::kDead; });
+  const ModelSlots slots = models_.models();
+  return std::any_of(slots.begin(), slots.end(), [](const auto& slot) {
+    const std::shared_ptr<ServedModel> model = slot->loaded();
+    return model != nullptr && model->engine->status().state == EngineState::kDead;
+  });
 }
 
 absl::Status Health::Alive() const {
   if (readiness_ == Readiness::kLoading) return absl::OkStatus();
-  for (const auto& model : models_.models()) {
+  for (const auto& slot : models_.models()) {
+    const std::shared_ptr<ServedModel> model = slot->loaded();
+    if (model == nullptr) continue;
     const EngineStatus status = model->engine->status();
     if (status.state == EngineState::kDead) {
       return absl::UnavailableError(

@@ -2,7 +2,9 @@
 //
 // alive   unless an engine is dead, or has work but its step loop has made no iteration for `stall_limit`; then only a
 //           restart helps
-// ready   while it serves and all engines are healthy; not while models load, an engine recovers, or the server drains
+// ready   once every model has been tried, while at least one can be used (in memory, or dropped from it and loaded on
+//         request) and all engines in memory are healthy; not while an engine recovers or the server drains. A model
+//         that is loaded or fails later changes nothing for the others
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -21,13 +23,15 @@ enum class Readiness { kLoading, kServing, kLeaving, kDraining };
 
 class Health {
  public:
-  // The models must outlive it. They are not read before kServing.
+  // The models must outlive it.
   Health(const ModelRegistry& models, absl::Duration stall_limit) : models_(models), stall_limit_(stall_limit) {}
 
   void Set(Readiness readiness) { readiness_ = readiness; }
   Readiness readiness() const { return readiness_; }
 
   bool HasDeadEngine() const;
+  // Whether documents for this model are translated.
+  static bool Usable(const ModelSlot& slot);
 
   // UNAVAILABLE has the reason.
   absl::Status Alive() const;

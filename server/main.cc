@@ -1,13 +1,16 @@
 // salient-server: flags, models, ports; then it waits for a signal and drains.
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -31,19 +34,6 @@ std::string Reachable(const std::string& address, int port) {
   return absl::StrCat(host, ":", port);
 }
 
-absl::Status LoadModel(const EngineOptions& options, Server& server) {
-  spdlog::info("loading {}", options.model_folder);
-  const absl::Time start = absl::Now();
-  auto observer = std::make_unique<StepObserver>();
-  auto engine = Engine::Create(options, observer.get());
-  if (!engine.ok()) return engine.status();
-  const ModelInfo info = (*engine)->info();
-  spdlog::info("loaded {} in {:.1f} s: {} to {}, {:.1f} M parameters, {}", info.config.name,
-               absl::ToDoubleSeconds(absl::Now() - start), info.config.source_language, info.config.target_language,
-               static_cast<double>(info.parameters) / 1e6, info.device);
-  return server.AddModel(*std::move(engine), options, std::move(observer));
-}
-
 // Whole or not at all: a reader never sees half of it.
 absl::Status WriteReadyFile(const ServerFlags& flags, const Server& server) {
   nlohmann::json ready = {{"grpc", Reachable(flags.server.listen, server.grpc_port())}};
@@ -59,9 +49,7 @@ absl::Status WriteReadyFile(const ServerFlags& flags, const Server& server) {
 
 absl::Status StartAll(const ServerFlags& flags, Server& server) {
   if (auto status = server.StartHttp(); !status.ok()) return status;
-  for (const EngineOptions& options : flags.models) {
-    if (auto status = LoadModel(options, server); !status.ok()) return status;
-  }
+  if (auto status = server.LoadModels(); !status.ok()) return status;
   if (auto status = server.StartGrpc(); !status.ok()) return status;
   spdlog::info("gRPC on {}, at most {} bytes a document", Reachable(flags.server.listen, server.grpc_port()),
                flags.server.max_document_bytes);
@@ -70,7 +58,7 @@ absl::Status StartAll(const ServerFlags& flags, Server& server) {
                  flags.server.compat ? ", and the APIs of DeepL, LibreTranslate and Google" : "");
   }
   if (server.admin_port() != 0) {
-    spdlog::info("admin on {}: /metrics /healthz /readyz", Reachable(flags.server.admin, server.admin_port()));
+    spdlog::info("admin on {}: /metrics /healthz /readyz /models", Reachable(flags.server.admin, server.admin_port()));
   }
   return flags.ready_file.empty() ? absl::OkStatus() : WriteReadyFile(flags, server);
 }
@@ -90,18 +78,36 @@ struct Signals {
   void Stop(int reason) {
     if (!stopped.exchange(true)) first.set_value(reason);
   }
+  // SIGHUP: reloads the models, once they are loaded.
+  void Reload() {
+    std::lock_guard lock(mutex);
+    if (reload) reload();
+  }
+  void OnReload(std::function<void()> what) {
+    std::lock_guard lock(mutex);
+    reload = std::move(what);
+  }
   std::atomic<bool> loading = true, stopped = false;
   std::promise<int> first;
+  std::mutex mutex;
+  std::function<void()> reload;
 };
 
 // The thread may outlive the waiting function, so both own what they share.
 std::shared_ptr<Signals> ListenForSignals() {
   auto signals = std::make_shared<Signals>();
   std::thread([signals] {
-    const int number = WaitForSignal();
+    const auto wait_for_stop = [&signals] {
+      while (true) {
+        const int number = WaitForSignal();
+        if (number != SIGHUP) return number;
+        signals->Reload();
+      }
+    };
+    const int number = wait_for_stop();
     if (signals->loading) StopAtOnce(number);
     signals->Stop(number);
-    StopAtOnce(WaitForSignal());
+    StopAtOnce(wait_for_stop());
   }).detach();
   return signals;
 }
@@ -109,6 +115,7 @@ std::shared_ptr<Signals> ListenForSignals() {
 int Run(const ServerFlags& flags) {
   const std::shared_ptr<Signals> signals = ListenForSignals();
   ServerOptions options = flags.server;
+  options.models.open = Engine::Create;
   auto access = Access::Open(flags.access);
   if (!access.ok()) {
     spdlog::error("{}", std::string(access.status().message()));
@@ -131,9 +138,15 @@ int Run(const ServerFlags& flags) {
     spdlog::shutdown();
     std::_Exit(1);
   }
+  signals->OnReload([&server] {
+    spdlog::info("SIGHUP: looking at the models again");
+    const absl::Status status = server.ReloadModels();
+    if (!status.ok()) spdlog::error("{}", std::string(status.message()));
+  });
   signals->loading = false;
 
   const int number = signals->first.get_future().get();
+  signals->OnReload(nullptr);
   const std::string delay = flags.drain.delay > absl::ZeroDuration()
                                 ? absl::StrCat("taking more for ", absl::FormatDuration(flags.drain.delay), ", then ")
                                 : "";
@@ -153,7 +166,7 @@ int Run(const ServerFlags& flags) {
 int main(int argc, char** argv) {
   auto parsed = salient::ParseServerFlags(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
-  salient::HoldSignals();
+  salient::HoldSignals(!parsed.flags.server.models.folder.empty());
   salient::StartLog(parsed.flags.log_level, parsed.flags.log_format);
   return salient::Run(parsed.flags);
 }

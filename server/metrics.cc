@@ -3,6 +3,7 @@
 #include <sys/times.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -66,6 +67,7 @@ class MetricFamilies {
         turn_seconds(Gauge(registry, "turn_seconds", "Since the step loop last turned, while it has work")),
         engine_state(Gauge(registry, "engine_state", "1 for the state that the engine is in")),
         limits(Gauge(registry, "limit", "What the server was started with: queued_documents, rows")),
+        model_state(Gauge(registry, "model_state", "1 for the state that the model is in")),
         draining(Gauge(registry, "draining", "1 while the server takes no more documents").Add({})),
         process_memory(Process(registry, "process_resident_memory_bytes", "Memory in use")),
         process_descriptors(Process(registry, "process_open_fds", "Open file descriptors")),
@@ -80,6 +82,8 @@ class MetricFamilies {
         preemptions_total(
             Counter(registry, "preemptions_total",
                     "Chunks that gave up their memory to older ones and began anew; more kv-memory helps")),
+        model_loads_total(Counter(registry, "model_loads_total", "Tries to load a model, by whether it was loaded")),
+        model_load_seconds(Gauge(registry, "model_load_seconds", "What the last try to load the model took")),
         queue_seconds(Histogram(registry, "queue_seconds", "From arrival to the first step")),
         encode_seconds(Histogram(registry, "encode_seconds", "Encoding, a document")),
         first_segment_seconds(Histogram(registry, "first_segment_seconds", "From arrival to the first segment")),
@@ -101,10 +105,12 @@ class MetricFamilies {
   void ReadProcess();
 
   GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio, &tokens_waiting, &oldest_waiting_seconds;
-  GaugeFamily &turn_seconds, &engine_state, &limits;
+  GaugeFamily &turn_seconds, &engine_state, &limits, &model_state;
   prometheus::Gauge &draining, &process_memory, &process_descriptors, &process_cpu, &process_start;
   CounterFamily& refusals_total;
   CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &preemptions_total;
+  CounterFamily& model_loads_total;
+  GaugeFamily& model_load_seconds;
   HistogramFamily &queue_seconds, &encode_seconds, &first_segment_seconds, &time_per_output_token_seconds;
   HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds,
       &stall_seconds;
@@ -194,9 +200,10 @@ void ModelMetrics::ObserveResult(const CostReport& report, double end_to_end_sec
 
   std::vector<double> tokens_by_layer(layers_ + 1, 0.0);  // the last bucket is +Inf
   double sum = 0;
-  for (size_t i = 0; i < report.exit_histogram.size() && i < static_cast<size_t>(layers_); ++i) {
-    tokens_by_layer[i] = static_cast<double>(report.exit_histogram[i]);
-    sum += tokens_by_layer[i] * static_cast<double>(i + 1);
+  for (size_t i = 0; i < report.exit_histogram.size(); ++i) {
+    const auto tokens = static_cast<double>(report.exit_histogram[i]);
+    tokens_by_layer[std::min(i, static_cast<size_t>(layers_))] += tokens;
+    sum += tokens * static_cast<double>(i + 1);
   }
   exit_layer_.ObserveMultiple(tokens_by_layer, sum);
 }
@@ -223,6 +230,12 @@ void ModelMetrics::SetStatus(const EngineStatus& status) {
   kv_usage_.Set(total > 0 ? static_cast<double>(status.kv_bytes_used) / total : 0);
 }
 
+void ModelMetrics::SetAbsent(int32_t waiting) {
+  SetStatus({});
+  for (prometheus::Gauge* const state : state_) state->Set(0);
+  waiting_.Set(waiting);
+}
+
 Metrics::Metrics() : families_(std::make_unique<MetricFamilies>(registry_)) {
   prometheus::BuildGauge()
       .Name("salient_build_info")
@@ -234,8 +247,31 @@ Metrics::Metrics() : families_(std::make_unique<MetricFamilies>(registry_)) {
 Metrics::~Metrics() = default;
 
 ModelMetrics* Metrics::ForModel(const std::string& model, int32_t decoder_layers) {
-  models_.push_back(std::make_unique<ModelMetrics>(*families_, model, decoder_layers));
-  return models_.back().get();
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<ModelMetrics>& metrics = models_[model];
+  if (metrics == nullptr) metrics = std::make_unique<ModelMetrics>(*families_, model, decoder_layers);
+  return metrics.get();
+}
+
+void Metrics::SetState(const std::string& model, v1::Model::State state) {
+  constexpr std::pair<v1::Model::State, const char*> kStates[] = {{v1::Model::SERVING, "serving"},
+                                                                  {v1::Model::LOADING, "loading"},
+                                                                  {v1::Model::IDLE, "idle"},
+                                                                  {v1::Model::FAILED, "failed"}};
+  for (const auto& [value, name] : kStates) {
+    families_->model_state.Add({{"model", model}, {"state", name}}).Set(state == value ? 1 : 0);
+  }
+}
+
+void Metrics::ObserveLoad(const std::string& model, bool ok, double seconds) {
+  families_->model_loads_total.Add({{"model", model}, {"outcome", ok ? "ok" : "failed"}}).Increment();
+  families_->model_load_seconds.Add({{"model", model}}).Set(seconds);
+}
+
+void Metrics::Forget(const std::string& model) {
+  SetState(model, v1::Model::STATE_UNSPECIFIED);
+  std::lock_guard lock(mutex_);
+  if (const auto found = models_.find(model); found != models_.end()) found->second->SetAbsent(0);
 }
 
 void Metrics::CountRefused(absl::StatusCode outcome) {

@@ -7,12 +7,15 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
 #include "engine/engine.h"
 #include "prometheus/registry.h"
+#include "salient/v1/translation.pb.h"
 #include "server/admission/admission.h"
 
 namespace salient {
@@ -36,6 +39,8 @@ class ModelMetrics {
   void ObserveStall(double seconds);
   void CountPreempted();
   void SetStatus(const EngineStatus& status);
+  // It is not in memory; so many documents wait for it.
+  void SetAbsent(int32_t waiting);
   void SetLimits(int32_t queued_documents, int32_t rows);
 
  private:
@@ -57,8 +62,14 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  // The returned pointer is valid as long as this object.
+  // The returned pointer is valid as long as this object. A model that is loaded again gets the one that it had, and if
+  // it has more layers now, its deeper exits are counted beyond the last bucket.
   ModelMetrics* ForModel(const std::string& model, int32_t decoder_layers);
+  void SetState(const std::string& model, v1::Model::State state);
+  // A try to load a model; of one that was never loaded `model` is its folder.
+  void ObserveLoad(const std::string& model, bool ok, double seconds);
+  // The server has this model no more: its gauges become 0.
+  void Forget(const std::string& model);
 
   // Counts a request that was refused before a model was chosen.
   void CountRefused(absl::StatusCode outcome);
@@ -72,7 +83,8 @@ class Metrics {
  private:
   prometheus::Registry registry_;
   std::unique_ptr<MetricFamilies> families_;
-  std::vector<std::unique_ptr<ModelMetrics>> models_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<ModelMetrics>> models_;
 };
 
 }  // namespace salient

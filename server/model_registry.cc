@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/convert.h"
 
 namespace salient {
 namespace {
@@ -21,9 +20,15 @@ bool Serves(const google::protobuf::RepeatedPtrField<std::string>& has, const st
   return std::any_of(has.begin(), has.end(), [&](const std::string& language) { return Serves(language, wants); });
 }
 
-std::string Describe(const ServedModel& model) {
-  return absl::StrCat(model.description.name(), " (", model.description.source_language(), " to ",
-                      model.description.target_language(), ")");
+// A model whose languages are not known, since it was never loaded, serves only those who name it.
+bool Serves(const v1::Model& model, const v1::TranslateDocumentRequest& request) {
+  return Serves(model.source_languages(), request.source_language()) &&
+         Serves(model.target_languages(), request.target_language());
+}
+
+std::string Describe(const v1::Model& model) {
+  if (model.source_languages().empty()) return model.name();
+  return absl::StrCat(model.name(), " (", model.source_language(), " to ", model.target_language(), ")");
 }
 
 std::string DescribeWish(const v1::TranslateDocumentRequest& request) {
@@ -31,68 +36,76 @@ std::string DescribeWish(const v1::TranslateDocumentRequest& request) {
   return absl::StrCat(name(request.source_language()), " to ", name(request.target_language()));
 }
 
+std::string Names(const ModelSlots& slots) {
+  if (slots.empty()) return "no models";
+  return absl::StrJoin(slots, ", ", [](std::string* out, const auto& slot) { *out += Describe(slot->description()); });
+}
+
 }  // namespace
 
-absl::Status ModelRegistry::Add(std::unique_ptr<Engine> engine, const EngineOptions& options,
-                                std::unique_ptr<StepObserver> observer) {
-  const ModelInfo& info = engine->info();
-  const std::string& name = info.config.name;
-  if (Find(name).ok()) {
-    return absl::AlreadyExistsError(absl::StrCat(options.model_folder, ": its config.json names the model '", name,
-                                                 "', as another folder does; give each --model its own name"));
-  }
-  auto model = std::make_unique<ServedModel>();
-  model->description = ToProto(info);
-  model->options = options;
-  model->metrics = metrics_.ForModel(name, info.config.decoder.layers);
-  model->metrics->SetLimits(options.max_queued_documents, options.max_rows);
-  model->observer = std::move(observer);
-  if (model->observer != nullptr) model->observer->Attach(model->metrics);
-  model->engine = std::move(engine);
-  models_.push_back(std::move(model));
-  return absl::OkStatus();
+void ModelRegistry::Add(std::shared_ptr<ModelSlot> slot) {
+  std::lock_guard lock(mutex_);
+  slots_.push_back(std::move(slot));
 }
 
-absl::StatusOr<ServedModel*> ModelRegistry::Find(const std::string& name) const {
-  for (const auto& model : models_) {
-    if (model->description.name() == name) return model.get();
+void ModelRegistry::Remove(const std::shared_ptr<ModelSlot>& slot) {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase(slots_, slot);
   }
-  return absl::NotFoundError(absl::StrCat("model: there is no '", name, "'; this server has ", Names()));
+  slot->Remove();
+  metrics_.Forget(slot->name());
 }
 
-absl::StatusOr<ServedModel*> ModelRegistry::Choose(const v1::TranslateDocumentRequest& request) const {
-  const auto serves = [&request](const ServedModel& model) {
-    return Serves(model.description.source_languages(), request.source_language()) &&
-           Serves(model.description.target_languages(), request.target_language());
-  };
+ModelSlots ModelRegistry::models() const {
+  std::lock_guard lock(mutex_);
+  return slots_;
+}
+
+absl::StatusOr<std::shared_ptr<ModelSlot>> ModelRegistry::Find(const std::string& name) const {
+  const ModelSlots slots = models();
+  for (const auto& slot : slots) {
+    if (slot->name() == name) return slot;
+  }
+  return absl::NotFoundError(absl::StrCat("model: there is no '", name, "'; this server has ", Names(slots)));
+}
+
+absl::StatusOr<std::shared_ptr<ModelSlot>> ModelRegistry::Choose(const v1::TranslateDocumentRequest& request) const {
   if (!request.model().empty()) {
-    auto model = Find(request.model());
-    if (!model.ok() || serves(**model)) return model;
-    return absl::InvalidArgumentError(absl::StrCat("model: ", Describe(**model), " does not translate ",
+    auto slot = Find(request.model());
+    if (!slot.ok()) return slot;
+    const v1::Model model = (*slot)->description();
+    if (model.source_languages().empty() || Serves(model, request)) return slot;
+    return absl::InvalidArgumentError(absl::StrCat("model: ", Describe(model), " does not translate ",
                                                    DescribeWish(request), "; leave out model, or the languages"));
   }
-  std::vector<ServedModel*> candidates;
-  for (const auto& model : models_) {
-    if (serves(*model)) candidates.push_back(model.get());
+  const ModelSlots slots = models();
+  ModelSlots candidates;
+  for (const auto& slot : slots) {
+    if (Serves(slot->description(), request)) candidates.push_back(slot);
   }
   if (candidates.size() == 1) return candidates.front();
   if (candidates.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("no model translates ", DescribeWish(request), "; this server has ", Names()));
+        absl::StrCat("no model translates ", DescribeWish(request), "; this server has ", Names(slots)));
   }
   const bool has_wish = !request.source_language().empty() || !request.target_language().empty();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "model: this server has several", has_wish ? " from " + DescribeWish(request) : "", "; name one of ",
-      absl::StrJoin(candidates, ", ", [](std::string* out, const ServedModel* model) { *out += Describe(*model); })));
+  return absl::InvalidArgumentError(absl::StrCat("model: this server has several",
+                                                 has_wish ? " from " + DescribeWish(request) : "", "; name one of ",
+                                                 Names(candidates)));
 }
 
 void ModelRegistry::UpdateGauges() const {
-  for (const auto& model : models_) model->metrics->SetStatus(model->engine->status());
-}
-
-std::string ModelRegistry::Names() const {
-  if (models_.empty()) return "no models";
-  return absl::StrJoin(models_, ", ", [](std::string* out, const auto& model) { *out += Describe(*model); });
+  for (const auto& slot : models()) {
+    metrics_.SetState(slot->name(), slot->state());
+    ModelMetrics* const metrics = slot->metrics();
+    if (metrics == nullptr) continue;
+    if (const std::shared_ptr<ServedModel> model = slot->loaded()) {
+      metrics->SetStatus(model->engine->status());
+    } else {
+      metrics->SetAbsent(slot->waiting());
+    }
+  }
 }
 
 }  // namespace salient

@@ -1,72 +1,49 @@
-// The models of this server, with one engine for each, and the choice of a model for a request.
+// The models of this server by name, and the choice of a model for a request.
 //
-// Filled at startup and read-only afterwards: then all methods may be called from any thread.
+// Thread safety: all methods may be called from any thread.
 
 #pragma once
 
-#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "engine/engine.h"
 #include "salient/v1/translation.pb.h"
 #include "server/metrics.h"
+#include "server/model_slot.h"
 
 namespace salient {
 
-// Forwards an engine's events to the model's metrics, which exist only after the engine has loaded the model.
-class StepObserver : public EngineObserver {
- public:
-  void Attach(ModelMetrics* metrics) { metrics_.store(metrics, std::memory_order_release); }
-  void OnStep(int32_t rows, double seconds) override {
-    if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->ObserveStep(rows, seconds);
-  }
-  void OnStall(double seconds) override {
-    if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->ObserveStall(seconds);
-  }
-  void OnPreempt() override {
-    if (ModelMetrics* metrics = metrics_.load(std::memory_order_acquire)) metrics->CountPreempted();
-  }
-
- private:
-  std::atomic<ModelMetrics*> metrics_ = nullptr;
-};
-
-struct ServedModel {
-  v1::Model description;
-  EngineOptions options;
-  ModelMetrics* metrics = nullptr;
-  std::unique_ptr<StepObserver> observer;  // must outlive the engine, which calls it
-  std::unique_ptr<Engine> engine;
-};
+using ModelSlots = std::vector<std::shared_ptr<ModelSlot>>;
 
 class ModelRegistry {
  public:
   explicit ModelRegistry(Metrics& metrics) : metrics_(metrics) {}
 
-  // ALREADY_EXISTS if there is a model of this name. `observer` is the one that the engine was created with, or null.
-  absl::Status Add(std::unique_ptr<Engine> engine, const EngineOptions& options,
-                   std::unique_ptr<StepObserver> observer);
+  void Add(std::shared_ptr<ModelSlot> slot);
+  // New requests do not find it any more. Documents in flight are finished.
+  void Remove(const std::shared_ptr<ModelSlot>& slot);
 
-  const std::vector<std::unique_ptr<ServedModel>>& models() const { return models_; }
+  // As they are now, in the order in which they were added.
+  ModelSlots models() const;
 
   // NOT_FOUND names the available models.
-  absl::StatusOr<ServedModel*> Find(const std::string& name) const;
+  absl::StatusOr<std::shared_ptr<ModelSlot>> Find(const std::string& name) const;
 
-  // The model that a request names, or the only one for its languages. NOT_FOUND names the available models;
-  // INVALID_ARGUMENT, if several models match, names them.
-  absl::StatusOr<ServedModel*> Choose(const v1::TranslateDocumentRequest& request) const;
+  // The model that a request names, or the only one for its languages, whether or not it is in memory. NOT_FOUND names
+  // the available models; INVALID_ARGUMENT, if several models match, names them.
+  absl::StatusOr<std::shared_ptr<ModelSlot>> Choose(const v1::TranslateDocumentRequest& request) const;
 
-  // Updates the gauges from the present state of the engines.
+  // Updates the gauges from the present state of the models and their engines.
   void UpdateGauges() const;
 
  private:
-  std::string Names() const;
-
   Metrics& metrics_;
-  std::vector<std::unique_ptr<ServedModel>> models_;
+  mutable std::mutex mutex_;
+  ModelSlots slots_;
 };
 
 }  // namespace salient

@@ -69,6 +69,7 @@ HttpListenerOptions ForPlatform(const ServerOptions& options) {
 Server::Server(const ServerOptions& options)
     : options_(options),
       models_(metrics_),
+      loader_(options.models, models_, metrics_),
       health_(models_, options.stall_limit),
       translator_(models_, metrics_,
                   {.max_document_bytes = options.max_document_bytes,
@@ -78,11 +79,14 @@ Server::Server(const ServerOptions& options)
       service_(translator_, *options_.access, *gate_),
       http_api_(translator_, *options_.access, health_,
                 {.compat = options_.compat, .max_document_bytes = options_.max_document_bytes}),
-      admin_(models_, metrics_, health_),
+      admin_(models_, loader_, metrics_, health_),
       http_(ForClients(options_), http_api_),
       admin_listener_(ForPlatform(options_), admin_) {}
 
-Server::~Server() { Drain({.patience = absl::ZeroDuration()}); }
+Server::~Server() {
+  Drain({.patience = absl::ZeroDuration()});
+  loader_.Stop();  // it submits documents that have waited
+}
 
 absl::Status Server::StartHttp() {
   const auto start = [](HttpListener& listener, const std::string& address, int& port) {
@@ -97,7 +101,7 @@ absl::Status Server::StartHttp() {
 
 absl::Status Server::AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,
                               std::unique_ptr<StepObserver> observer) {
-  return models_.Add(std::move(engine), options, std::move(observer));
+  return loader_.Add(std::move(engine), options, std::move(observer));
 }
 
 absl::Status Server::StartGrpc() {
@@ -129,22 +133,40 @@ absl::Status Server::StartGrpc() {
     return absl::UnavailableError(absl::StrCat("--listen: cannot listen on ", options_.listen,
                                                "; is the port taken, or the address not this machine's?"));
   }
-  grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, true);
   health_.Set(Readiness::kServing);
+  grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, health_.Ready().ok());
+  TellHealthOfModels();
   health_teller_ = std::thread([this] { TellHealth(); });
   return absl::OkStatus();
 }
 
 // gRPC's health service is told, where /readyz asks.
 void Server::TellHealth() {
-  bool told = true, told_dead = false;
+  bool told = false, told_dead = false;
   while (!leaving_.WaitForNotificationWithTimeout(kLookAtHealth)) {
     const bool ready = health_.Ready().ok();
     if (ready != told) grpc_->GetHealthCheckService()->SetServingStatus(kServiceName, ready);
     told = ready;
+    TellHealthOfModels();
     if (told_dead || !options_.on_dead_engine || !health_.HasDeadEngine()) continue;
     told_dead = true;
     options_.on_dead_engine();
+  }
+}
+
+// Each has a service of its own, so that a proxy can send a model's documents where it is.
+void Server::TellHealthOfModels() {
+  std::map<std::string, bool> usable;
+  for (const auto& slot : models_.models()) usable[slot->name()] = Health::Usable(*slot);
+  for (auto& [name, was] : told_models_) {
+    if (!usable.contains(name)) usable[name] = false;
+  }
+  for (const auto& [name, is] : usable) {
+    const auto [at, is_new] = told_models_.try_emplace(name, is);
+    if (is_new || at->second != is) {
+      grpc_->GetHealthCheckService()->SetServingStatus(absl::StrCat(kServiceName, "/", name), is);
+    }
+    at->second = is;
   }
 }
 

@@ -2,17 +2,18 @@
 //
 //   Server server(options);
 // server.StartHttp();                  // both HTTP listeners: /healthz is OK, /readyz reports that models are loading
-//   server.AddModel(engine, ...);        // once for each model
+//   server.LoadModels();                 // or AddModel(engine, ...), once for each
 //   server.StartGrpc();                  // ready
 //   server.Drain({.delay = ..., .patience = ...});  // refuses new documents, finishes those in flight
 //
-// Thread safety: the methods are called from one thread, in this order.
+// Thread safety: the methods are called from one thread, in this order; ReloadModels from any.
 
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -29,6 +30,7 @@
 #include "server/http/listener.h"
 #include "server/http_api.h"
 #include "server/metrics.h"
+#include "server/model_loader.h"
 #include "server/model_registry.h"
 #include "server/service.h"
 #include "server/translator.h"
@@ -54,6 +56,7 @@ struct ServerOptions {
   // A gRPC client that takes nothing of its reply for so long loses the call.
   absl::Duration reader_patience = absl::Seconds(60);
   std::shared_ptr<LanguageResources> resources;  // glossaries and memories that requests name; null: none
+  ModelSources models;
 };
 
 struct DrainOptions {
@@ -67,6 +70,9 @@ class Server {
   ~Server();  // if Drain was not called, cancels the documents in flight
 
   absl::Status StartHttp();
+  // Those of ServerOptions::models (server/model_loader.h).
+  absl::Status LoadModels() { return loader_.LoadAll(); }
+  absl::Status ReloadModels() { return loader_.Reload(); }
   absl::Status AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,
                         std::unique_ptr<StepObserver> observer);
   absl::Status StartGrpc();
@@ -84,6 +90,7 @@ class Server {
 
  private:
   void TellHealth();
+  void TellHealthOfModels();
 
   // Sends GOAWAY at once, and returns when all calls are over, including those of documents in flight.
   void CloseGrpc(const std::function<void()>& finish_documents);
@@ -91,6 +98,7 @@ class Server {
   const ServerOptions options_;
   Metrics metrics_;
   ModelRegistry models_;
+  ModelLoader loader_;
   Health health_;
   Translator translator_;
   const std::shared_ptr<CallGate> gate_ = std::make_shared<CallGate>();
@@ -100,6 +108,7 @@ class Server {
   HttpListener http_, admin_listener_;
   std::unique_ptr<grpc::Server> grpc_;
   absl::Notification leaving_;  // after this the health service is not updated
+  std::map<std::string, bool> told_models_;  // to the health service; after the start the teller's own
   std::thread health_teller_;
   int grpc_port_ = 0;
   int http_port_ = 0;

@@ -21,14 +21,14 @@ class RefusedCall final : public Reactor {
 
 v1::ListModelsResponse ListModels(const ModelRegistry& models) {
   v1::ListModelsResponse reply;
-  for (const auto& model : models.models()) *reply.add_models() = model->description;
+  for (const auto& slot : models.models()) *reply.add_models() = slot->description();
   return reply;
 }
 
 absl::StatusOr<v1::Model> GetModel(const ModelRegistry& models, const std::string& name) {
-  auto model = models.Find(name);
-  if (!model.ok()) return model.status();
-  return (*model)->description;
+  auto slot = models.Find(name);
+  if (!slot.ok()) return slot.status();
+  return (*slot)->description();
 }
 
 absl::StatusOr<CallInfo> TranslationService::Enter(grpc::CallbackServerContext& context) {

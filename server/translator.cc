@@ -19,10 +19,25 @@ namespace {
 // which starts to count when the request has arrived.
 constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(100);
 
+// What callers that wait for room may use of a queue.
+constexpr double kShareOfThoseWhoWait = 0.75;
+
 absl::Status DeadlineMissed() {
   return absl::DeadlineExceededError(
       "the deadline passed before the translation was finished; allow more time, or ask "
       "for a cheaper setting with operating_point or latency_target_seconds");
+}
+
+// A cancellation has one of three causes, of which an engine knows none: the call's deadline (gRPC cancels a call when
+// its time is over), the server's end, the client's wish.
+absl::Status Explain(const absl::Status& status, absl::Time deadline, const InFlight& in_flight) {
+  if (absl::IsDeadlineExceeded(status)) return DeadlineMissed();
+  if (!absl::IsCancelled(status)) return status;
+  if (absl::Now() + kDeadlineSlack >= deadline) return DeadlineMissed();
+  if (in_flight.stopped()) {
+    return absl::UnavailableError("the server stopped before the translation was finished; send the document again");
+  }
+  return absl::CancelledError("cancelled by the client");
 }
 
 // When a slot in the queue should fall free: a document's mean share of the engine's time, as far as is known from
@@ -37,7 +52,7 @@ absl::Duration EstimateRetryDelay(const EngineStatus& status) {
 class MeteredListener final : public TranslationListener, public std::enable_shared_from_this<MeteredListener> {
  public:
   struct Context {
-    ServedModel& model;
+    std::shared_ptr<ServedModel> model;
     InFlight& in_flight;
     AdmissionRetryQueue& admission_retry_queue;
     Workers& renderer;
@@ -59,7 +74,7 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
     stage_ = Stage::kDecode;
     if (!first_segment_seen_) {
       first_segment_seen_ = true;
-      context_.model.metrics->ObserveFirstSegment(SecondsSinceArrival());
+      context_.model->metrics->ObserveFirstSegment(SecondsSinceArrival());
     }
     if (!recipient_->wants_segments()) return;
     if (context_.conversion == nullptr) return recipient_->TakeSegment(ToProto(segment));
@@ -92,13 +107,13 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
     recipient->TakePermit(std::move(permit_));
     Log(result);
     if (result.ok()) {
-      context_.model.metrics->ObserveResult(result->report, SecondsSinceArrival());
+      context_.model->metrics->ObserveResult(result->report, SecondsSinceArrival());
       v1::TranslateDocumentResponse reply = ToProto(*std::move(result));
-      reply.set_model(context_.model.description.name());
+      reply.set_model(context_.model->description.name());
       reply.set_operating_point(context_.operating_point);
       absl::Status rendered;
       if (context_.conversion != nullptr) rendered = context_.conversion->Render(&reply);
-      context_.model.metrics->CountFinished(rendered.code());
+      context_.model->metrics->CountFinished(rendered.code());
       if (rendered.ok() && context_.conversion != nullptr && recipient->wants_segments()) {
         for (v1::TranslatedSegment& segment : context_.conversion->NotShown(reply)) {
           recipient->TakeSegment(std::move(segment));
@@ -111,15 +126,15 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
       }
     } else {
       const absl::Status status = Explain(result.status());
-      context_.model.metrics->CountFinished(status.code());
-      if (absl::IsDeadlineExceeded(status)) context_.model.metrics->CountDeadlineMissed(stage_);
+      context_.model->metrics->CountFinished(status.code());
+      if (absl::IsDeadlineExceeded(status)) context_.model->metrics->CountDeadlineMissed(stage_);
       recipient->TakeResult(status);
     }
     context_.admission_retry_queue.Nudge();
   }
 
   void Log(const absl::StatusOr<TranslationResult>& result) const {
-    DocumentLine line{context_.call, context_.model.description.name(), context_.operating_point, context_.bulk};
+    DocumentLine line{context_.call, context_.model->description.name(), context_.operating_point, context_.bulk};
     line.outcome = result.ok() ? absl::StatusCode::kOk : Explain(result.status()).code();
     if (result.ok()) line.report = result->report;
     line.total_seconds = SecondsSinceArrival();
@@ -128,16 +143,8 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
 
   double SecondsSinceArrival() const { return absl::ToDoubleSeconds(absl::Now() - context_.arrival); }
 
-  // A cancellation has one of three causes, of which the engine knows none: the call's deadline (gRPC cancels a call
-  // when its time is over), the server's end, the client's wish.
   absl::Status Explain(const absl::Status& status) const {
-    if (absl::IsDeadlineExceeded(status)) return DeadlineMissed();
-    if (!absl::IsCancelled(status)) return status;
-    if (absl::Now() + kDeadlineSlack >= context_.deadline) return DeadlineMissed();
-    if (context_.in_flight.stopped()) {
-      return absl::UnavailableError("the server stopped before the translation was finished; send the document again");
-    }
-    return absl::CancelledError("cancelled by the client");
+    return salient::Explain(status, context_.deadline, context_.in_flight);
   }
 
   const Context context_;
@@ -150,74 +157,168 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
 
 }  // namespace
 
+// Waits until its model is loaded, and is then the ticket of what its engine translates.
+class Translator::WaitingDocument final : public ModelWaiter, public TranslationTicket {
+ public:
+  WaitingDocument(Translator& translator, std::shared_ptr<ModelSlot> slot, const v1::TranslateDocumentRequest& request,
+                  Admitted admitted)
+      : translator_(translator),
+        deadline_(admitted.deadline),
+        bytes_(static_cast<int64_t>(request.document().text().size() + request.document().content().size())),
+        waiting_(std::make_unique<Waiting>(std::move(slot), request, std::move(admitted))) {}
+
+  void TakeModel(absl::StatusOr<std::shared_ptr<ServedModel>> model) override {
+    const std::unique_ptr<Waiting> waiting = Leave();
+    if (waiting == nullptr) return;
+    if (!model.ok()) return Refuse(*waiting, model.status());
+    auto ticket = translator_.Submit(*model, waiting->request, std::move(waiting->admitted));
+    if (ticket.ok()) return cancellation_.Attach(*std::move(ticket));
+    Refuse(*waiting, ticket.status());
+  }
+
+  void Cancel() override {
+    if (const std::unique_ptr<Waiting> waiting = Leave()) {
+      Refuse(*waiting, absl::CancelledError());
+    } else {
+      cancellation_.Cancel();
+    }
+  }
+
+  bool gone() const override {
+    std::lock_guard lock(mutex_);
+    return waiting_ == nullptr;
+  }
+  absl::Time deadline() const override { return deadline_; }
+  int64_t bytes() const override { return bytes_; }
+
+  // For a caller who finds the model in memory after all.
+  Admitted TakeBack() { return std::move(Leave()->admitted); }
+
+ private:
+  struct Waiting {
+    Waiting(std::shared_ptr<ModelSlot> its_slot, v1::TranslateDocumentRequest its_request, Admitted its)
+        : slot(std::move(its_slot)),
+          request(std::move(its_request)),
+          call(its.call),
+          recipient(its.recipient),
+          admitted(std::move(its)) {}
+    const std::shared_ptr<ModelSlot> slot;
+    const v1::TranslateDocumentRequest request;
+    const CallInfo call;
+    const std::shared_ptr<Recipient> recipient;
+    Admitted admitted;  // not after it was submitted
+  };
+
+  std::unique_ptr<Waiting> Leave() {
+    std::lock_guard lock(mutex_);
+    return std::move(waiting_);
+  }
+
+  void Refuse(const Waiting& waiting, absl::Status status) {
+    status = Explain(status, deadline_, translator_.in_flight_);
+    translator_.TellNotTaken(*waiting.slot, waiting.request, waiting.call, Refusal::kOther, status);
+    waiting.recipient->TakeResult(status);
+    translator_.admission_retry_queue_.Nudge();
+  }
+
+  Translator& translator_;
+  const absl::Time deadline_;
+  const int64_t bytes_;
+  Cancellation cancellation_;
+  mutable std::mutex mutex_;
+  std::unique_ptr<Waiting> waiting_;  // null: no more
+};
+
 absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::TranslateDocumentRequest& request,
                                                                      const CallInfo& call, absl::Time deadline,
                                                                      std::shared_ptr<Recipient> recipient,
                                                                      WhenFull when_full) {
-  auto model = models_.Choose(request);
-  if (!model.ok()) {
-    TellRefused(call, Refusal::kOther, model.status().code());
-    return model.status();
+  auto slot = models_.Choose(request);
+  if (!slot.ok()) {
+    TellRefused(call, Refusal::kOther, slot.status().code());
+    return slot.status();
   }
   if (when_full == WhenFull::kWait && !HasRoom(request) && !in_flight_.draining()) {
     return absl::ResourceExhaustedError("the queue is full");
   }
   Refusal refusal = Refusal::kOther;
-  auto ticket = Submit(**model, request, call, deadline, std::move(recipient), &refusal);
+  auto ticket = Admit(*slot, request, call, deadline, std::move(recipient), &refusal);
   if (ticket.ok()) return ticket;
   absl::Status status = ticket.status();
-  if (absl::IsResourceExhausted(status)) {
-    if (when_full == WhenFull::kWait) return status;
-    if (!GetRetryDelay(status).has_value()) {
-      refusal = Refusal::kQueueFull;
-      SetRetryDelay(status, EstimateRetryDelay((*model)->engine->status()));
-    }
-  }
-  metrics_.CountRefusal(refusal, call.client.kind);
-  (*model)->metrics->CountFinished(status.code());
-  LogDocument({.call = call,
-               .model = (*model)->description.name(),
-               .bulk = request.priority() == v1::PRIORITY_BULK,
-               .outcome = status.code(),
-               .refusal = RefusalName(refusal)});
-  if (absl::IsDeadlineExceeded(status)) (*model)->metrics->CountDeadlineMissed(Stage::kQueue);
+  if (absl::IsResourceExhausted(status) && when_full == WhenFull::kWait) return status;
+  TellNotTaken(**slot, request, call, refusal, status);
   return status;
 }
 
-absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(ServedModel& model,
-                                                                      const v1::TranslateDocumentRequest& request,
-                                                                      const CallInfo& call, absl::Time deadline,
-                                                                      std::shared_ptr<Recipient> recipient,
-                                                                      Refusal* refusal) {
+void Translator::TellNotTaken(const ModelSlot& slot, const v1::TranslateDocumentRequest& request, const CallInfo& call,
+                              Refusal refusal, absl::Status& status) {
+  if (absl::IsResourceExhausted(status) && !GetRetryDelay(status).has_value()) {
+    refusal = Refusal::kQueueFull;
+    const std::shared_ptr<ServedModel> model = slot.loaded();
+    SetRetryDelay(status, EstimateRetryDelay(model != nullptr ? model->engine->status()
+                                                              : EngineStatus{.documents_waiting = slot.waiting()}));
+  }
+  metrics_.CountRefusal(refusal, call.client.kind);
+  LogDocument({.call = call,
+               .model = slot.name(),
+               .bulk = request.priority() == v1::PRIORITY_BULK,
+               .outcome = status.code(),
+               .refusal = RefusalName(refusal)});
+  ModelMetrics* const metrics = slot.metrics();
+  if (metrics == nullptr) return metrics_.CountRefused(status.code());
+  metrics->CountFinished(status.code());
+  if (absl::IsDeadlineExceeded(status)) metrics->CountDeadlineMissed(Stage::kQueue);
+}
+
+absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Admit(const std::shared_ptr<ModelSlot>& slot,
+                                                                     const v1::TranslateDocumentRequest& request,
+                                                                     const CallInfo& call, absl::Time deadline,
+                                                                     std::shared_ptr<Recipient> recipient,
+                                                                     Refusal* refusal) {
   const absl::Time arrival = absl::Now();
   deadline = std::min(deadline, arrival + limits_.default_deadline);
-  auto slot = in_flight_.Enter();
-  if (!slot.ok()) return slot.status();
+  auto place = in_flight_.Enter();
+  if (!place.ok()) return place.status();
   if (arrival >= deadline) return DeadlineMissed();
   // Before anything is read of the document: reading a file costs much more than its bytes do.
   const auto bytes = static_cast<int64_t>(request.document().text().size() + request.document().content().size());
   auto permit = admission_.Enter(call.client, bytes, arrival, refusal);
   if (!permit.ok()) return permit.status();
+  const uint64_t id = (*place)->id();
+  Admitted admitted{call, arrival, deadline, *std::move(place), *std::move(permit), std::move(recipient)};
+  if (const std::shared_ptr<ServedModel> model = slot->Use(arrival)) return Submit(model, request, std::move(admitted));
+  auto waiting = std::make_shared<WaitingDocument>(*this, slot, request, std::move(admitted));
+  auto model = slot->Await(waiting, arrival);
+  if (!model.ok()) return model.status();
+  if (*model != nullptr) return Submit(*model, request, waiting->TakeBack());
+  in_flight_.SetTicket(id, waiting);
+  return waiting;
+}
+
+absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std::shared_ptr<ServedModel>& model,
+                                                                      const v1::TranslateDocumentRequest& request,
+                                                                      Admitted admitted) {
+  const ModelInfo& info = model->engine->info();
   std::shared_ptr<const Conversion> conversion;
   if (Conversion::Needed(request)) {
-    auto created =
-        Conversion::Create(request, model.engine->info().config, *resources_, limits_.max_document_bytes);
+    auto created = Conversion::Create(request, info.config, *resources_, limits_.max_document_bytes);
     if (!created.ok()) return created.status();
     conversion = *std::move(created);
   }
   auto settings =
-      ReadSettings(conversion != nullptr ? conversion->request() : request, model.engine->info(), limits_.max_document_bytes);
+      ReadSettings(conversion != nullptr ? conversion->request() : request, info, limits_.max_document_bytes);
   if (!settings.ok()) return settings.status();
-  settings->request.deadline = deadline;
-  settings->request.client = call.client.id();
-  settings->request.weight = call.client.limits.weight;
+  settings->request.deadline = admitted.deadline;
+  settings->request.client = admitted.call.client.id();
+  settings->request.weight = admitted.call.client.limits.weight;
 
-  const uint64_t id = (*slot)->id();
+  const uint64_t id = admitted.place->id();
   auto listener = std::make_shared<MeteredListener>(
-      MeteredListener::Context{model, in_flight_, admission_retry_queue_, renderer_, conversion, call,
-                               settings->request.bulk, settings->operating_point, arrival, deadline},
-      *std::move(slot), *std::move(permit), std::move(recipient));
-  auto ticket = model.engine->Submit(std::move(settings->request), listener);
+      MeteredListener::Context{model, in_flight_, admission_retry_queue_, renderer_, conversion,
+                               std::move(admitted.call), settings->request.bulk, settings->operating_point,
+                               admitted.arrival, admitted.deadline},
+      std::move(admitted.place), std::move(admitted.permit), std::move(admitted.recipient));
+  auto ticket = model->engine->Submit(std::move(settings->request), listener);
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);
   return ticket;
 }
@@ -229,10 +330,8 @@ void Translator::TellRefused(const CallInfo& call, Refusal refusal, absl::Status
 }
 
 bool Translator::HasRoom(const v1::TranslateDocumentRequest& request) const {
-  auto model = models_.Choose(request);
-  if (!model.ok()) return true;
-  const int32_t most = (*model)->options.max_queued_documents;
-  return (*model)->engine->status().documents_waiting < most - most / 4;
+  auto slot = models_.Choose(request);
+  return !slot.ok() || (*slot)->HasRoom(kShareOfThoseWhoWait);
 }
 
 }  // namespace salient

@@ -23,6 +23,7 @@
 #include "server/language_resources.h"
 #include "server/metrics.h"
 #include "server/model_registry.h"
+#include "server/model_slot.h"
 
 namespace salient {
 
@@ -65,8 +66,9 @@ class Translator {
                                         : std::make_shared<LanguageResources>("", std::vector<std::string>())),
         admission_(kDocumentsInFlight * limits.max_document_bytes) {}
 
-  // TakeResult is called if and only if this returns OK. An error names the field and the remedy. Callers that wait
-  // (WhenFull::kWait) may use three quarters of the queue; the rest is for callers that do not.
+  // TakeResult is called if and only if this returns OK. An error names the field and the remedy. If the model is not
+  // in memory, returns OK, and the document waits until it is loaded; what is wrong with it is then its result. Callers
+  // that wait (WhenFull::kWait) may use three quarters of the queue; the rest is for callers that do not.
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Start(const v1::TranslateDocumentRequest& request,
                                                            const CallInfo& call, absl::Time deadline,
                                                            std::shared_ptr<Recipient> recipient,
@@ -87,10 +89,26 @@ class Translator {
   // The number of documents of the largest size that may be in memory at once.
   static constexpr int64_t kDocumentsInFlight = 32;
 
-  absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(ServedModel& model,
+  // A document that has been admitted, until it is its engine's.
+  struct Admitted {
+    CallInfo call;
+    absl::Time arrival, deadline;
+    std::unique_ptr<InFlight::Slot> place;
+    std::unique_ptr<Admission::Permit> permit;
+    std::shared_ptr<Recipient> recipient;
+  };
+  class WaitingDocument;
+
+  absl::StatusOr<std::shared_ptr<TranslationTicket>> Admit(const std::shared_ptr<ModelSlot>& slot,
+                                                           const v1::TranslateDocumentRequest& request,
+                                                           const CallInfo& call, absl::Time deadline,
+                                                           std::shared_ptr<Recipient> recipient, Refusal* refusal);
+  absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(const std::shared_ptr<ServedModel>& model,
                                                             const v1::TranslateDocumentRequest& request,
-                                                            const CallInfo& call, absl::Time deadline,
-                                                            std::shared_ptr<Recipient> recipient, Refusal* refusal);
+                                                            Admitted admitted);
+  // Counts and logs a document that its model does not translate; fills in when to try again.
+  void TellNotTaken(const ModelSlot& slot, const v1::TranslateDocumentRequest& request, const CallInfo& call,
+                    Refusal refusal, absl::Status& status);
 
   const ModelRegistry& models_;
   Metrics& metrics_;

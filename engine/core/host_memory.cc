@@ -1,6 +1,7 @@
 #include "engine/core/host_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -25,7 +26,9 @@ size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * u
 // Maps a multiple of the huge page size at a multiple of it: the mapping is made too long and its ends given back.
 void* MapHuge(size_t bytes) {
   const size_t length = RoundUp(bytes, kHugePage);
-  void* raw = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // Not reserved: engines that share memory for keys have addresses for all of it each.
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* raw = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, kFlags, -1, 0);
   if (raw == MAP_FAILED) OutOfMemory(bytes);
   std::byte* const begin = static_cast<std::byte*>(raw);
   const size_t skip = RoundUp(reinterpret_cast<uintptr_t>(begin), kHugePage) - reinterpret_cast<uintptr_t>(begin);
@@ -36,6 +39,13 @@ void* MapHuge(size_t bytes) {
 }
 
 }  // namespace
+
+void ReturnToSystem(std::byte* begin, size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t first = RoundUp(reinterpret_cast<uintptr_t>(begin), page);
+  const size_t last = (reinterpret_cast<uintptr_t>(begin) + bytes) / page * page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
 
 void* HostMemory::Allocate(size_t bytes) {
   if (bytes >= kMapFrom) return MapHuge(bytes);

@@ -8,6 +8,10 @@
 
 namespace salient {
 
+// The memory of the system's pages that lie wholly within these bytes goes back to the system until they are written
+// again; until then they are zero. Of memory that HostMemory::Allocate has returned.
+void ReturnToSystem(std::byte* begin, size_t bytes);
+
 // Large blocks are mapped separately, with huge pages if the system has them: otherwise gathers over a KV store of
 // hundreds of megabytes would miss the TLB at every row. Thread safe.
 class HostMemory final : public DeviceMemory {

@@ -105,6 +105,7 @@ class KvStore {
     const int32_t page = free_.back();
     free_.pop_back();
     taken_[page] = true;
+    resident_free_ -= resident_free_ > 0;
     return page;
   }
   // Precondition: every page is taken.
@@ -114,7 +115,11 @@ class KvStore {
       taken_[page] = false;
     }
     free_.insert(free_.end(), pages.rbegin(), pages.rend());
+    resident_free_ += pages.size();
   }
+  // Gives the memory of free pages back to the system; they get new memory when they are used again. Only where the
+  // host addresses the memory.
+  void Trim();
 
   static int32_t PagesFor(int64_t positions) {
     return static_cast<int32_t>((positions + kPagePositions - 1) / kPagePositions);
@@ -124,7 +129,8 @@ class KvStore {
   KvLayout layout_;
   DeviceArray<std::byte> bytes_;
   std::vector<int32_t> free_;
-  std::vector<bool> taken_;  // by page
+  size_t resident_free_ = 0;  // so many at the end of free_ were used before, and have memory
+  std::vector<bool> taken_;   // by page
 };
 
 }  // namespace salient

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
+#include "engine/base/key_memory.h"
 #include "engine/search/rules.h"
 
 namespace salient {
@@ -17,10 +18,6 @@ constexpr int32_t kPatientSteps = 8;
 int32_t FillRows(Backend& backend, const BatchOptions& options) {
   return backend.host_addressable() ? kFillRows : (kPatientSteps + 1) * options.max_rows;
 }
-
-// The share of the key memory that holds the translations' own keys. A translation reserves space for a quarter more
-// tokens than its source has, and some grow longer.
-constexpr double kSelfShare = 0.6;
 
 KvLayout SelfLayout(const Model& model, Backend& backend, const BatchOptions& options) {
   const ModelConfig& config = model.config;

@@ -10,6 +10,15 @@ namespace {
 // Bulk documents get this fraction of the share of the same client's interactive documents.
 constexpr double kBulkShare = 1.0 / 8;
 
+// One question for all new work that there is.
+template <typename Ask>
+auto Asking(PageShare* share, const Ask& ask) {
+  if (share != nullptr) share->BeginAsking();
+  const auto answer = ask();
+  if (share != nullptr) share->EndAsking();
+  return answer;
+}
+
 }  // namespace
 
 void Scheduler::Enqueue(int64_t document, std::vector<Demand> chunks, const Flow& flow) {
@@ -55,7 +64,11 @@ void Scheduler::Cancel(int64_t document) {
     if (flow->documents.empty()) flows_.erase(flow);
     places_.erase(found);
   }
-  std::erase_if(preempted_, [&](const Chunk& chunk) { return chunk.name.document == document; });
+  std::erase_if(preempted_, [&](const Chunk& chunk) {
+    if (chunk.name.document != document) return false;
+    kept_cross_pages_ -= chunk.demand.cross_pages;
+    return true;
+  });
 }
 
 void Scheduler::BeginPass() {
@@ -69,7 +82,8 @@ bool Scheduler::CanEncode(const Chunk& chunk) const {
                                              reserved_.source_tokens + demand.source_tokens <= limits_.encode_tokens);
   // A preempted chunk does not wait for others, because others wait for it.
   const bool not_too_early = chunk.again || rows_ahead_ == 0 || rows_ahead_ + demand.rows <= limits_.rows;
-  return in_pass && not_too_early && reserved_.cross_pages + demand.cross_pages <= limits_.cross_pages;
+  if (!in_pass || !not_too_early || reserved_.cross_pages + demand.cross_pages > limits_.cross_pages) return false;
+  return cross_ == nullptr || cross_->Cover(cross_reserved() + (chunk.again ? 0 : demand.cross_pages));
 }
 
 void Scheduler::Encode(Chunk chunk) {
@@ -81,10 +95,15 @@ void Scheduler::Encode(Chunk chunk) {
 }
 
 std::optional<Admission> Scheduler::Admit() {
+  return Asking(cross_, [this] { return AdmitNext(); });
+}
+
+std::optional<Admission> Scheduler::AdmitNext() {
   if (!preempted_.empty()) {
     const Chunk chunk = preempted_.front();
     if (!CanEncode(chunk)) return std::nullopt;
     preempted_.pop_front();
+    kept_cross_pages_ -= chunk.demand.cross_pages;
     Encode(chunk);
     return chunk.name;
   }
@@ -132,6 +151,10 @@ Scheduler::Chunks::iterator Scheduler::NextToSchedule() {
 }
 
 std::optional<Admission> Scheduler::ScheduleNext() {
+  return Asking(self_, [this] { return ScheduleOne(); });
+}
+
+std::optional<Admission> Scheduler::ScheduleOne() {
   const auto next = NextToSchedule();
   if (next == encoded_.end()) return std::nullopt;
   Chunk chunk = *next;
@@ -140,6 +163,7 @@ std::optional<Admission> Scheduler::ScheduleNext() {
   if (reserved_.rows + demand.rows > limits_.rows || reserved_.self_pages + chunk.self_reserved > limits_.self_pages) {
     return std::nullopt;
   }
+  if (self_ != nullptr && !self_->Cover(reserved_.self_pages + chunk.self_reserved)) return std::nullopt;
   overtaking_ = next == encoded_.begin() ? 0 : overtaking_ + 1;
   depth_ = chunk.depth;
   encoded_.erase(next);
@@ -159,6 +183,7 @@ bool Scheduler::Grow(const Admission& name, int32_t self_pages) {
   const int32_t missing = std::min(self_pages, chunk.demand.self_pages) - chunk.self_reserved;
   if (missing <= 0) return true;
   if (reserved_.self_pages + missing > limits_.self_pages) return false;
+  if (self_ != nullptr && !self_->Grow(reserved_.self_pages + missing)) return false;
   reserved_.self_pages += missing;
   chunk.self_reserved += missing;
   return true;
@@ -178,6 +203,7 @@ Admission Scheduler::PreemptYoungest() {
   Chunk chunk = running_.back();
   Release(chunk.name);
   chunk.again = true;
+  kept_cross_pages_ += chunk.demand.cross_pages;
   preempted_.push_front(chunk);
   return chunk.name;
 }

@@ -18,6 +18,9 @@
 // before all others, and starts again with its greatest length reserved. No other chunk gets rows before it does. The
 // oldest chunk is never preempted, and alone it always fits, so some chunk always makes progress.
 //
+// If engines share memory (PageShare), free means that its bytes are free, too. A chunk that was preempted keeps the
+// bytes for its source: chunks that wait for it hold such bytes, too, and two engines must not wait for each other.
+//
 // The time to admit or to cancel a document does not depend on the number of waiting documents.
 //
 // The scheduler handles sizes, not tensors. Not thread safe; the step loop owns it.
@@ -31,6 +34,8 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "engine/schedule/page_share.h"
 
 namespace salient {
 
@@ -66,7 +71,9 @@ class Scheduler {
     int32_t quantum = 512;      // tokens that a flow of weight 1 gets at a turn
   };
 
-  explicit Scheduler(const Limits& limits) : limits_(limits) {}
+  // `self` and `cross` must outlive it; null: all pages within the limits may be used.
+  explicit Scheduler(const Limits& limits, PageShare* self = nullptr, PageShare* cross = nullptr)
+      : limits_(limits), self_(self), cross_(cross) {}
   const Limits& limits() const { return limits_; }
 
   // Whether the chunk could run in an empty engine.
@@ -101,6 +108,10 @@ class Scheduler {
   Admission PreemptYoungest();
   // An admitted or scheduled chunk has left; its reservations are returned.
   void Release(const Admission& chunk);
+
+  // Pages that are reserved, including those of sources that are kept for chunks that were preempted.
+  int32_t self_reserved() const { return reserved_.self_pages; }
+  int32_t cross_reserved() const { return reserved_.cross_pages + kept_cross_pages_; }
 
   bool idle() const { return flows_.empty() && preempted_.empty(); }
   // Number of documents of which no chunk has been admitted.
@@ -137,6 +148,8 @@ class Scheduler {
   double QuantumOf(const Flow& flow) const;
   void TurnToWhoMay();
   void Forget(const Entry& entry);
+  std::optional<Admission> AdmitNext();
+  std::optional<Admission> ScheduleOne();
   bool CanEncode(const Chunk& chunk) const;
   void Encode(Chunk chunk);
   Chunks::iterator NextToSchedule();
@@ -144,6 +157,8 @@ class Scheduler {
   static Chunks::iterator Find(Chunks& chunks, const Admission& name);
 
   const Limits limits_;
+  PageShare* const self_;
+  PageShare* const cross_;
   Queues flows_;                               // the flow whose turn it is comes first; none is empty
   std::unordered_map<int64_t, Place> places_;  // of the documents in flows_
   int32_t untouched_ = 0;
@@ -151,6 +166,7 @@ class Scheduler {
   std::deque<Chunk> preempted_;          // oldest first
   Chunks encoding_, encoded_, running_;  // oldest first; in encoded_, preempted chunks come first
   Demand reserved_;                      // rows and pages; source_tokens and pass_chunks_ of this pass
+  int32_t kept_cross_pages_ = 0;         // of preempted_
   int32_t pass_chunks_ = 0;
   int32_t rows_ahead_ = 0;  // rows of chunks that are admitted and not scheduled
   int32_t depth_ = 0;       // of the chunk that was scheduled last

@@ -1,7 +1,11 @@
 #include "engine/core/kv_store.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
+#include <fstream>
 #include <set>
 #include <vector>
 
@@ -125,6 +129,46 @@ TEST(DeviceArrayTest, MovesItsMemory) {
   second = DeviceArray<int32_t>(memory, 3);
   EXPECT_EQ(second.size(), 3u);
   EXPECT_TRUE(DeviceArray<int32_t>().empty());
+}
+
+// Bytes of this process's memory, as the system counts them.
+int64_t Resident() {
+  int64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+TEST(KvStoreTest, TrimGivesBackTheMemoryOfFreePagesAndOfNoOthers) {
+  HostMemory memory;
+  const KvLayout layout = {.layers = 6, .width = 512, .type = ElementType::kBF16};
+  constexpr int32_t kPages = 64;
+  KvStore store(memory, layout, kPages);
+  const size_t bytes = layout.page_bytes();
+  const auto fill = [&](int32_t page) { std::memset(store.pages().Page(page), page + 1, bytes); };
+  std::vector<int32_t> pages;
+  for (int32_t i = 0; i < kPages; ++i) pages.push_back(store.Take());
+  for (const int32_t page : pages) fill(page);
+  const std::vector<int32_t> kept = {pages[3], pages[4], pages[40]};
+  std::vector<int32_t> returned;
+  for (const int32_t page : pages) {
+    if (std::find(kept.begin(), kept.end(), page) == kept.end()) returned.push_back(page);
+  }
+  store.Return(returned);
+  const int64_t before = Resident();
+  store.Trim();
+  EXPECT_LT(Resident(), before - static_cast<int64_t>((kPages - 10) * bytes));
+  for (const int32_t page : kept) {
+    const std::byte* const at = store.pages().Page(page);
+    const auto written = static_cast<std::byte>(page + 1);
+    EXPECT_TRUE(std::all_of(at, at + bytes, [&](std::byte byte) { return byte == written; })) << page;
+  }
+  // They can be used again, and given back again.
+  for (size_t i = 0; i < returned.size(); ++i) fill(store.Take());
+  EXPECT_EQ(store.free_pages(), 0);
+  store.Return(returned);
+  store.Trim();
+  store.Trim();
+  EXPECT_EQ(store.free_pages(), static_cast<int32_t>(returned.size()));
 }
 
 }  // namespace

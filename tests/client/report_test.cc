@@ -94,6 +94,7 @@ TEST(ModelsTableTest, NamesWhatAModelCanDo) {
   model.set_encoder_layers(6);
   model.set_decoder_layers(3);
   model.set_parameters(61500000);
+  model.set_state(v1::Model::IDLE);
   model.add_selection_policies(v1::SelectionControls::DENSE);
   model.add_selection_policies(v1::SelectionControls::LEARNED);
   model.add_depth_policies(v1::DepthControls::GEOMETRIC);
@@ -106,6 +107,7 @@ TEST(ModelsTableTest, NamesWhatAModelCanDo) {
   EXPECT_THAT(table, HasSubstr("en > de"));
   EXPECT_THAT(table, HasSubstr("6 + 3"));
   EXPECT_THAT(table, HasSubstr("61.5 M"));
+  EXPECT_THAT(table, HasSubstr("idle"));
   EXPECT_THAT(table, HasSubstr("--selection dense learned\n"));
   EXPECT_THAT(table, HasSubstr("--exit geometric\n"));
   EXPECT_THAT(table, HasSubstr("geometric:0.4"));

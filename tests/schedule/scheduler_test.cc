@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "engine/base/key_memory.h"
+#include "engine/schedule/page_share.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -357,6 +359,86 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
   }
   EXPECT_EQ(done, chunks);
   EXPECT_GT(preempted, 0u);
+}
+
+// A scheduler that shares memory; a page has one byte.
+struct Sharer {
+  explicit Sharer(KeyMemory& memory) : self(&memory.self, 1, [] {}), cross(&memory.cross, 1, [] {}) {}
+  void GiveBack() {
+    if (self.wanted()) self.Keep(scheduler.self_reserved());
+    if (cross.wanted()) cross.Keep(scheduler.cross_reserved());
+  }
+  PageShare self, cross;
+  Scheduler scheduler{kLimits, &self, &cross};
+};
+
+TEST(SharedMemoryTest, WhatOneHasTakenTheOtherWaitsForAndThenGets) {
+  KeyMemory memory(20);  // 12 for translations, 8 for sources: one chunk's pages for a translation, two chunks' sources
+  Sharer a(memory), b(memory);
+  a.scheduler.Enqueue(1, {Chunk(10), Chunk(10)});
+  b.scheduler.Enqueue(2, {Chunk(10)});
+  EXPECT_THAT(AdmitAll(a.scheduler), testing::ElementsAre(1, 1));
+  EXPECT_THAT(AdmitAll(b.scheduler), testing::IsEmpty());
+  EXPECT_TRUE(b.cross.waiting());
+  EXPECT_TRUE(a.cross.wanted());
+  a.GiveBack();
+  EXPECT_THAT(AdmitAll(b.scheduler), testing::IsEmpty()) << "what is in use is not taken away";
+  EndPass(a.scheduler);
+  EXPECT_THAT(ScheduleAll(a.scheduler), testing::ElementsAre(1));
+  a.scheduler.Release({1, 0});
+  a.scheduler.Enqueue(3, {Chunk(10)});
+  a.GiveBack();
+  EXPECT_THAT(AdmitAll(a.scheduler), testing::IsEmpty()) << "the other was first in line";
+  EXPECT_THAT(AdmitAll(b.scheduler), testing::ElementsAre(2));
+  EXPECT_FALSE(b.cross.waiting());
+}
+
+TEST(SharedMemoryTest, WhoHasNothingToAskForAnyMoreLeavesTheLine) {
+  KeyMemory memory(20);
+  Sharer a(memory), b(memory);
+  a.scheduler.Enqueue(1, {Chunk(10), Chunk(10)});
+  AdmitAll(a.scheduler);
+  b.scheduler.Enqueue(2, {Chunk(10)});
+  AdmitAll(b.scheduler);
+  ASSERT_TRUE(a.cross.wanted());
+  b.scheduler.Cancel(2);
+  AdmitAll(b.scheduler);
+  EXPECT_FALSE(a.cross.wanted());
+}
+
+// Two engines have preempted a chunk each, and hold sources of chunks that wait for it. If the preempted ones had given
+// up the memory for their own sources, a third engine could take it, and each of them could wait for ever.
+TEST(SharedMemoryTest, APreemptedChunkKeepsTheMemoryForItsSource) {
+  KeyMemory memory(20);
+  Sharer a(memory), b(memory);
+  a.scheduler.Enqueue(1, {Chunk(10)});
+  a.scheduler.Enqueue(2, {Chunk(10)});
+  EXPECT_THAT(Begin(a.scheduler), testing::ElementsAre(1)) << "there is memory for one translation";
+  b.scheduler.Enqueue(3, {Chunk(10)});
+  EXPECT_THAT(AdmitAll(b.scheduler), testing::IsEmpty());
+  a.scheduler.PreemptYoungest();
+  a.GiveBack();
+  EXPECT_THAT(AdmitAll(b.scheduler), testing::IsEmpty());
+  EXPECT_THAT(Begin(a.scheduler), testing::ElementsAre(1));
+  // Cancelled, it gives up that, too.
+  a.scheduler.PreemptYoungest();
+  a.scheduler.Cancel(1);
+  a.GiveBack();
+  EXPECT_THAT(AdmitAll(b.scheduler), testing::ElementsAre(3));
+}
+
+TEST(SharedMemoryTest, WhatHasBegunGrowsBeforeOthersBegin) {
+  KeyMemory memory(20);
+  Sharer a(memory), b(memory);
+  a.scheduler.Enqueue(1, {Growing(12)});
+  b.scheduler.Enqueue(2, {Growing(12)});
+  EXPECT_THAT(Begin(a.scheduler), testing::ElementsAre(1));
+  EXPECT_THAT(Begin(b.scheduler), testing::IsEmpty());
+  EXPECT_TRUE(b.self.waiting());
+  EXPECT_TRUE(a.scheduler.Grow({1, 0}, 12));
+  a.scheduler.Release({1, 0});
+  a.GiveBack();
+  EXPECT_THAT(ScheduleAll(b.scheduler), testing::ElementsAre(2));
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ void FakeEngine::End(int document, absl::StatusOr<TranslationResult> result) {
     if (documents_[document].done) return;
     documents_[document].done = true;
     --in_flight_;
-    listener = documents_[document].listener;
+    listener = std::move(documents_[document].listener);  // as a real engine lets go of it
   }
   listener->OnDone(std::move(result));
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/key_memory.h"
 #include "gmock/gmock.h"
 
 namespace salient {
@@ -54,13 +55,13 @@ TEST(ServerFlagsTest, Defaults) {
   EXPECT_EQ(flags.drain.patience, absl::Seconds(30));
   EXPECT_EQ(flags.drain.delay, absl::ZeroDuration());
   EXPECT_EQ(flags.server.max_connection_age, absl::Minutes(5));
-  ASSERT_EQ(flags.models.size(), 1);
-  EXPECT_EQ(flags.models[0].model_folder, "m");
-  EXPECT_EQ(flags.models[0].device, "auto");
-  EXPECT_EQ(flags.models[0].compute, ComputeType::kAuto);
-  EXPECT_EQ(flags.models[0].kv_bytes, 1LL << 30);
-  EXPECT_FALSE(flags.models[0].kv_type.has_value());
-  EXPECT_EQ(flags.models[0].max_document_bytes, 4 << 20);
+  ASSERT_EQ(flags.server.models.models.size(), 1);
+  EXPECT_EQ(flags.server.models.models[0].model_folder, "m");
+  EXPECT_EQ(flags.server.models.models[0].device, "auto");
+  EXPECT_EQ(flags.server.models.models[0].compute, ComputeType::kAuto);
+  EXPECT_EQ(flags.server.models.models[0].kv_bytes, 1LL << 30);
+  EXPECT_FALSE(flags.server.models.models[0].kv_type.has_value());
+  EXPECT_EQ(flags.server.models.models[0].max_document_bytes, 4 << 20);
 }
 
 TEST(ServerFlagsTest, EveryOption) {
@@ -102,9 +103,9 @@ TEST(ServerFlagsTest, EveryOption) {
                                           "warn"});
   ASSERT_FALSE(parsed.exit_code.has_value());
   const ServerFlags& flags = parsed.flags;
-  ASSERT_EQ(flags.models.size(), 2);
-  EXPECT_EQ(flags.models[1].model_folder, "b");
-  for (const EngineOptions& options : flags.models) {
+  ASSERT_EQ(flags.server.models.models.size(), 2);
+  EXPECT_EQ(flags.server.models.models[1].model_folder, "b");
+  for (const EngineOptions& options : flags.server.models.models) {
     EXPECT_EQ(options.device, "cpu");
     EXPECT_EQ(options.compute, ComputeType::kInt8);
     EXPECT_EQ(options.threads, 3);
@@ -131,11 +132,11 @@ TEST(ServerFlagsTest, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
   const Variable queue("SALIENT_SERVER_MAX_QUEUE", "2");
   const ParsedServerFlags parsed = Parse({"--config", file.path(), "--max-queue", "3"});
   ASSERT_FALSE(parsed.exit_code.has_value());
-  ASSERT_EQ(parsed.flags.models.size(), 1);
-  EXPECT_EQ(parsed.flags.models[0].model_folder, "from-file");
-  EXPECT_EQ(parsed.flags.models[0].threads, 1);
-  EXPECT_EQ(parsed.flags.models[0].max_rows, 2);
-  EXPECT_EQ(parsed.flags.models[0].max_queued_documents, 3);
+  ASSERT_EQ(parsed.flags.server.models.models.size(), 1);
+  EXPECT_EQ(parsed.flags.server.models.models[0].model_folder, "from-file");
+  EXPECT_EQ(parsed.flags.server.models.models[0].threads, 1);
+  EXPECT_EQ(parsed.flags.server.models.models[0].max_rows, 2);
+  EXPECT_EQ(parsed.flags.server.models.models[0].max_queued_documents, 3);
   EXPECT_EQ(parsed.flags.log_level, "error");
 }
 
@@ -143,7 +144,27 @@ TEST(ServerFlagsTest, SeveralModelsFromTheEnvironment) {
   const Variable models("SALIENT_SERVER_MODEL", "a,b");
   const ParsedServerFlags parsed = Parse({});
   ASSERT_FALSE(parsed.exit_code.has_value());
-  EXPECT_EQ(parsed.flags.models.size(), 2);
+  EXPECT_EQ(parsed.flags.server.models.models.size(), 2);
+}
+
+TEST(ServerFlagsTest, AFolderOfModels) {
+  const ParsedServerFlags parsed = Parse({"--models-dir", "d", "--model-idle-seconds", "90", "--max-rows", "7"});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  const ModelSources& models = parsed.flags.server.models;
+  EXPECT_TRUE(models.models.empty());
+  EXPECT_EQ(models.folder, "d");
+  EXPECT_EQ(models.options.max_rows, 7);
+  EXPECT_EQ(models.idle, absl::Seconds(90));
+  EXPECT_EQ(Parse({"--model", "m"}).flags.server.models.idle, absl::InfiniteDuration());
+}
+
+TEST(ServerFlagsTest, ModelsShareTheMemoryForKeys) {
+  const ParsedServerFlags parsed = Parse({"--model", "a", "--model", "b", "--models-dir", "d", "--kv-memory", "10MiB"});
+  ASSERT_FALSE(parsed.exit_code.has_value());
+  const ModelSources& models = parsed.flags.server.models;
+  ASSERT_NE(models.options.key_memory, nullptr);
+  for (const EngineOptions& options : models.models) EXPECT_EQ(options.key_memory, models.options.key_memory);
+  EXPECT_EQ(models.options.key_memory->self.bytes() + models.options.key_memory->cross.bytes(), 10 << 20);
 }
 
 TEST(ServerFlagsTest, TheFileMayBeNamedInTheEnvironment) {
@@ -151,7 +172,7 @@ TEST(ServerFlagsTest, TheFileMayBeNamedInTheEnvironment) {
   const Variable config("SALIENT_SERVER_CONFIG", file.path());
   const ParsedServerFlags parsed = Parse({});
   ASSERT_FALSE(parsed.exit_code.has_value());
-  EXPECT_EQ(parsed.flags.models.size(), 2);
+  EXPECT_EQ(parsed.flags.server.models.models.size(), 2);
 }
 
 TEST(ServerFlagsTest, Mistakes) {
@@ -160,6 +181,8 @@ TEST(ServerFlagsTest, Mistakes) {
       {},
       {"--model", "m", "--device", "tpu"},
       {"--model", "m", "--compute", "fp8"},
+      {"--model-idle-seconds", "9"},
+      {"--model", "m", "--model-idle-seconds", "-1"},
       {"--model", "m", "--threads", "-1"},
       {"--model", "m", "--max-queue", "0"},
       {"--model", "m", "--kv-memory", "much"},
@@ -183,7 +206,8 @@ TEST(ServerFlagsTest, HelpNamesEveryOption) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
   const std::string help = ::testing::internal::GetCapturedStdout();
-  for (const char* option : {"--model", "--listen", "--http", "--device", "--compute", "--threads", "--max-queue",
+  for (const char* option : {"--models-dir", "--model-idle-seconds", "--model", "--listen", "--http", "--device",
+                             "--compute", "--threads", "--max-queue",
                              "--max-rows", "--encode-tokens", "--encode-slice", "--kv-memory", "--max-document-bytes",
                              "--drain-seconds", "--config", "--log-level"}) {
     EXPECT_THAT(help, HasSubstr(option));

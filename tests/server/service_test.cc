@@ -108,7 +108,7 @@ TEST(HealthTest, ServesForTheServerAndTheService) {
   TestServer server;
   server.Start();
   // HealthCheckRequest{service} and HealthCheckResponse{status}; SERVING is 1.
-  for (const std::string& service : {std::string(), std::string("salient.v1.Translation")}) {
+  for (const std::string service : {"", "salient.v1.Translation", "salient.v1.Translation/fake"}) {
     const std::string request =
         service.empty() ? "" : std::string("\x0A") + static_cast<char>(service.size()) + service;
     std::string reply;
