@@ -115,7 +115,9 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> FakeEngine::Submit(Translatio
   if (options_.automatic) {
     Post([this, index] {
       TranslationResult result = FakeTranslation(this->request(index));
-      for (const TranslatedSegment& segment : result.segments) Listener(index)->OnSegment(segment);
+      const auto its_listener = Listener(index);
+      if (its_listener == nullptr) return;  // it is over
+      for (const TranslatedSegment& segment : result.segments) its_listener->OnSegment(segment);
       End(index, std::move(result));
     });
   }
@@ -146,13 +148,17 @@ void FakeEngine::WaitForCancelled(int count) {
 
 void FakeEngine::Progress(int document, int done, int total, int tokens) {
   PostAndWait([this, document, done, total, tokens] {
-    Listener(document)->OnProgress(
-        {.segments_done = done, .segments_total = total, .target_tokens = tokens, .queued = false});
+    const auto listener = Listener(document);
+    if (listener == nullptr) return;  // it is over
+    listener->OnProgress({.segments_done = done, .segments_total = total, .target_tokens = tokens, .queued = false});
   });
 }
 
 void FakeEngine::Segment(int document, int index) {
-  PostAndWait([this, document, index] { Listener(document)->OnSegment(FakeSegment(request(document), index)); });
+  PostAndWait([this, document, index] {
+    const auto listener = Listener(document);
+    if (listener != nullptr) listener->OnSegment(FakeSegment(request(document), index));
+  });
 }
 
 void FakeEngine::Finish(int document) {
