@@ -153,7 +153,9 @@ void Launch(Device& device, const LaunchShape& shape, void (*kernel)(Parameters.
   auto& emulated = static_cast<emulation::EmulatedDevice&>(device);
   emulated.Enqueue(
       [grid, kernel, on = emulated.number(), held = std::tuple<Parameters...>(static_cast<Parameters>(arguments)...)] {
-        emulation::NoteKernel(on, typeid(std::tuple_element_t<0, std::tuple<Parameters...>>));
+        if constexpr (sizeof...(Parameters) > 0) {
+          emulation::NoteKernel(on, typeid(std::tuple_element_t<0, std::tuple<Parameters...>>));
+        }
         emulation::RunGrid(grid, [&] { std::apply(kernel, held); });
       });
 }
