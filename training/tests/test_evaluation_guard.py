@@ -7,6 +7,7 @@ import random
 import pytest
 
 from salient.evaluation import guard
+from salient.evaluation.sets import Document
 
 PAIR = ("In 1998 the old man said, as everyone remembers, that read_file is slow, and he went home.",
         "1998 sagte der alte Mann, wie sich alle erinnern, dass read_file langsam ist, und er ging nach Hause.")
@@ -55,9 +56,13 @@ def test_short_references_are_left_alone():
 
 
 def test_loops_are_told_by_how_they_compress():
-    source = "The committee will meet again on Tuesday to discuss the proposals of the three ministers."
-    assert not guard.loops(source, PAIR[1])
-    assert guard.loops(source, "Der Ausschuss wird " + "die Vorschläge der " * 20)
+    assert not guard.loops("1998 sagte der Alte, dass es langsam sei, woran sich alle erinnern, und ging heim.", PAIR[1])
+    assert guard.loops("1998 sagte der Alte " + "der alte Mann " * 20, PAIR[1])
+
+
+def test_references_skip_lines_that_are_no_segments():
+    document = Document("set", ["One.", "---", "Two."], [["Eins.", "---", "Zwei."]])
+    assert guard.references_of([{"source": "One."}, {"source": "Two."}], document) == ["Eins.", "Zwei."]
 
 
 def test_features_count_what_is_sound():

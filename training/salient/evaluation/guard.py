@@ -41,7 +41,7 @@ from .markup import Server
 from .sets import Document, read_set, sample
 
 LEAST_WORDS = 8  # of a reference that faults are planted in
-LOOP_COMPRESSION = 1.8  # a translation compresses so many times better than its source
+LOOP_COMPRESSION = 1.4  # a translation that loops compresses so many times better than the reference
 Pair = tuple[str, str]  # source, translation
 LEAST_COPIED = 3  # as in documents/guard/estimate.cc
 
@@ -189,30 +189,51 @@ def compression(text: str) -> float:
     return len(data) / len(zlib.compress(data, 9)) if data else 1
 
 
-def loops(source: str, text: str) -> bool:
-    return len(text) > 40 and compression(text) > LOOP_COMPRESSION * compression(source)
+def loops(text: str, reference: str) -> bool:
+    return len(text) > 40 and compression(text) > LOOP_COMPRESSION * compression(reference)
 
 
 def checks(replies: list[dict]) -> list[tuple[dict, dict]]:
     return [(segment, segment.get("check", {})) for reply in replies for segment in reply.get("segments", [])]
 
 
+def looping(documents: list[Document], replies: list[dict]) -> list[bool]:
+    """Of each segment that has letters."""
+    found = []
+    for document, reply in zip(documents, replies):
+        for segment, reference in zip(reply.get("segments", []), references_of(reply.get("segments", []), document)):
+            found.append(loops(segment.get("text", ""), reference))
+    return found
+
+
+def references_of(segments: list[dict], document: Document) -> list[str]:
+    """Of each segment its reference; lines without a letter are no segments."""
+    references, at = [], 0
+    for segment in segments:
+        while segment["source"].strip() != document.lines[at].strip():
+            at += 1
+        references.append(document.references[0][at])
+        at += 1
+    return references
+
+
 def report_loops(server: Server, documents: list[Document], controls: dict) -> None:
     controls = {"selection": {"policy": "DENSE"}, **controls}
     first = translated(server, documents, "REPORT", controls)
-    looping = flagged = both = named = 0
-    for segment, check in checks(first):
-        is_loop, has_fault = loops(segment["source"], segment.get("text", "")), bool(check.get("faults"))
-        looping, flagged, both = looping + is_loop, flagged + has_fault, both + (is_loop and has_fault)
-        named += is_loop and bool({"FAULT_REPETITION", "FAULT_TOO_LONG"} & set(check.get("faults", [])))
+    before = looping(documents, first)
+    found = [set(check.get("faults", [])) for _, check in checks(first)]
+    both = sum(is_loop and bool(faults) for is_loop, faults in zip(before, found))
+    named = sum(is_loop and bool({"FAULT_REPETITION", "FAULT_TOO_LONG"} & faults)
+                for is_loop, faults in zip(before, found))
     second = translated(server, documents, "RETRY", controls)
     outcomes = [check.get("retry", "RETRY_NONE") for _, check in checks(second)]
-    still = sum(loops(s["source"], s.get("text", "")) for s, _ in checks(second))
-    print(f"{len(outcomes)} segments; {looping} loop, {both} of them are flagged ({share(both, looping)}), {named} as "
-          f"repetition or too long; {flagged} are flagged in all")
+    after = looping(documents, second)
+    print(f"{len(outcomes)} segments; {sum(before)} loop, {both} of them are flagged ({share(both, sum(before))}), {named} "
+          f"as repetition or too long; {sum(map(bool, found))} are flagged in all, " + ", ".join(
+              f"{name} {sum(name in faults for faults in found)}" for name in sorted(set().union(*found))))
     print("second translations: " + ", ".join(f"{name} {outcomes.count(name)}" for name in sorted(set(outcomes))))
     print("\n| guard | segments that loop | BLEU | chrF |\n|---|---:|---:|---:|")
-    for name, count, replies in (("off", looping, first), ("retry", still, second)):
+    for name, count, replies in (("off", sum(before), first), ("retry", sum(after), second)):
         bleu, chrf = score(documents, replies)
         print(f"| {name} | {count} | {bleu:.1f} | {chrf:.1f} |")
 
@@ -305,13 +326,8 @@ def report_fit(server: Server, signals: Signals, documents: list[Document], cont
     replies = translated(server, documents, "REPORT", controls)
     rows, scores, halves, said = [], [], [], []
     for number, (reply, document) in enumerate(zip(replies, documents)):
-        by_source = list(zip(document.lines, document.references[0]))
-        segments, references, at = reply.get("segments", []), [], 0
-        for segment in segments:  # lines without a letter are no segments
-            while segment["source"].strip() != by_source[at][0].strip():
-                at += 1
-            references.append(by_source[at][1])
-            at += 1
+        segments = reply.get("segments", [])
+        references = references_of(segments, document)
         found = signals.of([{"source": s["source"], "text": s.get("text", ""), "score": s.get("score", 0),
                              "source_tokens": s.get("source_tokens", 0), "target_tokens": s.get("target_tokens", 0)}
                             for s in segments])
