@@ -56,6 +56,8 @@ struct Raw {
   std::optional<int> beam, n_best, min_keys, min_exit, max_exit;
   std::optional<double> length_penalty, max_length_ratio, latency;
   bool lines = false;
+  std::optional<int> no_repeat;
+  std::string guard;
   bool shortlist = false;
   bool trace = false;
 };
@@ -124,6 +126,12 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
   app.add_flag("--lines", raw.lines, "Each line is a segment, for text that is already split")->group("Languages");
 }
 
+const std::map<std::string, v1::Guard>& Guards() {
+  static const auto* guards = new std::map<std::string, v1::Guard>{
+      {"off", v1::GUARD_OFF}, {"report", v1::GUARD_REPORT}, {"retry", v1::GUARD_RETRY}};
+  return *guards;
+}
+
 void AddControls(CLI::App& app, Raw& raw) {
   constexpr char kGroup[] = "Quality against cost";
   app.add_option(
@@ -149,6 +157,12 @@ void AddControls(CLI::App& app, Raw& raw) {
       ->type_name("SECONDS")
       ->excludes(point)
       ->group(kGroup);
+  app.add_option("--guard", raw.guard,
+                 "What happens to translations that look faulty: off, report, or retry (translate these segments "
+                 "again, and keep the better translation). Default: the server's")
+      ->type_name("MODE")
+      ->check(CLI::IsMember(Guards()))
+      ->group(kGroup);
 }
 
 void AddSearch(CLI::App& app, Raw& raw) {
@@ -161,6 +175,10 @@ void AddSearch(CLI::App& app, Raw& raw) {
   app.add_option("--n-best", raw.n_best, "Translations of each document, 1 to --beam; needs --report json")
       ->group(kGroup);
   app.add_option("--prefix", raw.prefix, "Text that the translation must begin with")->type_name("TEXT")->group(kGroup);
+  app.add_option("--no-repeat", raw.no_repeat,
+                 "With a beam: no sequence of so many tokens is written twice in a segment. Default: no such bound")
+      ->type_name("TOKENS")
+      ->group(kGroup);
   app.add_flag("--shortlist", raw.shortlist,
                "Consider only the tokens that the source makes likely: faster, and nearly always the same translation")
       ->group(kGroup);
@@ -200,6 +218,7 @@ void FillSearch(const Raw& raw, v1::SearchControls* search) {
   if (raw.n_best.has_value()) search->set_n_best(*raw.n_best);
   search->set_prefix(raw.prefix);
   if (raw.shortlist) search->set_shortlist(true);
+  if (raw.no_repeat.has_value()) search->set_no_repeat(*raw.no_repeat);
 }
 
 // A control that was not typed stays unset, for then the server's or the model's default holds.
@@ -211,6 +230,7 @@ void FillControls(const Raw& raw, v1::TranslateDocumentRequest* request) {
   if (raw.max_exit.has_value()) request->mutable_depth()->set_max_exit(*raw.max_exit);
   if (!raw.operating_point.empty()) request->set_operating_point(raw.operating_point);
   if (raw.latency.has_value()) request->set_latency_target_seconds(*raw.latency);
+  if (!raw.guard.empty()) request->set_guard(Guards().at(raw.guard));
 }
 
 void FillTerms(const Raw& raw, v1::TranslateDocumentRequest* request) {

@@ -165,12 +165,18 @@ ordered_json DocumentJson(const std::string& file, const Translation& translatio
   json["segments_out"] = response.segments_size();
   json.update(ToJson(response.report()));
   std::vector<int> length_limited;
+  ordered_json checks = ordered_json::array();  // of segments that have or had faults
   bool has_trace = false;
   for (const v1::TranslatedSegment& segment : response.segments()) {
     if (segment.length_limited()) length_limited.push_back(segment.index());
     has_trace = has_trace || segment.trace_size() > 0;
+    if (segment.check().faults_size() + segment.check().first_faults_size() == 0) continue;
+    checks.push_back({{"index", segment.index()}});
+    checks.back().update(ToJson(segment.check()));
   }
   json["length_limited_segments"] = length_limited;
+  json["guard"] = v1::Guard_Name(response.guard());
+  json["checks"] = std::move(checks);
   if (has_trace) {
     ordered_json trace = ordered_json::array();
     for (const v1::TranslatedSegment& segment : response.segments()) trace.push_back(ToJson(segment));

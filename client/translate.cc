@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/call.h"
 #include "client/connection.h"
 #include "client/documents.h"
@@ -26,6 +28,16 @@ std::vector<std::string> ShownNames(const std::vector<std::string>& files) {
   std::vector<std::string> names;
   for (const std::string& file : files) names.push_back(ShownName(file));
   return names;
+}
+
+constexpr size_t kMostPlaces = 10;
+
+// "too long" for FAULT_TOO_LONG.
+std::string FaultWords(v1::Fault fault) {
+  constexpr size_t kPrefix = sizeof("FAULT_") - 1;
+  std::string words = absl::AsciiStrToLower(v1::Fault_Name(fault).substr(kPrefix));
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
 }
 
 // One run of the command: workers translate, several documents at once; the calling thread takes the results in the
@@ -99,6 +111,7 @@ class Run {
     }
     out_.flush();
     WarnOfLimits(file, translation->response);
+    WarnOfFaults(file, translation->response);
     // The table needs the counts, not the words.
     translation->response.clear_text();
     translation->response.clear_segments();
@@ -121,6 +134,23 @@ class Run {
     if (limited == 0 || flags_.quiet) return;
     progress_.Say(absl::StrCat("salient: ", ShownName(file), ": ", limited, limited == 1 ? " segment" : " segments",
                                " reached the length limit and may end early; raise --max-length-ratio"));
+  }
+
+  // What the guard still finds fault with.
+  void WarnOfFaults(const std::string& file, const v1::TranslateDocumentResponse& response) {
+    std::vector<std::string> places;
+    for (const v1::TranslatedSegment& segment : response.segments()) {
+      if (segment.check().faults_size() == 0) continue;
+      std::vector<std::string> names;
+      for (const int fault : segment.check().faults()) names.push_back(FaultWords(static_cast<v1::Fault>(fault)));
+      places.push_back(absl::StrCat(segment.index() + 1, " (", absl::StrJoin(names, ", "), ")"));
+    }
+    if (places.empty() || flags_.quiet) return;
+    const size_t count = places.size();
+    if (count > kMostPlaces) places.resize(kMostPlaces);
+    progress_.Say(absl::StrCat("salient: ", ShownName(file), ": look at segment", count == 1 ? " " : "s ",
+                               absl::StrJoin(places, ", "),
+                               count > kMostPlaces ? absl::StrCat(" and ", count - kMostPlaces, " more") : ""));
   }
 
   const TranslateFlags& flags_;

@@ -28,9 +28,9 @@ absl::Status SubmissionQueue::CheckRoom(int64_t bytes) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> SubmissionQueue::Enter(int64_t bytes, absl::Time now) {
+absl::StatusOr<int64_t> SubmissionQueue::Enter(int64_t bytes, absl::Time now, bool continues) {
   std::lock_guard lock(mutex_);
-  if (absl::Status room = CheckRoom(bytes); !room.ok()) return room;
+  if (absl::Status room = continues ? ended_ : CheckRoom(bytes); !room.ok()) return room;
   waiting_[next_document_] = {now, bytes};
   bytes_ += bytes;
   uncut_bytes_ += bytes;

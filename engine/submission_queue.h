@@ -31,8 +31,8 @@ class SubmissionQueue {
   explicit SubmissionQueue(const EngineOptions& options) : options_(options) {}
 
   // A document's number, ascending; it waits from now on. RESOURCE_EXHAUSTED where the queue is full; the reason of End
-  // after it. One that finds nobody waiting is always taken.
-  absl::StatusOr<int64_t> Enter(int64_t bytes, absl::Time now);
+  // after it. One that finds nobody waiting is always taken, as is one that continues another.
+  absl::StatusOr<int64_t> Enter(int64_t bytes, absl::Time now, bool continues = false);
 
   // A worker has cut the document; after End it gets the reason, and the arrival stays its own.
   absl::Status Deliver(Arrival& arrival);

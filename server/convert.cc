@@ -95,6 +95,7 @@ SearchOptions FromProto(const v1::SearchControls& controls) {
   if (controls.has_n_best()) options.n_best = controls.n_best();
   options.prefix = controls.prefix();
   if (controls.has_shortlist()) options.shortlist = controls.shortlist();
+  if (controls.has_no_repeat()) options.no_repeat = controls.no_repeat();
   return options;
 }
 
@@ -107,6 +108,21 @@ absl::StatusOr<Segmentation> FromProto(v1::Segmentation segmentation) {
       return Segmentation::kLines;
     default:
       return UnknownValue("document.segmentation", segmentation, *v1::Segmentation_descriptor());
+  }
+}
+
+absl::StatusOr<GuardMode> FromProto(v1::Guard guard, GuardMode unspecified) {
+  switch (guard) {
+    case v1::GUARD_UNSPECIFIED:
+      return unspecified;
+    case v1::GUARD_OFF:
+      return GuardMode::kOff;
+    case v1::GUARD_REPORT:
+      return GuardMode::kReport;
+    case v1::GUARD_RETRY:
+      return GuardMode::kRetry;
+    default:
+      return UnknownValue("guard", guard, *v1::Guard_descriptor());
   }
 }
 
@@ -142,6 +158,7 @@ v1::SearchControls ToProto(const SearchOptions& options) {
   if (options.n_best.has_value()) wire.set_n_best(*options.n_best);
   wire.set_prefix(options.prefix);
   if (options.shortlist.has_value()) wire.set_shortlist(*options.shortlist);
+  if (options.no_repeat.has_value()) wire.set_no_repeat(*options.no_repeat);
   return wire;
 }
 
@@ -198,6 +215,22 @@ v1::CostReport ToProto(const CostReport& report) {
   wire.set_mean_documents_per_step(report.mean_documents_per_step);
   wire.set_peak_documents_per_step(report.peak_documents_per_step);
   wire.set_draft_acceptance(report.draft_acceptance);
+  return wire;
+}
+
+v1::Guard ToProto(GuardMode mode) {
+  return mode == GuardMode::kOff      ? v1::GUARD_OFF
+         : mode == GuardMode::kReport ? v1::GUARD_REPORT
+                                      : v1::GUARD_RETRY;
+}
+
+// Faults and outcomes have the API's numbers.
+v1::SegmentCheck ToProto(const GuardVerdict& verdict) {
+  v1::SegmentCheck wire;
+  for (const Fault fault : verdict.check.faults) wire.add_faults(static_cast<v1::Fault>(fault));
+  wire.set_quality(verdict.check.quality);
+  wire.set_retry(static_cast<v1::Retry>(verdict.retry));
+  for (const Fault fault : verdict.first_faults) wire.add_first_faults(static_cast<v1::Fault>(fault));
   return wire;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
 #include "salient/v1/translation.pb.h"
+#include "server/guarded_translation.h"
 
 namespace salient {
 
@@ -16,6 +17,7 @@ absl::StatusOr<SelectionOptions> FromProto(const v1::SelectionControls& controls
 absl::StatusOr<DepthOptions> FromProto(const v1::DepthControls& controls);
 SearchOptions FromProto(const v1::SearchControls& controls);
 absl::StatusOr<Segmentation> FromProto(v1::Segmentation segmentation);
+absl::StatusOr<GuardMode> FromProto(v1::Guard guard, GuardMode unspecified);
 
 v1::SelectionControls ToProto(const SelectionOptions& options);
 v1::DepthControls ToProto(const DepthOptions& options);
@@ -23,6 +25,8 @@ v1::SearchControls ToProto(const SearchOptions& options);
 v1::TranslatedSegment ToProto(TranslatedSegment segment);
 v1::Progress ToProto(const TranslationProgress& progress);
 v1::CostReport ToProto(const CostReport& report);
+v1::Guard ToProto(GuardMode mode);
+v1::SegmentCheck ToProto(const GuardVerdict& verdict);
 v1::Model ToProto(const ModelInfo& info);
 
 // A whole reply except `model` and `operating_point`. Moves the strings out of the result.

@@ -60,6 +60,7 @@ struct Raw {
   uint64_t max_queue_bytes = 64 << 20;
   int64_t max_queue_tokens = 16 << 20;
   std::string log_format = "text";
+  std::string guard = "retry";
   std::string glossaries;
   std::vector<std::string> memories;
 };
@@ -224,6 +225,22 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->group("Limits");
 }
 
+const std::map<std::string, GuardMode>& GuardModes() {
+  static const auto* modes = new std::map<std::string, GuardMode>{
+      {"off", GuardMode::kOff}, {"report", GuardMode::kReport}, {"retry", GuardMode::kRetry}};
+  return *modes;
+}
+
+void AddGuard(CLI::App& app, Raw& raw) {
+  app.add_option("--guard", raw.guard,
+                 "What happens to translations that look faulty, if a request does not say: off, report, or retry "
+                 "(translate these segments again, and keep the better translation)")
+      ->type_name("MODE")
+      ->check(CLI::IsMember(GuardModes()))
+      ->capture_default_str()
+      ->group("Quality");
+}
+
 void AddResources(CLI::App& app, Raw& raw) {
   app.add_option("--glossaries", raw.glossaries,
                  "A folder whose files NAME.tsv are glossaries that requests may name; read again when they change")
@@ -309,6 +326,7 @@ void Fill(const Raw& raw, ServerFlags& flags) {
   flags.log_format = raw.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
   if (flags.server.admin == "off") flags.server.admin.clear();
   if (raw.default_deadline > 0) flags.server.default_deadline = absl::Seconds(raw.default_deadline);
+  flags.server.guard = GuardModes().at(raw.guard);
   flags.server.resources = std::make_shared<LanguageResources>(raw.glossaries, raw.memories);
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
   flags.drain = {.delay = absl::Seconds(raw.drain_delay), .patience = absl::Seconds(raw.drain_seconds)};
@@ -353,6 +371,7 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   AddAdmin(app, parsed.flags);
   AddAccess(app, parsed.flags.access);
   AddLimits(app, raw);
+  AddGuard(app, raw);
   AddResources(app, raw);
   AddOperation(app, raw, parsed.flags);
   ReadEnvironmentAndConfig(app, "SALIENT_SERVER_", UnknownKeys::kError);

@@ -84,6 +84,11 @@ class MetricFamilies {
                     "Chunks that gave up their memory to older ones and began anew; more kv-memory helps")),
         model_loads_total(Counter(registry, "model_loads_total", "Tries to load a model, by whether it was loaded")),
         model_load_seconds(Gauge(registry, "model_load_seconds", "What the last try to load the model took")),
+        faults_total(Counter(registry, "faults_total", "Segments whose first translation has the fault")),
+        segments_retried_total(
+            Counter(registry, "segments_retried_total", "Segments that the guard had translated again")),
+        segments_replaced_total(
+            Counter(registry, "segments_replaced_total", "Segments whose second translation was the better one")),
         queue_seconds(Histogram(registry, "queue_seconds", "From arrival to the first step")),
         encode_seconds(Histogram(registry, "encode_seconds", "Encoding, a document")),
         first_segment_seconds(Histogram(registry, "first_segment_seconds", "From arrival to the first segment")),
@@ -111,6 +116,7 @@ class MetricFamilies {
   CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &preemptions_total;
   CounterFamily& model_loads_total;
   GaugeFamily& model_load_seconds;
+  CounterFamily &faults_total, &segments_retried_total, &segments_replaced_total;
   HistogramFamily &queue_seconds, &encode_seconds, &first_segment_seconds, &time_per_output_token_seconds;
   HistogramFamily &end_to_end_seconds, &source_length_tokens, &target_length_tokens, &batch_rows, &step_seconds,
       &stall_seconds;
@@ -144,6 +150,8 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
       source_tokens_(families.source_tokens_total.Add({{"model", model}})),
       target_tokens_(families.target_tokens_total.Add({{"model", model}})),
       preempted_(families.preemptions_total.Add({{"model", model}})),
+      retried_(families.segments_retried_total.Add({{"model", model}})),
+      replaced_(families.segments_replaced_total.Add({{"model", model}})),
       queue_(families.queue_seconds.Add({{"model", model}}, Seconds())),
       encode_(families.encode_seconds.Add({{"model", model}}, Seconds())),
       first_segment_(families.first_segment_seconds.Add({{"model", model}}, Seconds())),
@@ -163,6 +171,10 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
   for (const Stage stage : {Stage::kQueue, Stage::kEncode, Stage::kDecode}) {
     deadline_missed_[static_cast<int>(stage)] =
         &families.deadline_missed_total.Add({{"model", model}, {"stage", StageName(stage)}});
+  }
+  for (int fault = 0; fault < kFaults; ++fault) {
+    flagged_[fault] =
+        &families.faults_total.Add({{"model", model}, {"fault", FaultName(static_cast<Fault>(fault + 1))}});
   }
   for (const Module module : {Module::kEncoder, Module::kDecoder, Module::kCross}) {
     constexpr const char* kNames[] = {"encoder", "decoder", "cross"};
@@ -206,6 +218,17 @@ void ModelMetrics::ObserveResult(const CostReport& report, double end_to_end_sec
     sum += tokens * static_cast<double>(i + 1);
   }
   exit_layer_.ObserveMultiple(tokens_by_layer, sum);
+}
+
+void ModelMetrics::ObserveGuard(const std::vector<GuardVerdict>& verdicts) {
+  for (const GuardVerdict& verdict : verdicts) {
+    const bool again = verdict.retry == RetryOutcome::kReplaced || verdict.retry == RetryOutcome::kKept;
+    for (const Fault fault : again ? verdict.first_faults : verdict.check.faults) {
+      flagged_[static_cast<int>(fault) - 1]->Increment();
+    }
+    if (again || verdict.retry == RetryOutcome::kFailed) retried_.Increment();
+    if (verdict.retry == RetryOutcome::kReplaced) replaced_.Increment();
+  }
 }
 
 void ModelMetrics::ObserveStep(int32_t rows, double seconds) {

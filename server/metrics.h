@@ -11,12 +11,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "engine/engine.h"
 #include "prometheus/registry.h"
 #include "salient/v1/translation.pb.h"
 #include "server/admission/admission.h"
+#include "server/guarded_translation.h"
 
 namespace salient {
 
@@ -35,6 +37,8 @@ class ModelMetrics {
   void CountDeadlineMissed(Stage stage);
   void ObserveFirstSegment(double seconds);
   void ObserveResult(const CostReport& report, double end_to_end_seconds);
+  // What the guard found in a document's segments, and did.
+  void ObserveGuard(const std::vector<GuardVerdict>& verdicts);
   void ObserveStep(int32_t rows, double seconds);
   void ObserveStall(double seconds);
   void CountPreempted();
@@ -51,6 +55,8 @@ class ModelMetrics {
   std::array<prometheus::Gauge*, 3> state_;  // by EngineState
   prometheus::Counter &source_tokens_, &target_tokens_, &preempted_;
   std::array<prometheus::Counter*, 3> deadline_missed_;  // by Stage
+  std::array<prometheus::Counter*, kFaults> flagged_;    // by Fault, from 1
+  prometheus::Counter &retried_, &replaced_;
   prometheus::Histogram &queue_, &encode_, &first_segment_, &output_token_, &end_to_end_;
   prometheus::Histogram &source_length_, &target_length_, &batch_rows_, &step_seconds_, &stall_seconds_;
   prometheus::Histogram &exit_layer_, &attention_cost_;

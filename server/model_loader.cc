@@ -76,7 +76,9 @@ absl::Status ModelLoader::LoadNamed() {
 absl::Status ModelLoader::Add(std::unique_ptr<Engine> engine, const EngineOptions& options,
                               std::unique_ptr<StepObserver> observer) {
   if (auto status = CheckName(engine->info().config.name, options.model_folder, nullptr); !status.ok()) return status;
-  models_.Add(std::make_shared<ModelSlot>(Share(std::move(engine), options, std::move(observer))));
+  const auto calibration = ReadGuardCalibration(options.model_folder);
+  if (!calibration.ok()) return calibration.status();
+  models_.Add(std::make_shared<ModelSlot>(Share(std::move(engine), options, *calibration, std::move(observer))));
   return absl::OkStatus();
 }
 
@@ -124,11 +126,13 @@ absl::Status ModelLoader::CheckName(const std::string& name, const std::string& 
 }
 
 std::shared_ptr<ServedModel> ModelLoader::Share(std::unique_ptr<Engine> engine, const EngineOptions& options,
+                                                const GuardCalibration& calibration,
                                                 std::unique_ptr<StepObserver> observer) {
   const ModelInfo& info = engine->info();
   auto model = std::make_unique<ServedModel>();
   model->description = ToProto(info);
   model->options = options;
+  model->calibration = calibration;
   model->metrics = metrics_.ForModel(info.config.name, info.config.decoder.layers);
   model->metrics->SetLimits(options.max_queued_documents, options.max_rows);
   model->observer = std::move(observer);
@@ -139,6 +143,8 @@ std::shared_ptr<ServedModel> ModelLoader::Share(std::unique_ptr<Engine> engine, 
 
 absl::StatusOr<std::shared_ptr<ServedModel>> ModelLoader::Open(const ModelSlot& slot) {
   const EngineOptions& options = slot.options();
+  const auto calibration = ReadGuardCalibration(options.model_folder);
+  if (!calibration.ok()) return calibration.status();
   auto observer = std::make_unique<StepObserver>();
   auto engine = sources_.open(options, observer.get());
   if (!engine.ok()) return engine.status();
@@ -147,7 +153,7 @@ absl::StatusOr<std::shared_ptr<ServedModel>> ModelLoader::Open(const ModelSlot& 
     engine->reset();  // before its observer
     return status;
   }
-  return Share(*std::move(engine), options, std::move(observer));
+  return Share(*std::move(engine), options, *calibration, std::move(observer));
 }
 
 absl::Status ModelLoader::Load(const std::shared_ptr<ModelSlot>& slot) {

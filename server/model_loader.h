@@ -74,7 +74,7 @@ class ModelLoader {
   absl::StatusOr<std::shared_ptr<ServedModel>> Open(const ModelSlot& slot);
   absl::Status LoadNamed();
   std::shared_ptr<ServedModel> Share(std::unique_ptr<Engine> engine, const EngineOptions& options,
-                                     std::unique_ptr<StepObserver> observer);
+                                     const GuardCalibration& calibration, std::unique_ptr<StepObserver> observer);
   absl::Status CheckName(const std::string& name, const std::string& folder, const ModelSlot* slot) const;
   absl::Status Scan();
   static bool Changed(Read& read);

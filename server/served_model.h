@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 
+#include "documents/guard/calibration.h"
 #include "engine/engine.h"
 #include "salient/v1/translation.pb.h"
 #include "server/metrics.h"
@@ -34,6 +35,7 @@ class StepObserver : public EngineObserver {
 struct ServedModel {
   v1::Model description;
   EngineOptions options;
+  GuardCalibration calibration;
   ModelMetrics* metrics = nullptr;
   std::unique_ptr<StepObserver> observer;  // must outlive the engine, which calls it
   std::unique_ptr<Engine> engine;

@@ -55,6 +55,7 @@ struct ServerOptions {
   std::function<void()> on_dead_engine;
   // A gRPC client that takes nothing of its reply for so long loses the call.
   absl::Duration reader_patience = absl::Seconds(60);
+  GuardMode guard = GuardMode::kRetry;           // of requests that say nothing about it
   std::shared_ptr<LanguageResources> resources;  // glossaries and memories that requests name; null: none
   ModelSources models;
 };

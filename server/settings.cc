@@ -45,6 +45,7 @@ SearchOptions Overlay(SearchOptions base, const SearchOptions& over) {
   if (over.n_best.has_value()) base.n_best = over.n_best;
   if (!over.prefix.empty()) base.prefix = over.prefix;
   if (over.shortlist.has_value()) base.shortlist = over.shortlist;
+  if (over.no_repeat.has_value()) base.no_repeat = over.no_repeat;
   return base;
 }
 

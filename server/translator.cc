@@ -49,7 +49,7 @@ absl::Duration EstimateRetryDelay(const EngineStatus& status) {
 }
 
 // Stands between the engine and a recipient: makes messages of values, and measures.
-class MeteredListener final : public TranslationListener, public std::enable_shared_from_this<MeteredListener> {
+class MeteredListener final : public CheckedListener, public std::enable_shared_from_this<MeteredListener> {
  public:
   struct Context {
     std::shared_ptr<ServedModel> model;
@@ -59,6 +59,7 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
     std::shared_ptr<const Conversion> conversion;  // of a document that is not plain text; else null
     CallInfo call;
     bool bulk = false;
+    GuardMode guard = GuardMode::kOff;
     std::string operating_point;
     absl::Time arrival, deadline;
   };
@@ -70,15 +71,17 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
         permit_(std::move(permit)),
         recipient_(std::move(recipient)) {}
 
-  void OnSegment(const TranslatedSegment& segment) override {
+  void OnSegment(const TranslatedSegment& segment, const GuardVerdict* verdict) override {
     stage_ = Stage::kDecode;
     if (!first_segment_seen_) {
       first_segment_seen_ = true;
       context_.model->metrics->ObserveFirstSegment(SecondsSinceArrival());
     }
     if (!recipient_->wants_segments()) return;
-    if (context_.conversion == nullptr) return recipient_->TakeSegment(ToProto(segment));
-    for (v1::TranslatedSegment& shown : context_.conversion->Shown(ToProto(segment))) {
+    v1::TranslatedSegment wire = ToProto(segment);
+    if (verdict != nullptr) *wire.mutable_check() = ToProto(*verdict);
+    if (context_.conversion == nullptr) return recipient_->TakeSegment(std::move(wire));
+    for (v1::TranslatedSegment& shown : context_.conversion->Shown(std::move(wire))) {
       recipient_->TakeSegment(std::move(shown));
     }
   }
@@ -92,13 +95,29 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
     recipient_->TakeProgress(ToProto(progress));
   }
 
-  void OnDone(absl::StatusOr<TranslationResult> result) override {
+  void OnDone(absl::StatusOr<TranslationResult> result, std::vector<GuardVerdict> verdicts,
+              GuardCounts counts) override {
+    verdicts_ = std::move(verdicts);
+    counts_ = counts;
     if (context_.conversion == nullptr || !result.ok()) return Finish(std::move(result));
     auto kept = std::make_shared<absl::StatusOr<TranslationResult>>(std::move(result));
     context_.renderer.Post([self = shared_from_this(), kept] { self->Finish(std::move(*kept)); });
   }
 
  private:
+  // What the guard has found and done.
+  void AddVerdicts(v1::TranslateDocumentResponse* reply) const {
+    reply->set_guard(ToProto(context_.guard));
+    for (size_t i = 0; i < verdicts_.size(); ++i) {
+      *reply->mutable_segments(static_cast<int>(i))->mutable_check() = ToProto(verdicts_[i]);
+    }
+    v1::CostReport& report = *reply->mutable_report();
+    report.set_segments_flagged(counts_.flagged);
+    report.set_segments_retried(counts_.retried);
+    report.set_segments_replaced(counts_.replaced);
+    report.set_retry_target_tokens(counts_.retry_target_tokens);
+  }
+
   void Finish(absl::StatusOr<TranslationResult> result) {
     const std::shared_ptr<Recipient> recipient = std::move(recipient_);
     // The slot is given up only after the reply is on its way, for a drain waits until all slots are free.
@@ -108,7 +127,9 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
     Log(result);
     if (result.ok()) {
       context_.model->metrics->ObserveResult(result->report, SecondsSinceArrival());
+      context_.model->metrics->ObserveGuard(verdicts_);
       v1::TranslateDocumentResponse reply = ToProto(*std::move(result));
+      AddVerdicts(&reply);
       reply.set_model(context_.model->description.name());
       reply.set_operating_point(context_.operating_point);
       absl::Status rendered;
@@ -151,6 +172,8 @@ class MeteredListener final : public TranslationListener, public std::enable_sha
   std::unique_ptr<InFlight::Slot> slot_;
   std::unique_ptr<Admission::Permit> permit_;
   std::shared_ptr<Recipient> recipient_;
+  std::vector<GuardVerdict> verdicts_;
+  GuardCounts counts_;
   bool first_segment_seen_ = false;
   Stage stage_ = Stage::kQueue;
 };
@@ -305,6 +328,8 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
     if (!created.ok()) return created.status();
     conversion = *std::move(created);
   }
+  auto guard = FromProto(request.guard(), limits_.guard);
+  if (!guard.ok()) return guard.status();
   auto settings =
       ReadSettings(conversion != nullptr ? conversion->request() : request, info, limits_.max_document_bytes);
   if (!settings.ok()) return settings.status();
@@ -315,10 +340,11 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
   const uint64_t id = admitted.place->id();
   auto listener = std::make_shared<MeteredListener>(
       MeteredListener::Context{model, in_flight_, admission_retry_queue_, renderer_, conversion,
-                               std::move(admitted.call), settings->request.bulk, settings->operating_point,
+                               std::move(admitted.call), settings->request.bulk, *guard, settings->operating_point,
                                admitted.arrival, admitted.deadline},
       std::move(admitted.place), std::move(admitted.permit), std::move(admitted.recipient));
-  auto ticket = model->engine->Submit(std::move(settings->request), listener);
+  auto ticket =
+      TranslateGuarded(*model->engine, std::move(settings->request), *guard, model->calibration, listener);
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);
   return ticket;
 }

@@ -19,6 +19,7 @@
 #include "server/admission/admission.h"
 #include "server/admission/client.h"
 #include "server/admission_retry_queue.h"
+#include "server/guarded_translation.h"
 #include "server/in_flight.h"
 #include "server/language_resources.h"
 #include "server/metrics.h"
@@ -54,6 +55,7 @@ class Translator {
     int64_t max_document_bytes = 4 << 20;
     absl::Duration default_deadline = absl::InfiniteDuration();  // the deadline of documents that have none
     absl::Duration reader_patience = absl::Seconds(60);          // for a gRPC client that reads nothing of its reply
+    GuardMode guard = GuardMode::kRetry;                         // of requests that say nothing about it
   };
 
   // `resources`: the glossaries and memories that requests name; null: none.

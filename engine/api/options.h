@@ -41,6 +41,8 @@ struct SearchOptions {
   // step is in the list, the greedy translation does not change; log probabilities and confidence are over the list.
   // Default: false, because it is not known in advance whether the translation changes.
   std::optional<bool> shortlist;
+  // With a beam: no sequence of so many tokens is written twice in a segment, as long as there is another choice.
+  std::optional<int32_t> no_repeat;
 };
 
 // The policies that a model can serve.

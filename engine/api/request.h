@@ -19,6 +19,8 @@ struct TranslationRequest {
   std::string source_language, target_language;
   TranslationOptions options;
   absl::Time deadline = absl::InfiniteFuture();
+  // Belongs to a document that was taken before, so that a full queue does not refuse it.
+  bool continues = false;
 
   // The client. Clients share the engine by weight (engine/schedule/scheduler.h). A client's bulk documents get a
   // smaller share than its interactive ones.

@@ -42,6 +42,7 @@ struct TranslatedSegment {
 struct TranslationResult {
   std::string text;
   std::vector<TranslatedSegment> segments;
+  std::vector<size_t> begins;  // of each segment the byte of `text` at which its translation begins
   std::vector<std::string> alternatives;
   CostReport report;
   TranslationOptions used;  // defaults filled in

@@ -109,6 +109,7 @@ CostReport Meter::Report() const {
     // Eq. 9 and 10 in multiply-adds with counted keys: 2 d a key read, ds a key scored.
     const double d = config_->d_model, ds = config_->selection.width;
     const double dense = 2 * d * static_cast<double>(dense_);
+    report.dense_attention = dense;
     report.attention_cost_ratio = (2 * d * attended + ds * scored) / dense;
     report.attention_executed_ratio = (2 * d * executed + ds * scored) / dense;
   }

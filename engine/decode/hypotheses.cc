@@ -39,6 +39,12 @@ void Hypotheses::TakeStep(std::span<const RowResult> results) {
       pool.push_back({TotalWith(live_[i].total, candidate), i, candidate});
     }
   }
+  if (options_.no_repeat > 0) {
+    const auto repeats = [this](const BeamChoice& choice) {
+      return Repeats(live_[choice.parent], choice.candidate.token);
+    };
+    if (!std::all_of(pool.begin(), pool.end(), repeats)) std::erase_if(pool, repeats);
+  }
   std::sort(pool.begin(), pool.end(), Before);
   std::vector<Hypothesis> next;
   for (size_t rank = 0; rank < pool.size() && static_cast<int32_t>(next.size()) < options_.beam; ++rank) {
@@ -60,6 +66,17 @@ void Hypotheses::TakeStep(std::span<const RowResult> results) {
   if (!done()) return;
   std::stable_sort(finished_.begin(), finished_.end(),
                    [](const Finished& a, const Finished& b) { return a.score > b.score; });
+}
+
+bool Hypotheses::Repeats(const Hypothesis& hypothesis, int32_t token) const {
+  std::vector<int32_t> back = {token};  // the piece's tokens, from the last one back
+  const auto is_in_piece = [&](int32_t at) { return at >= 0 && written_[at].piece == hypothesis.state.piece; };
+  for (int32_t at = hypothesis.last; is_in_piece(at); at = written_[at].before) {
+    back.push_back(written_[at].token.token);
+  }
+  const auto length = static_cast<ptrdiff_t>(options_.no_repeat);
+  if (static_cast<ptrdiff_t>(back.size()) <= length) return false;
+  return std::search(back.begin() + 1, back.end(), back.begin(), back.begin() + length) != back.end();
 }
 
 Hypothesis Hypotheses::Extend(const Hypothesis& parent, const BeamChoice& choice, const RowResult& result,

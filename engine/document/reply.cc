@@ -178,7 +178,7 @@ TranslationResult DocumentReply::Result(CostReport report) {
     texts.push_back(result.segments.back().text);
     segments_[i].pieces.clear();
   }
-  result.text = JoinDocument(document_, texts);
+  result.text = JoinDocument(document_, texts, &result.begins);
   for (int32_t rank = 1; rank < options_.n_best && !addresses_.empty(); ++rank) {
     result.alternatives.push_back(Alternative(rank));
   }

@@ -19,6 +19,7 @@ constexpr double kDefaultLengthRatio = 3.0, kMaxLengthRatio = 20.0;
 constexpr int32_t kDefaultDraftTokens = 4;
 constexpr double kMaxWindow = 1 << 24;  // the greatest whole number up to which a float has all
 constexpr size_t kMaxPrefixBytes = 4096;
+constexpr int32_t kMaxNoRepeat = 64;
 
 // As the API spells it.
 template <typename Policy>
@@ -299,11 +300,18 @@ absl::Status ResolveSearch(const ModelConfig& config, ResolvedOptions& resolved)
                absl::StrCat("the model ", config.name, " has no shortlist; leave it out, or give the model a ",
                             "shortlist.safetensors"));
   }
+  if (used.no_repeat.has_value()) {
+    if (*used.beam < 2) return Bad("search.no_repeat", *used.no_repeat, "it needs a search.beam of 2 or more");
+    if (absl::Status status = CheckRange("search.no_repeat", *used.no_repeat, 2, kMaxNoRepeat); !status.ok()) {
+      return status;
+    }
+  }
   resolved.beam = *used.beam;
   resolved.length_penalty = *used.length_penalty;
   resolved.max_length_ratio = *used.max_length_ratio;
   resolved.n_best = *used.n_best;
   resolved.shortlist = *used.shortlist;
+  resolved.no_repeat = used.no_repeat.value_or(0);
   return absl::OkStatus();
 }
 

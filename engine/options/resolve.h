@@ -34,6 +34,7 @@ struct ResolvedOptions {
   double max_length_ratio = 3.0;
   int32_t n_best = 1;
   bool shortlist = false;
+  int32_t no_repeat = 0;  // 0: tokens may repeat
   bool trace = false, alignment = false;
 };
 

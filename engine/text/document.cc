@@ -401,7 +401,8 @@ absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentat
   return segmenter.Finish();
 }
 
-std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations) {
+std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations,
+                         std::vector<size_t>* begins) {
   std::string text;
   for (size_t i = 0; i < document.segments.size(); ++i) {
     text.append(document.segments[i].glue);
@@ -409,6 +410,7 @@ std::string JoinDocument(const SegmentedDocument& document, const std::vector<st
         !translations[i].empty() && EndsWide(document.segments[i - 1].text) && !EndsWide(translations[i - 1])) {
       text.push_back(' ');
     }
+    if (begins != nullptr) begins->push_back(text.size());
     if (i < translations.size()) text.append(translations[i]);
   }
   text.append(document.tail);

@@ -41,7 +41,9 @@ absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentat
                                                 const std::string& language);
 
 // The document with translations[i] in place of segment i. A space is added between two segments if the source text has
-// none because its script needs none (Chinese, Japanese), and the translation's script does.
-std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations);
+// none because its script needs none (Chinese, Japanese), and the translation's script does. Appends to `begins`, if not
+// null, the byte at which each translation begins.
+std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations,
+                         std::vector<size_t>* begins = nullptr);
 
 }  // namespace salient

@@ -39,7 +39,20 @@ TEST(ClientFlagsTest, ControlsThatAreNotTypedStayUnset) {
   EXPECT_FALSE(flags.request.search().has_beam());
   EXPECT_EQ(flags.request.setting_case(), v1::TranslateDocumentRequest::SETTING_NOT_SET);
   EXPECT_EQ(flags.request.document().segmentation(), v1::SEGMENTATION_UNSPECIFIED);
+  EXPECT_EQ(flags.request.guard(), v1::GUARD_UNSPECIFIED);
+  EXPECT_FALSE(flags.request.search().has_no_repeat());
   EXPECT_EQ(flags.report, ReportFormat::kTable);
+}
+
+TEST(ClientFlagsTest, TheGuardAndTheBoundOnRepetition) {
+  const ParsedClientFlags parsed = Parse({"translate", "a", "--guard", "report", "--beam", "4", "--no-repeat", "5"});
+  ASSERT_TRUE(parsed.translate.has_value());
+  EXPECT_EQ(parsed.translate->request.guard(), v1::GUARD_REPORT);
+  EXPECT_EQ(parsed.translate->request.search().no_repeat(), 5);
+  const ParsedClientFlags bench = Parse({"bench", "a", "--guard", "off"});
+  ASSERT_TRUE(bench.bench.has_value());
+  EXPECT_EQ(bench.bench->request.guard(), v1::GUARD_OFF);
+  EXPECT_THAT(Mistake({"translate", "a", "--guard", "perhaps"}), HasSubstr("--guard"));
 }
 
 TEST(ClientFlagsTest, EveryOption) {

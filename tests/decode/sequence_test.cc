@@ -225,6 +225,43 @@ TEST_F(SequenceTest, ABeamFinishesOnlyWhatRanksWithinIt) {
   EXPECT_THAT(Tokens(results[1][0]), ElementsAre(5, 7));  // -3 / 3 tokens
 }
 
+TEST_F(SequenceTest, NoSequenceIsWrittenTwiceInASegment) {
+  options_.beam = options_.n_best = 2;
+  options_.no_repeat = 2;
+  const auto sequence = Make();
+  Step(*sequence, {{{5, -1.0f}, {6, -20.0f}}});
+  Step(*sequence, {{{6, -1.0f}, {7, -20.0f}}, {{7, -1.0f}, {8, -2.0f}}});
+  Step(*sequence, {{{5, -1.0f}, {7, -20.0f}}, {{9, -1.0f}}});
+  // 5 6 5 may not go on with 6 a second time, though that is the likeliest; the other one has not said 5 6.
+  Step(*sequence, {{{6, -0.1f}, {8, -1.0f}}, {{6, -1.0f}}});
+  Prepare(*sequence);
+  EXPECT_EQ(rows_.token.data()[2], 8);
+}
+
+TEST_F(SequenceTest, AnotherSegmentMaySayTheSame) {
+  options_.beam = options_.n_best = 2;
+  options_.no_repeat = 2;
+  const auto sequence = Make();
+  Step(*sequence, {{{5, -1.0f}, {7, -50.0f}}});
+  Step(*sequence, {{{6, -1.0f}}, {{9, -1.0f}}});
+  Step(*sequence, {{{kSeparator, -1.0f}}, {{9, -1.0f}}});
+  Step(*sequence, {{{5, -1.0f}}, {{8, -1.0f}}});
+  Step(*sequence, {{{6, -0.1f}, {8, -1.0f}}, {{7, -1.0f}}});
+  Prepare(*sequence);
+  EXPECT_EQ(rows_.token.data()[2], 6);
+}
+
+TEST_F(SequenceTest, WhereThereIsNoOtherChoiceASequenceIsRepeated) {
+  options_.beam = options_.n_best = 2;
+  options_.no_repeat = 2;
+  const auto sequence = Make();
+  Step(*sequence, {{{5, -1.0f}}});
+  for (const int32_t token : {6, 5, 6}) Step(*sequence, {{{token, -1.0f}}});
+  Prepare(*sequence);
+  EXPECT_EQ(rows_.token.data()[2], 6);
+  EXPECT_FALSE(sequence->failed());
+}
+
 TEST_F(SequenceTest, LengthPenaltyDecidesBetweenLengths) {
   options_.beam = options_.n_best = 2;
   options_.length_penalty = 0;

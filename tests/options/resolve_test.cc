@@ -381,6 +381,13 @@ TEST(SearchOptionsTest, ValuesAreInRange) {
   EXPECT_THAT(ErrorOf(Search({.n_best = 0})), HasSubstr("search.n_best is 0"));
 }
 
+TEST(SearchOptionsTest, ABoundOnRepetitionNeedsABeam) {
+  EXPECT_EQ(Resolved(Search({.beam = 2, .no_repeat = 4})).no_repeat, 4);
+  EXPECT_EQ(Resolved(Search({.beam = 2})).no_repeat, 0);
+  EXPECT_EQ(ErrorOf(Search({.no_repeat = 4})), "search.no_repeat is 4; it needs a search.beam of 2 or more");
+  EXPECT_EQ(ErrorOf(Search({.beam = 2, .no_repeat = 1})), "search.no_repeat is 1; it must be from 2 to 64");
+}
+
 TEST(SearchOptionsTest, AShortlistIsForModelsThatHaveOne) {
   EXPECT_EQ(ErrorOf(Search({.shortlist = true})),
             "search.shortlist is true; the model en-de has no shortlist; leave it out, or give the model a "

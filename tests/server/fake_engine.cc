@@ -50,7 +50,12 @@ TranslationResult FakeTranslation(const TranslationRequest& request) {
   TranslationResult result;
   result.text = absl::AsciiStrToUpper(request.text);
   const int segments = static_cast<int>(Lines(request.text).size());
-  for (int i = 0; i < segments; ++i) result.segments.push_back(FakeSegment(request, i));
+  size_t at = 0;
+  for (int i = 0; i < segments; ++i) {
+    result.segments.push_back(FakeSegment(request, i));
+    result.begins.push_back(result.text.find(result.segments.back().text, at));
+    at = result.begins.back() + result.segments.back().text.size();
+  }
   CostReport& report = result.report;
   report.segments = segments;
   report.chunks = 1;

@@ -47,6 +47,7 @@ class Search(TypedDict, total=False):
     n_best: int
     prefix: str
     shortlist: bool
+    no_repeat: int
 
 
 class Options(TypedDict, total=False):
@@ -61,13 +62,14 @@ class Options(TypedDict, total=False):
     operating_point: str
     latency_target_seconds: float
     trace: bool
+    guard: str  # OFF, REPORT or RETRY: what happens to translations that look faulty
     priority: str  # INTERACTIVE or BULK
     segmentation: str  # of a text: SENTENCES or LINES
     keep_terms: List[str]  # of a file: names that are not translated
 
 
 _OF_DOCUMENT = ("segmentation", "keep_terms")
-_PREFIXES = {"priority": "PRIORITY_", "segmentation": "SEGMENTATION_"}
+_PREFIXES = {"guard": "GUARD_", "priority": "PRIORITY_", "segmentation": "SEGMENTATION_"}
 
 
 def _full_name(name: str, value: Any) -> Any:

@@ -84,8 +84,17 @@ def test_options_have_the_names_of_the_api(fake):
     assert request.document.text == "text" and request.source_language == "en"
 
 
+def test_the_guard_is_asked_for_by_name(fake):
+    with Client(fake.address) as client:
+        client.translate("text", guard="REPORT", search={"beam": 4, "no_repeat": 5})
+        client.translate("text", guard="GUARD_OFF")
+    assert [request.guard for request in fake.requests] == [pb.GUARD_REPORT, pb.GUARD_OFF]
+    assert fake.requests[0].search.no_repeat == 5
+
+
 @pytest.mark.parametrize("options, named", [({"colour": 1}, "colour"), ({"search": {"bem": 2}}, "bem"),
-                                            ({"depth": {"policy": "DEEP"}}, "DEEP"), ({"priority": "SOON"}, "SOON")])
+                                            ({"depth": {"policy": "DEEP"}}, "DEEP"), ({"priority": "SOON"}, "SOON"),
+                                            ({"guard": "PERHAPS"}, "PERHAPS")])
 def test_what_the_api_does_not_have_is_named(fake, options, named):
     with Client(fake.address) as client, pytest.raises(ValueError, match=named):
         client.translate("text", **options)

@@ -144,7 +144,7 @@ class Engine:
             out = folder / "translated"
             command = [str(self.programs / "salient"), "translate", *map(str, sources), "--server", address, "--lines",
                        "--quiet", "--report", "json", "--parallel", str(parallel), "--out", f"{out}/",
-                       *shlex.split(flags)]
+                       "--guard", "off", *shlex.split(flags)]  # what the setting itself makes
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)
             seconds = time.monotonic() - started
             reports = [json.loads(line) for line in done.stdout.splitlines()]
