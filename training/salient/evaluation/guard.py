@@ -34,7 +34,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import sacrebleu
 import sentencepiece
 
 from .markup import Server
@@ -181,6 +180,8 @@ def texts(reply: dict, document: Document) -> list[str]:
 def score(documents: list[Document], replies: list[dict]) -> tuple[float, float]:
     lines = [line for reply, document in zip(replies, documents) for line in texts(reply, document)]
     references = [line for document in documents for line in document.references[0]]
+    import sacrebleu
+
     return sacrebleu.corpus_bleu(lines, [references]).score, sacrebleu.corpus_chrf(lines, [references]).score
 
 
@@ -323,6 +324,8 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def report_fit(server: Server, signals: Signals, documents: list[Document], controls: dict) -> None:
+    import sacrebleu
+
     replies = translated(server, documents, "REPORT", controls)
     rows, scores, halves, said = [], [], [], []
     for number, (reply, document) in enumerate(zip(replies, documents)):

@@ -27,8 +27,6 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-import sacrebleu
-
 from ..markers import EDGE, clauses, common_spans, once
 from .server import Server
 
@@ -97,6 +95,8 @@ def elements(text: str) -> list[tuple[str, str]]:
 
 def placement(text: str, reference: str) -> list[float]:
     """chrF of each element of the reference against the text's next element of the same name."""
+    import sacrebleu
+
     left, scores = elements(text), []
     for name, held in elements(reference):
         index = next((i for i, (other, _) in enumerate(left) if other == name), None)
@@ -161,6 +161,8 @@ class HtmlTranslator:
 
 
 def bleu(lines: list[str], references: list[str]) -> float:
+    import sacrebleu
+
     return sacrebleu.corpus_bleu(lines, [references]).score
 
 
