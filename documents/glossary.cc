@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "documents/alignment.h"
 #include "documents/input.h"
+#include "documents/tsv.h"
 
 namespace salient {
 namespace {
@@ -65,25 +66,18 @@ std::string WithCapital(std::string_view text) {
 absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentLimits& limits) {
   if (absl::Status status = CheckText(bytes, "glossary", limits); !status.ok()) return status;
   Glossary glossary;
-  size_t line = 1;
-  for (size_t begin = ByteOrderMark(bytes); begin < bytes.size(); ++line) {
-    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    std::string_view row = bytes.substr(begin, end - begin);
-    if (row.ends_with('\r')) row.remove_suffix(1);
-    begin = end + 1;
-    if (row.empty()) continue;
-    const size_t tab = row.find('\t');
-    const size_t second = tab == row.npos ? tab : row.find('\t', tab + 1);
-    const std::string_view flags = second == row.npos ? "" : row.substr(second + 1);
-    if (tab == row.npos || flags.find_first_not_of("ci") != flags.npos) {
+  const absl::Status read = ForEachTsvRow(bytes, [&](size_t line, absl::Span<const std::string_view> fields) {
+    const std::string_view flags = fields.size() > 2 ? fields[2] : "";
+    if (fields.size() < 2 || flags.find_first_not_of("ci") != flags.npos) {
       return absl::InvalidArgumentError(absl::StrCat(
           "glossary: line ", line, " is not a source, a tab and its target, and perhaps a tab and the flags c and i"));
     }
     const bool match_case = flags.find('c') != flags.npos, inflects = flags.find('i') != flags.npos;
-    const absl::Status added = glossary.Add(
-        {std::string(row.substr(0, tab)), std::string(row.substr(tab + 1, second - tab - 1)), match_case, inflects});
-    if (!added.ok()) return absl::InvalidArgumentError(absl::StrCat("glossary: line ", line, ": ", added.message()));
-  }
+    const absl::Status added = glossary.Add({std::string(fields[0]), std::string(fields[1]), match_case, inflects});
+    if (added.ok()) return added;
+    return absl::InvalidArgumentError(absl::StrCat("glossary: line ", line, ": ", added.message()));
+  });
+  if (!read.ok()) return read;
   return glossary;
 }
 
@@ -147,7 +141,8 @@ std::vector<TermMatch> Glossary::Find(std::string_view text) const {
       ++at;
       continue;
     }
-    TermMatch match{{ranges[at].begin, ranges[at + longest - 1].end}, static_cast<int32_t>(found), terms_[found].target};
+    TermMatch match{
+        {ranges[at].begin, ranges[at + longest - 1].end}, static_cast<int32_t>(found), terms_[found].target};
     const bool capital = u_isupper(FirstOf(text.substr(match.range.begin)).first) != 0;
     const bool usual = u_isupper(FirstOf(terms_[found].source).first) != 0;
     if (capital && !usual && !terms_[found].match_case) match.target = WithCapital(match.target);

@@ -9,6 +9,7 @@
 #include "documents/input.h"
 #include "documents/po_entries.h"
 #include "documents/projection.h"
+#include "documents/tsv.h"
 #include "documents/xml_events.h"
 
 namespace salient {
@@ -103,21 +104,14 @@ class TmxReader {
 };
 
 absl::Status ReadTsv(std::string_view bytes, TranslationMemory* memory) {
-  size_t line = 1;
-  for (size_t begin = ByteOrderMark(bytes); begin < bytes.size(); ++line) {
-    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    std::string_view row = bytes.substr(begin, end - begin);
-    if (row.ends_with('\r')) row.remove_suffix(1);
-    begin = end + 1;
-    if (row.empty()) continue;
-    const size_t tab = row.find('\t');
-    if (tab == std::string_view::npos) {
+  return ForEachTsvRow(bytes, [memory](size_t line, absl::Span<const std::string_view> fields) {
+    if (fields.size() < 2) {
       return absl::InvalidArgumentError(
           absl::StrCat("memory: line ", line, " has no tab between a source and its translation"));
     }
-    memory->Add(row.substr(0, tab), row.substr(tab + 1, row.find('\t', tab + 1) - tab - 1));
-  }
-  return absl::OkStatus();
+    memory->Add(fields[0], fields[1]);
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace

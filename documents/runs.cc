@@ -22,7 +22,6 @@ struct Piece {
   Kind kind = Kind::kText;
   ByteRange range;
   std::string text;  // kText: references resolved
-  bool is_literal = false;
   std::string properties;  // kText and kInRun: of their run, as RunNames::plain_properties has them
   std::string name;        // kOpen and kClose
 };
@@ -131,7 +130,7 @@ class RunReader {
 
   // A text without a run, as a cell of a spreadsheet has it.
   void TakeBareText(size_t start) {
-    for (size_t i = start + 1; i < Match(start); ++i) AddText(events_[i].range, events_[i].text, events_[i].is_literal);
+    for (size_t i = start + 1; i < Match(start); ++i) builder_.AddDecoded(events_[i].range, events_[i].text);
     const ByteRange place{events_[start].range.end, events_[Match(start)].range.begin};
     PlacedUnit unit;
     if (!builder_.Finish(&unit)) return;
@@ -163,10 +162,10 @@ class RunReader {
         if (inner != i) break;
         if (events_[k].kind == Kind::kStart) k = Match(k);
       }
-      pieces_.push_back({Piece::Kind::kOpen, {events_[i].range.begin, events_[inner].range.end}, "", false, "", name});
+      pieces_.push_back({Piece::Kind::kOpen, {events_[i].range.begin, events_[inner].range.end}, "", "", name});
       TakeChildren(inner + 1, Match(inner));
       pieces_.push_back(
-          {Piece::Kind::kClose, {events_[Match(inner)].range.begin, events_[Match(i)].range.end}, "", false, "", name});
+          {Piece::Kind::kClose, {events_[Match(inner)].range.begin, events_[Match(i)].range.end}, "", "", name});
     } else {
       pieces_.push_back({Piece::Kind::kObject, Whole(i)});
     }
@@ -195,13 +194,13 @@ class RunReader {
       const ByteRange range{field_begin_, Whole(run).end};
       if (result) {
         field_depth_ = 0;
-        pieces_.push_back({Piece::Kind::kOpen, range, "", false, "", "field"});
+        pieces_.push_back({Piece::Kind::kOpen, range, "", "", "field"});
       } else if (field_depth_ == 0) {
         pieces_.push_back({Piece::Kind::kObject, range});
       }
       return;
     }
-    if (part == "end") return pieces_.push_back({Piece::Kind::kClose, Whole(run), "", false, "", "field"});
+    if (part == "end") return pieces_.push_back({Piece::Kind::kClose, Whole(run), "", "", "field"});
     if (!part.empty()) return pieces_.push_back({Piece::Kind::kObject, Whole(run)});
     std::string properties;
     for (size_t i = run + 1; i < Match(run); ++i) {
@@ -210,20 +209,12 @@ class RunReader {
         properties = names_.plain_properties(Bytes(Whole(i)), names_.prefix, options_.target_language);
       } else if (events_[i].name == names_.text) {
         for (size_t k = i + 1; k < Match(i); ++k) {
-          pieces_.push_back({Piece::Kind::kText, events_[k].range, events_[k].text, events_[k].is_literal, properties});
+          pieces_.push_back({Piece::Kind::kText, events_[k].range, events_[k].text, properties});
         }
       } else if (!IsOneOf(events_[i].name, names_.dropped)) {
-        pieces_.push_back({Piece::Kind::kInRun, Whole(i), "", false, properties});
+        pieces_.push_back({Piece::Kind::kInRun, Whole(i), "", properties});
       }
       i = Match(i);
-    }
-  }
-
-  void AddText(ByteRange range, const std::string& text, bool is_literal) {
-    if (is_literal) {
-      builder_.AddText(range);
-    } else {
-      builder_.AddDecoded(range, text);
     }
   }
 
@@ -262,7 +253,7 @@ class RunReader {
       switch (piece.kind) {
         case Piece::Kind::kText:
           if (piece.text.find_first_not_of(' ') != std::string::npos) change_to(piece.properties, at);
-          AddText(piece.range, piece.text, piece.is_literal);
+          builder_.AddDecoded(piece.range, piece.text);
           break;
         case Piece::Kind::kInRun:
           roles[at] = {Role::Kind::kInRun, piece.properties};

@@ -182,7 +182,8 @@ std::string UnitSegments::WithTerms(size_t segment, std::string_view translation
   }
   made.append(projected.text, done);
   const auto now = [&moved](int32_t byte) {
-    const auto after = std::upper_bound(moved.begin(), moved.end(), std::make_pair(static_cast<size_t>(byte), SIZE_MAX));
+    const std::pair before_next(static_cast<size_t>(byte), SIZE_MAX);
+    const auto after = std::upper_bound(moved.begin(), moved.end(), before_next);
     const auto& [was, is] = *(after - 1);
     const size_t most = after == moved.end() ? SIZE_MAX : after->second;
     return static_cast<int32_t>(std::min(is + static_cast<size_t>(byte) - was, most));

@@ -5,7 +5,7 @@
 //   auto rendered = document.Render(segments->Join(translated));
 //
 // The engine's splitter finds the sentences. A model with marker pieces reads and writes the markers
-// (spelled_markers.h). For other models, and if a translation breaks the markers, the engine gets text without them, and
+// (spelled_markers.h). For other models, and if a translation breaks the markers, the engine gets text without them;
 // they are inserted along an alignment (projection.h). If a sentence's translation equals its source, its markers keep
 // their places.
 
@@ -42,7 +42,7 @@ class UnitSegments {
  public:
   static absl::StatusOr<UnitSegments> Create(const std::vector<Unit>& units, const SegmentOptions& options);
 
-  // The segments to translate, in order, with the markers that they spell. Each has at least one letter and no line break.
+  // The segments to translate, in order, with the markers that they spell. Each has a letter at least, and no line break.
   const std::vector<std::string>& texts() const { return texts_; }
   size_t unit_of(size_t segment) const { return places_[segment].unit; }
   bool has_terms(size_t segment) const { return !places_[segment].terms.empty(); }

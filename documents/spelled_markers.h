@@ -1,4 +1,4 @@
-// Markers as a model reads and writes them: ⟦0⟧, ⟦1⟧ and so on, pieces of its vocabulary. The engine's search lets every
+// Markers as a model reads and writes them: ⟦0⟧, ⟦1⟧ and so on, pieces of its vocabulary. The engine's search lets each
 // one of a segment come once, and closes pairs in their order (engine/search/rules.h).
 //
 //   See <a>the page</a> of {name}.   ->   See ⟦0⟧the page⟦1⟧ of ⟦2⟧.   ->   Siehe ⟦0⟧die Seite⟦1⟧ von ⟦2⟧.

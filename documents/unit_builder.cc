@@ -71,7 +71,10 @@ void UnitBuilder::AddTextWithReferences(ByteRange range) {
   AddText({done, range.end});
 }
 
-void UnitBuilder::AddDecoded(ByteRange range, std::string_view text) { Append(text, range, /*one_to_one=*/false); }
+void UnitBuilder::AddDecoded(ByteRange range, std::string_view text) {
+  const bool literal = bytes_.substr(range.begin, range.end - range.begin) == text;
+  Append(text, range, /*one_to_one=*/literal);
+}
 
 void UnitBuilder::Open(ByteRange range, std::string_view name) {
   items_.push_back({text_.size(), MarkerKind::kOpen, range, std::string(name),

@@ -31,9 +31,10 @@ class UnitBuilder {
   // `bytes` must outlive the builder.
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
 
-  void AddText(ByteRange range);                            // the bytes are the text
-  void AddTextWithReferences(ByteRange range);              // the same, with HTML character references
-  void AddDecoded(ByteRange range, std::string_view text);  // the bytes, as a whole, stand for the text
+  void AddText(ByteRange range);                // the bytes are the text
+  void AddTextWithReferences(ByteRange range);  // the same, with HTML character references
+  // The bytes stand for the text: as a whole, or one by one if they equal it.
+  void AddDecoded(ByteRange range, std::string_view text);
   void Open(ByteRange range, std::string_view name);
   // `stays`: the pair is not excluded if it is around the whole unit.
   void Close(ByteRange range, std::string_view name, bool stays = false);

@@ -81,13 +81,14 @@ class Reader {
     const bool literal = !in_cdata_ && bytes_.substr(range.begin, range.end - range.begin) == text;
     XmlEvent* last = events_.empty() ? nullptr : &events_.back();
     const bool joins = last != nullptr && last->kind == XmlEvent::Kind::kText && last->range.end == range.begin &&
-                       (in_cdata_ || (literal && last->is_literal));
+                       (in_cdata_ || (literal && literal_));
     if (joins) {
       last->text.append(text);
       last->range.end = range.end;
       return;
     }
-    events_.push_back({XmlEvent::Kind::kText, range, "", std::string(text), literal});
+    events_.push_back({XmlEvent::Kind::kText, range, "", std::string(text)});
+    literal_ = literal;
   }
 
   // A section is one text that stands for all of its bytes, brackets included.
@@ -95,6 +96,7 @@ class Reader {
     in_cdata_ = begins;
     if (begins) {
       events_.push_back({XmlEvent::Kind::kText, Range()});
+      literal_ = false;
     } else if (!events_.empty()) {
       events_.back().range.end = Range().end;
     }
@@ -130,6 +132,7 @@ class Reader {
   std::vector<XmlEvent> events_;
   std::vector<size_t> open_;
   bool in_cdata_ = false;
+  bool literal_ = false;  // the bytes of the last text are the text
   absl::Status refusal_;
 };
 

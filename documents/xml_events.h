@@ -20,11 +20,10 @@ namespace salient {
 struct XmlEvent {
   enum class Kind { kStart, kEnd, kText, kOther };  // kOther: comments, processing instructions, unknown references
   Kind kind = Kind::kOther;
-  ByteRange range;          // an end of `<a/>` is empty
-  std::string name;         // of an element, with its prefix
-  std::string text;         // kText: references resolved
-  bool is_literal = false;  // kText: the bytes are the text
-  size_t match = 0;         // index of the kEnd event of a kStart event, and vice versa
+  ByteRange range;   // an end of `<a/>` is empty
+  std::string name;  // of an element, with its prefix
+  std::string text;  // kText: references resolved
+  size_t match = 0;  // index of the kEnd event of a kStart event, and vice versa
 };
 
 // `what` names the document or its part in errors. INVALID_ARGUMENT with line and reason if the bytes are not XML in

@@ -94,7 +94,8 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
   absl::StatusOr<ResolvedOptions> resolved = DocumentJob::Check(request, info_.config, options_.max_document_bytes);
   if (!resolved.ok()) return resolved.status();
   const absl::Time now = absl::Now();
-  const absl::StatusOr<int64_t> document = queue_.Enter(static_cast<int64_t>(request.text.size()), now, request.continues);
+  const absl::StatusOr<int64_t> document =
+      queue_.Enter(static_cast<int64_t>(request.text.size()), now, request.continues);
   if (!document.ok()) return document.status();
   workers_.Post([this, document = *document, now, request = std::move(request), resolved = *std::move(resolved),
                  listener = std::move(listener)]() mutable {

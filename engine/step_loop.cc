@@ -317,8 +317,8 @@ void StepLoop::Recover(const absl::Status& failure) {
     loaded_ = *std::move(opened);
     Publish();
   } else {
-    const absl::Status dead = absl::UnavailableError(absl::StrCat(failure.message(), "; it could not be started again: ",
-                                                                  opened.status().message(), "; restart the server"));
+    const absl::Status dead = absl::UnavailableError(absl::StrCat(
+        failure.message(), "; it could not be started again: ", opened.status().message(), "; restart the server"));
     for (Arrival& arrival : queue_.End(dead)) Fail(std::move(arrival.job), dead);
     std::lock_guard lock(mutex_);
     status_ = {.state = EngineState::kDead};

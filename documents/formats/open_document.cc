@@ -61,11 +61,7 @@ class OdfReader {
       const XmlEvent& event = events_[i];
       const bool is_pair = event.name == text_ + "span" || event.name == text_ + "a" || event.name == text_ + "meta";
       if (event.kind == Kind::kText) {
-        if (event.is_literal) {
-          builder_.AddText(event.range);
-        } else {
-          builder_.AddDecoded(event.range, event.text);
-        }
+        builder_.AddDecoded(event.range, event.text);
       } else if (event.kind == Kind::kEnd) {
         builder_.Close(event.range, event.name);
       } else if (event.kind == Kind::kStart && is_pair && event.range.end < events_[event.match].range.end) {

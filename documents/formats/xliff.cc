@@ -147,11 +147,7 @@ class XliffReader {
       const XmlEvent& event = events_[i];
       const std::string_view name = LocalName(event.name);
       if (event.kind == Kind::kText) {
-        if (event.is_literal) {
-          builder_.AddText(event.range);
-        } else {
-          builder_.AddDecoded(event.range, event.text);
-        }
+        builder_.AddDecoded(event.range, event.text);
       } else if (event.kind == Kind::kEnd) {
         builder_.Close(event.range, event.name);
       } else if (event.kind == Kind::kStart) {

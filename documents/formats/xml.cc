@@ -80,11 +80,7 @@ class XmlReader {
     const bool in_text = in_text_[event.kind == Kind::kEnd ? event.match : i];
     switch (event.kind) {
       case Kind::kText:
-        if (event.is_literal) {
-          builder_.AddText(event.range);
-        } else {
-          builder_.AddDecoded(event.range, event.text);
-        }
+        builder_.AddDecoded(event.range, event.text);
         return i;
       case Kind::kOther:
         builder_.Standalone(event.range, /*ordered=*/false, /*is_word=*/false);

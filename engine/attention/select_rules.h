@@ -25,7 +25,7 @@ constexpr int32_t KeysToKeep(const SelectionRule& rule, int32_t length) {
       return keep < 0 ? 0 : keep;
     }
     case SelectionPolicy::kRatio: {
-      // The small step back keeps a product such as 0.05 * 100, a little above 5 in binary, at 5. `value` is a float's, so
+      // The small step back keeps a product such as 0.05 * 100, a bit above 5 in binary, at 5. `value` is a float's, so
       // the product is exact, and it does not matter whether a compiler fuses it with the subtraction.
       const auto keep = static_cast<int32_t>(std::ceil(rule.value * length - 1e-6));
       const int32_t least = keep > rule.min_keys ? keep : rule.min_keys;

@@ -85,7 +85,9 @@ double CpuQuota(const std::filesystem::path& root) {
       least = std::min(least, Least(mounts, path, ReadVersion2));
     } else if (Lists(controllers, "cpu")) {
       // Distributions name the folder after the controllers, or link "cpu" to it.
-      least = std::min({least, Least(mounts / controllers, path, ReadVersion1), Least(mounts / "cpu", path, ReadVersion1)});
+      for (const char* folder : {controllers.c_str(), "cpu"}) {
+        least = std::min(least, Least(mounts / folder, path, ReadVersion1));
+      }
     }
   }
   return least;

@@ -10,7 +10,7 @@ namespace salient {
 // then each segment is a chunk of its own.
 struct SpecialTokens {
   int32_t pad = 0, unknown = 1, begin = 2, end = 3, separator = 4;
-  // Marker pieces, which a translation copies from its source, such as tags: `markers` tokens from `first_marker` on, at
+  // Marker pieces, which a translation copies from its source, such as tags: `markers` tokens from `first_marker`, at
   // most kMaxMarkers. Markers 2k and 2k + 1 of a segment are a pair if they come in this order.
   int32_t first_marker = 0, markers = 0;
 

@@ -6,7 +6,7 @@
 // a chunk is split at word boundaries into pieces; their translations are joined with a space. If the model has no
 // separator, each segment, or piece, is a chunk of its own.
 //
-// A segment of more than kPortionBytes is split before a word into portions of this size, which are tokenized one by one:
+// A segment of more than kPortionBytes is split before a word into portions of this size, that are tokenized singly:
 // the tokenizer takes some eighty bytes of memory for every byte that it reads at once.
 
 #pragma once

@@ -40,8 +40,8 @@ struct SegmentedDocument {
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language);
 
-// The document with translations[i] in place of segment i. A space is added between two segments if the source text has
-// none because its script needs none (Chinese, Japanese), and the translation's script does. Appends to `begins`, if not
+// The document with translations[i] in place of segment i. A space goes between two segments if the source text has
+// none because its script needs none (Chinese, Japanese), but the translation's script does. Appends to `begins`, if not
 // null, the byte at which each translation begins.
 std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations,
                          std::vector<size_t>* begins = nullptr);

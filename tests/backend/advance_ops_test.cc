@@ -287,7 +287,8 @@ TEST_P(AdvanceOpsTest, AGroupBeginsLikeThePlainOne) {
 
     // Runs it on copies of what it changes; returns all of that in one.
     const auto run = [&](auto&& merge_new_rows) {
-      std::vector<int32_t> block = kept, fills(end, 5), aligned(end, 5), taking_part(rows.capacity(), -1), count(1, -1), step(1, -1);
+      std::vector<int32_t> block = kept, fills(end, 5), aligned(end, 5);
+      std::vector<int32_t> taking_part(rows.capacity(), -1), count(1, -1), step(1, -1);
       std::vector<uint8_t> going = goes_on;
       std::vector<AttentionTally> self(end, {1, 2, 3, 4}), cross(end, {5, 6, 7, 8});
       merge_new_rows(MergeNewRowsArgs{.rows = rows.rows(),

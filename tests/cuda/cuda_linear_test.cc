@@ -95,7 +95,8 @@ TEST_P(CudaLinearTest, ScattersAccumulatesAndStopsAtTheCount) {
 TEST_P(CudaLinearTest, Int8IsTheCpusToTheBit) {
   if (GetParam().compute != ComputeType::kInt8) return;
   const std::unique_ptr<Backend> cpu = MakeCpuBackend({.threads = 1, .compute = ComputeType::kInt8});
-  for (const Shape& shape : {Shape{1, 1, 1}, Shape{33, 9, 17}, Shape{512, 64, 40}, Shape{1100, 24, 70}, Shape{64, 4200, 3}}) {
+  for (const Shape& shape :
+       {Shape{1, 1, 1}, Shape{33, 9, 17}, Shape{512, 64, 40}, Shape{1100, 24, 70}, Shape{64, 4200, 3}}) {
     const std::vector<float> bias = Normal(shape.outputs);
     std::vector<float> weight = Normal(static_cast<size_t>(shape.inputs) * shape.outputs);
     std::vector<float> input = Normal(static_cast<size_t>(shape.rows) * shape.inputs);
@@ -125,7 +126,8 @@ TEST_P(CudaLinearTest, Int8IsTheCpusToTheBit) {
 
 TEST_P(CudaLinearTest, AddsToTheResidualOfRowsThatTheHostKnows) {
   constexpr int32_t kInputs = 64, kOutputs = 40, kRows = 37;
-  const std::vector<float> weight = Normal(kInputs * kOutputs), bias = Normal(kOutputs), input = Normal(kRows * kInputs);
+  const std::vector<float> weight = Normal(kInputs * kOutputs), bias = Normal(kOutputs);
+  const std::vector<float> input = Normal(kRows * kInputs);
   const auto packed = backend().Pack({weight.data(), bias.data(), kInputs, kOutputs});
   for (const Activation activation : {Activation::kNone, Activation::kSwish}) {
     const std::vector<float> plain = Compute(*packed, input, kRows, activation, false);

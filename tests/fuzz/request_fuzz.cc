@@ -15,8 +15,8 @@ namespace salient {
 
 std::vector<std::string> Seeds() {
   const std::string json =
-      R"({"document": {"text": "One. Two.", "segmentation": "SEGMENTATION_LINES"}, "model": "m", "source_language": "en",
-          "selection": {"policy": "RATIO", "value": 0.1, "min_keys": 4}, "depth": {"policy": "CONFIDENCE",
+      R"({"document": {"text": "One. Two.", "segmentation": "SEGMENTATION_LINES"}, "model": "m",
+          "source_language": "en", "selection": {"policy": "RATIO", "value": 0.1, "min_keys": 4}, "depth": {"policy": "CONFIDENCE",
           "thresholds": [0.9], "min_exit": 1}, "search": {"beam": 4, "n_best": 2, "prefix": "a", "length_penalty": 1},
           "trace": true, "priority": "PRIORITY_BULK"})";
   v1::TranslateDocumentRequest request;

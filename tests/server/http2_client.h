@@ -1,13 +1,10 @@
-// A gRPC call made of raw HTTP/2 frames, by a client that reads frames and never allows the server to send more than its
-// first window. A client of the gRPC library would widen the window by itself.
+// A gRPC call made of raw HTTP/2 frames, by a client that reads frames and never allows the server to send more than
+// its first window. A client of the gRPC library would widen the window by itself.
 
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <optional>
@@ -18,24 +15,16 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/testing/loopback_socket.h"
 
 namespace salient {
 
 class Http2Client {
  public:
-  explicit Http2Client(int port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  }
-  ~Http2Client() { close(socket_); }
-  Http2Client(const Http2Client&) = delete;
-  Http2Client& operator=(const Http2Client&) = delete;
+  explicit Http2Client(int port) : socket_(port) {}
 
-  // Sends a unary call to `path` on stream 1 with a serialized message. The server may send `window` bytes of the reply.
-  // `message` must fit into the server's first window (65,535 bytes) and into one frame (16,384 bytes).
+  // Sends a unary call to `path` on stream 1 with a serialized message. The server may send `window` bytes of the
+  // reply. `message` must fit into the server's first window (65,535 bytes) and into one frame (16,384 bytes).
   void Call(std::string_view path, std::string_view message, uint16_t window) {
     const std::string settings = std::string("\0\4", 2) + Store32(window);  // SETTINGS_INITIAL_WINDOW_SIZE
     std::string headers;
@@ -50,8 +39,8 @@ class Http2Client {
     std::string body(1, '\0');  // not compressed
     body += Store32(static_cast<uint16_t>(message.size()));
     body += message;
-    Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, settings) + Frame(kHeaders, kEndHeaders, 1, headers) +
-         Frame(kData, kEndStream, 1, body));
+    Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, settings) +
+         Frame(kHeaders, kEndHeaders, 1, headers) + Frame(kData, kEndStream, 1, body));
   }
 
   // Waits until the server resets stream 1. Returns how many bytes of the reply came before that; none if `time` passes.
@@ -95,24 +84,22 @@ class Http2Client {
     return frame.append(payload);
   }
 
-  void Send(std::string_view bytes) {
-    EXPECT_EQ(send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-  }
+  void Send(std::string_view bytes) { EXPECT_TRUE(socket_.Send(bytes)); }
   // Exactly so many bytes; none at the end of the time or of the connection.
   std::optional<std::string> Receive(size_t count, absl::Time end) {
     std::string bytes(count, '\0');
     for (size_t have = 0; have < count;) {
-      pollfd descriptor = {socket_, POLLIN, 0};
+      pollfd descriptor = {socket_.descriptor(), POLLIN, 0};
       const int64_t left = absl::ToInt64Milliseconds(end - absl::Now());
       if (left <= 0 || poll(&descriptor, 1, static_cast<int>(left)) <= 0) return std::nullopt;
-      const ssize_t got = recv(socket_, bytes.data() + have, count - have, 0);
+      const ssize_t got = recv(socket_.descriptor(), bytes.data() + have, count - have, 0);
       if (got <= 0) return std::nullopt;
       have += got;
     }
     return bytes;
   }
 
-  const int socket_;
+  const LoopbackSocket socket_;
 };
 
 }  // namespace salient

@@ -190,7 +190,8 @@ TEST(GrpcLimitsTest, AReplyThatNobodyReadsIsCancelled) {
   TestServer server({}, {.reader_patience = absl::Seconds(1)});
   server.Start();
   Http2Client client(server.server().grpc_port());
-  client.Call("/salient.v1.Translation/TranslateDocument", RequestFor(std::string(10'000, 'a')).SerializeAsString(), 100);
+  client.Call("/salient.v1.Translation/TranslateDocument", RequestFor(std::string(10'000, 'a')).SerializeAsString(),
+              100);
   const std::optional<size_t> read = client.WaitForReset(absl::Seconds(20));
   ASSERT_TRUE(read.has_value()) << "the reply waits for its reader for ever";
   EXPECT_EQ(*read, 100u) << "the window, of 10,000 bytes";

@@ -1,10 +1,6 @@
 // TLS that is not as it should be, on both ports: other authorities, old certificates, old protocols; and certificates
 // that are replaced while many connect.
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -19,6 +15,7 @@
 #include "openssl/ssl.h"
 #include "tests/server/certificates.h"
 #include "tests/server/test_server.h"
+#include "tests/testing/loopback_socket.h"
 
 namespace salient {
 namespace {
@@ -108,17 +105,11 @@ bool Handshake(int port, int most) {
   SSL_CTX_set_max_proto_version(context, most);
   SSL* const connection = SSL_new(context);
   SSL_set_alpn_protos(connection, reinterpret_cast<const unsigned char*>("\x02h2"), 3);
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  SSL_set_fd(connection, socket);
+  const LoopbackSocket socket(port);
+  SSL_set_fd(connection, socket.descriptor());
   const bool done = SSL_connect(connection) == 1;
   SSL_free(connection);
   SSL_CTX_free(context);
-  close(socket);
   return done;
 }
 

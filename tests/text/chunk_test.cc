@@ -199,7 +199,9 @@ class MeasuringTokenizer : public ByteTokenizer {
 
 TEST(ChunkTest, AVeryLongSegmentIsReadInPortionsAndLosesNothing) {
   std::string words, letters;
-  for (int i = 0; words.size() < 5 * kPortionBytes; ++i) words += std::string(1 + i % 9, static_cast<char>('a' + i % 26)) + " ";
+  for (int i = 0; words.size() < 5 * kPortionBytes; ++i) {
+    words += std::string(1 + i % 9, static_cast<char>('a' + i % 26)) + " ";
+  }
   words.pop_back();
   while (letters.size() < 3 * kPortionBytes) letters += "\xC3\xA4\xC3\xB6\xC3\xBC";
   for (const std::string& text : {words, letters}) {

@@ -2,10 +2,8 @@
 
 #include "server/http/listener.h"
 
-#include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -18,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/loopback_socket.h"
 
 namespace salient {
 namespace {
@@ -27,27 +26,16 @@ using ::testing::StartsWith;
 
 class Client {
  public:
-  explicit Client(int port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  }
-  ~Client() { close(socket_); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
+  explicit Client(int port) : socket_(port) {}
 
-  bool Send(const std::string& bytes) {
-    return send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
-  }
+  bool Send(const std::string& bytes) { return socket_.Send(bytes); }
   // What comes until the server closes, `enough` has come, or five seconds are over.
   std::string Read(const std::string& enough = "") {
     std::string text;
     char buffer[4096];
-    pollfd descriptor = {socket_, POLLIN, 0};
+    pollfd descriptor = {socket_.descriptor(), POLLIN, 0};
     while (poll(&descriptor, 1, 5000) > 0) {
-      const ssize_t size = recv(socket_, buffer, sizeof(buffer), 0);
+      const ssize_t size = recv(socket_.descriptor(), buffer, sizeof(buffer), 0);
       closed_ = size <= 0;
       if (closed_) break;
       text.append(buffer, static_cast<size_t>(size));
@@ -58,7 +46,7 @@ class Client {
   bool closed() const { return closed_; }
 
  private:
-  const int socket_;
+  const LoopbackSocket socket_;
   bool closed_ = false;
 };
 

@@ -160,7 +160,8 @@ def report_planted(signals: Signals, pairs: list[Pair]) -> None:
     print(f"| all | any | {made_at_all} | {share(found_at_all, made_at_all)} | "
           f"{share(found_at_all, found_at_all + round(scaled))} | {share(found_at_all, made_at_all)} |")
     kinds = ", ".join(f"{name} {sum(name in found for found in sound)}" for name in sorted(set().union(*sound)))
-    print(f"\nOf {len(pairs)} sound translations {false} ({share(false, len(pairs))}) have a fault by the guard: {kinds}")
+    print(f"\nOf {len(pairs)} sound translations {false} ({share(false, len(pairs))}) have a fault, says the guard: "
+          f"{kinds}")
 
 
 # ---- What the engine translates ----
@@ -229,8 +230,8 @@ def report_loops(server: Server, documents: list[Document], controls: dict) -> N
     second = translated(server, documents, "RETRY", controls)
     outcomes = [check.get("retry", "RETRY_NONE") for _, check in checks(second)]
     after = looping(documents, second)
-    print(f"{len(outcomes)} segments; {sum(before)} loop, {both} of them are flagged ({share(both, sum(before))}), {named} "
-          f"as repetition or too long; {sum(map(bool, found))} are flagged in all, " + ", ".join(
+    print(f"{len(outcomes)} segments; {sum(before)} loop, {both} of them are flagged ({share(both, sum(before))}), "
+          f"{named} as repetition or too long; {sum(map(bool, found))} are flagged in all, " + ", ".join(
               f"{name} {sum(name in faults for faults in found)}" for name in sorted(set().union(*found))))
     print("second translations: " + ", ".join(f"{name} {outcomes.count(name)}" for name in sorted(set(outcomes))))
     print("\n| guard | segments that loop | BLEU | chrF |\n|---|---:|---:|---:|")
