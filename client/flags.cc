@@ -10,7 +10,9 @@
 #include "cli/sources.h"
 #include "cli/version.h"
 #include "client/controls.h"
+#include "client/documents.h"
 #include "documents/formats/registry.h"
+#include "documents/memory_file.h"
 
 namespace salient {
 namespace {
@@ -50,7 +52,7 @@ struct Raw {
   std::string report = "table";
   std::string selection, exit, model, from, to, operating_point, prefix;
   std::string format = "auto";
-  std::vector<std::string> keep, terms;
+  std::vector<std::string> keep, terms, memory_files;
   std::string glossary, markup;
   bool memory = false, repeats = false;
   std::optional<int> beam, n_best, min_keys, min_exit, max_exit;
@@ -121,6 +123,11 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
       ->type_name("TERM")
       ->group("Terms and memory");
   app.add_flag("--memory", raw.memory, "Take translations of whole segments from the server's memory")
+      ->group("Terms and memory");
+  app.add_option(
+         "--memory-file", raw.memory_files,
+         "A file of translations to take: TMX, PO, or lines of source, tab, translation (.tsv); may be repeated")
+      ->type_name("FILE")
       ->group("Terms and memory");
   app.add_flag("--repeats", raw.repeats, "Translate segments that are the same only once")->group("Terms and memory");
   app.add_flag("--lines", raw.lines, "Each line is a segment, for text that is already split")->group("Languages");
@@ -243,6 +250,15 @@ void FillTerms(const Raw& raw, v1::TranslateDocumentRequest* request) {
     term->set_target(pair.substr(equals + 1));
   }
   if (raw.memory) request->mutable_memory()->set_server(true);
+  for (const std::string& path : raw.memory_files) {
+    const auto mime_type = MemoryMimeTypeOfFile(path);
+    if (!mime_type.ok()) throw CLI::ValidationError("--memory-file: " + std::string(mime_type.status().message()));
+    absl::StatusOr<std::string> bytes = ReadDocument(path, /*is_binary=*/true);
+    if (!bytes.ok()) throw CLI::ValidationError("--memory-file: " + path + " " + std::string(bytes.status().message()));
+    v1::MemoryFile* file = request->mutable_memory()->add_files();
+    file->set_content(*std::move(bytes));
+    file->set_mime_type(std::string(*mime_type));
+  }
   if (raw.repeats) request->mutable_memory()->set_repeats(true);
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "documents/input.h"
+#include "documents/memory_file.h"
 #include "documents/po_entries.h"
 #include "documents/projection.h"
 #include "documents/tsv.h"
@@ -53,6 +54,15 @@ size_t WordEdits(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b)
   return row[b.size()];
 }
 
+// Adds an entry, unless there are as many as allowed.
+absl::Status AddWithin(const DocumentLimits& limits, std::string_view source, std::string_view translation,
+                       TranslationMemory* memory) {
+  memory->Add(source, translation);
+  if (memory->size() <= static_cast<size_t>(limits.max_units)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("memory: has more than ", limits.max_units, " entries; leave out what the document does not need"));
+}
+
 // A TMX file's units: of each the segments by language, inline codes left out.
 class TmxReader {
  public:
@@ -60,7 +70,7 @@ class TmxReader {
             std::string_view target)
       : bytes_(bytes), events_(events), source_(Primary(source)), target_(Primary(target)) {}
 
-  absl::Status Read(TranslationMemory* memory) {
+  absl::Status Read(const DocumentLimits& limits, TranslationMemory* memory) {
     if (events_.empty() || events_[0].name != "tmx") {
       return absl::InvalidArgumentError("TMX: its root is not the element tmx");
     }
@@ -69,7 +79,7 @@ class TmxReader {
       const XmlEvent& event = events_[i];
       if (event.kind == XmlEvent::Kind::kStart && event.name == "tu") source.clear(), target.clear();
       if (event.kind == XmlEvent::Kind::kEnd && event.name == "tu" && !source.empty() && !target.empty()) {
-        memory->Add(source, target);
+        if (absl::Status status = AddWithin(limits, source, target, memory); !status.ok()) return status;
       }
       if (event.kind != XmlEvent::Kind::kStart || event.name != "tuv") continue;
       std::string_view language = AttributeOf(bytes_, event, "xml:lang");
@@ -103,47 +113,51 @@ class TmxReader {
   const std::string source_, target_;
 };
 
-absl::Status ReadTsv(std::string_view bytes, TranslationMemory* memory) {
-  return ForEachTsvRow(bytes, [memory](size_t line, absl::Span<const std::string_view> fields) {
+absl::Status ReadPo(std::string_view bytes, const DocumentLimits& limits, TranslationMemory* memory) {
+  const absl::StatusOr<std::vector<PoEntry>> entries = ReadPoEntries(bytes, limits);
+  if (!entries.ok()) return entries.status();
+  for (const PoEntry& entry : *entries) {
+    if (entry.fuzzy || entry.translations.empty()) continue;
+    absl::Status status = AddWithin(limits, entry.id.value, entry.translations[0].value, memory);
+    if (status.ok() && entry.translations.size() > 1) {
+      status = AddWithin(limits, entry.plural.value, entry.translations[1].value, memory);
+    }
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadTsv(std::string_view bytes, const DocumentLimits& limits, TranslationMemory* memory) {
+  return ForEachTsvRow(bytes, [&limits, memory](size_t line, absl::Span<const std::string_view> fields) {
     if (fields.size() < 2) {
       return absl::InvalidArgumentError(
           absl::StrCat("memory: line ", line, " has no tab between a source and its translation"));
     }
-    memory->Add(fields[0], fields[1]);
-    return absl::OkStatus();
+    return AddWithin(limits, fields[0], fields[1], memory);
   });
 }
 
 }  // namespace
 
-absl::StatusOr<TranslationMemory::Kind> TranslationMemory::KindOf(std::string_view file_name) {
-  if (file_name.ends_with(".tmx")) return Kind::kTmx;
-  if (file_name.ends_with(".po")) return Kind::kPo;
-  if (file_name.ends_with(".tsv")) return Kind::kTsv;
-  return absl::InvalidArgumentError(
-      absl::StrCat("memory: ", std::string(file_name), " is none of .tmx, .po and .tsv; rename it to what it is"));
-}
-
-absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes, Kind kind,
+absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes, std::string_view mime_type,
                                                           std::string_view source_language,
                                                           std::string_view target_language,
                                                           const DocumentLimits& limits) {
   TranslationMemory memory;
   absl::Status status;
-  if (kind == Kind::kTmx) {
+  if (mime_type == kTmxMimeType) {
     const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(bytes, "TMX", limits);
-    status = events.ok() ? TmxReader(bytes, *events, source_language, target_language).Read(&memory) : events.status();
-  } else if (kind == Kind::kPo) {
-    const absl::StatusOr<std::vector<PoEntry>> entries = ReadPoEntries(bytes, limits);
-    if (!entries.ok()) return entries.status();
-    for (const PoEntry& entry : *entries) {
-      if (entry.fuzzy || entry.translations.empty()) continue;
-      memory.Add(entry.id.value, entry.translations[0].value);
-      if (entry.translations.size() > 1) memory.Add(entry.plural.value, entry.translations[1].value);
-    }
-  } else {
+    status = events.ok() ? TmxReader(bytes, *events, source_language, target_language).Read(limits, &memory)
+                         : events.status();
+  } else if (mime_type == kPoMimeType) {
+    status = ReadPo(bytes, limits, &memory);
+  } else if (mime_type == kTsvMimeType) {
     status = CheckText(bytes, "memory", limits);
-    if (status.ok()) status = ReadTsv(bytes, &memory);
+    if (status.ok()) status = ReadTsv(bytes, limits, &memory);
+  } else {
+    status = absl::InvalidArgumentError(absl::StrCat("mime_type: '", std::string(mime_type), "' is none of ",
+                                                     std::string(kTmxMimeType), ", ", std::string(kPoMimeType), " and ",
+                                                     std::string(kTsvMimeType)));
   }
   if (!status.ok()) return status;
   return memory;

@@ -12,7 +12,7 @@ namespace salient {
 namespace {
 
 constexpr int64_t kPartFactor = 8, kUnpackedFactor = 32;  // how much larger what an archive holds may be
-constexpr int kMostTerms = 1000, kMostEntries = 100000, kMostElements = 1000;
+constexpr int kMostTerms = 1000, kMostEntries = 100000, kMostElements = 1000, kMostMemoryFiles = 16;
 constexpr size_t kMostSuggestions = 3;
 
 // All that is wrong with a document is wrong with the request: trying again later does not help.
@@ -20,7 +20,7 @@ absl::Status InDocument(std::string_view field, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat("document.", std::string(field), ": ", status.message()));
 }
 
-absl::Status CheckCount(std::string_view field, int count, int most) {
+absl::Status CheckCount(std::string_view field, int64_t count, int64_t most) {
   if (count <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(std::string(field), ": has ", count, " entries; at most ", most, " are allowed"));
@@ -79,14 +79,15 @@ absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t m
   }
   for (const absl::Status& status : {CheckCount("document.keep_terms", source.keep_terms_size(), kMostTerms),
                                      CheckCount("glossary.terms", request.glossary().terms_size(), kMostEntries),
-                                     CheckCount("memory.entries", request.memory().entries_size(), kMostEntries)}) {
+                                     CheckCount("memory.entries", request.memory().entries_size(), kMostEntries),
+                                     CheckCount("memory.files", request.memory().files_size(), kMostMemoryFiles)}) {
     if (!status.ok()) return status;
   }
   const auto size = static_cast<int64_t>(source.content().size() + source.text().size());
   if (size <= max_bytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(has_content ? "document.content: " : "document.text: ", size, " bytes, and this server takes at most ",
-                   max_bytes, " a document; send it in parts, or start the server with --max-document-bytes ", size));
+  return absl::InvalidArgumentError(absl::StrCat(
+      has_content ? "document.content: " : "document.text: ", size, " bytes, and this server takes at most ", max_bytes,
+      " a document; send it in parts, or start the server with --max-document-bytes ", size));
 }
 
 absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& source, const ModelConfig& model,
@@ -123,13 +124,25 @@ absl::StatusOr<Glossary> GlossaryOf(const v1::Glossary& request, LanguageResourc
   return glossary;
 }
 
-absl::StatusOr<TranslationMemory> MemoryOf(const v1::Memory& request, const ModelConfig& model,
+absl::StatusOr<TranslationMemory> MemoryOf(const v1::Memory& request, const ModelConfig& model, int64_t max_bytes,
                                            LanguageResources& resources) {
   TranslationMemory memory;
   if (request.server()) {
     const auto of_server = resources.MemoryOf(model.source_language, model.target_language);
     if (!of_server.ok()) return of_server.status();
     memory.Add(**of_server);
+  }
+  int64_t entries = 0;
+  for (int i = 0; i < request.files_size(); ++i) {
+    const absl::StatusOr<TranslationMemory> file =
+        TranslationMemory::Load(request.files(i).content(), request.files(i).mime_type(), model.source_language,
+                                model.target_language, {.max_bytes = max_bytes, .max_units = kMostEntries});
+    if (!file.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("memory.files[", i, "]: ", file.status().message()));
+    }
+    entries += static_cast<int64_t>(file->size());
+    if (absl::Status status = CheckCount("memory.files", entries, kMostEntries); !status.ok()) return status;
+    memory.Add(*file);
   }
   for (const v1::MemoryEntry& entry : request.entries()) memory.Add(entry.source(), entry.translation());
   return memory;
@@ -172,7 +185,7 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   absl::StatusOr<UnitSegments> segments =
       Cut(request, model, **document, *markup == v1::MARKUP_MARKERS, resources);
   if (!segments.ok()) return segments.status();
-  const absl::StatusOr<TranslationMemory> memory = MemoryOf(request.memory(), model, resources);
+  const absl::StatusOr<TranslationMemory> memory = MemoryOf(request.memory(), model, max_bytes, resources);
   if (!memory.ok()) return memory.status();
 
   std::unique_ptr<Conversion> conversion(new Conversion(*std::move(document), *std::move(segments)));

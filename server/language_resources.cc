@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "documents/memory_file.h"
 
 namespace salient {
 namespace {
@@ -60,7 +61,7 @@ absl::Status LanguageResources::Check() const {
     return absl::NotFoundError(absl::StrCat("--glossaries: ", folder_, " is not a folder"));
   }
   for (const std::string& path : memories_) {
-    if (const auto kind = TranslationMemory::KindOf(path); !kind.ok()) return In("--memory", kind.status());
+    if (const auto type = MemoryMimeTypeOfFile(path); !type.ok()) return In("--memory", type.status());
     if (!std::filesystem::is_regular_file(path, error)) {
       return absl::NotFoundError(absl::StrCat("--memory: ", path, " is not a file"));
     }
@@ -74,8 +75,8 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
   const bool there = !folder_.empty() && IsName(name) && std::filesystem::is_regular_file(path, error);
   const auto changed = there ? std::filesystem::last_write_time(path, error) : std::filesystem::file_time_type();
   if (!there || error) {
-    return absl::NotFoundError(absl::StrCat("glossary.name: there is no glossary '", name, "'; there are: ",
-                                            folder_.empty() ? "none" : NamesIn(folder_)));
+    return absl::NotFoundError(absl::StrCat("glossary.name: there is no glossary '", name,
+                                            "'; there are: ", folder_.empty() ? "none" : NamesIn(folder_)));
   }
   const std::lock_guard lock(mutex_);
   ReadGlossary& read = glossaries_[name];
@@ -95,12 +96,12 @@ absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::Memo
   if (kept != nullptr) return kept;
   auto all = std::make_shared<TranslationMemory>();
   for (auto path = memories_.rbegin(); path != memories_.rend(); ++path) {  // what is added later counts first
-    const absl::StatusOr<TranslationMemory::Kind> kind = TranslationMemory::KindOf(*path);
-    if (!kind.ok()) return kind.status();
+    const absl::StatusOr<std::string_view> mime_type = MemoryMimeTypeOfFile(*path);
+    if (!mime_type.ok()) return mime_type.status();
     const absl::StatusOr<std::string> bytes = ReadBytes(*path);
     if (!bytes.ok()) return bytes.status();
     const absl::StatusOr<TranslationMemory> memory =
-        TranslationMemory::Load(*bytes, *kind, source_language, target_language, Limits());
+        TranslationMemory::Load(*bytes, *mime_type, source_language, target_language, Limits());
     if (!memory.ok()) return In(*path, memory.status());
     all->Add(*memory);
   }

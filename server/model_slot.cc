@@ -17,9 +17,9 @@ std::string LastPart(std::string folder) {
   return folder.substr(folder.rfind('/') + 1);
 }
 
-// What clients are told; the reason, with its paths, is the operator's.
+// What clients are told; the reason, with its paths, is the operator's. INTERNAL, since a client must not retry it.
 absl::Status NotLoaded(const std::string& name) {
-  return absl::UnavailableError(absl::StrCat("model: '", name, "' could not be loaded; the server's log says why"));
+  return absl::InternalError(absl::StrCat("model: '", name, "' could not be loaded; the server's log says why"));
 }
 
 absl::Status Removed(const std::string& name) {

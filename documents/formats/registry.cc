@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "documents/memory_file.h"
 
 namespace salient {
 namespace {
@@ -38,7 +39,7 @@ const std::vector<Format>& AllFormats() {
        {"odt", "odp", "ods"},
        true},
       {"xliff", "application/xliff+xml", {"application/x-xliff+xml"}, {"xlf", "xliff"}},
-      {"po", "text/x-gettext-translation", {"text/x-po", "application/x-gettext"}, {"po", "pot"}},
+      {"po", kPoMimeType, {"text/x-po", "application/x-gettext"}, {"po", "pot"}},
       {"srt", "application/x-subrip", {"text/srt", "application/srt"}, {"srt"}},
       {"vtt", "text/vtt", {}, {"vtt"}},
       {"json", "application/json", {"text/json"}, {"json", "arb"}},

@@ -77,7 +77,7 @@ class Backend {
   virtual void Align(const AlignArgs& args) { salient::Align(args); }
   // Whether steps should be launched ahead in groups (Decoder::StepAhead), because the host would otherwise wait for
   // the end of each step.
-  virtual bool goes_ahead() const { return false; }
+  virtual bool can_step_ahead() const { return false; }
   virtual void MergeNewRows(const MergeNewRowsArgs& args) { salient::MergeNewRows(args); }
   virtual void Advance(const AdvanceArgs& args) { salient::Advance(args); }
 

@@ -22,10 +22,10 @@ bool MemoryBudget::Take(Member& member, int64_t bytes) {
 void MemoryBudget::Leave(Member& member) {
   const bool first = !line_.empty() && line_.front() == &member;
   std::erase(line_, &member);
-  if (first) TellFirst();
+  if (first) NotifyFirst();
 }
 
-void MemoryBudget::TellFirst() {
+void MemoryBudget::NotifyFirst() {
   if (!line_.empty()) line_.front()->look_();
 }
 
@@ -40,7 +40,7 @@ MemoryBudget::Member::~Member() {
   budget_.members_.erase(place_);
   budget_.taken_ -= taken_;
   std::erase(budget_.line_, this);
-  budget_.TellFirst();
+  budget_.NotifyFirst();
 }
 
 bool MemoryBudget::Member::TakeInLine(int64_t bytes) {
@@ -73,7 +73,7 @@ void MemoryBudget::Member::GiveBack(int64_t bytes) {
   SALIENT_CHECK(bytes >= 0 && bytes <= taken_);
   taken_ -= bytes;
   budget_.taken_ -= bytes;
-  budget_.TellFirst();
+  budget_.NotifyFirst();
 }
 
 bool MemoryBudget::Member::others_wait() const {

@@ -53,7 +53,7 @@ class MemoryBudget {
   // With mutex_ held.
   bool Take(Member& member, int64_t bytes);
   void Leave(Member& member);
-  void TellFirst();
+  void NotifyFirst();
 
   const int64_t bytes_;
   mutable std::mutex mutex_;

@@ -49,7 +49,7 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
                 2 * ds * static_cast<double>(row.self.scored + row.cross.scored);
   }
   flops_ += row.exit_at * layer + 4 * d * static_cast<double>(row.self.attended + row.cross.attended) + selection +
-            row.fills * 4 * d * d + 2.0 * OutputsLookedAt(rule, row.exit_at, config.decoder.layers, row.compared) * d +
+            row.fills * 4 * d * d + 2.0 * ExitOutputs(rule, row.exit_at, config.decoder.layers, row.compared) * d +
             2.0 * row.outputs * d;
   if (!row.kept) return;
   const int64_t visible = (config.recurs() ? 0 : row.step + 1) + row.source_tokens;

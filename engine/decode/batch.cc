@@ -94,7 +94,7 @@ void Batch::Schedule(Sequence& sequence) {
 }
 
 bool Batch::decoding() const {
-  return std::any_of(running_.begin(), running_.end(), [](const Sequence* sequence) { return TakesPart(*sequence); });
+  return std::any_of(running_.begin(), running_.end(), [](const Sequence* sequence) { return IsActive(*sequence); });
 }
 
 void Batch::Leave(Sequence& sequence) {
@@ -113,10 +113,10 @@ void Batch::Leave(Sequence& sequence) {
 }
 
 // Whether the device can run the next steps without the host: no sequence needs the host between them.
-bool Batch::GoesAhead() const {
-  if (!backend_.goes_ahead() || decoder_.has_probes()) return false;
+bool Batch::CanStepAhead() const {
+  if (!backend_.can_step_ahead() || decoder_.has_probes()) return false;
   return std::all_of(running_.begin(), running_.end(),
-                     [](const Sequence* sequence) { return !TakesPart(*sequence) || sequence->goes_ahead(); });
+                     [](const Sequence* sequence) { return !IsActive(*sequence) || sequence->can_step_ahead(); });
 }
 
 // Gives chunks with a shortlist classifiers of their own, while these have fewer outputs in all than the vocabulary,
@@ -138,7 +138,7 @@ void Batch::GiveClassifiers() {
 
 int32_t Batch::Step() {
   GiveClassifiers();
-  if (GoesAhead()) return StepAhead();
+  if (CanStepAhead()) return StepAhead();
   while (!ahead_.empty()) TakeRecords();
   return StepOnce();
 }
@@ -150,7 +150,7 @@ int32_t Batch::StepAhead() {
   std::vector<Sequence*> group;
   int32_t width = 1;
   for (Sequence* sequence : running_) {
-    if (!TakesPart(*sequence)) continue;
+    if (!IsActive(*sequence)) continue;
     sequence->PrepareAhead(decoder_.rows(), rows, most_steps());
     width = std::max(width, sequence->candidates_wanted());
     group.push_back(sequence);
@@ -185,7 +185,7 @@ int32_t Batch::StepOnce() {
   int32_t width = 1;
   bool traces = false;
   for (Sequence* sequence : running_) {
-    if (!TakesPart(*sequence)) continue;
+    if (!IsActive(*sequence)) continue;
     sequence->Prepare(decoder_.rows(), rows);
     width = std::max(width, sequence->candidates_wanted());
     traces |= sequence->wants_trace();
@@ -197,7 +197,7 @@ int32_t Batch::StepOnce() {
     decoder_.set_selection_probe([this](Module module, int32_t group, Rows active, const KeyList* lists) {
       if (module != Module::kCross || group != 0) return;
       for (Sequence* sequence : running_) {
-        if (!sequence->wants_trace() || !TakesPart(*sequence)) continue;
+        if (!sequence->wants_trace() || !IsActive(*sequence)) continue;
         for (int32_t i = 0; i < active.size(); ++i) sequence->RecordSelected(active[i], lists[active[i]]);
       }
     });
@@ -205,7 +205,7 @@ int32_t Batch::StepOnce() {
   Draft();
   rows.clear();
   for (Sequence* sequence : running_) {
-    if (TakesPart(*sequence)) sequence->TakePart(decoder_.rows(), rows);
+    if (IsActive(*sequence)) sequence->AppendRows(decoder_.rows(), rows);
   }
   std::sort(rows.begin(), rows.end());
   decoder_.Step(rows, width, *self_store_, *cross_store_);
@@ -220,14 +220,14 @@ void Batch::Draft() {
   while (true) {
     std::vector<int32_t> drafting;
     for (Sequence* sequence : running_) {
-      if (TakesPart(*sequence)) sequence->PrepareDraft(decoder_.rows(), drafting);
+      if (IsActive(*sequence)) sequence->PrepareDraft(decoder_.rows(), drafting);
     }
     if (drafting.empty()) return;
     std::sort(drafting.begin(), drafting.end());
     decoder_.Draft(drafting, *self_store_, *cross_store_);
     if (!backend_.status().ok()) return;
     for (Sequence* sequence : running_) {
-      if (TakesPart(*sequence)) sequence->TakeDraft(decoder_.rows());
+      if (IsActive(*sequence)) sequence->TakeDraft(decoder_.rows());
     }
   }
 }
@@ -236,7 +236,7 @@ void Batch::Draft() {
 void Batch::TakeSteps(int32_t width) {
   if (!backend_.status().ok()) return;
   for (Sequence* sequence : running_) {
-    if (TakesPart(*sequence)) sequence->TakeStep(decoder_.rows(), width);
+    if (IsActive(*sequence)) sequence->TakeStep(decoder_.rows(), width);
   }
 }
 

@@ -50,7 +50,7 @@ class Batch {
   // Whether a step would decode anything.
   bool decoding() const;
   // The most steps for which sequences must have pages before Step.
-  int32_t most_steps() const { return backend_.goes_ahead() ? Decoder::kGroups * Decoder::kMostAhead : 1; }
+  int32_t most_steps() const { return backend_.can_step_ahead() ? Decoder::kGroups * Decoder::kMostAhead : 1; }
   // Removes a sequence. Allowed at any time, even while it is encoded.
   void Leave(Sequence& sequence);
 
@@ -68,8 +68,8 @@ class Batch {
   Encoder& encoder() { return encoder_; }
 
  private:
-  static bool TakesPart(const Sequence& sequence) { return sequence.encoded() && !sequence.done(); }
-  bool GoesAhead() const;
+  static bool IsActive(const Sequence& sequence) { return sequence.encoded() && !sequence.done(); }
+  bool CanStepAhead() const;
   int32_t StepAhead();
   void TakeRecords();
   int32_t StepOnce();

@@ -142,7 +142,7 @@ void Sequence::TakeDraft(const DecoderRows& rows) {
   drafts_.Add(draft, forced, hypotheses_.After(StateAfterDrafts(), draft.token), config_.tokens.end);
 }
 
-void Sequence::TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part) {
+void Sequence::AppendRows(DecoderRows& rows, std::vector<int32_t>& taking_part) {
   const int32_t drafts = drafts_.count();
   const int32_t count = drafts == 0 ? static_cast<int32_t>(hypotheses_.live().size()) : drafts_.RowsToVerify();
   if (count > drafts) WriteAfterDrafts(rows);

@@ -74,15 +74,15 @@ class Sequence {
 
   // Writes the live hypotheses to rows, and appends the numbers of all rows that may be in the step.
   void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part);
-  // As Prepare, for steps that the device makes by itself; needs goes_ahead(). At most `steps` steps are made beyond
-  // those that TakeStep has received. Appends all rows that the sequence may use. The values that it writes are used by
+  // As Prepare, for steps that the device makes by itself; needs can_step_ahead(). At most `steps` steps are made
+  // beyond those that TakeStep has received. Appends all rows that the sequence may use. The values that it writes are used by
   // the first of these steps only (DecoderRows::begins).
   void PrepareAhead(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps);
   // The next draft, if there is one: writes the inputs and appends the row. TakeDraft takes the draft.
   void PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting);
   void TakeDraft(const DecoderRows& rows);
   // After all drafts: appends the rows of the step. TakeStep takes the results.
-  void TakePart(DecoderRows& rows, std::vector<int32_t>& taking_part);
+  void AppendRows(DecoderRows& rows, std::vector<int32_t>& taking_part);
   void TakeStep(const DecoderRows& rows, int32_t width);
 
   // With trace: records the source positions that row `row` selected in this step.
@@ -91,7 +91,7 @@ class Sequence {
   int32_t rows_wanted() const;
   int32_t candidates_wanted() const { return CandidatesWanted(options_.beam); }
   // Whether a device may make its steps by itself, that is, the host has no work between them.
-  bool goes_ahead() const {
+  bool can_step_ahead() const {
     return !options_.trace && options_.draft_tokens == 0 && options_.no_repeat == 0;
   }
   bool wants_trace() const { return options_.trace; }

@@ -60,7 +60,7 @@ constexpr bool ComparesConfidence(const ExitRule& rule, int32_t layer) {
 // Outputs of d-wide products that a token's policy has computed when it leaves at `exit_at`: what looking costs.
 // `layers`: the decoder's; `compared`: tokens that the confidence is computed over. The sequence head runs once a
 // chunk, and is not counted.
-constexpr double OutputsLookedAt(const ExitRule& rule, int32_t exit_at, int32_t layers, int32_t compared) {
+constexpr double ExitOutputs(const ExitRule& rule, int32_t exit_at, int32_t layers, int32_t compared) {
   switch (InfoOf(rule.policy).signal) {
     case ExitSignal::kNone:
     case ExitSignal::kSequenceHead:

@@ -70,18 +70,18 @@ class Block {
 
   // The projections of an attention block, rotated by `turned_by` unless null. Each has memory of its own for results.
   Projection Query(const PackedLinear& weight, Rows rows, const int32_t* turned_by) {
-    return Turned(weight, rows, query_, turned_by, config().heads, config().head_width());
+    return Rotated(weight, rows, query_, turned_by, config().heads, config().head_width());
   }
   Projection KeyValue(const PackedLinear& weight, const AppendKeyValueArgs& args, const int32_t* turned_by) {
-    Projection made = Turned(weight, args.rows, key_value_, turned_by, config().heads, config().head_width());
+    Projection made = Rotated(weight, args.rows, key_value_, turned_by, config().heads, config().head_width());
     made.key_value = &args;
     return made;
   }
   Projection SelectionQuery(const PackedLinear& weight, Rows rows, const int32_t* turned_by) {
-    return Turned(weight, rows, selection_query_, turned_by, 1, config().selection.width);
+    return Rotated(weight, rows, selection_query_, turned_by, 1, config().selection.width);
   }
   Projection SelectionKey(const PackedLinear& weight, const AppendSelectionArgs& args, const int32_t* turned_by) {
-    Projection made = Turned(weight, args.rows, selection_key_, turned_by, 1, config().selection.width);
+    Projection made = Rotated(weight, args.rows, selection_key_, turned_by, 1, config().selection.width);
     made.selection = &args;
     return made;
   }
@@ -147,7 +147,7 @@ class Block {
                         .scatter = true});
   }
 
-  Projection Turned(const PackedLinear& weight, Rows rows, DeviceArray<float>& output, const int32_t* turned_by,
+  Projection Rotated(const PackedLinear& weight, Rows rows, DeviceArray<float>& output, const int32_t* turned_by,
                     int32_t heads, int32_t head_width) {
     return {.rows = rows,
             .weight = &weight,

@@ -46,7 +46,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
 
 void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
   SALIENT_CHECK(width <= max_candidates_);
-  const Rows all = TakingPart(rows);
+  const Rows all = StageRows(rows);
   Prepare(rows);
   const auto run = [&] { Run(all, width, self_store, cross_store); };
   // With probes or held rows a step differs from the one before, so it is not replayed.
@@ -59,7 +59,7 @@ void Decoder::Step(const std::vector<int32_t>& rows, int32_t width, KvStore& sel
 }
 
 void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvStore& cross_store) {
-  const Rows all = TakingPart(rows);
+  const Rows all = StageRows(rows);
   Prepare(rows);
   RunLayers(all, 1, self_store, cross_store);
   output_.Classify(all, 1);
@@ -69,7 +69,7 @@ void Decoder::Draft(const std::vector<int32_t>& rows, KvStore& self_store, KvSto
 
 void Decoder::StepAhead(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store) {
   SALIENT_CHECK(width <= max_candidates_ && launched_ - taken_ < kGroups);
-  const Rows all = TakingPart(rows);
+  const Rows all = StageRows(rows);
   for (const int32_t row : rows) at_.asked_exit_rule.data()[row] = at_.exit_rule.data()[row];
   NoteSignals(rows);
   at_.in.UploadTo(at_.given.data());
@@ -182,7 +182,7 @@ void Decoder::LaunchAdvance(int32_t capacity, int32_t width) {
 
 // The step's rows on the device. Their capacity is rounded up, so that a few graphs serve all numbers of rows. The
 // device reads the exact number itself.
-Rows Decoder::TakingPart(const std::vector<int32_t>& rows) {
+Rows Decoder::StageRows(const std::vector<int32_t>& rows) {
   SALIENT_CHECK(rows.size() <= at_.taking_part.size());
   SALIENT_DCHECK(std::is_sorted(rows.begin(), rows.end()));
   std::copy(rows.begin(), rows.end(), at_.taking_part.data());
@@ -219,7 +219,7 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
   output_.Begin();
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
     if ((held_ >> layer & 1) != 0) active = Running(layer, all);
-    if (KnownEmpty(active)) {
+    if (IsKnownEmpty(active)) {
       if (held_ >> layer <= 1) break;  // no row is held at a higher layer either
       continue;
     }
@@ -275,8 +275,8 @@ void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store
 // Keys can be missing only where the tokens of a chunk exit at different layers, as signals decide for each token. If
 // all tokens exit at one layer, usually the last, every layer below it has all keys.
 bool Decoder::MayLackKeys() const {
-  return LooksAt(ExitSignal::kMultinomialHead) || LooksAt(ExitSignal::kGeometricHead) ||
-         LooksAt(ExitSignal::kConfidence);
+  return UsesSignal(ExitSignal::kMultinomialHead) || UsesSignal(ExitSignal::kGeometricHead) ||
+         UsesSignal(ExitSignal::kConfidence);
 }
 
 // The active rows, followed by rows for the keys that this layer still lacks of their chunks. If more keys are missing
@@ -421,15 +421,15 @@ Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
 
 // Computes the signals that the policies of this step's rows need after layer n.
 void Decoder::Signal(int32_t n, Rows active) {
-  if (KnownEmpty(active)) return;
-  if (LooksAt(ExitSignal::kGeometricHead)) {
+  if (IsKnownEmpty(active)) return;
+  if (UsesSignal(ExitSignal::kGeometricHead)) {
     backend_.Linear({.weight = model_.halting.geometric[n - 1].get(),
                      .rows = active,
                      .input = output_.StatesAt(n, active),
                      .output = signal_.data(),
                      .scatter = true});
   }
-  if (LooksAt(ExitSignal::kMultinomialHead) && n == 1) {
+  if (UsesSignal(ExitSignal::kMultinomialHead) && n == 1) {
     backend_.Linear({.weight = model_.halting.multinomial.get(),
                      .rows = active,
                      .input = output_.StatesAt(n, active),
@@ -441,7 +441,7 @@ void Decoder::Signal(int32_t n, Rows active) {
                            .rules = at_.exit_rule.device(),
                            .resolved = at_.exit_rule.device()});
   }
-  if (LooksAt(ExitSignal::kConfidence)) output_.Confidence(n, active, signal_.data());
+  if (UsesSignal(ExitSignal::kConfidence)) output_.Confidence(n, active, signal_.data());
 }
 
 }  // namespace salient

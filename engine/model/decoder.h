@@ -52,7 +52,7 @@ class Decoder {
   // rows(). The stores must be the same in every call. Not thread safe.
   void Step(const std::vector<int32_t>& rows, int32_t width, KvStore& self_store, KvStore& cross_store);
 
-  // Groups of consecutive steps that the device makes by itself (Backend::goes_ahead).
+  // Groups of consecutive steps that the device makes by itself (Backend::can_step_ahead).
   //
   // StepAhead launches a group and returns. Up to kGroups groups are in progress, so that the device does not wait for
   // the host between them. `rows` are all rows that the chunks may use, as many as each has hypotheses at most. A row
@@ -84,7 +84,7 @@ class Decoder {
   }
   void LaunchMerge(int32_t capacity, int32_t place);
   void LaunchAdvance(int32_t capacity, int32_t width);
-  Rows TakingPart(const std::vector<int32_t>& rows);
+  Rows StageRows(const std::vector<int32_t>& rows);
   void NoteSignals(const std::vector<int32_t>& rows);
   uint64_t ReplayKey(int32_t capacity, int32_t width, bool ahead) const;
   void RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
@@ -98,9 +98,9 @@ class Decoder {
   void Attend(Module module, int32_t layer, Rows active, KvStore& store);
   Rows Exits(int32_t layer, Rows active, int32_t width);
   void Signal(int32_t exit_layer, Rows active);
-  bool LooksAt(ExitSignal signal) const { return (signals_ >> static_cast<int>(signal) & 1) != 0; }
+  bool UsesSignal(ExitSignal signal) const { return (signals_ >> static_cast<int>(signal) & 1) != 0; }
   // False if the host would have to wait for the device to know the count.
-  bool KnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
+  bool IsKnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
 
   // Places in counts_.
   enum Count { kActive0, kActive1, kRunning, kFills, kExtended, kCounts };

@@ -39,12 +39,12 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
       fills(out, rows),
       aligned(out, rows),
       candidates(out, static_cast<size_t>(rows) * width),
-      records(ahead, backend.goes_ahead() ? static_cast<size_t>(recorded_steps) * rows : 1),
+      records(ahead, backend.can_step_ahead() ? static_cast<size_t>(recorded_steps) * rows : 1),
       recorded_candidates(ahead, records.size() * width) {
   in.Allocate();
   out.Allocate();
   ahead.Allocate();
-  if (!backend.goes_ahead()) return;
+  if (!backend.can_step_ahead()) return;
   const std::vector<RowField> all = Fields();
   given = backend.Array<std::byte>(in.bytes());
   fields = backend.Array<RowField>(all.size());

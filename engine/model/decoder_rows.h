@@ -18,7 +18,7 @@ namespace salient {
 // for the rows in the step; after the step it reads the second part. Rows beyond those of hypotheses are for positions
 // that are filled (fill.h).
 struct DecoderRows {
-  // If the device makes steps by itself (Backend::goes_ahead), the records of `recorded_steps` steps are kept.
+  // If the device makes steps by itself (Backend::can_step_ahead), the records of `recorded_steps` steps are kept.
   DecoderRows(Backend& backend, const ModelConfig& config, int32_t rows, int32_t extra, int32_t width,
               int32_t recorded_steps);
 

@@ -221,7 +221,7 @@ void Encoder::NextStage() {
       stage_ = Stage::kReading;
       return;
     case Stage::kReading:
-      TellProbes();
+      CallProbes();
       stage_ = Stage::kKeys;
       if (++layer_ < config_.encoder.layers) return;
       stage_ = Stage::kCross;
@@ -328,7 +328,7 @@ void Encoder::ChooseKeys(Rows rows) {
   backend_.Select(select);
 }
 
-void Encoder::TellProbes() {
+void Encoder::CallProbes() {
   if (selection_probe_ && config_.chooses_keys(Module::kEncoder, layer_)) {
     selection_probe_(config_.key_group(Module::kEncoder, layer_), tokens_count_,
                      copies_.OnHost(arena_.lists(), tokens_count_, Rows::First(tokens_count_)));

@@ -89,7 +89,7 @@ class Encoder {
   void ReadKeys(Range range);
   void ChooseKeys(Rows rows);
   void KeepOutput(Range range);
-  void TellProbes();
+  void CallProbes();
   Rows Needing(Range range);
   void WriteCross(Range range);
   void DecideSequenceExits();

@@ -38,7 +38,7 @@ void OutputLayer::Confidence(int32_t n, Rows among, float* probability) {
                      .count = picked_count_.data()});
   const bool screened = HaveOwnClassifiers(rows, at_.screen) && !HaveOwnClassifiers(rows, at_.tokens);
   const Rows passed = screened ? PassedByScreens(rows, n, probability) : rows;
-  if (KnownEmpty(passed)) return scored_.clear();
+  if (IsKnownEmpty(passed)) return scored_.clear();
   Score(passed, n, exit_number_.data() + n * max_rows_);
   for (const Scored& scored : scored_) {
     backend_.TopProbability({.rows = scored.rows, .logits = scored.logits, .probability = probability});
@@ -149,7 +149,7 @@ Rows OutputLayer::NotSettled(Rows rows) {
 // Finds the candidates of all rows, each by the classifier of its exit.
 void OutputLayer::Classify(Rows all, int32_t width) {
   const Rows rows = NotSettled(all);
-  if (KnownEmpty(rows)) return;
+  if (IsKnownEmpty(rows)) return;
   const bool tied = model_.has_tied_classifiers();
   for (int32_t n = 1; n <= (tied ? 1 : config_.decoder.layers); ++n) {
     Rows leaving = rows;
@@ -161,7 +161,7 @@ void OutputLayer::Classify(Rows all, int32_t width) {
                          .exit_at = at_.exit_at.device(),
                          .picked = picked_.data(),
                          .count = picked_count_.data()});
-      if (KnownEmpty(leaving)) continue;
+      if (IsKnownEmpty(leaving)) continue;
     }
     Score(leaving, n, at_.exit_at.device());
     for (const Scored& scored : scored_) FindCandidates(scored.rows, scored.logits, width);

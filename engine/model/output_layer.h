@@ -57,7 +57,7 @@ class OutputLayer {
   Rows NotSettled(Rows rows);
   Rows Picked(Rows among) { return {picked_.data(), picked_count_.data(), among.capacity}; }
   // False if the host would have to wait for the device to know the count.
-  bool KnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
+  bool IsKnownEmpty(const Rows& rows) const { return backend_.host_addressable() && rows.size() == 0; }
 
   const Model& model_;
   const ModelConfig& config_;

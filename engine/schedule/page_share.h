@@ -33,13 +33,13 @@ class PageShare {
 
   // Whether so many pages in all may be handed out, for new work.
   bool Cover(int64_t pages) {
-    if (Paid(pages, [this](int64_t bytes) { return member_->TakeInLine(bytes); })) return true;
+    if (Charge(pages, [this](int64_t bytes) { return member_->TakeInLine(bytes); })) return true;
     in_vain_ = true;
     return false;
   }
   // The same for work that has begun.
   bool Grow(int64_t pages) {
-    return Paid(pages, [this](int64_t bytes) { return member_->TakeOutOfLine(bytes); });
+    return Charge(pages, [this](int64_t bytes) { return member_->TakeOutOfLine(bytes); });
   }
 
   // Whether the engine waits for memory that others have.
@@ -55,7 +55,7 @@ class PageShare {
 
  private:
   template <typename Take>
-  bool Paid(int64_t pages, const Take& take) {
+  bool Charge(int64_t pages, const Take& take) {
     if (!member_.has_value() || pages <= paid_) return true;
     if (!take((pages - paid_) * page_bytes_)) return false;
     paid_ = pages;

@@ -40,7 +40,7 @@ double Scheduler::QuantumOf(const Flow& flow) const {
 }
 
 // Moves the turn to the first flow whose deficit covers its next chunk (deficit round robin).
-void Scheduler::TurnToWhoMay() {
+void Scheduler::AdvanceToEligibleFlow() {
   while (true) {
     const Entry& next = flows_.front().documents.front();
     if (flows_.front().deficit >= next.chunks[next.next].source_tokens) return;
@@ -108,7 +108,7 @@ std::optional<Admission> Scheduler::AdmitNext() {
     return chunk.name;
   }
   if (flows_.empty()) return std::nullopt;
-  TurnToWhoMay();
+  AdvanceToEligibleFlow();
   Queue& queue = flows_.front();
   const Entry& front = queue.documents.front();
   const Chunk chunk{{front.document, front.next}, front.chunks[front.next]};

@@ -146,7 +146,7 @@ class Scheduler {
   using Chunks = std::vector<Chunk>;
 
   double QuantumOf(const Flow& flow) const;
-  void TurnToWhoMay();
+  void AdvanceToEligibleFlow();
   void Forget(const Entry& entry);
   std::optional<Admission> AdmitNext();
   std::optional<Admission> ScheduleOne();

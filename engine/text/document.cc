@@ -340,7 +340,7 @@ class Segmenter {
 };
 
 // Overwrites line breaks within a wrapped paragraph with spaces, for ICU. Offsets stay the same.
-void BlankBreaks(Span span, std::string& text) {
+void ReplaceBreaksWithSpaces(Span span, std::string& text) {
   ForEachCharacter(text, span, [&text](UChar32 c, size_t begin, size_t end) {
     if (IsLineBreak(c)) std::fill(text.begin() + begin, text.begin() + end, ' ');
     return true;
@@ -387,7 +387,7 @@ absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentat
   for (const auto& [first, end] : MakeBlocks(text, lines)) {
     const Span block{lines[first].content.begin, lines[end - 1].content.end};
     const bool wrapped = end - first > 1;
-    if (wrapped) BlankBreaks(block, seen);
+    if (wrapped) ReplaceBreaksWithSpaces(block, seen);
     bool starts_paragraph = lines[first].after_empty;
     if (!HasLetter(text, block)) {
       segmenter.Add({block.begin, block.begin}, starts_paragraph, false);

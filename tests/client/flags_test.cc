@@ -1,6 +1,7 @@
 #include "client/flags.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,20 @@ TEST(ClientFlagsTest, TheGuardAndTheBoundOnRepetition) {
   ASSERT_TRUE(bench.bench.has_value());
   EXPECT_EQ(bench.bench->request.guard(), v1::GUARD_OFF);
   EXPECT_THAT(Mistake({"translate", "a", "--guard", "perhaps"}), HasSubstr("--guard"));
+}
+
+TEST(ClientFlagsTest, FilesOfTranslationsAreSentWithTheirType) {
+  const std::string path = ::testing::TempDir() + "flags_test.tsv";
+  std::ofstream(path) << "Yes\tJa\n";
+  const ParsedClientFlags parsed = Parse({"translate", "a", "--memory-file", path.c_str()});
+  ASSERT_TRUE(parsed.translate.has_value());
+  const v1::Memory& memory = parsed.translate->request.memory();
+  ASSERT_EQ(memory.files_size(), 1);
+  EXPECT_EQ(memory.files(0).content(), "Yes\tJa\n");
+  EXPECT_EQ(memory.files(0).mime_type(), "text/tab-separated-values");
+  EXPECT_FALSE(memory.server());
+  EXPECT_THAT(Mistake({"translate", "a", "--memory-file", "a.csv"}), HasSubstr("a.csv is none of .tmx, .po and .tsv"));
+  EXPECT_THAT(Mistake({"translate", "a", "--memory-file", "/none.tmx"}), HasSubstr("/none.tmx cannot be read"));
 }
 
 TEST(ClientFlagsTest, EveryOption) {

@@ -65,7 +65,7 @@ class SequenceTest : public ::testing::Test {
       rows_.candidates.data()[drafting[0]] = draft(drafting[0]);
       sequence.TakeDraft(rows_);
     }
-    sequence.TakePart(rows_, taking_part);
+    sequence.AppendRows(rows_, taking_part);
     for (const int32_t row : taking_part) {
       EXPECT_THAT(may_take_part, Contains(row));
       EXPECT_EQ(rows_.exit_rule.data()[row].at, 2);

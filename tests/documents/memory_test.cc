@@ -1,5 +1,6 @@
 #include "documents/memory.h"
 
+#include "documents/memory_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -7,10 +8,9 @@ namespace salient {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = TranslationMemory::Kind;
 
-TranslationMemory Load(std::string_view bytes, Kind kind) {
-  auto memory = TranslationMemory::Load(bytes, kind, "en", "de-DE");
+TranslationMemory Load(std::string_view bytes, std::string_view mime_type) {
+  auto memory = TranslationMemory::Load(bytes, mime_type, "en", "de-DE");
   EXPECT_TRUE(memory.ok()) << memory.status();
   return memory.ok() ? *std::move(memory) : TranslationMemory();
 }
@@ -21,12 +21,12 @@ std::string Found(const TranslationMemory& memory, std::string_view source) {
 }
 
 TEST(TranslationMemoryTest, Tsv) {
-  const TranslationMemory memory = Load("Good  morning.\tGuten Morgen.\r\n\nYes\tJa\nYes\tDoch\tnote\n", Kind::kTsv);
+  const TranslationMemory memory = Load("Good  morning.\tGuten Morgen.\r\n\nYes\tJa\nYes\tDoch\tnote\n", kTsvMimeType);
   EXPECT_EQ(memory.size(), 2u);
   EXPECT_EQ(Found(memory, " Good morning. "), "Guten Morgen.");
   EXPECT_EQ(Found(memory, "Yes"), "Doch");
   EXPECT_EQ(Found(memory, "yes"), "(none)");
-  EXPECT_THAT(std::string(TranslationMemory::Load("a b\n", Kind::kTsv, "en", "de").status().message()),
+  EXPECT_THAT(std::string(TranslationMemory::Load("a b\n", kTsvMimeType, "en", "de").status().message()),
               HasSubstr("line 1 has no tab"));
 }
 
@@ -37,10 +37,10 @@ TEST(TranslationMemoryTest, Tmx) {
       "Enter<ept i=\"1\">x</ept> &amp; <hi>wait</hi></seg></tuv><tuv xml:lang=\"fr\"><seg>Non</seg></tuv>"
       "<tuv xml:lang=\"DE\"><seg>Enter drücken</seg></tuv></tu><tu><tuv xml:lang=\"en\"><seg>Alone</seg></tuv></tu>"
       "</body></tmx>",
-      Kind::kTmx);
+      kTmxMimeType);
   EXPECT_EQ(memory.size(), 1u);
   EXPECT_EQ(Found(memory, "Press Enter & wait"), "Enter drücken");
-  EXPECT_FALSE(TranslationMemory::Load("<a/>", Kind::kTmx, "en", "de").ok());
+  EXPECT_FALSE(TranslationMemory::Load("<a/>", kTmxMimeType, "en", "de").ok());
 }
 
 TEST(TranslationMemoryTest, Po) {
@@ -48,7 +48,7 @@ TEST(TranslationMemoryTest, Po) {
       "msgid \"\"\nmsgstr \"Language: de\\n\"\n\nmsgid \"Open\"\nmsgstr \"Öffnen\"\n\n#, fuzzy\nmsgid \"Shut\"\nmsgstr "
       "\"Zu\"\n"
       "\nmsgid \"%d file\"\nmsgid_plural \"%d files\"\nmsgstr[0] \"%d Datei\"\nmsgstr[1] \"%d Dateien\"\n",
-      Kind::kPo);
+      kPoMimeType);
   EXPECT_EQ(Found(memory, "Open"), "Öffnen");
   EXPECT_EQ(Found(memory, "Shut"), "(none)");
   EXPECT_EQ(Found(memory, "%d files"), "%d Dateien");
@@ -56,7 +56,7 @@ TEST(TranslationMemoryTest, Po) {
 
 TEST(TranslationMemoryTest, AlikeIsScored) {
   const TranslationMemory memory =
-      Load("The server is not running.\tA\nThe server is running.\tB\nA fish is swimming.\tC\n", Kind::kTsv);
+      Load("The server is not running.\tA\nThe server is running.\tB\nA fish is swimming.\tC\n", kTsvMimeType);
   const std::vector<Suggestion> alike = memory.FindAlike("The server was running.", 0.5);
   ASSERT_EQ(alike.size(), 2u);
   EXPECT_EQ(alike[0].translation, "B");
@@ -68,8 +68,8 @@ TEST(TranslationMemoryTest, AlikeIsScored) {
 }
 
 TEST(TranslationMemoryTest, KindsAreToldByExtension) {
-  EXPECT_EQ(*TranslationMemory::KindOf("a/b.tmx"), Kind::kTmx);
-  EXPECT_THAT(std::string(TranslationMemory::KindOf("x.csv").status().message()), HasSubstr(".tmx, .po and .tsv"));
+  EXPECT_EQ(*MemoryMimeTypeOfFile("a/b.tmx"), kTmxMimeType);
+  EXPECT_THAT(std::string(MemoryMimeTypeOfFile("x.csv").status().message()), HasSubstr(".tmx, .po and .tsv"));
 }
 
 }  // namespace

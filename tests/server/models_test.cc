@@ -174,7 +174,7 @@ TEST(ModelsDirTest, EveryFolderIsAModelAndOneThatFailsLeavesTheOthersAlone) {
   EXPECT_EQ(server.StatusOf("/readyz"), 200);
   EXPECT_TRUE(server.Translate("en-pt").ok());
   const grpc::Status broken = server.Translate("broken");
-  EXPECT_EQ(broken.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(broken.error_code(), grpc::StatusCode::INTERNAL) << "of UNAVAILABLE clients would try again for a minute";
   EXPECT_THAT(broken.error_message(), HasSubstr("'broken' could not be loaded"));
   EXPECT_THAT(broken.error_message(), Not(HasSubstr(folders.path()))) << "paths are no business of clients";
 
@@ -419,11 +419,11 @@ TEST_F(IdleTest, IfItCannotBeLoadedAgainThoseWhoWaitAreTold) {
   folders_.Remove("one");
   std::filesystem::create_directories(folders_.path() + "/one");
   const grpc::Status status = server_.Translate("en-de");
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_THAT(status.error_message(), HasSubstr("could not be loaded"));
   EXPECT_EQ(server_.States()["en-de"], "FAILED");
   EXPECT_EQ(server_.StatusOf("/readyz"), 503);
-  EXPECT_EQ(server_.Translate("en-de").error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(server_.Translate("en-de").error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_EQ(folders_.opened(), 2) << "not every request tries again";
   folders_.Write("one", "en-de");
   EXPECT_EQ(server_.Reload(), 202);

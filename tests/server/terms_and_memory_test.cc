@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "documents/memory_file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "server/language_resources.h"
@@ -90,6 +92,43 @@ TEST(MemoryRequestTest, KnownSegmentsAreTakenOver) {
   EXPECT_EQ(response.segments(1).origin(), v1::ORIGIN_MEMORY);
   EXPECT_EQ(response.segments(3).index(), 3);
   EXPECT_EQ(response.report().segments(), 4);
+}
+
+void AddFile(const std::string& content, std::string_view mime_type, v1::TranslateDocumentRequest* request) {
+  v1::MemoryFile* file = request->mutable_memory()->add_files();
+  file->set_content(content);
+  file->set_mime_type(std::string(mime_type));
+}
+
+TEST(MemoryRequestTest, FilesAreReadLaterOnesFirstAndEntriesBeforeAll) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("One. Two. Three. Four.");
+  AddFile("msgid \"One.\"\nmsgstr \"po 1\"\n\nmsgid \"Two.\"\nmsgstr \"po 2\"\n", kPoMimeType, &request);
+  AddFile("Two.\ttsv 2\nThree.\ttsv 3\n", kTsvMimeType, &request);
+  AddEntry("Three.", "entry 3", &request);
+  EXPECT_THAT(Texts(Translate(server, request)), ElementsAre("po 1", "tsv 2", "entry 3", "FOUR."));
+}
+
+TEST(MemoryRequestTest, FilesThatCannotBeUsedAreRefusedByName) {
+  TestServer server;
+  server.Start();
+  const auto refusal = [&server](const std::string& content, std::string_view mime_type, int files = 1) {
+    v1::TranslateDocumentRequest request = TextRequest("One.");
+    for (int i = 0; i < files; ++i) AddFile(content, mime_type, &request);
+    grpc::ClientContext context;
+    v1::TranslateDocumentResponse response;
+    const grpc::Status status = server.stub().TranslateDocument(&context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  EXPECT_THAT(refusal("a\tb\n", "text/csv"), HasSubstr("memory.files[0]: mime_type: 'text/csv' is none of"));
+  EXPECT_THAT(refusal("a b\n", kTsvMimeType), HasSubstr("memory.files[0]: memory: line 1 has no tab"));
+  EXPECT_THAT(refusal("<tmx", kTmxMimeType), HasSubstr("memory.files[0]: TMX"));
+  EXPECT_THAT(refusal("a\tb\n", kTsvMimeType, 17), HasSubstr("memory.files: has 17 entries; at most 16"));
+  std::string many;
+  for (int i = 0; i < 100'001; ++i) absl::StrAppend(&many, i, "\tb\n");
+  EXPECT_THAT(refusal(many, kTsvMimeType), HasSubstr("memory.files[0]: memory: has more than 100000 entries"));
 }
 
 TEST(MemoryRequestTest, RepeatsAreTranslatedOnce) {

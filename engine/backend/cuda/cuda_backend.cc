@@ -156,7 +156,7 @@ class CudaBackend final : public Backend {
     Done();
   }
 
-  bool goes_ahead() const override { return true; }
+  bool can_step_ahead() const override { return true; }
   void MergeNewRows(const MergeNewRowsArgs& args) override {
     cuda::MergeNewRows(*device_, args);
     Done();
