@@ -22,9 +22,9 @@ struct Suggestion {
 
 class TranslationMemory {
  public:
-  // `mime_type` is one of memory_file.h. If a segment has two translations, the later one is used. Languages are BCP 47 tags; in TMX their primary subtags
-  // are searched, the other kinds have only one pair. INVALID_ARGUMENT names the line. Limits are those of a document;
-  // max_units bounds the entries (RESOURCE_EXHAUSTED).
+  // `mime_type` is one of memory_file.h. If a segment has two translations, the later one is used. Languages are BCP 47
+  // tags; in TMX their primary subtags are searched, the other kinds have only one pair. INVALID_ARGUMENT names the
+  // line. Limits are those of a document; max_units bounds the entries (RESOURCE_EXHAUSTED).
   static absl::StatusOr<TranslationMemory> Load(std::string_view bytes, std::string_view mime_type,
                                                 std::string_view source_language, std::string_view target_language,
                                                 const DocumentLimits& limits = {});

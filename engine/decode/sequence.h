@@ -75,8 +75,8 @@ class Sequence {
   // Writes the live hypotheses to rows, and appends the numbers of all rows that may be in the step.
   void Prepare(DecoderRows& rows, std::vector<int32_t>& may_take_part);
   // As Prepare, for steps that the device makes by itself; needs can_step_ahead(). At most `steps` steps are made
-  // beyond those that TakeStep has received. Appends all rows that the sequence may use. The values that it writes are used by
-  // the first of these steps only (DecoderRows::begins).
+  // beyond those that TakeStep has received. Appends all rows that the sequence may use. The values that it writes are
+  // used by the first of these steps only (DecoderRows::begins).
   void PrepareAhead(DecoderRows& rows, std::vector<int32_t>& may_take_part, int32_t steps);
   // The next draft, if there is one: writes the inputs and appends the row. TakeDraft takes the draft.
   void PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting);
