@@ -73,7 +73,7 @@ absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentL
           "glossary: line ", line, " is not a source, a tab and its target, and perhaps a tab and the flags c and i"));
     }
     const bool match_case = flags.find('c') != flags.npos, inflects = flags.find('i') != flags.npos;
-    const absl::Status added = glossary.Add({std::string(fields[0]), std::string(fields[1]), match_case, inflects});
+    absl::Status added = glossary.Add({std::string(fields[0]), std::string(fields[1]), match_case, inflects});
     if (added.ok()) return added;
     return absl::InvalidArgumentError(absl::StrCat("glossary: line ", line, ": ", added.message()));
   });

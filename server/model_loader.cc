@@ -174,7 +174,7 @@ absl::Status ModelLoader::Load(const std::shared_ptr<ModelSlot>& slot) {
                loaded.device());
   const std::string before = slot->name();
   if (before != loaded.name()) metrics_.Forget(before);
-  slot->SetModel(*std::move(model));
+  slot->SetModel(*model);
   return absl::OkStatus();
 }
 

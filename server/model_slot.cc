@@ -1,6 +1,7 @@
 #include "server/model_slot.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -84,7 +85,7 @@ int32_t ModelSlot::waiting() const {
 bool ModelSlot::HasRoom(double share) const {
   const std::shared_ptr<ServedModel> model = loaded();
   const int32_t waiting = model != nullptr ? model->engine->status().documents_waiting : this->waiting();
-  return waiting < static_cast<int32_t>(share * options_.max_queued_documents + 0.5);
+  return waiting < std::lround(share * options_.max_queued_documents);
 }
 
 absl::Status ModelSlot::CheckRoom(int64_t bytes) {
@@ -130,7 +131,7 @@ void ModelSlot::SetLoading() {
 }
 
 // Documents that waited are submitted before any that comes now, which waits with them until there are no more.
-void ModelSlot::SetModel(std::shared_ptr<ServedModel> model) {
+void ModelSlot::SetModel(const std::shared_ptr<ServedModel>& model) {
   std::shared_ptr<ServedModel> old;
   while (true) {
     Waiters waiters;

@@ -44,7 +44,8 @@ void ReturnToSystem(std::byte* begin, size_t bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t first = RoundUp(reinterpret_cast<uintptr_t>(begin), page);
   const size_t last = (reinterpret_cast<uintptr_t>(begin) + bytes) / page * page;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  std::byte* const first_page = begin + (first - reinterpret_cast<uintptr_t>(begin));
+  if (first < last) madvise(first_page, last - first, MADV_DONTNEED);
 }
 
 void* HostMemory::Allocate(size_t bytes) {

@@ -23,9 +23,7 @@
 namespace salient {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::UnorderedElementsAre;
 
 // Polls, since loads and unloads are nobody's reply.
 void Eventually(const std::function<bool()>& holds, const char* what) {
