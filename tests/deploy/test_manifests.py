@@ -145,7 +145,7 @@ def test_files_that_settings_name_are_mounted(items):
     mounts = [mount["mountPath"] for mount in container(items)["volumeMounts"]]
     for name, value in settings(items).items():
         if value.startswith("/"):
-            assert any(value.startswith(mount + "/") for mount in mounts), f"{name}={value} is not on {mounts}"
+            assert any(f"{value}/".startswith(f"{mount}/") for mount in mounts), f"{name}={value} is not on {mounts}"
 
 
 def test_an_autoscaled_deployment_says_no_number(items):
