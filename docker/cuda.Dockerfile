@@ -6,6 +6,7 @@
 #                CUDA 13: docker.io/nvidia/cuda:13.0.1-devel-ubuntu24.04
 #   BASE         the same distribution, able to install the same CUDA's cuBLAS; for CUDA 13:
 #                docker.io/nvidia/cuda:13.0.1-base-ubuntu24.04
+#   ARCHITECTURES  what to compile for; one of them alone builds faster: 80 (A100), 89 (L4, L40S), 90a (H100, H200)
 ARG BUILD_BASE=docker.io/nvidia/cuda:12.8.1-devel-ubuntu24.04
 ARG BASE=docker.io/nvidia/cuda:12.8.1-base-ubuntu24.04
 
@@ -15,8 +16,10 @@ COPY scripts/common.sh scripts/
 RUN bash -c '. scripts/common.sh && install_missing "${build_packages[@]}" dpkg-dev file ccache'
 COPY . .
 ARG REVISION=unknown
+ARG ARCHITECTURES=80;89;90a
 ENV PATH=/usr/local/cuda/bin:${PATH}
-RUN --mount=type=cache,target=/root/.cache/ccache SALIENT_REVISION="${REVISION}" scripts/package cuda
+RUN --mount=type=cache,target=/root/.cache/ccache SALIENT_REVISION="${REVISION}" \
+    scripts/package cuda "-DSALIENT_CUDA_ARCHITECTURES=${ARCHITECTURES}"
 
 FROM ${BASE}
 ARG REVISION=unknown

@@ -42,7 +42,9 @@ install_python_tools() {
   local tools=$1 requirements=$2
   cmp -s "$requirements" "$tools/installed" && return
   say "Installing $(grep -c == "$requirements") Python packages into $tools"
-  /usr/bin/python3 -m venv "$tools" && "$tools/bin/pip" install -q --disable-pip-version-check -r "$requirements" ||
+  # Python compiles what it imports; all of it would take longer than the download.
+  /usr/bin/python3 -m venv "$tools" &&
+    "$tools/bin/pip" install -q --disable-pip-version-check --no-compile -r "$requirements" ||
     die "pip could not install $requirements"
   cp "$requirements" "$tools/installed"
 }

@@ -68,6 +68,9 @@ class MetricFamilies {
         engine_state(Gauge(registry, "engine_state", "1 for the state that the engine is in")),
         limits(Gauge(registry, "limit", "What the server was started with: queued_documents, rows")),
         model_state(Gauge(registry, "model_state", "1 for the state that the model is in")),
+        model_load_failed(Gauge(registry, "model_load_failed",
+                                "1 if the model could not be loaded when its files were last looked at; "
+                                "its state says whether it serves as it was")),
         draining(Gauge(registry, "draining", "1 while the server takes no more documents").Add({})),
         process_memory(Process(registry, "process_resident_memory_bytes", "Memory in use")),
         process_descriptors(Process(registry, "process_open_fds", "Open file descriptors")),
@@ -110,7 +113,7 @@ class MetricFamilies {
   void ReadProcess();
 
   GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio, &tokens_waiting, &oldest_waiting_seconds;
-  GaugeFamily &turn_seconds, &engine_state, &limits, &model_state;
+  GaugeFamily &turn_seconds, &engine_state, &limits, &model_state, &model_load_failed;
   prometheus::Gauge &draining, &process_memory, &process_descriptors, &process_cpu, &process_start;
   CounterFamily& refusals_total;
   CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &preemptions_total;
@@ -276,7 +279,7 @@ ModelMetrics* Metrics::ForModel(const std::string& model, int32_t decoder_layers
   return metrics.get();
 }
 
-void Metrics::SetState(const std::string& model, v1::Model::State state) {
+void Metrics::SetState(const std::string& model, v1::Model::State state, bool load_failed) {
   constexpr std::pair<v1::Model::State, const char*> kStates[] = {{v1::Model::SERVING, "serving"},
                                                                   {v1::Model::LOADING, "loading"},
                                                                   {v1::Model::IDLE, "idle"},
@@ -284,6 +287,7 @@ void Metrics::SetState(const std::string& model, v1::Model::State state) {
   for (const auto& [value, name] : kStates) {
     families_->model_state.Add({{"model", model}, {"state", name}}).Set(state == value ? 1 : 0);
   }
+  families_->model_load_failed.Add({{"model", model}}).Set(load_failed ? 1 : 0);
 }
 
 void Metrics::ObserveLoad(const std::string& model, bool ok, double seconds) {
@@ -292,7 +296,7 @@ void Metrics::ObserveLoad(const std::string& model, bool ok, double seconds) {
 }
 
 void Metrics::Forget(const std::string& model) {
-  SetState(model, v1::Model::STATE_UNSPECIFIED);
+  SetState(model, v1::Model::STATE_UNSPECIFIED, /*load_failed=*/false);
   std::lock_guard lock(mutex_);
   if (const auto found = models_.find(model); found != models_.end()) found->second->SetAbsent(0);
 }

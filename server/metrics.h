@@ -71,7 +71,8 @@ class Metrics {
   // The returned pointer is valid as long as this object. A model that is loaded again gets the one that it had, and if
   // it has more layers now, its deeper exits are counted beyond the last bucket.
   ModelMetrics* ForModel(const std::string& model, int32_t decoder_layers);
-  void SetState(const std::string& model, v1::Model::State state);
+  // `load_failed`: the last try to load it failed. Its state may be SERVING all the same: what it was goes on.
+  void SetState(const std::string& model, v1::Model::State state, bool load_failed);
   // A try to load a model; of one that was never loaded `model` is its folder.
   void ObserveLoad(const std::string& model, bool ok, double seconds);
   // The server has this model no more: its gauges become 0.

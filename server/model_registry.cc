@@ -97,7 +97,7 @@ absl::StatusOr<std::shared_ptr<ModelSlot>> ModelRegistry::Choose(const v1::Trans
 
 void ModelRegistry::UpdateGauges() const {
   for (const auto& slot : models()) {
-    metrics_.SetState(slot->name(), slot->state());
+    metrics_.SetState(slot->name(), slot->state(), !slot->failure().ok());
     ModelMetrics* const metrics = slot->metrics();
     if (metrics == nullptr) continue;
     if (const std::shared_ptr<ServedModel> model = slot->loaded()) {

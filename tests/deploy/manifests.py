@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -17,6 +18,8 @@ OVERLAYS = sorted(path.name for path in (DEPLOY / "overlays").iterdir())
 COMPONENTS = sorted(path.name for path in (DEPLOY / "components").iterdir())
 
 has_kubectl = shutil.which("kubectl") is not None
+has_pykustomize = importlib.util.find_spec("pykustomize") is not None
+has_kustomize = has_kubectl or has_pykustomize
 has_helm = importlib.util.find_spec("helm_python") is not None
 
 MODEL = "model-image"
@@ -25,6 +28,8 @@ PVC = {"model": {"image": "", "claim": "salient-models", "createClaim": True}}
 CHART_VALUES = {
     (MODEL,): {},
     ("model-pvc",): PVC,
+    (MODEL, "models-dir"): {"model": {"directory": "/models"}},
+    ("model-pvc", "models-dir"): {"model": {**PVC["model"], "directory": "/models"}},
     (MODEL, "hpa"): {"autoscaling": {"kind": "hpa"}},
     (MODEL, "keda"): {"autoscaling": {"kind": "keda"}},
     (MODEL, "podmonitor"): {"podMonitor": {"enabled": True}},
@@ -39,10 +44,14 @@ CHART_VALUES = {
 }
 
 
-def build_text(folder):
-    """The output of `kubectl kustomize FOLDER`."""
-    done = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"kubectl kustomize {folder}:\n{done.stderr}"
+KUBECTL = ["kubectl", "kustomize"]
+PYKUSTOMIZE = [sys.executable, str(Path(__file__).with_name("kustomize.py"))]
+
+
+def build_text(folder, command=KUBECTL if has_kubectl else PYKUSTOMIZE):
+    """The output of `kubectl kustomize FOLDER`, or of the same library from PyPI."""
+    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command} {folder}:\n{done.stderr}"
     return done.stdout
 
 
@@ -101,7 +110,7 @@ def variants():
     Each variant is built once, so its objects must not be changed.
     """
     found = {}
-    if has_kubectl:
+    if has_kustomize:
         found |= {name: lambda name=name: build(DEPLOY / "overlays" / name) for name in OVERLAYS}
         found |= {name: lambda name=name: build_with([name] if name.startswith("model-") else [MODEL, name])
                   for name in COMPONENTS}

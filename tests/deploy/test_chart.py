@@ -6,7 +6,7 @@ import difflib
 import pytest
 import yaml
 
-from manifests import CHART_VALUES, DEPLOY, build_with, has_kubectl, plain_name, render_chart
+from manifests import CHART_VALUES, DEPLOY, build_with, has_kustomize, plain_name, render_chart
 
 helm = pytest.importorskip("helm_python", reason="no helm-python-sdk")
 
@@ -41,7 +41,7 @@ def strip(name):
     return plain_name({"kind": "ConfigMap", "metadata": {"name": name}}) if isinstance(name, str) else plain(name)
 
 
-@pytest.mark.skipif(not has_kubectl, reason="no kubectl")
+@pytest.mark.skipif(not has_kustomize, reason="neither kubectl nor pykustomize")
 @pytest.mark.parametrize("components", CHART_VALUES, ids="+".join)
 def test_chart_equals_components(components):
     built, rendered = essence(build_with(components)), essence(render_chart(CHART_VALUES[components]))

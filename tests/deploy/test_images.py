@@ -42,11 +42,8 @@ def test_image_and_manifests_agree(path):
 
 
 def test_what_the_build_reads_is_sent():
-    """.dockerignore passes every file that git tracks in a folder that the build needs, and nothing else."""
+    """.dockerignore passes the folders that the build needs, and nothing that only tests need."""
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
-    if not tracked:
-        pytest.skip("not a checkout")
     for name in allowed:
         assert (ROOT / name).exists(), f".dockerignore lets {name} through, which is not there"
     lists = (ROOT / "CMakeLists.txt").read_text()

@@ -10,7 +10,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from manifests import DEPLOY, container, find, has_helm, has_kubectl, settings, variants
+from manifests import (DEPLOY, KUBECTL, OVERLAYS, PYKUSTOMIZE, build_text, container, find, has_helm, has_kubectl,
+                       has_kustomize, has_pykustomize, settings, variants)
 
 KUBERNETES = ["1.30", "1.34"]
 # Kinds that are not part of Kubernetes, but of the Prometheus operator, KEDA and the Gateway API.
@@ -19,9 +20,17 @@ VARIANTS = variants()
 
 
 def test_there_is_something_to_test():
-    assert has_kubectl or has_helm, "neither kubectl nor helm-python-sdk"
-    if not has_kubectl:
-        pytest.skip("no kubectl: the chart's manifests are tested, kustomize's are not")
+    assert has_kustomize or has_helm, "neither kubectl, nor pykustomize, nor helm-python-sdk"
+    if not has_kustomize:
+        pytest.skip("neither kubectl nor pykustomize: the chart's manifests are tested, Kustomize's are not")
+
+
+@pytest.mark.skipif(not (has_kubectl and has_pykustomize), reason="not both of kubectl and pykustomize")
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_kubectl_and_pykustomize_build_the_same(overlay):
+    """So what is tested without kubectl is what `kubectl apply -k` applies."""
+    folder = DEPLOY / "overlays" / overlay
+    assert build_text(folder, KUBECTL) == build_text(folder, PYKUSTOMIZE)
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=str)
@@ -136,7 +145,7 @@ def test_files_that_settings_name_are_mounted(items):
     mounts = [mount["mountPath"] for mount in container(items)["volumeMounts"]]
     for name, value in settings(items).items():
         if value.startswith("/"):
-            assert any(value.startswith(mount + "/") for mount in mounts), f"{name}={value} is not on {mounts}"
+            assert any(f"{value}/".startswith(f"{mount}/") for mount in mounts), f"{name}={value} is not on {mounts}"
 
 
 def test_an_autoscaled_deployment_says_no_number(items):

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import threading
+import urllib.request
 
 import pytest
 import yaml
@@ -139,3 +140,21 @@ def test_an_alert_fires_after_a_kill(tmp_path):
         wait_for(lambda: query(address, "up == 1") and not query(address, firing), 60, "a scrape")
         server.process.kill()
         wait_for(lambda: len(query(address, firing)) == 2, 60, "both alerts")
+
+
+@needs_all
+def test_an_alert_fires_for_a_model_that_cannot_be_loaded_until_it_is_gone(tmp_path):
+    models = tmp_path / "models"
+    (models / "broken").mkdir(parents=True)
+    (models / "broken" / "config.json").write_text("{}")
+    copy = tmp_path / "alerts.yaml"
+    copy.write_text(re.sub(r"for: \w+", "for: 2s", (DEPLOY / "prometheus" / "rules" / "alerts.yaml").read_text()))
+    with (Server(tmp_path, "--models-dir", models) as server,
+          prometheus(tmp_path, [server.admin], [copy]) as address):
+        firing = 'ALERTS{alertname="SalientModelFailed", alertstate="firing"}'
+        alerts = wait_for(lambda: query(address, firing), 60, "the alert")
+        assert [alert["metric"]["model"] for alert in alerts] == ["broken"]
+        shutil.rmtree(models / "broken")
+        reload = urllib.request.Request(f"http://{server.admin}/models/reload", method="POST")
+        urllib.request.urlopen(reload, timeout=10).close()
+        wait_for(lambda: not query(address, firing), 60, "the end of the alert")

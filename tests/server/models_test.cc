@@ -186,6 +186,8 @@ TEST(ModelsDirTest, EveryFolderIsAModelAndOneThatFailsLeavesTheOthersAlone) {
   EXPECT_THAT(metrics, HasSubstr("salient_model_state{model=\"en-pt\",state=\"serving\"} 1"));
   EXPECT_THAT(metrics, HasSubstr("salient_model_state{model=\"broken\",state=\"failed\"} 1"));
   EXPECT_THAT(metrics, HasSubstr("salient_model_loads_total{model=\"broken\",outcome=\"failed\"} 1"));
+  EXPECT_THAT(metrics, HasSubstr("salient_model_load_failed{model=\"en-pt\"} 0"));
+  EXPECT_THAT(metrics, HasSubstr("salient_model_load_failed{model=\"broken\"} 1"));
 }
 
 TEST(ModelsDirTest, AFolderThatIsNamedMustLoad) {
@@ -273,9 +275,11 @@ TEST(ModelsDirTest, WhatReplacesAModelAndDoesNotLoadLeavesItAsItWas) {
   EXPECT_EQ(server.States()["en-de"], "SERVING");
   EXPECT_TRUE(server.Translate("en-de").ok());
   EXPECT_THAT(server.Get("/models"), HasSubstr("failure"));
+  EXPECT_THAT(server.Get("/metrics"), HasSubstr("salient_model_load_failed{model=\"en-de\"} 1"));
   folders.Write("one", "en-de");
   server.ReloadAndWait(folders);
   EXPECT_THAT(server.Get("/models"), Not(HasSubstr("failure")));
+  EXPECT_THAT(server.Get("/metrics"), HasSubstr("salient_model_load_failed{model=\"en-de\"} 0"));
 }
 
 TEST(ModelsDirTest, TwoFoldersOfOneNameAreNotBothServed) {

@@ -7,6 +7,7 @@ app.kubernetes.io/component: server
 {{/* All settings that hold, as a YAML map of environment variables. */}}
 {{- define "salient.settings" -}}
 {{- $settings := dict "MODEL" .Values.model.path }}
+{{- with .Values.model.directory }}{{ $settings = dict "MODELS_DIR" . }}{{ end }}
 {{- range $name, $value := .Values.settings }}{{ $_ := set $settings $name $value }}{{ end }}
 {{- if .Values.gpu.enabled }}
 {{- range $name, $value := .Values.gpu.settings }}{{ $_ := set $settings $name $value }}{{ end }}
