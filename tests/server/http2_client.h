@@ -31,8 +31,8 @@ class Http2Client {
     Send(Begin(path, settings) + Frame(kData, kEndStream, 1, MessageHead(message.size()).append(message)));
   }
 
-  // Sends a unary call to `path` on stream 1 with a message of `size` bytes, and stops before the last byte. Returns how
-  // many bytes the server took: fewer if it ended the call, or did not allow more within `time`.
+  // Sends a unary call to `path` on stream 1 with a message of `size` bytes, and stops before the last byte. Returns
+  // how many bytes the server took: fewer if it ended the call, or did not allow more within `time`.
   size_t CallWithoutEnd(std::string_view path, size_t size, absl::Duration time) {
     constexpr size_t kFrameBytes = 16384;
     const absl::Time end = absl::Now() + time;
