@@ -73,8 +73,8 @@ absl::Status CheckFiles(const AccessOptions& options) {
   return absl::OkStatus();
 }
 
-// Before every handshake: the files as they are now. Where they do not fit, such as while one of a pair is replaced, the
-// connection keeps what the context has.
+// Before every handshake: the files as they are now. Where they do not fit, such as while one of a pair is replaced,
+// the connection keeps what the context has.
 int UseFilesOfTheMoment(SSL* connection, void* argument) {
   const auto& options = *static_cast<const AccessOptions*>(argument);
   if (const absl::StatusOr<Context> pair = ReadPair(options); pair.ok()) {

@@ -1,8 +1,9 @@
 // Stands before gRPC's calls while the server shuts gRPC down.
 //
-// From the moment of grpc::Server::Shutdown, gRPC ends as CANCELLED every call that arrives, and every call whose message
-// has not arrived yet. Clients do not retry CANCELLED. So the server closes this gate first: a call that comes now ends as
-// UNAVAILABLE, which clients send to another server, and a call that has passed the gate gets time to arrive.
+// From the moment of grpc::Server::Shutdown, gRPC ends as CANCELLED every call that arrives, and every call whose
+// message has not arrived yet. Clients do not retry CANCELLED. So the server closes this gate first: a call that comes
+// now ends as UNAVAILABLE, which clients send to another server, and a call that has passed the gate gets time to
+// arrive.
 //
 // The gate is asked where gRPC asks for credentials, which is before it looks whether it is shutting down.
 //

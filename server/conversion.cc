@@ -312,8 +312,8 @@ std::vector<v1::TranslatedSegment> Conversion::NotShown(const v1::TranslateDocum
 
 absl::Status Conversion::Render(v1::TranslateDocumentResponse* reply) const {
   if (reply->segments_size() != static_cast<int>(asked_.size())) {
-    return absl::InternalError(absl::StrCat("the document has ", asked_.size(), " segments to translate, its translation ",
-                                            reply->segments_size()));
+    return absl::InternalError(absl::StrCat("the document has ", asked_.size(),
+                                            " segments to translate, its translation ", reply->segments_size()));
   }
   std::vector<std::string> translations;
   std::vector<Alignment> alignments;

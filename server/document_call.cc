@@ -12,6 +12,19 @@
 namespace salient {
 namespace {
 
+// Starts the translation of a request's bytes for `recipient`, and attaches it to the cancellation. If it fails, the
+// recipient hears nothing.
+absl::Status Start(Translator& translator, const CallInfo& call, const grpc::ByteBuffer& bytes,
+                   const grpc::CallbackServerContext& context, std::shared_ptr<Recipient> recipient,
+                   Cancellation& cancellation) {
+  v1::TranslateDocumentRequest request;
+  if (absl::Status status = ParseMessage(bytes, &request); !status.ok()) return status;
+  auto ticket = translator.Start(request, call, DeadlineOf(context), std::move(recipient));
+  if (!ticket.ok()) return ticket.status();
+  cancellation.Attach(*std::move(ticket));
+  return absl::OkStatus();
+}
+
 class UnaryCall final : public grpc::ServerUnaryReactor,
                         public Recipient,
                         public std::enable_shared_from_this<UnaryCall> {
@@ -21,17 +34,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
 
   grpc::ServerUnaryReactor* Begin(Translator& translator, const CallInfo& call, const grpc::ByteBuffer& bytes) {
     self_ = shared_from_this();
-    v1::TranslateDocumentRequest request;
-    if (const absl::Status status = ParseMessage(bytes, &request); !status.ok()) {
-      End(status);
-      return this;
-    }
-    auto ticket = translator.Start(request, call, DeadlineOf(context_), self_);
-    if (ticket.ok()) {
-      cancellation_.Attach(*std::move(ticket));
-    } else {
-      End(ticket.status());
-    }
+    const absl::Status status = Start(translator, call, bytes, context_, self_, cancellation_);
+    if (!status.ok()) End(status);
     return this;
   }
 
@@ -80,17 +84,8 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                                                     const grpc::ByteBuffer& bytes) {
     self_ = shared_from_this();
     stalled_.Watch(self_, outbox_, context_);
-    v1::TranslateDocumentRequest request;
-    if (const absl::Status status = ParseMessage(bytes, &request); !status.ok()) {
-      End(status);
-      return this;
-    }
-    auto ticket = translator.Start(request, call, DeadlineOf(context_), self_);
-    if (ticket.ok()) {
-      cancellation_.Attach(*std::move(ticket));
-    } else {
-      End(ticket.status());
-    }
+    const absl::Status status = Start(translator, call, bytes, context_, self_, cancellation_);
+    if (!status.ok()) End(status);
     return this;
   }
 

@@ -31,8 +31,8 @@ pre { background: #f4f4f4; padding: .8rem; overflow-x: auto; }
 </head>
 <body>
 <h1>Salient</h1>
-<p>This server translates whole documents. Each request chooses how sparse the attention and how deep the decoder is, and
-each reply says what the translation cost.</p>
+<p>This server translates whole documents. Each request chooses how sparse the attention and how deep the decoder is,
+and each reply says what the translation cost.</p>
 <h2>Models</h2>
 <table>
 <tr><th>name</th><th>languages</th><th>layers</th><th>parameters</th><th>device</th><th></th></tr>

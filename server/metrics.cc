@@ -7,10 +7,15 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/version.h"
 #include "prometheus/counter.h"
 #include "prometheus/gauge.h"
@@ -34,6 +39,22 @@ Buckets OneTwoFive(double least, double greatest) {
     }
   }
   return buckets;
+}
+
+// When the process began, in Unix time; 0 if that is not known.
+double ProcessStart() {
+  const auto now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  double seconds_since_boot = 0;
+  std::string stat;
+  if (!(std::ifstream("/proc/uptime") >> seconds_since_boot)) return 0;
+  std::getline(std::ifstream("/proc/self/stat"), stat);
+  // The name, in parentheses, may contain spaces. The 20th field after it: ticks from the boot to the start.
+  std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 2)));
+  std::string field;
+  for (int i = 0; i < 20; ++i) fields >> field;
+  double ticks = 0;
+  if (!absl::SimpleAtod(field, &ticks)) return 0;
+  return now - seconds_since_boot + ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 Buckets Seconds() { return OneTwoFive(0.001, 500); }
@@ -327,6 +348,8 @@ void MetricFamilies::ReadProcess() {
   tms times = {};
   ::times(&times);
   process_cpu.Set(static_cast<double>(times.tms_utime + times.tms_stime) / ticks);
+  static const double start = ProcessStart();
+  process_start.Set(start);
 }
 
 std::string Metrics::Text() const {

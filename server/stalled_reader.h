@@ -27,8 +27,8 @@ class StalledReader {
     Set(std::move(owner), patience_);
   }
 
-  // Watches a call whose only message is about to be sent: gRPC keeps the message until the client has read it. The time
-  // doubles for a message of kPatientBytes, so that a slow but steady reader gets all of it.
+  // Watches a call whose only message is about to be sent: gRPC keeps the message until the client has read it. The
+  // time doubles for a message of kPatientBytes, so that a slow but steady reader gets all of it.
   void WatchReply(std::shared_ptr<void> owner, size_t bytes, grpc::CallbackServerContext& context) {
     std::lock_guard lock(mutex_);
     context_ = &context;

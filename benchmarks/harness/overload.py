@@ -24,17 +24,20 @@ def run(*command):
 
 
 class Server:
-    def __init__(self, args, *flags):
+    """salient-server of args.bin with args.model, on loopback: gRPC at `address`, HTTP at `http` unless it is off."""
+
+    def __init__(self, args, *flags, http="off"):
         self.folder = tempfile.TemporaryDirectory()
         ready = Path(self.folder.name) / "ready"
         self.process = subprocess.Popen(
-            [args.bin / "salient-server", "--model", args.model, "--listen", "127.0.0.1:0", "--http", "off", "--admin",
+            [args.bin / "salient-server", "--model", args.model, "--listen", "127.0.0.1:0", "--http", http, "--admin",
              "off", "--ready-file", ready, "--log-level", "warn", *map(str, flags)])
         while not ready.exists():
             if self.process.poll() is not None:
                 raise SystemExit("the server did not start")
             time.sleep(0.1)
-        self.address = json.loads(ready.read_text())["grpc"]
+        addresses = json.loads(ready.read_text())
+        self.address, self.http = addresses["grpc"], addresses.get("http")
 
     def __enter__(self):
         return self

@@ -180,7 +180,7 @@ void Decoder::LaunchAdvance(int32_t capacity, int32_t width) {
                     .record_step = at_.record_step.device()});
 }
 
-// The step's rows on the device. Their capacity is rounded up, so that a few graphs serve all numbers of rows. The
+// Copies the step's rows to the device. Their capacity is rounded up, so that a few graphs serve all numbers of rows. The
 // device reads the exact number itself.
 Rows Decoder::StageRows(const std::vector<int32_t>& rows) {
   SALIENT_CHECK(rows.size() <= at_.taking_part.size());

@@ -1,7 +1,7 @@
 // Admission control: cheap checks that decide whether a document is accepted, before any other work.
 //
-//   bytes   a limit on the bytes of all documents in flight; a client that has documents in flight may use half of it; replies
-//           that the client has not read count as well
+//   bytes   a limit on the bytes of all documents in flight; a client that has documents in flight may use half of it;
+//           replies that the client has not read count as well
 //   client  limits on a client's documents in flight, and on its source tokens a minute (a token bucket of one minute)
 //
 // At admission tokens are estimated from bytes; the estimate is corrected when the number is known.

@@ -6,7 +6,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/compat/controls.h"
 #include "server/compat/languages.h"
 #include "server/compat/reply.h"
@@ -146,20 +145,14 @@ DeepL::Result DeepL::Translate(const HttpRequest& request, const CallInfo& call,
   if (!controls.ok()) return controls.status();
   auto read = ReadTexts(*fields, &controls->request);
   if (!read.ok()) return read.status();
-  const Languages languages(context_.host.Models(), controls->request.model());
-  auto choice =
-      languages.Choose(read->source, read->target, absl::StrJoin(read->texts, "\n"), read->markup != Markup::kNone);
-  if (!choice.ok()) return choice.status();
-  std::vector<v1::TranslateDocumentRequest> requests;
-  int64_t characters = 0;
-  for (const std::string& text : read->texts) {
-    requests.push_back(TextRequest(controls->request, *choice, text, read->markup));
-    characters += CountCharacters(text);
-  }
+  auto made = MakeTextRequests(context_.host.Models(), controls->request, read->source, read->target, read->texts,
+                               read->markup);
+  if (!made.ok()) return made.status();
   return TranslateTexts(
-      context_.host, context_.workers, call, std::move(requests),
-      [this, reply, fields = *std::move(read), languages = *std::move(choice), wants_report = controls->wants_report,
-       ignored = IgnoredByDeepL(*fields), client = call.client.id(), characters](auto responses) {
+      context_.host, context_.workers, call, std::move(made->requests),
+      [this, reply, fields = *std::move(read), languages = std::move(made->languages),
+       wants_report = controls->wants_report, ignored = IgnoredByDeepL(*fields), client = call.client.id(),
+       characters = made->characters](auto responses) {
         if (!responses.ok()) return reply(Error(responses.status()));
         context_.usage.Add(client, characters);
         HttpResponse response = Translations(fields, languages, wants_report, *responses);

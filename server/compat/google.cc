@@ -176,19 +176,13 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
     return absl::InvalidArgumentError(absl::StrCat("mime_type: '", *type, "' is neither text/html nor text/plain"));
   }
   const Markup markup = *type == "text/plain" ? Markup::kNone : Markup::kHtml;  // HTML is Google's default
-  auto choice = Languages(models, common->controls.request.model())
-                    .Choose(common->source, common->target, absl::StrJoin(*texts, "\n"), markup != Markup::kNone);
-  if (!choice.ok()) return choice.status();
-  std::vector<v1::TranslateDocumentRequest> requests;
-  int64_t characters = 0;
-  for (const std::string& text : *texts) {
-    requests.push_back(TextRequest(common->controls.request, *choice, text, markup));
-    characters += CountCharacters(text);
-  }
+  auto made = MakeTextRequests(models, common->controls.request, common->source, common->target, *texts, markup);
+  if (!made.ok()) return made.status();
   return TranslateTexts(
-      context_.host, context_.workers, call, std::move(requests),
-      [this, reply = std::move(reply), languages = *std::move(choice), ignored = Ignored(fields),
-       wants_report = common->controls.wants_report, client = call.client.id(), characters](auto responses) {
+      context_.host, context_.workers, call, std::move(made->requests),
+      [this, reply = std::move(reply), languages = std::move(made->languages), ignored = Ignored(fields),
+       wants_report = common->controls.wants_report, client = call.client.id(),
+       characters = made->characters](auto responses) {
         if (!responses.ok()) return reply(Error(responses.status()));
         context_.usage.Add(client, characters);
         json translations = json::array();

@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "documents/formats/registry.h"
 #include "server/compat/controls.h"
 #include "server/compat/languages.h"
@@ -189,22 +188,16 @@ LibreTranslate::Result LibreTranslate::Translate(const HttpRequest& request, con
   auto read = ReadTexts(fields);
   if (!read.ok()) return read.status();
   AskForAlternatives(read->alternatives, controls->request.mutable_search());
-  const Languages languages(context_.host.Models(), controls->request.model());
-  auto choice =
-      languages.Choose(read->source, read->target, absl::StrJoin(read->texts, "\n"), read->markup != Markup::kNone);
-  if (!choice.ok()) return choice.status();
-  std::vector<v1::TranslateDocumentRequest> requests;
-  int64_t characters = 0;
-  for (const std::string& text : read->texts) {
-    requests.push_back(TextRequest(controls->request, *choice, text, read->markup));
-    characters += CountCharacters(text);
-  }
+  auto made = MakeTextRequests(context_.host.Models(), controls->request, read->source, read->target, read->texts,
+                               read->markup);
+  if (!made.ok()) return made.status();
   const std::string ignored =
       fields.OtherThan({"q", "source", "target", "format", "alternatives", "api_key", "salient"});
   return TranslateTexts(
-      context_.host, context_.workers, call, std::move(requests),
-      [this, reply = std::move(reply), read = *std::move(read), languages = *std::move(choice),
-       wants_report = controls->wants_report, ignored, client = call.client.id(), characters](auto responses) {
+      context_.host, context_.workers, call, std::move(made->requests),
+      [this, reply = std::move(reply), read = *std::move(read), languages = std::move(made->languages),
+       wants_report = controls->wants_report, ignored, client = call.client.id(),
+       characters = made->characters](auto responses) {
         if (!responses.ok()) return reply(Error(responses.status()));
         context_.usage.Add(client, characters);
         HttpResponse response = Translations(read, languages, wants_report, *responses);

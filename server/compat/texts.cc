@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace salient {
 namespace {
@@ -130,21 +131,37 @@ class Texts : public std::enable_shared_from_this<Texts> {
   bool starting_ = false, ended_ = false;
 };
 
-}  // namespace
-
+// `controls` with the text as its document.
 v1::TranslateDocumentRequest TextRequest(const v1::TranslateDocumentRequest& controls, const LanguageChoice& languages,
-                                         std::string text, Markup markup) {
+                                         const std::string& text, Markup markup) {
   v1::TranslateDocumentRequest request = controls;
   request.set_source_language(languages.source);
   request.set_target_language(languages.target);
   v1::Document& document = *request.mutable_document();
   if (markup == Markup::kNone) {
-    document.set_text(std::move(text));
+    document.set_text(text);
   } else {
-    document.set_content(std::move(text));
+    document.set_content(text);
     document.set_mime_type(markup == Markup::kHtml ? "text/html" : "application/xml");
   }
   return request;
+}
+
+}  // namespace
+
+absl::StatusOr<TextRequests> MakeTextRequests(const v1::ListModelsResponse& models,
+                                              const v1::TranslateDocumentRequest& controls, const std::string& source,
+                                              const std::string& target, const std::vector<std::string>& texts,
+                                              Markup markup) {
+  auto languages = Languages(models, controls.model())
+                       .Choose(source, target, absl::StrJoin(texts, "\n"), markup != Markup::kNone);
+  if (!languages.ok()) return languages.status();
+  TextRequests made{.languages = *std::move(languages)};
+  for (const std::string& text : texts) {
+    made.requests.push_back(TextRequest(controls, made.languages, text, markup));
+    made.characters += CountCharacters(text);
+  }
+  return made;
 }
 
 const std::string& TranslatedText(const v1::TranslateDocumentResponse& response) {

@@ -21,9 +21,19 @@ enum class Markup { kNone, kHtml, kXml };
 constexpr size_t kMostTexts = 1024;  // of a request
 constexpr int kTextsAtOnce = 16;     // of a request, in the engine
 
-// `controls` with the text as its document.
-v1::TranslateDocumentRequest TextRequest(const v1::TranslateDocumentRequest& controls, const LanguageChoice& languages,
-                                         std::string text, Markup markup);
+// The texts of a request, as requests of ours.
+struct TextRequests {
+  LanguageChoice languages;  // of all the texts
+  std::vector<v1::TranslateDocumentRequest> requests;
+  int64_t characters = 0;  // in all
+};
+
+// One request for each text: `controls` with the text as its document. `source` and `target` as Languages::Choose takes
+// them, and its errors.
+absl::StatusOr<TextRequests> MakeTextRequests(const v1::ListModelsResponse& models,
+                                              const v1::TranslateDocumentRequest& controls, const std::string& source,
+                                              const std::string& target, const std::vector<std::string>& texts,
+                                              Markup markup);
 
 // What is translated: the text, or the content.
 const std::string& TranslatedText(const v1::TranslateDocumentResponse& response);

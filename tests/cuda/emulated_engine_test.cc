@@ -1,14 +1,20 @@
 // The whole engine on the CUDA backend's emulation: what a GPU adds to the engine's host side.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <mutex>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 #include "engine/engine.h"
 #include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
 #include "tests/cuda/emulation/emulated_device.h"
 #include "tests/testing/documents.h"
 #include "tests/testing/listener.h"
@@ -388,6 +394,119 @@ TEST(EmulatedDeviceTest, AnErrorThatLastsEndsTheEngineAndNoOtherCanBeOpened) {
   EXPECT_THAT(Engine::Create(Options(ComputeType::kF32)).status().message(), HasSubstr("restart the process"));
   emulation::RestartProcess();
   EXPECT_NE(Make(Options(ComputeType::kF32)), nullptr);
+}
+
+// The base model in a folder of its own, with scores that are not numbers: two rows of its classifier overflow.
+class ModelWithoutScores {
+ public:
+  ModelWithoutScores() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::copy(Options(ComputeType::kF32).model_folder, folder_);
+    std::fstream file(folder_ + "/model.safetensors", std::ios::binary | std::ios::in | std::ios::out);
+    uint64_t header_bytes = 0;
+    file.read(reinterpret_cast<char*>(&header_bytes), sizeof(header_bytes));
+    std::string header(header_bytes, '\0');
+    file.read(header.data(), static_cast<std::streamsize>(header_bytes));
+    const nlohmann::json embedding = nlohmann::json::parse(header)["embedding.weight"];
+    const size_t rows = embedding["shape"][0], width = embedding["shape"][1], begin = embedding["data_offsets"][0];
+    std::vector<float> values(2 * width, 3e38f);
+    std::fill(values.begin() + static_cast<ptrdiff_t>(width), values.end(), -3e38f);
+    file.seekp(static_cast<std::streamoff>(sizeof(header_bytes) + header_bytes + begin + (rows - 2) * width * 4));
+    file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * 4));
+    EXPECT_TRUE(file.flush().good());
+  }
+  ~ModelWithoutScores() { std::filesystem::remove_all(folder_); }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  const std::string folder_ = ::testing::TempDir() + "salient_without_scores_" + std::to_string(getpid());
+};
+
+// What can be wrong with one engine.
+struct Fault {
+  std::string name;
+  absl::StatusCode code;  // of the document that it ends
+  std::function<std::unique_ptr<Engine>(const ModelWithoutScores&)> make;
+  bool stays;  // for every later document
+};
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
+
+class TwoEnginesTest : public ::testing::TestWithParam<Fault> {};
+INSTANTIATE_TEST_SUITE_P(
+    All, TwoEnginesTest,
+    ::testing::Values(Fault{"launch", absl::StatusCode::kUnavailable,
+                            [](const ModelWithoutScores&) {
+                              FailNextDeviceAfter(800, /*lasts=*/false);
+                              return Make(Options(ComputeType::kF32));
+                            },
+                            false},
+                      Fault{"allocation", absl::StatusCode::kResourceExhausted,
+                            [](const ModelWithoutScores&) {
+                              for (int64_t allocations = 0;; ++allocations) {  // the first after those of the start
+                                FailNextDevicesAllocation(allocations, /*pinned=*/false);
+                                auto made = Engine::Create(Options(ComputeType::kF32));
+                                if (made.ok()) return *std::move(made);
+                              }
+                            },
+                            false},
+                      Fault{"scores", absl::StatusCode::kInternal,
+                            [](const ModelWithoutScores& model) {
+                              EngineOptions options = Options(ComputeType::kF32);
+                              options.model_folder = model.folder();
+                              return Make(options);
+                            },
+                            true}),
+    [](const auto& fault) { return fault.param.name; });
+
+TEST_P(TwoEnginesTest, TheFailureOfOneLeavesTheOtherAlone) {
+  const std::unique_ptr<Engine> sound = Make(Options(ComputeType::kF32));
+  ASSERT_NE(sound, nullptr);
+  std::mt19937 random(31);
+  std::vector<TranslationRequest> requests;
+  std::vector<std::string> alone;
+  for (const int setting : {0, 2, 5, 6}) {
+    requests.push_back({.text = RandomDocument(random, 2), .options = EightSettings()[setting]});
+    const absl::StatusOr<TranslationResult> result = sound->Translate(requests.back());
+    ASSERT_TRUE(result.ok()) << result.status();
+    alone.push_back(Fingerprint(*result));
+  }
+  const ModelWithoutScores model;
+  const std::unique_ptr<Engine> failing = GetParam().make(model);
+  ASSERT_NE(failing, nullptr);
+  const auto beside = SubmitAll(*sound, requests);
+  const absl::StatusOr<TranslationResult> failed = failing->Translate({.text = RandomDocument(random, 5)});
+  EXPECT_EQ(failed.status().code(), GetParam().code) << failed.status();
+  for (const auto& listeners : {beside, SubmitAll(*sound, requests)}) {  // during the failure, and after it
+    for (size_t i = 0; i < requests.size(); ++i) {
+      ASSERT_TRUE(listeners[i]->Wait().ok()) << listeners[i]->Wait().status();
+      EXPECT_EQ(Fingerprint(*listeners[i]->Wait()), alone[i]) << "request " << i;
+    }
+  }
+  EXPECT_EQ(sound->status().state, EngineState::kHealthy);
+  const absl::StatusOr<TranslationResult> next = failing->Translate(requests[0]);
+  EXPECT_EQ(failing->status().state, EngineState::kHealthy);
+  if (GetParam().stays) {
+    EXPECT_EQ(next.status().code(), GetParam().code);
+  } else {
+    ASSERT_TRUE(next.ok()) << next.status();
+    EXPECT_EQ(Fingerprint(*next), alone[0]);
+  }
+}
+
+// An error that lasts is the whole process's, as with CUDA: the other engine ends, too, without a wrong translation.
+TEST(EmulatedDeviceTest, AnErrorThatLastsEndsTheOtherEngineToo) {
+  const std::unique_ptr<Engine> other = Make(Options(ComputeType::kF32));
+  ASSERT_NE(other, nullptr);
+  ASSERT_TRUE(other->Translate({.text = "The answer came late."}).ok());
+  FailNextDeviceAfter(800, /*lasts=*/true);
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kF32));
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(7);
+  ASSERT_FALSE(engine->Translate({.text = RandomDocument(random, 5)}).ok());
+  EXPECT_EQ(other->Translate({.text = "The answer came late."}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(other->Translate({.text = "The answer came late."}).status().message(), HasSubstr("restart the process"));
+  EXPECT_EQ(other->status().state, EngineState::kDead);
+  emulation::RestartProcess();
 }
 
 // In a copy from ordinary memory the host waits for its turn in the stream: behind a whole encoder pass, for one.

@@ -1,11 +1,10 @@
 // Word, PowerPoint, Excel and OpenDocument files, and the archives that they are stored in.
 
-#include <zip.h>
-
 #include <map>
 
 #include "documents/zip_archive.h"
 #include "gmock/gmock.h"
+#include "tests/documents/make_zip.h"
 #include "tests/documents/round_trip.h"
 
 namespace salient {
@@ -13,22 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string MakeZip(const std::vector<std::pair<std::string, std::string>>& parts) {
-  zip_source_t* source = zip_source_buffer_create(nullptr, 0, 0, nullptr);
-  zip_t* archive = zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, nullptr);
-  zip_source_keep(source);
-  for (const auto& [name, part] : parts) {
-    zip_file_add(archive, name.c_str(), zip_source_buffer(archive, part.data(), part.size(), 0), ZIP_FL_ENC_UTF_8);
-  }
-  zip_close(archive);
-  std::string bytes(1 << 20, '\0');
-  zip_source_open(source);
-  bytes.resize(static_cast<size_t>(zip_source_read(source, bytes.data(), bytes.size())));
-  zip_source_close(source);
-  zip_source_free(source);
-  return bytes;
-}
 
 std::string PartOf(const std::string& bytes, const std::string& name) {
   auto archive = ZipArchive::Open(bytes, "test", {});

@@ -2,10 +2,11 @@
 //
 //   TARGET [--iterations N] [--seconds S]   the seeds, then inputs 0 .. N - 1, stopping after S seconds
 //   TARGET --iteration I                    input I alone, to look into what failed
+//   TARGET --corpus DIR ...                 with the files in DIR as seeds, too
 //   TARGET FILE...                          the inputs in files
 //   TARGET --write-seeds DIR                the seeds as files, for libFuzzer
 //
-// Input I depends on I alone. When an input ends the process its number is printed.
+// Input I depends on I and the seeds alone. When an input ends the process its number is printed.
 
 #include <unistd.h>
 
@@ -16,11 +17,13 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/seeds.h"
 
 // There with a sanitizer only, whose report ends the process without a signal.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
@@ -150,17 +153,6 @@ int RunMany(const std::vector<std::string>& seeds, int64_t iterations, double se
   return 0;
 }
 
-int WriteSeeds(const std::vector<std::string>& seeds, const std::string& folder) {
-  for (size_t i = 0; i < seeds.size(); ++i) {
-    std::ofstream file(folder + "/seed-" + std::to_string(i), std::ios::binary);
-    if (!(file << seeds[i]).flush()) {
-      std::cerr << "cannot write into " << folder << "\n";
-      return 1;
-    }
-  }
-  return 0;
-}
-
 int RunFiles(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     std::ifstream file(path, std::ios::binary);
@@ -176,8 +168,8 @@ int RunFiles(const std::vector<std::string>& paths) {
 int Main(const std::vector<std::string>& arguments) {
   for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(number, OnSignal);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(ReportIteration);
-  const std::vector<std::string> seeds = Seeds();
-  int64_t iterations = 50000;
+  std::vector<std::string> seeds = Seeds();
+  int64_t iterations = 50000, only = -1;
   double seconds = 5;
   std::vector<std::string> files;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -188,12 +180,17 @@ int Main(const std::vector<std::string>& arguments) {
       continue;
     }
     ++i;
-    if (name == "--write-seeds") return WriteSeeds(seeds, value);
-    if (name == "--iteration") {
-      RunOne(Mutator(seeds, std::strtoll(value.c_str(), nullptr, 10)).Make());
-      return 0;
-    }
-    if (name == "--iterations") {
+    if (name == "--write-seeds") return WriteSeeds(value) ? 0 : 1;
+    if (name == "--corpus") {
+      std::optional<std::vector<std::string>> corpus = ReadCorpus(value);
+      if (!corpus.has_value()) {
+        std::cerr << "cannot read " << value << "\n";
+        return 1;
+      }
+      std::move(corpus->begin(), corpus->end(), std::back_inserter(seeds));
+    } else if (name == "--iteration") {
+      only = std::strtoll(value.c_str(), nullptr, 10);
+    } else if (name == "--iterations") {
       iterations = std::strtoll(value.c_str(), nullptr, 10);
     } else if (name == "--seconds") {
       seconds = std::strtod(value.c_str(), nullptr);
@@ -201,6 +198,10 @@ int Main(const std::vector<std::string>& arguments) {
       std::cerr << "unknown option " << name << "; see the head of tests/fuzz/driver.cc\n";
       return 2;
     }
+  }
+  if (only >= 0) {
+    RunOne(Mutator(seeds, only).Make());
+    return 0;
   }
   return files.empty() ? RunMany(seeds, iterations, seconds) : RunFiles(files);
 }

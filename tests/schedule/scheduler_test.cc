@@ -1,7 +1,9 @@
 #include "engine/schedule/scheduler.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <string>
 
 #include "engine/base/key_memory.h"
 #include "engine/schedule/page_share.h"
@@ -89,6 +91,41 @@ TEST(SchedulerTest, AThousandDocumentsOfOneClientHoldUpNobody) {
   EXPECT_EQ(order.size(), 998u);
   EXPECT_EQ(scheduler.untouched(), 0);
   EXPECT_EQ(scheduler.tokens_waiting(), 0);
+}
+
+// A step decodes every scheduled chunk once; a chunk takes kChunkSteps of them. Before each step an encoder pass ends.
+constexpr int kChunkSteps = 30;
+
+// How many steps one document of one chunk takes, from its arrival on, that comes after `arrival` steps to a thousand
+// documents of the client `others`.
+int StepsBesideAThousand(const std::string& others, int arrival) {
+  constexpr int64_t kOne = 5000;
+  Scheduler scheduler({.rows = 4, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
+  for (int64_t document = 0; document < 1000; ++document) scheduler.Enqueue(document, {Chunk(500)}, {.client = others});
+  std::map<int64_t, int> steps_left;  // of the documents that are decoded
+  for (int step = 0;; ++step) {
+    if (step == arrival) scheduler.Enqueue(kOne, {Chunk(500)}, {.client = "one"});
+    AdmitAll(scheduler);
+    for (const Admission& name : scheduler.Encoding()) scheduler.MarkEncoded(name, 1);
+    while (const auto scheduled = scheduler.ScheduleNext()) steps_left[scheduled->document] = kChunkSteps;
+    for (auto at = steps_left.begin(); at != steps_left.end();) {
+      if (--at->second > 0) {
+        ++at;
+        continue;
+      }
+      if (at->first == kOne) return step + 1 - arrival;
+      scheduler.Release({at->first, 0});
+      at = steps_left.erase(at);
+    }
+  }
+}
+
+// The chunks that are decoded when it comes, and one chunk of the others in its turn: those that are encoded ahead.
+TEST(SchedulerTest, ASingleDocumentWaitsForOneChunkAndItsShare) {
+  for (int arrival = 0; arrival <= 2 * kChunkSteps; ++arrival) {
+    EXPECT_LE(StepsBesideAThousand("others", arrival), 3 * kChunkSteps) << "came after " << arrival << " steps";
+  }
+  EXPECT_GT(StepsBesideAThousand("one", 1), 1000 / 4 * kChunkSteps) << "as one of the same client, it is the last";
 }
 
 // Tokens, not chunks: a client of long chunks gets no more than one of short ones.

@@ -28,8 +28,8 @@ class Authority {
 
   std::string path() const { return folder_ + "/" + name_ + ".pem"; }
 
-  // Issues a certificate for the host 127.0.0.1, valid from an hour ago until `seconds` from now. Replaces an earlier one
-  // of this name, each file at once.
+  // Issues a certificate for the host 127.0.0.1, valid from an hour ago until `seconds` from now. Replaces an earlier
+  // one of this name, each file at once.
   CertificateFiles Issue(const std::string& name, long seconds = 3600) {  // NOLINT: OpenSSL's type
     const Key key = NewKey();
     const Certificate certificate = Make(name, key.get(), /*is_authority=*/false, seconds);

@@ -1,11 +1,12 @@
-// The wire and the engine name the same policies.
+// The wire and the engine name the same policies; what a reply may weigh.
 
 #include "server/convert.h"
 
-#include <gtest/gtest.h>
-
 #include "absl/strings/ascii.h"
+#include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
+#include "gtest/gtest.h"
+#include "server/wire.h"
 
 namespace salient {
 namespace {
@@ -45,6 +46,15 @@ TEST(ConvertTest, ThresholdsGoThereAndBack) {
   options.policy = DepthPolicy::kGeometric;
   options.thresholds = {0.25, 0.5};
   EXPECT_EQ(FromProto(ToProto(options))->thresholds, options.thresholds);
+}
+
+TEST(WireTest, AReplyThatGrpcCannotCarryIsAnErrorWithARemedy) {
+  v1::TranslateDocumentResponse reply;
+  reply.set_text(std::string(1000, 'a'));
+  EXPECT_TRUE(CheckReplySize(reply, reply.ByteSizeLong()).ok());
+  const absl::Status status = CheckReplySize(reply, reply.ByteSizeLong() - 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("leave out trace"));
 }
 
 }  // namespace

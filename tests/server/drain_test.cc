@@ -23,8 +23,8 @@ void WaitUntilDraining(TestServer& server) {
   while (!server.server().translator().in_flight().draining()) absl::SleepFor(absl::Milliseconds(1));
 }
 
-// gRPC answers a call that crosses the GOAWAY on the wire only when the connection closes, as UNAVAILABLE; one made after
-// it at once.
+// gRPC answers a call that crosses the GOAWAY on the wire only when the connection closes, as UNAVAILABLE; one made
+// after it at once.
 void WaitUntilToldToGoAway(TestServer& server) {
   for (int i = 0; i < 5000 && server.channel()->GetState(false) == GRPC_CHANNEL_READY; ++i) {
     absl::SleepFor(absl::Milliseconds(1));

@@ -2,9 +2,12 @@
 
 #include "server/http_api.h"
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "httplib.h"
@@ -207,6 +210,10 @@ TEST_F(HttpTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("salient_limit{model=\"fake\",of=\"queued_documents\"} 1"));
   EXPECT_THAT(text, HasSubstr("salient_draining 0"));
   EXPECT_THAT(text, HasSubstr("process_resident_memory_bytes "));
+  const double start = std::atof(text.substr(text.find("\nprocess_start_time_seconds ") + 28).c_str());
+  const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  EXPECT_LE(start, now + 1);
+  EXPECT_GE(start, now - 24 * 3600) << "the process of a test is young";
   EXPECT_THAT(text, HasSubstr("salient_deadline_missed_total{model=\"fake\",stage=\"queue\"} 0"));
   EXPECT_THAT(text, HasSubstr("salient_end_to_end_seconds_count{model=\"fake\"} 3"));
   EXPECT_THAT(text, HasSubstr("salient_queue_seconds_bucket{model=\"fake\",le=\"0.001\"} 3"));

@@ -122,6 +122,7 @@ void EmulatedDevice::Limit(size_t bytes) { gpu_->Limit(bytes); }
 void EmulatedDevice::FailAllocation(int64_t allocations, bool pinned) { gpu_->FailAllocation(allocations, pinned); }
 
 void EmulatedDevice::NoteFailure() {
+  if (g_lost) return Fail(kIllegalAddress, "a call after an error that lasts");
   if (gpu_->failed()) Fail(gpu_->failure_lasts() ? kIllegalAddress : kOutOfResources, "a kernel");
 }
 
@@ -148,7 +149,7 @@ std::string EmulatedDevice::ErrorText(int error) const {
 
 bool EmulatedDevice::ErrorLasts() {
   if (gpu_->failed() && gpu_->failure_lasts()) g_lost = true;
-  return gpu_->failed() && gpu_->failure_lasts();
+  return g_lost;
 }
 
 }  // namespace salient::emulation

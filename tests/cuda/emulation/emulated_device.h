@@ -20,7 +20,8 @@
 namespace salient::emulation {
 
 // Of devices that OpenDevice opens from now on, the next fails in the kernel or copy after `launches` more ones. The
-// error is that of a kernel that reads what it must not, which lasts, or that of a refused launch, which does not.
+// error is that of a kernel that reads what it must not, which lasts and ends every device of the process, or that of a
+// refused launch, which does not.
 void FailNextDeviceAfter(int64_t launches, bool lasts);
 // Devices can be opened again after an error that lasts, as in a new process.
 void RestartProcess();
