@@ -204,9 +204,7 @@ __device__ void FinishPairs(const Projected& made, int32_t pair, int32_t first_r
 #pragma unroll
       for (int c = 0; c < 2; ++c) {
         const Sum* own = sums + (side * FewOutputs::kSlices * kOwn + item * 2 + c) * kWarp + lane;
-        Sum sum = own[0];
-#pragma unroll
-        for (int slice = 1; slice < FewOutputs::kSlices; ++slice) sum += own[slice * kOwn * kWarp];
+        const Sum sum = SumOfSlices<FewOutputs>(own, kOwn * kWarp);
         const int32_t n = made.Tile(pair, side) * kFragmentOutputs + lane % 4 * 2 + c;
         results[side][c] =
             n < made.weights.outputs ? Activate(Format::Result(made.weights, scale, n, sum), made.activation) : 0.0f;

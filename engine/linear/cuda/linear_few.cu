@@ -28,6 +28,7 @@
 // follows from its own size, and a row's sums are its own row of the products: so its bits do not depend on the rows
 // beside it.
 
+#include "engine/core/cuda/load.h"
 #include "engine/linear/cuda/epilogue.h"
 #include "engine/linear/cuda/few.h"
 #include "engine/linear/cuda/kernels.h"
@@ -53,28 +54,6 @@ __device__ void ScaleRows(const LinearArgs& args, int32_t inputs, int32_t first_
   }
 }
 
-// The kCount inputs from x on, of which `left` are there; the others are zeros. `wide`: x is aligned to them.
-template <int kCount>
-__device__ void LoadInputs(const float* x, int32_t left, bool wide, float (&values)[kCount]) {
-  if (wide && left >= kCount) {
-    if constexpr (kCount == 2) {
-      const float2 word = *reinterpret_cast<const float2*>(x);
-      values[0] = word.x;
-      values[1] = word.y;
-    } else {
-      static_assert(kCount == 4);
-      const float4 word = *reinterpret_cast<const float4*>(x);
-      values[0] = word.x;
-      values[1] = word.y;
-      values[2] = word.z;
-      values[3] = word.w;
-    }
-    return;
-  }
-#pragma unroll
-  for (int c = 0; c < kCount; ++c) values[c] = c < left ? x[c] : 0.0f;
-}
-
 // Brings the block's rows, from input `from` on, into first operands: [step][row tile][lane].
 template <typename Format, int kRowTiles>
 __device__ void HoldRows(const LinearArgs& args, int32_t inputs, int32_t first_row, int32_t rows, int32_t from,
@@ -95,7 +74,7 @@ __device__ void HoldRows(const LinearArgs& args, int32_t inputs, int32_t first_r
       const int32_t left = first_row + r < rows ? inputs - c : 0;
       const RowScale scale = Format::kScaled ? scales[r] : RowScale{};
       float values[Format::kPerWord];
-      LoadInputs(args.input + static_cast<size_t>(first_row + r) * inputs + c, left, wide, values);
+      LoadFloats(args.input + static_cast<size_t>(first_row + r) * inputs + c, left, wide, values);
       parts[p] = Format::Word(values, scale);
     }
     held[HeldAt<kRowTiles>(step, tile, lane)] = make_uint4(parts[0], parts[1], parts[2], parts[3]);
@@ -333,9 +312,7 @@ __global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragmen
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       const float* own = ring + (n * FewOutputs::kSlices * kOwn + warp * 2 + c) * kWarp + lane;
-      float sum = own[0];
-#pragma unroll
-      for (int other = 1; other < FewOutputs::kSlices; ++other) sum += own[other * kOwn * kWarp];
+      const float sum = SumOfSlices<FewOutputs>(own, kOwn * kWarp);
       if (c == 0 || pair.both) result[c] = Activate(BF16::Result(weights, {}, output + c, sum), args.activation);
     }
     if (args.accumulate) {
