@@ -95,6 +95,9 @@ class Backend {
   // Operations issued to this queue from now on start after all operations issued so far to `other`, a queue of the
   // same device, are complete.
   virtual void After(Backend& other) { (void)other; }
+  // While set, the operations of this queue leave a part of the device to the device's other queues, whose operations
+  // then need not wait for room. The results are the same.
+  virtual void LeaveRoom(bool leave) { (void)leave; }
   // Not OK once the device has failed. Results computed since then are invalid, and later operations do nothing.
   virtual absl::Status status() const { return absl::OkStatus(); }
 

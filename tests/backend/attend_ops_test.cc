@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engine/core/bf16.h"
@@ -328,6 +329,28 @@ TEST_P(AttendOpsTest, ADocumentsQueriesDoNotDependOnOtherDocuments) {
     ExpectSameBitsAmongOtherDocuments({100, 64, 130, 257}, 90, shape.width, shape.heads, true);
     ExpectSameBitsAmongOtherDocuments({100, 64, 130, 257}, 90, shape.width, shape.heads, false);
   }
+}
+
+// A queue that leaves room for others computes the same with fewer blocks, each of which takes several parts of the work.
+TEST_P(AttendOpsTest, RoomForOthersChangesNothing) {
+  constexpr int32_t kWidth = 256, kHeads = 4;
+  TestStore store(backend(), Layout(kWidth, kHeads), TestStore::PagesWithGaps(600, 3));
+  std::vector<TestDocument> documents;
+  for (const int32_t length : {300, 50, 170}) {
+    documents.push_back(store.Add(length));
+    Fill(store, documents.back(), kWidth);
+  }
+  AttendCall call = RandomCall(documents, 3 * 150, kWidth, true);
+  LeaveOutFew(call);
+  backend().Attend(Args(call, store, kHeads, true));
+  const std::vector<float> expected = std::exchange(call.output, std::vector<float>(call.output.size(), -777.0f));
+  const std::vector<AttentionTally> tallies =
+      std::exchange(call.tallies, std::vector<AttentionTally>(call.tallies.size()));
+  backend().LeaveRoom(true);
+  backend().Attend(Args(call, store, kHeads, true));
+  backend().LeaveRoom(false);
+  EXPECT_TRUE(SameBits(call.output.data(), expected.data(), expected.size()));
+  for (size_t row = 0; row < tallies.size(); ++row) EXPECT_EQ(call.tallies[row].executed, tallies[row].executed);
 }
 
 // As an encoder passes them when its work is sliced.

@@ -48,6 +48,7 @@ class CudaBackend final : public Backend {
     return std::unique_ptr<Backend>(new CudaBackend(device_->OpenStream(), compute_, host_visible_, gemms_));
   }
   void After(Backend& other) override { device_->After(*static_cast<CudaBackend&>(other).device_); }
+  void LeaveRoom(bool leave) override { device_->LeaveRoom(leave); }
 
   std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) override {
     return std::make_unique<CudaLinear>(weights, compute_, memory_, *gemms_);
