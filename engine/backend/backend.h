@@ -60,6 +60,12 @@ class Backend {
   virtual void AppendSelection(const AppendSelectionArgs& args) = 0;
   // The norm, the products, rotations and appends of a block's beginning (project.h); identical to its parts.
   virtual void Project(const ProjectArgs& args);
+  // A feed-forward block: Project of one projection without a place to store it, and then Linear of its output, which
+  // is scratch memory here; `down` takes as many rows. Identical to its parts.
+  virtual void FeedForward(const ProjectArgs& up, const LinearArgs& down) {
+    Project(up);
+    Linear(down);
+  }
   virtual void Select(const SelectArgs& args) = 0;
   virtual void Attend(const AttendArgs& args) = 0;
   // Select and then Attend, with the same rows, views, store and lists; identical results, lists and tallies.

@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(kThreads) AttendTilesKernel(AttendArgs args, P
   while (item < items) {
     AttendTile<kWidth>(args, pages, plan->list()[item % tiles], item / tiles);
     if (!kInTurns) return;
-    __syncthreads();  // shared memory is no longer read
+    __syncthreads();  // a slower warp may not have read next_pages yet
     item += static_cast<int32_t>(gridDim.x);
   }
 }

@@ -102,6 +102,15 @@ class CudaBackend final : public Backend {
     if (!cuda::Project(*device_, args, turns)) return Backend::Project(args);
     Done();
   }
+  void FeedForward(const ProjectArgs& up, const LinearArgs& down) override {
+    const auto turns = [this](int32_t half, double base) { return Turns(half, base); };
+    const auto& layer = static_cast<const CudaLinear&>(*down.weight);
+    if (!layer.TakesRounded(down) || !cuda::Project(*device_, up, turns, /*rounded=*/true)) {
+      return Backend::FeedForward(up, down);
+    }
+    layer.RunRounded(*device_, down);
+    Done();
+  }
   void Select(const SelectArgs& args) override {
     cuda::Select(*device_, args, mass_table_.data());
     Done();
