@@ -1,11 +1,12 @@
-# The CUDA backend's sources: compiled by nvcc for devices (SALIENT_CUDA), and as plain C++ for the emulation that the tests
-# run everywhere (tests/cuda). Kernels live beside their operation.
+# The CUDA backend's sources: compiled by nvcc for devices (SALIENT_CUDA), and as plain C++ for the emulation that the
+# tests run everywhere (tests/cuda). Kernels live beside their operation.
 set(SALIENT_CUDA_KERNELS
     engine/attention/cuda/append.cu engine/attention/cuda/attend_rows.cu engine/attention/cuda/attend_tiles.cu
     engine/attention/cuda/project.cu engine/attention/cuda/select.cu engine/attention/cuda/select_attend.cu
     engine/attention/cuda/tile_plan.cu
-    engine/depth/cuda/exit.cu engine/depth/cuda/fill.cu engine/linear/cuda/linear_few.cu engine/linear/cuda/linear_f32.cu
-    engine/linear/cuda/linear_many.cu engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu
+    engine/depth/cuda/exit.cu engine/depth/cuda/fill.cu
+    engine/linear/cuda/linear_few.cu engine/linear/cuda/linear_f32.cu engine/linear/cuda/linear_many.cu
+    engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu
     engine/recurrence/cuda/ssru.cu engine/search/cuda/advance.cu engine/search/cuda/align.cu
     engine/search/cuda/beam.cu engine/search/cuda/candidates.cu)
 set(SALIENT_CUDA_HOST
@@ -16,11 +17,12 @@ list(TRANSFORM SALIENT_CUDA_KERNELS PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM SALIENT_CUDA_HOST PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM SALIENT_CUDA_ONLY PREPEND ${PROJECT_SOURCE_DIR}/)
 
-# Machine code for Ampere, Ada and Hopper by default, and always PTX of compute_90 for what comes after them. "90a" alone
-# builds in a quarter of the time, for a machine with an H100 or H200.
+# Machine code for Ampere, Ada and Hopper by default, and always PTX of compute_90 for what comes after them. "90a"
+# alone builds in a quarter of the time, for a machine with an H100 or H200.
 set(SALIENT_CUDA_ARCHITECTURES "80;89;90a" CACHE STRING "Compute capabilities to compile CUDA kernels for")
 # A toolkit may come without cuBLASLt; the one of PyPI (nvidia-cublas) will do, too.
-set(SALIENT_CUBLASLT_ROOT "" CACHE PATH "A folder with include/cublasLt.h and lib/libcublasLt.so*, if not the toolkit's")
+set(SALIENT_CUBLASLT_ROOT "" CACHE PATH
+    "A folder with include/cublasLt.h and lib/libcublasLt.so*, if not the toolkit's")
 
 # salient_find_cublaslt(target): sets `target` to what is to be linked, or to nothing where there is no cuBLASLt.
 function(salient_find_cublaslt target)
@@ -43,14 +45,15 @@ function(salient_find_cublaslt target)
   endif()
 endfunction()
 
-# salient_cuda_library(): the CUDA backend for devices, as salient_cuda. SALIENT_CUDA_REPORT prints registers, shared memory
-# and spills of every kernel.
+# salient_cuda_library(): the CUDA backend for devices, as salient_cuda. SALIENT_CUDA_REPORT prints registers, shared
+# memory and spills of every kernel.
 function(salient_cuda_library)
   salient_find_cublaslt(cublaslt)
   if(cublaslt)
     set(gemm ${PROJECT_SOURCE_DIR}/engine/linear/cuda/gemm_cublaslt.cc)
   else()
-    message(WARNING "No cuBLASLt (-DSALIENT_CUBLASLT_ROOT=FOLDER): own kernels compute the encoder's layers, which is slower")
+    message(WARNING "No cuBLASLt (-DSALIENT_CUBLASLT_ROOT=FOLDER): own kernels compute the encoder's layers, "
+                    "which is slower")
     set(gemm ${PROJECT_SOURCE_DIR}/engine/linear/cuda/no_gemm.cc)
   endif()
   foreach(architecture IN LISTS SALIENT_CUDA_ARCHITECTURES)

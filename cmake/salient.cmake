@@ -6,11 +6,12 @@ option(SALIENT_WERROR "Have warnings fail the build" ON)
 
 set(SALIENT_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough
     -Wno-missing-field-initializers  # designated initialisers leave defaults out on purpose
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # GCC 12 is wrong about defaulted strings in designated initialisers
+    # GCC 12 is wrong about defaulted strings in designated initialisers.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
     $<$<BOOL:${SALIENT_WERROR}>:-Werror>)
 
-# Checks that double the time of compiling and find nothing more here: the address sanitizer stops at null pointers and at
-# objects that are gone, too, and our processors read unaligned values.
+# Checks that double the time of compiling and find nothing more here: the address sanitizer stops at null pointers
+# and at objects that are gone, too, and our processors read unaligned values.
 if(SALIENT_SANITIZE MATCHES undefined)
   set(SALIENT_NO_SANITIZE -fno-sanitize=null,vptr,object-size,alignment)
 endif()
@@ -19,7 +20,8 @@ function(salient_configure target)
   target_compile_options(${target} PRIVATE ${SALIENT_WARNINGS})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   if(SALIENT_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${SALIENT_SANITIZE} ${SALIENT_NO_SANITIZE} -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${SALIENT_SANITIZE} ${SALIENT_NO_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${SALIENT_SANITIZE})
   endif()
 endfunction()
@@ -62,9 +64,9 @@ function(salient_test name)
   add_dependencies(tests_${folder} ${name})
 endfunction()
 
-# salient_simd_sources(name AVX2 a.cc ... AVX512 b.cc ... AMX c.cc ...): sources of salient_name that are compiled for one
-# instruction set each and run only where engine/base/cpu_features.h finds it. On other processors than x86-64 they
-# are left out.
+# salient_simd_sources(name AVX2 a.cc ... AVX512 b.cc ... AMX c.cc ...): sources of salient_name that are compiled for
+# one instruction set each and run only where engine/base/cpu_features.h finds it. On other processors than x86-64
+# they are left out.
 function(salient_simd_sources name)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     return()
@@ -76,6 +78,7 @@ function(salient_simd_sources name)
   list(APPEND avx512 -Wno-uninitialized -Wno-maybe-uninitialized)
   set_source_files_properties(${ARG_AVX2} PROPERTIES COMPILE_OPTIONS "${avx2}")
   set_source_files_properties(${ARG_AVX512} PROPERTIES COMPILE_OPTIONS "${avx512}")
-  set_source_files_properties(${ARG_AMX} PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16;-mavx512vbmi;-mamx-tile;-mamx-int8;-mamx-bf16")
+  set(amx ${avx512} -mavx512bf16 -mavx512vbmi -mamx-tile -mamx-int8 -mamx-bf16)
+  set_source_files_properties(${ARG_AMX} PROPERTIES COMPILE_OPTIONS "${amx}")
   target_sources(salient_${name} PRIVATE ${ARG_AVX2} ${ARG_AVX512} ${ARG_AMX})
 endfunction()

@@ -1,5 +1,5 @@
-# SentencePiece::SentencePiece, and SentencePiece::Train for tests that make models of their own. Debian's package has no
-# CMake files, and a machine without pkg-config needs it, too.
+# SentencePiece::SentencePiece, and SentencePiece::Train for tests that make models of their own. Debian's package has
+# no CMake files, and a machine without pkg-config needs it, too.
 find_path(SENTENCEPIECE_INCLUDE_DIR sentencepiece_processor.h REQUIRED)
 foreach(library sentencepiece sentencepiece_train)
   string(TOUPPER ${library} variable)

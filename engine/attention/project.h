@@ -36,6 +36,9 @@ struct ProjectArgs {
   // The states, by row number, and their norm; without weights they are taken as they are. `output` is scratch memory.
   LayerNormArgs norm;
   std::span<const Projection> projections;
+  // [., width] by row number: gets the normed states as well, where they go on as the residual (post-norm). Needs a norm;
+  // not the input's memory. Null: only the projections need them.
+  float* normed = nullptr;
 };
 
 }  // namespace salient

@@ -4,7 +4,13 @@ namespace salient {
 
 void Backend::Project(const ProjectArgs& args) {
   const LayerNormArgs& norm = args.norm;
-  if (norm.weight != nullptr) {
+  if (args.normed != nullptr) {
+    LayerNormArgs by_row = norm;
+    by_row.output = args.normed;
+    by_row.scatter = true;
+    LayerNorm(by_row);
+    GatherRows({norm.rows, args.normed, norm.width, norm.output});
+  } else if (norm.weight != nullptr) {
     LayerNorm(norm);
   } else {
     GatherRows({norm.rows, norm.input, norm.width, norm.output});

@@ -60,6 +60,12 @@ class Backend {
   virtual void AppendSelection(const AppendSelectionArgs& args) = 0;
   // The norm, the products, rotations and appends of a block's beginning (project.h); identical to its parts.
   virtual void Project(const ProjectArgs& args);
+  // A feed-forward block: Project of one projection without a place to store it, and then Linear of its output, which
+  // is scratch memory here; `down` takes as many rows. Identical to its parts.
+  virtual void FeedForward(const ProjectArgs& up, const LinearArgs& down) {
+    Project(up);
+    Linear(down);
+  }
   virtual void Select(const SelectArgs& args) = 0;
   virtual void Attend(const AttendArgs& args) = 0;
   // Select and then Attend, with the same rows, views, store and lists; identical results, lists and tallies.
@@ -95,6 +101,9 @@ class Backend {
   // Operations issued to this queue from now on start after all operations issued so far to `other`, a queue of the
   // same device, are complete.
   virtual void After(Backend& other) { (void)other; }
+  // While set, the operations of this queue leave a part of the device to the device's other queues, whose operations
+  // then need not wait for room. The results are the same.
+  virtual void LeaveRoom(bool leave) { (void)leave; }
   // Not OK once the device has failed. Results computed since then are invalid, and later operations do nothing.
   virtual absl::Status status() const { return absl::OkStatus(); }
 

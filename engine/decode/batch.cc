@@ -78,6 +78,7 @@ void Batch::Join(std::span<Sequence* const> sequences) {
 void Batch::Encode(absl::Duration time) {
   if (!encoder_.busy()) return;
   const bool others_wait = decoding();
+  if (encode_queue_ != nullptr) encode_queue_->LeaveRoom(others_wait);
   if (!encoder_.Continue(encode_queue_ != nullptr && !others_wait ? absl::InfiniteDuration() : time)) return;
   for (Sequence* sequence : joining_) {
     if (sequence != nullptr) sequence->MarkEncoded();

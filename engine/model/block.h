@@ -3,20 +3,32 @@
 //   x [rows, d] is read and written by row number. Intermediate arrays are compact: their row i belongs to rows[i].
 //
 // With pre-norm, a block reads norm(x) and adds its result to x. With post-norm, it reads x, adds, and norms the sum.
+// That norm can be left to the next block, which then begins with a norm as a block with pre-norm does (States::due).
 
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/attention/select_rules.h"
 #include "engine/backend/backend.h"
+#include "engine/base/check.h"
 #include "engine/core/staging.h"
 #include "engine/model/model.h"
 
 namespace salient {
+
+// A stream of states, by row number.
+struct States {
+  float* x = nullptr;  // [., d]
+  // As large as x. A block whose input's norm is due writes the normed states there, because others may still read the
+  // sums, and goes on with it: the two change places. Null: no norm is left due.
+  float* spare = nullptr;
+  const NormWeights* due = nullptr;  // the norm that x still needs; null: none
+};
 
 // Scratch memory for `capacity` rows of one model, and the operations that use it. The operations with the largest
 // results (keys and values, the feed-forward block) take at most `wide_capacity` rows. Not thread safe.
@@ -46,21 +58,14 @@ class Block {
                     .base = config().sinusoid_base,
                     .output = x});
     if (config().embedding_norm) {
-      Renorm(x, rows, is_decoder ? model_.decoder_embedding_norm : model_.encoder_embedding_norm);
+      Norm(x, rows, is_decoder ? model_.decoder_embedding_norm : model_.encoder_embedding_norm, x);
     }
   }
 
-  // What a block begins with: projections of the rows' states, normed first if the model is pre-norm.
-  void Project(const float* x, Rows rows, const NormWeights& norm, std::span<const Projection> projections) {
-    const bool normed = config().pre_norm;
-    backend_.Project({.norm = {.rows = rows,
-                               .input = x,
-                               .width = config().d_model,
-                               .weight = normed ? norm.weight.data() : nullptr,
-                               .bias = normed ? norm.bias.data() : nullptr,
-                               .epsilon = config().layer_norm_epsilon,
-                               .output = normed_.data()},
-                      .projections = projections});
+  // What a block begins with: projections of the rows' states, normed first if the model is pre-norm, or if the norm of
+  // the block before is due. Then `rows` are all rows of the stream.
+  void Project(States& states, Rows rows, const NormWeights& norm, std::span<const Projection> projections) {
+    backend_.Project(Projecting(states, rows, norm, projections));
   }
   // Projections of states that are no input of a block, but taken as they are.
   void ProjectPlain(const float* x, Rows rows, std::span<const Projection> projections) {
@@ -105,45 +110,89 @@ class Block {
   }
 
   // x += `weight` applied to the block's result; then the norm, if the model is post-norm.
-  void AddTo(float* x, Rows rows, const PackedLinear& weight, const float* result, const NormWeights& norm) {
-    backend_.Linear(
-        {.weight = &weight, .rows = rows, .input = result, .output = x, .scatter = true, .accumulate = true});
-    if (!config().pre_norm) Renorm(x, rows, norm);
+  void AddTo(States& states, Rows rows, const PackedLinear& weight, const float* result, const NormWeights& norm) {
+    backend_.Linear(Adding(states, rows, weight, result));
+    EndBlock(states, rows, norm);
   }
 
   // x += the output of a recurrence over the block's input; then the norm, if the model is post-norm.
-  void Recur(float* x, Rows rows, const PackedLinear& weight, const NormWeights& norm, const KvPages& store,
+  void Recur(States& states, Rows rows, const PackedLinear& weight, const NormWeights& norm, const KvPages& store,
              int32_t layer, const KeyView* views) {
     const Projection made[] = {{.rows = rows, .weight = &weight, .output = key_value_.data()}};
-    Project(x, rows, norm, made);
-    backend_.Ssru(
-        {.rows = rows, .input = key_value_.data(), .store = store, .layer = layer, .views = views, .states = x});
-    if (!config().pre_norm) Renorm(x, rows, norm);
+    Project(states, rows, norm, made);
+    backend_.Ssru({.rows = rows,
+                   .input = key_value_.data(),
+                   .store = store,
+                   .layer = layer,
+                   .views = views,
+                   .states = states.x});
+    EndBlock(states, rows, norm);
+  }
+
+  // Applies the norm that is due, if any. The states are at `to` then, which is either of the stream's two arrays.
+  void Settle(States& states, Rows rows, float* to) {
+    if (states.due != nullptr) {
+      Norm(states.x, rows, *states.due, to);
+      states.due = nullptr;
+      if (states.x != to) std::swap(states.x, states.spare);
+    }
+    SALIENT_DCHECK(states.x == to);
   }
 
   float* attended() { return attended_.data(); }
 
-  void FeedForward(float* x, Rows rows, const LayerWeights& layer) {
+  void FeedForward(States& states, Rows rows, const LayerWeights& layer) {
     if (layer.ffn == nullptr) return;
     const Projection up[] = {
         {.rows = rows, .weight = layer.ffn->up.get(), .activation = config().activation, .output = hidden_.data()}};
-    Project(x, rows, layer.ffn_norm, up);
-    AddTo(x, rows, *layer.ffn->down, hidden_.data(), layer.ffn_norm);
+    const ProjectArgs project = Projecting(states, rows, layer.ffn_norm, up);
+    backend_.FeedForward(project, Adding(states, rows, *layer.ffn->down, hidden_.data()));
+    EndBlock(states, rows, layer.ffn_norm);
   }
 
  private:
   static size_t Size(int32_t rows, int32_t width) { return static_cast<size_t>(rows) * width; }
   const ModelConfig& config() const { return model_.config; }
 
-  // x = norm(x)
-  void Renorm(float* x, Rows rows, const NormWeights& norm) {
+  // The beginning of a block; the stream goes on with its normed states if their norm was due.
+  ProjectArgs Projecting(States& states, Rows rows, const NormWeights& norm, std::span<const Projection> projections) {
+    const NormWeights* first = config().pre_norm ? &norm : states.due;
+    const ProjectArgs args = {.norm = {.rows = rows,
+                                       .input = states.x,
+                                       .width = config().d_model,
+                                       .weight = first != nullptr ? first->weight.data() : nullptr,
+                                       .bias = first != nullptr ? first->bias.data() : nullptr,
+                                       .epsilon = config().layer_norm_epsilon,
+                                       .output = normed_.data()},
+                              .projections = projections,
+                              .normed = states.due != nullptr ? states.spare : nullptr};
+    if (states.due != nullptr) std::swap(states.x, states.spare);
+    states.due = nullptr;
+    return args;
+  }
+
+  LinearArgs Adding(const States& states, Rows rows, const PackedLinear& weight, const float* result) {
+    return {.weight = &weight, .rows = rows, .input = result, .output = states.x, .scatter = true, .accumulate = true};
+  }
+
+  void EndBlock(States& states, Rows rows, const NormWeights& norm) {
+    if (config().pre_norm) return;
+    if (states.spare != nullptr) {
+      states.due = &norm;
+    } else {
+      Norm(states.x, rows, norm, states.x);
+    }
+  }
+
+  // to = norm(x), which may be the same memory.
+  void Norm(const float* x, Rows rows, const NormWeights& norm, float* to) {
     backend_.LayerNorm({.rows = rows,
                         .input = x,
                         .width = config().d_model,
                         .weight = norm.weight.data(),
                         .bias = norm.bias.data(),
                         .epsilon = config().layer_norm_epsilon,
-                        .output = x,
+                        .output = to,
                         .scatter = true});
   }
 

@@ -35,6 +35,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       block_(model, backend, rows + fills, rows + fills, model.config.decoder.ffn_width),
       at_(backend, model.config, rows, fills, max_candidates, kGroups * kMostAhead),
       states_(backend.Array<float>(static_cast<size_t>(rows + fills) * model.config.d_model)),
+      spare_states_(backend.Array<float>(model.config.pre_norm ? 0 : states_.size())),
       output_(model, backend, block_, at_, states_.data(), rows),
       signal_(backend.Array<float>(rows)),
       heads_(backend.Array<float>(static_cast<size_t>(rows) * model.config.decoder.layers)),
@@ -217,15 +218,17 @@ void Decoder::RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& c
   block_.Embed(states_.data(), active, at_.token.device(), (by_step ? at_.step : at_.offset).device(),
                /*is_decoder=*/true);
   output_.Begin();
+  States states{.x = states_.data(), .spare = spare_states_.data()};
   for (int32_t layer = 0; layer < config_.decoder.layers; ++layer) {
     if ((held_ >> layer & 1) != 0) active = Running(layer, all);
     if (IsKnownEmpty(active)) {
       if (held_ >> layer <= 1) break;  // no row is held at a higher layer either
       continue;
     }
-    SelfAttention(layer, active, all, self_store);
-    CrossAttention(layer, active, cross_store);
-    block_.FeedForward(states_.data(), active, model_.decoder[layer]);
+    SelfAttention(states, layer, active, all, self_store);
+    CrossAttention(states, layer, active, cross_store);
+    block_.FeedForward(states, active, model_.decoder[layer]);
+    if (ReadsStatesAfter(layer)) block_.Settle(states, active, states_.data());
     if (probe_) {
       const size_t size = static_cast<size_t>(max_rows_) * config_.d_model;
       probe_(layer, copies_.OnHost(active), copies_.OnHost(states_.data(), size));
@@ -261,15 +264,21 @@ void Decoder::NoteSignals(const std::vector<int32_t>& rows) {
   }
 }
 
-void Decoder::SelfAttention(int32_t index, Rows active, Rows all, KvStore& store) {
+// Whether anybody but the next layer reads the states after this one: who leaves here, who waits at it, a test; and who
+// has come to the end.
+bool Decoder::ReadsStatesAfter(int32_t layer) const {
+  return layer + 1 == config_.decoder.layers || (signals_ & kLeaveEarly) != 0 || held_ != 0 || probe_ != nullptr;
+}
+
+void Decoder::SelfAttention(States& states, int32_t index, Rows active, Rows all, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
   if (layer.ssru != nullptr) {
-    block_.Recur(states_.data(), active, *layer.ssru, layer.self_norm, store.pages(), index, at_.self_view.device());
+    block_.Recur(states, active, *layer.ssru, layer.self_norm, store.pages(), index, at_.self_view.device());
     return;
   }
-  ProjectSelf(index, FillMissing(index, active, all, store), active, store);
+  ProjectSelf(states, index, FillMissing(states, index, active, all, store), active, store);
   Attend(Module::kDecoder, index, active, store);
-  block_.AddTo(states_.data(), active, *layer.self.output, block_.attended(), layer.self_norm);
+  block_.AddTo(states, active, *layer.self.output, block_.attended(), layer.self_norm);
 }
 
 // Keys can be missing only where the tokens of a chunk exit at different layers, as signals decide for each token. If
@@ -282,7 +291,7 @@ bool Decoder::MayLackKeys() const {
 // The active rows, followed by rows for the keys that this layer still lacks of their chunks. If more keys are missing
 // than one product takes, products of their own make the excess first. On a device `patience` bounds the number, so
 // that one product takes all.
-Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) {
+Rows Decoder::FillMissing(States& states, int32_t index, Rows active, Rows all, KvStore& store) {
   if (index == 0 || !MayLackKeys()) return active;  // no token exits before the first layer
   const Rows extended{extended_.data(), counts_.data() + kExtended, active.capacity + max_fills_};
   while (true) {
@@ -308,12 +317,12 @@ Rows Decoder::FillMissing(int32_t index, Rows active, Rows all, KvStore& store) 
     const int32_t found = counts_.data()[kFills];
     if (found < max_fills_) return extended;
     const Rows fills{extended_.data() + active.size(), nullptr, found};
-    ProjectSelf(index, fills, {}, store);
+    ProjectSelf(states, index, fills, {}, store);
   }
 }
 
 // Keys and values of `rows`, and queries of `active`, which are the first of them, or none.
-void Decoder::ProjectSelf(int32_t index, Rows rows, Rows active, KvStore& store) {
+void Decoder::ProjectSelf(States& states, int32_t index, Rows rows, Rows active, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
   const SelectionWeights* selection = layer.self_selection.get();
   const int32_t* turned = config_.self_rotary ? at_.step.device() : nullptr;
@@ -339,18 +348,18 @@ void Decoder::ProjectSelf(int32_t index, Rows rows, Rows active, KvStore& store)
     made.push_back(block_.Query(*layer.self.query, active, turned));
     if (selection != nullptr) made.push_back(block_.SelectionQuery(*selection->query, active, turned));
   }
-  block_.Project(states_.data(), rows, layer.self_norm, made);
+  block_.Project(states, rows, layer.self_norm, made);
 }
 
-void Decoder::CrossAttention(int32_t index, Rows active, KvStore& store) {
+void Decoder::CrossAttention(States& states, int32_t index, Rows active, KvStore& store) {
   const LayerWeights& layer = model_.decoder[index];
   const SelectionWeights* selection = layer.cross_selection.get();
   const int32_t* turned = config_.cross_position == CrossPosition::kSegmentRotary ? at_.segment.device() : nullptr;
   std::vector<Projection> made = {block_.Query(*layer.cross.query, active, turned)};
   if (selection != nullptr) made.push_back(block_.SelectionQuery(*selection->query, active, turned));
-  block_.Project(states_.data(), active, layer.cross_norm, made);
+  block_.Project(states, active, layer.cross_norm, made);
   Attend(Module::kCross, index, active, store);
-  block_.AddTo(states_.data(), active, *layer.cross.output, block_.attended(), layer.cross_norm);
+  block_.AddTo(states, active, *layer.cross.output, block_.attended(), layer.cross_norm);
 }
 
 // Attention of every active row, whose queries are computed. Keys are selected by the lowest layer of a group; this

@@ -90,11 +90,12 @@ class Decoder {
   void RunLayers(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
   void Run(Rows all, int32_t width, KvStore& self_store, KvStore& cross_store);
   Rows Running(int32_t layer, Rows all);
-  void SelfAttention(int32_t layer, Rows active, Rows all, KvStore& store);
+  bool ReadsStatesAfter(int32_t layer) const;
+  void SelfAttention(States& states, int32_t layer, Rows active, Rows all, KvStore& store);
   bool MayLackKeys() const;
-  Rows FillMissing(int32_t layer, Rows active, Rows all, KvStore& store);
-  void ProjectSelf(int32_t layer, Rows rows, Rows active, KvStore& store);
-  void CrossAttention(int32_t layer, Rows active, KvStore& store);
+  Rows FillMissing(States& states, int32_t layer, Rows active, Rows all, KvStore& store);
+  void ProjectSelf(States& states, int32_t layer, Rows rows, Rows active, KvStore& store);
+  void CrossAttention(States& states, int32_t layer, Rows active, KvStore& store);
   void Attend(Module module, int32_t layer, Rows active, KvStore& store);
   Rows Exits(int32_t layer, Rows active, int32_t width);
   void Signal(int32_t exit_layer, Rows active);
@@ -113,7 +114,8 @@ class Decoder {
   Block block_;
   DecoderRows at_;
 
-  DeviceArray<float> states_;  // [rows + fills, d] by row number
+  DeviceArray<float> states_;        // [rows + fills, d] by row number
+  DeviceArray<float> spare_states_;  // as large if the model is post-norm: between blocks (States)
   OutputLayer output_;
   DeviceArray<float> signal_, heads_;
   DeviceArray<int32_t> active_[2], running_, extended_, counts_;

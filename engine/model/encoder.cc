@@ -271,7 +271,8 @@ void Encoder::WriteKeys(Range range) {
             .positions = position_.device()};
     made.push_back(block_.SelectionKey(*layer.self_selection->key, keys, turned));
   }
-  block_.Project(states_.data(), rows, layer.self_norm, made);
+  States states{.x = states_.data()};
+  block_.Project(states, rows, layer.self_norm, made);
 }
 
 // The rest of a layer: attention and feed-forward. After the last layer also keeps the states that the decoder reads.
@@ -284,7 +285,8 @@ void Encoder::ReadKeys(Range range) {
   if (chooses && layer.self_selection != nullptr) {
     made.push_back(block_.SelectionQuery(*layer.self_selection->query, rows, turned));
   }
-  block_.Project(states_.data(), rows, layer.self_norm, made);
+  States states{.x = states_.data()};
+  block_.Project(states, rows, layer.self_norm, made);
   if (chooses) ChooseKeys(rows);
   backend_.Attend({.rows = rows,
                    .queries = block_.queries(),
@@ -297,8 +299,8 @@ void Encoder::ReadKeys(Range range) {
                    .tallies = tallies_.device(),
                    .same_keys = range.first > 0,
                    .same_lists = layer_ > 0 && !chooses && range.size() == tokens_count_});
-  block_.AddTo(states_.data(), rows, *layer.self.output, block_.attended(), layer.self_norm);
-  InParts(range, [&](Range part) { block_.FeedForward(states_.data(), RowsOf(part), layer); });
+  block_.AddTo(states, rows, *layer.self.output, block_.attended(), layer.self_norm);
+  InParts(range, [&](Range part) { block_.FeedForward(states, RowsOf(part), layer); });
   if (layer_ + 1 == config_.encoder.layers) KeepOutput(range);
 }
 

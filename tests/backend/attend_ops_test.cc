@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engine/core/bf16.h"
@@ -282,6 +283,47 @@ TEST_P(AttendOpsTest, DenseQueriesOfADocumentShareTilesAndFewDoNot) {
   }
 }
 
+// Documents that tiles take beside documents of too few rows and of too few keys, whose rows are left to be computed
+// one by one; then the same in another order, with as many rows.
+TEST_P(AttendOpsTest, WhatTilesLeaveIsComputedRowByRow) {
+  constexpr int32_t kWidth = 64, kHeads = 2, kLength = 200;
+  struct Part {
+    int32_t rows;
+    bool few_keys;
+  };
+  constexpr Part kDense = {128, false}, kShort = {20, false}, kSparse = {64, true};
+  TestStore store(backend(), Layout(kWidth, kHeads), TestStore::PagesWithGaps(3 * kLength, 3));
+  std::vector<TestDocument> documents;
+  for (int d = 0; d < 3; ++d) {
+    documents.push_back(store.Add(kLength));
+    Fill(store, documents.back(), kWidth);
+  }
+  AttendCall call = RandomCall(documents, 128 + 20 + 64, kWidth, true);
+  for (const std::vector<Part>& order : {std::vector{kDense, kShort, kSparse}, std::vector{kSparse, kDense, kShort}}) {
+    int32_t i = 0;
+    for (size_t d = 0; d < order.size(); ++d) {
+      for (int32_t k = 0; k < order[d].rows; ++k) {
+        const int32_t row = call.rows[i++];
+        call.views[row] = ViewOf(documents[d], kLength);
+        std::vector<int32_t>& positions = call.positions[row];
+        positions.clear();
+        for (int32_t j = k % 40; j < kLength; j += 40) positions.push_back(j);
+        const auto count = static_cast<int32_t>(positions.size());
+        call.lists[row] = {positions.data(), order[d].few_keys ? count : kEveryKey};
+      }
+    }
+    ExpectReferences(call, store, kHeads, true, ToleranceOf());
+    if (!GetParam().tiles() || !GetParam().cuda) continue;  // a CPU draws the line elsewhere
+    i = 0;
+    for (const Part& part : order) {
+      for (int32_t k = 0; k < part.rows; ++k) {
+        const AttentionTally& tally = call.tallies[call.rows[i++]];
+        ASSERT_EQ(tally.executed, part.rows == kDense.rows ? 4 * kPagePositions : tally.attended) << part.rows;
+      }
+    }
+  }
+}
+
 TEST_P(AttendOpsTest, LargeScoresStayFinite) {
   constexpr int32_t kWidth = 64, kLength = 100;
   TestStore store(backend(), Layout(kWidth, 2), 8);
@@ -328,6 +370,29 @@ TEST_P(AttendOpsTest, ADocumentsQueriesDoNotDependOnOtherDocuments) {
     ExpectSameBitsAmongOtherDocuments({100, 64, 130, 257}, 90, shape.width, shape.heads, true);
     ExpectSameBitsAmongOtherDocuments({100, 64, 130, 257}, 90, shape.width, shape.heads, false);
   }
+}
+
+// A queue that leaves room for others computes the same with fewer blocks, each of which takes several parts of the
+// work.
+TEST_P(AttendOpsTest, RoomForOthersChangesNothing) {
+  constexpr int32_t kWidth = 256, kHeads = 4;
+  TestStore store(backend(), Layout(kWidth, kHeads), TestStore::PagesWithGaps(600, 3));
+  std::vector<TestDocument> documents;
+  for (const int32_t length : {300, 50, 170}) {
+    documents.push_back(store.Add(length));
+    Fill(store, documents.back(), kWidth);
+  }
+  AttendCall call = RandomCall(documents, 3 * 150, kWidth, true);
+  LeaveOutFew(call);
+  backend().Attend(Args(call, store, kHeads, true));
+  const std::vector<float> expected = std::exchange(call.output, std::vector<float>(call.output.size(), -777.0f));
+  const std::vector<AttentionTally> tallies =
+      std::exchange(call.tallies, std::vector<AttentionTally>(call.tallies.size()));
+  backend().LeaveRoom(true);
+  backend().Attend(Args(call, store, kHeads, true));
+  backend().LeaveRoom(false);
+  EXPECT_TRUE(SameBits(call.output.data(), expected.data(), expected.size()));
+  for (size_t row = 0; row < tallies.size(); ++row) EXPECT_EQ(call.tallies[row].executed, tallies[row].executed);
 }
 
 // As an encoder passes them when its work is sliced.

@@ -151,5 +151,81 @@ TEST_P(CudaProjectTest, HiddenStatesAreTheirPartsToTheBit) {
   }
 }
 
+// With post-norm the normed states go on beside the projections: by row number, and the states themselves stay.
+TEST_P(CudaProjectTest, NormedStatesGoOnAsTheirPartsGiveThem) {
+  for (const int32_t width : {40, 66, 520}) {
+    const std::vector<float> norm_weight = Normal(width), norm_bias = Normal(width);
+    const Layer up = MakeLayer(width, 96), few = MakeLayer(width, 16);
+    for (const int32_t count : {1, 17, 70}) {
+      const SparseRows rows(count);
+      const std::vector<float> given = Normal(static_cast<size_t>(rows.end()) * width);
+      std::vector<float> states = given, scratch(static_cast<size_t>(rows.capacity()) * width);
+      std::vector<float> got(static_cast<size_t>(rows.capacity()) * 96, -1.0f), expected = got;
+      std::vector<float> first_few(static_cast<size_t>(rows.capacity()) * 16);
+      std::vector<float> normed(given.size(), -1.0f), expected_normed = normed;
+      const auto run = [&](std::vector<float>& output, std::vector<float>& to, bool parts) {
+        const Projection made[] = {{.rows = rows.rows(), .weight = up.packed.get(), .output = output.data()},
+                                   {.rows = rows.rows(), .weight = few.packed.get(), .output = first_few.data()}};
+        const ProjectArgs args = {.norm = {.rows = rows.rows(),
+                                           .input = states.data(),
+                                           .width = width,
+                                           .weight = norm_weight.data(),
+                                           .bias = norm_bias.data(),
+                                           .output = scratch.data()},
+                                  .projections = made,
+                                  .normed = to.data()};
+        parts ? backend().Backend::Project(args) : backend().Project(args);
+      };
+      run(got, normed, false);
+      run(expected, expected_normed, true);
+      ASSERT_TRUE(SameBits(got.data(), expected.data(), got.size())) << count << " rows of " << width;
+      ASSERT_TRUE(SameBits(normed.data(), expected_normed.data(), normed.size())) << count << " rows of " << width;
+      ASSERT_TRUE(SameBits(states.data(), given.data(), given.size())) << count << " rows of " << width;
+      const auto row = static_cast<size_t>(rows.rows().index[count - 1]) * width;
+      ASSERT_NE(normed[row], -1.0f);
+    }
+  }
+}
+
+// Hidden states may go from the one half to the other in another format, but not with another result.
+TEST_P(CudaProjectTest, AFeedForwardBlockIsItsPartsToTheBit) {
+  constexpr int32_t kWidth = 72;
+  const std::vector<float> norm_weight = Normal(kWidth), norm_bias = Normal(kWidth);
+  for (const int32_t hidden : {36, 136, 520, 1040}) {
+    const Layer up = MakeLayer(kWidth, hidden), down = MakeLayer(hidden, kWidth);
+    for (const int32_t count : {0, 3, 20, 70}) {
+      const SparseRows rows(count);
+      const std::vector<float> states = Normal(static_cast<size_t>(rows.end()) * kWidth);
+      std::vector<float> scratch(static_cast<size_t>(rows.capacity()) * kWidth);
+      std::vector<float> between(static_cast<size_t>(rows.capacity()) * hidden, -1.0f);
+      std::vector<float> got = states, expected = states;
+      const auto run = [&](std::vector<float>& output, bool parts) {
+        const Projection made[] = {{.rows = rows.rows(),
+                                    .weight = up.packed.get(),
+                                    .activation = Activation::kRelu,
+                                    .output = between.data()}};
+        const ProjectArgs first = {.norm = {.rows = rows.rows(),
+                                            .input = states.data(),
+                                            .width = kWidth,
+                                            .weight = norm_weight.data(),
+                                            .bias = norm_bias.data(),
+                                            .output = scratch.data()},
+                                   .projections = made};
+        const LinearArgs second = {.weight = down.packed.get(),
+                                   .rows = rows.rows(),
+                                   .input = between.data(),
+                                   .output = output.data(),
+                                   .scatter = true,
+                                   .accumulate = true};
+        parts ? backend().Backend::FeedForward(first, second) : backend().FeedForward(first, second);
+      };
+      run(got, false);
+      run(expected, true);
+      ASSERT_TRUE(SameBits(got.data(), expected.data(), got.size())) << count << " rows, " << hidden << " hidden";
+      ASSERT_EQ(SameBits(got.data(), states.data(), got.size()), count == 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace salient

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "tests/cuda/emulation/emulated_device.h"
+#include "tests/cuda/emulation/emulated_gemm.h"
 #include "tests/testing/documents.h"
 #include "tests/testing/listener.h"
 #include "tests/testing/marked_documents.h"
@@ -248,6 +249,23 @@ TEST(EmulatedDeviceTest, TheDeviceHasWorkWhileTheHostReadsWhatItDid) {
     EXPECT_GT(result->report.target_tokens, 20);
     EXPECT_EQ(WaitsForEverything() - before, result->report.chunks) << "beam " << beam;
   }
+}
+
+// A pass that is launched while others decode leaves them a part of the device; one that nobody waits beside does not.
+TEST(EmulatedDeviceTest, EncodingLeavesRoomForThoseWhoDecode) {
+  const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kBF16));
+  ASSERT_NE(engine, nullptr);
+  std::mt19937 random(11);
+  const int64_t before = emulation::GemmsThatLeftRoom();
+  ASSERT_TRUE(engine->Translate({.text = RandomDocument(random, 1)}).ok());
+  EXPECT_EQ(emulation::GemmsThatLeftRoom(), before);
+  std::vector<TranslationRequest> requests;
+  for (int i = 0; i < 4; ++i) {  // more than one pass takes
+    requests.push_back({.text = RandomDocument(random, 12)});
+    requests.back().options.search.max_length_ratio = 0.5;
+  }
+  for (const auto& listener : SubmitAll(*engine, requests)) EXPECT_TRUE(listener->Wait().ok());
+  EXPECT_GT(emulation::GemmsThatLeftRoom(), before);
 }
 
 // Documents leave while steps are under way that they take part in, and others take their rows and their memory.

@@ -15,7 +15,30 @@ namespace {
 
 class GemmChoiceTest : public testing::Test {
  protected:
-  ~GemmChoiceTest() override { emulation::SetSteadyGemm(true); }
+  ~GemmChoiceTest() override {
+    emulation::SetSteadyGemm(true);
+    emulation::SetGemmLeavesRoom(true);
+  }
+
+  // Whether a product that is to leave room is told so.
+  bool IsTold(GemmAlgorithm& algorithm) {
+    const DeviceArray<uint16_t> x(memory_, 64), weight(memory_, 64 * 40);
+    const DeviceArray<float> bias(memory_, 40);
+    DeviceArray<float> y(memory_, 40);
+    DeviceArray<std::byte> workspace(memory_, kGemmWorkspaceBytes);
+    const int64_t before = emulation::GemmsThatLeftRoom();
+    EXPECT_TRUE(algorithm
+                    .Run(device_, {.rows = 1,
+                                   .x = x.data(),
+                                   .weight = weight.data(),
+                                   .bias = bias.data(),
+                                   .y = y.data(),
+                                   .workspace = workspace.data(),
+                                   .multiprocessors = 3})
+                    .ok());
+    device_.Synchronize();
+    return emulation::GemmsThatLeftRoom() > before;
+  }
 
   emulation::EmulatedDevice device_;
   CudaMemory memory_{device_, false};
@@ -47,6 +70,18 @@ TEST_F(GemmChoiceTest, TakesNothingWhereNothingKeepsTheRows) {
   EXPECT_EQ(choices.For({64, 40, false}), nullptr);
   EXPECT_EQ(choices.Summary(), "cuBLASLt for 0 of 1 layer shapes");
   EXPECT_EQ(choices.Report(), "64 to 40: our own kernel (2 tried, 1 refused)\n");
+}
+
+// An algorithm may be told to leave room only where its bits stay; else it is never told.
+TEST_F(GemmChoiceTest, LeavesRoomOnlyWhereTheBitsStay) {
+  GemmChoices choices(device_, memory_);
+  EXPECT_TRUE(IsTold(*choices.For({64, 40, false})));
+  emulation::SetGemmLeavesRoom(false);
+  GemmChoices others(device_, memory_);
+  const std::shared_ptr<GemmAlgorithm> fills_all = others.For({64, 40, false});
+  ASSERT_NE(fills_all, nullptr);
+  EXPECT_FALSE(IsTold(*fills_all));
+  EXPECT_EQ(others.Report(), "64 to 40: emulated, leaves no room (3 tried, 1 refused)\n");
 }
 
 }  // namespace

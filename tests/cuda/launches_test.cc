@@ -115,6 +115,21 @@ TEST_F(LaunchesTest, AStepAtFullDepthIsEightKernelsALayer) {
   EXPECT_EQ(Sum(kernels), 1 + 3 * 8 + 4 + 6) << ::testing::PrintToString(kernels);
 }
 
+// With post-norm, the norm after a block is the next one's beginning; only that after the last layer is a kernel, and
+// those after layers at which rows may leave.
+TEST_F(LaunchesTest, NormsAfterBlocksAreInTheNextOnesProjections) {
+  ASSERT_NO_FATAL_FAILURE(Open("post"));
+  constexpr int32_t kLayers = 3;
+  TranslationOptions options;
+  options.selection.policy = SelectionPolicy::kDense;
+  Kernels kernels = OfAStep(options);
+  EXPECT_EQ(kernels["Projecting"], 3 * kLayers);
+  EXPECT_EQ(kernels["LayerNormArgs"], 1) << ::testing::PrintToString(kernels);
+  options.depth.policy = DepthPolicy::kGeometric;
+  kernels = OfAStep(options);
+  EXPECT_EQ(kernels["LayerNormArgs"], kLayers) << ::testing::PrintToString(kernels);
+}
+
 // The four steps of a group are one graph.
 TEST_F(LaunchesTest, AGroupOfStepsIsOneReplay) {
   ASSERT_NO_FATAL_FAILURE(Open("whole-rows"));

@@ -3,9 +3,9 @@
 // The fast kernel reads whole rows of K and V, 16 bytes a lane at a time, for all heads at once; many keys are split
 // among blocks (attend_row.h). A warp's keys are all on their way before the first is worked on.
 //
-// Blocks. Each row of a step has its own blocks, about four for each multiprocessor over all rows. They take the row's
-// splits in turns: 32 blocks for each of 16 rows on an H100 of 132 multiprocessors, 8 for each of 64. With 32 blocks for
-// every row, 64 rows of 100 keys were 2,048 blocks, of which 1,984 only ended.
+// Blocks. Each row of a step has its own blocks, about four for each multiprocessor over all rows. They take the
+// row's splits in turns: 32 blocks for each of 16 rows on an H100 of 132 multiprocessors, 8 for each of 64. With 32
+// blocks for every row, 64 rows of 100 keys were 2,048 blocks, of which 1,984 only ended.
 //
 // A call with a plan, or with more rows than there is room for partial results, is an encoder's: a block takes whole
 // rows, one after the other, with all splits of each. After tiles there are few such rows, or none: for one document of

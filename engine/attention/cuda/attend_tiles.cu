@@ -13,9 +13,15 @@
 // A page costs one barrier. Threads note their queries' next page before it; whoever comes past it knows the smallest,
 // and that nobody reads the oldest stage any more: so it starts the copies of the page that is kStages - 1 further on.
 //
+// While others decode (Device::LeaveRoom) there are only as many blocks as multiprocessors that may be filled, and each
+// takes several tiles. A block of 2,048 keys keeps its multiprocessor for some 20 us, so that each of a step's kernels
+// would wait for half of them to end.
+//
 // Sparse queries share the tiles: which keys a query reads of a page is a mask of 64 bits, made from its list, and a
 // page that none of the tile's queries reads is skipped. Each query's sums are its own row of every product, and a page
 // that it does not read changes nothing in them, so its result depends on its own keys alone.
+
+#include <algorithm>
 
 #include "engine/attention/cuda/operations.h"
 #include "engine/attention/cuda/tile_plan.h"
@@ -222,16 +228,13 @@ __device__ void StoreOutput(Sums<kWidth>& sums, int32_t count, int32_t stride, f
   }
 }
 
-// Block (b, h) computes tile b of the plan for head h.
+// One tile of the plan for one head, by a block.
 template <int kWidth>
-__global__ void __launch_bounds__(kThreads) AttendTilesKernel(AttendArgs args, PagesView pages, TilePlan* plan) {
-  WaitForPrevious();
-  if (static_cast<int32_t>(blockIdx.x) >= plan->tiles) return;
+__device__ void AttendTile(const AttendArgs& args, const PagesView& pages, const Tile& tile, int32_t head) {
   constexpr int kAhead = kStages<kWidth> - 1;
   __shared__ int32_t next_pages[2][kWarps], lengths[kWarps];  // the next pages of even and of odd places
   auto* stages = reinterpret_cast<Stage<kWidth>*>(DynamicShared());
-  const Tile tile = plan->list()[blockIdx.x];
-  const auto head = static_cast<int32_t>(blockIdx.y), thread = static_cast<int32_t>(threadIdx.x);
+  const auto thread = static_cast<int32_t>(threadIdx.x);
   const int row = thread / kWarp * 16;  // this warp's first query of the tile
   const int32_t* table = args.views[RowAt(args.rows, tile.first)].pages;
   Cursor cursor = CursorOf(args, tile, thread);
@@ -283,14 +286,30 @@ __global__ void __launch_bounds__(kThreads) AttendTilesKernel(AttendArgs args, P
   tally.executed += static_cast<int64_t>(worked) * kPagePositions;
 }
 
+// Each block takes one tile for one head; or, `kInTurns`, every gridDim.x-th of them, at some more registers.
+template <int kWidth, bool kInTurns>
+__global__ void __launch_bounds__(kThreads) AttendTilesKernel(AttendArgs args, PagesView pages, TilePlan* plan) {
+  WaitForPrevious();
+  const int32_t tiles = plan->tiles, items = tiles * args.heads;
+  auto item = static_cast<int32_t>(blockIdx.x);
+  while (item < items) {
+    AttendTile<kWidth>(args, pages, plan->list()[item % tiles], item / tiles);
+    if (!kInTurns) return;
+    __syncthreads();  // a slower warp may not have read next_pages yet
+    item += static_cast<int32_t>(gridDim.x);
+  }
+}
+
 template <int kWidth>
 void LaunchTiles(Device& device, const AttendArgs& args, const AttendSpace& space) {
+  const int32_t most = TilePlan::MostTiles(args.rows.capacity) * args.heads;
+  const int32_t blocks = device.leaves_room() ? std::min(most, device.multiprocessors_to_fill()) : most;
   Launch(device,
-         {.grid_x = static_cast<unsigned>(TilePlan::MostTiles(args.rows.capacity)),
-          .grid_y = static_cast<unsigned>(args.heads),
+         {.grid_x = static_cast<unsigned>(blocks),
           .threads = kThreads,
           .shared_bytes = kStages<kWidth> * sizeof(Stage<kWidth>)},
-         AttendTilesKernel<kWidth>, args, PagesView(args.store, args.layer), space.plan);
+         blocks < most ? AttendTilesKernel<kWidth, true> : AttendTilesKernel<kWidth, false>, args,
+         PagesView(args.store, args.layer), space.plan);
 }
 
 }  // namespace

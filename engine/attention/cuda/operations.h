@@ -17,7 +17,8 @@ void AppendSelection(Device& device, const AppendSelectionArgs& args);
 // How far one position turns each of `half` components, in turns of the circle, on the device.
 using TurnsOf = std::function<const double*(int32_t half, double base)>;
 // A step's projections in one kernel; does nothing and says false for what that kernel does not take (project.cu).
-bool Project(Device& device, const ProjectArgs& args, const TurnsOf& turns_of);
+// `rounded`: of an even number of outputs, which go to Projection::output in bf16.
+bool Project(Device& device, const ProjectArgs& args, const TurnsOf& turns_of, bool rounded = false);
 
 // `mass_table`: MassTable() of mass.h, on the device.
 void Select(Device& device, const SelectArgs& args, const uint32_t* mass_table);

@@ -14,6 +14,11 @@
 // the next one's first loads. Against that every block norms its rows anew: of 512 components a warp reads 2 KB, and
 // takes 10 shuffles for two sums: some 0.2 us for the two to four rows of a warp, whose loads are under way together.
 //
+// Models with post-norm norm a block's sum. The next block's projections do that here, where a model with pre-norm has
+// its norm, and one more block for each 16 or 32 rows writes the normed states beside the sums, for the residual to go
+// on with: 8 launches a layer instead of 11. In the product's own epilogue a norm would need the blocks that divide the
+// outputs to wait for each other, a fence, a count and a load: as long as the launch that it saves.
+//
 // What it reads. With 64 rows of 512 states and 1,536 outputs there are 96 pairs of tiles. 32 rows a block make 192
 // blocks, a wave of two on some of 132 multiprocessors; each reads 64 KB of states and 16 KB of weights from the
 // second-level cache, 15 MB together, 3 us at 5.5 TB/s. 64 rows a block would be 96 blocks of 144 KB each, on which 36
@@ -41,7 +46,7 @@ constexpr int kMostProjections = 4;
 constexpr int kSides = kWarps / FewOutputs::kSlices;  // tiles of a block
 constexpr int32_t kWidest = 1024;                     // inputs
 static_assert(kSides == 2);
-enum class Target : int32_t { kOutput, kPagesF32, kPagesBF16, kSelection };
+enum class Target : int32_t { kOutput, kRounded, kPagesF32, kPagesBF16, kSelection };
 
 struct Projected {
   WeightsInFragments weights;
@@ -75,6 +80,9 @@ struct Projecting {
   const float* norm_bias;
   float epsilon;
   int32_t width;
+  Rows rows;
+  float* normed;   // by row number: gets the normed states, too; null: nobody needs them
+  int32_t blocks;  // of the projections; the launch's next one is for `normed`
   int32_t count;
   Projected projections[kMostProjections];
 };
@@ -91,6 +99,10 @@ __device__ Place PlaceOf(const Projected& made, int32_t i) {
   switch (made.target) {
     case Target::kOutput:
       place.to = reinterpret_cast<unsigned char*>(made.output + static_cast<size_t>(i) * made.weights.outputs);
+      break;
+    case Target::kRounded:
+      place.to = reinterpret_cast<unsigned char*>(reinterpret_cast<uint16_t*>(made.output) +
+                                                  static_cast<size_t>(i) * made.weights.outputs);
       break;
     case Target::kPagesF32:
     case Target::kPagesBF16:
@@ -116,6 +128,9 @@ __device__ void StorePair(const Projected& made, unsigned char* to, int32_t n, f
       if (both) at[1] = high;
       return;
     }
+    case Target::kRounded:  // outputs are even
+      *reinterpret_cast<uint32_t*>(reinterpret_cast<uint16_t*>(to) + n) = PackBF16(low, high);
+      return;
     case Target::kPagesF32:
       *reinterpret_cast<float2*>(reinterpret_cast<float*>(to) + n) = {low, high};
       return;
@@ -187,6 +202,21 @@ __device__ void HoldNormed(const Projecting& args, const Projected& made, int32_
   }
 }
 
+// Writes the normed states of the block's rows, a warp a row, to where they go on.
+template <int kRowTiles, int kGroups>
+__device__ void KeepNormed(const Projecting& args) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int32_t first_row = static_cast<int32_t>(blockIdx.y) * kRowTiles * 16;
+  const int32_t rows = min(RowCount(args.rows), first_row + kRowTiles * 16);
+  for (int32_t i = first_row + warp; i < rows; i += kWarps) {
+    const size_t at = static_cast<size_t>(RowAt(args.rows, i)) * args.width;
+    HeldRow<kGroups> row;
+    row.Load(args.states + at, args.width);
+    row.Norm(args.norm_weight, args.norm_bias, args.epsilon, args.width);
+    row.Store(args.normed + at, args.width);
+  }
+}
+
 // Adds up the warps' sums, in the order of the slices, and finishes them: a warp takes eight rows of a row tile.
 template <typename Format, int kRowTiles>
 __device__ void FinishPairs(const Projected& made, int32_t pair, int32_t first_row, int32_t rows, const Place* places,
@@ -204,9 +234,7 @@ __device__ void FinishPairs(const Projected& made, int32_t pair, int32_t first_r
 #pragma unroll
       for (int c = 0; c < 2; ++c) {
         const Sum* own = sums + (side * FewOutputs::kSlices * kOwn + item * 2 + c) * kWarp + lane;
-        Sum sum = own[0];
-#pragma unroll
-        for (int slice = 1; slice < FewOutputs::kSlices; ++slice) sum += own[slice * kOwn * kWarp];
+        const Sum sum = SumOfSlices<FewOutputs>(own, kOwn * kWarp);
         const int32_t n = made.Tile(pair, side) * kFragmentOutputs + lane % 4 * 2 + c;
         results[side][c] =
             n < made.weights.outputs ? Activate(Format::Result(made.weights, scale, n, sum), made.activation) : 0.0f;
@@ -234,6 +262,10 @@ __global__ void __launch_bounds__(kThreads, kGroups > 4 ? 1 : 2)
     ProjectKernel(const __grid_constant__ Projecting args) {
   using Sum = typename Format::Sum;
   constexpr int kOwn = kRowTiles * 4;
+  if (static_cast<int32_t>(blockIdx.x) == args.blocks) {
+    WaitForPrevious();
+    return KeepNormed<kRowTiles, kGroups>(args);
+  }
   int which = args.count - 1;
   while (static_cast<int32_t>(blockIdx.x) < args.projections[which].first_block) --which;
   const Projected& made = args.projections[which];
@@ -267,7 +299,7 @@ template <typename Format, int kRowTiles, int kGroups>
 void LaunchProject(Device& device, const Projecting& args, int32_t blocks, int32_t capacity) {
   const int32_t steps = 2 * CeilDiv(args.width, kFragmentWords * Format::kPerWord);
   Launch(device,
-         {.grid_x = static_cast<unsigned>(blocks),
+         {.grid_x = static_cast<unsigned>(blocks + (args.normed != nullptr ? 1 : 0)),
           .grid_y = static_cast<unsigned>(CeilDiv(capacity, kRowTiles * 16)),
           .threads = kThreads,
           .shared_bytes = std::max(HeldBytes<kRowTiles>(steps), size_t{kThreads} * kRowTiles * 4 * sizeof(float))},
@@ -309,13 +341,16 @@ bool Takes(const ProjectArgs& args) {
 
 }  // namespace
 
-bool Project(Device& device, const ProjectArgs& args, const TurnsOf& turns_of) {
+bool Project(Device& device, const ProjectArgs& args, const TurnsOf& turns_of, bool rounded) {
   if (!Takes(args)) return false;
   Projecting made = {.states = args.norm.input,
                      .norm_weight = args.norm.weight,
                      .norm_bias = args.norm.bias,
                      .epsilon = args.norm.epsilon,
                      .width = args.norm.width,
+                     .rows = args.norm.rows,
+                     .normed = args.normed,
+                     .blocks = 0,
                      .count = 0,
                      .projections = {}};
   int32_t blocks = 0, capacity = 0;
@@ -326,6 +361,7 @@ bool Project(Device& device, const ProjectArgs& args, const TurnsOf& turns_of) {
     one.rows = projection.rows;
     one.activation = projection.activation;
     one.output = projection.output;
+    if (rounded) one.target = Target::kRounded;
     one.first_block = blocks;
     if (projection.turned_by != nullptr) {
       one.turned_by = projection.turned_by;
@@ -350,6 +386,8 @@ bool Project(Device& device, const ProjectArgs& args, const TurnsOf& turns_of) {
     blocks += CeilDiv(CeilDiv(weight.outputs(), kFragmentOutputs), kSides);
     capacity = std::max(capacity, projection.rows.capacity);
   }
+  made.blocks = blocks;
+  capacity = std::max(capacity, args.normed != nullptr ? made.rows.capacity : 0);
   if (static_cast<const CudaLinear&>(*args.projections[0].weight).type() == ComputeType::kInt8) {
     ProjectOf<Int8>(device, made, blocks, capacity);
   } else {

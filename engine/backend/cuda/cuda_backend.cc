@@ -48,6 +48,7 @@ class CudaBackend final : public Backend {
     return std::unique_ptr<Backend>(new CudaBackend(device_->OpenStream(), compute_, host_visible_, gemms_));
   }
   void After(Backend& other) override { device_->After(*static_cast<CudaBackend&>(other).device_); }
+  void LeaveRoom(bool leave) override { device_->LeaveRoom(leave); }
 
   std::unique_ptr<PackedLinear> Pack(const LinearWeights& weights) override {
     return std::make_unique<CudaLinear>(weights, compute_, memory_, *gemms_);
@@ -99,6 +100,15 @@ class CudaBackend final : public Backend {
   void Project(const ProjectArgs& args) override {
     const auto turns = [this](int32_t half, double base) { return Turns(half, base); };
     if (!cuda::Project(*device_, args, turns)) return Backend::Project(args);
+    Done();
+  }
+  void FeedForward(const ProjectArgs& up, const LinearArgs& down) override {
+    const auto turns = [this](int32_t half, double base) { return Turns(half, base); };
+    const auto& layer = static_cast<const CudaLinear&>(*down.weight);
+    if (!layer.TakesRounded(down) || !cuda::Project(*device_, up, turns, /*rounded=*/true)) {
+      return Backend::FeedForward(up, down);
+    }
+    layer.RunRounded(*device_, down);
     Done();
   }
   void Select(const SelectArgs& args) override {

@@ -13,6 +13,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,14 @@ class Device {
   virtual std::unique_ptr<Device> OpenStream() = 0;
   // Work launched here from now on starts after all work launched so far on `other`, a stream of the same device.
   virtual void After(Device& other) = 0;
+
+  // While set, launches whose blocks each keep a multiprocessor for long leave a quarter of the multiprocessors to other
+  // streams (docs/gpu.md has the arithmetic): they take no more than multiprocessors_to_fill().
+  void LeaveRoom(bool leave) { leaves_room_ = leave; }
+  bool leaves_room() const { return leaves_room_; }
+  int multiprocessors_to_fill() const {
+    return leaves_room_ ? std::max(1, multiprocessors() * 3 / 4) : multiprocessors();
+  }
 
   // Null when there is no such memory left.
   virtual void* Allocate(size_t bytes) = 0;
@@ -108,6 +117,7 @@ class Device {
  private:
   std::shared_ptr<absl::Status> status_;
   uint64_t marks_ = 0, passed_ = 0;
+  bool leaves_room_ = false;
 };
 
 // What OpenDevice says after an error that lasts.

@@ -165,4 +165,13 @@ __device__ void Multiply(const WarpWeights<Divided>& weights, const uint4* held,
   }
 }
 
+// Of what the warps that divide the inputs have written, `stride` apart: in the order of the slices.
+template <typename Divided, typename Sum>
+__device__ Sum SumOfSlices(const Sum* slices, int32_t stride) {
+  Sum sum = slices[0];
+#pragma unroll
+  for (int slice = 1; slice < Divided::kSlices; ++slice) sum += slices[slice * stride];
+  return sum;
+}
+
 }  // namespace salient::cuda::few

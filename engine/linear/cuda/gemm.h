@@ -39,6 +39,7 @@ struct GemmCall {
   float* y = nullptr;
   bool accumulate = false;         // only without an activation
   std::byte* workspace = nullptr;  // [kGemmWorkspaceBytes], of no other stream
+  int32_t multiprocessors = 0;     // that the product may fill; 0: all
 };
 
 // One way to compute one shape, for any number of rows.

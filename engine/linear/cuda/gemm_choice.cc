@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,22 @@ DeviceArray<T> OnDevice(DeviceMemory& memory, const std::vector<T>& values) {
   return array;
 }
 
+// An algorithm that always fills the device, because it sums otherwise where it may not.
+class FillsTheDevice final : public GemmAlgorithm {
+ public:
+  explicit FillsTheDevice(std::shared_ptr<GemmAlgorithm> algorithm) : algorithm_(std::move(algorithm)) {}
+
+  absl::Status Run(Device& device, const GemmCall& call) override {
+    GemmCall whole = call;
+    whole.multiprocessors = 0;
+    return algorithm_->Run(device, whole);
+  }
+  std::string Name() const override { return absl::StrCat(algorithm_->Name(), ", leaves no room"); }
+
+ private:
+  const std::shared_ptr<GemmAlgorithm> algorithm_;
+};
+
 }  // namespace
 
 std::shared_ptr<GemmAlgorithm> GemmChoices::For(const GemmShape& shape) {
@@ -40,8 +57,9 @@ std::shared_ptr<GemmAlgorithm> GemmChoices::For(const GemmShape& shape) {
   if (!missing || library_ == nullptr) return choice.algorithm;
   for (const std::shared_ptr<GemmAlgorithm>& algorithm : library_->Algorithms(shape, kUsualRows)) {
     ++choice.offered;
-    if (!KeepsRows(shape, *algorithm, choice.refused)) continue;
-    choice.algorithm = algorithm;
+    const Habits habits = HabitsOf(shape, *algorithm, choice.refused);
+    if (!habits.keeps_rows) continue;
+    choice.algorithm = habits.leaves_room ? algorithm : std::make_shared<FillsTheDevice>(algorithm);
     break;
   }
   return choice.algorithm;
@@ -64,33 +82,44 @@ std::string GemmChoices::Report() const {
   return report;
 }
 
-bool GemmChoices::KeepsRows(const GemmShape& shape, GemmAlgorithm& algorithm, int& refused) {
+GemmChoices::Habits GemmChoices::HabitsOf(const GemmShape& shape, GemmAlgorithm& algorithm, int& refused) {
   const size_t inputs = shape.inputs, outputs = shape.outputs, test_rows = TestRows(device_);
   const DeviceArray<uint16_t> x = OnDevice(memory_, RandomBF16(test_rows * inputs, 1));
   const DeviceArray<uint16_t> weight = OnDevice(memory_, RandomBF16(outputs * inputs, 2));
   const DeviceArray<float> bias(memory_, outputs);
   DeviceArray<float> y(memory_, test_rows * outputs);
   if (workspace_.empty()) workspace_ = DeviceArray<std::byte>(memory_, kGemmWorkspaceBytes);
-  const auto run = [&](size_t rows) {  // the last of them; empty where the library refuses
+  // The last rows; empty where the library refuses.
+  const auto run = [&](size_t rows, int32_t multiprocessors) {
     const absl::Status status = algorithm.Run(device_, {.rows = static_cast<int32_t>(rows),
                                                         .x = x.data() + (test_rows - rows) * inputs,
                                                         .weight = weight.data(),
                                                         .bias = bias.data(),
                                                         .y = y.data(),
-                                                        .workspace = workspace_.data()});
+                                                        .workspace = workspace_.data(),
+                                                        .multiprocessors = multiprocessors});
     std::vector<float> result(status.ok() ? rows * outputs : 0);
     memory_.CopyToHost(result.data(), y.data(), result.size() * sizeof(float));
-    refused += !status.ok();
     return result;
   };
-  const std::vector<float> all = run(test_rows);
-  if (all.empty()) return false;
+  const std::vector<float> all = run(test_rows, 0);
+  const auto same = [&](const std::vector<float>& some) {
+    return !some.empty() &&
+           std::memcmp(some.data(), all.data() + all.size() - some.size(), some.size() * sizeof(float)) == 0;
+  };
+  refused += all.empty();
+  if (all.empty()) return {};
   for (const int32_t rows : kFewerRows) {
-    const std::vector<float> some = run(rows);
-    if (some.empty()) return false;
-    if (std::memcmp(some.data(), all.data() + all.size() - some.size(), some.size() * sizeof(float)) != 0) return false;
+    const std::vector<float> some = run(rows, 0);
+    refused += some.empty();
+    if (!same(some)) return {};
   }
-  return device_.ok();
+  device_.LeaveRoom(true);
+  const int32_t part = device_.multiprocessors_to_fill();
+  device_.LeaveRoom(false);
+  Habits habits = {.keeps_rows = true, .leaves_room = same(run(test_rows, part))};
+  for (const int32_t rows : kFewerRows) habits.leaves_room = habits.leaves_room && same(run(rows, part));
+  return device_.ok() ? habits : Habits{};
 }
 
 }  // namespace salient::cuda

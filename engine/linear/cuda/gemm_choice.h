@@ -6,6 +6,9 @@
 // rows. The library documents no guarantee for that either; each algorithm is therefore tested before it is used: a row
 // computed among few rows and among many must have the same bits. An algorithm that the library refuses to run in that
 // test is passed over.
+//
+// While others decode, an encoder leaves them a part of the device (Device::LeaveRoom). The algorithm is told how many
+// multiprocessors it may fill if its bits stay the same then; if not, it is never told.
 
 #pragma once
 
@@ -38,8 +41,12 @@ class GemmChoices {
     int offered = 0, refused = 0;  // algorithms that were tried, and of these refused by the library
   };
 
-  // False, too, where the library refuses a call; counted in `refused` then.
-  bool KeepsRows(const GemmShape& shape, GemmAlgorithm& algorithm, int& refused);
+  struct Habits {
+    bool keeps_rows = false;   // a row's bits do not depend on the rows beside it
+    bool leaves_room = false;  // nor on how many multiprocessors it may fill
+  };
+  // No habits where the library refuses a call, which is counted in `refused`.
+  Habits HabitsOf(const GemmShape& shape, GemmAlgorithm& algorithm, int& refused);
 
   Device& device_;
   DeviceMemory& memory_;

@@ -56,6 +56,8 @@ struct Product {
     Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
 
+  void Fill(int32_t multiprocessors) { Set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors); }
+
   Owned<cublasLtMatmulDesc_t> description;
   Owned<cublasLtMatrixLayout_t> a, b, d;
 
@@ -89,7 +91,8 @@ class LtAlgorithm final : public GemmAlgorithm {
 
   absl::Status Run(Device& device, const GemmCall& call) override {
     if (!device.ok()) return device.status();
-    const Product product(shape_, call.rows, call.bias);
+    Product product(shape_, call.rows, call.bias);
+    if (call.multiprocessors > 0) product.Fill(call.multiprocessors);
     const float one = 1.0f, kept = call.accumulate ? 1.0f : 0.0f;
     const cublasStatus_t status =
         cublasLtMatmul(handle_, product.description.get(), &one, call.weight, product.a.get(), call.x, product.b.get(),

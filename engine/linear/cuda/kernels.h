@@ -28,6 +28,9 @@ struct WeightsInFragments {
   int32_t inputs = 0, outputs = 0;
 };
 void LinearFewBF16(Device& device, const WeightsInFragments& weights, const LinearArgs& args);
+// LinearFewBF16 of rows that are in bf16 already: args.input holds them, [rows, inputs], aligned to 16 bytes.
+bool LinearFewTakesRounded(const WeightsInFragments& weights);
+void LinearFewRounded(Device& device, const WeightsInFragments& weights, const LinearArgs& args);
 // The CPU's int8 (engine/linear/cpu/prepare.h) to the bit, but for gelu and swish: rows quantised by their largest
 // value, sums of integers.
 void LinearFewInt8(Device& device, const WeightsInFragments& weights, const LinearArgs& args);

@@ -15,8 +15,10 @@
 // before the first product. Blocks are small, 16 or 32 rows by 16 outputs: with 64 rows of 512 inputs and 512 outputs
 // there are 128 blocks that read 32 KB of rows and 16 KB of weights each, all from the second-level cache (6 MB, 1.2 us
 // at 5.5 TB/s), where 32 blocks of 64 rows read 144 KB each, 2.2 us at the 64 bytes a cycle of a multiprocessor, and
-// 100 multiprocessors did nothing. Rows in bf16 from the kernel that makes them would halve the 32 KB: 0.25 us of such
-// a layer, 1 us of one of 2,048 inputs. They are not: every operation that makes or takes rows would have two forms.
+// 100 multiprocessors did nothing. A feed-forward block's hidden states, most of what such layers read, come in bf16
+// from the kernel that makes them, rounded there as here: of 64 rows of 2,048 the blocks read 8.4 MB instead of 16.8 MB,
+// 1.5 us less, and an operand is one ldmatrix instead of four loads and four conversions. Attention's output stays in
+// fp32: 0.4 us of 512 inputs, for a second form of every kernel of attention.
 //
 // Other layers (the vocabulary, int8): rows are read 8 (bf16) or 16 (int8) bytes at a time, 16 words of a thread on
 // their way at once: 64 rows of 512 inputs are 128 KB and 4 trips to the second-level cache where single values took
@@ -28,6 +30,7 @@
 // follows from its own size, and a row's sums are its own row of the products: so its bits do not depend on the rows
 // beside it.
 
+#include "engine/core/cuda/load.h"
 #include "engine/linear/cuda/epilogue.h"
 #include "engine/linear/cuda/few.h"
 #include "engine/linear/cuda/kernels.h"
@@ -53,28 +56,6 @@ __device__ void ScaleRows(const LinearArgs& args, int32_t inputs, int32_t first_
   }
 }
 
-// The kCount inputs from x on, of which `left` are there; the others are zeros. `wide`: x is aligned to them.
-template <int kCount>
-__device__ void LoadInputs(const float* x, int32_t left, bool wide, float (&values)[kCount]) {
-  if (wide && left >= kCount) {
-    if constexpr (kCount == 2) {
-      const float2 word = *reinterpret_cast<const float2*>(x);
-      values[0] = word.x;
-      values[1] = word.y;
-    } else {
-      static_assert(kCount == 4);
-      const float4 word = *reinterpret_cast<const float4*>(x);
-      values[0] = word.x;
-      values[1] = word.y;
-      values[2] = word.z;
-      values[3] = word.w;
-    }
-    return;
-  }
-#pragma unroll
-  for (int c = 0; c < kCount; ++c) values[c] = c < left ? x[c] : 0.0f;
-}
-
 // Brings the block's rows, from input `from` on, into first operands: [step][row tile][lane].
 template <typename Format, int kRowTiles>
 __device__ void HoldRows(const LinearArgs& args, int32_t inputs, int32_t first_row, int32_t rows, int32_t from,
@@ -95,7 +76,7 @@ __device__ void HoldRows(const LinearArgs& args, int32_t inputs, int32_t first_r
       const int32_t left = first_row + r < rows ? inputs - c : 0;
       const RowScale scale = Format::kScaled ? scales[r] : RowScale{};
       float values[Format::kPerWord];
-      LoadInputs(args.input + static_cast<size_t>(first_row + r) * inputs + c, left, wide, values);
+      LoadFloats(args.input + static_cast<size_t>(first_row + r) * inputs + c, left, wide, values);
       parts[p] = Format::Word(values, scale);
     }
     held[HeldAt<kRowTiles>(step, tile, lane)] = make_uint4(parts[0], parts[1], parts[2], parts[3]);
@@ -221,8 +202,8 @@ __global__ void __launch_bounds__(kThreads, 2) LinearFewKernel(WeightsInFragment
   }
 }
 
-// StreamRowsKernel: a ring of stages of so many inputs of each row, in fp32. Rows are 32 bytes longer than that, so
-// that the eight rows that lanes read together lie in different banks.
+// StreamRowsKernel: a ring of stages of so many inputs of each row, in fp32 or bf16. Rows are 8 values longer than
+// that, so that the eight rows that lanes read together lie in different banks.
 constexpr int kStageInputs = 256;
 constexpr int kStageStride = kStageInputs + 8;
 constexpr int kChunkInputs = kFragmentWords * BF16::kPerWord;
@@ -232,16 +213,15 @@ template <int kRowTiles>
 inline constexpr int kSlots = kRowTiles == 1 ? 4 : 2;
 static_assert(kAhead == 2 * kOfSlice);
 
-template <int kRowTiles>
-__device__ void LoadStage(const LinearArgs& args, int32_t inputs, int32_t first_row, int32_t rows, int32_t stage,
-                          float* slot) {
-  constexpr int kWords = kStageInputs / 4;
+template <int kRowTiles, typename T>
+__device__ void LoadStage(const T* input, int32_t inputs, int32_t first_row, int32_t rows, int32_t stage, T* slot) {
+  constexpr int kEach = 16 / sizeof(T), kWords = kStageInputs / kEach;
   if (stage * kStageInputs >= inputs) return;
 #pragma unroll
   for (auto at = static_cast<int32_t>(threadIdx.x); at < kRowTiles * 16 * kWords; at += kThreads) {
-    const int32_t r = at / kWords, c = at % kWords * 4, input = stage * kStageInputs + c;
-    const bool there = first_row + r < rows && input < inputs;
-    const float* from = args.input + (there ? static_cast<size_t>(first_row + r) * inputs + input : 0);
+    const int32_t r = at / kWords, c = at % kWords * kEach, column = stage * kStageInputs + c;
+    const bool there = first_row + r < rows && column < inputs;
+    const T* from = input + (there ? static_cast<size_t>(first_row + r) * inputs + column : 0);
     CopyAsync16(slot + r * kStageStride + c, from, there);
   }
 }
@@ -256,12 +236,17 @@ __device__ inline void LoadOperand(const float* from, uint32_t (&operand)[4]) {
     operand[p] = PackBF16(pair.x, pair.y);
   }
 }
+__device__ inline void LoadOperand(const uint16_t* from, uint32_t (&operand)[4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  LoadMatrices(operand, from + lane % 16 * kStageStride + lane / 16 * 8);
+}
 
-// Block (b, r): outputs 16 b .. + 15 of the rows from 16 kRowTiles r on. Inputs are a multiple of 4.
-template <int kRowTiles>
+// Block (b, r): outputs 16 b .. + 15 of the rows from 16 kRowTiles r on. A row's inputs are a multiple of 16 bytes.
+template <int kRowTiles, typename T>
 __global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragments weights, LinearArgs args) {
-  constexpr int kTiles = kWarps / FewOutputs::kSlices, kOwn = kRowTiles * 4,
-                kSlotFloats = kRowTiles * 16 * kStageStride;
+  constexpr int kTiles = kWarps / FewOutputs::kSlices, kOwn = kRowTiles * 4;
+  constexpr int kSlotSize = kRowTiles * 16 * kStageStride;
+  const auto* input = reinterpret_cast<const T*>(args.input);
   static_assert(2 * kRowTiles <= kWarps);
   const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
   const int32_t slice = warp % FewOutputs::kSlices, first_tile = static_cast<int32_t>(blockIdx.x) * kTiles;
@@ -273,10 +258,10 @@ __global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragmen
   const int32_t rows = RowCount(args.rows);
   if (first_row >= rows) return;
   if (first_row >= kLikelyRows) of_warp.LoadAhead(slice, chunks);
-  auto* ring = reinterpret_cast<float*>(DynamicShared());
+  auto* ring = reinterpret_cast<T*>(DynamicShared());
 #pragma unroll
   for (int stage = 0; stage + 1 < kSlots<kRowTiles>; ++stage) {
-    LoadStage<kRowTiles>(args, weights.inputs, first_row, rows, stage, ring + stage * kSlotFloats);
+    LoadStage<kRowTiles>(input, weights.inputs, first_row, rows, stage, ring + stage * kSlotSize);
     CommitCopies();
   }
   // What the warp finishes: eight rows of a row tile.
@@ -296,9 +281,9 @@ __global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragmen
       if (stage >= stages) break;
       WaitForCopies<kSlots<kRowTiles> - 2>();
       __syncthreads();  // the stage is there for all, and the one before is no longer read
-      LoadStage<kRowTiles>(args, weights.inputs, first_row, rows, next, ring + next % kSlots<kRowTiles> * kSlotFloats);
+      LoadStage<kRowTiles>(input, weights.inputs, first_row, rows, next, ring + next % kSlots<kRowTiles> * kSlotSize);
       CommitCopies();
-      const float* slot = ring + stage % kSlots<kRowTiles> * kSlotFloats;
+      const T* slot = ring + stage % kSlots<kRowTiles> * kSlotSize;
 #pragma unroll
       for (int own = 0; own < kOfSlice; ++own) {
         const int32_t of_stage = slice + own * FewOutputs::kSlices, chunk = stage * kStageChunks + of_stage;
@@ -309,7 +294,7 @@ __global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragmen
         if (later < chunks) ahead = of_warp.fragments[0][static_cast<size_t>(later) * kWarp];
 #pragma unroll
         for (int m = 0; m < kRowTiles; ++m) {
-          const float* from = slot + m * 16 * kStageStride + of_stage * kChunkInputs;
+          const T* from = slot + m * 16 * kStageStride + of_stage * kChunkInputs;
           uint32_t low[4], high[4];
           LoadOperand(from, low);
           LoadOperand(from + kChunkInputs / 2, high);
@@ -320,8 +305,9 @@ __global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragmen
     }
   }
   __syncthreads();  // the rows are no longer read
+  auto* scratch = reinterpret_cast<float*>(ring);
 #pragma unroll
-  for (int s = 0; s < kOwn; ++s) ring[(warp * kOwn + s) * kWarp + lane] = sums[s / 4][s % 4];
+  for (int s = 0; s < kOwn; ++s) scratch[(warp * kOwn + s) * kWarp + lane] = sums[s / 4][s % 4];
   __syncthreads();
   if (i >= rows) return;
 #pragma unroll
@@ -332,10 +318,8 @@ __global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragmen
     float result[2] = {};
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
-      const float* own = ring + (n * FewOutputs::kSlices * kOwn + warp * 2 + c) * kWarp + lane;
-      float sum = own[0];
-#pragma unroll
-      for (int other = 1; other < FewOutputs::kSlices; ++other) sum += own[other * kOwn * kWarp];
+      const float* own = scratch + (n * FewOutputs::kSlices * kOwn + warp * 2 + c) * kWarp + lane;
+      const float sum = SumOfSlices<FewOutputs>(own, kOwn * kWarp);
       if (c == 0 || pair.both) result[c] = Activate(BF16::Result(weights, {}, output + c, sum), args.activation);
     }
     if (args.accumulate) {
@@ -346,20 +330,21 @@ __global__ void __launch_bounds__(kThreads, 2) StreamRowsKernel(WeightsInFragmen
   }
 }
 
-template <int kRowTiles>
+template <int kRowTiles, typename T>
 void LaunchStream(Device& device, const WeightsInFragments& weights, const LinearArgs& args, int blocks) {
   Launch(device,
          {.grid_x = static_cast<unsigned>(blocks),
           .grid_y = static_cast<unsigned>(CeilDiv(args.rows.capacity, kRowTiles * 16)),
           .threads = kThreads,
-          .shared_bytes = size_t{kSlots<kRowTiles>} * kRowTiles * 16 * kStageStride * sizeof(float)},
-         StreamRowsKernel<kRowTiles>, weights, args);
+          .shared_bytes = size_t{kSlots<kRowTiles>} * kRowTiles * 16 * kStageStride * sizeof(T)},
+         StreamRowsKernel<kRowTiles, T>, weights, args);
 }
 
+template <typename T>
 void StreamRows(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {
   const int blocks = CeilDiv(CeilDiv(weights.outputs, kFragmentOutputs), kWarps / FewOutputs::kSlices);
-  if (RowTilesFor(device, blocks, args.rows.capacity) == 1) return LaunchStream<1>(device, weights, args, blocks);
-  LaunchStream<2>(device, weights, args, blocks);
+  if (RowTilesFor(device, blocks, args.rows.capacity) == 1) return LaunchStream<1, T>(device, weights, args, blocks);
+  LaunchStream<2, T>(device, weights, args, blocks);
 }
 
 template <typename Format, typename Divided, int kRowTiles>
@@ -389,8 +374,16 @@ void LinearFew(Device& device, const WeightsInFragments& weights, const LinearAr
 }  // namespace
 
 void LinearFewBF16(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {
-  if (weights.outputs <= kFewOutputs && weights.inputs % 4 == 0) return StreamRows(device, weights, args);
+  if (weights.outputs <= kFewOutputs && weights.inputs % 4 == 0) return StreamRows<float>(device, weights, args);
   LinearFew<BF16>(device, weights, args);
+}
+
+bool LinearFewTakesRounded(const WeightsInFragments& weights) {
+  return weights.fragments != nullptr && weights.outputs <= kFewOutputs && weights.inputs % 8 == 0;
+}
+
+void LinearFewRounded(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {
+  StreamRows<uint16_t>(device, weights, args);
 }
 
 void LinearFewInt8(Device& device, const WeightsInFragments& weights, const LinearArgs& args) {

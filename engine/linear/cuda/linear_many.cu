@@ -43,11 +43,15 @@ void LinearMany(Device& device, GemmAlgorithm& gemm, const WeightsInRows& weight
   const int64_t inputs = static_cast<int64_t>(rows) * weights.inputs;
   const int64_t outputs = static_cast<int64_t>(rows) * weights.outputs;
   Launch(device, {.grid_x = Blocks(inputs, kEach), .threads = kThreads}, RoundKernel, args.input, inputs, rounded);
-  if (absl::Status status =
-          gemm.Run(device, {rows, rounded, weights.weight, weights.bias, args.output, args.accumulate, workspace});
-      !status.ok()) {
-    return device.Fail(std::move(status));
-  }
+  const GemmCall call = {.rows = rows,
+                         .x = rounded,
+                         .weight = weights.weight,
+                         .bias = weights.bias,
+                         .y = args.output,
+                         .accumulate = args.accumulate,
+                         .workspace = workspace,
+                         .multiprocessors = device.leaves_room() ? device.multiprocessors_to_fill() : 0};
+  if (absl::Status status = gemm.Run(device, call); !status.ok()) return device.Fail(std::move(status));
   // cuBLASLt's gelu is the approximation by tanh; models are trained with erf.
   if (args.activation == Activation::kNone || args.activation == Activation::kRelu) return;
   Launch(device, {.grid_x = Blocks(outputs, 4), .threads = kThreads}, ActivateKernel, args.output, outputs,

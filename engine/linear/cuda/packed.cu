@@ -151,4 +151,12 @@ void CudaLinear::Run(Device& device, const LinearArgs& args, std::byte* space, s
   }
 }
 
+bool CudaLinear::TakesRounded(const LinearArgs& args) const {
+  return type_ == ComputeType::kBF16 && args.rows.count != nullptr && LinearFewTakesRounded(fragments());
+}
+
+void CudaLinear::RunRounded(Device& device, const LinearArgs& args) const {
+  if (args.rows.capacity > 0) LinearFewRounded(device, fragments(), args);
+}
+
 }  // namespace salient::cuda

@@ -30,6 +30,10 @@ class CudaLinear final : public PackedLinear {
   ComputeType type() const { return type_; }
   WeightsInFragments fragments() const { return {fragments_.data(), bias_.data(), scale_.data(), inputs(), outputs()}; }
   void Run(Device& device, const LinearArgs& args, std::byte* space, std::byte* workspace) const;
+  // The same for a step's rows that are in bf16 already, at args.input, with the bits that Run gives the same rows in
+  // fp32: for the calls that TakesRounded takes.
+  bool TakesRounded(const LinearArgs& args) const;
+  void RunRounded(Device& device, const LinearArgs& args) const;
 
  private:
   void PackF32(const LinearWeights& weights, DeviceMemory& memory);

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "engine/core/cuda/language.h"
+#include "engine/core/cuda/load.h"
 
 namespace salient::cuda {
 
@@ -26,7 +26,7 @@ struct HeldRow {
   __device__ void Load(const float* x, int32_t width) {
     const bool wide = width % kGroup == 0 && reinterpret_cast<uintptr_t>(x) % sizeof(float4) == 0;
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) LoadFour(x, First(g), width, wide, values[g]);
+    for (int g = 0; g < kGroups; ++g) LoadFloats(x + First(g), width - First(g), wide, values[g]);
   }
   // Two passes over the values: of a large offset nothing is lost. By whole warps.
   __device__ void Norm(const float* weight, const float* bias, float epsilon, int32_t width) {
@@ -52,8 +52,8 @@ struct HeldRow {
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       float weights[kGroup], biases[kGroup];
-      LoadFour(weight, First(g), width, wide, weights);
-      LoadFour(bias, First(g), width, wide, biases);
+      LoadFloats(weight + First(g), width - First(g), wide, weights);
+      LoadFloats(bias + First(g), width - First(g), wide, biases);
 #pragma unroll
       for (int c = 0; c < kGroup; ++c) {
         values[g][c] = fmaf(__fmul_rn(values[g][c] - mean, inverse), weights[c], biases[c]);
@@ -74,20 +74,6 @@ struct HeldRow {
         if (first + c < width) y[first + c] = values[g][c];
       }
     }
-  }
-
- private:
-  static __device__ void LoadFour(const float* x, int32_t first, int32_t width, bool wide, float (&to)[kGroup]) {
-    if (wide) {
-      const float4 word = first < width ? *reinterpret_cast<const float4*>(x + first) : make_float4(0, 0, 0, 0);
-      to[0] = word.x;
-      to[1] = word.y;
-      to[2] = word.z;
-      to[3] = word.w;
-      return;
-    }
-#pragma unroll
-    for (int c = 0; c < kGroup; ++c) to[c] = first + c < width ? x[first + c] : 0.0f;
   }
 };
 

@@ -11,7 +11,8 @@
 namespace salient {
 namespace {
 
-std::atomic<bool> g_steady{true};
+std::atomic<bool> g_steady{true}, g_leaves_room{true};
+std::atomic<int64_t> g_left_room{0};
 
 enum class Habit { kRefuses, kDivides, kSteady };
 
@@ -21,6 +22,7 @@ class EmulatedAlgorithm final : public cuda::GemmAlgorithm {
 
   absl::Status Run(cuda::Device& device, const cuda::GemmCall& call) override {
     if (habit_ == Habit::kRefuses && call.rows % 2 != 0) return absl::UnavailableError("the emulated library refuses");
+    if (call.multiprocessors > 0) ++g_left_room;
     static_cast<emulation::EmulatedDevice&>(device).Enqueue([self = *this, call] {
       std::memset(call.workspace, 0xa5, 4096);
       self.Compute(call);
@@ -31,7 +33,8 @@ class EmulatedAlgorithm final : public cuda::GemmAlgorithm {
 
  private:
   void Compute(const cuda::GemmCall& call) const {
-    const int32_t slices = habit_ == Habit::kDivides && call.rows < 100 ? 2 : 1;
+    const bool divides = (habit_ == Habit::kDivides && call.rows < 100) || (call.multiprocessors > 0 && !g_leaves_room);
+    const int32_t slices = divides ? 2 : 1;
     for (int32_t i = 0; i < call.rows; ++i) {
       for (int32_t n = 0; n < shape_.outputs; ++n) {
         float* y = call.y + static_cast<size_t>(i) * shape_.outputs + n;
@@ -75,5 +78,7 @@ class EmulatedLibrary final : public cuda::GemmLibrary {
 std::unique_ptr<cuda::GemmLibrary> cuda::OpenGemmLibrary() { return std::make_unique<EmulatedLibrary>(); }
 
 void emulation::SetSteadyGemm(bool has_one) { g_steady.store(has_one); }
+void emulation::SetGemmLeavesRoom(bool keeps_bits) { g_leaves_room.store(keeps_bits); }
+int64_t emulation::GemmsThatLeftRoom() { return g_left_room.load(); }
 
 }  // namespace salient

@@ -4,9 +4,15 @@
 
 #pragma once
 
+#include <cstdint>
+
 namespace salient::emulation {
 
 // Whether libraries that are opened from now on have an algorithm that keeps the rows' bits at all.
 void SetSteadyGemm(bool has_one);
+// Whether that algorithm also keeps its bits where it may fill a part of the device only.
+void SetGemmLeavesRoom(bool keeps_bits);
+// How many products were told to fill a part of the device only.
+int64_t GemmsThatLeftRoom();
 
 }  // namespace salient::emulation
