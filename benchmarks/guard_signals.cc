@@ -3,8 +3,8 @@
 //
 //   guard_signals < segments.jsonl
 //
-// Each line is an object with `source`, `text`, `source_tokens`, `target_tokens`, and perhaps `score`, `length_limited`
-// and `alignment` (a list of [source_begin, source_end, target_begin, target_end]), as TranslatedSegment has them. For
+// Each line is an object with `source`, `text`, `source_tokens`, `target_tokens`, and perhaps `target_language`, `score`,
+// `length_limited` and `alignment` (a list of [source_begin, source_end, target_begin, target_end]), as TranslatedSegment has them. For
 // each a line is printed with the signs by name, `faults`, and `quality`.
 
 #include <iostream>
@@ -32,8 +32,8 @@ TranslatedSegment Read(const nlohmann::json& line) {
   return segment;
 }
 
-nlohmann::json Describe(const TranslatedSegment& segment) {
-  const GuardSignals signals = SignalsOf(segment);
+nlohmann::json Describe(const TranslatedSegment& segment, const std::string& target_language) {
+  const GuardSignals signals = SignalsOf(segment, target_language);
   std::vector<std::string> faults;
   for (const Fault fault : FaultsIn(signals)) faults.emplace_back(FaultName(fault));
   return {{"source_tokens", signals.source_tokens},
@@ -49,6 +49,7 @@ nlohmann::json Describe(const TranslatedSegment& segment) {
           {"copied", signals.copied},
           {"copied_share", signals.copied_share},
           {"gap", signals.gap},
+          {"other_language", signals.other_language},
           {"faults", faults},
           {"quality", EstimateQuality(signals)}};
 }
@@ -62,7 +63,8 @@ int main() {
   for (std::string line; std::getline(std::cin, line);) {
     ++number;
     try {
-      std::cout << salient::Describe(salient::Read(nlohmann::json::parse(line))).dump() << "\n";
+      const nlohmann::json object = nlohmann::json::parse(line);
+      std::cout << salient::Describe(salient::Read(object), object.value("target_language", "")).dump() << "\n";
     } catch (const nlohmann::json::exception& error) {
       std::cerr << "guard_signals: line " << number << ": " << error.what() << "\n";
       return 1;

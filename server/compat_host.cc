@@ -45,6 +45,20 @@ absl::StatusOr<std::function<void()>> TranslatorHost::Start(const v1::TranslateD
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };
 }
 
+std::vector<CompatGlossary> TranslatorHost::Glossaries() const {
+  LanguageResources& resources = translator_.resources();
+  std::vector<CompatGlossary> glossaries;
+  for (const std::string& name : resources.GlossaryNames()) {
+    const auto glossary = resources.GlossaryNamed(name);
+    if (!glossary.ok()) continue;  // a request that names it is told why
+    glossaries.push_back({.id = name,
+                          .name = name,
+                          .created = resources.GlossaryChanged(name),
+                          .terms = static_cast<int64_t>((*glossary)->terms().size())});
+  }
+  return glossaries;
+}
+
 v1::ListModelsResponse TranslatorHost::Models() const { return ListModels(translator_.models()); }
 
 }  // namespace salient

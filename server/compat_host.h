@@ -17,6 +17,7 @@ class TranslatorHost final : public CompatHost {
   absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
                                               Listener listener) override;
   v1::ListModelsResponse Models() const override;
+  std::vector<CompatGlossary> Glossaries() const override;
 
  private:
   Translator& translator_;

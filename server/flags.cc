@@ -62,6 +62,7 @@ struct Raw {
   std::string log_format = "text";
   std::string guard = "retry";
   std::string glossaries;
+  bool glossary_uploads = false;
   std::vector<std::string> memories;
 };
 
@@ -246,6 +247,11 @@ void AddResources(CLI::App& app, Raw& raw) {
                  "A folder whose files NAME.tsv are glossaries that requests may name; read again when they change")
       ->type_name("DIR")
       ->group("Resources");
+  app.add_flag("--glossary-uploads", raw.glossary_uploads,
+               "Clients of --compat may store glossaries of their own, in the folder uploads of --glossaries")
+      ->needs("--glossaries")
+      ->needs("--compat")
+      ->group("Resources");
   app.add_option("--memory", raw.memories,
                  "A translation memory (.tmx, .po, .tsv) that requests may ask for; may be given several times")
       ->type_name("FILE")
@@ -328,6 +334,7 @@ void Fill(const Raw& raw, ServerFlags& flags) {
   if (raw.default_deadline > 0) flags.server.default_deadline = absl::Seconds(raw.default_deadline);
   flags.server.guard = GuardModes().at(raw.guard);
   flags.server.resources = std::make_shared<LanguageResources>(raw.glossaries, raw.memories);
+  if (raw.glossary_uploads) flags.server.glossary_uploads = raw.glossaries;
   flags.server.max_document_bytes = static_cast<int64_t>(raw.max_document_bytes);
   flags.drain = {.delay = absl::Seconds(raw.drain_delay), .patience = absl::Seconds(raw.drain_seconds)};
   flags.server.max_connection_age =

@@ -58,6 +58,8 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
       : engine_(engine),
         request_(std::move(request)),
         mode_(mode),
+        target_language_(request_.target_language.empty() ? engine.info().config.target_language
+                                                          : request_.target_language),
         calibration_(calibration),
         listener_(std::move(listener)) {}
 
@@ -134,7 +136,7 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
   // All of these with mutex_ held, but for TakeSecond.
 
   void Take(const TranslatedSegment& segment, bool tell) {
-    GuardVerdict verdict{CheckSegment(segment, calibration_)};
+    GuardVerdict verdict{CheckSegment(segment, target_language_, calibration_)};
     Held held{segment, false, tell};
     tokens_ += segment.source_tokens;
     if (!verdict.check.faults.empty()) {
@@ -173,7 +175,7 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
       counts_.retry_target_tokens += result->report.target_tokens;
       reports_.push_back(result->report);
       TranslatedSegment& second = result->segments[0];
-      SegmentCheck check = CheckSegment(second, calibration_);
+      SegmentCheck check = CheckSegment(second, target_language_, calibration_);
       verdict.first_faults = verdict.check.faults;
       if (IsBetter(check, verdict.check)) {
         verdict.retry = RetryOutcome::kReplaced;
@@ -233,6 +235,7 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
   Engine& engine_;
   const TranslationRequest request_;
   const GuardMode mode_;
+  const std::string target_language_;
   const GuardCalibration calibration_;
 
   std::mutex mutex_;  // of all below; held while the listener is called

@@ -69,7 +69,9 @@ size_t HttpApi::MaxBodyBytes(int64_t max_document_bytes) {
 
 HttpApi::HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options)
     : translator_(translator), access_(access), health_(health), compat_host_(translator, access) {
-  if (options.compat) compat_ = std::make_unique<Compat>(compat_host_, options.max_document_bytes);
+  if (!options.compat) return;
+  compat_ = std::make_unique<Compat>(compat_host_, Compat::Options{.max_document_bytes = options.max_document_bytes,
+                                                                   .uploads_folder = options.glossary_uploads});
 }
 
 CompatService* HttpApi::CompatFor(const HttpRequest& request) const {

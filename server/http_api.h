@@ -37,6 +37,7 @@ class HttpApi final : public HttpHandler {
  public:
   struct Options {
     bool compat = false;
+    std::string glossary_uploads;  // with compat: the folder in which clients' glossaries are stored; empty: none
     int64_t max_document_bytes = 4 << 20;
   };
 

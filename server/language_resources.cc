@@ -1,6 +1,7 @@
 #include "server/language_resources.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -43,16 +44,6 @@ bool IsName(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find_first_of("/\\") == name.npos && name.find('\0') == name.npos;
 }
 
-std::string NamesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == kExtension) names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names.empty() ? "none" : absl::StrJoin(names, ", ");
-}
-
 }  // namespace
 
 absl::Status LanguageResources::Check() const {
@@ -69,14 +60,39 @@ absl::Status LanguageResources::Check() const {
   return absl::OkStatus();
 }
 
+std::vector<std::string> LanguageResources::GlossaryNames() const {
+  std::vector<std::string> names;
+  if (folder_.empty()) return names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    if (entry.path().extension() == kExtension) names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string LanguageResources::PathOf(const std::string& glossary) const {
+  std::error_code error;
+  const std::string path = absl::StrCat(folder_, "/", glossary, kExtension);
+  if (std::filesystem::is_regular_file(path, error)) return path;
+  return absl::StrCat(folder_, "/uploads/", glossary, kExtension);
+}
+
+absl::Time LanguageResources::GlossaryChanged(const std::string& name) const {
+  std::error_code error;
+  const auto changed = std::filesystem::last_write_time(PathOf(name), error);
+  return error ? absl::UnixEpoch() : absl::FromChrono(std::chrono::file_clock::to_sys(changed));
+}
+
 absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed(const std::string& name) {
-  const std::string path = absl::StrCat(folder_, "/", name, kExtension);
+  const std::string path = PathOf(name);
   std::error_code error;
   const bool there = !folder_.empty() && IsName(name) && std::filesystem::is_regular_file(path, error);
   const auto changed = there ? std::filesystem::last_write_time(path, error) : std::filesystem::file_time_type();
   if (!there || error) {
+    const std::vector<std::string> names = GlossaryNames();
     return absl::NotFoundError(absl::StrCat("glossary.name: there is no glossary '", name,
-                                            "'; there are: ", folder_.empty() ? "none" : NamesIn(folder_)));
+                                            "'; there are: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
   }
   const std::lock_guard lock(mutex_);
   ReadGlossary& read = glossaries_[name];

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "documents/glossary.h"
 #include "documents/memory.h"
 
@@ -30,13 +31,20 @@ class LanguageResources {
   // Whether the folder and the files are there and are such. The status names the one that is not.
   absl::Status Check() const;
 
-  // NOT_FOUND names the glossaries there are.
+  // The names of the glossaries in the folder, sorted.
+  std::vector<std::string> GlossaryNames() const;
+  // When the file of a glossary was changed.
+  absl::Time GlossaryChanged(const std::string& name) const;
+  // Also those that clients have made, in the folder `uploads` in it (server/compat/glossary_uploads.h). NOT_FOUND names
+  // the others.
   absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryNamed(const std::string& name);
   // Of TMX files the entries of these languages, of the others all.
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> MemoryOf(const std::string& source_language,
                                                                     const std::string& target_language);
 
  private:
+  std::string PathOf(const std::string& glossary) const;
+
   struct ReadGlossary {
     std::filesystem::file_time_type changed;
     std::shared_ptr<const Glossary> glossary;

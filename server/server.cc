@@ -79,7 +79,9 @@ Server::Server(const ServerOptions& options)
                   options.resources),
       service_(translator_, *options_.access, *gate_),
       http_api_(translator_, *options_.access, health_,
-                {.compat = options_.compat, .max_document_bytes = options_.max_document_bytes}),
+                {.compat = options_.compat,
+                 .glossary_uploads = options_.glossary_uploads,
+                 .max_document_bytes = options_.max_document_bytes}),
       admin_(models_, loader_, metrics_, health_),
       http_(ForClients(options_), http_api_),
       admin_listener_(ForPlatform(options_), admin_) {}

@@ -42,6 +42,7 @@ struct ServerOptions {
   std::string http = "0.0.0.0:8080";     // empty: no HTTP
   std::string admin = "0.0.0.0:9464";    // probes and metrics; empty: none
   bool compat = false;                   // on the HTTP port also the APIs of other services
+  std::string glossary_uploads;          // with compat: the folder of glossaries, in which clients may store theirs
   std::shared_ptr<const Access> access = std::make_shared<Access>();
   int64_t max_document_bytes = 4 << 20;
   // The age after which a connection is closed when its calls are done, so that clients also use new servers and leave

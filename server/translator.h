@@ -83,6 +83,7 @@ class Translator {
   void TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome);
 
   const ModelRegistry& models() const { return models_; }
+  LanguageResources& resources() const { return *resources_; }
   absl::Duration reader_patience() const { return limits_.reader_patience; }
   InFlight& in_flight() { return in_flight_; }
   AdmissionRetryQueue& admission_retry_queue() { return admission_retry_queue_; }

@@ -9,12 +9,12 @@ namespace {
 
 // Bounds on the signs, chosen so that few human translations of the development sets lie beyond them (docs/guard.md); a
 // model's own are in its calibration.
-constexpr int32_t kLooped = 3;        // words
+constexpr int32_t kLooped = 3;  // words
 constexpr double kRepeated = 0.2;
-constexpr int32_t kCopied = 3;        // words
+constexpr int32_t kCopied = 3;  // words
 constexpr double kCopiedShare = 0.4;
-constexpr int32_t kGap = 6;           // words
-constexpr double kUnlikely = -2.5;    // mean log probability
+constexpr int32_t kGap = 6;         // words
+constexpr double kUnlikely = -2.5;  // mean log probability
 
 // How bad a fault is beside others: a lost text or number is worse than a doubtful one.
 int32_t Weight(Fault fault) {
@@ -23,6 +23,7 @@ int32_t Weight(Fault fault) {
     case Fault::kTooShort:
     case Fault::kRepetition:
     case Fault::kUntranslated:
+    case Fault::kLanguage:
       return 4;
     case Fault::kNotCovered:
     case Fault::kNumbers:
@@ -43,8 +44,8 @@ int32_t WeightOf(const std::vector<Fault>& faults) {
 }  // namespace
 
 const char* FaultName(Fault fault) {
-  constexpr const char* kNames[] = {"too_long", "too_short", "repetition",   "not_covered",
-                                    "numbers",  "names",     "untranslated", "unlikely"};
+  constexpr const char* kNames[] = {"too_long", "too_short",    "repetition", "not_covered", "numbers",
+                                    "names",    "untranslated", "unlikely",   "language"};
   static_assert(std::size(kNames) == kFaults);
   return kNames[static_cast<int>(fault) - 1];
 }
@@ -64,11 +65,13 @@ std::vector<Fault> FaultsIn(const GuardSignals& signals, const GuardCalibration&
   note(signals.literals_missing > 0, Fault::kNames);
   note(signals.copied >= kCopied && signals.copied_share > kCopiedShare, Fault::kUntranslated);
   note(signals.log_probability < kUnlikely, Fault::kUnlikely);
+  note(signals.other_language, Fault::kLanguage);
   return faults;
 }
 
-SegmentCheck CheckSegment(const TranslatedSegment& segment, const GuardCalibration& calibration) {
-  const GuardSignals signals = SignalsOf(segment);
+SegmentCheck CheckSegment(const TranslatedSegment& segment, std::string_view target_language,
+                          const GuardCalibration& calibration) {
+  const GuardSignals signals = SignalsOf(segment, target_language);
   return {FaultsIn(signals, calibration), EstimateQuality(signals, calibration)};
 }
 

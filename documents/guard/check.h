@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "documents/guard/calibration.h"
@@ -22,8 +23,9 @@ enum class Fault : int32_t {
   kNames = 6,
   kUntranslated = 7,
   kUnlikely = 8,
+  kLanguage = 9,
 };
-inline constexpr int kFaults = 8;
+inline constexpr int kFaults = 9;
 
 // In lower case, such as "too_long"; in metrics and reports.
 const char* FaultName(Fault fault);
@@ -36,7 +38,9 @@ struct SegmentCheck {
   double quality = 0;
 };
 
-SegmentCheck CheckSegment(const TranslatedSegment& segment, const GuardCalibration& calibration = {});
+// `target_language` as SignalsOf has it.
+SegmentCheck CheckSegment(const TranslatedSegment& segment, std::string_view target_language = "",
+                          const GuardCalibration& calibration = {});
 
 // Whether `second` is the better translation: its faults are fewer or lesser, or they are the same and its quality is
 // greater.

@@ -4,8 +4,10 @@
 #include <map>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "documents/language.h"
 
 namespace salient {
 namespace {
@@ -112,6 +114,19 @@ bool IsTelling(const GuardWord& word) {
   return ascii ? word.text.size() >= kLettersOfWord : word.text.size() >= 3;  // an ideograph has three bytes
 }
 
+// Languages that are easily confused have the same name here.
+std::string_view GroupOf(std::string_view tag) {
+  constexpr std::pair<std::string_view, std::string_view> kAlike[] = {
+      {"nb", "da"}, {"nn", "da"}, {"no", "da"}, {"sk", "cs"}, {"gl", "pt"},  {"ms", "id"},
+      {"af", "nl"}, {"bs", "sr"}, {"hr", "sr"}, {"sh", "sr"}, {"fil", "tl"},
+  };
+  const std::string_view language = tag.substr(0, tag.find_first_of("-_"));
+  for (const auto& [one, other] : kAlike) {
+    if (one == language) return other;
+  }
+  return language;
+}
+
 }  // namespace
 
 Repetition RepetitionOf(const std::vector<GuardWord>& words) {
@@ -189,6 +204,24 @@ int32_t LongestGap(std::string_view source, const std::vector<GuardWord>& words,
     longest = std::max(longest, gap);
   }
   return longest;
+}
+
+bool IsInOtherLanguage(const std::vector<GuardWord>& words, std::string_view target_language) {
+  constexpr int32_t kFewWords = 8;
+  constexpr double kMostOfIt = 0.8;
+  if (target_language.empty()) return false;
+  std::string plain;
+  int32_t count = 0;
+  for (const GuardWord& word : words) {
+    if (word.kind == WordKind::kLetters && word.is_plain) {
+      plain.append(word.text).push_back(' ');
+      ++count;
+    }
+  }
+  if (count < kFewWords) return false;
+  const std::vector<DetectedLanguage> found = DetectLanguages(plain, /*markup=*/false);
+  return !found.empty() && found[0].is_reliable && found[0].confidence >= kMostOfIt &&
+         GroupOf(found[0].language) != GroupOf(target_language);
 }
 
 }  // namespace salient

@@ -44,4 +44,9 @@ Copied CopiedWords(const std::vector<GuardWord>& source, const std::vector<Guard
 // and punctuation between words are passed over. `links` as the engine aligns tokens; -1 without links.
 int32_t LongestGap(std::string_view source, const std::vector<GuardWord>& words, const std::vector<TokenLink>& links);
 
+// Whether CLD2 is sure that the plain words of a translation are in another language. Fewer than eight are not looked
+// at, and languages that it confuses are taken for one (Czech and Slovak, Danish and Norwegian, Portuguese and Galician
+// and others). `target_language`: a BCP 47 tag; if empty, false.
+bool IsInOtherLanguage(const std::vector<GuardWord>& words, std::string_view target_language);
+
 }  // namespace salient

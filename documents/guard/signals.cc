@@ -6,7 +6,7 @@
 
 namespace salient {
 
-GuardSignals SignalsOf(const TranslatedSegment& segment) {
+GuardSignals SignalsOf(const TranslatedSegment& segment, std::string_view target_language) {
   const std::vector<GuardWord> source = GuardWords(segment.source), target = GuardWords(segment.text);
   const Repetition of_source = RepetitionOf(source), of_target = RepetitionOf(target);
   const NumberDifference numbers = CompareNumbers(segment.source, segment.text);
@@ -23,7 +23,8 @@ GuardSignals SignalsOf(const TranslatedSegment& segment) {
           .literals_missing = MissingLiterals(segment.source, segment.text),
           .copied = copied.words,
           .copied_share = copied.share,
-          .gap = LongestGap(segment.source, source, segment.alignment)};
+          .gap = LongestGap(segment.source, source, segment.alignment),
+          .other_language = IsInOtherLanguage(target, target_language)};
 }
 
 double LengthRatio(const GuardSignals& signals) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "engine/api/result.h"
 
@@ -20,9 +21,11 @@ struct GuardSignals {
   int32_t copied = 0;          // words
   double copied_share = 0;     // of the translation's
   int32_t gap = -1;            // source words in a row that nothing was made of; -1: no alignment
+  bool other_language = false;
 };
 
-GuardSignals SignalsOf(const TranslatedSegment& segment);
+// `target_language`: a BCP 47 tag; if empty, the language is not looked at.
+GuardSignals SignalsOf(const TranslatedSegment& segment, std::string_view target_language = "");
 
 // Target tokens over source tokens, both with a few more, since short segments vary more.
 double LengthRatio(const GuardSignals& signals);

@@ -8,8 +8,8 @@ constexpr int64_t kDocumentsKept = 16;
 
 }  // namespace
 
-Compat::Compat(CompatHost& host, int64_t max_document_bytes)
-    : context_(host, {.max_bytes = kDocumentsKept * max_document_bytes}) {}
+Compat::Compat(CompatHost& host, const Options& options)
+    : context_(host, {.max_bytes = kDocumentsKept * options.max_document_bytes}, options.uploads_folder) {}
 
 CompatService* Compat::Find(const HttpRequest& request) {
   for (CompatService* const service :

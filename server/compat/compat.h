@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "server/compat/context.h"
 #include "server/compat/deepl.h"
@@ -13,8 +14,13 @@ namespace salient {
 
 class Compat {
  public:
+  struct Options {
+    int64_t max_document_bytes = 4 << 20;
+    std::string uploads_folder;  // for glossaries of clients (glossary_uploads.h); empty: none
+  };
+
   // `host` must outlive it.
-  Compat(CompatHost& host, int64_t max_document_bytes);
+  Compat(CompatHost& host, const Options& options);
 
   // The service that the path of the request belongs to; null if none.
   CompatService* Find(const HttpRequest& request);

@@ -17,7 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kNoLimit = 1000000000000;  // what DeepL says where there is no limit of characters
-constexpr char kGlossaries[] = "/v2/glossaries";
 
 std::string KeyOf(const HttpRequest& request) {
   const std::string header = request.header("Authorization");
@@ -120,7 +119,8 @@ DeepL::Result DeepL::Route(const HttpRequest& request, const CallInfo& call, con
   const bool post = request.method == "POST", get = request.method == "GET";
   if (post && request.path == "/v2/translate") return Translate(request, call, reply);
   absl::StatusOr<HttpResponse> response = absl::NotFoundError(absl::StrCat(
-      request.method, " ", request.path, ": there is /v2/translate, /v2/document, /v2/languages, /v2/usage"));
+      request.method, " ", request.path,
+      ": there is /v2/translate, /v2/document, /v2/languages, /v2/usage, /v2/glossaries"));
   if (post && request.path == "/v2/document") {
     response = Upload(request, call);
   } else if ((post || get) && request.path.starts_with(kDeepLDocuments)) {
@@ -130,7 +130,7 @@ DeepL::Result DeepL::Route(const HttpRequest& request, const CallInfo& call, con
   } else if (get && request.path == "/v2/languages") {
     response = ListLanguages(request);
   } else if (request.path.find("/glossar") != std::string::npos) {
-    response = Glossaries(request);
+    response = Glossaries(request, call);
   }
   if (!response.ok()) return response.status();
   reply(*std::move(response));
@@ -140,9 +140,9 @@ DeepL::Result DeepL::Route(const HttpRequest& request, const CallInfo& call, con
 DeepL::Result DeepL::Translate(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply) {
   auto fields = Fields::Read(request);
   if (!fields.ok()) return fields.status();
-  if (absl::Status status = CheckDeepLGlossary(*fields); !status.ok()) return status;
   auto controls = ReadControls(request, *fields);
   if (!controls.ok()) return controls.status();
+  if (absl::Status status = UseGlossary(*fields, call, &controls->request); !status.ok()) return status;
   auto read = ReadTexts(*fields, &controls->request);
   if (!read.ok()) return read.status();
   auto made = MakeTextRequests(context_.host.Models(), controls->request, read->source, read->target, read->texts,
@@ -189,15 +189,6 @@ absl::StatusOr<HttpResponse> DeepL::ListLanguages(const HttpRequest& request) co
     list.push_back(std::move(one));
   }
   return JsonReply(list);
-}
-
-absl::StatusOr<HttpResponse> DeepL::Glossaries(const HttpRequest& request) const {
-  if (request.method == "GET" && request.path == kGlossaries) return JsonReply({{"glossaries", json::array()}});
-  if (request.method == "GET" && request.path == "/v2/glossary-language-pairs") {
-    return JsonReply({{"supported_languages", json::array()}});
-  }
-  if (request.method == "POST") return absl::InvalidArgumentError("this server has no glossaries");
-  return absl::NotFoundError("this server has no glossaries");
 }
 
 }  // namespace salient

@@ -1,9 +1,13 @@
 // DeepL's API, version 2: https://developers.deepl.com/docs
 //
-//   POST   /v2/translate                  text with or without tags
-//   POST   /v2/document                   upload; then POST /v2/document/ID for its state, /v2/document/ID/result for
-//   it GET    /v2/languages  /v2/usage GET    /v2/glossaries  /v2/glossary-language-pairs     there are none: the lists
-//   are empty, all else is refused
+//   POST   /v2/translate                   text with or without tags
+//   POST   /v2/document                    upload; then POST /v2/document/ID for its state
+//   POST   /v2/document/ID/result          the translation
+//   GET    /v2/languages, /v2/usage
+//   GET    /v2/glossaries[/ID[/entries]]   the server's glossaries, and those that the client has made
+//   POST   /v2/glossaries                  makes one, if the server allows it (glossary_uploads.h)
+//   DELETE /v2/glossaries/ID               removes one that the client has made
+//   GET    /v2/glossary-language-pairs
 //
 // Keys: "Authorization: DeepL-Auth-Key KEY". Errors: {"message": ...}, 403 where the key is wrong.
 
@@ -25,9 +29,6 @@ constexpr char kDeepLDocuments[] = "/v2/document/";
 // What of the fields was not looked at, or asks for what there is not; a value that changes nothing is not told.
 std::string IgnoredByDeepL(const Fields& fields);
 
-// INVALID_ARGUMENT where a glossary is asked for.
-absl::Status CheckDeepLGlossary(const Fields& fields);
-
 class DeepL final : public CompatService {
  public:
   explicit DeepL(CompatContext& context) : context_(context) {}  // must outlive it
@@ -45,7 +46,9 @@ class DeepL final : public CompatService {
   Result Translate(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply);
   absl::StatusOr<HttpResponse> Upload(const HttpRequest& request, const CallInfo& call);
   absl::StatusOr<HttpResponse> State(const HttpRequest& request, const CallInfo& call);
-  absl::StatusOr<HttpResponse> Glossaries(const HttpRequest& request) const;
+  absl::StatusOr<HttpResponse> Glossaries(const HttpRequest& request, const CallInfo& call);
+  absl::StatusOr<HttpResponse> MakeGlossary(const HttpRequest& request, const std::string& client);
+  absl::Status UseGlossary(const Fields& fields, const CallInfo& call, v1::TranslateDocumentRequest* request) const;
   absl::StatusOr<HttpResponse> ListLanguages(const HttpRequest& request) const;
 
   CompatContext& context_;

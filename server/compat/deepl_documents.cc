@@ -67,24 +67,17 @@ std::string IgnoredByDeepL(const Fields& fields) {
   std::string others =
       fields.OtherThan({"text", "source_lang", "target_lang", "tag_handling", "ignore_tags", "splitting_tags",
                         "non_splitting_tags", "outline_detection", "split_sentences", "formality",
-                        "show_billed_characters", "salient", "filename", "output_format"});
+                        "show_billed_characters", "salient", "filename", "output_format", "glossary_id"});
   if (!others.empty()) ignored.push_back(std::move(others));
   return absl::StrJoin(ignored, ", ");
-}
-
-absl::Status CheckDeepLGlossary(const Fields& fields) {
-  for (const char* name : {"glossary_id", "glossary_ids"}) {
-    if (fields.Has(name)) return absl::InvalidArgumentError(absl::StrCat(name, ": this server has no glossaries"));
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<HttpResponse> DeepL::Upload(const HttpRequest& request, const CallInfo& call) {
   auto fields = Fields::Read(request);
   if (!fields.ok()) return fields.status();
-  if (absl::Status status = CheckDeepLGlossary(*fields); !status.ok()) return status;
   auto controls = ReadControls(request, *fields);
   if (!controls.ok()) return controls.status();
+  if (absl::Status status = UseGlossary(*fields, call, &controls->request); !status.ok()) return status;
   auto source = fields->String("source_lang"), target = fields->String("target_lang"),
        name = fields->String("filename");
   for (const absl::Status& status : {source.status(), target.status(), name.status()}) {

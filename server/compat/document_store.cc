@@ -1,11 +1,11 @@
 #include "server/compat/document_store.h"
 
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/admission/retry_delay.h"
+#include "server/compat/random_id.h"
 #include "server/compat/texts.h"
 
 namespace salient {
@@ -13,13 +13,6 @@ namespace {
 
 constexpr int64_t kBytesBeside = 1 << 10;  // of an entry, beside its document
 constexpr int64_t kGrowth = 2;             // a translation is rarely longer than so many times its source
-
-std::string NewId() {
-  std::random_device random;  // the system's, which is not to be foretold
-  std::string id;
-  for (int i = 0; i < 4; ++i) absl::StrAppend(&id, absl::Hex(random(), absl::kZeroPad8));
-  return id;
-}
 
 }  // namespace
 
@@ -36,8 +29,8 @@ absl::StatusOr<StoredDocument> DocumentStore::Add(StoredDocument document, int64
     SetRetryDelay(full, absl::Seconds(10));
     return full;
   }
-  document.id = NewId();
-  document.key = NewId();
+  document.id = NewRandomId();
+  document.key = NewRandomId();
   bytes_ += needed;
   bytes_of_[document.client] += needed;
   entries_[document.id] = {document, needed, absl::Now()};

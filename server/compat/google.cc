@@ -52,36 +52,64 @@ std::string ModelOf(const std::string& path, const v1::ListModelsResponse& model
   return known ? name : "";
 }
 
-// What both ways of translating have: languages, model, glossary.
-absl::Status CheckGlossary(const Fields& fields) {
-  if (!fields.Has(NameIn(fields, "glossaryConfig"))) return absl::OkStatus();
-  return absl::UnimplementedError("glossary_config: this server has no glossaries");
+// NAME of glossaryConfig: {"glossary": "projects/P/locations/L/glossaries/NAME"}; "" if there is none.
+absl::StatusOr<std::string> GlossaryOf(const Fields& fields) {
+  const std::string name = NameIn(fields, "glossaryConfig");
+  if (!fields.Has(name)) return "";
+  const json& config = fields.values()[name];
+  const json path = config.is_object() ? config.value("glossary", json()) : json();
+  if (!path.is_string()) return absl::InvalidArgumentError("glossary_config.glossary: is missing");
+  const auto text = path.get<std::string>();
+  return text.substr(text.rfind('/') + 1);
 }
 
+// What both ways of translating have: languages, model, glossary.
 struct Common {
   Controls controls;
   std::string source, target;
 };
 
-absl::StatusOr<Common> ReadCommon(const HttpRequest& request, const Fields& fields,
-                                  const v1::ListModelsResponse& models) {
-  if (absl::Status status = CheckGlossary(fields); !status.ok()) return status;
+absl::StatusOr<Common> ReadCommon(const HttpRequest& request, const Fields& fields, const CallInfo& call,
+                                  const CompatContext& context, const v1::ListModelsResponse& models) {
   auto controls = ReadControls(request, fields);
   auto source = StringIn(fields, "sourceLanguageCode"), target = StringIn(fields, "targetLanguageCode");
   auto model = fields.String("model");
-  for (const absl::Status& status : {controls.status(), source.status(), target.status(), model.status()}) {
+  auto glossary = GlossaryOf(fields);
+  for (const absl::Status& status :
+       {controls.status(), source.status(), target.status(), model.status(), glossary.status()}) {
     if (!status.ok()) return status;
   }
   if (target->empty()) return absl::InvalidArgumentError("target_language_code: is missing");
+  if (!glossary->empty()) {
+    const absl::Status status = context.glossaries.Use(*glossary, call.client.id(), *target, &controls->request);
+    if (!status.ok()) return status;
+  }
   if (controls->request.model().empty()) controls->request.set_model(ModelOf(*model, models));
   return Common{*std::move(controls), *std::move(source), *std::move(target)};
 }
 
 std::string Ignored(const Fields& fields) {
-  return fields.OtherThan({"contents", "mimeType", "mime_type", "sourceLanguageCode", "source_language_code",
-                           "targetLanguageCode", "target_language_code", "model", "parent", "salient", "key", "$alt",
-                           "alt", "$prettyPrint", "prettyPrint", "documentInputConfig", "document_input_config",
-                           "content", "labels"});
+  return fields.OtherThan({"contents",
+                           "mimeType",
+                           "mime_type",
+                           "sourceLanguageCode",
+                           "source_language_code",
+                           "targetLanguageCode",
+                           "target_language_code",
+                           "model",
+                           "parent",
+                           "salient",
+                           "key",
+                           "$alt",
+                           "alt",
+                           "$prettyPrint",
+                           "prettyPrint",
+                           "documentInputConfig",
+                           "document_input_config",
+                           "content",
+                           "labels",
+                           "glossaryConfig",
+                           "glossary_config"});
 }
 
 json Translation(const v1::TranslateDocumentResponse& response, const LanguageChoice& languages) {
@@ -164,7 +192,7 @@ Google::Result Google::Route(const HttpRequest& request, const CallInfo& call, H
 Google::Result Google::TranslateText(const HttpRequest& request, const Fields& fields, const CallInfo& call,
                                      HttpHandler::Reply reply) {
   const v1::ListModelsResponse models = context_.host.Models();
-  auto common = ReadCommon(request, fields, models);
+  auto common = ReadCommon(request, fields, call, context_, models);
   if (!common.ok()) return common.status();
   auto texts = fields.Strings("contents");
   auto type = StringIn(fields, "mimeType");
@@ -181,8 +209,8 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
   return TranslateTexts(
       context_.host, context_.workers, call, std::move(made->requests),
       [this, reply = std::move(reply), languages = std::move(made->languages), ignored = Ignored(fields),
-       wants_report = common->controls.wants_report, client = call.client.id(),
-       characters = made->characters](auto responses) {
+       wants_report = common->controls.wants_report, with_glossary = common->controls.request.has_glossary(),
+       client = call.client.id(), characters = made->characters](auto responses) {
         if (!responses.ok()) return reply(Error(responses.status()));
         context_.usage.Add(client, characters);
         json translations = json::array();
@@ -192,7 +220,9 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
           if (wants_report) one["salient"] = ReportOf(response);
           translations.push_back(std::move(one));
         }
-        HttpResponse response = JsonReply({{"translations", std::move(translations)}});
+        json body = {{"translations", translations}};
+        if (with_glossary) body["glossaryTranslations"] = std::move(translations);
+        HttpResponse response = JsonReply(body);
         WarnIgnored(ignored, &response);
         reply(std::move(response));
       });
@@ -201,7 +231,7 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
 Google::Result Google::TranslateDocument(const HttpRequest& request, const Fields& fields, const CallInfo& call,
                                          HttpHandler::Reply reply) {
   const v1::ListModelsResponse models = context_.host.Models();
-  auto common = ReadCommon(request, fields, models);
+  auto common = ReadCommon(request, fields, call, context_, models);
   if (!common.ok()) return common.status();
   auto document = ReadDocument(fields);
   if (!document.ok()) return document.status();
@@ -219,7 +249,8 @@ Google::Result Google::TranslateDocument(const HttpRequest& request, const Field
   message.set_target_language(choice->target);
   CompatHost::Listener listener;
   listener.result = [this, reply, languages = *std::move(choice), ignored = Ignored(fields), client = call.client.id(),
-                     wants_report = common->controls.wants_report](auto response) {
+                     wants_report = common->controls.wants_report,
+                     with_glossary = common->controls.request.has_glossary()](auto response) {
     if (!response.ok()) return reply(Error(response.status()));
     for (const v1::TranslatedSegment& segment : response->segments()) {
       context_.usage.Add(client, CountCharacters(segment.source()));
@@ -229,6 +260,7 @@ Google::Result Google::TranslateDocument(const HttpRequest& request, const Field
     translation.erase("model");
     translation["mimeType"] = response->mime_type();
     translation["byteStreamOutputs"] = json::array({absl::Base64Escape(response->content())});
+    if (with_glossary) body["glossaryDocumentTranslation"] = translation;
     body["documentTranslation"] = std::move(translation);
     if (wants_report) body["salient"] = ReportOf(*response);
     HttpResponse http = JsonReply(body);

@@ -5,15 +5,27 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "salient/v1/translation.pb.h"
 #include "server/admission/client.h"
 #include "server/http/message.h"
 
 namespace salient {
+
+// A glossary of the server's (--glossaries), or one that a client has made (glossary_uploads.h).
+struct CompatGlossary {
+  std::string id;                                // what a request names as its glossary
+  std::string name;                              // for people
+  std::string source_language, target_language;  // empty: any
+  absl::Time created;
+  int64_t terms = 0;
+};
 
 class CompatHost {
  public:
@@ -35,6 +47,9 @@ class CompatHost {
                                                       Listener listener) = 0;
 
   virtual v1::ListModelsResponse Models() const = 0;
+
+  // The server's own glossaries, by name.
+  virtual std::vector<CompatGlossary> Glossaries() const = 0;
 };
 
 }  // namespace salient

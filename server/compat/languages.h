@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "salient/v1/translation.pb.h"
-#include "server/compat/detect.h"
+#include "documents/language.h"
 
 namespace salient {
 

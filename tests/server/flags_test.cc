@@ -188,6 +188,8 @@ TEST(ServerFlagsTest, Mistakes) {
       {"--model", "m", "--kv-memory", "much"},
       {"--model", "m", "--max-document-bytes", "1GiB"},
       {"--model", "m", "--drain-seconds", "-1"},
+      {"--model", "m", "--glossary-uploads"},
+      {"--model", "m", "--glossaries", "d", "--glossary-uploads"},
       {"--model", "m", "--no-such-option"},
       {"--model", "m", "stray"},
       {"--config", "/no/such/file", "--model", "m"},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "documents/memory_file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
@@ -224,6 +225,17 @@ TEST_F(LanguageResourcesTest, WhatIsNotThereIsNamed) {
   EXPECT_FALSE(LanguageResources((folder_ / "none").string(), {}).Check().ok());
   EXPECT_FALSE(LanguageResources("", {(folder_ / "none.tsv").string()}).Check().ok());
   EXPECT_FALSE(LanguageResources("", {Write("memory.txt", "")}).Check().ok());
+}
+
+TEST_F(LanguageResourcesTest, GlossariesOfClientsAreFoundButNotNamed) {
+  Write("it.tsv", "a\tb\n");
+  std::filesystem::create_directory(folder_ / "uploads");
+  Write("uploads/0123.tsv", "a\tc\n");
+  LanguageResources resources(folder_.string(), {});
+  EXPECT_THAT(resources.GlossaryNames(), ElementsAre("it"));
+  EXPECT_TRUE(resources.GlossaryNamed("0123").ok());
+  EXPECT_THAT(std::string(resources.GlossaryNamed("4567").status().message()), HasSubstr("there are: it"));
+  EXPECT_GT(resources.GlossaryChanged("it"), absl::Now() - absl::Hours(1));
 }
 
 TEST_F(LanguageResourcesTest, TheFirstMemoryCounts) {

@@ -18,7 +18,10 @@ KEY = "0123456789abcdef0123"
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("server")
     (folder / "keys").write_text(f"{KEY} name=tester\n")
-    with running_server(folder, "--compat", "--api-keys", str(folder / "keys")) as addresses:
+    (folder / "glossaries").mkdir()
+    (folder / "glossaries" / "operator.tsv").write_text("house\tGebäude\n")
+    with running_server(folder, "--compat", "--api-keys", str(folder / "keys"), "--glossaries",
+                        str(folder / "glossaries"), "--glossary-uploads") as addresses:
         yield addresses
 
 

@@ -60,12 +60,27 @@ def test_lists(client):
     client.translate_text("Good morning.", target_lang="DE")
     assert client.get_usage().character.count == before + len("Good morning.")
     assert not client.get_usage().any_limit_reached
-    assert client.list_glossaries() == [] and client.get_glossary_languages() == []
+    pairs = [(pair.source_lang, pair.target_lang) for pair in client.get_glossary_languages()]
+    assert ("en", "de") in pairs
+
+
+def test_glossaries(client):
+    assert [glossary.name for glossary in client.list_glossaries()] == ["operator"]
+    made = client.create_glossary("terms", "EN", "DE", {"server": "Dienstrechner", "river": "Strom"})
+    assert made.ready and made.entry_count == 2
+    assert client.get_glossary_entries(made) == {"server": "Dienstrechner", "river": "Strom"}
+    assert {glossary.name for glossary in client.list_glossaries()} == {"operator", "terms"}
+    for text in ("The server is running.", ["The server is running."]):
+        result = client.translate_text(text, source_lang="EN", target_lang="DE", glossary=made)
+        assert "Dienstrechner" in (result[0] if isinstance(result, list) else result).text
+    named = client.translate_text("The house is old.", source_lang="EN", target_lang="DE", glossary="operator")
+    assert "Gebäude" in named.text
+    client.delete_glossary(made)
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        client.get_glossary(made.glossary_id)
 
 
 def test_what_there_is_not(client, url):
-    with pytest.raises(deepl.DeepLException, match="no glossaries"):
-        client.create_glossary("terms", "EN", "DE", {"server": "Server"})
     with pytest.raises(deepl.DeepLException, match="'FR' is not supported"):
         client.translate_text("Good morning.", target_lang="FR")
     with pytest.raises(deepl.AuthorizationException):

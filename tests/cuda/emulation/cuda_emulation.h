@@ -17,6 +17,7 @@
 #include "tests/cuda/emulation/emulated_device.h"
 #include "tests/cuda/emulation/grid.h"
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are CUDA's.
 #define __global__
 #define __device__
 #define __host__
@@ -25,6 +26,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) alignas(n)
+// NOLINTEND(bugprone-reserved-identifier)
 
 #define threadIdx (::salient::emulation::g_indices.thread)
 #define blockIdx (::salient::emulation::g_indices.block)

@@ -54,6 +54,22 @@ TEST(GuardCheckTest, EachFault) {
   EXPECT_THAT(CheckSegment(uncovered).faults, ElementsAre(Fault::kNotCovered));
 }
 
+TEST(GuardCheckTest, AnotherLanguageThanTheTargets) {
+  const auto faults = [](const std::string& text, std::string_view language) {
+    return CheckSegment(Segment(kSource, text), language).faults;
+  };
+  constexpr char kPortuguese[] =
+      "Em 1998 o rio subiu 12 metros, e as pessoas da cidade tiveram de abandonar as suas casas.";
+  EXPECT_THAT(faults(kPortuguese, "de"), ElementsAre(Fault::kLanguage));
+  EXPECT_THAT(faults(kPortuguese, "pt-BR"), IsEmpty());
+  EXPECT_THAT(faults(kPortuguese, "gl"), IsEmpty()) << "these two are confused";
+  EXPECT_THAT(faults(kPortuguese, ""), IsEmpty()) << "it is not known which it should be";
+  EXPECT_THAT(faults(kGood, "de"), IsEmpty());
+  EXPECT_THAT(faults(kSource, "de"), ElementsAre(Fault::kUntranslated, Fault::kLanguage));
+  EXPECT_THAT(CheckSegment(Segment("The house is old.", "A casa é velha."), "de").faults, IsEmpty())
+      << "too few words to be sure";
+}
+
 TEST(GuardCheckTest, ADigitMayBecomeAWordButNoOtherNumber) {
   EXPECT_THAT(FaultsOf("It has 2 doors and a window.", "Es hat zwei Türen und ein Fenster."), IsEmpty());
   EXPECT_THAT(FaultsOf("It has 2 doors and a window.", "Es hat 3 Türen und ein Fenster."), ElementsAre(Fault::kNumbers));
@@ -86,6 +102,7 @@ TEST(GuardCheckTest, TheEstimateFallsWithTheSigns) {
 TEST(GuardCheckTest, EveryFaultHasAName) {
   EXPECT_STREQ(FaultName(Fault::kTooLong), "too_long");
   EXPECT_STREQ(FaultName(Fault::kUnlikely), "unlikely");
+  EXPECT_STREQ(FaultName(Fault::kLanguage), "language");
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ TEST_F(DeepLTest, ErrorsInItsShape) {
   EXPECT_THAT(message({{"text", "a"}}), HasSubstr("target_lang: is missing"));
   EXPECT_THAT(message({{"text", "a"}, {"target_lang", "FR"}}), HasSubstr("'FR' is not supported; this server has de"));
   EXPECT_THAT(message({{"text", {1}}, {"target_lang", "DE"}}), HasSubstr("text"));
-  EXPECT_THAT(message({{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", "g"}}), HasSubstr("no glossaries"));
+  EXPECT_THAT(message({{"text", "a"}, {"target_lang", "DE"}, {"glossary_ids", {"g"}}}), HasSubstr("glossary_ids:"));
   EXPECT_THAT(message({{"text", json(1025, "a")}, {"target_lang", "DE"}}), HasSubstr("at most 1024"));
   EXPECT_EQ(Get("/v2/nothing").status, 404);
   EXPECT_EQ(Get("/v3/glossaries").status, 404);
@@ -190,13 +190,6 @@ TEST_F(DeepLTest, Languages) {
   EXPECT_EQ(Get("/v2/languages?type=both").status, 400);
 }
 
-TEST_F(DeepLTest, GlossariesThereAreNone) {
-  EXPECT_EQ(Json(Get("/v2/glossaries")), (json{{"glossaries", json::array()}}));
-  EXPECT_EQ(Json(Get("/v2/glossary-language-pairs")), (json{{"supported_languages", json::array()}}));
-  EXPECT_EQ(Post("/v2/glossaries", {{"name", "a"}}).status, 400);
-  EXPECT_EQ(Get("/v2/glossaries/1").status, 404);
-}
-
 TEST_F(DeepLTest, Documents) {
   host_.automatic = false;
   const HttpResponse uploaded = PostFile("/v2/document", "C:\\My Page.html", "<p>text</p>",
@@ -267,7 +260,7 @@ TEST_F(DeepLTest, DocumentsThatFail) {
   EXPECT_THAT(refusal("a.xyz", {{"target_lang", "DE"}}), HasSubstr("tells no format"));
   EXPECT_THAT(refusal("a.md", {{"target_lang", "DE"}}, ""), HasSubstr("empty"));
   EXPECT_THAT(refusal("a.md", {{"target_lang", "DE"}, {"output_format", "docx"}}), HasSubstr("output_format"));
-  EXPECT_THAT(refusal("a.md", {{"target_lang", "DE"}, {"glossary_id", "g"}}), HasSubstr("glossaries"));
+  EXPECT_THAT(refusal("a.md", {{"target_lang", "DE"}, {"glossary_ids", "g"}}), HasSubstr("glossary_ids:"));
   EXPECT_EQ(Post("/v2/document", {{"target_lang", "DE"}}).status, 400);
   host_.start_failure = absl::ResourceExhaustedError("full");
   EXPECT_EQ(PostFile("/v2/document", "a.md", "text", {{"target_lang", "DE"}}).status, 429);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,10 +25,12 @@ namespace salient {
 class FakeHost final : public CompatHost {
  public:
   std::string key;             // that calls must bring; empty: none
+  std::string caller = "anybody";  // who calls if there is no key
   bool automatic = true;       // documents finish at once
   int capacity = 1000;         // documents at once; more are refused with RESOURCE_EXHAUSTED
   absl::Status start_failure;  // of every document
   v1::ListModelsResponse models;
+  std::vector<CompatGlossary> glossaries;
 
   FakeHost() { AddModel("en-de", "en", "de"); }
 
@@ -40,7 +44,7 @@ class FakeHost final : public CompatHost {
   absl::StatusOr<CallInfo> Identify(const HttpRequest& request, const std::string& given) override {
     const std::string bearer = request.header("Authorization");
     if (!key.empty() && given != key && bearer != "Bearer " + key) return absl::UnauthenticatedError("wrong key");
-    return CallInfo{{Client::Kind::kKey, key.empty() ? "anybody" : key, {}}, "id-1", "", "http"};
+    return CallInfo{{Client::Kind::kKey, key.empty() ? caller : key, {}}, "id-1", "", "http"};
   }
 
   absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo&,
@@ -69,6 +73,7 @@ class FakeHost final : public CompatHost {
   }
 
   v1::ListModelsResponse Models() const override { return models; }
+  std::vector<CompatGlossary> Glossaries() const override { return glossaries; }
 
   void WaitForStarted(size_t count) {
     std::unique_lock lock(mutex_);
@@ -181,12 +186,21 @@ class CompatTest : public ::testing::Test {
   }
   HttpResponse Wait() { return replied_->Wait(); }
 
+  static std::string MakeFolder() {
+    std::string folder = ::testing::TempDir() + "compat_XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    return folder;
+  }
+
   static nlohmann::json Json(const HttpResponse& response) {
     return nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
   }
 
+  ~CompatTest() override { std::filesystem::remove_all(uploads_); }
+
   FakeHost host_;
-  Compat compat_{host_, 4 << 20};
+  const std::string uploads_ = MakeFolder();
+  Compat compat_{host_, {.max_document_bytes = 4 << 20, .uploads_folder = uploads_}};
   std::function<void()> cancel_;
 
  private:

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/admission/retry_delay.h"
-#include "server/compat/detect.h"
+#include "documents/language.h"
 #include "server/compat/document_store.h"
 #include "server/compat/fields.h"
 #include "server/compat/languages.h"

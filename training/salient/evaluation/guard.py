@@ -124,6 +124,7 @@ class Signals:
 
     def __init__(self, programs: Path, model: Path):
         self.program = programs / "guard_signals"
+        self.language = json.loads((model / "config.json").read_text())["target_language"]
         self.tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(model / "tokenizer.model"))
 
     def of(self, segments: list[dict]) -> list[dict]:
@@ -132,7 +133,7 @@ class Signals:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def of_pairs(self, pairs: list[Pair]) -> list[dict]:
-        return self.of([{"source": source, "text": text, "source_tokens": len(self.tokenizer.encode(source)),
+        return self.of([{"source": source, "text": text, "target_language": self.language, "source_tokens": len(self.tokenizer.encode(source)),
                          "target_tokens": len(self.tokenizer.encode(text))} for source, text in pairs])
 
 
@@ -140,13 +141,19 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
-def report_planted(signals: Signals, pairs: list[Pair]) -> None:
+def report_planted(signals: Signals, pairs: list[Pair], others: list[str]) -> None:
+    """`others`: for each pair its translation into another language; or none."""
     sound = [set(found["faults"]) for found in signals.of_pairs(pairs)]
     print("| planted | detector | segments | recall | precision | any fault found |\n|---|---|---:|---:|---:|---:|")
     made_at_all = found_at_all = 0
+    planted = {}
     for name, (detector, plant) in PLANTED.items():
         rng = random.Random(1)
-        made = [(i, plant(pair, rng)) for i, pair in enumerate(pairs)]
+        planted[name] = detector, [plant(pair, rng) for pair in pairs]
+    if others:
+        planted["in a third language"] = ("language", others)
+    for name, (detector, texts_made) in planted.items():
+        made = list(enumerate(texts_made))
         made = [(i, text) for i, text in made if text and text != pairs[i][1]]
         faults = [set(found["faults"]) for found in signals.of_pairs([(pairs[i][0], text) for i, text in made])]
         hits = sum(detector in found for found in faults)
@@ -360,6 +367,7 @@ def main() -> None:
     p.add_argument("--bin", type=Path, required=True, help="the folder of salient-server and guard_signals")
     p.add_argument("--model", type=Path, required=True)
     p.add_argument("--data", type=Path, required=True)
+    p.add_argument("--other", type=Path, help="planted: the same segments with references in a third language")
     p.add_argument("--segments", type=int, default=0, help="about so many segments, in whole documents; 0: all")
     p.add_argument("--controls", type=json.loads, default={}, help="fields of every request, as JSON")
     p.add_argument("--rounds", type=int, default=3, help="cost: how often each document is translated")
@@ -367,7 +375,10 @@ def main() -> None:
     documents = sample(read_set(o.data), o.segments).documents
     if o.what == "planted":
         pairs = [pair for d in documents for pair in zip(d.lines, d.references[0])]
-        return report_planted(Signals(o.bin, o.model), pairs)
+        others = [line for d in read_set(o.other).documents for line in d.references[0]] if o.other else []
+        if others and len(others) != len(pairs):
+            p.error(f"--other has {len(others)} segments, --data {len(pairs)}")
+        return report_planted(Signals(o.bin, o.model), pairs, others)
     server = Server(o.bin, o.model)
     try:
         if o.what == "loops":

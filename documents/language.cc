@@ -1,4 +1,4 @@
-#include "server/compat/detect.h"
+#include "documents/language.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,0 +1,161 @@
+// Glossaries by DeepL's and Google's APIs: the server's, and those that clients make.
+
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "server/compat/csv.h"
+#include "server/compat/glossary_uploads.h"
+#include "tests/server/compat/fake_host.h"
+
+namespace salient {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class CompatGlossariesTest : public CompatTest {
+ protected:
+  HttpResponse Make(const std::string& entries, const std::string& format = "tsv", const std::string& target = "DE") {
+    return Post("/v2/glossaries", {{"name", "My terms"},
+                                   {"source_lang", "EN"},
+                                   {"target_lang", target},
+                                   {"entries", entries},
+                                   {"entries_format", format}});
+  }
+  std::string Made(const std::string& entries) {
+    const HttpResponse response = Make(entries);
+    EXPECT_EQ(response.status, 201) << response.body;
+    return Json(response)["glossary_id"];
+  }
+  std::string Refusal(const HttpResponse& response) {
+    EXPECT_EQ(response.status, 400) << response.body;
+    return Json(response).value("message", "");
+  }
+};
+
+TEST_F(CompatGlossariesTest, OneIsMadeListedUsedAndRemoved) {
+  const HttpResponse made = Make("house\tHaus\nriver\tStrom\n");
+  ASSERT_EQ(made.status, 201) << made.body;
+  const json info = Json(made);
+  const std::string id = info["glossary_id"];
+  EXPECT_EQ(info["name"], "My terms");
+  EXPECT_EQ(info["source_lang"], "en");
+  EXPECT_EQ(info["target_lang"], "de");
+  EXPECT_EQ(info["entry_count"], 2);
+  EXPECT_EQ(info["ready"], true);
+  EXPECT_EQ(Json(Get("/v2/glossaries"))["glossaries"][0]["glossary_id"], id);
+  EXPECT_EQ(Json(Get("/v2/glossaries/" + id))["name"], "My terms");
+  EXPECT_EQ(Get("/v2/glossaries/" + id + "/entries").body, "house\tHaus\nriver\tStrom\n");
+  EXPECT_TRUE(std::ifstream(uploads_ + "/uploads/" + id + ".tsv").good()) << "where the server's requests find it";
+
+  ASSERT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", id}}).status, 200);
+  EXPECT_EQ(host_.request(0).glossary().name(), id);
+  EXPECT_EQ(PostFile("/v2/document", "a.md", "text", {{"target_lang", "DE"}, {"glossary_id", id}}).status, 200);
+  EXPECT_EQ(host_.request(1).glossary().name(), id);
+
+  EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/" + id)).status, 204);
+  EXPECT_EQ(Get("/v2/glossaries/" + id).status, 404);
+  EXPECT_EQ(Json(Get("/v2/glossaries"))["glossaries"], json::array());
+  EXPECT_TRUE(std::filesystem::is_empty(uploads_ + "/uploads"));
+}
+
+TEST_F(CompatGlossariesTest, AClientHasItsOwnOnly) {
+  const std::string id = Made("house\tHaus\n");
+  host_.caller = "another";
+  EXPECT_EQ(Json(Get("/v2/glossaries"))["glossaries"], json::array());
+  EXPECT_EQ(Get("/v2/glossaries/" + id).status, 404);
+  EXPECT_EQ(Get("/v2/glossaries/" + id + "/entries").status, 404);
+  EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/" + id)).status, 404);
+  EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", id}}).status, 404);
+  EXPECT_EQ(host_.started(), 0u);
+}
+
+TEST_F(CompatGlossariesTest, TheServersAreThereForAll) {
+  host_.glossaries.push_back({.id = "medical", .name = "medical", .created = absl::UnixEpoch(), .terms = 7});
+  const json list = Json(Get("/v2/glossaries"))["glossaries"];
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0], (json{{"glossary_id", "medical"},
+                           {"name", "medical"},
+                           {"ready", true},
+                           {"source_lang", "en"},
+                           {"target_lang", "de"},
+                           {"creation_time", "1970-01-01T00:00:00.000Z"},
+                           {"entry_count", 7}}));
+  EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/medical")).status, 404);
+  ASSERT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", "medical"}}).status, 200);
+  EXPECT_EQ(host_.request(0).glossary().name(), "medical");
+  EXPECT_EQ(Json(Get("/v2/glossary-language-pairs")),
+            (json{{"supported_languages", {{{"source_lang", "en"}, {"target_lang", "de"}}}}}));
+}
+
+TEST_F(CompatGlossariesTest, GooglesNameOneByItsPath) {
+  const std::string id = Made("house\tHaus\n");
+  const std::string project = "/v3/projects/p/locations/l";
+  const json config = {{"glossary", "projects/p/locations/l/glossaries/" + id}};
+  const HttpResponse response =
+      Post(project + ":translateText", {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"glossaryConfig", config}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(host_.request(0).glossary().name(), id);
+  EXPECT_EQ(Json(response)["glossaryTranslations"][0]["translatedText"], "A");
+  EXPECT_EQ(Post(project + ":translateText", {{"contents", {"a"}}, {"targetLanguageCode", "de"}, {"glossaryConfig", 1}})
+                .status,
+            400);
+}
+
+TEST_F(CompatGlossariesTest, WhatIsWrongIsTold) {
+  EXPECT_THAT(Refusal(Make("house Haus\n")), HasSubstr("entries: line 1 is not a source"));
+  EXPECT_THAT(Refusal(Make("a\tb\nhouse\tHaus\tc\n")), HasSubstr("entries: line 2"));
+  EXPECT_THAT(Refusal(Make("house\t \n")), HasSubstr("line 1"));
+  EXPECT_THAT(Refusal(Make("")), HasSubstr("entries: there is none"));
+  EXPECT_THAT(Refusal(Make("a\tb\n", "xlsx")), HasSubstr("entries_format:"));
+  EXPECT_THAT(Refusal(Make("a\tb\n", "tsv", "FR")), HasSubstr("'FR'"));
+  EXPECT_THAT(Refusal(Post("/v2/glossaries", {{"name", "a"}, {"entries_format", "tsv"}})), HasSubstr("source_lang:"));
+  EXPECT_EQ(Get("/v2/glossaries/../../etc").status, 404);
+  EXPECT_EQ(Get("/v3/glossaries").status, 404);
+}
+
+TEST_F(CompatGlossariesTest, OneForAnotherLanguageIsRefused) {
+  host_.AddModel("en-pt", "en", "pt");
+  const std::string id = Made("house\tHaus\n");
+  EXPECT_THAT(Refusal(Post("/v2/translate", {{"text", "a"}, {"target_lang", "PT-BR"}, {"glossary_id", id}})),
+              HasSubstr("glossary_id: the glossary is for DE"));
+}
+
+TEST(GlossaryUploadsTest, NothingIsStoredWithoutAFolder) {
+  GlossaryUploads none("");
+  EXPECT_EQ(none.Add({.name = "a"}, "a\tb\n", "client").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(none.List("client").empty());
+}
+
+TEST(GlossaryUploadsTest, OutliveTheProcessWithinTheLimits) {
+  std::string folder = ::testing::TempDir() + "uploads_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::string id;
+  {
+    GlossaryUploads uploads(folder, {.glossaries = 3, .of_client = 2});
+    id = uploads.Add({.name = "a", .source_language = "EN", .target_language = "DE"}, "a\tb\n", "one")->id;
+    EXPECT_TRUE(uploads.Add({.name = "b"}, "a\tb\n", "one").ok());
+    EXPECT_EQ(uploads.Add({.name = "c"}, "a\tb\n", "one").status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_TRUE(uploads.Add({.name = "c"}, "a\tb\n", "two").ok());
+    EXPECT_EQ(uploads.Add({.name = "d"}, "a\tb\n", "two").status().code(), absl::StatusCode::kResourceExhausted);
+  }
+  std::ofstream(folder + "/uploads/" + std::string(32, 'a') + ".json") << "{\"name\": 1}";
+  const GlossaryUploads again(folder);
+  EXPECT_EQ(again.List("one").size(), 2u);
+  EXPECT_EQ(again.Find(id, "one")->name, "a");
+  EXPECT_EQ(*again.Terms(id, "one"), "a\tb\n");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(CsvTest, BecomesTsv) {
+  EXPECT_EQ(*TsvOfCsv("a,b\r\n\"c, d\",\"e \"\"f\"\"\",en,de\n\nlast,one"), "a\tb\nc, d\te \"f\"\nlast\tone\n");
+  EXPECT_EQ(*TsvOfCsv(""), "");
+  for (const char* broken : {"a", "a,b\nc", "\"a,b", "\"a\"b,c", "a,\"b\nc\"", "a\tb,c"}) {
+    EXPECT_FALSE(TsvOfCsv(broken).ok()) << broken;
+  }
+  EXPECT_THAT(std::string(TsvOfCsv("a,b\nc").status().message()), HasSubstr("row 2"));
+}
+
+}  // namespace
+}  // namespace salient
