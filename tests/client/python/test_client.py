@@ -176,7 +176,8 @@ def test_files_by_their_names(fake, tmp_path):
 
 def test_the_types_of_files_are_those_of_the_server():
     """Must be the same as in documents/formats/registry.cc, except for the office formats' other types."""
-    known = set(re.findall(r'"((?:text|application)/[^"]+)"', (ROOT / "documents/formats/registry.cc").read_text()))
+    registry = [ROOT / "documents/formats/registry.cc", ROOT / "documents/memory_file.h"]
+    known = set(re.findall(r'"((?:text|application)/[^"]+)"', "".join(path.read_text() for path in registry)))
     endings = set(re.findall(r'"([a-z]+)"', " ".join(re.findall(
         r"\{([^{}]*)\}(?:, true)?\},\n", (ROOT / "documents/formats/registry.cc").read_text()))))
     assert set(MIME_TYPES.values()) <= known
