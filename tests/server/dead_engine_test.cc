@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 class DeadEngineTest : public ::testing::Test {
  protected:
-  // The device fails in the first translation. The start takes about 900 launches, the translation more than 10,000.
+  // The device fails in the first translation. The start takes about 900 launches, the translation thousands.
   void Start(std::vector<std::string> flags) {
     setenv("SALIENT_TEST_FAIL_AFTER", "3000", 1);
     const std::string model = std::string(SALIENT_TINY_MODELS) + "/base", local = "127.0.0.1:0";
