@@ -42,6 +42,7 @@ SETTINGS = [Setting(), Setting("learned"), Setting("window:20"), Setting("learne
 SECTIONS: dict[str, Callable[[Run], Section]] = {
     "sources": sections.by_source,
     "selection": sections.selection,
+    "keys": sections.key_formats,
     "depth": sections.depth_section,
     "exits": sections.exits,
     "points": sections.points,

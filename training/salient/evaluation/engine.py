@@ -104,6 +104,10 @@ class Engine:
             self.server.close()
             self.server = None
 
+    def with_flags(self, flags: str) -> "Engine":
+        """The same with further flags of the server, which is one of its own."""
+        return Engine(self.programs, self.model, self.work, self.parallel, f"{self.flags} {flags}".strip())
+
     def start(self) -> str:
         """The address of the server, which is started on a free port if it is not running."""
         if self.server is None:

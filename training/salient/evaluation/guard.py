@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
-from .markup import Server
+from .server import Server
 from .sets import Document, read_set, sample
 
 LEAST_WORDS = 8  # of a reference that faults are planted in
@@ -133,7 +133,8 @@ class Signals:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def of_pairs(self, pairs: list[Pair]) -> list[dict]:
-        return self.of([{"source": source, "text": text, "target_language": self.language, "source_tokens": len(self.tokenizer.encode(source)),
+        return self.of([{"source": source, "text": text, "target_language": self.language,
+                         "source_tokens": len(self.tokenizer.encode(source)),
                          "target_tokens": len(self.tokenizer.encode(text))} for source, text in pairs])
 
 

@@ -23,7 +23,6 @@ import json
 import random
 import re
 import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,31 +132,19 @@ def read(path: Path, plant: bool, limit: int) -> list[Segment]:
     return segments
 
 
-class HtmlTranslator:
-    """Translates HTML over the server's HTTP API."""
-
-    def __init__(self, address: str):
-        self.address = address
-
-    def translate(self, request: dict) -> dict:
-        call = urllib.request.Request(f"http://{self.address}/v1/translate", json.dumps(request).encode(),
-                                      {"Content-Type": "application/json"})
-        with urllib.request.urlopen(call) as reply:
-            return json.load(reply)
-
-    def paragraphs(self, segments: list[str], controls: dict) -> list[str]:
-        """Translates segments of HTML as paragraphs."""
-        translated: list[str] = []
-        for at in range(0, len(segments), TOGETHER):
-            part = segments[at:at + TOGETHER]
-            page = "".join(f"<p>{segment}</p>\n" for segment in part)
-            document = {"content": base64.b64encode(page.encode()).decode(), "mimeType": "text/html",
-                        **controls.get("document", {})}
-            reply = self.translate({**controls, "document": document})
-            got = re.findall(r"<p>(.*?)</p>\n", base64.b64decode(reply["content"]).decode(), re.DOTALL)
-            assert len(got) == len(part), f"{len(got)} paragraphs for {len(part)}"
-            translated += got
-        return translated
+def paragraphs(server: Server, segments: list[str], controls: dict) -> list[str]:
+    """Translates segments of HTML as paragraphs."""
+    translated: list[str] = []
+    for at in range(0, len(segments), TOGETHER):
+        part = segments[at:at + TOGETHER]
+        page = "".join(f"<p>{segment}</p>\n" for segment in part)
+        document = {"content": base64.b64encode(page.encode()).decode(), "mimeType": "text/html",
+                    **controls.get("document", {})}
+        reply = server.translate({**controls, "document": document})
+        got = re.findall(r"<p>(.*?)</p>\n", base64.b64decode(reply["content"]).decode(), re.DOTALL)
+        assert len(got) == len(part), f"{len(got)} paragraphs for {len(part)}"
+        translated += got
+    return translated
 
 
 def bleu(lines: list[str], references: list[str]) -> float:
@@ -191,10 +178,9 @@ def main() -> None:
     p.add_argument("--limit", type=int, default=0, help="only so many lines")
     o = p.parse_args()
     segments = read(o.data, o.planted, o.limit)
-    server = Server(o.bin, o.model, http="127.0.0.1:0")
-    translator = HtmlTranslator(server.addresses["http"])
+    server = Server(o.bin, o.model)
     try:
-        plain = translator.paragraphs([html.escape(without_tags(s.source), quote=False) for s in segments], o.controls)
+        plain = paragraphs(server, [html.escape(without_tags(s.source), quote=False) for s in segments], o.controls)
         untagged = [without_tags(t) for t in plain]
         tagged = sum(bool(tags_of(s.source)) for s in segments)
         print(f"{o.model.name}, {o.data.name}: {len(segments)} segments, {tagged} with tags, "
@@ -205,7 +191,7 @@ def main() -> None:
             print(f"| untagged | | | | {bleu(untagged, [without_tags(s.reference) for s in segments]):.1f} | |")
         for way in o.ways:
             try:
-                translated = translator.paragraphs([s.source for s in segments],
+                translated = paragraphs(server, [s.source for s in segments],
                                                    {**o.controls, "document": {"markup": way}})
             except urllib.error.HTTPError as error:  # a model without pieces for markers
                 print(f"{way}: {error.read().decode()}")

@@ -87,6 +87,21 @@ def selection(run: Run) -> Section:
     return Section("Selection", "\n\n".join(parts))
 
 
+def key_formats(run: Run) -> Section:
+    """Keys and values stored as int8 against the default, each with a server of its own."""
+    rows = [["setting", "keys and values", "BLEU", "chrF", "against the default", "p", "equal segments"]]
+    for setting in (Setting(), run.usual):
+        with run.engine.with_flags("--kv-type int8") as other:
+            usual, smaller = run.engine.translate(run.dev, setting), other.translate(run.dev, setting)
+        [difference] = run.scorer.differences(usual, [smaller])
+        pairs = [pair for a, b in zip(usual.translated, smaller.translated) for pair in zip(a.lines, b.lines)]
+        equal = percent(sum(a == b for a, b in pairs) / len(pairs))
+        for name, result, more in (("default", usual, ["", "", ""]),
+                                   ("int8", smaller, [signed(difference.bleu), probability(difference.p), equal])):
+            rows.append([setting.name, name, f"{run.scorer.bleu(result):.2f}", f"{run.scorer.chrf(result):.1f}", *more])
+    return Section("Keys and values as int8", f"`salient-server --kv-type int8`, the development set.\n\n{table(rows)}")
+
+
 def measured(run: Run, setting: Setting, scorers: list[Scorer], parts: tuple[list[int], list[int]]) -> Measured:
     result = run.engine.translate(run.dev, setting)
     points = []
