@@ -73,7 +73,7 @@ std::vector<std::string> LanguageResources::GlossaryNames() const {
 
 std::string LanguageResources::PathOf(const std::string& glossary) const {
   std::error_code error;
-  const std::string path = absl::StrCat(folder_, "/", glossary, kExtension);
+  std::string path = absl::StrCat(folder_, "/", glossary, kExtension);
   if (std::filesystem::is_regular_file(path, error)) return path;
   return absl::StrCat(folder_, "/uploads/", glossary, kExtension);
 }
