@@ -61,6 +61,18 @@ std::string WithCapital(std::string_view text) {
   return changed.append(text.substr(next));
 }
 
+bool IsLetterBefore(std::string_view text, size_t at) {
+  if (at == 0) return false;
+  UChar32 c = 0;
+  auto before = static_cast<int32_t>(at);
+  U8_PREV_OR_FFFD(reinterpret_cast<const uint8_t*>(text.data()), 0, before, c);
+  return u_isalpha(c) != 0;
+}
+
+bool IsLetterAt(std::string_view text, size_t at) {
+  return at < text.size() && u_isalpha(FirstOf(text.substr(at)).first);
+}
+
 }  // namespace
 
 absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentLimits& limits) {
@@ -164,6 +176,39 @@ std::string_view FormOf(const Term& term, std::string_view target, std::string_v
     ending.remove_prefix(next);
   }
   return letters <= kMostEnding ? said : target;
+}
+
+TargetFinder::TargetFinder(std::string_view translation) : words_(FoldedWords(translation, WordsOf(translation))) {
+  for (size_t i = 0; i < words_.size(); ++i) at_[words_[i]].push_back(i);
+}
+
+bool TargetFinder::Take(std::string_view target) {
+  constexpr size_t kMostWords = 4096;  // in which forms are looked for
+  const std::vector<std::string> wanted = FoldedWords(target, WordsOf(target));
+  if (wanted.empty()) return false;
+  Taken& taken = taken_[std::string(target)];
+  const auto places = at_.find(wanted[0]);
+  while (places != at_.end() && taken.places < places->second.size()) {
+    const size_t at = places->second[taken.places++];
+    if (at + wanted.size() <= words_.size() && std::equal(wanted.begin(), wanted.end(), words_.begin() + at))
+      return true;
+  }
+  while (wanted.size() == 1 && words_.size() <= kMostWords && taken.words < words_.size()) {
+    const std::string& word = words_[taken.words++];
+    if (word != wanted[0] && HasFormOf(word, wanted[0])) return true;
+  }
+  return false;
+}
+
+bool HasFormOf(std::string_view text, std::string_view target) {
+  constexpr size_t kLettersOfCompound = 4;
+  const std::string folded = Folded(text), wanted = Folded(target);
+  if (wanted.empty()) return false;
+  for (size_t at = folded.find(wanted); at != folded.npos; at = folded.find(wanted, at + 1)) {
+    if (!IsLetterBefore(folded, at)) return true;
+    if (wanted.size() >= kLettersOfCompound && !IsLetterAt(folded, at + wanted.size())) return true;
+  }
+  return false;
 }
 
 }  // namespace salient

@@ -61,4 +61,28 @@ class Glossary {
 // target.
 std::string_view FormOf(const Term& term, std::string_view target, std::string_view said);
 
+// Whether a word of the text begins or ends with the target, as inflected forms and compounds do; of less than four
+// letters, begins.
+bool HasFormOf(std::string_view text, std::string_view target);
+
+// Finds targets in a translation. `translation` need not outlive it.
+class TargetFinder {
+ public:
+  explicit TargetFinder(std::string_view translation);
+
+  // Whether the target's words, or a form or compound of a single one, stand in the translation, whatever their case,
+  // at a place where the target was not found before.
+  bool Take(std::string_view target);
+
+ private:
+  struct Taken {
+    size_t places = 0;  // of its first word
+    size_t words = 0;   // that were looked at for forms
+  };
+
+  std::vector<std::string> words_;                           // of the translation, folded
+  std::unordered_map<std::string, std::vector<size_t>> at_;  // where each stands in words_
+  std::unordered_map<std::string, Taken> taken_;             // by target
+};
+
 }  // namespace salient

@@ -149,9 +149,14 @@ std::string UnitSegments::WithTerms(size_t segment, std::string_view translation
   Unit unit;
   unit.source.text = texts_[segment];
   std::vector<size_t> of_pair;  // which term it is
+  TargetFinder said(translation);
   for (size_t t = 0; t < place.terms.size(); ++t) {
     const FoundTerm& found = place.terms[t];
     if (found.blocked) continue;
+    if (said.Take(found.target)) {  // without being told
+      (*uses)[first_use + t].used = true;
+      continue;
+    }
     const auto seen = [&place](size_t at) {
       return static_cast<size_t>(std::lower_bound(place.origin.begin(), place.origin.end(), at) -
                                  place.origin.begin());
@@ -173,9 +178,11 @@ std::string UnitSegments::WithTerms(size_t segment, std::string_view translation
     const size_t begin = projected.places[p].at, end = projected.places[p + 1].at;
     const size_t t = of_pair[projected.places[p].marker / 2];
     const FoundTerm& found = place.terms[t];
+    const std::string_view here = std::string_view(projected.text).substr(begin, end - begin);
+    if (here.empty()) continue;  // nothing was made of the term
     made.append(projected.text, done, begin - done);
     moved.emplace_back(begin, made.size());
-    made.append(FormOf(found.term, found.target, std::string_view(projected.text).substr(begin, end - begin)));
+    made.append(HasFormOf(here, found.target) ? here : FormOf(found.term, found.target, here));
     moved.emplace_back(end, made.size());
     done = end;
     (*uses)[first_use + t].used = true;

@@ -202,7 +202,9 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   conversion->request_ = request;
   conversion->request_.clear_glossary();
   conversion->request_.clear_memory();
-  conversion->request_.set_alignment(request.alignment() || (*markup == v1::MARKUP_ALIGNMENT && places));
+  conversion->aligns_markers_ = request.alignment() || *markup == v1::MARKUP_ALIGNMENT;
+  const bool aligns_terms = has_terms && *markup != v1::MARKUP_MARKERS;
+  conversion->request_.set_alignment(request.alignment() || aligns_terms || (conversion->aligns_markers_ && places));
   v1::Document& text = *conversion->request_.mutable_document();
   text.clear_content();
   text.set_text(cut.lines(left_out));
@@ -337,7 +339,7 @@ absl::Status Conversion::Render(v1::TranslateDocumentResponse* reply) const {
       std::vector<TokenLink> links;
       v1::TranslatedSegment segment = Final(i, std::move(asked[fate.asked]), &links);
       translations.push_back(segment.text());
-      if (!links.empty()) alignments.back() = segments_.AlignmentOf(i, segment.text(), links);
+      if (aligns_markers_ && !links.empty()) alignments.back() = segments_.AlignmentOf(i, segment.text(), links);
       segment.set_text(WithoutSpelled(segment.text()));
       *reply->add_segments() = std::move(segment);
     }

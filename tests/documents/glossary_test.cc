@@ -45,6 +45,30 @@ TEST(GlossaryTest, FlagsAskForCaseAndForms) {
   EXPECT_EQ(FormOf(glossary.terms()[0], "Go", "Gos"), "Go");
 }
 
+TEST(GlossaryTest, TargetsThatStandInATranslationAreFoundOnceEach) {
+  TargetFinder finder("Der Fluss und das Haus am Fluss, die Flüsse.");
+  EXPECT_TRUE(finder.Take("fluss"));
+  EXPECT_TRUE(finder.Take("fluss"));
+  EXPECT_FALSE(finder.Take("fluss")) << "of three one has an umlaut";
+  EXPECT_TRUE(finder.Take("Haus am Fluss"));
+  EXPECT_FALSE(finder.Take("Haus der"));
+  EXPECT_FALSE(finder.Take("Flüsse die"));
+  EXPECT_FALSE(finder.Take(""));
+  TargetFinder forms("Die Quelldatei und das Dateisystem, Dateien.");
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(forms.Take("Datei")) << i;
+  EXPECT_FALSE(forms.Take("Datei"));
+}
+
+TEST(GlossaryTest, FormsAndCompoundsOfATargetAreTold) {
+  EXPECT_TRUE(HasFormOf("des Stromes", "Strom"));
+  EXPECT_TRUE(HasFormOf("Hauptstrom", "Strom"));
+  EXPECT_TRUE(HasFormOf("Öffnung", "öffn"));
+  EXPECT_FALSE(HasFormOf("Umstromung", "Strom")) << "within a word";
+  EXPECT_FALSE(HasFormOf("Samt", "Amt")) << "too short to be the end of a compound";
+  EXPECT_FALSE(HasFormOf("Fluss", "Strom"));
+  EXPECT_FALSE(HasFormOf("Fluss", ""));
+}
+
 TEST(GlossaryTest, OfTwoTermsTheLaterCounts) {
   Glossary glossary = Parsed("a b\tx\na b\ty\n");
   EXPECT_THAT(Found(glossary, "a b"), ElementsAre("a b = y"));

@@ -67,6 +67,16 @@ TEST(GlossaryRequestTest, TermsStandInTheTranslation) {
   EXPECT_EQ(response.segments(1).terms_size(), 0);
 }
 
+TEST(GlossaryRequestTest, ATargetThatIsThereAnywayStaysWhereItIs) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("Open the data base now. The data.");
+  AddTerm("data", "now", &request);
+  const v1::TranslateDocumentResponse response = Translate(server, request);
+  EXPECT_THAT(Texts(response), ElementsAre("OPEN THE DATA BASE NOW.", "THE now."));
+  EXPECT_TRUE(response.segments(0).terms(0).used());
+}
+
 TEST(GlossaryRequestTest, ATermAcrossAMarkerIsReportedAsNotUsed) {
   TestServer server;
   server.Start();
