@@ -73,6 +73,17 @@ bool IsLetterAt(std::string_view text, size_t at) {
   return at < text.size() && u_isalpha(FirstOf(text.substr(at)).first);
 }
 
+// HasFormOf, of what is folded already.
+bool HasFoldedForm(std::string_view text, std::string_view target) {
+  constexpr size_t kLettersOfCompound = 4;
+  if (target.empty()) return false;
+  for (size_t at = text.find(target); at != text.npos; at = text.find(target, at + 1)) {
+    if (!IsLetterBefore(text, at)) return true;
+    if (target.size() >= kLettersOfCompound && !IsLetterAt(text, at + target.size())) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentLimits& limits) {
@@ -195,20 +206,11 @@ bool TargetFinder::Take(std::string_view target) {
   }
   while (wanted.size() == 1 && words_.size() <= kMostWords && taken.words < words_.size()) {
     const std::string& word = words_[taken.words++];
-    if (word != wanted[0] && HasFormOf(word, wanted[0])) return true;
+    if (word != wanted[0] && HasFoldedForm(word, wanted[0])) return true;
   }
   return false;
 }
 
-bool HasFormOf(std::string_view text, std::string_view target) {
-  constexpr size_t kLettersOfCompound = 4;
-  const std::string folded = Folded(text), wanted = Folded(target);
-  if (wanted.empty()) return false;
-  for (size_t at = folded.find(wanted); at != folded.npos; at = folded.find(wanted, at + 1)) {
-    if (!IsLetterBefore(folded, at)) return true;
-    if (wanted.size() >= kLettersOfCompound && !IsLetterAt(folded, at + wanted.size())) return true;
-  }
-  return false;
-}
+bool HasFormOf(std::string_view text, std::string_view target) { return HasFoldedForm(Folded(text), Folded(target)); }
 
 }  // namespace salient

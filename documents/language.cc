@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/strings/ascii.h"
 #include "cld2/public/compact_lang_det.h"
 #include "cld2/public/encodings.h"
 #include "engine/base/utf8.h"
@@ -38,6 +39,10 @@ std::vector<DetectedLanguage> Ask(std::string_view text, bool markup, int flags)
 }
 
 }  // namespace
+
+std::string PrimaryLanguage(std::string_view tag) {
+  return absl::AsciiStrToLower(std::string(tag.substr(0, tag.find_first_of("-_"))));
+}
 
 std::vector<DetectedLanguage> DetectLanguages(std::string_view text, bool markup) {
   size_t size = std::min(text.size(), kMostBytes);

@@ -1,4 +1,4 @@
-// Which language a text is in, by CLD2.
+// Languages: of a tag, and which one a text is in, by CLD2.
 
 #pragma once
 
@@ -7,6 +7,9 @@
 #include <vector>
 
 namespace salient {
+
+// "pt" of "PT-br" and of "pt_BR".
+std::string PrimaryLanguage(std::string_view tag);
 
 struct DetectedLanguage {
   std::string language;      // BCP 47, such as "en" or "zh-Hant"

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "documents/input.h"
+#include "documents/language.h"
 #include "documents/memory_file.h"
 #include "documents/po_entries.h"
 #include "documents/projection.h"
@@ -32,10 +33,6 @@ std::string SingleSpaces(std::string_view text) {
   }
   if (!single.empty() && single.back() == ' ') single.pop_back();
   return single;
-}
-
-std::string Primary(std::string_view language) {
-  return absl::AsciiStrToLower(std::string(language.substr(0, language.find_first_of("-_"))));
 }
 
 // Insertions, deletions and substitutions of words.
@@ -68,7 +65,7 @@ class TmxReader {
  public:
   TmxReader(std::string_view bytes, const std::vector<XmlEvent>& events, std::string_view source,
             std::string_view target)
-      : bytes_(bytes), events_(events), source_(Primary(source)), target_(Primary(target)) {}
+      : bytes_(bytes), events_(events), source_(PrimaryLanguage(source)), target_(PrimaryLanguage(target)) {}
 
   absl::Status Read(const DocumentLimits& limits, TranslationMemory* memory) {
     if (events_.empty() || events_[0].name != "tmx") {
@@ -84,8 +81,8 @@ class TmxReader {
       if (event.kind != XmlEvent::Kind::kStart || event.name != "tuv") continue;
       std::string_view language = AttributeOf(bytes_, event, "xml:lang");
       if (language.empty()) language = AttributeOf(bytes_, event, "lang");
-      if (Primary(language) == source_) source = Segment(i);
-      if (Primary(language) == target_) target = Segment(i);
+      if (PrimaryLanguage(language) == source_) source = Segment(i);
+      if (PrimaryLanguage(language) == target_) target = Segment(i);
       i = event.match;
     }
     return absl::OkStatus();

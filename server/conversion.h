@@ -66,7 +66,7 @@ class Conversion {
   v1::TranslateDocumentRequest request_;
   std::string mime_type_;  // empty: the request had text
   bool shows_alignment_ = false;
-  bool aligns_markers_ = false;   // else they are put back by the place of words
+  bool aligns_markers_ = false;  // else they are put back by the place of words
   std::vector<Fate> fates_;                            // of each segment of the document
   std::vector<int32_t> asked_;                         // of each segment of request() which one it is
   std::vector<std::vector<Suggestion>> suggestions_;  // of each segment; empty: not asked for

@@ -115,14 +115,14 @@ bool IsTelling(const GuardWord& word) {
 }
 
 // Languages that are easily confused have the same name here.
-std::string_view GroupOf(std::string_view tag) {
+std::string GroupOf(std::string_view tag) {
   constexpr std::pair<std::string_view, std::string_view> kAlike[] = {
       {"nb", "da"}, {"nn", "da"}, {"no", "da"}, {"sk", "cs"}, {"gl", "pt"},  {"ms", "id"},
       {"af", "nl"}, {"bs", "sr"}, {"hr", "sr"}, {"sh", "sr"}, {"fil", "tl"},
   };
-  const std::string_view language = tag.substr(0, tag.find_first_of("-_"));
+  std::string language = PrimaryLanguage(tag);
   for (const auto& [one, other] : kAlike) {
-    if (one == language) return other;
+    if (one == language) return std::string(other);
   }
   return language;
 }

@@ -16,6 +16,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/compat/context.h"
@@ -47,6 +48,7 @@ class DeepL final : public CompatService {
   absl::StatusOr<HttpResponse> Upload(const HttpRequest& request, const CallInfo& call);
   absl::StatusOr<HttpResponse> State(const HttpRequest& request, const CallInfo& call);
   absl::StatusOr<HttpResponse> Glossaries(const HttpRequest& request, const CallInfo& call);
+  std::vector<CompatGlossary> AllGlossaries(const std::string& client) const;  // the client's, then the server's
   absl::StatusOr<HttpResponse> MakeGlossary(const HttpRequest& request, const std::string& client);
   absl::Status UseGlossary(const Fields& fields, const CallInfo& call, v1::TranslateDocumentRequest* request) const;
   absl::StatusOr<HttpResponse> ListLanguages(const HttpRequest& request) const;

@@ -49,14 +49,8 @@ absl::Status DeepL::UseGlossary(const Fields& fields, const CallInfo& call,
   return context_.glossaries.Use(*id, call.client.id(), target.value_or(""), request);
 }
 
-absl::StatusOr<HttpResponse> DeepL::Glossaries(const HttpRequest& request, const CallInfo& call) {
-  const std::string& client = call.client.id();
-  const bool get = request.method == "GET";
+std::vector<CompatGlossary> DeepL::AllGlossaries(const std::string& client) const {
   const Languages languages(context_.host.Models());
-  if (get && request.path == "/v2/glossary-language-pairs") {
-    return JsonReply({{"supported_languages", PairsOf(languages)}});
-  }
-  if (request.method == "POST" && request.path == kGlossaries) return MakeGlossary(request, client);
   std::vector<CompatGlossary> all = context_.glossaries.List(client);
   for (CompatGlossary& glossary : context_.host.Glossaries()) {
     // It is for any languages. DeepL's clients want one pair, and use the glossary for that pair only.
@@ -65,9 +59,19 @@ absl::StatusOr<HttpResponse> DeepL::Glossaries(const HttpRequest& request, const
     }
     all.push_back(std::move(glossary));
   }
+  return all;
+}
+
+absl::StatusOr<HttpResponse> DeepL::Glossaries(const HttpRequest& request, const CallInfo& call) {
+  const std::string& client = call.client.id();
+  const bool get = request.method == "GET";
+  if (get && request.path == "/v2/glossary-language-pairs") {
+    return JsonReply({{"supported_languages", PairsOf(Languages(context_.host.Models()))}});
+  }
+  if (request.method == "POST" && request.path == kGlossaries) return MakeGlossary(request, client);
   if (get && request.path == kGlossaries) {
     json list = json::array();
-    for (const CompatGlossary& glossary : all) list.push_back(InfoOf(glossary));
+    for (const CompatGlossary& glossary : AllGlossaries(client)) list.push_back(InfoOf(glossary));
     return JsonReply({{"glossaries", std::move(list)}});
   }
   absl::string_view id = request.path;
@@ -76,7 +80,7 @@ absl::StatusOr<HttpResponse> DeepL::Glossaries(const HttpRequest& request, const
   }
   const bool entries = absl::ConsumeSuffix(&id, kEntries);
   if (get && !entries) {
-    for (const CompatGlossary& glossary : all) {
+    for (const CompatGlossary& glossary : AllGlossaries(client)) {
       if (glossary.id == id) return JsonReply(InfoOf(glossary));
     }
   } else if (get) {

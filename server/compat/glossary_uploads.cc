@@ -7,10 +7,10 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "documents/glossary.h"
+#include "documents/language.h"
 #include "documents/tsv.h"
 #include "nlohmann/json.hpp"
 #include "server/compat/random_id.h"
@@ -54,10 +54,6 @@ absl::StatusOr<int64_t> CountTerms(std::string_view terms, int64_t most) {
   if (count == 0) return absl::InvalidArgumentError("entries: there is none");
   if (count > most) return absl::InvalidArgumentError(absl::StrCat("entries: ", count, "; at most ", most));
   return count;
-}
-
-std::string Primary(std::string_view language) {
-  return absl::AsciiStrToLower(std::string(language.substr(0, language.find_first_of("-_"))));
 }
 
 absl::Status NoSuch() { return absl::NotFoundError("glossary_id: there is no glossary of this id"); }
@@ -109,26 +105,25 @@ absl::StatusOr<CompatGlossary> GlossaryUploads::Add(CompatGlossary glossary, std
   return glossary;
 }
 
+std::optional<GlossaryUploads::Stored> GlossaryUploads::ReadInfo(const std::string& id) const {
+  if (!IsUpload(id)) return std::nullopt;
+  const json info = json::parse(Read(FileOf(id, kInfo)).value_or(""), nullptr, /*allow_exceptions=*/false);
+  if (!info.is_object()) return std::nullopt;
+  try {
+    return Stored{{id, info.at("name"), info.at("source_language"), info.at("target_language"),
+                   absl::FromUnixSeconds(info.at("created")), info.at("terms")},
+                  info.at("client")};
+  } catch (const json::exception&) {  // somebody else's file
+    return std::nullopt;
+  }
+}
+
 std::vector<GlossaryUploads::Stored> GlossaryUploads::ReadAll() const {
   std::vector<Stored> all;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    const std::string id = entry.path().stem().string();
-    if (entry.path().extension() != kInfo || !IsUpload(id)) continue;
-    const json info = json::parse(Read(entry.path()).value_or(""), nullptr, /*allow_exceptions=*/false);
-    if (!info.is_object()) continue;
-    Stored& stored = all.emplace_back();
-    try {
-      stored.glossary = {id,
-                         info.at("name"),
-                         info.at("source_language"),
-                         info.at("target_language"),
-                         absl::FromUnixSeconds(info.at("created")),
-                         info.at("terms")};
-      stored.client = info.at("client");
-    } catch (const json::exception&) {  // somebody else's file
-      all.pop_back();
-    }
+    if (entry.path().extension() != kInfo) continue;
+    if (auto stored = ReadInfo(entry.path().stem().string())) all.push_back(*std::move(stored));
   }
   std::sort(all.begin(), all.end(), [](const Stored& a, const Stored& b) {
     return std::tie(a.glossary.created, a.glossary.id) < std::tie(b.glossary.created, b.glossary.id);
@@ -146,10 +141,10 @@ std::vector<CompatGlossary> GlossaryUploads::List(const std::string& client) con
 }
 
 absl::StatusOr<CompatGlossary> GlossaryUploads::Find(const std::string& id, const std::string& client) const {
-  for (CompatGlossary& glossary : List(client)) {
-    if (glossary.id == id) return std::move(glossary);
-  }
-  return NoSuch();
+  const std::lock_guard lock(mutex_);
+  std::optional<Stored> stored = ReadInfo(id);
+  if (!stored.has_value() || stored->client != client) return NoSuch();
+  return std::move(stored->glossary);
 }
 
 absl::StatusOr<std::string> GlossaryUploads::Terms(const std::string& id, const std::string& client) const {
@@ -164,7 +159,7 @@ absl::Status GlossaryUploads::Use(const std::string& id, const std::string& clie
   if (IsUpload(id)) {
     const absl::StatusOr<CompatGlossary> found = Find(id, client);
     if (!found.ok()) return found.status();
-    if (Primary(found->target_language) != Primary(target_language)) {
+    if (PrimaryLanguage(found->target_language) != PrimaryLanguage(target_language)) {
       return absl::InvalidArgumentError(absl::StrCat("glossary_id: the glossary is for ", found->target_language,
                                                      ", the request for ", target_language));
     }

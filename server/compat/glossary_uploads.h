@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,7 @@ class GlossaryUploads {
     CompatGlossary glossary;
     std::string client;
   };
+  std::optional<Stored> ReadInfo(const std::string& id) const;
   std::vector<Stored> ReadAll() const;
   std::filesystem::path FileOf(const std::string& id, const char* extension) const;
 
