@@ -63,8 +63,14 @@ TEST(MessageMemoryTest, MessagesThatDoNotEndAreBoundedInAllAndOthersAreAnswered)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers have memory of their own
   EXPECT_LE(greatest - before, kQuota + kQuota / 2) << "with what the allocator keeps";
 #endif
+  // gRPC ends calls in the background: on a busy machine a client hears of it later.
   size_t held = 0;
-  for (const Sender& sender : senders) held += sender.client->Ended() ? 0 : sender.sent;
+  const absl::Time end = absl::Now() + absl::Seconds(30);
+  do {
+    absl::SleepFor(absl::Milliseconds(10));
+    held = 0;
+    for (const Sender& sender : senders) held += sender.client->Ended() ? 0 : sender.sent;
+  } while (held > kQuota + kMessage && absl::Now() < end);
   EXPECT_LE(held, kQuota + kMessage) << "of messages that the server has not given up";
   EXPECT_GE(held, kQuota / 2) << "nobody is ended before the memory is used";
 
