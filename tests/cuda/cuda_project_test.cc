@@ -27,6 +27,20 @@ class CudaProjectTest : public BackendTest {
     made.packed = backend().Pack({made.weight.data(), made.bias.data(), inputs, outputs});
     return made;
   }
+
+  struct Norm {
+    std::vector<float> weight, bias;
+    // The norm of `rows` of `states`. A norm without weights takes them as they are.
+    LayerNormArgs Of(Rows rows, int32_t width, const std::vector<float>& states, std::vector<float>& output) const {
+      return {.rows = rows,
+              .input = states.data(),
+              .width = width,
+              .weight = weight.empty() ? nullptr : weight.data(),
+              .bias = bias.empty() ? nullptr : bias.data(),
+              .output = output.data()};
+    }
+  };
+  Norm MakeNorm(int32_t width) { return {Normal(width), Normal(width)}; }
 };
 SALIENT_TEST_ALL_BACKENDS(CudaProjectTest);
 
@@ -38,7 +52,7 @@ TEST_P(CudaProjectTest, AnAttentionBlockIsItsPartsToTheBit) {
     const int32_t width = shape.width, head_width = width / shape.heads;
     const Layer key_value = MakeLayer(width, 2 * width), query = MakeLayer(width, width);
     const Layer key = MakeLayer(width, shape.selection), selection = MakeLayer(width, shape.selection);
-    const std::vector<float> norm_weight = Normal(width), norm_bias = Normal(width);
+    const Norm weights = MakeNorm(width), none;
     for (const ElementType type : {ElementType::kF32, ElementType::kBF16, ElementType::kInt8}) {
       for (const int32_t count : {1, 17, 40}) {
         if (width > 512 && count != 17 && type != ElementType::kBF16) continue;  // many blocks
@@ -97,12 +111,7 @@ TEST_P(CudaProjectTest, AnAttentionBlockIsItsPartsToTheBit) {
                                           projection(selection, active, s_out, 1, shape.selection)};
           made[0].key_value = &append;
           made[1].selection = &append_keys;
-          const ProjectArgs args = {.norm = {.rows = rows.rows(),
-                                             .input = states.data(),
-                                             .width = width,
-                                             .weight = normed ? norm_weight.data() : nullptr,
-                                             .bias = normed ? norm_bias.data() : nullptr,
-                                             .output = scratch.data()},
+          const ProjectArgs args = {.norm = (normed ? weights : none).Of(rows.rows(), width, states, scratch),
                                     .projections = made};
           parts ? backend().Backend::Project(args) : backend().Project(args);
         };
@@ -122,7 +131,7 @@ TEST_P(CudaProjectTest, AnAttentionBlockIsItsPartsToTheBit) {
 // The first half of a feed-forward block: one projection with an activation, of more rows than a wave of small blocks.
 TEST_P(CudaProjectTest, HiddenStatesAreTheirPartsToTheBit) {
   constexpr int32_t kWidth = 64;
-  const std::vector<float> norm_weight = Normal(kWidth), norm_bias = Normal(kWidth);
+  const Norm norm = MakeNorm(kWidth);
   for (const int32_t hidden : {36, 136}) {
     const Layer up = MakeLayer(kWidth, hidden);
     for (const Activation activation : {Activation::kRelu, Activation::kSwish}) {
@@ -134,13 +143,7 @@ TEST_P(CudaProjectTest, HiddenStatesAreTheirPartsToTheBit) {
         const auto run = [&](std::vector<float>& output, bool parts) {
           const Projection made[] = {
               {.rows = rows.rows(), .weight = up.packed.get(), .activation = activation, .output = output.data()}};
-          const ProjectArgs args = {.norm = {.rows = rows.rows(),
-                                             .input = states.data(),
-                                             .width = kWidth,
-                                             .weight = norm_weight.data(),
-                                             .bias = norm_bias.data(),
-                                             .output = scratch.data()},
-                                    .projections = made};
+          const ProjectArgs args = {.norm = norm.Of(rows.rows(), kWidth, states, scratch), .projections = made};
           parts ? backend().Backend::Project(args) : backend().Project(args);
         };
         run(got, false);
@@ -154,7 +157,7 @@ TEST_P(CudaProjectTest, HiddenStatesAreTheirPartsToTheBit) {
 // With post-norm the normed states go on beside the projections: by row number, and the states themselves stay.
 TEST_P(CudaProjectTest, NormedStatesGoOnAsTheirPartsGiveThem) {
   for (const int32_t width : {40, 66, 520}) {
-    const std::vector<float> norm_weight = Normal(width), norm_bias = Normal(width);
+    const Norm norm = MakeNorm(width);
     const Layer up = MakeLayer(width, 96), few = MakeLayer(width, 16);
     for (const int32_t count : {1, 17, 70}) {
       const SparseRows rows(count);
@@ -166,14 +169,8 @@ TEST_P(CudaProjectTest, NormedStatesGoOnAsTheirPartsGiveThem) {
       const auto run = [&](std::vector<float>& output, std::vector<float>& to, bool parts) {
         const Projection made[] = {{.rows = rows.rows(), .weight = up.packed.get(), .output = output.data()},
                                    {.rows = rows.rows(), .weight = few.packed.get(), .output = first_few.data()}};
-        const ProjectArgs args = {.norm = {.rows = rows.rows(),
-                                           .input = states.data(),
-                                           .width = width,
-                                           .weight = norm_weight.data(),
-                                           .bias = norm_bias.data(),
-                                           .output = scratch.data()},
-                                  .projections = made,
-                                  .normed = to.data()};
+        const ProjectArgs args = {
+            .norm = norm.Of(rows.rows(), width, states, scratch), .projections = made, .normed = to.data()};
         parts ? backend().Backend::Project(args) : backend().Project(args);
       };
       run(got, normed, false);
@@ -190,7 +187,7 @@ TEST_P(CudaProjectTest, NormedStatesGoOnAsTheirPartsGiveThem) {
 // Hidden states may go from the one half to the other in another format, but not with another result.
 TEST_P(CudaProjectTest, AFeedForwardBlockIsItsPartsToTheBit) {
   constexpr int32_t kWidth = 72;
-  const std::vector<float> norm_weight = Normal(kWidth), norm_bias = Normal(kWidth);
+  const Norm norm = MakeNorm(kWidth);
   for (const int32_t hidden : {36, 136, 520, 1040}) {
     const Layer up = MakeLayer(kWidth, hidden), down = MakeLayer(hidden, kWidth);
     for (const int32_t count : {0, 3, 20, 70}) {
@@ -204,13 +201,7 @@ TEST_P(CudaProjectTest, AFeedForwardBlockIsItsPartsToTheBit) {
                                     .weight = up.packed.get(),
                                     .activation = Activation::kRelu,
                                     .output = between.data()}};
-        const ProjectArgs first = {.norm = {.rows = rows.rows(),
-                                            .input = states.data(),
-                                            .width = kWidth,
-                                            .weight = norm_weight.data(),
-                                            .bias = norm_bias.data(),
-                                            .output = scratch.data()},
-                                   .projections = made};
+        const ProjectArgs first = {.norm = norm.Of(rows.rows(), kWidth, states, scratch), .projections = made};
         const LinearArgs second = {.weight = down.packed.get(),
                                    .rows = rows.rows(),
                                    .input = between.data(),
