@@ -38,6 +38,28 @@ std::string CodeName(grpc::StatusCode code) {
   return absl::AsciiStrToLower(absl::StatusCodeToString(static_cast<absl::StatusCode>(code)));
 }
 
+// Documents and tokens per second, from the end of the first document to the end of the last one that was added.
+class Throughput {
+ public:
+  void Add(Clock::time_point end, int64_t tokens) {
+    if (documents_++ == 0) {
+      first_ = end;
+    } else {
+      tokens_ += tokens;
+    }
+    last_ = end;
+  }
+  std::pair<double, double> PerSecond() const {
+    const double seconds = Seconds(last_ - first_);
+    if (!(seconds > 0)) return {0, 0};
+    return {static_cast<double>(documents_ - 1) / seconds, static_cast<double>(tokens_) / seconds};
+  }
+
+ private:
+  int64_t documents_ = 0, tokens_ = 0;  // tokens without the first document's
+  Clock::time_point first_, last_;
+};
+
 // What was measured. Thread safe.
 class Tally {
  public:
@@ -52,13 +74,19 @@ class Tally {
   void End(grpc::StatusCode code, double seconds, int64_t tokens) {
     std::lock_guard lock(mutex_);
     ++outcomes_[code];
-    tokens_ += tokens;
+    if (code == grpc::StatusCode::OK && sending_) throughput_.Add(Clock::now(), tokens);
     (code == grpc::StatusCode::OK ? whole_ : refused_).Add(seconds);
     if (--in_flight_ == 0) idle_.notify_all();
   }
   void NotSent() {
     std::lock_guard lock(mutex_);
     ++not_sent_;
+  }
+  // No more documents are sent. What is still in flight does not count for the throughput, since fewer and fewer
+  // documents share the server then.
+  void EndSending() {
+    std::lock_guard lock(mutex_);
+    sending_ = false;
   }
   int in_flight() const {
     std::lock_guard lock(mutex_);
@@ -78,13 +106,12 @@ class Tally {
 
   ordered_json Report(const BenchFlags& flags, double seconds) const {
     std::lock_guard lock(mutex_);
-    const auto ok = outcomes_.find(grpc::StatusCode::OK);
-    const double documents = ok == outcomes_.end() ? 0 : static_cast<double>(ok->second);
+    const auto [documents, tokens] = throughput_.PerSecond();
     ordered_json report = {{"rate", flags.rate},
                            {"end_rate", flags.end_rate},
                            {"seconds", seconds},
-                           {"documents_per_second", documents / seconds},
-                           {"target_tokens_per_second", static_cast<double>(tokens_) / seconds},
+                           {"documents_per_second", documents},
+                           {"target_tokens_per_second", tokens},
                            {"not_sent", not_sent_}};
     for (const auto& [code, count] : outcomes_) report["outcomes"][CodeName(code)] = count;
     report["first_segment_seconds"] = Of(first_);
@@ -105,8 +132,10 @@ class Tally {
 
   mutable std::mutex mutex_;
   std::condition_variable idle_;
+  bool sending_ = true;
   int in_flight_ = 0;
-  int64_t tokens_ = 0, not_sent_ = 0;
+  int64_t not_sent_ = 0;
+  Throughput throughput_;
   std::map<grpc::StatusCode, int64_t> outcomes_;
   LatencyHistogram first_, whole_, refused_;
 };
@@ -260,6 +289,7 @@ int RunBench(const BenchFlags& flags, std::ostream& out, std::ostream& err) {
       new Call(**stub, request, flags.timeout_seconds, intended, tally);
     }
   }
+  tally.EndSending();
   while (tally.in_flight() > 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     tell(Clock::now());

@@ -37,8 +37,11 @@ struct EngineOptions {
   std::string model_folder;
   std::string device = "auto";  // auto, cpu, cuda, reference
   ComputeType compute = ComputeType::kAuto;
-  int threads = 0;               // CPU threads; 0: DefaultThreads() (engine/base/cpu_share.h)
-  int32_t max_rows = 64;         // hypotheses decoded in one step
+  int threads = 0;        // CPU threads; 0: DefaultThreads() (engine/base/cpu_share.h)
+  int32_t max_rows = 64;  // hypotheses decoded in one step
+  // Hypotheses that are encoded before there are rows for them. Few keep the time short that a document spends in the
+  // engine under overload; many keep the rows full and let chunks of equal depth meet. 0: max_rows.
+  int32_t max_rows_ahead = 0;
   int32_t encode_tokens = 2048;  // source tokens encoded together; at least one chunk
   // The time between two decoding steps that is spent on encoding. A longer encoding continues after the step. A slice
   // is exceeded by the time of a few rows at most. On a GPU encoding is concurrent, and this is not used.

@@ -18,10 +18,11 @@ constexpr absl::Duration kUnhurriedSlice = absl::Milliseconds(100);
 // While there is nothing to do before other engines give memory back, deadlines are looked at so often.
 constexpr absl::Duration kWaitForMemory = absl::Milliseconds(10);
 
-Scheduler::Limits LimitsOf(const LoadedModel& loaded) {
+Scheduler::Limits LimitsOf(const EngineOptions& options, const LoadedModel& loaded) {
   return {.rows = loaded.batch_options.max_rows,
           .self_pages = loaded.batch->self_pages(),
           .cross_pages = loaded.batch->cross_pages(),
+          .rows_ahead = options.max_rows_ahead,
           .encode_tokens = loaded.batch_options.encode_tokens,
           .encode_chunks = loaded.batch_options.encode_chunks};
 }
@@ -52,7 +53,7 @@ StepLoop::StepLoop(const EngineOptions& options, EngineObserver* observer, Loade
                   Ringing(mailbox_)),
       cross_share_(Shared(options, loaded_, &KeyMemory::cross), PageBytes(loaded_.batch->cross_store()),
                    Ringing(mailbox_)),
-      scheduler_(LimitsOf(loaded_), &self_share_, &cross_share_) {
+      scheduler_(LimitsOf(options, loaded_), &self_share_, &cross_share_) {
   Publish();
   thread_ = std::thread([this] { Loop(); });
 }

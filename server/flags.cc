@@ -48,6 +48,7 @@ struct Raw {
   int threads = 0;
   int32_t max_queue = 256;
   int32_t max_rows = 64;
+  int32_t max_rows_ahead = 0;
   int32_t encode_tokens = 2048;
   int32_t encode_slice_ms = 10;
   uint64_t kv_memory = 1ULL << 30;
@@ -194,6 +195,12 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
       ->group("Limits");
+  app.add_option("--max-rows-ahead", raw.max_rows_ahead,
+                 "Hypotheses encoded before there are rows for them: few keep documents from waiting in the engine "
+                 "under overload, many keep the rows full; 0: as many as --max-rows")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str()
+      ->group("Limits");
   app.add_option("--encode-tokens", raw.encode_tokens,
                  "Source tokens encoded together: more is faster for many short documents and takes more memory")
       ->check(CLI::Range(1, 1 << 20))
@@ -316,6 +323,7 @@ EngineOptions OptionsOf(const Raw& raw) {
   options.kv_type = KvTypes().at(raw.kv_type);
   options.threads = raw.threads;
   options.max_rows = raw.max_rows;
+  options.max_rows_ahead = raw.max_rows_ahead;
   options.encode_tokens = raw.encode_tokens;
   options.encode_slice = absl::Milliseconds(raw.encode_slice_ms);
   options.kv_bytes = static_cast<int64_t>(raw.kv_memory);

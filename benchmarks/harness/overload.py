@@ -1,4 +1,4 @@
-"""A server at half its capacity, at it, at twice and ten times as much; and its throughput over the bare engine's.
+"""The throughput of a server over its bare engine's; and a server at half its capacity, at it, at twice and ten times.
 
 Starts the release build's server on loopback, measures with `salient bench` (an open loop: latencies count from when a
 document should have been sent), prints Markdown tables."""
@@ -9,11 +9,15 @@ import os
 import subprocess
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness import environment
 
 ROOT = environment.ROOT
+
+# Rows bound how many documents share a step, and so how long each takes; as many are encoded ahead.
+SETTINGS = [("--max-queue", 8), ("--max-rows", 8, "--max-queue", 2)]
 
 
 def run(*command):
@@ -24,14 +28,15 @@ def run(*command):
 
 
 class Server:
-    """salient-server of args.bin with args.model, on loopback: gRPC at `address`, HTTP at `http` unless it is off."""
+    """salient-server of args.bin with args.model, on loopback: gRPC at `address`, HTTP at `http` unless it is off.
+    `processors`: those that it may use."""
 
-    def __init__(self, args, *flags, http="off"):
+    def __init__(self, args, *flags, http="off", processors=None):
         self.folder = tempfile.TemporaryDirectory()
         ready = Path(self.folder.name) / "ready"
         self.process = subprocess.Popen(
-            [args.bin / "salient-server", "--model", args.model, "--listen", "127.0.0.1:0", "--http", http, "--admin",
-             "off", "--ready-file", ready, "--log-level", "warn", *map(str, flags)])
+            [*on(processors), args.bin / "salient-server", "--model", args.model, "--listen", "127.0.0.1:0", "--http",
+             http, "--admin", "off", "--ready-file", ready, "--log-level", "warn", *map(str, flags)])
         while not ready.exists():
             if self.process.poll() is not None:
                 raise SystemExit("the server did not start")
@@ -48,9 +53,69 @@ class Server:
         self.folder.cleanup()
 
 
-def bench(args, server, rate, seconds, in_flight):
-    return run(args.bin / "salient", "bench", args.document, "--server", server.address, "--rate", rate, "--seconds",
-               seconds, "--in-flight", in_flight, "--report", "json", "--quiet")
+def on(processors):
+    """The beginning of a command that may only use these processors."""
+    return ["taskset", "--cpu-list", ",".join(map(str, processors))] if processors else []
+
+
+@dataclass
+class Bench:
+    """Runs `salient bench` and the bare engine. The load generator has a processor of its own, where there are two: it
+    stands for clients, which are on other machines."""
+
+    args: argparse.Namespace
+
+    def __post_init__(self):
+        processors = sorted(os.sched_getaffinity(0))
+        self.servers, self.clients = (processors[:-1], processors[-1:]) if len(processors) > 1 else ([], [])
+
+    def server(self, *flags):
+        return Server(self.args, *flags, processors=self.servers)
+
+    def load(self, server, document, rate, seconds, in_flight=100000):
+        return run(*on(self.clients), self.args.bin / "salient", "bench", document, "--server", server.address, "--rate",
+                   rate, "--seconds", seconds, "--in-flight", in_flight, "--guard", "off", "--report", "json", "--quiet")
+
+    def throughput(self, document):
+        """Documents a second with args.clients in flight: of the server, and of the bare engine."""
+        clients = self.args.clients
+        with self.server("--max-queue", 1024) as server:
+            self.load(server, document, 2000, 3, clients)  # until everything is warm
+            served = self.load(server, document, 2000, self.args.seconds, clients)["documents_per_second"]
+        bare = run(*on(self.servers), self.args.bin / "engine_bench", self.args.model, document, clients,
+                   self.args.seconds)
+        return served, bare["documents_per_second"]
+
+
+def print_throughput(bench, documents, rounds):
+    print(f"{bench.args.clients} documents in flight, median of {rounds} rounds in which server and engine take turns:\n"
+          "\n| words a document | server, documents/s | bare engine, documents/s | server over engine | all rounds |\n"
+          "|---:|---:|---:|---:|---|")
+    for document in documents:
+        took = sorted((bench.throughput(document) for _ in range(rounds)), key=lambda pair: pair[0] / pair[1])
+        served, bare = took[len(took) // 2]
+        print(f"| {len(document.read_text().split())} | {served:.1f} | {bare:.1f} | {100 * served / bare:.1f} % | "
+              f"{', '.join(f'{100 * a / b:.1f}' for a, b in took)} |", flush=True)
+
+
+def print_overload(bench, document, flags, seconds):
+    """A server with these flags at multiples of what it can do."""
+    with bench.server(*flags) as server:
+        bench.load(server, document, 1000, 3)  # until everything is warm
+        capacity = bench.load(server, document, 1000, seconds)["documents_per_second"]
+        print(f"\n`{' '.join(map(str, flags))}`, {len(document.read_text().split())} words a document:\n\n"
+              "| load | documents/s sent | translated/s | refused/s | p50, s | p99 | over half load's | "
+              "p99 of refusals, ms |\n|---|---:|---:|---:|---:|---:|---:|---:|")
+        half = None
+        for load in (0.5, 1, 2, 10):
+            report = bench.load(server, document, load * capacity, seconds)
+            whole, outcomes = report["whole_seconds"], report["outcomes"]
+            half = half or whole["p99"]
+            others = {k: v for k, v in outcomes.items() if k not in ("ok", "resource_exhausted")}
+            print(f"| {load:g}x | {load * capacity:.1f} | {outcomes.get('ok', 0) / seconds:.1f} | "
+                  f"{outcomes.get('resource_exhausted', 0) / seconds:.1f} | {whole['p50']:.3f} | {whole['p99']:.3f} | "
+                  f"{whole['p99'] / half:.2f} | {1e3 * report['failed_seconds']['p99']:.1f} |"
+                  + (f" {others}" if others else ""), flush=True)
 
 
 def main():
@@ -58,46 +123,21 @@ def main():
     parser.add_argument("--bin", type=Path, help="a folder of built programs; built when left out")
     parser.add_argument("--quick", action="store_true", help="does it work? No measurement")
     parser.add_argument("--model", type=Path, default=ROOT / "models/en-de")
-    parser.add_argument("--document", type=Path, help="a text; a paragraph of docs/samples when left out")
+    parser.add_argument("--document", type=Path, default=ROOT / "docs/samples/caching.en.txt",
+                        help="a text; its longest paragraph is a document, too")
     parser.add_argument("--seconds", type=float, default=20, help="a measurement")
     parser.add_argument("--rounds", type=int, default=3, help="of server and engine in turns")
-    parser.add_argument("--max-queue", type=int, default=8)
     parser.add_argument("--clients", type=int, default=64)
     args = parser.parse_args()
     if args.quick:
         args.seconds, args.rounds = 2, 1
     args.bin = args.bin or environment.build(["salient-server", "salient", "engine_bench"])
+    bench = Bench(args)
     with tempfile.TemporaryDirectory() as folder:
-        if args.document is None:
-            args.document = Path(folder) / "paragraph.txt"
-            paragraphs = (ROOT / "docs/samples/caching.en.txt").read_text().split("\n\n")
-            args.document.write_text(max(paragraphs, key=len))
-        words = len(args.document.read_text().split())
-        ratios = []
-        for _ in range(args.rounds):
-            with Server(args, "--max-queue", 1024) as server:
-                bench(args, server, 2000, 3, args.clients)  # until everything is warm
-                served = bench(args, server, 2000, args.seconds, args.clients)["documents_per_second"]
-            bare = run(args.bin / "engine_bench", args.model, args.document, args.clients, args.seconds)
-            ratios.append((served / bare["documents_per_second"], served, bare["documents_per_second"]))
-        ratio, capacity, bare = sorted(ratios)[len(ratios) // 2]
-        print(f"{words} words a document, nice {os.nice(0)}, {os.cpu_count()} processors, "
-              f"load {os.getloadavg()[0]:.0f} at the end\n\n"
-              f"{args.clients} clients: server {capacity:.1f} documents/s, bare engine {bare:.1f}: {100 * ratio:.1f} % "
-              f"(median of {args.rounds}; all: {', '.join(f'{100 * r[0]:.1f}' for r in sorted(ratios))})\n")
-        print("| load | documents/s sent | admitted | refused | p50 | p99 of the admitted | over half load's | "
-              "p99 of refusals, ms |\n|---|---:|---:|---:|---:|---:|---:|---:|")
-        half = None
-        with Server(args, "--max-queue", args.max_queue) as server:
-            bench(args, server, capacity / 2, 3, 100000)
-            for load in (0.5, 1, 2, 10):
-                report = bench(args, server, load * capacity, args.seconds, 100000)
-                whole, failed = report["whole_seconds"], report["failed_seconds"]
-                half = half or whole["p99"]
-                refused = report["outcomes"].get("resource_exhausted", 0)
-                others = {k: v for k, v in report["outcomes"].items() if k not in ("ok", "resource_exhausted")}
-                print(f"| {load:g}x | {load * capacity:.1f} | {report['outcomes'].get('ok', 0)} | {refused} | "
-                      f"{whole['p50']:.3f} | {whole['p99']:.3f} | {whole['p99'] / half:.2f} | "
-                      f"{1e3 * failed['p99']:.1f} |"
-                      + (f" {others}" if others else ""))
-
+        paragraph = Path(folder) / "paragraph.txt"
+        paragraph.write_text(max(args.document.read_text().split("\n\n"), key=len))
+        print(f"nice {os.nice(0)}, load {os.getloadavg()[0]:.1f}; server and engine on {len(bench.servers) or 1} "
+              f"processors, the load generator on {'another' if bench.clients else 'the same'}; without the guard\n")
+        print_throughput(bench, [paragraph, args.document], args.rounds)
+        for flags in SETTINGS:
+            print_overload(bench, paragraph, flags, args.seconds)

@@ -81,7 +81,9 @@ bool Scheduler::CanEncode(const Chunk& chunk) const {
   const bool in_pass = pass_chunks_ == 0 || (pass_chunks_ < limits_.encode_chunks &&
                                              reserved_.source_tokens + demand.source_tokens <= limits_.encode_tokens);
   // A preempted chunk does not wait for others, because others wait for it.
-  const bool not_too_early = chunk.again || rows_ahead_ == 0 || rows_ahead_ + demand.rows <= limits_.rows;
+  const int32_t free = limits_.rows - reserved_.rows;
+  const int32_t most_ahead = limits_.rows_ahead > 0 ? std::min(free + limits_.rows_ahead, limits_.rows) : limits_.rows;
+  const bool not_too_early = chunk.again || rows_ahead_ == 0 || rows_ahead_ + demand.rows <= most_ahead;
   if (!in_pass || !not_too_early || reserved_.cross_pages + demand.cross_pages > limits_.cross_pages) return false;
   return cross_ == nullptr || cross_->Cover(cross_reserved() + (chunk.again ? 0 : demand.cross_pages));
 }

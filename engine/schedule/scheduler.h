@@ -7,7 +7,7 @@
 // than its fair share and the chunk in progress, whatever the lengths. Within a flow, documents take turns chunk by
 // chunk, so that a long document does not block a short one. A chunk is encoded when the pages for its source are free
 // and the pass has room for it, even if no rows are free yet: chunks are encoded ahead, for at most as many rows as
-// decode at once. The next chunk waits at the front until it fits, so none starves.
+// decode at once, or for `rows_ahead`. The next chunk waits at the front until it fits, so none starves.
 //
 // Decoding. Once a chunk is encoded, the greatest depth of its tokens is known, and it gets rows when they are free. A
 // layer costs a step nearly the same for one row as for many, so chunks of the same depth are scheduled one after
@@ -66,6 +66,7 @@ class Scheduler {
  public:
   struct Limits {
     int32_t rows = 0, self_pages = 0, cross_pages = 0;
+    int32_t rows_ahead = 0;     // of chunks that are encoded beyond the rows that are free; 0: `rows`, whatever is free
     int32_t encode_tokens = 0;  // a pass
     int32_t encode_chunks = 0;  // a pass
     int32_t quantum = 512;      // tokens that a flow of weight 1 gets at a turn

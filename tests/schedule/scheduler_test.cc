@@ -228,6 +228,20 @@ TEST(SchedulerTest, ChunksOfOneDepthFollowOneAnother) {
   EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(206, 306, 406, 202, 302, 402));
 }
 
+// Eight rows, and two that are encoded before there are rows for them.
+TEST(SchedulerTest, ChunksAreEncodedAheadWithinTheirLimit) {
+  Scheduler scheduler(
+      {.rows = 8, .self_pages = 100, .cross_pages = 100, .rows_ahead = 2, .encode_tokens = 1000, .encode_chunks = 100});
+  for (int64_t document = 101; document <= 2001; document += 100) scheduler.Enqueue(document, {Chunk(10)});
+  EXPECT_EQ(Begin(scheduler).size(), 8u) << "a pass for all free rows";
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(901, 1001));
+  EndPass(scheduler);
+  EXPECT_THAT(AdmitAll(scheduler), testing::IsEmpty()) << "two are ahead";
+  scheduler.Release({101, 0});
+  EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(901));
+  EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1101)) << "one more in place of the one that has rows";
+}
+
 TEST(SchedulerTest, AnotherDepthIsOvertakenByAsManyAsThereAreRows) {
   Scheduler scheduler({.rows = 2, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
   scheduler.Enqueue(106, {Chunk(10)});

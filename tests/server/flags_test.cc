@@ -85,6 +85,8 @@ TEST(ServerFlagsTest, EveryOption) {
                                           "7",
                                           "--max-rows",
                                           "5",
+                                          "--max-rows-ahead",
+                                          "2",
                                           "--encode-tokens",
                                           "99",
                                           "--encode-slice",
@@ -111,6 +113,7 @@ TEST(ServerFlagsTest, EveryOption) {
     EXPECT_EQ(options.threads, 3);
     EXPECT_EQ(options.max_queued_documents, 7);
     EXPECT_EQ(options.max_rows, 5);
+    EXPECT_EQ(options.max_rows_ahead, 2);
     EXPECT_EQ(options.encode_tokens, 99);
     EXPECT_EQ(options.encode_slice, absl::Milliseconds(4));
     EXPECT_EQ(options.kv_type, ElementType::kInt8);
@@ -208,10 +211,10 @@ TEST(ServerFlagsTest, HelpNamesEveryOption) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
   const std::string help = ::testing::internal::GetCapturedStdout();
-  for (const char* option : {"--models-dir", "--model-idle-seconds", "--model", "--listen", "--http", "--device",
-                             "--compute", "--threads", "--max-queue",
-                             "--max-rows", "--encode-tokens", "--encode-slice", "--kv-memory", "--max-document-bytes",
-                             "--drain-seconds", "--config", "--log-level"}) {
+  for (const char* option :
+       {"--models-dir", "--model-idle-seconds", "--model", "--listen", "--http", "--device", "--compute", "--threads",
+        "--max-queue", "--max-rows", "--max-rows-ahead", "--encode-tokens", "--encode-slice", "--kv-memory",
+        "--max-document-bytes", "--drain-seconds", "--config", "--log-level"}) {
     EXPECT_THAT(help, HasSubstr(option));
   }
 }
