@@ -67,6 +67,11 @@ Buckets Layers(int32_t layers) {
   return buckets;
 }
 
+constexpr std::pair<v1::Model::State, const char*> kModelStates[] = {{v1::Model::SERVING, "serving"},
+                                                                     {v1::Model::LOADING, "loading"},
+                                                                     {v1::Model::IDLE, "idle"},
+                                                                     {v1::Model::FAILED, "failed"}};
+
 // One of a closed set: ok, cancelled, deadline_exceeded, ...
 std::string OutcomeName(absl::StatusCode code) { return absl::AsciiStrToLower(absl::StatusCodeToString(code)); }
 
@@ -301,11 +306,8 @@ ModelMetrics* Metrics::ForModel(const std::string& model, int32_t decoder_layers
 }
 
 void Metrics::SetState(const std::string& model, v1::Model::State state, bool load_failed) {
-  constexpr std::pair<v1::Model::State, const char*> kStates[] = {{v1::Model::SERVING, "serving"},
-                                                                  {v1::Model::LOADING, "loading"},
-                                                                  {v1::Model::IDLE, "idle"},
-                                                                  {v1::Model::FAILED, "failed"}};
-  for (const auto& [value, name] : kStates) {
+  std::lock_guard lock(mutex_);  // else Forget may remove what is set here
+  for (const auto& [value, name] : kModelStates) {
     families_->model_state.Add({{"model", model}, {"state", name}}).Set(state == value ? 1 : 0);
   }
   families_->model_load_failed.Add({{"model", model}}).Set(load_failed ? 1 : 0);
@@ -317,8 +319,10 @@ void Metrics::ObserveLoad(const std::string& model, bool ok, double seconds) {
 }
 
 void Metrics::Forget(const std::string& model) {
-  SetState(model, v1::Model::STATE_UNSPECIFIED, /*load_failed=*/false);
   std::lock_guard lock(mutex_);
+  GaugeFamily& states = families_->model_state;
+  for (const auto& [value, name] : kModelStates) states.Remove(&states.Add({{"model", model}, {"state", name}}));
+  families_->model_load_failed.Remove(&families_->model_load_failed.Add({{"model", model}}));
   if (const auto found = models_.find(model); found != models_.end()) found->second->SetAbsent(0);
 }
 

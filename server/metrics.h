@@ -75,7 +75,7 @@ class Metrics {
   void SetState(const std::string& model, v1::Model::State state, bool load_failed);
   // A try to load a model; of one that was never loaded `model` is its folder.
   void ObserveLoad(const std::string& model, bool ok, double seconds);
-  // The server has this model no more: its gauges become 0.
+  // The server has no model of this name any more: its state is no longer reported, its other gauges become 0.
   void Forget(const std::string& model);
 
   // Counts a request that was refused before a model was chosen.

@@ -173,8 +173,8 @@ absl::Status ModelLoader::Load(const std::shared_ptr<ModelSlot>& slot) {
                loaded.source_language(), loaded.target_language(), static_cast<double>(loaded.parameters()) / 1e6,
                loaded.device());
   const std::string before = slot->name();
-  if (before != loaded.name()) metrics_.Forget(before);
   slot->SetModel(*model);
+  if (before != loaded.name()) metrics_.Forget(before);
   return absl::OkStatus();
 }
 

@@ -69,7 +69,7 @@ class ModelSlot : public std::enable_shared_from_this<ModelSlot> {
   // The model for a request; null if it is not in memory: then the request is to wait.
   std::shared_ptr<ServedModel> Use(absl::Time now);
   // The same if it has been loaded meanwhile. Otherwise null, and `waiter` will be called. RESOURCE_EXHAUSTED if too
-  // many wait already, within the limits of the engine's queue; UNAVAILABLE if it failed to load a moment ago.
+  // many wait already, within the limits of the engine's queue; INTERNAL if it failed to load a moment ago.
   absl::StatusOr<std::shared_ptr<ServedModel>> Await(const std::shared_ptr<ModelWaiter>& waiter, absl::Time now);
 
   // For the loader.
