@@ -17,9 +17,10 @@ list(TRANSFORM SALIENT_CUDA_KERNELS PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM SALIENT_CUDA_HOST PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM SALIENT_CUDA_ONLY PREPEND ${PROJECT_SOURCE_DIR}/)
 
-# Machine code for Ampere, Ada and Hopper by default, and always PTX of compute_90 for what comes after them. "90a"
-# alone builds in a quarter of the time, for a machine with an H100 or H200.
+# Machine code for Ampere, Ada and Hopper by default, and PTX of compute_90 for what comes after them: four compilations
+# of each file. For a machine with an H100 or H200, "90a" without PTX is one.
 set(SALIENT_CUDA_ARCHITECTURES "80;89;90a" CACHE STRING "Compute capabilities to compile CUDA kernels for")
+option(SALIENT_CUDA_PTX "Add PTX, from which the driver compiles for later GPUs" ON)
 # A toolkit may come without cuBLASLt; the one of PyPI (nvidia-cublas) will do, too.
 set(SALIENT_CUBLASLT_ROOT "" CACHE PATH
     "A folder with include/cublasLt.h and lib/libcublasLt.so*, if not the toolkit's")
@@ -67,7 +68,7 @@ function(salient_cuda_library)
   target_compile_options(salient_cuda PRIVATE
     --expt-relaxed-constexpr $<$<BOOL:${SALIENT_WERROR}>:-Werror=all-warnings>
     -diag-suppress=2810  # nvcc takes the assignment of an absl::Status for one that is ignored
-    ${machines} -gencode=arch=compute_90,code=compute_90
+    ${machines} $<$<BOOL:${SALIENT_CUDA_PTX}>:-gencode=arch=compute_90,code=compute_90>
     "-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers"
     $<$<BOOL:${SALIENT_CUDA_REPORT}>:-Xptxas=-v>)
   target_link_libraries(salient_cuda PUBLIC CUDA::cudart_static ${cublaslt} absl::status absl::statusor absl::strings)

@@ -84,7 +84,7 @@ def test_two_files_hold_everything(checkout):
         ("sanitize", "synccheck")]
     assert all(result.strip() == "passed" for *_, result in steps)
     assert "device_bench cuda-int8" in checkout.report
-    assert "-DSALIENT_CUDA_ARCHITECTURES=90a" in checkout.log("build-configure")
+    assert "-DSALIENT_CUDA_ARCHITECTURES=90a -DSALIENT_CUDA_PTX=OFF" in checkout.log("build-configure")
     assert "-DSALIENT_WERROR=OFF" in checkout.log("build-configure")
 
 

@@ -34,6 +34,7 @@ constexpr unsigned char kPoison = 0xa5;  // what shared memory holds before a bl
 
 struct Warp {
   int lanes = 0, arrived = 0;
+  std::vector<unsigned> ready;  // threads that can go on
   unsigned generation = 0;
   const char* operation = nullptr;
   Exchanged exchanged[2];  // operations take turns: a lane may enter the next while others still read this one
@@ -116,7 +117,7 @@ class Grid {
     ++warp.generation;
     for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
       const unsigned other = index * kWarpLanes + lane;
-      if (other != current_) ready_.push_back(other);
+      if (other != current_) warp.ready.push_back(other);
     }
     return exchanged;
   }
@@ -145,31 +146,51 @@ class Grid {
     at_barrier_ = 0;
     waiting_.clear();
     warps_.resize(shape.threads / kWarpLanes);
-    for (Warp& warp : warps_) {
-      warp.lanes = kWarpLanes;
-      warp.arrived = 0;
+    for (size_t i = 0; i < warps_.size(); ++i) {
+      warps_[i].lanes = kWarpLanes;
+      warps_[i].arrived = 0;
+      warps_[i].ready.resize(kWarpLanes);
+      std::iota(warps_[i].ready.begin(), warps_[i].ready.end(), static_cast<unsigned>(i) * kWarpLanes);
     }
+    order_.resize(warps_.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    DrawOrder();
     if (copies_.size() < shape.threads) copies_.resize(shape.threads);
     for (unsigned i = 0; i < shape.threads; ++i) copies_[i].Clear();
-    ready_.resize(shape.threads);
-    std::iota(ready_.begin(), ready_.end(), 0);
     for (unsigned i = 0; i < shape.threads; ++i) fibers_[i]->Start(Entry);
-    while (!ready_.empty()) {
-      std::swap(ready_[Random(ready_.size())], ready_.back());
-      current_ = ready_.back();
-      ready_.pop_back();
+    while (Warp* warp = NextWarp()) {
+      std::swap(warp->ready[Random(warp->ready.size())], warp->ready.back());
+      current_ = warp->ready.back();
+      warp->ready.pop_back();
       g_indices.thread = {current_, 0, 0};
       Fiber::Switch(host_, *fibers_[current_]);
     }
     if (alive_ > 0) Forbidden("threads wait for others that never come");
   }
 
+  // A warp with a thread that can go on: the first such in the order, or any; null where there is none.
+  Warp* NextWarp() {
+    const size_t first = evenly_ ? Random(order_.size()) : 0;
+    for (size_t i = 0; i < order_.size(); ++i) {
+      Warp& warp = warps_[order_[(first + i) % order_.size()]];
+      if (!warp.ready.empty()) return &warp;
+    }
+    return nullptr;
+  }
+
+  // How warps take turns until the next barrier: evenly, or each goes as far as it can before the next one starts.
+  void DrawOrder() {
+    evenly_ = Random(2) == 0;
+    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[Random(i)]);
+  }
+
   void Yield() { Fiber::Switch(*fibers_[current_], host_); }
 
   void Release() {
-    ready_.insert(ready_.end(), waiting_.begin(), waiting_.end());
+    for (const unsigned thread : waiting_) warps_[thread / kWarpLanes].ready.push_back(thread);
     waiting_.clear();
     at_barrier_ = 0;
+    DrawOrder();
   }
 
   size_t Random(size_t below) {
@@ -181,8 +202,10 @@ class Grid {
   const std::function<void()>* thread_ = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber host_;
-  std::vector<unsigned> ready_, waiting_;
+  std::vector<unsigned> waiting_;  // at the barrier
   std::vector<Warp> warps_;
+  std::vector<unsigned> order_;  // of warps
+  bool evenly_ = true;
   std::vector<Copies> copies_;  // by thread
   std::vector<unsigned char> shared_;
   unsigned current_ = 0, alive_ = 0, at_barrier_ = 0;

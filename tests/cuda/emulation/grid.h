@@ -1,8 +1,10 @@
 // Runs a grid of thread blocks on the host: block after block, every thread of a block a fiber.
 //
 // A thread runs until it waits for others, at a barrier or in a warp-wide operation, or ends; which one goes on then is
-// drawn at random. So what a kernel leaves to chance happens in another order at every launch, and a barrier that is
-// missing shows as a wrong result. What CUDA forbids ends the process with the reason: threads of a warp in different
+// drawn at random. Between two barriers warps take turns evenly, or each goes as far as it can before the next one
+// starts: that, too, is drawn. Evenly alone, a fast warp would never do a page of work before a slow one has taken its
+// first step. So what a kernel leaves to chance happens in another order at every launch, and a barrier that is missing
+// shows as a wrong result. What CUDA forbids ends the process with the reason: threads of a warp in different
 // operations, threads that end while others wait for them, barriers that some never reach.
 //
 // One grid runs at a time; a second host thread waits.
