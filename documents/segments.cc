@@ -5,10 +5,13 @@
 
 #include "absl/strings/ascii.h"
 #include "documents/wrapped_text.h"
+#include "engine/base/check.h"
 #include "engine/text/document.h"
 
 namespace salient {
 namespace {
+
+constexpr size_t kMostPlaced = 100;  // terms whose words in a translation are looked for; more are at its end
 
 bool IsWordByte(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
@@ -131,35 +134,25 @@ std::string UnitSegments::lines(const std::vector<bool>& left_out) const {
   return lines;
 }
 
-std::string UnitSegments::WithTerms(size_t segment, std::string_view translation, std::vector<TokenLink>* links,
-                                    std::vector<TermUse>* uses) const {
+// Left to right. The segment does not spell its terms.
+std::vector<UnitSegments::LackedTerm> UnitSegments::LackedTerms(size_t segment, std::string_view translation,
+                                                                const std::vector<TokenLink>& links) const {
   const Place& place = places_[segment];
-  std::string made(translation);
-  const size_t first_use = uses->size();
-  for (const FoundTerm& found : place.terms) {
-    uses->push_back({found.source, found.target});
-    if (found.number < 0) continue;
-    uses->back().used = ReplaceSpelled(
-        found.number, [&found](std::string_view said) { return std::string(FormOf(found.term, found.target, said)); },
-        &made);
-  }
-  if (place.spelled.has_value() || place.terms.empty()) return made;
-
   // A unit of the text as the engine has seen it, with a pair around each term.
   Unit unit;
   unit.source.text = texts_[segment];
   std::vector<size_t> of_pair;  // which term it is
+  std::vector<LackedTerm> lacked, last;
   TargetFinder said(translation);
   for (size_t t = 0; t < place.terms.size(); ++t) {
     const FoundTerm& found = place.terms[t];
-    if (found.blocked) continue;
-    if (said.Take(found.target)) {  // without being told
-      (*uses)[first_use + t].used = true;
+    if (said.Take(found.target)) continue;
+    if (of_pair.size() == kMostPlaced) {
+      last.push_back({t, {translation.size(), translation.size()}});
       continue;
     }
     const auto seen = [&place](size_t at) {
-      return static_cast<size_t>(std::lower_bound(place.origin.begin(), place.origin.end(), at) -
-                                 place.origin.begin());
+      return static_cast<size_t>(std::lower_bound(place.origin.begin(), place.origin.end(), at) - place.origin.begin());
     };
     const auto id = static_cast<int32_t>(of_pair.size());
     unit.source.places.push_back({seen(found.range.begin), 2 * id});
@@ -168,26 +161,73 @@ std::string UnitSegments::WithTerms(size_t segment, std::string_view translation
     unit.markers.push_back({MarkerKind::kClose, id});
     of_pair.push_back(t);
   }
-  const Alignment alignment = links->empty() ? AlignByPlace(texts_[segment], translation)
-                                             : AlignByLinks(texts_[segment], translation, *links);
+  if (of_pair.empty()) return {};
+  const Alignment alignment =
+      links.empty() ? AlignByPlace(texts_[segment], translation) : AlignByLinks(texts_[segment], translation, links);
   const MarkedText projected = ProjectMarkers(unit, translation, alignment);
+  SALIENT_DCHECK(projected.text == translation);                 // so few pairs need no white space
+  for (size_t p = 0; p + 1 < projected.places.size(); p += 2) {  // pairs stand side by side
+    lacked.push_back({of_pair[projected.places[p].marker / 2], {projected.places[p].at, projected.places[p + 1].at}});
+  }
+  lacked.insert(lacked.end(), last.begin(), last.end());
+  return lacked;
+}
+
+std::optional<std::string> UnitSegments::BeginningWithTerm(size_t segment, std::string_view translation,
+                                                           const std::vector<TokenLink>& links, size_t kept) const {
+  const Place& place = places_[segment];
+  if (place.spelled.has_value() || place.terms.empty()) return std::nullopt;
+  const std::vector<LackedTerm> lacked = LackedTerms(segment, translation, links);
+  if (lacked.empty()) return std::nullopt;
+  const LackedTerm& first = lacked.front();
+  size_t at = first.said.begin;
+  bool between = first.said.begin == first.said.end;
+  if (at < kept) {  // behind what is kept, and the word that it is in
+    at = std::min(kept, translation.size());
+    between = true;
+    for (const ByteRange& word : WordsOf(translation)) {
+      if (word.begin < at && at < word.end) at = word.end;
+    }
+  }
+  std::string beginning(translation.substr(0, at));
+  if (between && !beginning.empty() && !absl::ascii_isspace(static_cast<unsigned char>(beginning.back()))) {
+    beginning.push_back(' ');
+  }
+  return beginning.append(place.terms[first.term].target);
+}
+
+std::string UnitSegments::WithTerms(size_t segment, std::string_view translation, std::vector<TokenLink>* links,
+                                    std::vector<TermUse>* uses) const {
+  const Place& place = places_[segment];
+  std::string made(translation);
+  const size_t first_use = uses->size();
+  for (const FoundTerm& found : place.terms) {
+    uses->push_back({found.source, found.target, !place.spelled.has_value()});
+    if (found.number < 0) continue;
+    uses->back().used = ReplaceSpelled(
+        found.number, [&found](std::string_view said) { return std::string(FormOf(found.term, found.target, said)); },
+        &made);
+  }
+  if (place.spelled.has_value() || place.terms.empty()) return made;
+
   made.clear();
   size_t done = 0;
   std::vector<std::pair<size_t, size_t>> moved = {{0, 0}};  // bytes of the translation, and where they are now
-  for (size_t p = 0; p + 1 < projected.places.size(); p += 2) {  // pairs stand side by side
-    const size_t begin = projected.places[p].at, end = projected.places[p + 1].at;
-    const size_t t = of_pair[projected.places[p].marker / 2];
-    const FoundTerm& found = place.terms[t];
-    const std::string_view here = std::string_view(projected.text).substr(begin, end - begin);
-    if (here.empty()) continue;  // nothing was made of the term
-    made.append(projected.text, done, begin - done);
+  for (const LackedTerm& lacked : LackedTerms(segment, translation, *links)) {
+    const auto [begin, end] = lacked.said;
+    const FoundTerm& found = place.terms[lacked.term];
+    const std::string_view here = translation.substr(begin, end - begin);
+    if (here.empty()) {  // nothing was made of the term
+      (*uses)[first_use + lacked.term].used = false;
+      continue;
+    }
+    made.append(translation, done, begin - done);
     moved.emplace_back(begin, made.size());
     made.append(HasFormOf(here, found.target) ? here : FormOf(found.term, found.target, here));
     moved.emplace_back(end, made.size());
     done = end;
-    (*uses)[first_use + t].used = true;
   }
-  made.append(projected.text, done);
+  made.append(translation, done);
   const auto now = [&moved](int32_t byte) {
     const std::pair before_next(static_cast<size_t>(byte), SIZE_MAX);
     const auto after = std::upper_bound(moved.begin(), moved.end(), before_next);
@@ -232,8 +272,7 @@ std::vector<MarkedText> UnitSegments::Join(const std::vector<std::string>& trans
     const size_t first = segment;
     while (segment < places_.size() && places_[segment].unit == u) ++segment;
     std::optional<MarkedText> spelled = JoinSpelled(u, first, segment, translations);
-    joined.push_back(spelled.has_value() ? *std::move(spelled)
-                                         : JoinUnit(u, first, segment, translations, alignments));
+    joined.push_back(spelled.has_value() ? *std::move(spelled) : JoinUnit(u, first, segment, translations, alignments));
   }
   return joined;
 }

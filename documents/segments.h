@@ -42,7 +42,8 @@ class UnitSegments {
  public:
   static absl::StatusOr<UnitSegments> Create(const std::vector<Unit>& units, const SegmentOptions& options);
 
-  // The segments to translate, in order, with the markers that they spell. Each has a letter at least, and no line break.
+  // The segments to translate, in order, with the markers that they spell. Each has a letter at least, and no line
+  // break.
   const std::vector<std::string>& texts() const { return texts_; }
   size_t unit_of(size_t segment) const { return places_[segment].unit; }
   bool has_terms(size_t segment) const { return !places_[segment].terms.empty(); }
@@ -50,6 +51,12 @@ class UnitSegments {
   // One segment on each line, with an empty line before each paragraph. With kLines, SplitDocument finds the same
   // segments. `left_out`: for each segment whether to leave it out; empty: none.
   std::string lines(const std::vector<bool>& left_out = {}) const;
+
+  // What the translation of a segment must begin with, so that the first of the terms that it lacks stands in it: the
+  // translation up to where that term belongs, and the term's target. None if it lacks no term. The first `kept` bytes
+  // of the translation stay as they are. `links` as for WithTerms; a segment that spells its terms needs no beginning.
+  std::optional<std::string> BeginningWithTerm(size_t segment, std::string_view translation,
+                                               const std::vector<TokenLink>& links, size_t kept) const;
 
   // The translation of a segment with the target of each of its terms instead of what the model said for it. Links are
   // moved with the text. If the segment does not spell its terms, they are found along the links, or by position if
@@ -82,6 +89,14 @@ class UnitSegments {
     std::vector<FoundTerm> terms;
     bool starts_paragraph = false;
   };
+  // A term that a translation lacks, and the words there that were made of it; an empty range: none were, and it
+  // belongs there.
+  struct LackedTerm {
+    size_t term = 0;  // of the segment
+    ByteRange said;
+  };
+  std::vector<LackedTerm> LackedTerms(size_t segment, std::string_view translation,
+                                      const std::vector<TokenLink>& links) const;
   static std::vector<ByteRange> FindTerms(const Glossary* glossary, const MarkedText& marked,
                                           const std::vector<size_t>& origin, Place* place);
   std::string_view TextOf(size_t segment) const;

@@ -193,7 +193,7 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   conversion->shows_alignment_ = request.alignment();
   conversion->Decide(request.memory(), *memory);
   const UnitSegments& cut = conversion->segments_;
-  bool has_terms = false;
+  bool& has_terms = conversion->has_terms_;
   for (size_t i = 0; i < cut.texts().size(); ++i) has_terms = has_terms || cut.has_terms(i);
   const bool places = HasMarkers(conversion->document_->units()) || has_terms;
 
@@ -248,6 +248,12 @@ v1::TranslatedSegment Conversion::Known(size_t index) const {
   segment.set_text(fates_[index].translation);
   segment.set_origin(v1::ORIGIN_MEMORY);
   return segment;
+}
+
+std::optional<std::string> Conversion::BeginningWithTerm(const TranslatedSegment& segment, size_t kept) const {
+  const auto asked = static_cast<size_t>(segment.index);
+  if (asked >= asked_.size()) return std::nullopt;
+  return segments_.BeginningWithTerm(asked_[asked], segment.text, segment.alignment, kept);
 }
 
 // One of the engine's as the document's: with its terms; `text` still has the markers that it spells.

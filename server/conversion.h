@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ class Conversion {
 
   // The request, with the segments to translate as text, one on each line.
   const v1::TranslateDocumentRequest& request() const { return request_; }
+
+  bool has_terms() const { return has_terms_; }
+
+  // For a segment of request() with its translation: as UnitSegments::BeginningWithTerm.
+  std::optional<std::string> BeginningWithTerm(const TranslatedSegment& segment, size_t kept) const;
 
   // One translated segment of request() as a segment of the document, after the segments before it that were known.
   std::vector<v1::TranslatedSegment> Shown(v1::TranslatedSegment segment) const;
@@ -65,6 +71,7 @@ class Conversion {
   UnitSegments segments_;
   v1::TranslateDocumentRequest request_;
   std::string mime_type_;  // empty: the request had text
+  bool has_terms_ = false;
   bool shows_alignment_ = false;
   bool aligns_markers_ = false;  // else they are put back by the place of words
   std::vector<Fate> fates_;                            // of each segment of the document

@@ -2,54 +2,21 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
-#include "engine/base/check.h"
+#include "server/second_translation.h"
 
 namespace salient {
 namespace {
 
-constexpr int32_t kRetryBeam = 4;
-constexpr int32_t kNoRepeat = 4;  // tokens; a word or two
 // Source tokens that may be translated again: so many in any document, and a share of those translated so far.
 constexpr int64_t kFreeTokens = 128;
 constexpr double kShareOfTokens = 0.25;
-// The part of the time to the deadline that a second translation may take, so that the first one can still be sent.
-constexpr double kShareOfTime = 0.8;
-
-TranslationRequest RetryRequest(const TranslationRequest& first, const TranslatedSegment& segment) {
-  TranslationRequest request = first;
-  request.text = segment.source;
-  request.segmentation = Segmentation::kLines;
-  request.continues = true;
-  request.options.selection = {.policy = SelectionPolicy::kDense};
-  request.options.depth = {};
-  SearchOptions& search = request.options.search;
-  search.beam = std::max(search.beam.value_or(1), kRetryBeam);
-  search.no_repeat = search.no_repeat.value_or(kNoRepeat);
-  search.shortlist.reset();
-  if (segment.index > 0) search.prefix.clear();
-  if (first.deadline != absl::InfiniteFuture()) {
-    const absl::Time now = absl::Now();
-    request.deadline = now + kShareOfTime * (first.deadline - now);
-  }
-  return request;
-}
-
-// Adds the work of a second translation. Ratios stay relative to dense attention for the first one.
-void AddWork(const CostReport& retry, CostReport* report) {
-  report->encode_seconds += retry.encode_seconds;
-  report->decoder_flops += retry.decoder_flops;
-  report->peak_kv_bytes = std::max(report->peak_kv_bytes, retry.peak_kv_bytes);
-  if (report->dense_attention <= 0) return;
-  const double weight = retry.dense_attention / report->dense_attention;
-  report->attention_cost_ratio += weight * retry.attention_cost_ratio;
-  report->attention_executed_ratio += weight * retry.attention_executed_ratio;
-}
 
 class GuardedTranslation final : public TranslationListener, public std::enable_shared_from_this<GuardedTranslation> {
  public:
@@ -91,24 +58,8 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
     EndIfComplete();
   }
 
-  void Cancel() {
-    std::vector<std::shared_ptr<TranslationTicket>> tickets;
-    {
-      std::lock_guard lock(tickets_mutex_);
-      cancelled_ = true;
-      tickets.swap(tickets_);
-    }
-    for (const auto& ticket : tickets) ticket->Cancel();
-  }
-
-  // A translation in the engine, which Cancel ends.
-  void Add(std::shared_ptr<TranslationTicket> ticket) {
-    {
-      std::lock_guard lock(tickets_mutex_);
-      if (!cancelled_) return tickets_.push_back(std::move(ticket));
-    }
-    ticket->Cancel();
-  }
+  // Cancels all of its translations in the engine.
+  const std::shared_ptr<TicketGroup>& tickets() const { return tickets_; }
 
  private:
   // Takes the second translation of a segment.
@@ -127,11 +78,6 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
     bool waits = false;  // for its second translation
     bool tell = true;    // the listener is to be told of it
   };
-
-  bool cancelled() {
-    std::lock_guard lock(tickets_mutex_);
-    return cancelled_;
-  }
 
   // All of these with mutex_ held, but for TakeSecond.
 
@@ -153,12 +99,12 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
     const auto allowed = kFreeTokens + static_cast<int64_t>(kShareOfTokens * static_cast<double>(tokens_));
     if (tokens_again_ + segment.source_tokens > allowed) return RetryOutcome::kNoBudget;
     tokens_again_ += segment.source_tokens;
-    auto ticket = engine_.Submit(RetryRequest(request_, segment),
+    auto ticket = engine_.Submit(SecondRequest(request_, segment),
                                  std::make_shared<Second>(shared_from_this(), segment.index));
     if (!ticket.ok()) return RetryOutcome::kFailed;
     ++waiting_;
     ++counts_.retried;
-    Add(*std::move(ticket));
+    tickets_->Add(*std::move(ticket));
     return RetryOutcome::kKept;
   }
 
@@ -182,7 +128,7 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
         verdict.check = std::move(check);
         ++counts_.replaced;
         second.index = index;
-        replaced_.push_back(second);
+        replaced_[index] = second;
         held.segment = std::move(second);
       }
     }
@@ -199,37 +145,17 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
 
   void EndIfComplete() {
     if (!result_.has_value() || waiting_ > 0) return;
-    if (cancelled()) return End(absl::CancelledError("the request was cancelled"));
-    TranslationResult& result = *result_;
-    if (!replaced_.empty()) Replace(&result);
-    CostReport& report = result.report;
-    for (const CostReport& retry : reports_) AddWork(retry, &report);
-    report.total_seconds += absl::ToDoubleSeconds(absl::Now() - done_at_);
-    report.decode_seconds = std::max(0.0, report.total_seconds - report.queue_seconds - report.encode_seconds);
-    End(std::move(result));
-  }
-
-  // Puts second translations into the document's text.
-  void Replace(TranslationResult* result) {
-    SALIENT_CHECK(result->begins.size() == result->segments.size());
-    std::sort(replaced_.begin(), replaced_.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
-    std::string text;
-    size_t done = 0;
-    for (TranslatedSegment& second : replaced_) {
-      TranslatedSegment& first = result->segments[second.index];
-      const size_t begin = result->begins[second.index];
-      text.append(result->text, done, begin - done).append(second.text);
-      done = begin + first.text.size();
-      first = std::move(second);
-    }
-    result->text = text.append(result->text, done);
+    if (tickets_->cancelled()) return End(absl::CancelledError("the request was cancelled"));
+    ReplaceSegments(std::move(replaced_), &*result_);
+    AddWork(reports_, done_at_, &result_->report);
+    End(*std::move(result_));
   }
 
   void End(absl::StatusOr<TranslationResult> result) {
     ended_ = true;
     const std::shared_ptr<CheckedListener> listener = std::move(listener_);
     listener->OnDone(std::move(result), std::move(verdicts_), counts_);
-    if (waiting_ > 0) Cancel();
+    if (waiting_ > 0) tickets_->Cancel();
   }
 
   Engine& engine_;
@@ -237,12 +163,13 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
   const GuardMode mode_;
   const std::string target_language_;
   const GuardCalibration calibration_;
+  const std::shared_ptr<TicketGroup> tickets_ = std::make_shared<TicketGroup>();  // a listener may cancel within a call
 
   std::mutex mutex_;  // of all below; held while the listener is called
   std::shared_ptr<CheckedListener> listener_;
   std::deque<Held> held_;              // not yet told: the first is segment released_
   std::vector<GuardVerdict> verdicts_;  // of each segment so far
-  std::vector<TranslatedSegment> replaced_;
+  std::map<int32_t, TranslatedSegment> replaced_;
   std::vector<CostReport> reports_;  // of second translations
   GuardCounts counts_;
   int64_t tokens_ = 0, tokens_again_ = 0;  // of the source
@@ -250,19 +177,6 @@ class GuardedTranslation final : public TranslationListener, public std::enable_
   std::optional<TranslationResult> result_;
   absl::Time done_at_;
   bool ended_ = false;
-
-  std::mutex tickets_mutex_;  // a listener may cancel from within a call
-  std::vector<std::shared_ptr<TranslationTicket>> tickets_;
-  bool cancelled_ = false;
-};
-
-class GuardedTicket final : public TranslationTicket {
- public:
-  explicit GuardedTicket(std::shared_ptr<GuardedTranslation> translation) : translation_(std::move(translation)) {}
-  void Cancel() override { translation_->Cancel(); }
-
- private:
-  const std::shared_ptr<GuardedTranslation> translation_;
 };
 
 }  // namespace
@@ -279,8 +193,8 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> TranslateGuarded(Engine& engi
       std::make_shared<GuardedTranslation>(engine, std::move(kept), mode, calibration, std::move(listener));
   auto ticket = engine.Submit(std::move(request), translation);
   if (!ticket.ok()) return ticket.status();
-  translation->Add(*std::move(ticket));
-  return std::make_shared<GuardedTicket>(std::move(translation));
+  translation->tickets()->Add(*std::move(ticket));
+  return translation->tickets();
 }
 
 }  // namespace salient

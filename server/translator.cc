@@ -11,6 +11,7 @@
 #include "server/log.h"
 #include "server/settings.h"
 #include "server/status.h"
+#include "server/term_translation.h"
 
 namespace salient {
 namespace {
@@ -343,8 +344,14 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
                                std::move(admitted.call), settings->request.bulk, *guard, settings->operating_point,
                                admitted.arrival, admitted.deadline},
       std::move(admitted.place), std::move(admitted.permit), std::move(admitted.recipient));
+  TermTranslationOptions options{*guard, model->calibration, {}};
+  if (conversion != nullptr && conversion->has_terms()) {
+    options.beginning = [conversion](const TranslatedSegment& segment, size_t kept) {
+      return conversion->BeginningWithTerm(segment, kept);
+    };
+  }
   auto ticket =
-      TranslateGuarded(*model->engine, std::move(settings->request), *guard, model->calibration, listener);
+      TranslateWithTerms(*model->engine, std::move(settings->request), std::move(options), std::move(listener));
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);
   return ticket;
 }

@@ -59,5 +59,84 @@ TEST(UnitSegmentsTest, UnchangedSentencesKeepTheirMarkers) {
   EXPECT_EQ(*rendered, "<p>See <code>a</code> or <code>b</code> there. Geh <b>jetzt</b>.</p>");
 }
 
+// A segment with terms, and a translation of it by "model".
+class TermsTest : public ::testing::Test {
+ protected:
+  static UnitSegments Of(const std::string& text, const std::string& terms) {
+    auto glossary = Glossary::Parse(terms);
+    EXPECT_TRUE(glossary.ok()) << glossary.status();
+    Unit unit;
+    unit.source.text = text;
+    auto segments = UnitSegments::Create({unit}, {.source_language = "en", .glossary = &*glossary});
+    EXPECT_TRUE(segments.ok()) << segments.status();
+    EXPECT_EQ(segments->texts().size(), 1u);
+    return *std::move(segments);
+  }
+  // The n-th word of one side made of the n-th of the other, but for the words with -1.
+  static std::vector<TokenLink> Links(const std::string& source, const std::string& translation,
+                                      const std::vector<int>& of_target) {
+    const std::vector<ByteRange> from = WordsOf(source), to = WordsOf(translation);
+    EXPECT_EQ(to.size(), of_target.size());
+    std::vector<TokenLink> links;
+    for (size_t t = 0; t < of_target.size(); ++t) {
+      if (of_target[t] < 0) continue;
+      const ByteRange &s = from[of_target[t]], &own = to[t];
+      links.push_back({static_cast<int32_t>(s.begin), static_cast<int32_t>(s.end), static_cast<int32_t>(own.begin),
+                       static_cast<int32_t>(own.end)});
+    }
+    return links;
+  }
+};
+
+TEST_F(TermsTest, ABeginningEndsWithTheFirstTermThatIsLacking) {
+  const std::string source = "The fast machine stops.", said = "Nun hält die schnelle Maschine.";
+  const UnitSegments segments = Of(source, "machine\tRechner\nfast\tflink\n");
+  const auto links = Links(source, said, {-1, 3, 0, 1, 2, 4});
+  EXPECT_EQ(segments.BeginningWithTerm(0, said, links, 0), "Nun hält die flink");
+  // Once that is said the next one is lacking.
+  const std::string with_first = "Nun hält die flinke Maschine.";
+  EXPECT_EQ(segments.BeginningWithTerm(0, with_first, Links(source, with_first, {-1, 3, 0, 1, 2, 4}), 18),
+            "Nun hält die flinke Rechner");
+  EXPECT_EQ(segments.BeginningWithTerm(0, "Der flinke Rechner hält.", {}, 0), std::nullopt);
+  EXPECT_EQ(Of("No term.", "machine\tRechner\n").BeginningWithTerm(0, "x", {}, 0), std::nullopt);
+}
+
+TEST_F(TermsTest, WhatIsKeptOfATranslationIsNotChanged) {
+  const std::string source = "The fast machine stops.", said = "Die flinken Apparate halten.";
+  const UnitSegments segments = Of(source, "machine\tRechner\nfast\tflink\n");
+  // The machine stands before what is kept, too.
+  EXPECT_EQ(segments.BeginningWithTerm(0, said, Links(source, said, {2, 1, 1, 3, 4}), 9), "Die flinken Rechner");
+  EXPECT_EQ(segments.BeginningWithTerm(0, "Die flink", {}, 100), "Die flink Rechner") << "behind the end";
+}
+
+TEST_F(TermsTest, ATermThatNothingIsMadeOfGoesBetweenTheWordsOfItsNeighbours) {
+  const std::string source = "The very fast machine stops.", said = "Der Apparat hält.";
+  const UnitSegments segments = Of(source, "fast\tflink\n");
+  const auto links = Links(source, said, {0, 3, 4, 5});
+  EXPECT_EQ(segments.BeginningWithTerm(0, said, links, 0), "Der flink");
+  std::vector<TokenLink> moved = links;
+  std::vector<TermUse> uses;
+  EXPECT_EQ(segments.WithTerms(0, said, &moved, &uses), said);
+  ASSERT_EQ(uses.size(), 1u);
+  EXPECT_FALSE(uses[0].used) << "there is nothing to replace";
+}
+
+TEST_F(TermsTest, OfVeryManyTermsEachIsLackingOnce) {
+  std::string source, said, terms;
+  for (int i = 0; i < 300; ++i) {
+    source += "word" + std::to_string(i) + " ";
+    said += "x ";
+    terms += "word" + std::to_string(i) + "\tziel" + std::to_string(i) + "\n";
+  }
+  const UnitSegments segments = Of(source + "end.", terms);
+  std::vector<TokenLink> links;
+  std::vector<TermUse> uses;
+  segments.WithTerms(0, said + "y.", &links, &uses);
+  ASSERT_EQ(uses.size(), 300u);
+  EXPECT_TRUE(uses[99].used);
+  EXPECT_FALSE(uses[299].used);
+  EXPECT_EQ(segments.BeginningWithTerm(0, said + "y.", {}, 0), "ziel0");
+}
+
 }  // namespace
 }  // namespace salient

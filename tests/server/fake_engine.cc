@@ -42,6 +42,8 @@ TranslatedSegment FakeSegment(const TranslationRequest& request, int index) {
   segment.index = index;
   segment.source = Lines(request.text)[index];
   segment.text = absl::AsciiStrToUpper(segment.source);
+  const std::string& prefix = request.options.search.prefix;
+  if (index == 0) segment.text.replace(0, prefix.size(), prefix);
   segment.source_tokens = segment.target_tokens = static_cast<int32_t>(segment.source.size());
   return segment;
 }
@@ -53,8 +55,11 @@ TranslationResult FakeTranslation(const TranslationRequest& request) {
   size_t at = 0;
   for (int i = 0; i < segments; ++i) {
     result.segments.push_back(FakeSegment(request, i));
-    result.begins.push_back(result.text.find(result.segments.back().text, at));
-    at = result.begins.back() + result.segments.back().text.size();
+    const TranslatedSegment& segment = result.segments.back();
+    at = result.text.find(absl::AsciiStrToUpper(segment.source), at);
+    result.begins.push_back(at);
+    result.text.replace(at, segment.source.size(), segment.text);
+    at += segment.text.size();
   }
   CostReport& report = result.report;
   report.segments = segments;

@@ -1,7 +1,8 @@
 // A fake engine that a test controls: documents wait until the test lets them continue. Its callbacks come from a
 // thread of its own, as those of the real engine. It checks options like the real engine.
 //
-// A translation is the text in capitals, with one segment for each line.
+// A translation is the text in capitals, with one segment for each line. A prefix stands instead of as many bytes of
+// the first one.
 
 #pragma once
 

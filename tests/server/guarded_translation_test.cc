@@ -1,9 +1,9 @@
-// The guard between an engine and a listener, both of the test: what is translated again, what is kept, and in which
-// order the listener is told.
-
-#include "server/guarded_translation.h"
+// The guard, and translations for terms, between an engine and a listener, both of the test: what is translated again,
+// what is kept, and in which order the listener is told.
 
 #include <deque>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "server/term_translation.h"
 
 namespace salient {
 namespace {
@@ -26,6 +27,8 @@ class HeldEngine final : public Engine {
     std::shared_ptr<TranslationListener> listener;
     bool cancelled = false;
   };
+
+  HeldEngine() { info_.config.chunk_tokens = 1000; }
 
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
                                                             std::shared_ptr<TranslationListener> listener) override {
@@ -107,11 +110,11 @@ const TranslatedSegment kLast = Segment(2, "Then he left.", "Dann ging er.");
 
 class GuardTest : public ::testing::Test {
  protected:
-  void Begin(GuardMode mode, TranslationRequest request = {}) {
+  void Begin(GuardMode mode, TranslationRequest request = {}, TermBeginning terms = {}) {
     request.text = "source";
     request.options.selection.policy = SelectionPolicy::kLearned;
     request.options.depth.policy = DepthPolicy::kGeometric;
-    auto submitted = TranslateGuarded(engine_, std::move(request), mode, {}, events_);
+    auto submitted = TranslateWithTerms(engine_, std::move(request), {mode, {}, std::move(terms)}, events_);
     ASSERT_TRUE(submitted.ok()) << submitted.status();
     ticket_ = *std::move(submitted);
   }
@@ -333,6 +336,125 @@ TEST_F(GuardTest, WithAlternativesNothingIsTranslatedAgain) {
   SendAll();
   EXPECT_EQ(engine_.submissions.size(), 1u);
   EXPECT_EQ(events_->counts.flagged, 1);
+}
+
+// ---- Terms ----
+
+// Asks each segment for "Himmel" and then for "Sonne", as the next words.
+std::optional<std::string> NextTerm(const TranslatedSegment& segment, size_t kept) {
+  const std::string before = segment.text.substr(0, kept == 0 ? 4 : kept + 1);
+  if (segment.text.find("Himmel") == std::string::npos) return before + "Himmel";
+  if (segment.text.find("Sonne") == std::string::npos) return before + "Sonne";
+  return std::nullopt;
+}
+
+TEST_F(GuardTest, ATranslationGoesOnFromEachTermThatItLacks) {
+  TranslationRequest request;
+  request.options.search.beam = 2;
+  request.options.search.n_best = 2;
+  Begin(GuardMode::kOff, request, NextTerm);
+  Listener(0).OnSegment(kGood);
+  ASSERT_EQ(engine_.submissions.size(), 2u);
+  const TranslationRequest& first = engine_.submissions[1].request;
+  EXPECT_EQ(first.text, kGood.source);
+  EXPECT_EQ(first.segmentation, Segmentation::kLines);
+  EXPECT_TRUE(first.continues);
+  EXPECT_EQ(first.options.search.prefix, "Das Himmel");
+  EXPECT_EQ(first.options.search.beam, 4);
+  EXPECT_EQ(first.options.search.n_best, 1);
+  EXPECT_EQ(first.options.selection.policy, SelectionPolicy::kDense);
+
+  Listener(1).OnDone(ResultOf({Segment(0, kGood.source, "Das Himmel ist heute schön.")}));
+  ASSERT_EQ(engine_.submissions.size(), 3u);
+  EXPECT_EQ(engine_.submissions[2].request.options.search.prefix, "Das Himmel Sonne");
+  EXPECT_THAT(events_->texts, IsEmpty()) << "the listener waits";
+  const TranslatedSegment whole = Segment(0, kGood.source, "Das Himmel Sonne ist schön.");
+  Listener(2).OnDone(ResultOf({whole}));
+  EXPECT_THAT(events_->texts, ElementsAre(whole.text));
+  Listener(0).OnDone(ResultOf({kGood}));
+  ASSERT_TRUE(events_->result.ok()) << events_->result.status();
+  EXPECT_EQ(events_->result->text, whole.text + "\n");
+  EXPECT_EQ(events_->counts.retry_target_tokens, 2 * kGood.target_tokens);
+  EXPECT_EQ(events_->counts.retried, 0);
+  EXPECT_EQ(events_->result->report.decoder_flops, 300);
+  EXPECT_THAT(events_->verdicts, IsEmpty()) << "the guard is off";
+}
+
+TEST_F(GuardTest, TermsAreLookedForInTheTranslationThatTheGuardKeeps) {
+  Begin(GuardMode::kRetry, {}, [](const TranslatedSegment& segment, size_t) {
+    const bool lacks = segment.text == kMended.text;
+    return lacks ? std::optional<std::string>("Das Jahr") : std::nullopt;
+  });
+  SendAll();
+  ASSERT_EQ(engine_.submissions.size(), 2u);
+  Listener(1).OnDone(ResultOf({kMended}));
+  ASSERT_EQ(engine_.submissions.size(), 3u);
+  EXPECT_EQ(engine_.submissions[2].request.options.search.prefix, "Das Jahr");
+  EXPECT_EQ(events_->ends, 0);
+  Listener(2).OnDone(ResultOf({Segment(0, kFaulty.source, "Das Jahr war 1998.")}));
+  ASSERT_EQ(events_->ends, 1);
+  EXPECT_EQ(events_->result->segments[1].text, "Das Jahr war 1998.");
+  EXPECT_EQ(events_->result->segments[1].index, 1);
+  EXPECT_EQ(events_->verdicts[1].retry, RetryOutcome::kReplaced);
+}
+
+// One loops, the other does not begin as it was told to.
+TEST_F(GuardTest, ATranslationForATermThatIsWorseIsDropped) {
+  constexpr char kLooped[] = "Das Himmel ist so schön, so schön, so schön, so schön, so schön, so schön.";
+  for (const char* text : {kLooped, "Der Himmel ist heute schön."}) {
+    events_ = std::make_shared<Events>();
+    engine_.submissions.clear();
+    Begin(GuardMode::kReport, {}, NextTerm);
+    Listener(0).OnSegment(kGood);
+    Listener(1).OnDone(ResultOf({Segment(0, kGood.source, text)}));
+    Listener(0).OnDone(ResultOf({kGood}));
+    EXPECT_EQ(engine_.submissions.size(), 2u);
+    EXPECT_EQ(events_->result->text, kGood.text + "\n");
+    EXPECT_THAT(events_->verdicts[0].check.faults, IsEmpty());
+  }
+}
+
+TEST_F(GuardTest, TranslationsForTermsThatFailLeaveTheFirst) {
+  Begin(GuardMode::kOff, {}, NextTerm);
+  Listener(0).OnSegment(kGood);
+  Listener(1).OnDone(absl::DeadlineExceededError("late"));
+  engine_.refusal = absl::UnavailableError("the engine is dead");
+  Listener(0).OnSegment(kLast);
+  EXPECT_THAT(events_->texts, ElementsAre(kGood.text, kLast.text));
+}
+
+TEST_F(GuardTest, ASegmentIsTranslatedForItsTermsSoManyTimesAtMost) {
+  Begin(GuardMode::kOff, {},
+        [](const TranslatedSegment& segment, size_t kept) { return segment.text.substr(0, kept) + "x"; });
+  Listener(0).OnSegment(kGood);
+  size_t at = 1;
+  for (; at < engine_.submissions.size() && at < 100; ++at) {
+    const std::string prefix = engine_.submissions[at].request.options.search.prefix;
+    Listener(static_cast<int>(at)).OnDone(ResultOf({Segment(0, kGood.source, prefix)}));
+  }
+  EXPECT_EQ(at, 9u);
+  EXPECT_THAT(events_->texts, ElementsAre("xxxxxxxx"));
+}
+
+TEST_F(GuardTest, WhatTheRequestSaysTheTranslationBeginsWithStays) {
+  size_t least = 0;
+  TranslationRequest request;
+  request.options.search.prefix = "Das Wetter";
+  Begin(GuardMode::kOff, request, [&least](const TranslatedSegment& segment, size_t kept) {
+    if (segment.index == 0) least = kept;
+    return std::nullopt;
+  });
+  Listener(0).OnSegment(kGood);
+  EXPECT_EQ(least, 10u);
+}
+
+TEST_F(GuardTest, ASegmentOfSeveralChunksIsNotTranslatedForTerms) {
+  Begin(GuardMode::kOff, {}, NextTerm);
+  TranslatedSegment longer = kGood;
+  longer.source_tokens = 100000;
+  Listener(0).OnSegment(longer);
+  EXPECT_EQ(engine_.submissions.size(), 1u);
+  EXPECT_THAT(events_->texts, ElementsAre(kGood.text));
 }
 
 }  // namespace

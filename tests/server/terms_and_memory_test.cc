@@ -73,11 +73,12 @@ TEST(GlossaryRequestTest, ATargetThatIsThereAnywayStaysWhereItIs) {
   v1::TranslateDocumentRequest request = TextRequest("Open the data base now. The data.");
   AddTerm("data", "now", &request);
   const v1::TranslateDocumentResponse response = Translate(server, request);
-  EXPECT_THAT(Texts(response), ElementsAre("OPEN THE DATA BASE NOW.", "THE now."));
+  // The engine of the test goes on at the same byte.
+  EXPECT_THAT(Texts(response), ElementsAre("OPEN THE DATA BASE NOW.", "THE nowA."));
   EXPECT_TRUE(response.segments(0).terms(0).used());
 }
 
-TEST(GlossaryRequestTest, ATermAcrossAMarkerIsReportedAsNotUsed) {
+TEST(GlossaryRequestTest, ATermAcrossAMarkerIsUsed) {
   TestServer server;
   server.Start();
   v1::TranslateDocumentRequest request;
@@ -85,10 +86,39 @@ TEST(GlossaryRequestTest, ATermAcrossAMarkerIsReportedAsNotUsed) {
   request.mutable_document()->set_mime_type("text/html");
   AddTerm("data base", "Datenbank", &request);
   const v1::TranslateDocumentResponse response = Translate(server, request);
-  EXPECT_EQ(response.content(), "<p>THE <b>DATA</b> BASE AND Datenbank.</p>");
+  EXPECT_EQ(response.content(), "<p>THE<b></b> Datenbank AND Datenbank.</p>") << "placed by the order of words";
   ASSERT_EQ(response.segments(0).terms_size(), 2);
-  EXPECT_FALSE(response.segments(0).terms(0).used());
+  EXPECT_TRUE(response.segments(0).terms(0).used());
   EXPECT_TRUE(response.segments(0).terms(1).used());
+}
+
+TEST(GlossaryRequestTest, TheSearchGoesOnFromTheTargetThatIsLacking) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("All is well. Open the data base now.");
+  request.set_guard(v1::GUARD_OFF);
+  AddTerm("data base", "Daten", &request);
+  const v1::TranslateDocumentResponse response = Translate(server, request);
+  ASSERT_EQ(server.engine().admitted(), 2);
+  EXPECT_EQ(server.engine().request(0).options.search.prefix, "");
+  const TranslationRequest second = server.engine().request(1);
+  EXPECT_EQ(second.text, "Open the data base now.");
+  EXPECT_EQ(second.options.search.prefix, "OPEN THE Daten");
+  // The engine of the test goes on at the same byte.
+  EXPECT_EQ(response.text(), "ALL IS WELL. OPEN THE DatenBASE NOW.");
+  EXPECT_TRUE(response.segments(1).terms(0).used());
+  EXPECT_GT(response.report().retry_target_tokens(), 0);
+}
+
+TEST(GlossaryRequestTest, WhereNoTermIsLackingNothingIsTranslatedAgain) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = TextRequest("Open the data base now.");
+  AddTerm("data base", "base", &request);
+  EXPECT_EQ(Translate(server, request).text(), "OPEN THE DATA BASE NOW.");
+  AddTerm("machine", "Rechner", &request);
+  EXPECT_TRUE(Translate(server, request).segments(0).terms(0).used());
+  EXPECT_EQ(server.engine().admitted(), 2);
 }
 
 TEST(MemoryRequestTest, KnownSegmentsAreTakenOver) {

@@ -40,10 +40,12 @@ def test_a_glossary_is_what_the_translator_has_chosen():
 def test_the_figures_count_terms_and_entries(capsys):
     document = Document("x", ["the river", "a house"], [["der Fluss", "ein Haus"]])
     plain = {"text": "der Strom\nein Haus\n", "report": {"target_tokens": 10}, "segments": []}
-    bound = {"text": "der Fluss\nein Haus\n", "segments": [{"terms": [{"used": True}]}, {"terms": [{}]}]}
+    bound = {"text": "der Fluss\nein Haus\n", "segments": [{"terms": [{"used": True}]}, {"terms": [{}]}],
+             "report": {"target_tokens": 10, "retry_target_tokens": 2}}
     terms.report_terms([document], [{"river": "Fluss"}], [plain], [bound])
     told = capsys.readouterr().out
     assert "found 2 times, used 1 times (50.0 %)" in told
     assert "| without | 0.0 % |" in told and "| with the glossary | 100.0 % |" in told
+    assert "Translations for terms: 2 target tokens, beside 10 (20.0 %)" in told
     terms.report_memory([plain], [{"segments": [{"origin": "ORIGIN_MEMORY"}, {}], "report": {"target_tokens": 4}}], 1)
     assert "1 taken over; 4 target tokens made, 10 without (40.0 %)" in capsys.readouterr().out

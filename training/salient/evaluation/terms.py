@@ -8,7 +8,7 @@ glossary The terms of a document are pairs of words that stand together in the t
          over segments is 0.5 and more), if the reference has the target in at least half of the segments whose source
          has the term. So they are the choice of the human translators. Printed are the terms that the server has found
          and used, how often the target stands in the translation with the glossary and without, and BLEU of both: of
-         all segments, and of those with a term.
+         all segments, and of those with a term; and what translations for terms cost.
 memory   Every second segment comes with its reference as an entry, so its translation costs nothing. Printed are the
          segments taken over, and the target tokens that the model made.
 
@@ -103,6 +103,9 @@ def report_terms(documents: list[Document], glossaries: list[dict[str, str]], pl
               f"{bleu([r[column] for r in rows], [r[1] for r in rows])} | "
               f"{bleu([r[column] for r in having], [r[1] for r in having])} |")
     print(f"| the references | {100 * stands['reference'] / max(1, stands['all']):.1f} % | | |")
+    first, again = (sum(reply["report"].get(name, 0) for reply in bound)
+                    for name in ("target_tokens", "retry_target_tokens"))
+    print(f"\nTranslations for terms: {again} target tokens, beside {first} ({100 * again / max(1, first):.1f} %)")
 
 
 def report_memory(plain: list[dict], remembered: list[dict], entries: int) -> None:
