@@ -26,6 +26,11 @@ class Client:
         self.api, self.folder, self.ports, self.expected, self.long = api, folder, ports, expected, long
         self.random = random.Random(seed)
         self.channel = self.calls = None
+        self.begin()
+
+    def begin(self):
+        """A new action. Its calls have a name of their own, which the server's log has, too."""
+        self.request_id = f"{self.random.getrandbits(128):032x}"
 
     def connect(self):
         if self.channel is not None:
@@ -49,7 +54,8 @@ class Client:
     def call(self, timeout=PATIENCE, key=None):
         """The settings of every call. A call waits for a server that is just starting."""
         key = key or current_key(self.folder)
-        return {"timeout": timeout, "wait_for_ready": True, "metadata": [("x-api-key", key)]}
+        metadata = [("x-api-key", key), ("x-request-id", self.request_id)]
+        return {"timeout": timeout, "wait_for_ready": True, "metadata": metadata}
 
     def judge(self, reply, expected):
         return "ok" if mix.fingerprint(reply) == expected else f"WRONG translation: {reply.text[:80]!r}"
@@ -59,7 +65,8 @@ class Client:
         context.load_cert_chain(self.folder / "client.crt", self.folder / "client.key")
         connection = http.client.HTTPSConnection("127.0.0.1", self.ports[1], timeout=timeout, context=context)
         try:
-            connection.request("POST", path, body, {"X-API-Key": current_key(self.folder), **(headers or {})})
+            connection.request("POST", path, body, {
+                "X-API-Key": current_key(self.folder), "X-Request-Id": self.request_id, **(headers or {})})
             reply = connection.getresponse()
             return reply.status, reply.read()
         finally:

@@ -55,12 +55,13 @@ class Herd:
             if call % CALLS_A_CONNECTION == 0:
                 client.connect()
             action = client.random.choices(actions, weights)[0]
+            client.begin()
             begun = time.time()
             outcome, detail = self.do(action, client)
             with self.lock:
                 self.counts[action.__name__, outcome] += 1
                 if detail:
-                    self.suspicions.append([action.__name__, outcome, detail, begun, time.time()])
+                    self.suspicions.append([action.__name__, outcome, detail, begun, time.time(), client.request_id])
             if outcome in ("RESOURCE_EXHAUSTED", "UNAVAILABLE", "connection"):
                 time.sleep(client.random.uniform(0.3, 1.0))
 

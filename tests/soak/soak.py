@@ -28,7 +28,7 @@ VICTIMS = 16  # these are killed and restarted
 KILL_EVERY, REPLACE_EVERY, SAMPLE_EVERY = 20, 45, 60
 DRAIN = 300  # seconds that documents in flight have; the queue is bounded so that this is enough
 SETTLE = 15  # seconds after a start or before SIGTERM in which connections may fail
-FLAGS = ["--max-queue", 32, "--drain-seconds", DRAIN, "--max-connection-age", 60, "--log-level", "warn",
+FLAGS = ["--max-queue", 32, "--drain-seconds", DRAIN, "--max-connection-age", 60, "--log-format", "json",
          "--kv-memory", "256MiB"]
 
 
@@ -93,7 +93,8 @@ class Soak:
         print(f"  restart: exit status {status}, drained in {ended - begun:.1f} s", flush=True)
 
     def run(self):
-        begun, end = time.time(), time.time() + 60 * self.args.minutes
+        begun = self.begun = time.time()
+        end = begun + 60 * self.args.minutes
         for number in range(HERDS):
             self.start_herd(number, CLIENTS)
         # All restarts are in the first quarter, so that the rest shows one process for a long time.
@@ -149,21 +150,37 @@ class Soak:
     # ---- What came of it ----
 
     def judged(self):
-        """The suspicions that no restart explains."""
-        bad = []
-        for action, outcome, detail, begun, ended in self.suspicions:
+        """The suspicions that no restart explains, and how many calls never came to the server.
+
+        A client may begin a call on a connection that the server is closing, because of its age. If the server has not
+        seen the call, nothing is lost: a client sends it again.
+        """
+        bad, unseen, seen = [], 0, self.requests_seen()
+        for action, outcome, detail, begun, ended, request_id in self.suspicions:
             window = next((restart for restart in self.restarts
                            if begun <= restart["ready"] + SETTLE and ended >= restart["term"] - SETTLE), None)
-            if outcome == "WRONG" or window is None:
-                bad.append([action, outcome, detail, begun, ended])
+            where = f"minute {(begun - self.begun) / 60:.1f}, request {request_id}"
+            if outcome in ("UNAVAILABLE", "connection") and window is None and request_id not in seen:
+                unseen += 1
+            elif outcome == "WRONG" or window is None:
+                bad.append(f"{action}: {outcome}: {detail} ({where})")
             elif action in ("unary", "streamed", "over_http") and begun < window["term"] - SETTLE:
-                bad.append([action, f"lost in a restart: {outcome}", detail, begun, ended])
-        return bad
+                bad.append(f"{action}: lost in a restart: {outcome}: {detail} ({where})")
+        return bad, unseen
+
+    def requests_seen(self):
+        """The names of all calls of which the server has a line in its log."""
+        seen = set()
+        with (self.folder / "server.log").open(encoding="utf-8", errors="replace") as log:
+            for line in log:
+                if line.startswith("{") and (request_id := json.loads(line).get("request_id")):
+                    seen.add(request_id)
+        return seen
 
     def report(self):
-        bad = self.judged()
+        failures, unseen = self.judged()
+        excused = len(self.suspicions) - len(failures) - unseen
         last = self.samples[-1]
-        failures = [f"{b[0]}: {b[1]}: {b[2]}" for b in bad]
         failures += [f"restart: exit status {r['status']}" for r in self.restarts if r["status"] != 0]
         failures += [f"left over when all clients were gone: {name} {last[name]}" for name in ("waiting", "running")
                      if last.get(name)]
@@ -176,7 +193,7 @@ class Soak:
         return {"minutes": round(self.minutes, 1), "clients": HERDS * CLIENTS + VICTIMS,
                 "requests": self.args.documents,
                 "processors": os.cpu_count(), "nice": os.nice(0), "outcomes": outcomes,
-                "excused_by_restarts": len(self.suspicions) - len(bad), "restarts": len(self.restarts),
+                "excused_by_restarts": excused, "never_arrived": unseen, "restarts": len(self.restarts),
                 "drained_in_seconds": [round(r["ended"] - r["term"], 1) for r in self.restarts],
                 "samples": self.samples, "failures": failures}
 
@@ -186,6 +203,7 @@ def tell(report):
     for action, outcomes in report["outcomes"].items():
         print(f"  {action:28}" + ", ".join(f"{outcome} {count}" for outcome, count in outcomes.items()))
     print(f"  {report['excused_by_restarts']} calls failed while the server was restarted, which is as it should be")
+    print(f"  {report['never_arrived']} calls never came to the server, which was closing an old connection")
     for failure, count in collections.Counter(report["failures"]).most_common(40):
         print(f"  FAILED ({count}): {failure}")
     print("nothing lost, nothing wrong" if not report["failures"] else f"{len(report['failures'])} failures")
