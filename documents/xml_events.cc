@@ -136,6 +136,7 @@ class Reader {
   absl::Status refusal_;
 };
 
+// A reader takes a bare carriage return for a line feed, and a line break in an attribute for a space.
 std::string Escape(std::string_view text, bool quotes) {
   std::string out;
   out.reserve(text.size());
@@ -149,6 +150,15 @@ std::string Escape(std::string_view text, bool quotes) {
         break;
       case '>':
         out.append("&gt;");
+        break;
+      case '\r':
+        out.append("&#13;");
+        break;
+      case '\n':
+        out.append(quotes ? "&#10;" : "\n");
+        break;
+      case '\t':
+        out.append(quotes ? "&#9;" : "\t");
         break;
       case '"':
         out.append(quotes ? "&quot;" : "\"");

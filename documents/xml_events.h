@@ -40,7 +40,7 @@ std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std:
 std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<XmlEvent>& events,
                                     std::string_view name_space);
 
-// Escapes &, < and >; in attributes quotation marks, too.
+// Escapes &, <, > and carriage returns; in attributes quotation marks, line breaks and tabs, too.
 std::string EscapeXml(std::string_view text);
 std::string EscapeXmlAttribute(std::string_view text);
 

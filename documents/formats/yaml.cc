@@ -4,6 +4,7 @@
 // libyaml finds the scalars. A changed scalar is written in its old style, or in double quotes if that style cannot
 // represent it.
 
+#include <unicode/utf8.h>
 #include <yaml.h>
 
 #include <memory>
@@ -32,10 +33,36 @@ bool IsOtherThanString(std::string_view value) {
          value.find_first_of("0123456789") != std::string_view::npos;
 }
 
+// Bytes of the character at the front of `text` (UTF-8) if only double quotes can represent it, as an escape: a control
+// character, a line separator or a byte order mark. Otherwise 0. Tabs and line feeds are not among them.
+size_t EscapedCharacter(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first == 0x7f || (first < 0x20 && first != '\t' && first != '\n')) return 1;
+  if (first == 0xc2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xa0) return 2;
+  for (const std::string_view other : {"\u2028", "\u2029", "\ufeff"}) {
+    if (text.starts_with(other)) return other.size();
+  }
+  return 0;
+}
+
+bool HasEscapedCharacter(std::string_view text) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (EscapedCharacter(text.substr(at)) > 0) return true;
+  }
+  return false;
+}
+
 std::string DoubleQuoted(const std::string& value) {
   std::string out = "\"";
-  for (const char c : value) {
-    switch (c) {
+  for (size_t at = 0; at < value.size(); ++at) {
+    if (const size_t bytes = EscapedCharacter(std::string_view(value).substr(at)); bytes > 0) {
+      UChar32 character;
+      U8_GET_UNSAFE(value.data(), at, character);
+      absl::StrAppend(&out, "\\u", absl::Hex(character, absl::kZeroPad4));
+      at += bytes - 1;
+      continue;
+    }
+    switch (const char c = value[at]) {
       case '"':
         out.append("\\\"");
         break;
@@ -44,9 +71,6 @@ std::string DoubleQuoted(const std::string& value) {
         break;
       case '\n':
         out.append("\\n");
-        break;
-      case '\r':
-        out.append("\\r");
         break;
       case '\t':
         out.append("\\t");
@@ -59,14 +83,15 @@ std::string DoubleQuoted(const std::string& value) {
 }
 
 std::string SingleQuoted(const std::string& value) {
-  if (value.find_first_of("\n\r\t") != std::string::npos) return DoubleQuoted(value);
+  if (value.find_first_of("\n\t") != std::string::npos || HasEscapedCharacter(value)) return DoubleQuoted(value);
   std::string out = "'";
   for (const char c : value) out.append(c == '\'' ? "''" : std::string(1, c));
   return out + "'";
 }
 
 std::string Plain(const std::string& value, bool in_flow) {
-  const bool hard = value.empty() || IsOtherThanString(value) || value.find_first_of("\n\r\t") != std::string::npos ||
+  const bool hard = value.empty() || IsOtherThanString(value) || value.find_first_of("\n\t") != std::string::npos ||
+                    HasEscapedCharacter(value) ||
                     std::string_view("-?:,[]{}#&*!|>'\"%@` ").find(value[0]) != std::string_view::npos ||
                     value.back() == ' ' || value.back() == ':' || absl::StrContains(value, ": ") ||
                     absl::StrContains(value, " #") || (in_flow && value.find_first_of(",[]{}") != std::string::npos);

@@ -132,6 +132,16 @@ TEST(XlsxTest, StringsOfCells) {
                 "</rPr><t xml:space=\"preserve\">evpu</t></r></si>"));
 }
 
+// XML takes a bare carriage return for a line feed.
+TEST(XlsxTest, CarriageReturnsStay) {
+  const std::string strings =
+      "<sst xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"><si><t>Some "
+      "words&#13;\n</t></si></sst>";
+  const std::string xlsx = MakeZip({{"xl/workbook.xml", "<x/>"}, {"xl/sharedStrings.xml", strings}});
+  ExpectIdentity("xlsx", xlsx);
+  ExpectTranslationIsRead("xlsx", xlsx);
+}
+
 TEST(OpenDocumentTest, ParagraphsAndNotes) {
   const std::string content =
       "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "

@@ -89,6 +89,19 @@ TEST(YamlTest, APlainScalarStaysOne) {
   EXPECT_EQ(RenderWith(*ParseAs("yaml", "a: [Some text]\n"), {{"Some text", "x, y"}}), "a: [\"x, y\"]\n");
 }
 
+// What only an escape can represent stays in double quotes, or gets them.
+TEST(YamlTest, ControlCharactersStay) {
+  for (const char* yaml :
+       {R"(a: "text\r with \x01 and \x7f and \u0085\u009f")", R"(a: "text \u2028 of \uFEFF lines")"}) {
+    ExpectIdentity("yaml", yaml);
+    ExpectTranslationIsRead("yaml", yaml);
+  }
+  for (const char* yaml : {"a: Some text\n", "a: 'Some text'\n"}) {
+    const std::string rendered = RenderWith(*ParseAs("yaml", yaml), {{"Some text", "Ein\u0085Text\x01"}});
+    EXPECT_EQ(rendered, "a: \"Ein\\u0085Text\\u0001\"\n");
+  }
+}
+
 TEST(YamlTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("yaml", "a: [b\n"), HasSubstr("YAML: line 2"));
   EXPECT_THAT(RefusalAs("yaml", std::string(1000, '[')), HasSubstr("YAML"));
