@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from stand_ins import program
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # What ptxas says of a kernel: the GPU, bytes spilled, registers.
@@ -17,12 +19,6 @@ ptxas info    : Function properties for _ZN7salient4cuda12_GLOBAL__N_16KernelIfL
     8 bytes stack frame, %d bytes spill stores, 64 bytes spill loads
 ptxas info    : Used %d registers, used 1 barriers, 8 bytes stack frame, 96 bytes smem, 360 bytes cmem[0]
 """
-
-
-def program(path: Path, body: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n" + body + "\n")
-    path.chmod(0o755)
 
 
 class Checkout:

@@ -13,14 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from stand_ins import program
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ["cuda_ops_test", "parity_test", "agreement_test", "device_bench"]
-
-
-def program(path: Path, body: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n" + body + "\n")
-    path.chmod(0o755)
 
 
 class Checkout:

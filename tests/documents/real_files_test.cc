@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 
 #include "tests/documents/round_trip.h"
 
@@ -48,6 +49,16 @@ std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+// Null: the file is refused, with a reason.
+std::unique_ptr<FormattedDocument> ParseOrSayWhyNot(const Format& format, const std::string& path,
+                                                    const std::string& bytes) {
+  auto document = ParseDocument(format, bytes, {.source_language = "en"});
+  if (document.ok()) return *std::move(document);
+  EXPECT_FALSE(document.status().message().empty());
+  std::cout << path << ": " << document.status().message() << "\n";
+  return nullptr;
+}
+
 class RealFilesTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(RealFilesTest, RoundTrips) {
@@ -57,17 +68,15 @@ TEST_P(RealFilesTest, RoundTrips) {
   for (const std::string& path : FilesOf(format)) {
     SCOPED_TRACE(path);
     const std::string bytes = ReadFile(path);
-    const auto document = ParseDocument(format, bytes, {.source_language = "en"});
-    if (!document.ok()) {
-      EXPECT_FALSE(document.status().message().empty());
-      std::cout << path << ": " << document.status().message() << "\n";
+    const auto document = ParseOrSayWhyNot(format, path, bytes);
+    if (document == nullptr) {
       ++refused;
       continue;
     }
     ExpectIdentity(GetParam(), bytes);
     if (std::string(GetParam()) != "text") ExpectTranslationIsRead(GetParam(), bytes);
     if (HasFailure()) return;
-    units += (*document)->units().size();
+    units += document->units().size();
     ++passed;
   }
   if (passed == 0) GTEST_SKIP() << "this machine has no files of this format";
@@ -90,20 +99,17 @@ TEST_P(RealCatalogueTest, IsFilled) {
   for (const std::string& path : FilesOf(format)) {
     SCOPED_TRACE(path);
     const std::string bytes = ReadFile(path);
-    const auto document = ParseDocument(format, bytes, {.source_language = "en"});
-    if (!document.ok()) {
-      std::cout << path << ": " << document.status().message() << "\n";
-      continue;
-    }
-    const std::string filled = RenderRot13(**document);
-    if ((*document)->units().empty()) {
+    const auto document = ParseOrSayWhyNot(format, path, bytes);
+    if (document == nullptr) continue;
+    const std::string filled = RenderRot13(*document);
+    if (document->units().empty()) {
       EXPECT_TRUE(filled == bytes);
     }
     const auto again = ParseAs(GetParam(), filled);
     ASSERT_NE(again, nullptr);
     EXPECT_TRUE(again->units().empty()) << filled;
     if (HasFailure()) return;
-    units += (*document)->units().size();
+    units += document->units().size();
     ++passed;
   }
   if (passed == 0) GTEST_SKIP() << "this machine has no files of this format";
