@@ -2,7 +2,7 @@
 //
 // Inline codes are markers. These are pairs: `g`, `pc` and `mrk`, and codes that refer to each other (`bpt`/`ept`,
 // `bx`/`ex`, `sc`/`ec`). All others are single markers. Units with translate="no" and existing translations stay as
-// they are.
+// they are. A state that says that a unit is not translated yet becomes the next one.
 
 #include <algorithm>
 #include <initializer_list>
@@ -92,8 +92,18 @@ class XliffReader {
       empty = empty &&
               (events_[i].kind != Kind::kText || events_[i].text.find_first_not_of(" \t\r\n") == std::string::npos);
     }
-    const std::string_view state = AttributeOf(bytes_, events_[version_2_ ? unit : target], "state");
-    return !empty && !IsOneOf(state, {"new", "needs-translation", "initial"});
+    return !empty && !SaysUntranslated(AttributeOf(bytes_, events_[version_2_ ? unit : target], "state"));
+  }
+
+  static bool SaysUntranslated(std::string_view state) {
+    return IsOneOf(state, {"new", "needs-translation", "initial"});
+  }
+
+  // An edit of an element's state if it says that there is no translation.
+  std::optional<Edit> NextState(size_t element) const {
+    const std::optional<ByteRange> state = FindAttribute(bytes_, events_[element].range, "state");
+    if (!state.has_value() || !SaysUntranslated(bytes_.substr(state->begin, state->end - state->begin))) return {};
+    return Edit{*state, version_2_ ? "translated" : "needs-review-translation"};
   }
 
   void TakeUnit(size_t element) {
@@ -118,13 +128,24 @@ class XliffReader {
       after = end_tag;
     } else {
       const ByteRange whole{events_[target].range.begin, events_[events_[target].match].range.end};
+      const std::optional<Edit> state = version_2_ ? std::nullopt : NextState(target);
       unit.place = {events_[target].range.end, events_[events_[target].match].range.begin};
       if (events_[target].range.end == whole.end) {  // <target/>
         unit.place = whole;
         std::string start(bytes_.substr(whole.begin, whole.end - whole.begin));
-        before = start.erase(start.rfind('/'), 1);
+        start.erase(start.rfind('/'), 1);
+        if (state.has_value()) {
+          const ByteRange& value = state->place;
+          start.replace(value.begin - whole.begin, value.end - value.begin, state->bytes);
+        }
+        before = start;
         after = end_tag;
+      } else if (state.has_value()) {
+        edits_.push_back(*state);
       }
+    }
+    if (version_2_) {
+      if (const std::optional<Edit> state = NextState(element)) edits_.push_back(*state);
     }
     unit.write = [before, after](const Unit& from, const MarkedText& translation,
                                  const std::vector<std::string>& markers) {
