@@ -373,26 +373,34 @@ TEST_P(AttendOpsTest, ADocumentsQueriesDoNotDependOnOtherDocuments) {
 }
 
 // A queue that leaves room for others computes the same with fewer blocks, each of which takes several parts of the
-// work.
+// work, one after the other: also on a GPU, where the last case has a tile for each of 120 multiprocessors. Documents
+// of an odd and of an even number of pages.
 TEST_P(AttendOpsTest, RoomForOthersChangesNothing) {
-  constexpr int32_t kWidth = 256, kHeads = 4;
-  TestStore store(backend(), Layout(kWidth, kHeads), TestStore::PagesWithGaps(600, 3));
-  std::vector<TestDocument> documents;
-  for (const int32_t length : {300, 50, 170}) {
-    documents.push_back(store.Add(length));
-    Fill(store, documents.back(), kWidth);
+  struct Case {
+    Shape shape;
+    int32_t documents, rows_each;
+  };
+  constexpr int32_t kLengths[] = {300, 100, 170};
+  for (const Case& one : {Case{{256, 4}, 3, 150}, Case{{256, 2}, 3, 150}, Case{{256, 8}, 15, 34}}) {
+    const auto [width, heads] = one.shape;
+    TestStore store(backend(), Layout(width, heads), TestStore::PagesWithGaps(one.documents * 300, one.documents));
+    std::vector<TestDocument> documents;
+    for (int32_t d = 0; d < one.documents; ++d) {
+      documents.push_back(store.Add(kLengths[d % 3]));
+      Fill(store, documents.back(), width);
+    }
+    AttendCall call = RandomCall(documents, one.documents * one.rows_each, width, true);
+    LeaveOutFew(call);
+    backend().Attend(Args(call, store, heads, true));
+    const std::vector<float> expected = std::exchange(call.output, std::vector<float>(call.output.size(), -777.0f));
+    const std::vector<AttentionTally> tallies =
+        std::exchange(call.tallies, std::vector<AttentionTally>(call.tallies.size()));
+    backend().LeaveRoom(true);
+    backend().Attend(Args(call, store, heads, true));
+    backend().LeaveRoom(false);
+    EXPECT_TRUE(SameBits(call.output.data(), expected.data(), expected.size())) << heads << " heads";
+    for (size_t row = 0; row < tallies.size(); ++row) EXPECT_EQ(call.tallies[row].executed, tallies[row].executed);
   }
-  AttendCall call = RandomCall(documents, 3 * 150, kWidth, true);
-  LeaveOutFew(call);
-  backend().Attend(Args(call, store, kHeads, true));
-  const std::vector<float> expected = std::exchange(call.output, std::vector<float>(call.output.size(), -777.0f));
-  const std::vector<AttentionTally> tallies =
-      std::exchange(call.tallies, std::vector<AttentionTally>(call.tallies.size()));
-  backend().LeaveRoom(true);
-  backend().Attend(Args(call, store, kHeads, true));
-  backend().LeaveRoom(false);
-  EXPECT_TRUE(SameBits(call.output.data(), expected.data(), expected.size()));
-  for (size_t row = 0; row < tallies.size(); ++row) EXPECT_EQ(call.tallies[row].executed, tallies[row].executed);
 }
 
 // As an encoder passes them when its work is sliced.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -59,6 +60,36 @@ int WrongReversals() {
 
 TEST(EmulationTest, ABarrierOrdersWhatABlockShares) { EXPECT_EQ(WrongReversals<true>(), 0); }
 TEST(EmulationTest, ABarrierThatIsMissingShows) { EXPECT_GT(WrongReversals<false>(), 0); }
+
+// Everybody reads what the first thread has written, then works for long alone; then comes the next turn.
+template <bool kBarrier>
+__global__ void TurnsKernel(int* wrong) {
+  auto* turn_of_first = reinterpret_cast<int*>(DynamicShared());
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int turn = 0; turn < 8; ++turn) {
+    if (thread == 0) *turn_of_first = turn;
+    __syncthreads();
+    wrong[thread] += *turn_of_first != turn;
+    for (int work = 0; work < 20; ++work) WarpSum(1.0f);
+    if (kBarrier) __syncthreads();
+  }
+}
+
+template <bool kBarrier>
+int WrongTurns() {
+  constexpr int kThreads = 128;
+  EmulatedDevice device;
+  Pinned<int> wrong(device, kThreads);
+  for (int seed = 0; seed < 20; ++seed) {
+    SeedOrder(seed);
+    Launch(device, {.threads = kThreads, .shared_bytes = sizeof(int)}, TurnsKernel<kBarrier>, wrong.data());
+    device.Synchronize();
+  }
+  return std::accumulate(wrong.data(), wrong.data() + kThreads, 0);
+}
+
+TEST(EmulationTest, ABarrierOrdersTurns) { EXPECT_EQ(WrongTurns<true>(), 0); }
+TEST(EmulationTest, ABarrierThatIsMissingAfterLongWorkShows) { EXPECT_GT(WrongTurns<false>(), 0); }
 
 __global__ void WarpKernel(float* sums, unsigned* ballots) {
   const int thread = static_cast<int>(threadIdx.x);
