@@ -5,6 +5,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
+#include "grpc/support/log.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
@@ -33,6 +35,18 @@ class JsonFields final : public spdlog::custom_flag_formatter {
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonFields>(); }
 };
+
+// What protobuf complains of is what a client has sent, who is told by the call's status.
+void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
+  spdlog::debug("protobuf: {}", message);
+}
+
+void LogOfGrpc(gpr_log_func_args* args) {
+  const auto level = args->severity == GPR_LOG_SEVERITY_ERROR  ? spdlog::level::warn
+                     : args->severity == GPR_LOG_SEVERITY_INFO ? spdlog::level::info
+                                                               : spdlog::level::debug;
+  spdlog::log(level, "gRPC: {}", args->message);
+}
 
 ordered_json FieldsOf(const DocumentLine& line) {
   const CostReport& report = line.report;
@@ -73,6 +87,8 @@ void StartLog(const std::string& level, LogFormat format) {
     spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   }
   spdlog::set_level(spdlog::level::from_str(level));
+  google::protobuf::SetLogHandler(LogOfProtobuf);
+  gpr_set_log_function(LogOfGrpc);
 }
 
 std::string ToText(const DocumentLine& line, LogFormat format) {

@@ -12,7 +12,7 @@ namespace salient {
 
 enum class LogFormat { kText, kJson };
 
-// Call it before the first line is logged.
+// Call it before the first line is logged, and once. The log takes what gRPC and protobuf have to say, too.
 void StartLog(const std::string& level, LogFormat format);
 
 // The log line of a finished or failed document, or of a refused call.

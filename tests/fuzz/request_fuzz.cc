@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/options/resolve.h"
+#include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/util/json_util.h"
 #include "grpcpp/support/slice.h"
 #include "server/http/message.h"
@@ -32,6 +33,7 @@ std::vector<std::string> Seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using salient::Require;
+  [[maybe_unused]] static const auto former = google::protobuf::SetLogHandler(nullptr);  // else a line for each input
   if (size == 0) return 0;
   const std::string input(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] == 't') {

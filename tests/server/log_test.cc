@@ -1,8 +1,10 @@
 #include "server/log.h"
 
 #include "gmock/gmock.h"
+#include "grpc/support/log.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "salient/v1/translation.pb.h"
 
 namespace salient {
 namespace {
@@ -48,6 +50,20 @@ TEST(LogTest, AndInText) {
   EXPECT_THAT(text, HasSubstr("document request_id=\"id-1\""));
   EXPECT_THAT(text, HasSubstr("setting=\"fast\""));
   EXPECT_THAT(text, Not(HasSubstr("\n")));
+}
+
+// A client that sends nonsense fills no log, and every line of a log in JSON is JSON.
+TEST(LogTest, LibrariesWriteIntoTheSameLog) {
+  StartLog("info", LogFormat::kJson);
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);  // as when gRPC starts
+  testing::internal::CaptureStderr();
+  v1::TranslateDocumentRequest request;
+  EXPECT_FALSE(request.ParseFromString(std::string("\x12\x01\xff")));
+  gpr_log(GPR_ERROR, "handshake of \"%s\"\nfailed", "somebody");
+  const std::string written = testing::internal::GetCapturedStderr();
+  const auto json = nlohmann::json::parse(written);
+  EXPECT_EQ(json["message"], "gRPC: handshake of \"somebody\"\nfailed");
+  EXPECT_EQ(json["level"], "warning");
 }
 
 }  // namespace
