@@ -131,6 +131,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=20, help="a measurement")
     parser.add_argument("--rounds", type=int, default=3, help="of server and engine in turns")
     parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--part", choices=["throughput", "overload"], help="only this table, or these")
     args = parser.parse_args()
     if args.quick:
         args.seconds, args.rounds = 2, 1
@@ -141,6 +142,9 @@ def main():
         paragraph.write_text(max(args.document.read_text().split("\n\n"), key=len))
         print(f"nice {os.nice(0)}, load {os.getloadavg()[0]:.1f}; server and engine on {len(bench.servers) or 1} "
               f"processors, the load generator on {'another' if bench.clients else 'the same'}; without the guard\n")
-        print_throughput(bench, [paragraph, args.document], args.rounds)
-        for flags in SETTINGS:
-            print_overload(bench, paragraph, flags, args.seconds)
+        documents = [paragraph, args.document]
+        if args.part != "overload":
+            print_throughput(bench, documents, args.rounds)
+        for flags in SETTINGS if args.part != "throughput" else []:
+            for document in documents:
+                print_overload(bench, document, flags, args.seconds)
