@@ -11,8 +11,10 @@ Phases on the frozen model, then an export: selection layers learn to imitate it
 arXiv 2309.14174) while their ratio of keys adapts (eq. 7); early exits get classifiers: the last exit's behind a map
 that is fitted to the text (salient.exit_maps), and trained further if the vocabulary is small; halting heads learn from
 an oracle when to leave (arXiv 1910.10073). With dense attention and full depth the result translates exactly as the
-original model. `--adapt` adds a phase that trains all weights with selection: better with few keys, but the dense model
-changes. A stopped run can be continued.
+original model. `--adapt` adds a phase that changes the model. With selection layers it trains all weights with
+selection: better with few keys. Without, it trains the decoder's layers so that all exits can use the model's own
+classifier (eq. 4 of arXiv 1910.10073): better, smaller and faster than mapped exits, and the encoder stays as it is. A
+stopped run can be continued.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ from .shortlist import shortlist
 from .train import run_phase
 from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
 
-SHARES = {"supervision": 0.35, "selection": 0.3, "exits": 0.25, "halting": 0.1}  # of --minutes; less without --adapt
+SHARES = {"supervision": 0.35, "selection": 0.3, "base": 0.9, "exits": 0.25, "halting": 0.1}  # relative, of --minutes
+# All exits of a decoder that was trained at its last layer only. Its own translations are the reference, so nothing is
+# smoothed; the classifier stays as it is.
+ALL_EXITS = ["--lr", "1e-4", "--matrix-lr", "0", "--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
+             "20", "--cooldown", "0.7", "--frozen", "encoder", "embedding", "source_embedding", "output"]
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps
 LARGE = 16 << 20  # weights of a classifier that is not trained further, because its gradients would take all the time
 MAP_TOKENS = 100_000  # tokens that the maps are fitted to
@@ -46,16 +52,18 @@ CALIBRATED = 16  # factor of the number of chunks if each chunk is a single sent
 def phases(o: argparse.Namespace, config: ModelConfig) -> list[tuple[str, list[str]]]:
     """The phases in order, each with its differences from the recipe."""
     found = []
-    if o.selection if o.selection is not None else config.tokens.separator is not None:
+    selects = o.selection if o.selection is not None else config.tokens.separator is not None
+    large = config.vocab_size * config.d_model > LARGE
+    if selects:
         found.append(("supervision", ["--k-step", "0.016", "--captured", str(o.captured), "--selection-width",
                                       str(o.selection_width)]))
     if o.adapt:
-        found.append(("selection", ["--k-most", o.k_most]))
-    large = config.vocab_size * config.d_model > LARGE
-    if o.untied_exits:
-        found.append((MAPPED, []))
-    if not large:
-        found.append(("exits", ["--untied-exits"] if o.untied_exits else []))
+        found.append(("selection", ["--k-most", o.k_most]) if selects else ("base", ALL_EXITS))
+    if selects or not o.adapt:
+        if o.untied_exits:
+            found.append((MAPPED, []))
+        if not large:
+            found.append(("exits", ["--untied-exits"] if o.untied_exits else []))
     found.append(("halting", ["--oracle", "agreement"] if large else []))
     return found
 
@@ -138,7 +146,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--minutes", type=float, default=20, help="all phases of training together")
     p.add_argument("--selection", action=argparse.BooleanOptionalAction, default=None,
                    help="selection layers; when left out, for models of whole documents alone: a sentence has few keys")
-    p.add_argument("--adapt", action="store_true", help="let the whole model learn under selection")
+    p.add_argument("--adapt", action="store_true", help="let the model change: with selection layers all of it, "
+                   "without them the decoder's layers, for their exits")
     p.add_argument("--captured", type=float, default=0.95, help="share of the attention that the kept keys must hold")
     p.add_argument("--k-most", default="encoder=0.1,decoder=0.03,cross=0.05", help="with --adapt: the budget of keys")
     p.add_argument("--selection-width", type=int, default=64)

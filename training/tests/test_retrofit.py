@@ -4,6 +4,7 @@ import subprocess
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from salient import monolingual as mono
 from salient import retrofit
@@ -81,7 +82,8 @@ def sentence_model(tmp_path_factory, dense):
     return folder
 
 
-def test_text_of_one_language_is_enough(sentence_model, tmp_path, monkeypatch):
+@pytest.mark.parametrize("adapt", [False, True])
+def test_text_of_one_language_is_enough(sentence_model, tmp_path, monkeypatch, adapt):
     def translations(model, sentences, programs, work):
         return [[f"p{3 + (len(s) + i) % 40}" for i in range(6)] for s in sentences]
 
@@ -95,17 +97,25 @@ def test_text_of_one_language_is_enough(sentence_model, tmp_path, monkeypatch):
     out = tmp_path / "out"
     retrofit.retrofit(retrofit.parser().parse_args(
         ["--model", str(sentence_model / "model"), "--monolingual", str(sentence_model / "text.txt"), "--out", str(out),
-         "--minutes", "0.03", "--batch-tokens", "256", "--keep-work"]))
+         "--minutes", "0.03", "--batch-tokens", "256", "--keep-work", *(["--adapt"] if adapt else [])]))
     train = Corpus.load(out / "work" / "data" / "train.npz")
     assert train.tokens == Tokens(0, 1, 0, 2, None) and len(train.documents) - 1 == 800 - mono.DEV
     source, target = next(batches(train, 256, seed=1))
     assert target[:, 0].eq(0).all() and (target == 2).sum(1).eq(1).all()  # each row one sentence, with one end
     before, _ = load_model(sentence_model / "model")
     after, config = load_model(out)
-    assert config.selection is None and config.exits.classifier == "untied" and len(config.exits.heads) == 3
+    assert config.selection is None and len(config.exits.heads) == 3
+    assert config.exits.classifier == ("tied" if adapt else "untied")
     run = SelectionRun()
-    states = [m.decode(target[:, :-1], source, m.encode(source, run), run) for m in (before, after)]
-    assert torch.equal(before.logits(2, states[0][2]), after.logits(2, states[1][2]))
+    memories = [m.encode(source, run) for m in (before, after)]
+    assert torch.equal(*memories)
+    states = [m.decode(target[:, :-1], source, memory, run) for m, memory in zip((before, after), memories)]
+    losses = [[F.cross_entropy(m.logits(n, h).flatten(0, 1), target[:, 1:].flatten(), ignore_index=0).item()
+               for n, h in enumerate(of)] for m, of in zip((before, after), states)]
+    if adapt:
+        assert all(now < was for was, now in zip(*losses)), losses
+    else:
+        assert losses[0][2] == losses[1][2]
     assert {p.name for p in out.iterdir()} >= {"vocabulary.json", "shortlist.safetensors", "model.safetensors"}
 
 
