@@ -1,10 +1,11 @@
 """Training data from text in the source language alone: the model translates it, and its translations are targets.
 
-    data = monolingual(model, [Path("text.zh.txt")], programs, out)
+    data = monolingual(model, config, [Path("text.zh.txt")], programs, out, 100_000)
 
 Text is plain, a paragraph a line, a file a document (or `# source|document` before each, as salient.distil reads it);
 .xz is unpacked. It is cut into sentences, which the engine translates greedily, dense and at full depth. What it wrote,
-piece by piece, becomes train.npz and dev.npz, with the model's own tokens.
+piece by piece, becomes train.npz and dev.npz, with the tokens of `config`: those of the model, and a separator if
+documents are to be learned. Then sentences stay in their documents, otherwise each is a document of its own.
 """
 
 from __future__ import annotations
@@ -39,31 +40,47 @@ def read_text(path: Path) -> list[tuple[str, list[str]]]:
         return [(f"text|{path.name}", [line.strip() for line in file if line.strip()])]
 
 
-def sentences_of(paths: list[Path], language: str, most: int, seed: int = 1) -> list[str]:
-    """At most `most` different sentences, in random order."""
-    split = splitter(language)
-    found = {s for path in paths for _, paragraphs in read_text(path) for p in paragraphs for s in split(p)
-             if len(s) <= MOST_CHARACTERS}
-    drawn = sorted(found)
-    random.Random(seed).shuffle(drawn)
-    return drawn[:most]
+def documents_of(paths: list[Path], language: str, most: int, whole: bool, seed: int = 1) -> list[list[str]]:
+    """At most `most` different sentences in documents, which are in random order. `whole`: as they are in the text;
+    otherwise each sentence is one."""
+    split, seen = splitter(language), set()
+    found: list[list[str]] = []
+    for path in paths:
+        for _, paragraphs in read_text(path):
+            new = dict.fromkeys(s for p in paragraphs for s in split(p) if len(s) <= MOST_CHARACTERS and s not in seen)
+            seen.update(new)
+            found += [list(new)] if whole and new else [[s] for s in new]
+    found.sort()
+    random.Random(seed).shuffle(found)
+    drawn, count = [], 0
+    for document in found:
+        if count < most:
+            drawn.append(document[:most - count])
+            count += len(drawn[-1])
+    return drawn
 
 
-def corpus_of(config: ModelConfig, vocabulary: Vocabulary, sentences: list[str],
-              translations: list[list[str]]) -> Corpus:
-    """Sentences, each as one document, with the pieces of their translations. Empty translations are left out."""
+Translated = list[tuple[str, list[str]]]  # the sentences of a document, with the pieces of their translations
+
+
+def corpus_of(config: ModelConfig, vocabulary: Vocabulary, documents: list[Translated]) -> Corpus:
+    """Empty translations are left out."""
     token_of = {piece: token for token, piece in enumerate(vocabulary.target)}
     dtype = np.uint16 if max(config.vocab_size, config.source_vocab_size or 0) <= 1 << 16 else np.uint32
-    pairs = [(vocabulary.encode(s), [token_of[piece] for piece in t]) for s, t in zip(sentences, translations) if t]
+    kept = [[(vocabulary.encode(s), [token_of[piece] for piece in t]) for s, t in document if t]
+            for document in documents]
+    kept = [document for document in kept if document]
+    pairs = [pair for document in kept for pair in document]
 
     def flat(side: int) -> tuple[np.ndarray, np.ndarray]:
         bounds = np.concatenate([[0], np.cumsum([len(pair[side]) for pair in pairs])]).astype(np.int64)
         return np.concatenate([np.asarray(pair[side], dtype) for pair in pairs]), bounds
 
     (source, source_bounds), (target, target_bounds) = flat(0), flat(1)
+    ends = np.concatenate([[0], np.cumsum([len(document) for document in kept])]).astype(np.int64)
     t = config.tokens
-    return Corpus(source, target, source_bounds, target_bounds, np.arange(len(pairs) + 1), np.asarray(["text"]),
-                  np.zeros(len(pairs), np.uint8),
+    return Corpus(source, target, source_bounds, target_bounds, ends, np.asarray(["text"]),
+                  np.zeros(len(kept), np.uint8),
                   np.asarray([t.pad, t.bos, t.eos, -1 if t.separator is None else t.separator]))
 
 
@@ -75,21 +92,26 @@ def translate(model: Path, sentences: list[str], programs: Path, work: Path) -> 
     return [[piece for piece, *_ in segment] for one in done.translated for segment in one.report["trace"]]
 
 
-def monolingual(model: Path, paths: list[Path], programs: Path, out: Path, most: int) -> Path:
-    """The folder with train.npz and dev.npz, which is made only once."""
-    config = ModelConfig.load(model)
+def monolingual(model: Path, config: ModelConfig, paths: list[Path], programs: Path, out: Path, most: int) -> Path:
+    """The folder with train.npz and dev.npz, which is made only once. config: of the model that is to be trained."""
     if config.languages is not None:
         raise ValueError(f"{model}: a model of several languages; convert one pair of it (--from and --to)")
     data = out / "data"
     if (data / "dev.npz").exists():
         return data
-    sentences = sentences_of(paths, config.source_language, most)
+    documents = documents_of(paths, config.source_language, most, whole=config.tokens.separator is not None)
+    sentences = [s for document in documents for s in document]
     if len(sentences) < 2 * DEV:
         raise ValueError(f"--monolingual: {len(sentences)} sentences; at least {2 * DEV} are needed")
     print(f"translating {len(sentences)} sentences", file=sys.stderr)
-    translations = translate(model, sentences, programs, out)
-    vocabulary = Vocabulary(model, config)
+    made = iter(zip(sentences, translate(model, sentences, programs, out)))
+    translated: list[Translated] = [[next(made) for _ in document] for document in documents]
+    dev, count = 0, 0
+    while count < DEV:
+        count += len(translated[dev])
+        dev += 1
+    vocabulary = Vocabulary(model, ModelConfig.load(model))
     data.mkdir(parents=True, exist_ok=True)
-    corpus_of(config, vocabulary, sentences[DEV:], translations[DEV:]).save(data / "train.npz")
-    corpus_of(config, vocabulary, sentences[:DEV], translations[:DEV]).save(data / "dev.npz")
+    corpus_of(config, vocabulary, translated[dev:]).save(data / "train.npz")
+    corpus_of(config, vocabulary, translated[:dev]).save(data / "dev.npz")
     return data

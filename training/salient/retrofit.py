@@ -13,8 +13,9 @@ that is fitted to the text (salient.exit_maps), and trained further if the vocab
 an oracle when to leave (arXiv 1910.10073). With dense attention and full depth the result translates exactly as the
 original model. `--adapt` adds a phase that changes the model. With selection layers it trains all weights with
 selection: better with few keys. Without, it trains the decoder's layers so that all exits can use the model's own
-classifier (eq. 4 of arXiv 1910.10073): better, smaller and faster than mapped exits, and the encoder stays as it is. A
-stopped run can be continued.
+classifier (eq. 4 of arXiv 1910.10073): better, smaller and faster than mapped exits, and the encoder stays as it is.
+`--documents` teaches a model of single sentences to translate several as one chunk (salient.joined), all exits with it.
+A stopped run can be continued.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .config import ModelConfig
 from .data import Corpus
 from .exit_maps import with_mapped_exits
 from .export import export, load_checkpoint, load_model
+from .joined import CHUNK_TOKENS, join, write_vocabulary
 from .monolingual import monolingual
 from .shortlist import shortlist
 from .train import run_phase
@@ -40,7 +42,10 @@ SHARES = {"supervision": 0.35, "selection": 0.3, "base": 0.9, "exits": 0.25, "ha
 # All exits of a decoder that was trained at its last layer only. Its own translations are the reference, so nothing is
 # smoothed; the classifier stays as it is.
 ALL_EXITS = ["--lr", "1e-4", "--matrix-lr", "0", "--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
-             "20", "--cooldown", "0.7", "--frozen", "encoder", "embedding", "source_embedding", "output"]
+             "20", "--cooldown", "0.7"]
+ITS_OWN = ["--frozen", "encoder", "embedding", "source_embedding", "output"]  # with --adapt: what stays as it is
+# With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
+CHUNKS = ["--mixture", f"0=0.3,96=0.2,192=0.25,{CHUNK_TOKENS}=0.25"]
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps
 LARGE = 16 << 20  # weights of a classifier that is not trained further, because its gradients would take all the time
 MAP_TOKENS = 100_000  # tokens that the maps are fitted to
@@ -51,15 +56,15 @@ CALIBRATED = 16  # factor of the number of chunks if each chunk is a single sent
 
 def phases(o: argparse.Namespace, config: ModelConfig) -> list[tuple[str, list[str]]]:
     """The phases in order, each with its differences from the recipe."""
-    found = []
     selects = o.selection if o.selection is not None else config.tokens.separator is not None
     large = config.vocab_size * config.d_model > LARGE
+    found = [("base", ALL_EXITS + CHUNKS)] if o.documents else []
     if selects:
         found.append(("supervision", ["--k-step", "0.016", "--captured", str(o.captured), "--selection-width",
                                       str(o.selection_width)]))
     if o.adapt:
-        found.append(("selection", ["--k-most", o.k_most]) if selects else ("base", ALL_EXITS))
-    if selects or not o.adapt:
+        found.append(("selection", ["--k-most", o.k_most]) if selects else ("base", ALL_EXITS + ITS_OWN))
+    if not any(phase == "base" for phase, _ in found):
         if o.untied_exits:
             found.append((MAPPED, []))
         if not large:
@@ -75,10 +80,14 @@ def add_mapped_exits(start: Path, corpus: Corpus, out: Path) -> None:
     torch.save({"config": model.config.to_json(), "model": model.state_dict()}, out)
 
 
-def copy_vocabulary(o: argparse.Namespace) -> None:
+def copy_vocabulary(o: argparse.Namespace, config: ModelConfig) -> None:
+    """config: of the model as it was."""
     for name in (VOCABULARY, SOURCE_VOCABULARY, TARGET_TOKENIZER, SHORTLIST):
         if (o.model / name).exists():
             shutil.copyfile(o.model / name, o.out / name)
+    if o.documents:
+        write_vocabulary(o.model, config, o.out)
+        (o.out / SHORTLIST).unlink(missing_ok=True)  # it is of a smaller vocabulary
 
 
 def add_shortlist(o: argparse.Namespace, config: ModelConfig, corpus: Corpus) -> None:
@@ -88,9 +97,11 @@ def add_shortlist(o: argparse.Namespace, config: ModelConfig, corpus: Corpus) ->
         shortlist(corpus, config.vocab_size, WIDTH, COMMON, PAIRS).save(o.out / SHORTLIST)
 
 
-def training_data(o: argparse.Namespace, work: Path) -> Path:
+def training_data(o: argparse.Namespace, config: ModelConfig, work: Path) -> Path:
     if o.monolingual:
-        return monolingual(o.model, o.monolingual, o.bin, work, o.sentences)
+        return monolingual(o.model, config, o.monolingual, o.bin, work, o.sentences)
+    if o.documents:
+        raise ValueError("--documents needs --monolingual: text in whole documents")
     ours, theirs = o.data / TOKENIZER, o.model / TOKENIZER
     if ours.read_bytes() != theirs.read_bytes():
         raise ValueError(f"{ours} is not the model's tokeniser: copy {theirs} there before `salient.prepare`")
@@ -104,7 +115,11 @@ def retrofit(o: argparse.Namespace) -> None:
     if config.autoregression == "ssru":
         raise ValueError(f"{o.model}: its decoder has an SSRU, whose state a layer that was skipped cannot make later; "
                          "such models have no early exits")
-    data = training_data(o, work)
+    before = config
+    if o.documents:
+        start = work / "joined.pt"
+        config = join(o.model, start)
+    data = training_data(o, config, work)
     planned = phases(o, config)
     total = sum(SHARES.get(phase, 0) for phase, _ in planned)
     for phase, flags in planned:
@@ -124,7 +139,7 @@ def retrofit(o: argparse.Namespace) -> None:
     calibrate(model, data, **({"count": CALIBRATED * 64} if sentences else {}))
     readme = o.model / "README.md"
     export(model, o.model / TOKENIZER, o.out, dtype=o.dtype, readme=readme if readme.exists() else None)
-    copy_vocabulary(o)
+    copy_vocabulary(o, before)
     if o.monolingual:
         add_shortlist(o, config, Corpus.load(data / "train.npz"))
     if not o.keep_work:
@@ -148,6 +163,8 @@ def parser() -> argparse.ArgumentParser:
                    help="selection layers; when left out, for models of whole documents alone: a sentence has few keys")
     p.add_argument("--adapt", action="store_true", help="let the model change: with selection layers all of it, "
                    "without them the decoder's layers, for their exits")
+    p.add_argument("--documents", action="store_true", help="with --monolingual, a file or `# source|document` a "
+                   "document: teach a model of single sentences to translate several at once")
     p.add_argument("--captured", type=float, default=0.95, help="share of the attention that the kept keys must hold")
     p.add_argument("--k-most", default="encoder=0.1,decoder=0.03,cross=0.05", help="with --adapt: the budget of keys")
     p.add_argument("--selection-width", type=int, default=64)

@@ -12,6 +12,7 @@ from salient.config import Exits, FeedForward, ModelConfig, Positions, Stack, To
 from salient.data import Corpus, batches
 from salient.exit_maps import with_mapped_exits
 from salient.export import export, load_model
+from salient.joined import with_separator
 from salient.model import Transformer
 from salient.prepare import parser as prepare_parser
 from salient.prepare import prepare
@@ -119,6 +120,61 @@ def test_text_of_one_language_is_enough(sentence_model, tmp_path, monkeypatch, a
     assert {p.name for p in out.iterdir()} >= {"vocabulary.json", "shortlist.safetensors", "model.safetensors"}
 
 
+def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, monkeypatch):
+    def translations(model, sentences, programs, work):
+        return [[f"p{3 + (len(s) + i) % 40}" for i in range(6)] for s in sentences]
+
+    def run(command, check, stdout, cwd):
+        monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
+        train_main()
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(mono, "translate", translations)
+    monkeypatch.setattr(mono, "splitter", lambda language: lambda text: text.split(". "))
+    text, out = tmp_path / "text.txt", tmp_path / "out"
+    text.write_text("".join(f"# text|{d}\n" + "".join(f"Sentence {i} of {d}.\n" for i in range(8)) + "\n"
+                            for d in range(60)))
+    retrofit.retrofit(retrofit.parser().parse_args(
+        ["--model", str(sentence_model / "model"), "--monolingual", str(text), "--documents", "--out", str(out),
+         "--minutes", "0.05", "--batch-tokens", "256", "--selection-width", "8", "--keep-work"]))
+    before, _ = load_model(sentence_model / "model")
+    after, config = load_model(out)
+    size = before.config.vocab_size
+    assert (config.vocab_size, config.tokens.separator, config.exits.classifier) == (size + 1, size, "tied")
+    assert config.selection.width == 8 and len(config.exits.heads) == 3
+    assert json.loads((out / "vocabulary.json").read_text())[size] == "<sep>"
+    train = Corpus.load(out / "work" / "data" / "train.npz")
+    assert train.tokens.separator == size and int(np.diff(train.documents).max()) == 8
+    source, target = max(batches(train, 256, seed=1, endless=False), key=lambda pair: pair[0].eq(size).sum())
+    assert source.eq(size).any() and torch.equal(source.eq(size).sum(1), target.eq(size).sum(1))
+    grown, run, end = with_separator(before), SelectionRun(), before.config.tokens.eos
+    source, target = source[:1], target[:1, :-1]
+    as_end = [x.where(x != size, torch.tensor(end)) for x in (source, target)]  # the separator begins as the end does
+    states = [m.decode(t, s, m.encode(s, run), run)[-1] for m, s, t in ((before, *as_end), (grown, source, target))]
+    assert torch.equal(*states)
+    logits = [m.logits(2, h) for m, h in zip((before, grown), states)]
+    assert torch.equal(logits[0], logits[1][..., :-1]) and torch.equal(logits[1][..., -1], logits[0][..., end])
+
+
+def test_what_cannot_learn_documents_is_refused(dense, sentence_model, tmp_path):
+    def refused(model):
+        return pytest.raises(ValueError, match="--documents"), retrofit.parser().parse_args(
+            ["--model", str(model), "--monolingual", "x", "--documents", "--out", str(tmp_path / "out")])
+
+    expected, o = refused(dense / "model")
+    with expected:
+        retrofit.retrofit(o)
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in (sentence_model / "model").iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+    pieces = json.loads((other / "vocabulary.json").read_text())
+    (other / "vocabulary.json").write_text(json.dumps([*pieces[:-1], "<sep>"]))
+    expected, o = refused(other)
+    with expected:
+        retrofit.retrofit(o)
+
+
 def test_mapped_exits_are_nearer_to_the_last(sentence_model):
     """On states that a map explains: the exit then says what the last one says."""
     model, _ = load_model(sentence_model / "model")
@@ -155,7 +211,8 @@ def test_several_languages_are_refused(sentence_model, tmp_path):
     config["languages"] = {"tokens": {"de": 7}, "source": ["en"], "target": ["de"]}
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match="one pair"):
-        mono.monolingual(tmp_path, [sentence_model / "text.txt"], tmp_path, tmp_path / "out", 500)
+        mono.monolingual(tmp_path, ModelConfig.load(tmp_path), [sentence_model / "text.txt"], tmp_path, tmp_path / "out",
+                         500)
 
 
 def test_another_tokeniser_is_refused(dense, tmp_path):
