@@ -15,7 +15,7 @@ namespace salient {
 enum class RetryOutcome { kNone = 0, kReplaced = 1, kKept = 2, kNoBudget = 3, kFailed = 4 };
 
 struct GuardVerdict {
-  SegmentCheck check;               // of the translation that is returned
+  SegmentCheck check;  // of the translation that is returned
   RetryOutcome retry = RetryOutcome::kNone;
   std::vector<Fault> first_faults;  // where it was translated again
 };

@@ -89,8 +89,7 @@ class GuardedTranslation final : public SecondTranslations, public TranslationLi
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<TranslationTicket>> TranslateGuarded(Engine& engine, TranslationRequest request,
-                                                                    GuardMode mode,
-                                                                    const GuardCalibration& calibration,
+                                                                    GuardMode mode, const GuardCalibration& calibration,
                                                                     std::shared_ptr<CheckedListener> listener) {
   // Alternatives are those of the first search.
   if (mode == GuardMode::kRetry && request.options.search.n_best.value_or(1) > 1) mode = GuardMode::kReport;

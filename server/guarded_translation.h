@@ -23,8 +23,7 @@ enum class GuardMode { kOff, kReport, kRetry };
 
 // As Engine::Submit. `engine` must outlive the translation.
 absl::StatusOr<std::shared_ptr<TranslationTicket>> TranslateGuarded(Engine& engine, TranslationRequest request,
-                                                                    GuardMode mode,
-                                                                    const GuardCalibration& calibration,
+                                                                    GuardMode mode, const GuardCalibration& calibration,
                                                                     std::shared_ptr<CheckedListener> listener);
 
 }  // namespace salient

@@ -72,7 +72,7 @@ class SecondTranslations : public std::enable_shared_from_this<SecondTranslation
   bool ended() const { return ended_; }
 
   Engine& engine_;
-  const TranslationRequest request_;    // without its text
+  const TranslationRequest request_;  // without its text
   const std::string target_language_;
   std::mutex mutex_;                    // of all below, and of the derived class's state
   std::vector<GuardVerdict> verdicts_;  // of each segment so far; empty without a guard

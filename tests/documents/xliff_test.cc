@@ -26,8 +26,7 @@ constexpr char kVersion12[] = R"(<?xml version="1.0" encoding="UTF-8"?>
 TEST(XliffTest, FillsTargetsThatAreMissing) {
   const auto document = ParseAs("xliff", kVersion12, {.source_language = "en", .target_language = "de"});
   EXPECT_THAT(Shown(*document), ElementsAre("Some ⟦<g id=\"1\">⟧bold⟦</g>⟧ text & a ⟦<x id=\"2\"/>⟧ here.",
-                                            "⟦<bpt id=\"1\">{</bpt>⟧Old⟦<ept id=\"1\">}</ept>⟧", "Empty",
-                                            "Begun"));
+                                            "⟦<bpt id=\"1\">{</bpt>⟧Old⟦<ept id=\"1\">}</ept>⟧", "Empty", "Begun"));
   std::string expected = kVersion12;
   const auto put = [&expected](const std::string& old, const std::string& now) {
     ASSERT_NE(expected.find(old), std::string::npos) << old;
