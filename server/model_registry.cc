@@ -96,7 +96,8 @@ absl::StatusOr<std::shared_ptr<ModelSlot>> ModelRegistry::Choose(const v1::Trans
 }
 
 void ModelRegistry::UpdateGauges() const {
-  for (const auto& slot : models()) {
+  std::lock_guard lock(mutex_);  // a model that is removed meanwhile is forgotten afterwards
+  for (const auto& slot : slots_) {
     metrics_.SetState(slot->name(), slot->state(), !slot->failure().ok());
     ModelMetrics* const metrics = slot->metrics();
     if (metrics == nullptr) continue;
