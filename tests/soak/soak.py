@@ -150,36 +150,41 @@ class Soak:
     # ---- What came of it ----
 
     def judged(self):
-        """The suspicions that no restart explains, and how many calls never came to the server.
+        """The suspicions that no restart explains; how many calls never came to the server; and of how many the server
+        says that they were late.
 
         A client may begin a call on a connection that the server is closing, because of its age. If the server has not
-        seen the call, nothing is lost: a client sends it again.
+        seen the call, nothing is lost: a client sends it again. A call that comes to its deadline on such a connection
+        may be told that the connection is closed.
         """
-        bad, unseen, seen = [], 0, self.requests_seen()
+        bad, unseen, late, outcomes = [], 0, 0, self.outcomes_in_log()
         for action, outcome, detail, begun, ended, request_id in self.suspicions:
             window = next((restart for restart in self.restarts
                            if begun <= restart["ready"] + SETTLE and ended >= restart["term"] - SETTLE), None)
             where = f"minute {(begun - self.begun) / 60:.1f}, request {request_id}"
-            if outcome in ("UNAVAILABLE", "connection") and window is None and request_id not in seen:
+            closed = outcome in ("UNAVAILABLE", "connection") and window is None
+            if closed and request_id not in outcomes:
                 unseen += 1
+            elif closed and action == "in_a_hurry" and outcomes[request_id] == "deadline_exceeded":
+                late += 1
             elif outcome == "WRONG" or window is None:
                 bad.append(f"{action}: {outcome}: {detail} ({where})")
             elif action in ("unary", "streamed", "over_http") and begun < window["term"] - SETTLE:
                 bad.append(f"{action}: lost in a restart: {outcome}: {detail} ({where})")
-        return bad, unseen
+        return bad, unseen, late
 
-    def requests_seen(self):
-        """The names of all calls of which the server has a line in its log."""
-        seen = set()
+    def outcomes_in_log(self):
+        """By the name of each call of which the server has a line in its log."""
+        found = {}
         with (self.folder / "server.log").open(encoding="utf-8", errors="replace") as log:
             for line in log:
-                if line.startswith("{") and (request_id := json.loads(line).get("request_id")):
-                    seen.add(request_id)
-        return seen
+                if line.startswith("{") and (request_id := (fields := json.loads(line)).get("request_id")):
+                    found[request_id] = fields.get("outcome")
+        return found
 
     def report(self):
-        failures, unseen = self.judged()
-        excused = len(self.suspicions) - len(failures) - unseen
+        failures, unseen, late = self.judged()
+        excused = len(self.suspicions) - len(failures) - unseen - late
         last = self.samples[-1]
         failures += [f"restart: exit status {r['status']}" for r in self.restarts if r["status"] != 0]
         failures += [f"left over when all clients were gone: {name} {last[name]}" for name in ("waiting", "running")
@@ -193,7 +198,8 @@ class Soak:
         return {"minutes": round(self.minutes, 1), "clients": HERDS * CLIENTS + VICTIMS,
                 "requests": self.args.documents,
                 "processors": os.cpu_count(), "nice": os.nice(0), "outcomes": outcomes,
-                "excused_by_restarts": excused, "never_arrived": unseen, "restarts": len(self.restarts),
+                "excused_by_restarts": excused, "never_arrived": unseen, "late_while_closing": late,
+                "restarts": len(self.restarts),
                 "drained_in_seconds": [round(r["ended"] - r["term"], 1) for r in self.restarts],
                 "samples": self.samples, "failures": failures}
 
@@ -204,6 +210,7 @@ def tell(report):
         print(f"  {action:28}" + ", ".join(f"{outcome} {count}" for outcome, count in outcomes.items()))
     print(f"  {report['excused_by_restarts']} calls failed while the server was restarted, which is as it should be")
     print(f"  {report['never_arrived']} calls never came to the server, which was closing an old connection")
+    print(f"  {report['late_while_closing']} calls came to their deadline while the server was closing their connection")
     for failure, count in collections.Counter(report["failures"]).most_common(40):
         print(f"  FAILED ({count}): {failure}")
     print("nothing lost, nothing wrong" if not report["failures"] else f"{len(report['failures'])} failures")
