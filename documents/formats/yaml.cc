@@ -7,6 +7,8 @@
 #include <unicode/utf8.h>
 #include <yaml.h>
 
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -217,11 +219,11 @@ class YamlReader {
     const auto& scalar = event.data.scalar;
     const std::string value(reinterpret_cast<const char*>(scalar.value), scalar.length);
     if (scalar.tag != nullptr || value.empty()) return;
-    if (bytes_[range.begin] == '&') {  // an anchor
-      while (range.begin < range.end && !absl::ascii_isspace(static_cast<unsigned char>(bytes_[range.begin])))
-        ++range.begin;
-      while (range.begin < range.end && absl::ascii_isspace(static_cast<unsigned char>(bytes_[range.begin])))
-        ++range.begin;
+    if (scalar.anchor != nullptr) {
+      range.begin += 1 + std::strlen(reinterpret_cast<const char*>(scalar.anchor));
+      const size_t text = bytes_.find_first_not_of(" \t\r\n", range.begin);
+      if (text == range.begin || text >= range.end) return;  // "&a:b" is the anchor a of ":b"
+      range.begin = text;
     }
     std::function<std::string(const std::string&)> encode;
     switch (scalar.style) {

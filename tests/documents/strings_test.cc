@@ -102,6 +102,17 @@ TEST(YamlTest, ControlCharactersStay) {
   }
 }
 
+// An anchor ends where its name does, and the scalar may begin right there: such a scalar stays.
+TEST(YamlTest, AnAnchorIsNoText) {
+  const std::string yaml = "p: &q:r 'some' text\nt: &u\n  more text\n";
+  const auto document = ParseAs("yaml", yaml);
+  EXPECT_THAT(Shown(*document), ElementsAre("more text"));
+  ExpectIdentity("yaml", yaml);
+  const std::string rendered = RenderWith(*document, {{"more text", "# x: \"y\""}});
+  EXPECT_EQ(rendered, "p: &q:r 'some' text\nt: &u\n  \"# x: \\\"y\\\"\"\n");
+  EXPECT_NE(ParseAs("yaml", rendered), nullptr);
+}
+
 TEST(YamlTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("yaml", "a: [b\n"), HasSubstr("YAML: line 2"));
   EXPECT_THAT(RefusalAs("yaml", std::string(1000, '[')), HasSubstr("YAML"));
