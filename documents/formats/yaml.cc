@@ -7,6 +7,7 @@
 #include <unicode/utf8.h>
 #include <yaml.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -242,12 +243,21 @@ class YamlReader {
         break;
       }
       default:
-        if (IsOtherThanString(value)) return;
+        if (IsOtherThanString(value) || TabsFollow(range.end)) return;
         encode = [in_flow = InFlow()](const std::string& text) { return Plain(text, in_flow); };
     }
     PlacedUnit unit;
     if (LooksLikeCode(value) || !MakeStringUnit(value, range, options_.keep_terms, encode, &unit)) return;
     units_.push_back(std::move(unit));
+  }
+
+  // Whether a tab begins one of the empty lines after a plain scalar. They are read as a part of it; after quotes the
+  // same tab is an error.
+  bool TabsFollow(size_t end) const {
+    const std::string_view space =
+        bytes_.substr(end, std::min(bytes_.size(), bytes_.find_first_not_of(" \t\r\n", end)) - end);
+    const size_t line = space.find_first_of("\r\n");
+    return line != space.npos && space.find('\t', line) != space.npos;
   }
 
   // False if the header gives the indentation as a number: the text may then begin with spaces of its own.

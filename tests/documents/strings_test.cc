@@ -113,6 +113,14 @@ TEST(YamlTest, AnAnchorIsNoText) {
   EXPECT_NE(ParseAs("yaml", rendered), nullptr);
 }
 
+TEST(YamlTest, ATabOnALineOfItsOwnStaysReadable) {
+  const std::string yaml = "- one text\n- other text\n \t\n";
+  const auto document = ParseAs("yaml", yaml);
+  EXPECT_THAT(Shown(*document), ElementsAre("one text"));
+  ExpectIdentity("yaml", yaml);
+  EXPECT_NE(ParseAs("yaml", RenderWith(*document, {{"one text", "- x"}})), nullptr);
+}
+
 TEST(YamlTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("yaml", "a: [b\n"), HasSubstr("YAML: line 2"));
   EXPECT_THAT(RefusalAs("yaml", std::string(1000, '[')), HasSubstr("YAML"));
