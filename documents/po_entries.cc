@@ -1,6 +1,7 @@
 #include "documents/po_entries.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -87,10 +88,19 @@ class Reader {
         constexpr std::string_view kEscapes = "ntrabfv", kMeanings = "\n\t\r\a\b\f\v";
         const size_t escape = kEscapes.find(bytes_[i]);
         c = escape == std::string_view::npos ? bytes_[i] : kMeanings[escape];
+        if (const size_t digits = OctalDigits(bytes_.substr(i, end - 1 - i)); digits > 0) {
+          c = static_cast<char>(std::stoi(std::string(bytes_.substr(i, digits)), nullptr, 8));
+          i += digits - 1;
+        }
       }
       string.value.push_back(c);
     }
     return absl::OkStatus();
+  }
+
+  // Digits of an escaped byte, such as \101.
+  static size_t OctalDigits(std::string_view text) {
+    return std::min({size_t{3}, text.size(), text.find_first_not_of("01234567")});
   }
 
   void FinishEntry() {

@@ -4,11 +4,13 @@
 
 #include "absl/strings/ascii.h"
 #include "documents/unit_builder.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 
 bool MakeStringUnit(std::string_view value, ByteRange place, const std::vector<std::string>& keep_terms,
                     std::function<std::string(const std::string&)> encode, PlacedUnit* unit) {
+  if (FirstInvalidText(value).has_value()) return false;  // an escaped NUL
   UnitBuilder builder(value, {{keep_terms, /*tags=*/true}, /*collapse_space=*/false, /*leave_out_ends=*/false});
   builder.AddText({0, value.size()});
   if (!builder.Finish(unit)) return false;

@@ -102,6 +102,18 @@ TEST(YamlTest, ControlCharactersStay) {
   }
 }
 
+// Data may hide in strings; the rest of the document is translated.
+TEST(StringsTest, AStringWithANulStays) {
+  const struct {
+    const char *format, *bytes;
+  } cases[] = {{"json", R"({"a": "some \u0000 data", "b": "some text"})"},
+               {"yaml", R"(["some \0 data", "some text"])"},
+               {"po", "msgid \"some \\000 data\"\nmsgstr \"\"\n\nmsgid \"some text\"\nmsgstr \"\"\n"}};
+  for (const auto& one : cases) {
+    EXPECT_THAT(Shown(*ParseAs(one.format, one.bytes)), ElementsAre("some text")) << one.format;
+  }
+}
+
 // An anchor ends where its name does, and the scalar may begin right there: such a scalar stays.
 TEST(YamlTest, AnAnchorIsNoText) {
   const std::string yaml = "p: &q:r 'some' text\nt: &u\n  more text\n";
