@@ -48,6 +48,14 @@ size_t EscapedCharacter(std::string_view text) {
   return 0;
 }
 
+// Bytes of the white space at the front of `text`; 0: there is none. YAML 1.1 has line breaks beyond ASCII.
+size_t SpaceAtFront(std::string_view text) {
+  for (const std::string_view space : {" ", "\t", "\r", "\n", "\u0085", "\u2028", "\u2029"}) {
+    if (text.starts_with(space)) return space.size();
+  }
+  return 0;
+}
+
 bool HasEscapedCharacter(std::string_view text) {
   for (size_t at = 0; at < text.size(); ++at) {
     if (EscapedCharacter(text.substr(at)) > 0) return true;
@@ -222,7 +230,7 @@ class YamlReader {
     if (scalar.tag != nullptr || value.empty()) return;
     if (scalar.anchor != nullptr) {
       range.begin += 1 + std::strlen(reinterpret_cast<const char*>(scalar.anchor));
-      const size_t text = bytes_.find_first_not_of(" \t\r\n", range.begin);
+      const size_t text = TextAfter(range.begin);
       if (text == range.begin || text >= range.end) return;  // "&a:b" is the anchor a of ":b"
       range.begin = text;
     }
@@ -251,13 +259,25 @@ class YamlReader {
     units_.push_back(std::move(unit));
   }
 
+  // Where what comes after a place begins, beyond white space and comments.
+  size_t TextAfter(size_t at) const {
+    for (size_t space = 1; at < bytes_.size() && space > 0; at += space) {
+      space = SpaceAtFront(bytes_.substr(at));
+      if (bytes_[at] == '#') space = std::min(bytes_.find('\n', at), bytes_.size()) - at;
+    }
+    return at;
+  }
+
   // Whether a tab begins one of the empty lines after a plain scalar. They are read as a part of it; after quotes the
   // same tab is an error.
-  bool TabsFollow(size_t end) const {
-    const std::string_view space =
-        bytes_.substr(end, std::min(bytes_.size(), bytes_.find_first_not_of(" \t\r\n", end)) - end);
-    const size_t line = space.find_first_of("\r\n");
-    return line != space.npos && space.find('\t', line) != space.npos;
+  bool TabsFollow(size_t at) const {
+    bool line = false;
+    for (size_t space = 1; space > 0; at += space) {
+      space = SpaceAtFront(bytes_.substr(at));
+      if (line && space > 0 && bytes_[at] == '\t') return true;
+      line = line || (space > 0 && bytes_[at] != ' ' && bytes_[at] != '\t');
+    }
+    return false;
   }
 
   // False if the header gives the indentation as a number: the text may then begin with spaces of its own.

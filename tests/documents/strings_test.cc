@@ -116,12 +116,12 @@ TEST(StringsTest, AStringWithANulStays) {
 
 // An anchor ends where its name does, and the scalar may begin right there: such a scalar stays.
 TEST(YamlTest, AnAnchorIsNoText) {
-  const std::string yaml = "p: &q:r 'some' text\nt: &u\n  more text\n";
+  const std::string yaml = "p: &q:r 'some' text\nt: &u # no text\n\u2029\n  more text\n";
   const auto document = ParseAs("yaml", yaml);
   EXPECT_THAT(Shown(*document), ElementsAre("more text"));
   ExpectIdentity("yaml", yaml);
   const std::string rendered = RenderWith(*document, {{"more text", "# x: \"y\""}});
-  EXPECT_EQ(rendered, "p: &q:r 'some' text\nt: &u\n  \"# x: \\\"y\\\"\"\n");
+  EXPECT_EQ(rendered, "p: &q:r 'some' text\nt: &u # no text\n\u2029\n  \"# x: \\\"y\\\"\"\n");
   EXPECT_NE(ParseAs("yaml", rendered), nullptr);
 }
 
