@@ -99,11 +99,11 @@ class XliffReader {
     return IsOneOf(state, {"new", "needs-translation", "initial"});
   }
 
-  // An edit of an element's state if it says that there is no translation.
-  std::optional<Edit> NextState(size_t element) const {
+  // An element's state that says that there is no translation becomes the next one.
+  void AdvanceState(size_t element) {
     const std::optional<ByteRange> state = FindAttribute(bytes_, events_[element].range, "state");
-    if (!state.has_value() || !SaysUntranslated(bytes_.substr(state->begin, state->end - state->begin))) return {};
-    return Edit{*state, version_2_ ? "translated" : "needs-review-translation"};
+    if (!state.has_value() || !SaysUntranslated(bytes_.substr(state->begin, state->end - state->begin))) return;
+    edits_.push_back({*state, version_2_ ? "translated" : "needs-review-translation"});
   }
 
   void TakeUnit(size_t element) {
@@ -127,26 +127,15 @@ class XliffReader {
       before = Indentation(events_[source].range.begin) + tag;
       after = end_tag;
     } else {
-      const ByteRange whole{events_[target].range.begin, events_[events_[target].match].range.end};
-      const std::optional<Edit> state = version_2_ ? std::nullopt : NextState(target);
-      unit.place = {events_[target].range.end, events_[events_[target].match].range.begin};
-      if (events_[target].range.end == whole.end) {  // <target/>
-        unit.place = whole;
-        std::string start(bytes_.substr(whole.begin, whole.end - whole.begin));
-        start.erase(start.rfind('/'), 1);
-        if (state.has_value()) {
-          const ByteRange& value = state->place;
-          start.replace(value.begin - whole.begin, value.end - value.begin, state->bytes);
-        }
-        before = start;
+      const ByteRange end = events_[events_[target].match].range;
+      unit.place = {events_[target].range.end, end.begin};
+      if (events_[target].range.end == end.end) {  // <target/>
+        unit.place = {end.end - 2, end.end};
+        before = ">";
         after = end_tag;
-      } else if (state.has_value()) {
-        edits_.push_back(*state);
       }
     }
-    if (version_2_) {
-      if (const std::optional<Edit> state = NextState(element)) edits_.push_back(*state);
-    }
+    if (const size_t stated = version_2_ ? element : target; stated != 0) AdvanceState(stated);
     unit.write = [before, after](const Unit& from, const MarkedText& translation,
                                  const std::vector<std::string>& markers) {
       return before + WriteEscaped(EscapeXml)(from, translation, markers) + after;

@@ -48,19 +48,19 @@ size_t EscapedCharacter(std::string_view text) {
   return 0;
 }
 
+bool HasEscapedCharacter(std::string_view text) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (EscapedCharacter(text.substr(at)) > 0) return true;
+  }
+  return false;
+}
+
 // Bytes of the white space at the front of `text`; 0: there is none. YAML 1.1 has line breaks beyond ASCII.
 size_t SpaceAtFront(std::string_view text) {
   for (const std::string_view space : {" ", "\t", "\r", "\n", "\u0085", "\u2028", "\u2029"}) {
     if (text.starts_with(space)) return space.size();
   }
   return 0;
-}
-
-bool HasEscapedCharacter(std::string_view text) {
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (EscapedCharacter(text.substr(at)) > 0) return true;
-  }
-  return false;
 }
 
 std::string DoubleQuoted(const std::string& value) {

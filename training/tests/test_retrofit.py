@@ -37,6 +37,24 @@ def dense(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def phases_here(monkeypatch):
+    """Phases of training run in this process: starting Python for each takes seconds."""
+    def run(command, check, stdout, cwd):
+        monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
+        train_main()
+
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+@pytest.fixture
+def translated(monkeypatch):
+    """Text is translated without an engine, and cut into sentences without PyICU, which may be missing."""
+    monkeypatch.setattr(mono, "translate", lambda model, sentences, programs, work: [
+        [f"p{3 + (len(s) + i) % 40}" for i in range(6)] for s in sentences])
+    monkeypatch.setattr(mono, "splitter", lambda language: lambda text: text.split(". "))
+
+
 def options(dense, out, *flags):
     return retrofit.parser().parse_args(["--model", str(dense / "model"), "--data", str(dense / "data"), "--out",
                                          str(out), "--minutes", "0.04", "--batch-tokens", "256", "--selection-width",
@@ -44,12 +62,7 @@ def options(dense, out, *flags):
 
 
 @pytest.mark.parametrize("flags", [[], ["--adapt"]])
-def test_a_dense_model_gets_selection_and_exits(dense, tmp_path, monkeypatch, flags):
-    def run(command, check, stdout, cwd):  # in this process: starting Python for every phase takes seconds
-        monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
-        train_main()
-
-    monkeypatch.setattr(subprocess, "run", run)
+def test_a_dense_model_gets_selection_and_exits(dense, tmp_path, phases_here, flags):
     retrofit.retrofit(options(dense, tmp_path / "out", *flags))
     before, _ = load_model(dense / "model")
     after, config = load_model(tmp_path / "out")
@@ -84,17 +97,7 @@ def sentence_model(tmp_path_factory, dense):
 
 
 @pytest.mark.parametrize("adapt", [False, True])
-def test_text_of_one_language_is_enough(sentence_model, tmp_path, monkeypatch, adapt):
-    def translations(model, sentences, programs, work):
-        return [[f"p{3 + (len(s) + i) % 40}" for i in range(6)] for s in sentences]
-
-    def run(command, check, stdout, cwd):
-        monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
-        train_main()
-
-    monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(mono, "translate", translations)
-    monkeypatch.setattr(mono, "splitter", lambda language: lambda text: text.split(". "))  # PyICU may be missing
+def test_text_of_one_language_is_enough(sentence_model, tmp_path, phases_here, translated, adapt):
     out = tmp_path / "out"
     retrofit.retrofit(retrofit.parser().parse_args(
         ["--model", str(sentence_model / "model"), "--monolingual", str(sentence_model / "text.txt"), "--out", str(out),
@@ -120,17 +123,7 @@ def test_text_of_one_language_is_enough(sentence_model, tmp_path, monkeypatch, a
     assert {p.name for p in out.iterdir()} >= {"vocabulary.json", "shortlist.safetensors", "model.safetensors"}
 
 
-def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, monkeypatch):
-    def translations(model, sentences, programs, work):
-        return [[f"p{3 + (len(s) + i) % 40}" for i in range(6)] for s in sentences]
-
-    def run(command, check, stdout, cwd):
-        monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
-        train_main()
-
-    monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(mono, "translate", translations)
-    monkeypatch.setattr(mono, "splitter", lambda language: lambda text: text.split(". "))
+def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_here, translated):
     text, out = tmp_path / "text.txt", tmp_path / "out"
     text.write_text("".join(f"# text|{d}\n" + "".join(f"Sentence {i} of {d}.\n" for i in range(8)) + "\n"
                             for d in range(60)))
@@ -157,22 +150,16 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, monkeyp
 
 
 def test_what_cannot_learn_documents_is_refused(dense, sentence_model, tmp_path):
-    def refused(model):
-        return pytest.raises(ValueError, match="--documents"), retrofit.parser().parse_args(
-            ["--model", str(model), "--monolingual", "x", "--documents", "--out", str(tmp_path / "out")])
-
-    expected, o = refused(dense / "model")
-    with expected:
-        retrofit.retrofit(o)
     other = tmp_path / "other"
     other.mkdir()
     for path in (sentence_model / "model").iterdir():
         (other / path.name).write_bytes(path.read_bytes())
     pieces = json.loads((other / "vocabulary.json").read_text())
     (other / "vocabulary.json").write_text(json.dumps([*pieces[:-1], "<sep>"]))
-    expected, o = refused(other)
-    with expected:
-        retrofit.retrofit(o)
+    for model, reason in ((dense / "model", "documents already"), (other, "a piece <sep>")):
+        with pytest.raises(ValueError, match=f"--documents: .*{reason}"):
+            retrofit.retrofit(retrofit.parser().parse_args(
+                ["--model", str(model), "--monolingual", "x", "--documents", "--out", str(tmp_path / "out")]))
 
 
 def test_mapped_exits_are_nearer_to_the_last(sentence_model):
@@ -211,8 +198,8 @@ def test_several_languages_are_refused(sentence_model, tmp_path):
     config["languages"] = {"tokens": {"de": 7}, "source": ["en"], "target": ["de"]}
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match="one pair"):
-        mono.monolingual(tmp_path, ModelConfig.load(tmp_path), [sentence_model / "text.txt"], tmp_path, tmp_path / "out",
-                         500)
+        mono.monolingual(tmp_path, ModelConfig.load(tmp_path), [sentence_model / "text.txt"], tmp_path,
+                         tmp_path / "out", 500)
 
 
 def test_another_tokeniser_is_refused(dense, tmp_path):
