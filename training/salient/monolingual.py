@@ -103,13 +103,13 @@ def monolingual(model: Path, config: ModelConfig, paths: list[Path], programs: P
     sentences = [s for document in documents for s in document]
     if len(sentences) < 2 * DEV:
         raise ValueError(f"--monolingual: {len(sentences)} sentences; at least {2 * DEV} are needed")
+    ends = np.cumsum([len(document) for document in documents])
+    dev = int(np.searchsorted(ends, DEV)) + 1  # documents that become development text
+    if dev == len(documents):
+        raise ValueError("--monolingual: all text is in one document, or few; divide it into more files")
     print(f"translating {len(sentences)} sentences", file=sys.stderr)
     made = iter(zip(sentences, translate(model, sentences, programs, out)))
     translated: list[Translated] = [[next(made) for _ in document] for document in documents]
-    dev, count = 0, 0
-    while count < DEV:
-        count += len(translated[dev])
-        dev += 1
     vocabulary = Vocabulary(model, ModelConfig.load(model))
     data.mkdir(parents=True, exist_ok=True)
     corpus_of(config, vocabulary, translated[dev:]).save(data / "train.npz")

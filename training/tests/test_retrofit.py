@@ -149,6 +149,13 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_
     assert torch.equal(logits[0], logits[1][..., :-1]) and torch.equal(logits[1][..., -1], logits[0][..., end])
 
 
+def test_text_in_one_document_is_refused(sentence_model, tmp_path, phases_here, translated):
+    with pytest.raises(ValueError, match="one document"):
+        retrofit.retrofit(retrofit.parser().parse_args(
+            ["--model", str(sentence_model / "model"), "--monolingual", str(sentence_model / "text.txt"), "--documents",
+             "--out", str(tmp_path / "out")]))
+
+
 def test_what_cannot_learn_documents_is_refused(dense, sentence_model, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
