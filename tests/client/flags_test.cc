@@ -1,11 +1,11 @@
 #include "client/flags.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -57,8 +57,9 @@ TEST(ClientFlagsTest, TheGuardAndTheBoundOnRepetition) {
 }
 
 TEST(ClientFlagsTest, FilesOfTranslationsAreSentWithTheirType) {
-  const std::string path = ::testing::TempDir() + "flags_test.tsv";
-  std::ofstream(path) << "Yes\tJa\n";
+  const TempFolder folder;
+  const std::string path = folder / "memory.tsv";
+  WriteFile(path, "Yes\tJa\n");
   const ParsedClientFlags parsed = Parse({"translate", "a", "--memory-file", path.c_str()});
   ASSERT_TRUE(parsed.translate.has_value());
   const v1::Memory& memory = parsed.translate->request.memory();

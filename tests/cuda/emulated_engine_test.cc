@@ -20,6 +20,7 @@
 #include "tests/testing/documents.h"
 #include "tests/testing/listener.h"
 #include "tests/testing/marked_documents.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -418,7 +419,6 @@ TEST(EmulatedDeviceTest, AnErrorThatLastsEndsTheEngineAndNoOtherCanBeOpened) {
 class ModelWithoutScores {
  public:
   ModelWithoutScores() {
-    std::filesystem::remove_all(folder_);
     std::filesystem::copy(Options(ComputeType::kF32).model_folder, folder_);
     std::fstream file(folder_ + "/model.safetensors", std::ios::binary | std::ios::in | std::ios::out);
     uint64_t header_bytes = 0;
@@ -433,11 +433,11 @@ class ModelWithoutScores {
     file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * 4));
     EXPECT_TRUE(file.flush().good());
   }
-  ~ModelWithoutScores() { std::filesystem::remove_all(folder_); }
   const std::string& folder() const { return folder_; }
 
  private:
-  const std::string folder_ = ::testing::TempDir() + "salient_without_scores_" + std::to_string(getpid());
+  const TempFolder temp_;
+  const std::string& folder_ = temp_.path();
 };
 
 // What can be wrong with one engine.

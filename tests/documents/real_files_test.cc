@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 
 #include "tests/documents/round_trip.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -42,11 +41,6 @@ std::vector<std::string> FilesOf(const Format& format) {
   const size_t step = std::max<size_t>(1, files.size() / kFiles);
   for (size_t i = 0; i < files.size() && chosen.size() < kFiles; i += step) chosen.push_back(files[i]);
   return chosen;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 // Null: the file is refused, with a reason.

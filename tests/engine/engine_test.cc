@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "absl/cleanup/cleanup.h"
@@ -14,6 +13,7 @@
 #include "tests/testing/documents.h"
 #include "tests/testing/listener.h"
 #include "tests/testing/marked_documents.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -592,20 +592,11 @@ INSTANTIATE_TEST_SUITE_P(Devices, EngineTest,
 
 class BadModelTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::copy(TinyModel("base"), folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { std::filesystem::copy(TinyModel("base"), folder_); }
 
   absl::Status Open() const { return Engine::Create({.model_folder = folder_, .device = "reference"}).status(); }
-  std::string Read(const std::string& file) const {
-    std::ifstream stream(folder_ + "/" + file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  void Write(const std::string& file, const std::string& bytes) const {
-    std::ofstream(folder_ + "/" + file, std::ios::binary) << bytes;
-  }
+  std::string Read(const std::string& file) const { return ReadFile(temp_ / file); }
+  void Write(const std::string& file, const std::string& bytes) const { WriteFile(temp_ / file, bytes); }
   void Replace(const std::string& file, const std::string& from, const std::string& to) const {
     std::string text = Read(file);
     const size_t at = text.find(from);
@@ -613,8 +604,8 @@ class BadModelTest : public ::testing::Test {
     Write(file, text.replace(at, from.size(), to));
   }
 
-  const std::string folder_ =
-      ::testing::TempDir() + "salient_bad_model_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TempFolder temp_;
+  const std::string& folder_ = temp_.path();
 };
 
 TEST_F(BadModelTest, TheCopyItselfIsGood) { EXPECT_TRUE(Open().ok()) << Open(); }

@@ -1,10 +1,7 @@
 #include "engine/model/safetensors.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <random>
 #include <string>
@@ -13,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/model/safetensors_bytes.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -192,17 +190,7 @@ TEST(SafetensorsTest, BitsFlipped) {
 
 class SafetensorsFolderTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = ::testing::TempDir() + "salient_safetensors_test_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(getpid());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  void Write(const std::string& name, const std::string& bytes) {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << bytes;
-  }
+  void Write(const std::string& name, const std::string& bytes) { WriteFile(temp_ / name, bytes); }
   void WriteIndex(const json& weight_map) {
     Write("model.safetensors.index.json", json{{"metadata", {{"total_size", 1}}}, {"weight_map", weight_map}}.dump());
   }
@@ -212,7 +200,8 @@ class SafetensorsFolderTest : public ::testing::Test {
     return std::string(file.status().message());
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string& folder_ = temp_.path();
 };
 
 TEST_F(SafetensorsFolderTest, LoadsOneFile) {

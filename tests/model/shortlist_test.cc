@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/model/safetensors_bytes.h"
 #include "tests/model/small_config.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -92,21 +92,18 @@ TEST(ShortlistTest, SaysWhatIsWrongWithAFile) {
 }
 
 TEST(ShortlistTest, AFolderMayHaveNone) {
-  const std::string folder = ::testing::TempDir() + "salient_shortlist_test";
-  std::filesystem::create_directories(folder);
-  const std::string file = folder + "/" + Shortlist::kFile;
-  std::filesystem::remove_all(file);
-  auto loaded = Shortlist::Load(folder, TenTokens());
+  const TempFolder folder;
+  const std::string file = folder / Shortlist::kFile;
+  auto loaded = Shortlist::Load(folder.path(), TenTokens());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(*loaded, nullptr);
-  std::ofstream(file, std::ios::binary) << File();
-  loaded = Shortlist::Load(folder, TenTokens());
+  WriteFile(file, File());
+  loaded = Shortlist::Load(folder.path(), TenTokens());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_NE(*loaded, nullptr);
   std::filesystem::remove(file);
   std::filesystem::create_directory(file);
-  EXPECT_FALSE(Shortlist::Load(folder, TenTokens()).ok()) << "a folder is no file";
-  std::filesystem::remove_all(folder);
+  EXPECT_FALSE(Shortlist::Load(folder.path(), TenTokens()).ok()) << "a folder is no file";
 }
 
 }  // namespace

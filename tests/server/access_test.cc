@@ -3,7 +3,6 @@
 #include "server/access.h"
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "server/admission/key_ring.h"
 #include "tests/server/certificates.h"
 #include "tests/server/test_server.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -27,16 +27,9 @@ constexpr char kOtherKey[] = "fedcba9876543210fedcba9876543210";
 
 class AccessTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        ::testing::TempDir() + "salient_access_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ + "/" + name) << text;
-    return folder_ + "/" + name;
+    WriteFile(temp_ / name, text);
+    return temp_ / name;
   }
 
   static std::shared_ptr<const Access> Open(const AccessOptions& options) {
@@ -60,7 +53,8 @@ class AccessTest : public ::testing::Test {
     return Explain((*stub)->TranslateDocument(&context, RequestFor("text"), &reply), flags.server);
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string& folder_ = temp_.path();
 };
 
 TEST_F(AccessTest, FlagsThatDoNotFitTogether) {

@@ -3,13 +3,12 @@
 #include "server/flags.h"
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "engine/base/key_memory.h"
 #include "gmock/gmock.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -33,16 +32,12 @@ class Variable {
 
 class ConfigFile {
  public:
-  explicit ConfigFile(const std::string& text)
-      : path_(::testing::TempDir() + "salient_flags_test_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml") {
-    std::ofstream(path_) << text;
-  }
-  ~ConfigFile() { std::filesystem::remove(path_); }
+  explicit ConfigFile(const std::string& text) { WriteFile(path_, text); }
   const char* path() const { return path_.c_str(); }
 
  private:
-  const std::string path_;
+  const TempFolder folder_;
+  const std::string path_ = folder_ / "flags.toml";
 };
 
 TEST(ServerFlagsTest, Defaults) {

@@ -19,6 +19,7 @@
 #include "nlohmann/json.hpp"
 #include "server/folder_print.h"
 #include "tests/server/test_server.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -37,11 +38,6 @@ void Eventually(const std::function<bool()>& holds, const char* what) {
 // A folder of model folders, and what opens them.
 class Folders {
  public:
-  Folders() : path_(::testing::TempDir() + "/models-" + std::to_string(absl::ToUnixNanos(absl::Now()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folders() { std::filesystem::remove_all(path_); }
-
   const std::string& path() const { return path_; }
   void Write(const std::string& folder, const std::string& name, const std::string& to = "de") const {
     std::filesystem::create_directories(path_ + "/" + folder);
@@ -83,7 +79,8 @@ class Folders {
     return engine;
   }
 
-  const std::string path_;
+  const TempFolder temp_;
+  const std::string& path_ = temp_.path();
   std::atomic<bool> held_ = false, automatic_ = true;
   std::atomic<int> opened_ = 0;
   std::mutex mutex_;
@@ -131,9 +128,7 @@ class ModelsServer {
   std::string Get(const std::string& path) {
     return httplib::Client("127.0.0.1", server_.admin_port()).Get(path)->body;
   }
-  int StatusOf(const std::string& path) {
-    return httplib::Client("127.0.0.1", server_.admin_port()).Get(path)->status;
-  }
+  int StatusOf(const std::string& path) { return httplib::Client("127.0.0.1", server_.admin_port()).Get(path)->status; }
   int Reload() { return httplib::Client("127.0.0.1", server_.admin_port()).Post("/models/reload")->status; }
   // What the last reload found is loaded: reloads come one after the other, and this is the last.
   void ReloadAndWait(const Folders& folders) {
@@ -167,8 +162,8 @@ TEST(ModelsDirTest, EveryFolderIsAModelAndOneThatFailsLeavesTheOthersAlone) {
   std::ofstream(folders.path() + "/a-file") << "no model";
   ModelsServer server(folders.Sources());
   server.Start();
-  EXPECT_EQ(server.States(), (std::map<std::string, std::string>{
-                                 {"en-de", "SERVING"}, {"en-pt", "SERVING"}, {"broken", "FAILED"}}));
+  EXPECT_EQ(server.States(),
+            (std::map<std::string, std::string>{{"en-de", "SERVING"}, {"en-pt", "SERVING"}, {"broken", "FAILED"}}));
   EXPECT_EQ(server.StatusOf("/readyz"), 200);
   EXPECT_TRUE(server.Translate("en-pt").ok());
   const grpc::Status broken = server.Translate("broken");
@@ -396,8 +391,7 @@ TEST_F(IdleTest, WaitingIsBoundedByTheDeadline) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
   EXPECT_EQ(server_.Translate("en-de", nullptr, &context).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   Eventually([&] { return server_.server().translator().in_flight().size() == 0; }, "that nothing waits");
-  EXPECT_THAT(server_.Get("/metrics"),
-              HasSubstr("salient_deadline_missed_total{model=\"en-de\",stage=\"queue\"}"));
+  EXPECT_THAT(server_.Get("/metrics"), HasSubstr("salient_deadline_missed_total{model=\"en-de\",stage=\"queue\"}"));
   folders_.LetGo();
   EXPECT_TRUE(server_.Translate("en-de").ok()) << "the load went on";
   EXPECT_EQ(folders_.opened(), 2);
@@ -407,9 +401,8 @@ TEST_F(IdleTest, ACancelledCallWaitsNoLongerAndMakesRoom) {
   folders_.Hold();
   for (int i = 0; i < 5; ++i) {  // more than may wait at once
     grpc::ClientContext context;
-    std::thread caller([&] {
-      EXPECT_EQ(server_.Translate("en-de", nullptr, &context).error_code(), grpc::StatusCode::CANCELLED);
-    });
+    std::thread caller(
+        [&] { EXPECT_EQ(server_.Translate("en-de", nullptr, &context).error_code(), grpc::StatusCode::CANCELLED); });
     Eventually([&] { return server_.server().translator().in_flight().size() == 1; }, "a document that waits");
     context.TryCancel();
     caller.join();

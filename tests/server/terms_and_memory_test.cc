@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "grpcpp/client_context.h"
 #include "server/language_resources.h"
 #include "tests/server/test_server.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -226,21 +226,16 @@ TEST(MemoryRequestTest, EverySegmentIsStreamedOnce) {
 
 class LanguageResourcesTest : public ::testing::Test {
  protected:
-  LanguageResourcesTest() : folder_(std::filesystem::path(::testing::TempDir()) / "resources") {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-  }
-  ~LanguageResourcesTest() override { std::filesystem::remove_all(folder_); }
   std::string Write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
+    WriteFile(folder_ / name, text);
+    return folder_ / name;
   }
 
-  const std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(LanguageResourcesTest, AGlossaryIsReadAgainWhenItChanges) {
-  LanguageResources resources(folder_.string(), {});
+  LanguageResources resources(folder_.path(), {});
   EXPECT_TRUE(resources.Check().ok());
   const std::string path = Write("it.tsv", "a\tb\n");
   const auto first = resources.GlossaryNamed("it");
@@ -256,14 +251,14 @@ TEST_F(LanguageResourcesTest, AGlossaryIsReadAgainWhenItChanges) {
 TEST_F(LanguageResourcesTest, WhatIsNotThereIsNamed) {
   Write("it.tsv", "a\tb\n");
   Write("bad.tsv", "a\n");
-  LanguageResources resources(folder_.string(), {});
+  LanguageResources resources(folder_.path(), {});
   EXPECT_THAT(resources.GlossaryNamed("no").status().message(), HasSubstr("there are: bad, it"));
   for (const char* name : {"", "..", "../it", "/etc/passwd", "a/b"}) {
     EXPECT_TRUE(absl::IsNotFound(resources.GlossaryNamed(name).status())) << name;
   }
   EXPECT_THAT(resources.GlossaryNamed("bad").status().message(), HasSubstr("line 1"));
-  EXPECT_FALSE(LanguageResources((folder_ / "none").string(), {}).Check().ok());
-  EXPECT_FALSE(LanguageResources("", {(folder_ / "none.tsv").string()}).Check().ok());
+  EXPECT_FALSE(LanguageResources(folder_ / "none", {}).Check().ok());
+  EXPECT_FALSE(LanguageResources("", {folder_ / "none.tsv"}).Check().ok());
   EXPECT_FALSE(LanguageResources("", {Write("memory.txt", "")}).Check().ok());
 }
 
@@ -271,7 +266,7 @@ TEST_F(LanguageResourcesTest, GlossariesOfClientsAreFoundButNotNamed) {
   Write("it.tsv", "a\tb\n");
   std::filesystem::create_directory(folder_ / "uploads");
   Write("uploads/0123.tsv", "a\tc\n");
-  LanguageResources resources(folder_.string(), {});
+  LanguageResources resources(folder_.path(), {});
   EXPECT_THAT(resources.GlossaryNames(), ElementsAre("it"));
   EXPECT_TRUE(resources.GlossaryNamed("0123").ok());
   EXPECT_THAT(std::string(resources.GlossaryNamed("4567").status().message()), HasSubstr("there are: it"));

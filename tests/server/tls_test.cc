@@ -2,7 +2,6 @@
 // that are replaced while many connect.
 
 #include <atomic>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "tests/server/certificates.h"
 #include "tests/server/test_server.h"
 #include "tests/testing/loopback_socket.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -25,17 +25,9 @@ using ::salient::testing::CertificateFiles;
 
 class TlsTest : public ::testing::Test {
  protected:
-  static std::string MakeFolder() {
-    const std::string folder =
-        ::testing::TempDir() + "salient_tls_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder);
-    return folder;
-  }
-  ~TlsTest() override { std::filesystem::remove_all(folder_); }
-
   std::unique_ptr<TestServer> Start(const CertificateFiles& own, const std::string& client_authority = "") {
-    auto access = Access::Open(
-        {.tls_certificate = own.certificate, .tls_key = own.key, .tls_client_ca = client_authority});
+    auto access =
+        Access::Open({.tls_certificate = own.certificate, .tls_key = own.key, .tls_client_ca = client_authority});
     EXPECT_TRUE(access.ok()) << access.status();
     auto server = std::make_unique<TestServer>(FakeEngineOptions(), 4 << 20, *access);
     server->Start();
@@ -63,7 +55,8 @@ class TlsTest : public ::testing::Test {
     return reply ? reply->status : 0;
   }
 
-  const std::string folder_ = MakeFolder();
+  const TempFolder temp_;
+  const std::string& folder_ = temp_.path();
   Authority authority_{folder_, "ca"};
 };
 

@@ -3,18 +3,14 @@
 
 #include "engine/text/sentencepiece.h"
 
-#include <unistd.h>
-
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/text/library_model.h"
 #include "tests/text/made_charsmap.h"
 #include "tests/text/regression_texts.h"
@@ -24,12 +20,9 @@ namespace salient {
 namespace {
 
 std::string Trained(const TinyTokenizerOptions& options) {
-  const std::string path = ::testing::TempDir() + "salient_sentencepiece_test_" + std::to_string(getpid());
-  EXPECT_EQ(TrainTinyTokenizer(path, options), "");
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  std::filesystem::remove(path);
-  return bytes;
+  const TempFolder folder;
+  EXPECT_EQ(TrainTinyTokenizer(folder / "tokenizer.model", options), "");
+  return ReadFile(folder / "tokenizer.model");
 }
 
 struct Variant {

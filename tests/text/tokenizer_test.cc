@@ -1,7 +1,5 @@
 #include "engine/text/tokenizer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/text/regression_texts.h"
 #include "tests/text/tiny_tokenizer.h"
 
@@ -34,28 +33,23 @@ TokenizerSpec Spec(int32_t size = kPieces, const SpecialTokens& special = kSpeci
 class TokenizerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "salient_tokenizer_test_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(getpid());
-    std::filesystem::create_directories(folder_);
-    path_ = folder_ + "/tokenizer.model";
     ASSERT_EQ(TrainTinyTokenizer(path_), "");
     auto loaded = LoadTokenizers(folder_, Spec());
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     EXPECT_EQ(loaded->source, loaded->target);
     tokenizer_ = loaded->source;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  void Write(const std::string& file, const std::string& bytes) const {
-    std::ofstream(folder_ + "/" + file, std::ios::binary | std::ios::trunc) << bytes;
-  }
+  void Write(const std::string& file, const std::string& bytes) const { WriteFile(temp_ / file, bytes); }
   std::string ErrorOf(const TokenizerSpec& spec) const {
     const auto loaded = LoadTokenizers(folder_, spec);
     EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(loaded.status().message());
   }
 
-  std::string folder_, path_;
+  const TempFolder temp_;
+  const std::string& folder_ = temp_.path();
+  const std::string path_ = temp_ / "tokenizer.model";
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 

@@ -2,14 +2,13 @@
 
 #pragma once
 
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "httplib.h"
 #include "nlohmann/json.hpp"
 #include "tests/server/test_server.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 
@@ -17,9 +16,9 @@ constexpr char kTestKey[] = "a-key-of-the-test-0123";
 
 // Access that asks for kTestKey.
 inline std::shared_ptr<const Access> AccessWithKey() {
-  const std::string path = std::filesystem::path(testing::TempDir()) / "compat-keys";
-  std::ofstream(path) << kTestKey << " name=tester\n";
-  auto access = Access::Open({.api_keys = path});
+  const TempFolder folder;
+  WriteFile(folder / "keys", std::string(kTestKey) + " name=tester\n");
+  auto access = Access::Open({.api_keys = folder / "keys"});
   EXPECT_TRUE(access.ok()) << access.status();
   return *access;
 }
@@ -28,8 +27,7 @@ class CompatServer : public TestServer {
  public:
   explicit CompatServer(const FakeEngineOptions& options = {}, int64_t max_document_bytes = 4 << 20,
                         std::shared_ptr<const Access> access = std::make_shared<Access>())
-      : TestServer(options,
-                   {.compat = true, .access = std::move(access), .max_document_bytes = max_document_bytes}) {
+      : TestServer(options, {.compat = true, .access = std::move(access), .max_document_bytes = max_document_bytes}) {
     Start();
   }
 

@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,16 +18,17 @@
 #include "nlohmann/json.hpp"
 #include "server/admission/retry_delay.h"
 #include "server/compat/compat.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 
 class FakeHost final : public CompatHost {
  public:
-  std::string key;             // that calls must bring; empty: none
+  std::string key;                 // that calls must bring; empty: none
   std::string caller = "anybody";  // who calls if there is no key
-  bool automatic = true;       // documents finish at once
-  int capacity = 1000;         // documents at once; more are refused with RESOURCE_EXHAUSTED
-  absl::Status start_failure;  // of every document
+  bool automatic = true;           // documents finish at once
+  int capacity = 1000;             // documents at once; more are refused with RESOURCE_EXHAUSTED
+  absl::Status start_failure;      // of every document
   v1::ListModelsResponse models;
   std::vector<CompatGlossary> glossaries;
 
@@ -186,21 +186,13 @@ class CompatTest : public ::testing::Test {
   }
   HttpResponse Wait() { return replied_->Wait(); }
 
-  static std::string MakeFolder() {
-    std::string folder = ::testing::TempDir() + "compat_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    return folder;
-  }
-
   static nlohmann::json Json(const HttpResponse& response) {
     return nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
   }
 
-  ~CompatTest() override { std::filesystem::remove_all(uploads_); }
-
   FakeHost host_;
-  const std::string uploads_ = MakeFolder();
-  Compat compat_{host_, {.max_document_bytes = 4 << 20, .uploads_folder = uploads_}};
+  const TempFolder uploads_;
+  Compat compat_{host_, {.max_document_bytes = 4 << 20, .uploads_folder = uploads_.path()}};
   std::function<void()> cancel_;
 
  private:

@@ -7,6 +7,7 @@
 #include "server/compat/csv.h"
 #include "server/compat/glossary_uploads.h"
 #include "tests/server/compat/fake_host.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -47,7 +48,7 @@ TEST_F(CompatGlossariesTest, OneIsMadeListedUsedAndRemoved) {
   EXPECT_EQ(Json(Get("/v2/glossaries"))["glossaries"][0]["glossary_id"], id);
   EXPECT_EQ(Json(Get("/v2/glossaries/" + id))["name"], "My terms");
   EXPECT_EQ(Get("/v2/glossaries/" + id + "/entries").body, "house\tHaus\nriver\tStrom\n");
-  EXPECT_TRUE(std::ifstream(uploads_ + "/uploads/" + id + ".tsv").good()) << "where the server's requests find it";
+  EXPECT_TRUE(std::ifstream(uploads_ / ("uploads/" + id + ".tsv")).good()) << "where the server's requests find it";
 
   ASSERT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}, {"glossary_id", id}}).status, 200);
   EXPECT_EQ(host_.request(0).glossary().name(), id);
@@ -57,7 +58,7 @@ TEST_F(CompatGlossariesTest, OneIsMadeListedUsedAndRemoved) {
   EXPECT_EQ(Ask(Request("DELETE", "/v2/glossaries/" + id)).status, 204);
   EXPECT_EQ(Get("/v2/glossaries/" + id).status, 404);
   EXPECT_EQ(Json(Get("/v2/glossaries"))["glossaries"], json::array());
-  EXPECT_TRUE(std::filesystem::is_empty(uploads_ + "/uploads"));
+  EXPECT_TRUE(std::filesystem::is_empty(uploads_ / "uploads"));
 }
 
 TEST_F(CompatGlossariesTest, AClientHasItsOwnOnly) {
@@ -129,23 +130,21 @@ TEST(GlossaryUploadsTest, NothingIsStoredWithoutAFolder) {
 }
 
 TEST(GlossaryUploadsTest, OutliveTheProcessWithinTheLimits) {
-  std::string folder = ::testing::TempDir() + "uploads_XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TempFolder folder;
   std::string id;
   {
-    GlossaryUploads uploads(folder, {.glossaries = 3, .of_client = 2});
+    GlossaryUploads uploads(folder.path(), {.glossaries = 3, .of_client = 2});
     id = uploads.Add({.name = "a", .source_language = "EN", .target_language = "DE"}, "a\tb\n", "one")->id;
     EXPECT_TRUE(uploads.Add({.name = "b"}, "a\tb\n", "one").ok());
     EXPECT_EQ(uploads.Add({.name = "c"}, "a\tb\n", "one").status().code(), absl::StatusCode::kResourceExhausted);
     EXPECT_TRUE(uploads.Add({.name = "c"}, "a\tb\n", "two").ok());
     EXPECT_EQ(uploads.Add({.name = "d"}, "a\tb\n", "two").status().code(), absl::StatusCode::kResourceExhausted);
   }
-  std::ofstream(folder + "/uploads/" + std::string(32, 'a') + ".json") << "{\"name\": 1}";
-  const GlossaryUploads again(folder);
+  WriteFile(folder / ("uploads/" + std::string(32, 'a') + ".json"), "{\"name\": 1}");
+  const GlossaryUploads again(folder.path());
   EXPECT_EQ(again.List("one").size(), 2u);
   EXPECT_EQ(again.Find(id, "one")->name, "a");
   EXPECT_EQ(*again.Terms(id, "one"), "a\tb\n");
-  std::filesystem::remove_all(folder);
 }
 
 TEST(CsvTest, BecomesTsv) {
