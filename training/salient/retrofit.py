@@ -12,9 +12,9 @@ arXiv 2309.14174) while their ratio of keys adapts (eq. 7); early exits get clas
 that is fitted to the text (salient.exit_maps), and trained further if the vocabulary is small; halting heads learn from
 an oracle when to leave (arXiv 1910.10073). With dense attention and full depth the result translates exactly as the
 original model. `--adapt` adds a phase that changes the model. With selection layers it trains all weights with
-selection: better with few keys. Without, it trains the decoder's layers so that all exits can use the model's own
-classifier (eq. 4 of arXiv 1910.10073): better, smaller and faster than mapped exits, and the encoder stays as it is.
-`--documents` teaches a model of single sentences to translate several as one chunk (salient.joined), all exits with it.
+selection: better with few keys. Without, it trains the decoder's layers for all exits (eq. 4 of arXiv 1910.10073), and
+the encoder and all classifiers stay as they are. `--documents` first teaches a model of single sentences to translate
+several as one chunk (salient.joined); all of its weights learn.
 A stopped run can be continued.
 """
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -38,14 +39,15 @@ from .shortlist import shortlist
 from .train import run_phase
 from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
 
-SHARES = {"supervision": 0.35, "selection": 0.3, "base": 0.9, "exits": 0.25, "halting": 0.1}  # relative, of --minutes
-# All exits of a decoder that was trained at its last layer only. Its own translations are the reference, so nothing is
-# smoothed; the classifier stays as it is.
-ALL_EXITS = ["--lr", "1e-4", "--matrix-lr", "0", "--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
-             "20", "--cooldown", "0.7"]
-ITS_OWN = ["--frozen", "encoder", "embedding", "source_embedding", "output"]  # with --adapt: what stays as it is
+# Relative times of the steps, of --minutes.
+SHARES = {"documents": 0.9, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
+# The model's own translations are the reference, so nothing is smoothed.
+ITS_OWN = ["--lr", "1e-4", "--matrix-lr", "0", "--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
+           "20", "--cooldown", "0.7"]
 # With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
 CHUNKS = ["--mixture", f"0=0.3,96=0.2,192=0.25,{CHUNK_TOKENS}=0.25"]
+# With --adapt: all exits of the decoder, before classifiers that stay as they are.
+ALL_EXITS = ["--early-exits", "--frozen", "encoder", "embedding", "source_embedding", "output", "exit_classifiers"]
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps
 LARGE = 16 << 20  # weights of a classifier that is not trained further, because its gradients would take all the time
 MAP_TOKENS = 100_000  # tokens that the maps are fitted to
@@ -54,23 +56,32 @@ WIDTH, COMMON, PAIRS = 64, 2000, 20_000_000  # shortlist: tokens per source toke
 CALIBRATED = 16  # factor of the number of chunks if each chunk is a single sentence
 
 
-def phases(o: argparse.Namespace, config: ModelConfig) -> list[tuple[str, list[str]]]:
-    """The phases in order, each with its differences from the recipe."""
+@dataclass
+class Step:
+    """A phase of training, or MAPPED; the name is its checkpoint's. flags: its differences from the recipe."""
+
+    name: str
+    phase: str
+    flags: list[str]
+
+
+def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
+    """In order. config: of the model that learns."""
     selects = o.selection if o.selection is not None else config.tokens.separator is not None
     large = config.vocab_size * config.d_model > LARGE
-    found = [("base", ALL_EXITS + CHUNKS)] if o.documents else []
+    found = [Step("documents", "base", ITS_OWN + CHUNKS)] if o.documents else []
     if selects:
-        found.append(("supervision", ["--k-step", "0.016", "--captured", str(o.captured), "--selection-width",
-                                      str(o.selection_width)]))
-    if o.adapt:
-        found.append(("selection", ["--k-most", o.k_most]) if selects else ("base", ALL_EXITS + ITS_OWN))
-    if not any(phase == "base" for phase, _ in found):
-        if o.untied_exits:
-            found.append((MAPPED, []))
-        if not large:
-            found.append(("exits", ["--untied-exits"] if o.untied_exits else []))
-    found.append(("halting", ["--oracle", "agreement"] if large else []))
-    return found
+        found.append(Step("supervision", "supervision", ["--k-step", "0.016", "--captured", str(o.captured),
+                                                         "--selection-width", str(o.selection_width)]))
+        if o.adapt:
+            found.append(Step("selection", "selection", ["--k-most", o.k_most]))
+    if o.untied_exits:
+        found.append(Step(MAPPED, MAPPED, []))
+    if o.adapt and not selects:
+        found.append(Step("adapt", "base", ITS_OWN + ALL_EXITS))
+    elif not large:
+        found.append(Step("exits", "exits", ["--untied-exits"] if o.untied_exits else []))
+    return [*found, Step("halting", "halting", ["--oracle", "agreement"] if large else [])]
 
 
 def add_mapped_exits(start: Path, corpus: Corpus, out: Path) -> None:
@@ -120,19 +131,20 @@ def retrofit(o: argparse.Namespace) -> None:
         start = work / "joined.pt"
         config = join(o.model, start)
     data = training_data(o, config, work)
-    planned = phases(o, config)
-    total = sum(SHARES.get(phase, 0) for phase, _ in planned)
-    for phase, flags in planned:
-        checkpoint = work / f"{phase}.pt"
-        if phase == MAPPED:
+    planned = steps(o, config)
+    total = sum(SHARES.get(step.name, 0) for step in planned)
+    for step in planned:
+        checkpoint = work / f"{step.name}.pt"
+        if step.phase == MAPPED:
             print(f"exits: maps from {MAP_TOKENS} tokens at most", file=sys.stderr)
             if not checkpoint.exists():
                 add_mapped_exits(start, Corpus.load(data / "train.npz"), checkpoint)
         else:
-            minutes = o.minutes * SHARES[phase] / total
-            print(f"{phase}: {minutes:.1f} minutes, log in {work / phase}.jsonl", file=sys.stderr)
-            run_phase(phase, data.resolve(), checkpoint.resolve(), "--start", str(start.resolve()),
-                      "--minutes", str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device, *flags)
+            minutes = o.minutes * SHARES[step.name] / total
+            print(f"{step.name}: {minutes:.1f} minutes, log in {work / step.name}.jsonl", file=sys.stderr)
+            run_phase(step.phase, data.resolve(), checkpoint.resolve(), "--start", str(start.resolve()),
+                      "--minutes", str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device,
+                      *step.flags)
         start = checkpoint
     model = load_checkpoint(start)
     sentences = config.tokens.separator is None
@@ -169,7 +181,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--k-most", default="encoder=0.1,decoder=0.03,cross=0.05", help="with --adapt: the budget of keys")
     p.add_argument("--selection-width", type=int, default=64)
     p.add_argument("--tied-exits", dest="untied_exits", action="store_false",
-                   help="early exits share the model's classifier and learn their norms alone: smaller, but worse")
+                   help="early exits have the model's own classifier: smaller; without --adapt much worse")
     p.add_argument("--batch-tokens", type=int, default=4096)
     p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--dtype", choices=["f32", "bf16", "int8"], default="f32", help="type of the stored matrices")

@@ -85,6 +85,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--straight-through", action=argparse.BooleanOptionalAction, default=True,
                    help="whether masks have the gradient of eq. 3")
     p.add_argument("--attention-window", type=int, help="ablation: a fixed window of that many keys instead of top-k")
+    p.add_argument("--early-exits", action="store_true",
+                   help="phase base: a model without early exits gets them, with its own classifier")
     p.add_argument("--untied-exits", action="store_true", help="phase exits: a classifier of its own for every exit")
     p.add_argument("--halting-weight", type=float, default=1.0, help="phase depth: alpha of eq. 6, of 1910.10073")
     p.add_argument("--oracle", choices=["likelihood", "correctness", "agreement"], default="correctness",
@@ -118,6 +120,8 @@ def load(path: Path) -> dict:
 def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
     """Adds to the configuration what the phase trains and the model lacks. Returns whether selection layers start
     anew."""
+    if options.phase == "base" and options.early_exits:
+        config.exits = config.exits or Exits()
     if options.phase == "exits":
         config.exits = config.exits or Exits()
         config.exits.classifier = "untied" if options.untied_exits else config.exits.classifier

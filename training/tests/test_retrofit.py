@@ -96,12 +96,12 @@ def sentence_model(tmp_path_factory, dense):
     return folder
 
 
-@pytest.mark.parametrize("adapt", [False, True])
-def test_text_of_one_language_is_enough(sentence_model, tmp_path, phases_here, translated, adapt):
+@pytest.mark.parametrize("flags", [[], ["--adapt"], ["--adapt", "--tied-exits"]])
+def test_text_of_one_language_is_enough(sentence_model, tmp_path, phases_here, translated, flags):
     out = tmp_path / "out"
     retrofit.retrofit(retrofit.parser().parse_args(
         ["--model", str(sentence_model / "model"), "--monolingual", str(sentence_model / "text.txt"), "--out", str(out),
-         "--minutes", "0.03", "--batch-tokens", "256", "--keep-work", *(["--adapt"] if adapt else [])]))
+         "--minutes", "0.03", "--batch-tokens", "256", "--keep-work", *flags]))
     train = Corpus.load(out / "work" / "data" / "train.npz")
     assert train.tokens == Tokens(0, 1, 0, 2, None) and len(train.documents) - 1 == 800 - mono.DEV
     source, target = next(batches(train, 256, seed=1))
@@ -109,14 +109,16 @@ def test_text_of_one_language_is_enough(sentence_model, tmp_path, phases_here, t
     before, _ = load_model(sentence_model / "model")
     after, config = load_model(out)
     assert config.selection is None and len(config.exits.heads) == 3
-    assert config.exits.classifier == ("tied" if adapt else "untied")
+    assert config.exits.classifier == ("tied" if "--tied-exits" in flags else "untied")
     run = SelectionRun()
     memories = [m.encode(source, run) for m in (before, after)]
     assert torch.equal(*memories)
     states = [m.decode(target[:, :-1], source, memory, run) for m, memory in zip((before, after), memories)]
     losses = [[F.cross_entropy(m.logits(n, h).flatten(0, 1), target[:, 1:].flatten(), ignore_index=0).item()
                for n, h in enumerate(of)] for m, of in zip((before, after), states)]
-    if adapt:
+    if flags:
+        learned = ModelConfig.from_json(torch.load(out / "work" / "adapt.pt")["config"])
+        assert learned.exits is not None, "the last exit alone was trained"
         assert all(now < was for was, now in zip(*losses)), losses
     else:
         assert losses[0][2] == losses[1][2]
@@ -133,7 +135,7 @@ def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_
     before, _ = load_model(sentence_model / "model")
     after, config = load_model(out)
     size = before.config.vocab_size
-    assert (config.vocab_size, config.tokens.separator, config.exits.classifier) == (size + 1, size, "tied")
+    assert (config.vocab_size, config.tokens.separator, config.exits.classifier) == (size + 1, size, "untied")
     assert config.selection.width == 8 and len(config.exits.heads) == 3
     assert json.loads((out / "vocabulary.json").read_text())[size] == "<sep>"
     train = Corpus.load(out / "work" / "data" / "train.npz")

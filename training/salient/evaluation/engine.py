@@ -25,6 +25,8 @@ from .settings import Setting
 MODEL_FILES = ("config.json", "tokenizer.model", "target_tokenizer.model", "vocabulary.json", "source_vocabulary.json",
                "*.safetensors", "*.safetensors.index.json")
 
+PROGRESS_SECONDS = 15  # between two lines of progress
+
 
 @dataclass
 class Translated:
@@ -149,13 +151,18 @@ class Engine:
             command = [str(self.programs / "salient"), "translate", *map(str, sources), "--server", address, "--lines",
                        "--quiet", "--report", "json", "--parallel", str(parallel), "--out", f"{out}/",
                        "--guard", "off", *shlex.split(flags)]  # what the setting itself makes
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)
+            reports, said = [], started
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as call:
+                for line in call.stdout:
+                    reports.append(json.loads(line))
+                    if time.monotonic() > said + PROGRESS_SECONDS:
+                        said = time.monotonic()
+                        say(f"{test_set.name}, {flags}: {len(reports)} of {len(sources)} documents")
             seconds = time.monotonic() - started
-            reports = [json.loads(line) for line in done.stdout.splitlines()]
             failed = [r for r in reports if "error" in r]
-            if done.returncode or failed or len(reports) != len(sources):
+            if call.returncode or failed or len(reports) != len(sources):
                 reason = failed[0]["error"]["message"] if failed else (
-                    f"exit status {done.returncode}, {len(reports)} reports")
+                    f"exit status {call.returncode}, {len(reports)} reports")
                 raise RuntimeError(f"salient translate {flags}, {test_set.name}: {reason}")
             documents = [{"lines": read_translation(out / path.name, document), "report": slim(report)}
                          for path, document, report in zip(sources, test_set.documents, reports)]
