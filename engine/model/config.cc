@@ -112,10 +112,10 @@ void ReadPositions(JsonObject positions, ModelConfig& config) {
   config.self_rotary = positions.Choice<bool>("self_attention", {{"none", false}, {"rotary", true}});
   config.encoder_position = config.self_rotary ? SelfPosition::kRotary : SelfPosition::kNone;
   if (positions.Has("encoder_self_attention")) {
-    config.encoder_position = positions.Choice<SelfPosition>("encoder_self_attention",
-                                                             {{"none", SelfPosition::kNone},
-                                                              {"rotary", SelfPosition::kRotary},
-                                                              {"segment_rotary", SelfPosition::kSegmentRotary}});
+    config.encoder_position =
+        positions.Choice<SelfPosition>("encoder_self_attention", {{"none", SelfPosition::kNone},
+                                                                  {"rotary", SelfPosition::kRotary},
+                                                                  {"segment_rotary", SelfPosition::kSegmentRotary}});
   }
   config.cross_position = positions.Choice<CrossPosition>(
       "cross_attention", {{"none", CrossPosition::kNone}, {"segment_rotary", CrossPosition::kSegmentRotary}});
@@ -174,6 +174,15 @@ void ReadExits(JsonObject exits, ModelConfig& config) {
       break;
     }
     *has = true;
+  }
+  if (exits.Has("confidence")) {
+    config.confidence = exits.Numbers("confidence");
+    const auto is_threshold = [](double value) { return value >= 0 && value <= 1; };
+    if (static_cast<int32_t>(config.confidence.size()) != config.decoder.layers ||
+        !std::all_of(config.confidence.begin(), config.confidence.end(), is_threshold)) {
+      exits.Fail("confidence", absl::StrCat("it must have one threshold in [0, 1] for each of the decoder's ",
+                                            config.decoder.layers, " layers"));
+    }
   }
   exits.Finish();
 }

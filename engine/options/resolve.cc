@@ -174,10 +174,12 @@ absl::Status ResolveSelection(const ModelConfig& config, ResolvedOptions& resolv
 // Whether the policy decides a token's exit, so that bounds have a meaning.
 bool TakesBounds(DepthPolicy policy) { return InfoOf(policy).signal != ExitSignal::kNone; }
 
-absl::Status ResolveThresholds(DepthOptions& used, DepthPolicy policy, int32_t layers, ExitRule& rule) {
+absl::Status ResolveThresholds(DepthOptions& used, DepthPolicy policy, const ModelConfig& config, ExitRule& rule) {
+  const int32_t layers = config.decoder.layers;
   if (InfoOf(policy).values != DepthValues::kThresholds) {
     return used.thresholds.empty() ? absl::OkStatus() : HasNoMeaning("depth.thresholds", policy);
   }
+  if (used.thresholds.empty() && policy == DepthPolicy::kConfidence) used.thresholds = config.confidence;
   if (used.thresholds.empty()) used.thresholds = {InfoOf(policy).default_threshold};
   if (used.thresholds.size() != 1 && used.thresholds.size() != static_cast<size_t>(layers)) {
     return absl::InvalidArgumentError(absl::StrCat("depth.thresholds has ", used.thresholds.size(),
@@ -257,7 +259,7 @@ absl::Status ResolveDepth(const ModelConfig& config, ResolvedOptions& resolved) 
   } else if (used.fixed_exit.has_value()) {
     return HasNoMeaning("depth.fixed_exit", policy);
   }
-  if (absl::Status status = ResolveThresholds(used, policy, layers, rule); !status.ok()) return status;
+  if (absl::Status status = ResolveThresholds(used, policy, config, rule); !status.ok()) return status;
   if (absl::Status status = ResolveBounds(used, policy, layers, rule); !status.ok()) return status;
   resolved.exit = rule;
   return ResolveDrafts(used, policy, layers, resolved);

@@ -258,6 +258,12 @@ TEST(ConfigTest, KeyFractionsAreSharesOneAGroup) {
 
 TEST(ConfigTest, HaltingHeadsAreKnownAndNamedOnce) {
   EXPECT_THAT(ErrorWith("/exits/heads", {"oracle"}), HasSubstr("exits.heads"));
+  EXPECT_TRUE(ParsesWith("/exits/confidence", {0.9, 0.5, 0, 1}));
+  for (const json& bad : {json{0.9, 0.5, 0.5}, json{0.9, 0.5, 0.5, 1.1}, json{-0.1, 0.5, 0.5, 0.5}}) {
+    EXPECT_THAT(ErrorWith("/exits/confidence", bad), HasSubstr("exits.confidence is " + bad.dump() +
+                                                               "; it must have one threshold in [0, 1] for each of the "
+                                                               "decoder's 4 layers"));
+  }
   EXPECT_THAT(ErrorWith("/exits/heads", {"sequence", "sequence"}), HasSubstr("exits.heads"));
   EXPECT_TRUE(ParsesWith("/exits/heads", json::array()));
 }

@@ -293,6 +293,14 @@ TEST(DepthOptionsTest, ThresholdsHaveDefaults) {
   const ResolvedOptions confidence = Resolved(Depth({.policy = DepthPolicy::kConfidence}));
   EXPECT_THAT(confidence.used.depth.thresholds, ElementsAre(0.9));
   EXPECT_FLOAT_EQ(confidence.exit.thresholds[3], 0.9f);
+  ModelConfig tuned = SmallConfig();
+  tuned.confidence = {0.99, 0.5, 0.25, 0};
+  EXPECT_THAT(Resolved(Depth({.policy = DepthPolicy::kConfidence}), tuned).used.depth.thresholds,
+              ElementsAre(0.99, 0.5, 0.25, 0));
+  EXPECT_THAT(Resolved(Depth({.policy = DepthPolicy::kConfidence, .thresholds = {0.8}}), tuned).used.depth.thresholds,
+              ElementsAre(0.8))
+      << "the request's own";
+  EXPECT_THAT(Resolved(Depth({.policy = DepthPolicy::kGeometric}), tuned).used.depth.thresholds, ElementsAre(0.5));
   EXPECT_THAT(Resolved(Depth({.policy = DepthPolicy::kMultinomial})).used.depth.thresholds, IsEmpty());
 }
 

@@ -1,8 +1,10 @@
-"""Fits parameters to text after training: the int8 step of selection keys, and the biases of halting heads.
+"""Fits parameters to text after training: the int8 step of selection keys, the biases of halting heads, and the
+thresholds of the confidence policy.
 
 A geometric head predicts the probability that a token may leave. The best threshold on it differs between layers. So
 each layer's threshold is tuned (thresholds.py), and the head's bias is moved so that the threshold becomes 0.5, the
-default of `geometric`. A single threshold in a request then applies to all layers alike.
+default of `geometric`. A single threshold in a request then applies to all layers alike. The confidence has no bias to
+move: its tuned thresholds stand in config.json, for requests that name none.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from .teacher_forcing import force, own_selection
 from .thresholds import tuned
 
 QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
-EXIT_COST = 0.004  # how much of the probability that the last exit gives its token one layer less may cost, on average
+# How much of the probability that the last exit gives its token one layer less may cost, on average. The confidence may
+# cost more, for it takes a product over the vocabulary at each exit that is looked at.
+EXIT_COST, CONFIDENCE_COST = 0.004, 0.01
 CHUNKS, TOKENS = 64, 768  # number of chunks, and their tokens
 
 Pairs = Iterable[tuple[Tensor, Tensor]]  # unpadded source [1, S] and target [1, T] chunks
@@ -60,19 +64,22 @@ def fit_key_steps(model: Transformer, pairs: Pairs) -> None:
 
 
 @torch.no_grad()
-def centre_halting(model: Transformer, pairs: Pairs, exit_cost: float) -> None:
-    """Moves the biases of the geometric heads, so that 0.5 is the threshold with the least loss at every layer. One
-    layer less may cost `exit_cost`."""
+def fit_exits(model: Transformer, pairs: Pairs, exit_cost: float, confidence_cost: float = CONFIDENCE_COST) -> None:
+    """Moves the biases of the geometric heads, so that 0.5 is the threshold with the least loss at every layer; sets the
+    confidence's thresholds. One layer less may cost `exit_cost` or `confidence_cost`."""
     sparse = model.config.selection is not None and bool(model.config.selection.learned_ratio)
     forced = [force(model, source, target, sparse) for source, target in pairs]
-    found = tuned(torch.cat([f.halting for f in forced]), torch.cat([f.loss for f in forced]), exit_cost)
-    model.halting.geometric.bias[:len(found)] -= torch.tensor(found).logit()
+    loss = torch.cat([f.loss for f in forced])
+    model.config.exits.confidence = [*tuned(torch.cat([f.confidence for f in forced]), loss, confidence_cost), 0.0]
+    if model.halting.geometric is not None:
+        found = tuned(torch.cat([f.halting for f in forced]), loss, exit_cost)
+        model.halting.geometric.bias[:len(found)] -= torch.tensor(found).logit()
 
 
 def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: float = EXIT_COST) -> None:
-    """Fits both, on `count` chunks of the training text that `salient.prepare` wrote to the folder `data`."""
+    """Fits all, on `count` chunks of the training text that `salient.prepare` wrote to the folder `data`."""
     pairs = training_chunks(data, count, min(TOKENS, model.config.chunk_tokens))
     if model.config.selection is not None:
         fit_key_steps(model, pairs)
-    if model.halting is not None and model.halting.geometric is not None:
-        centre_halting(model, pairs, exit_cost)
+    if model.config.exits is not None and model.config.decoder.layers > 1:
+        fit_exits(model, pairs, exit_cost)

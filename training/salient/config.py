@@ -14,6 +14,7 @@ from pathlib import Path
 FORMAT = "salient-model/1"
 HEADS = ("sequence", "multinomial", "geometric")
 LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens": ("markers",),
+         "exits": ("confidence",),
          None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search")}
 
 
@@ -72,6 +73,8 @@ class Exits:
 
     classifier: str = "tied"  # tied: the embedding matrix; untied: one matrix per layer
     heads: list[str] = field(default_factory=list)  # of sequence, multinomial, geometric
+    # The confidence policy's thresholds if a request has none, one for each decoder layer; none: the engine's default.
+    confidence: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -157,6 +160,8 @@ class ModelConfig:
         fields, plain = dataclasses.asdict(self), ModelConfig()
         for part, names in LATER.items():
             where, default = (fields, plain) if part is None else (fields[part], getattr(plain, part))
+            if where is None:
+                continue
             for name in names:
                 if getattr(self if part is None else getattr(self, part), name) == getattr(default, name):
                     del where[name]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from salient.calibrate import calibrate, centre_halting, fit_key_steps, selection_layers
+from salient.calibrate import calibrate, fit_exits, fit_key_steps, selection_layers
+from salient.config import ModelConfig
 from salient.data import Corpus
 from salient.export import load_model
 from salient.selection import SelectionRun
@@ -50,9 +51,12 @@ def test_a_centred_head_leaves_at_a_half_where_its_threshold_was_the_best(tiny_m
     best = tuned(torch.cat([f.halting for f in forced]), torch.cat([f.loss for f in forced]), exit_cost)
     before, last = exits(model, pairs, best), float(model.halting.geometric.bias[-1])
     assert before != exits(model, pairs, [0.5] * len(best))
-    centre_halting(model, pairs, exit_cost)
+    fit_exits(model, pairs, exit_cost, exit_cost)
     assert exits(model, pairs, [0.5] * len(best)) == before
     assert float(model.halting.geometric.bias[-1]) == last
+    best = tuned(torch.cat([f.confidence for f in forced]), torch.cat([f.loss for f in forced]), exit_cost)
+    assert model.config.exits.confidence == [*best, 0.0]
+    assert ModelConfig.from_json(model.config.to_json()).exits == model.config.exits
 
 
 def test_calibration_reads_the_training_text_of_a_prepared_folder(tiny_models, tmp_path):
@@ -67,3 +71,4 @@ def test_calibration_reads_the_training_text_of_a_prepared_folder(tiny_models, t
     calibrate(model, tmp_path, count=4)
     assert all(layer.key_inverse_step > 1 for layer in selection_layers(model))
     assert not torch.equal(model.halting.geometric.bias, before)
+    assert len(model.config.exits.confidence) == config.decoder.layers
