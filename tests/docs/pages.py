@@ -45,7 +45,8 @@ class Page:
 
 def pages() -> list[Page]:
     paths = sorted(set(itertools.chain.from_iterable(ROOT.glob(pattern) for pattern in PATTERNS)))
-    return [Page(path, path.read_text(encoding="utf-8")) for path in paths if "build" not in path.parts]
+    return [Page(path, path.read_text(encoding="utf-8")) for path in paths
+            if not {"build", ".pytest_cache"}.intersection(path.parts)]  # what is made here
 
 
 def expand(pattern: str) -> list[str]:
