@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
 
 namespace salient::emulation {
@@ -16,33 +18,65 @@ constexpr unsigned char kFreed = 0xa5;  // what pinned memory holds when it is g
 
 size_t Rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+constexpr size_t kMemoryBytes = size_t{1} << 30;  // of a device: address space, used as it is written
+
+// The memories of all devices: one GPU's to those who use it (Device::AllocateShared), so that it is accessible while
+// work of any device runs.
+class Memories {
+ public:
+  std::byte* Open() {
+    std::lock_guard lock(mutex_);
+    void* memory = mmap(nullptr, kMemoryBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+      std::perror("emulated device memory");
+      std::abort();
+    }
+    // On huge pages, where there are any, making it accessible and inaccessible costs next to nothing.
+    madvise(memory, kMemoryBytes, MADV_HUGEPAGE);
+    open_.insert(memory);
+    Protect();
+    return static_cast<std::byte*>(memory);
+  }
+  void Close(std::byte* memory) {
+    std::lock_guard lock(mutex_);
+    open_.erase(memory);
+    munmap(memory, kMemoryBytes);
+  }
+  void Use(int more) {
+    std::lock_guard lock(mutex_);
+    const bool used = users_ > 0;
+    users_ += more;
+    if (used != (users_ > 0)) Protect();
+  }
+
+ private:
+  void Protect() {
+    for (void* memory : open_) mprotect(memory, kMemoryBytes, users_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
+  }
+
+  std::mutex mutex_;
+  std::set<void*> open_;
+  int users_ = 0;
+};
+
+Memories g_memories;
+
 // Device memory is accessible while this lives.
 class Access {
  public:
-  Access(std::byte* memory, size_t bytes) : memory_(memory), bytes_(bytes) {
-    mprotect(memory_, bytes_, PROT_READ | PROT_WRITE);
-  }
-  ~Access() { mprotect(memory_, bytes_, PROT_NONE); }
-
- private:
-  std::byte* const memory_;
-  const size_t bytes_;
+  Access() { g_memories.Use(1); }
+  ~Access() { g_memories.Use(-1); }
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
 };
 
 }  // namespace
 
-Gpu::Gpu() {
-  void* memory = mmap(nullptr, kMemoryBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    std::perror("emulated device memory");
-    std::abort();
-  }
-  // On huge pages, where there are any, making it accessible and inaccessible costs next to nothing.
-  madvise(memory, kMemoryBytes, MADV_HUGEPAGE);
-  memory_ = static_cast<std::byte*>(memory);
-}
+Gpu::Gpu() : limit_(kMemoryBytes), memory_(g_memories.Open()) {}
 
-Gpu::~Gpu() { munmap(memory_, kMemoryBytes); }
+Gpu::~Gpu() { g_memories.Close(memory_); }
+
+void Gpu::Limit(size_t bytes) { limit_ = std::min(bytes, kMemoryBytes); }
 
 void* Gpu::Allocate(size_t bytes) {
   bytes = Rounded(bytes);
@@ -136,7 +170,7 @@ int Gpu::Choose(int favourite) {
 }
 
 void Gpu::RunUntil(int stream, uint64_t until) {
-  const Access access(memory_, kMemoryBytes);
+  const Access access;
   const bool evenly = Random(2) == 0;
   const int favourite = RandomStream();
   while (done(stream) < until) RunOne(Choose(evenly ? RandomStream() : favourite));
@@ -144,7 +178,7 @@ void Gpu::RunUntil(int stream, uint64_t until) {
 }
 
 void Gpu::RunSome() {
-  const Access access(memory_, kMemoryBytes);
+  const Access access;
   const int favourite = RandomStream();
   for (size_t left = Random(64); left > 0; --left) {
     const int stream = Choose(favourite);

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -45,7 +44,7 @@ class Gpu {
   void Drop();
 
   // Memory is limited to so many bytes; the allocation, or the work, after so many more fails: once.
-  void Limit(size_t bytes) { limit_ = std::min(bytes, kMemoryBytes); }
+  void Limit(size_t bytes);
   void FailAllocation(int64_t allocations, bool pinned) { (pinned ? fail_pinned_ : fail_allocation_) = allocations; }
   void FailAfter(int64_t works, bool lasts) {
     fail_after_ = works;
@@ -72,11 +71,9 @@ class Gpu {
   size_t Random(size_t below) { return random_() % below; }
   int RandomStream() { return static_cast<int>(Random(streams_.size())); }
 
-  static constexpr size_t kMemoryBytes = size_t{1} << 30;  // address space; used as it is written
-
-  std::byte* memory_ = nullptr;
+  size_t limit_, in_use_ = 0;
+  std::byte* const memory_;
   size_t used_ = 0;  // of the address space
-  size_t in_use_ = 0, limit_ = kMemoryBytes;
   int64_t fail_allocation_ = -1, fail_pinned_ = -1, fail_after_ = -1;
   bool failed_ = false, failure_lasts_ = false;
   std::multimap<size_t, std::byte*> free_;
