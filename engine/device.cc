@@ -27,14 +27,6 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& option
   return MakeCpuBackend({.threads = options.threads, .compute = options.compute});
 }
 
-absl::Status CheckMemory(const EngineOptions& options, const DeviceMemory& memory) {
-  const size_t free = memory.free_bytes();
-  if (static_cast<size_t>(options.kv_bytes) <= free) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("--kv-memory asks for ", options.kv_bytes,
-                                                   " bytes; beside the model the ", "GPU has ", free,
-                                                   " left: ask for less, or end what else uses the GPU"));
-}
-
 std::string TextOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

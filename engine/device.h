@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/backend/backend.h"
 #include "engine/engine.h"
@@ -17,9 +16,6 @@ namespace salient {
 // device.
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, std::string device,
                                                      std::string* opened);
-
-// Checks that the device has the memory for keys and values, which is allocated at once at the start.
-absl::Status CheckMemory(const EngineOptions& options, const DeviceMemory& memory);
 
 // The contents of a file; empty if there is no such file.
 std::string TextOf(const std::string& path);

@@ -47,10 +47,11 @@ absl::StatusOr<ModelInfo> Describe(const std::string& folder, const LoadedModel&
 class StepLoopEngine : public Engine {
  public:
   StepLoopEngine(const EngineOptions& options, EngineObserver* observer, LoadedModel loaded, Tokenizers tokenizers,
-                 ModelInfo info)
+                 ModelInfo info, std::shared_ptr<Mailbox> mailbox)
       : options_(options),
         info_(std::move(info)),
         tokenizers_(std::move(tokenizers)),
+        mailbox_(std::move(mailbox)),
         queue_(options),
         workers_(std::max(options.workers, 1)),
         loop_(std::make_unique<StepLoop>(options, observer, std::move(loaded), queue_, mailbox_, workers_)) {}
@@ -76,7 +77,7 @@ class StepLoopEngine : public Engine {
   const EngineOptions options_;
   const ModelInfo info_;
   const Tokenizers tokenizers_;
-  const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  const std::shared_ptr<Mailbox> mailbox_;
   SubmissionQueue queue_;
   Workers workers_;
   std::unique_ptr<StepLoop> loop_;
@@ -160,14 +161,15 @@ class Waiter : public TranslationListener {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options, EngineObserver* observer) {
-  absl::StatusOr<LoadedModel> loaded = LoadedModel::Open(options, options.device);
+  const auto mailbox = std::make_shared<Mailbox>();
+  absl::StatusOr<LoadedModel> loaded = LoadedModel::Open(options, [mailbox] { mailbox->Ring(); });
   if (!loaded.ok()) return loaded.status();
   absl::StatusOr<Tokenizers> tokenizers = OpenTokenizers(options.model_folder, loaded->model->config);
   if (!tokenizers.ok()) return tokenizers.status();
   absl::StatusOr<ModelInfo> info = Describe(options.model_folder, *loaded);
   if (!info.ok()) return info.status();
   return std::make_unique<StepLoopEngine>(options, observer, *std::move(loaded), *std::move(tokenizers),
-                                          *std::move(info));
+                                          *std::move(info), mailbox);
 }
 
 absl::StatusOr<TranslationResult> Engine::Translate(TranslationRequest request) {

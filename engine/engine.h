@@ -31,7 +31,7 @@
 
 namespace salient {
 
-struct KeyMemory;
+class KeyMemory;
 
 struct EngineOptions {
   std::string model_folder;
@@ -46,12 +46,11 @@ struct EngineOptions {
   // The time between two decoding steps that is spent on encoding. A longer encoding continues after the step. A slice
   // is exceeded by the time of a few rows at most. On a GPU encoding is concurrent, and this is not used.
   absl::Duration encode_slice = absl::Milliseconds(10);
-  // Memory for the keys and values of all documents in flight. Pages are allocated on first use and kept.
-  int64_t kv_bytes = 1LL << 30;
-  // Memory of kv_bytes that this engine shares with others (engine/base/key_memory.h): each takes what it needs, and
-  // gives back what it does not use when another waits for it. Null: kv_bytes are this engine's own; so they are on a
-  // GPU, which allocates them at once.
+  // Memory for the keys and values of all documents in flight, which this engine shares with others
+  // (engine/key_memory.h): each takes what it needs, and gives back what it does not use when another waits for it. The
+  // first engine on a device allocates it: a GPU's at once, the host's as it is first used. Null: kv_bytes of its own.
   std::shared_ptr<KeyMemory> key_memory;
+  int64_t kv_bytes = 1LL << 30;
   // Number format of stored keys and values. None: bf16, or f32 if products are computed in f32. int8 halves the memory
   // and the memory traffic of bf16; translations differ slightly.
   std::optional<ElementType> kv_type;
@@ -108,7 +107,7 @@ class Engine {
 
   // INVALID_ARGUMENT for invalid options; RESOURCE_EXHAUSTED only if the queue is full, so that a later retry can
   // succeed; UNAVAILABLE if the engine is dead. OnDone is called for every successful Submit and for no other: with
-  // INVALID_ARGUMENT for invalid text and for a document that cannot fit into kv_bytes, with INTERNAL if the model's
+  // INVALID_ARGUMENT for invalid text and for a document that cannot fit into the memory for keys, with INTERNAL if the model's
   // scores for the document are not numbers.
   virtual absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
                                                                     std::shared_ptr<TranslationListener> listener) = 0;

@@ -3,26 +3,64 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/device.h"
+#include "engine/key_memory.h"
 
 namespace salient {
+namespace {
 
-absl::StatusOr<LoadedModel> LoadedModel::Open(const EngineOptions& options, const std::string& device) {
+absl::StatusOr<std::shared_ptr<KeyPools>> PoolsFor(const EngineOptions& options, const std::string& device,
+                                                   Backend& backend) {
+  if (options.key_memory != nullptr) return options.key_memory->On(device, backend);
+  return KeyMemory(options.kv_bytes).On(device, backend);
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedModel> LoadedModel::Open(const EngineOptions& options, const std::function<void()>& look) {
   LoadedModel loaded;
-  absl::StatusOr<std::unique_ptr<Backend>> backend = OpenBackend(options, device, &loaded.device);
-  if (!backend.ok()) return backend.status();
-  loaded.backend = *std::move(backend);
-  absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(options.model_folder, *loaded.backend);
-  if (!model.ok()) return model.status();
-  loaded.model = *std::move(model);
-  loaded.batch_options = {.max_rows = std::max(options.max_rows, 1),
-                          .encode_tokens = std::max(options.encode_tokens, loaded.model->config.chunk_tokens),
-                          .kv_bytes = options.kv_bytes,
-                          .kv_type = options.kv_type};
-  if (const absl::Status fits = CheckMemory(options, loaded.backend->memory()); !fits.ok()) return fits;
-  loaded.batch = std::make_unique<Batch>(*loaded.model, *loaded.backend, loaded.batch_options);
-  if (const absl::Status status = loaded.backend->status(); !status.ok()) return status;
+  if (const absl::Status opened = loaded.OpenOn(options.device, options, look); !opened.ok()) return opened;
   return loaded;
+}
+
+absl::Status LoadedModel::Reopen(const EngineOptions& options) {
+  Close();
+  stores->self.share().Keep(0);
+  stores->cross.share().Keep(0);
+  absl::Status opened = OpenOn(std::string(device), options, nullptr);
+  if (!opened.ok()) Close();
+  return opened;
+}
+
+void LoadedModel::Close() {
+  batch.reset();
+  model.reset();
+  backend.reset();
+}
+
+absl::Status LoadedModel::OpenOn(const std::string& name, const EngineOptions& options,
+                                 const std::function<void()>& look) {
+  absl::StatusOr<std::unique_ptr<Backend>> opened = OpenBackend(options, name, &device);
+  if (!opened.ok()) return opened.status();
+  backend = *std::move(opened);
+  absl::StatusOr<std::unique_ptr<Model>> read = Model::Load(options.model_folder, *backend);
+  if (!read.ok()) return read.status();
+  model = *std::move(read);
+  batch_options = {.max_rows = std::max(options.max_rows, 1),
+                   .encode_tokens = std::max(options.encode_tokens, model->config.chunk_tokens)};
+  if (stores == nullptr) {
+    absl::StatusOr<std::shared_ptr<KeyPools>> found = PoolsFor(options, device, *backend);
+    if (!found.ok()) return found.status();
+    pools = *std::move(found);
+    stores = std::make_unique<KeyStores>(*model, *backend, options.kv_type, *pools, look);
+    if (pools->bytes < stores->least_bytes()) {
+      return absl::InvalidArgumentError(absl::StrCat("--kv-memory is ", pools->bytes, " bytes; this model needs ",
+                                                     stores->least_bytes(), " or more for a page of its keys"));
+    }
+  }
+  batch = std::make_unique<Batch>(*model, *backend, *stores, batch_options);
+  return backend->status();
 }
 
 }  // namespace salient

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "engine/base/key_memory.h"
 
 namespace salient {
 namespace {
@@ -20,23 +19,11 @@ constexpr absl::Duration kWaitForMemory = absl::Milliseconds(10);
 
 Scheduler::Limits LimitsOf(const EngineOptions& options, const LoadedModel& loaded) {
   return {.rows = loaded.batch_options.max_rows,
-          .self_pages = loaded.batch->self_pages(),
-          .cross_pages = loaded.batch->cross_pages(),
+          .self_pages = loaded.stores->self.share().most(),
+          .cross_pages = loaded.stores->cross.share().most(),
           .rows_ahead = options.max_rows_ahead,
           .encode_tokens = loaded.batch_options.encode_tokens,
           .encode_chunks = loaded.batch_options.encode_chunks};
-}
-
-// Null: the engine has memory of its own.
-MemoryBudget* Shared(const EngineOptions& options, const LoadedModel& loaded, MemoryBudget KeyMemory::* part) {
-  const bool shares = options.key_memory != nullptr && loaded.backend->host_addressable();
-  return shares ? &(options.key_memory.get()->*part) : nullptr;
-}
-
-int64_t PageBytes(const KvStore& store) { return static_cast<int64_t>(store.layout().page_bytes()); }
-
-std::function<void()> Ringing(const std::shared_ptr<Mailbox>& mailbox) {
-  return [mailbox] { mailbox->Ring(); };
 }
 
 }  // namespace
@@ -49,10 +36,8 @@ StepLoop::StepLoop(const EngineOptions& options, EngineObserver* observer, Loade
       mailbox_(std::move(mailbox)),
       workers_(workers),
       loaded_(std::move(loaded)),
-      self_share_(Shared(options, loaded_, &KeyMemory::self), PageBytes(loaded_.batch->self_store()),
-                  Ringing(mailbox_)),
-      cross_share_(Shared(options, loaded_, &KeyMemory::cross), PageBytes(loaded_.batch->cross_store()),
-                   Ringing(mailbox_)),
+      self_share_(loaded_.stores->self.share()),
+      cross_share_(loaded_.stores->cross.share()),
       scheduler_(LimitsOf(options, loaded_), &self_share_, &cross_share_) {
   Publish();
   thread_ = std::thread([this] { Loop(); });
@@ -138,19 +123,22 @@ void StepLoop::DropLate() {
   }
 }
 
-// What is not used, if other engines wait for it. At the end of a turn, so that none sleeps on what others wait for.
+// What is not used, if anybody waits for it. At the end of a turn, so that none sleeps on what others wait for. The
+// device must be done with it: steps under way may read what a cancelled chunk had, and write to it, and so may its
+// encoding, which steps wait for then (Batch::Leave).
 void StepLoop::GiveBack() {
   if (jobs_.empty()) {
     self_share_.StopWaiting();
     cross_share_.StopWaiting();
   }
-  const auto give = [](PageShare& share, KvStore& store, int32_t reserved) {
-    if (!share.wanted()) return;
-    store.Trim();
-    share.Keep(reserved);
+  const auto give = [this](PageShare& share, int32_t reserved) {
+    if (share.held() <= reserved || !share.wanted()) return;
+    DeviceMemory& memory = loaded_.backend->memory();
+    memory.WaitFor(memory.Mark());
+    if (loaded_.backend->status().ok()) share.Keep(reserved);
   };
-  give(self_share_, loaded_.batch->self_store(), scheduler_.self_reserved());
-  give(cross_share_, loaded_.batch->cross_store(), scheduler_.cross_reserved());
+  give(self_share_, scheduler_.self_reserved());
+  give(cross_share_, scheduler_.cross_reserved());
 }
 
 void StepLoop::Admit() {
@@ -162,8 +150,8 @@ void StepLoop::Admit() {
     DocumentJob& job = *jobs_.at(admission->document);
     if (begun_.insert(admission->document).second) queue_.StopWaiting(admission->document);
     active_.emplace(admission->document, &job);
-    joining.push_back(&job.Start(admission->chunk, *loaded_.model, *loaded_.backend, loaded_.batch->self_store(),
-                                 loaded_.batch->cross_store(), now));
+    joining.push_back(&job.Start(admission->chunk, *loaded_.model, *loaded_.backend, loaded_.stores->self,
+                                 loaded_.stores->cross, now));
   }
   pass_began_ = now;
   loaded_.batch->Join(joining);
@@ -248,12 +236,8 @@ void StepLoop::Publish() {
   EngineStatus status;
   status.documents_running = static_cast<int32_t>(begun_.size());
   status.rows = rows_;
-  const auto used = [](KvStore& store, int32_t pages) {
-    return static_cast<int64_t>(pages - store.free_pages()) * static_cast<int64_t>(store.layout().page_bytes());
-  };
-  Batch& batch = *loaded_.batch;
-  status.kv_bytes_used = used(batch.self_store(), batch.self_pages()) + used(batch.cross_store(), batch.cross_pages());
-  status.kv_bytes_total = options_.kv_bytes;
+  status.kv_bytes_used = loaded_.stores->used_bytes();
+  status.kv_bytes_total = loaded_.pools->bytes;
   queue_.SetTokensCut(scheduler_.tokens_waiting());
   std::lock_guard lock(mutex_);
   status_ = status;
@@ -309,17 +293,12 @@ void StepLoop::Recover(const absl::Status& failure) {
     Abandon(at->first, *at->second);
     lost.push_back(Remove(at));
   }
-  const std::string device = loaded_.device;
-  loaded_.batch.reset();
-  loaded_.model.reset();
-  loaded_.backend.reset();
-  absl::StatusOr<LoadedModel> opened = LoadedModel::Open(options_, device);
+  const absl::Status opened = loaded_.Reopen(options_);
   if (opened.ok()) {
-    loaded_ = *std::move(opened);
     Publish();
   } else {
     const absl::Status dead = absl::UnavailableError(absl::StrCat(
-        failure.message(), "; it could not be started again: ", opened.status().message(), "; restart the server"));
+        failure.message(), "; it could not be started again: ", opened.message(), "; restart the server"));
     for (Arrival& arrival : queue_.End(dead)) Fail(std::move(arrival.job), dead);
     std::lock_guard lock(mutex_);
     status_ = {.state = EngineState::kDead};

@@ -18,11 +18,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/workers.h"
+#include "engine/core/page_pool.h"
 #include "engine/document/job.h"
 #include "engine/engine.h"
 #include "engine/loaded_model.h"
 #include "engine/mailbox.h"
-#include "engine/schedule/page_share.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/submission_queue.h"
 
@@ -78,7 +78,7 @@ class StepLoop {
 
   // The loop's own.
   LoadedModel loaded_;  // without a batch once a failed device could not be opened again
-  PageShare self_share_, cross_share_;
+  PageShare &self_share_, &cross_share_;  // of its stores
   Scheduler scheduler_;
   Jobs jobs_;
   std::set<int64_t> begun_;                             // of jobs_, those of which a chunk was admitted

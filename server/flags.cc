@@ -11,7 +11,7 @@
 #include "cli/help.h"
 #include "cli/sources.h"
 #include "cli/version.h"
-#include "engine/base/key_memory.h"
+#include "engine/key_memory.h"
 
 namespace salient {
 namespace {
@@ -215,8 +215,8 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--kv-memory", raw.kv_memory,
-                 "Memory for the keys and values of all documents in flight, which the models share; on a GPU each "
-                 "model has so much of its own")
+                 "Memory for the keys and values of all documents in flight, which the models share; a GPU's is "
+                 "allocated when the first model is loaded")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("1GiB")
@@ -326,7 +326,6 @@ EngineOptions OptionsOf(const Raw& raw) {
   options.max_rows_ahead = raw.max_rows_ahead;
   options.encode_tokens = raw.encode_tokens;
   options.encode_slice = absl::Milliseconds(raw.encode_slice_ms);
-  options.kv_bytes = static_cast<int64_t>(raw.kv_memory);
   options.max_queued_documents = raw.max_queue;
   options.max_queued_bytes = static_cast<int64_t>(raw.max_queue_bytes);
   options.max_queued_tokens = raw.max_queue_tokens;
@@ -348,7 +347,7 @@ void Fill(const Raw& raw, ServerFlags& flags) {
   flags.server.max_connection_age =
       raw.max_connection_age > 0 ? absl::Seconds(raw.max_connection_age) : absl::InfiniteDuration();
   EngineOptions options = OptionsOf(raw);
-  options.key_memory = std::make_shared<KeyMemory>(options.kv_bytes);
+  options.key_memory = std::make_shared<KeyMemory>(static_cast<int64_t>(raw.kv_memory));
   for (const std::string& folder : raw.models) {
     options.model_folder = folder;
     flags.server.models.models.push_back(options);
@@ -367,8 +366,8 @@ void CheckSizes(const Raw& raw) {
     throw CLI::ValidationError("--max-document-bytes", "must be from 1 to 512MiB");
   }
   if (raw.models.empty() && raw.models_dir.empty()) throw CLI::RequiredError("--model or --models-dir");
-  if (raw.kv_memory < (1 << 20) || raw.kv_memory > (1ULL << 50)) {
-    throw CLI::ValidationError("--kv-memory", "must be from 1MiB to 1PiB");
+  if (raw.kv_memory < (1 << 20) || raw.kv_memory > static_cast<uint64_t>(KeyMemory::kMost)) {
+    throw CLI::ValidationError("--kv-memory", "must be from 1MiB to 256GiB");
   }
 }
 

@@ -28,7 +28,7 @@ class Translations {
     chunk.tokens.push_back(model_.config.tokens.end);
     chunk.pieces.push_back({0, length - 1});
     sequences_.push_back(std::make_unique<Sequence>(chunk, options_, std::vector<int32_t>(), model_.config, backend_,
-                                                    batch_.self_store(), batch_.cross_store()));
+                                                    batch_.stores().self, batch_.stores().cross));
     Sequence* const joining[] = {sequences_.back().get()};
     batch_.Join(joining);
   }
@@ -132,11 +132,9 @@ Overlap MeasureOverlap(const Model& model, Backend& backend, Batch& batch, const
 
 void BenchOverlap(const Model& model, Backend& backend, const ResolvedOptions& options, bool small) {
   const DecodeCase decode = small ? DecodeCase{3, 100} : DecodeCase{31, 2048};
-  Batch batch(model, backend,
-              {.max_rows = 64,
-               .encode_tokens = decode.length,
-               .encode_chunks = 1,
-               .kv_bytes = small ? 64LL << 20 : 20LL << 30});
+  KeyPools pools(backend.memory(), small ? 64LL << 20 : 20LL << 30);
+  KeyStores stores(model, backend, std::nullopt, pools);
+  Batch batch(model, backend, stores, {.max_rows = 64, .encode_tokens = decode.length, .encode_chunks = 1});
   std::vector<double> alone, beside, tokens, meanwhile;
   for (int round = 0; round < 5; ++round) {
     const Overlap overlap = MeasureOverlap(model, backend, batch, decode, options);
@@ -174,8 +172,9 @@ absl::Status BenchDecoding(Backend& backend, bool small, double copy_speed, doub
   if (small) cases = {{1, 100}, {4, 100}, {4, 100, 4}};
   for (const DecodeCase& one : cases) {
     const int64_t kv_bytes = small ? 64LL << 20 : one.length > 2048 ? 60LL << 30 : 20LL << 30;
-    Batch batch(**model, backend,
-                {.max_rows = 64, .encode_tokens = one.length, .encode_chunks = 1, .kv_bytes = kv_bytes});
+    KeyPools pools(backend.memory(), kv_bytes);
+    KeyStores stores(**model, backend, std::nullopt, pools);
+    Batch batch(**model, backend, stores, {.max_rows = 64, .encode_tokens = one.length, .encode_chunks = 1});
     std::vector<double> times[3];
     double tokens = 0;
     for (int round = 0; round < 3; ++round) {

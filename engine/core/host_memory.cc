@@ -1,7 +1,6 @@
 #include "engine/core/host_memory.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -26,7 +25,7 @@ size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * u
 // Maps a multiple of the huge page size at a multiple of it: the mapping is made too long and its ends given back.
 void* MapHuge(size_t bytes) {
   const size_t length = RoundUp(bytes, kHugePage);
-  // Not reserved: engines that share memory for keys have addresses for all of it each.
+  // Not reserved: not all of the memory for keys may ever be used.
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* raw = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, kFlags, -1, 0);
   if (raw == MAP_FAILED) OutOfMemory(bytes);
@@ -39,14 +38,6 @@ void* MapHuge(size_t bytes) {
 }
 
 }  // namespace
-
-void ReturnToSystem(std::byte* begin, size_t bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t first = RoundUp(reinterpret_cast<uintptr_t>(begin), page);
-  const size_t last = (reinterpret_cast<uintptr_t>(begin) + bytes) / page * page;
-  std::byte* const first_page = begin + (first - reinterpret_cast<uintptr_t>(begin));
-  if (first < last) madvise(first_page, last - first, MADV_DONTNEED);
-}
 
 void* HostMemory::Allocate(size_t bytes) {
   if (bytes >= kMapFrom) return MapHuge(bytes);
@@ -62,6 +53,10 @@ void HostMemory::Free(void* pointer, size_t bytes) {
   } else {
     std::free(pointer);
   }
+}
+
+std::shared_ptr<std::byte> HostMemory::AllocateShared(size_t bytes) {
+  return {static_cast<std::byte*>(Allocate(bytes)), [bytes](std::byte* pointer) { HostMemory().Free(pointer, bytes); }};
 }
 
 void HostMemory::CopyToDevice(void* device, const void* host, size_t bytes) {

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "engine/core/memory.h"
 
 namespace salient {
-
-// The memory of the system's pages that lie wholly within these bytes goes back to the system until they are written
-// again; until then they are zero. Of memory that HostMemory::Allocate has returned.
-void ReturnToSystem(std::byte* begin, size_t bytes);
 
 // Large blocks are mapped separately, with huge pages if the system has them: otherwise gathers over a KV store of
 // hundreds of megabytes would miss the TLB at every row. Thread safe.
@@ -19,6 +16,7 @@ class HostMemory final : public DeviceMemory {
   bool host_addressable() const override { return true; }
   void* Allocate(size_t bytes) override;
   void Free(void* pointer, size_t bytes) override;
+  std::shared_ptr<std::byte> AllocateShared(size_t bytes) override;
   void CopyToDevice(void* device, const void* host, size_t bytes) override;
   void CopyToHost(void* host, const void* device, size_t bytes) override;
 };

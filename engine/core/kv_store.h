@@ -12,19 +12,23 @@
 // scale, with scale = max |x| / 127. The scale depends only on the position, so a translation does not depend on
 // others.
 //
-// Position p of a document is at index p % 64 of page pages[p / 64]. With beam search a position is step * beam +
-// hypothesis, and a hypothesis lists the positions of its own history.
+// Position p of a document is at index p % 64 of page pages[p / 64], a number as in page_pool.h. With beam search a
+// position is step * beam + hypothesis, and a hypothesis lists the positions of its own history.
 //
 // Thread safety: none; the step loop owns the store. Kernels of one operation write disjoint positions.
 
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/base/check.h"
 #include "engine/core/element_type.h"
 #include "engine/core/memory.h"
+#include "engine/core/page_pool.h"
 
 namespace salient {
 
@@ -51,11 +55,11 @@ struct KvLayout {
   size_t group_bytes() const { return static_cast<size_t>(kPagePositions) * selection_width; }
   size_t group_offset(int32_t group) const { return layers * layer_bytes() + group * group_bytes(); }
   size_t exit_offset() const { return group_offset(groups); }
-  // Rounded up to a multiple of 64 bytes.
-  size_t page_bytes() const {
+  int32_t page_units() const {
     const size_t bytes = exit_offset() + (exit_states ? kPagePositions * static_cast<size_t>(width) * 4 : 0);
-    return (bytes + 63) / 64 * 64;
+    return static_cast<int32_t>((bytes + kPageUnit - 1) / kPageUnit);
   }
+  size_t page_bytes() const { return static_cast<size_t>(page_units()) * kPageUnit; }
 };
 
 // The store as kernels see it.
@@ -63,7 +67,7 @@ struct KvPages {
   KvLayout layout;
   std::byte* base = nullptr;
 
-  std::byte* Page(int32_t page) const { return base + static_cast<size_t>(page) * layout.page_bytes(); }
+  std::byte* Page(int32_t page) const { return base + static_cast<size_t>(page) * kPageUnit; }
   // K of a position in a layer; V follows `width` elements later. T is float, uint16_t for bf16, or int8_t.
   template <typename T>
   T* Key(int32_t layer, const int32_t* pages, int32_t position) const {
@@ -86,51 +90,46 @@ struct KvPages {
   }
 };
 
-// Owns the pages. A document takes pages as it grows, and returns all of them when it is done.
+// The pages of one layout. A document takes pages as it grows, and returns all of them when it is done.
 class KvStore {
  public:
-  KvStore(DeviceMemory& memory, const KvLayout& layout, int32_t pages)
-      : layout_(layout), bytes_(memory, layout.page_bytes() * pages), taken_(pages, false) {
+  // Its pages are a share of the pool, which must outlive it. `look` as PageShare's.
+  KvStore(PagePool& pool, const KvLayout& layout, std::function<void()> look)
+      : layout_(layout), base_(pool.base()), share_(pool, layout.page_units(), std::move(look)) {
     SALIENT_CHECK(layout.type != ElementType::kInt8 || (layout.heads > 0 && layout.width % layout.heads == 0));
-    for (int32_t page = pages; page-- > 0;) free_.push_back(page);
   }
+  // So many pages are its own.
+  KvStore(DeviceMemory& memory, const KvLayout& layout, int32_t pages)
+      : KvStore(std::make_unique<Own>(memory, layout, pages), layout) {}
 
-  KvPages pages() { return KvPages{layout_, bytes_.data()}; }
+  KvPages pages() { return KvPages{layout_, base_}; }
   const KvLayout& layout() const { return layout_; }
-  int32_t free_pages() const { return static_cast<int32_t>(free_.size()); }
+  PageShare& share() { return share_; }
+  const PageShare& share() const { return share_; }
 
-  // Precondition: free_pages() > 0. Admission reserves a document's pages before it starts.
-  int32_t Take() {
-    SALIENT_CHECK(!free_.empty());
-    const int32_t page = free_.back();
-    free_.pop_back();
-    taken_[page] = true;
-    resident_free_ -= resident_free_ > 0;
-    return page;
-  }
-  // Precondition: every page is taken.
-  void Return(const std::vector<int32_t>& pages) {
-    for (const int32_t page : pages) {
-      SALIENT_CHECK(page >= 0 && page < static_cast<int32_t>(taken_.size()) && taken_[page]);
-      taken_[page] = false;
-    }
-    free_.insert(free_.end(), pages.rbegin(), pages.rend());
-    resident_free_ += pages.size();
-  }
-  // Gives the memory of free pages back to the system; they get new memory when they are used again. Only where the
-  // host addresses the memory.
-  void Trim();
+  // As PageShare's.
+  int32_t Take() { return share_.Take(); }
+  void Return(const std::vector<int32_t>& pages) { share_.Return(pages); }
 
   static int32_t PagesFor(int64_t positions) {
     return static_cast<int32_t>((positions + kPagePositions - 1) / kPagePositions);
   }
 
  private:
+  struct Own {
+    Own(DeviceMemory& memory, const KvLayout& layout, int32_t pages)
+        : bytes(memory, layout.page_bytes() * pages), pool(bytes.data(), layout.page_units() * pages) {}
+    DeviceArray<std::byte> bytes;
+    PagePool pool;
+  };
+  KvStore(std::unique_ptr<Own> own, const KvLayout& layout) : KvStore(own->pool, layout, [] {}) {
+    own_ = std::move(own);
+  }
+
+  std::unique_ptr<Own> own_;
   KvLayout layout_;
-  DeviceArray<std::byte> bytes_;
-  std::vector<int32_t> free_;
-  size_t resident_free_ = 0;  // so many at the end of free_ were used before, and have memory
-  std::vector<bool> taken_;   // by page
+  std::byte* base_;
+  PageShare share_;
 };
 
 }  // namespace salient

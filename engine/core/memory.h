@@ -22,6 +22,9 @@ class DeviceMemory {
   // check the backend's status(). If the host has no memory left, the process ends.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* pointer, size_t bytes) = 0;
+  // Memory that all backends of the device may use and that may outlive this one; aligned to 64, not zeroed. Null if
+  // the device has none left.
+  virtual std::shared_ptr<std::byte> AllocateShared(size_t bytes) = 0;
 
   // How much may be allocated permanently at the start: the free memory less a reserve for later, temporary
   // allocations. Unlimited on the host, where the system overcommits memory.

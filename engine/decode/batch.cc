@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
-#include "engine/base/key_memory.h"
 #include "engine/search/rules.h"
 
 namespace salient {
@@ -19,42 +18,16 @@ int32_t FillRows(Backend& backend, const BatchOptions& options) {
   return backend.host_addressable() ? kFillRows : (kPatientSteps + 1) * options.max_rows;
 }
 
-KvLayout SelfLayout(const Model& model, Backend& backend, const BatchOptions& options) {
-  const ModelConfig& config = model.config;
-  return {.layers = config.decoder.layers,
-          .width = config.d_model,
-          .heads = config.heads,
-          .groups = config.groups(Module::kDecoder),
-          .selection_width = config.selection.width,
-          .exit_states = config.has_exits,
-          .type = options.kv_type.value_or(backend.kv_type())};
-}
-
-KvLayout CrossLayout(const Model& model, Backend& backend, const BatchOptions& options) {
-  KvLayout layout = SelfLayout(model, backend, options);
-  layout.groups = model.config.groups(Module::kCross);
-  layout.exit_states = false;
-  return layout;
-}
-
-int32_t PagesIn(double bytes, const KvLayout& layout) {
-  return std::max<int32_t>(1, static_cast<int32_t>(bytes / static_cast<double>(layout.page_bytes())));
-}
-
 int32_t EncoderTokens(const Model& model, const BatchOptions& options) {
   return std::max(options.encode_tokens, model.config.chunk_tokens);
 }
 
 }  // namespace
 
-Batch::Batch(const Model& model, Backend& backend, const BatchOptions& options)
+Batch::Batch(const Model& model, Backend& backend, KeyStores& stores, const BatchOptions& options)
     : model_(model),
       backend_(backend),
-      self_pages_(PagesIn(kSelfShare * static_cast<double>(options.kv_bytes), SelfLayout(model, backend, options))),
-      cross_pages_(
-          PagesIn((1 - kSelfShare) * static_cast<double>(options.kv_bytes), CrossLayout(model, backend, options))),
-      self_store_(std::make_unique<KvStore>(backend.memory(), SelfLayout(model, backend, options), self_pages_)),
-      cross_store_(std::make_unique<KvStore>(backend.memory(), CrossLayout(model, backend, options), cross_pages_)),
+      stores_(stores),
       encode_queue_(backend.OpenQueue()),
       encoder_(model, encode_queue_ != nullptr ? *encode_queue_ : backend, EncoderTokens(model, options),
                options.encode_chunks),
@@ -71,7 +44,7 @@ void Batch::Join(std::span<Sequence* const> sequences) {
   joining_.assign(sequences.begin(), sequences.end());
   // Steps in progress may still read the chunks' new pages and write to their arrays.
   if (encode_queue_ != nullptr) encode_queue_->After(backend_);
-  encoder_.Begin(inputs, *cross_store_);
+  encoder_.Begin(inputs, stores_.cross);
 }
 
 // A chunk may join the steps only after the host has seen its encoder pass end, so that steps find its keys.
@@ -159,7 +132,7 @@ int32_t Batch::StepAhead() {
   if (rows.empty()) return 0;
   std::sort(rows.begin(), rows.end());
   decoder_.PrepareRows(rows, most_steps());
-  decoder_.StepAhead(rows, width, *self_store_, *cross_store_);
+  decoder_.StepAhead(rows, width, stores_.self, stores_.cross);
   ahead_.push_back(std::move(group));
   if (ahead_.size() == Decoder::kGroups) TakeRecords();
   return static_cast<int32_t>(rows.size());
@@ -209,7 +182,7 @@ int32_t Batch::StepOnce() {
     if (IsActive(*sequence)) sequence->AppendRows(decoder_.rows(), rows);
   }
   std::sort(rows.begin(), rows.end());
-  decoder_.Step(rows, width, *self_store_, *cross_store_);
+  decoder_.Step(rows, width, stores_.self, stores_.cross);
   if (traces) decoder_.set_selection_probe(nullptr);
   TakeSteps(width);
   return static_cast<int32_t>(rows.size());
@@ -225,7 +198,7 @@ void Batch::Draft() {
     }
     if (drafting.empty()) return;
     std::sort(drafting.begin(), drafting.end());
-    decoder_.Draft(drafting, *self_store_, *cross_store_);
+    decoder_.Draft(drafting, stores_.self, stores_.cross);
     if (!backend_.status().ok()) return;
     for (Sequence* sequence : running_) {
       if (IsActive(*sequence)) sequence->TakeDraft(decoder_.rows());

@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "engine/backend/backend.h"
+#include "engine/decode/key_stores.h"
 #include "engine/decode/sequence.h"
 #include "engine/model/decoder.h"
 #include "engine/model/encoder.h"
@@ -24,18 +24,13 @@ struct BatchOptions {
   int32_t max_rows = 64;
   int32_t encode_tokens = 2048;
   int32_t encode_chunks = 32;
-  int64_t kv_bytes = 1 << 30;
-  std::optional<ElementType> kv_type;  // of keys and values; none: the backend's own
 };
 
 class Batch {
  public:
-  Batch(const Model& model, Backend& backend, const BatchOptions& options);
-
-  KvStore& self_store() { return *self_store_; }
-  KvStore& cross_store() { return *cross_store_; }
-  int32_t self_pages() const { return self_pages_; }
-  int32_t cross_pages() const { return cross_pages_; }
+  // The stores, of this model and on this device, must outlive it.
+  Batch(const Model& model, Backend& backend, KeyStores& stores, const BatchOptions& options);
+  KeyStores& stores() { return stores_; }
 
   // Begins to encode new chunks in one pass; no pass may be in progress. Their tokens must be within the encoding
   // budget, unless there is only one chunk.
@@ -79,8 +74,7 @@ class Batch {
 
   const Model& model_;
   Backend& backend_;
-  int32_t self_pages_, cross_pages_;
-  std::unique_ptr<KvStore> self_store_, cross_store_;
+  KeyStores& stores_;
   const std::unique_ptr<Backend> encode_queue_;  // null: the backend has one queue
   Encoder encoder_;
   Decoder decoder_;

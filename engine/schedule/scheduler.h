@@ -18,8 +18,8 @@
 // before all others, and starts again with its greatest length reserved. No other chunk gets rows before it does. The
 // oldest chunk is never preempted, and alone it always fits, so some chunk always makes progress.
 //
-// If engines share memory (PageShare), free means that its bytes are free, too. A chunk that was preempted keeps the
-// bytes for its source: chunks that wait for it hold such bytes, too, and two engines must not wait for each other.
+// If engines share memory (PageShare), free means that this one can have them, too. A chunk that was preempted keeps the
+// pages for its source: chunks that wait for it hold such pages, too, and two engines must not wait for each other.
 //
 // The time to admit or to cancel a document does not depend on the number of waiting documents.
 //
@@ -35,7 +35,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/schedule/page_share.h"
+#include "engine/core/page_pool.h"
 
 namespace salient {
 

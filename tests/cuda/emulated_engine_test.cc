@@ -12,7 +12,10 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "engine/backend/backend.h"
+#include "engine/decode/key_stores.h"
 #include "engine/engine.h"
+#include "engine/key_memory.h"
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "tests/cuda/emulation/emulated_device.h"
@@ -30,6 +33,7 @@ using ::salient::emulation::FailNextDevicesAllocation;
 using ::salient::emulation::LimitNextDevice;
 using ::salient::emulation::PageableCopies;
 using ::salient::emulation::WaitsForEverything;
+using ::salient::testing::CancellingListener;
 using ::salient::testing::EightSettings;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
@@ -69,32 +73,6 @@ std::string Fingerprint(const TranslationResult& result) {
   }
   return print;
 }
-
-// Cancels its own translation, in the engine's thread, when its first segment or tokens are there.
-class CancellingListener : public RecordingListener {
- public:
-  void CancelsAtFirstTokens(std::shared_ptr<TranslationTicket> ticket) {
-    std::lock_guard lock(ticket_mutex_);
-    ticket_ = std::move(ticket);
-    if (has_tokens_) ticket_->Cancel();
-  }
-  void OnProgress(const TranslationProgress& progress) override {
-    if (progress.target_tokens == 0) return;
-    std::lock_guard lock(ticket_mutex_);
-    has_tokens_ = true;
-    if (ticket_ != nullptr) ticket_->Cancel();
-  }
-  void OnSegment(const TranslatedSegment&) override {
-    std::lock_guard lock(ticket_mutex_);
-    has_tokens_ = true;
-    if (ticket_ != nullptr) ticket_->Cancel();
-  }
-
- private:
-  std::mutex ticket_mutex_;
-  std::shared_ptr<TranslationTicket> ticket_;
-  bool has_tokens_ = false;
-};
 
 class SuspensionCounter : public EngineObserver {
  public:
@@ -375,7 +353,7 @@ TEST(EmulatedDeviceTest, RunningOutOfMemoryAnywhereIsAnErrorThatSaysWhatToDo) {
     ASSERT_THAT(std::string(made.status().message()), HasSubstr("less --kv-memory"));
     ++allocations;
   }
-  EXPECT_GE(allocations, 2);  // keys of both kinds, and a slab for the rest
+  EXPECT_GE(allocations, 2);  // keys, and a slab for the rest
   const TranslationRequest request{.text = "The answer came late."};
   const absl::StatusOr<TranslationResult> failed = engine->Translate(request);
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kResourceExhausted) << failed.status();
@@ -440,11 +418,11 @@ class ModelWithoutScores {
   const std::string& folder_ = temp_.path();
 };
 
-// What can be wrong with one engine.
+// What can be wrong with one engine of two that share the memory for keys.
 struct Fault {
   std::string name;
   absl::StatusCode code;  // of the document that it ends
-  std::function<std::unique_ptr<Engine>(const ModelWithoutScores&)> make;
+  std::function<std::unique_ptr<Engine>(EngineOptions, const ModelWithoutScores&)> make;
   bool stays;  // for every later document
 };
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
@@ -453,23 +431,22 @@ class TwoEnginesTest : public ::testing::TestWithParam<Fault> {};
 INSTANTIATE_TEST_SUITE_P(
     All, TwoEnginesTest,
     ::testing::Values(Fault{"launch", absl::StatusCode::kUnavailable,
-                            [](const ModelWithoutScores&) {
+                            [](const EngineOptions& options, const ModelWithoutScores&) {
                               FailNextDeviceAfter(800, /*lasts=*/false);
-                              return Make(Options(ComputeType::kF32));
+                              return Make(options);
                             },
                             false},
                       Fault{"allocation", absl::StatusCode::kResourceExhausted,
-                            [](const ModelWithoutScores&) {
+                            [](const EngineOptions& options, const ModelWithoutScores&) {
                               for (int64_t allocations = 0;; ++allocations) {  // the first after those of the start
                                 FailNextDevicesAllocation(allocations, /*pinned=*/false);
-                                auto made = Engine::Create(Options(ComputeType::kF32));
+                                auto made = Engine::Create(options);
                                 if (made.ok()) return *std::move(made);
                               }
                             },
                             false},
                       Fault{"scores", absl::StatusCode::kInternal,
-                            [](const ModelWithoutScores& model) {
-                              EngineOptions options = Options(ComputeType::kF32);
+                            [](EngineOptions options, const ModelWithoutScores& model) {
                               options.model_folder = model.folder();
                               return Make(options);
                             },
@@ -477,8 +454,12 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& fault) { return fault.param.name; });
 
 TEST_P(TwoEnginesTest, TheFailureOfOneLeavesTheOtherAlone) {
-  const std::unique_ptr<Engine> sound = Make(Options(ComputeType::kF32));
+  EngineOptions options = Options(ComputeType::kF32);
+  options.key_memory = std::make_shared<KeyMemory>(options.kv_bytes);
+  std::unique_ptr<Engine> sound = Make(options);
   ASSERT_NE(sound, nullptr);
+  const std::unique_ptr<Backend> asking = MakeReferenceBackend();  // asked nothing, for the memory is there
+  const std::shared_ptr<KeyPools> pools = *options.key_memory->On("cuda", *asking);
   std::mt19937 random(31);
   std::vector<TranslationRequest> requests;
   std::vector<std::string> alone;
@@ -489,7 +470,7 @@ TEST_P(TwoEnginesTest, TheFailureOfOneLeavesTheOtherAlone) {
     alone.push_back(Fingerprint(*result));
   }
   const ModelWithoutScores model;
-  const std::unique_ptr<Engine> failing = GetParam().make(model);
+  std::unique_ptr<Engine> failing = GetParam().make(options, model);
   ASSERT_NE(failing, nullptr);
   const auto beside = SubmitAll(*sound, requests);
   const absl::StatusOr<TranslationResult> failed = failing->Translate({.text = RandomDocument(random, 5)});
@@ -509,6 +490,29 @@ TEST_P(TwoEnginesTest, TheFailureOfOneLeavesTheOtherAlone) {
     ASSERT_TRUE(next.ok()) << next.status();
     EXPECT_EQ(Fingerprint(*next), alone[0]);
   }
+  sound.reset();
+  const int32_t kept = pools->self.taken();
+  failing.reset();
+  EXPECT_GT(kept, pools->self.taken());
+  EXPECT_EQ(pools->self.taken(), 0);
+  EXPECT_EQ(pools->cross.taken(), 0);
+}
+
+// A device that has failed keeps nothing that others could use.
+TEST(EmulatedDeviceTest, WhoFailsGivesBackItsPages) {
+  EngineOptions options = Options(ComputeType::kF32);
+  options.key_memory = std::make_shared<KeyMemory>(options.kv_bytes);
+  FailNextDeviceAfter(1500, /*lasts=*/false);
+  const std::unique_ptr<Engine> failing = Make(options);
+  ASSERT_NE(failing, nullptr);
+  const std::unique_ptr<Backend> asking = MakeReferenceBackend();
+  const std::shared_ptr<KeyPools> pools = *options.key_memory->On("cuda", *asking);
+  std::mt19937 random(7);
+  EXPECT_FALSE(failing->Translate({.text = RandomDocument(random, 5)}).ok());
+  EXPECT_EQ(pools->self.taken(), 0);
+  EXPECT_EQ(pools->cross.taken(), 0);
+  EXPECT_TRUE(failing->Translate({.text = "The answer came late."}).ok());
+  EXPECT_GT(pools->self.taken(), 0);
 }
 
 // An error that lasts is the whole process's, as with CUDA: the other engine ends, too, without a wrong translation.

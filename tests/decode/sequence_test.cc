@@ -380,7 +380,7 @@ TEST_F(SequenceTest, DraftsNeverChangeATranslation) {
     for (const int32_t tokens : {0, 1, 4, 5}) {
       Verify(tokens);
       const auto sequence = Make(seed % 3 == 0 ? std::vector<int32_t>{15, 16, 17} : std::vector<int32_t>{});
-      const int32_t reserved = SelfPages(chunk_, options_), before = self_.free_pages();
+      const int32_t reserved = SelfPages(chunk_, options_), before = self_.share().taken();
       const auto choose = [&](int32_t row) {
         if (Constraint(row).forced >= 0) return Candidate{Constraint(row).forced, -9.0f};
         std::mt19937 random(seed * 1000003 + rows_.token.data()[row] * 8191 + rows_.step.data()[row] * 131 +
@@ -399,7 +399,7 @@ TEST_F(SequenceTest, DraftsNeverChangeATranslation) {
       };
       while (!sequence->done()) {
         Cycle(*sequence, draft, choose);
-        ASSERT_LE(before - self_.free_pages(), reserved);
+        ASSERT_LE(self_.share().taken() - before, reserved);
         ASSERT_LE(sequence->tokens_so_far(), MaxSteps(chunk_, options_));
       }
       translations.emplace_back();
@@ -420,22 +420,21 @@ TEST_F(SequenceTest, DraftsNeverChangeATranslation) {
 }
 
 TEST_F(SequenceTest, ReturnsItsPages) {
-  const int32_t free_self = self_.free_pages(), free_cross = cross_.free_pages();
   {
     const auto sequence = Make();
     Step(*sequence, {{{7, 0}}});
-    EXPECT_LT(self_.free_pages(), free_self);
-    EXPECT_LT(cross_.free_pages(), free_cross);
+    EXPECT_GT(self_.share().taken(), 0);
+    EXPECT_GT(cross_.share().taken(), 0);
     EXPECT_GT(sequence->kv_bytes(), 0);
   }
-  EXPECT_EQ(self_.free_pages(), free_self);
-  EXPECT_EQ(cross_.free_pages(), free_cross);
+  EXPECT_EQ(self_.share().taken(), 0);
+  EXPECT_EQ(cross_.share().taken(), 0);
 }
 
 TEST_F(SequenceTest, NeverNeedsMoreThanItReserves) {
   options_.beam = 3;
   const auto sequence = Make();
-  const int32_t reserved = SelfPages(chunk_, options_), before = self_.free_pages();
+  const int32_t reserved = SelfPages(chunk_, options_), before = self_.share().taken();
   for (int step = 0; step < 1000 && !sequence->done(); ++step) {
     const std::vector<int32_t> taking_part = Prepare(*sequence);
     std::vector<std::vector<Candidate>> best;
@@ -445,7 +444,7 @@ TEST_F(SequenceTest, NeverNeedsMoreThanItReserves) {
                                  : std::vector<Candidate>{{7, -1.0f}, {8, -1.1f}, {9, -1.2f}});
     }
     Step(*sequence, best);
-    EXPECT_LE(before - self_.free_pages(), reserved);
+    EXPECT_LE(self_.share().taken() - before, reserved);
   }
   EXPECT_TRUE(sequence->done());
 }

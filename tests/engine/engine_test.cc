@@ -196,7 +196,7 @@ TEST_P(EngineTest, LittleMemoryChangesNothing) {
   EngineOptions options = Options();
   std::vector<std::string> expected;
   const bool wide = GetParam().device == "reference" || GetParam().compute == ComputeType::kF32;
-  const int64_t little = GetParam().kv_type.has_value() ? 5 << 19 : wide ? 6 << 20 : 7 << 19;
+  const int64_t little = GetParam().kv_type.has_value() ? 11 << 18 : wide ? 6 << 20 : 15 << 18;
   for (const int64_t kv_bytes : {options.kv_bytes, little}) {
     options.kv_bytes = kv_bytes;
     CountingObserver counter;

@@ -66,7 +66,9 @@ class Translator {
     status_ = model.status();
     if (!model.ok()) return;
     model_ = *std::move(model);
-    batch_ = std::make_unique<Batch>(*model_, *backend_, BatchOptions{.max_rows = 1, .kv_bytes = 256 << 20});
+    pools_ = std::make_unique<KeyPools>(backend_->memory(), 256 << 20);
+    stores_ = std::make_unique<KeyStores>(*model_, *backend_, std::nullopt, *pools_);
+    batch_ = std::make_unique<Batch>(*model_, *backend_, *stores_, BatchOptions{.max_rows = 1});
   }
 
   const absl::Status& status() const { return status_; }
@@ -74,8 +76,8 @@ class Translator {
 
   // The chunk's tokens, separators and end included, of which the first are `prefix`.
   std::vector<Token> Translate(const Chunk& chunk, const ResolvedOptions& options, std::vector<int32_t> prefix) {
-    Sequence sequence(chunk, options, std::move(prefix), config(), *backend_, batch_->self_store(),
-                      batch_->cross_store());
+    Sequence sequence(chunk, options, std::move(prefix), config(), *backend_, batch_->stores().self,
+                      batch_->stores().cross);
     Sequence* const joining[] = {&sequence};
     batch_->Join(joining);
     while (!sequence.encoded()) batch_->Encode(absl::InfiniteDuration());
@@ -100,6 +102,8 @@ class Translator {
   absl::Status status_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
+  std::unique_ptr<KeyPools> pools_;
+  std::unique_ptr<KeyStores> stores_;
   std::unique_ptr<Batch> batch_;
 };
 

@@ -80,7 +80,9 @@ class ParityTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<Model>> model = Model::Load(g_model, *backend_);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
-    batch_ = std::make_unique<Batch>(*model_, *backend_, BatchOptions{.max_rows = 8, .kv_bytes = 8 << 20});
+    pools_ = std::make_unique<KeyPools>(backend_->memory(), 8 << 20);
+    stores_ = std::make_unique<KeyStores>(*model_, *backend_, std::nullopt, *pools_);
+    batch_ = std::make_unique<Batch>(*model_, *backend_, *stores_, BatchOptions{.max_rows = 8});
     std::ifstream file(g_fixture);
     fixture_ = Json::parse(file);
     for (const Json& document : fixture_["documents"]) documents_[document["id"]] = document;
@@ -104,7 +106,7 @@ class ParityTest : public ::testing::Test {
     options->shortlist = settings.contains("listed");  // what Resolve allows only where the model has one
     const std::vector<int32_t> tokens = settings.value("listed", settings.value("screen", std::vector<int32_t>()));
     Sequence sequence(chunk, *options, settings.value("prefix", std::vector<int32_t>()), model_->config, *backend_,
-                      batch_->self_store(), batch_->cross_store(), tokens);
+                      batch_->stores().self, batch_->stores().cross, tokens);
     const bool encoded = Encode(sequence, expected["encoder"], static_cast<int32_t>(chunk.tokens.size()));
     bool compared = encoded;
     for (size_t step = 0; !sequence.done(); ++step) {
@@ -244,6 +246,8 @@ class ParityTest : public ::testing::Test {
 
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
+  std::unique_ptr<KeyPools> pools_;
+  std::unique_ptr<KeyStores> stores_;
   std::unique_ptr<Batch> batch_;
   Json fixture_;
   std::map<std::string, Json> documents_;

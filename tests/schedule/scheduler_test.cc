@@ -5,8 +5,7 @@
 #include <random>
 #include <string>
 
-#include "engine/base/key_memory.h"
-#include "engine/schedule/page_share.h"
+#include "engine/core/page_pool.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -412,9 +411,14 @@ TEST(SchedulerTest, RandomLoadStaysWithinLimitsAndDrains) {
   EXPECT_GT(preempted, 0u);
 }
 
-// A scheduler that shares memory; a page has one byte.
+// One chunk's pages for a translation, two chunks' sources; a page has one unit.
+struct Pools {
+  PagePool self{nullptr, 12}, cross{nullptr, 8};
+};
+
+// A scheduler that shares memory.
 struct Sharer {
-  explicit Sharer(KeyMemory& memory) : self(&memory.self, 1, [] {}), cross(&memory.cross, 1, [] {}) {}
+  explicit Sharer(Pools& pools) : self(pools.self, 1, [] {}), cross(pools.cross, 1, [] {}) {}
   void GiveBack() {
     if (self.wanted()) self.Keep(scheduler.self_reserved());
     if (cross.wanted()) cross.Keep(scheduler.cross_reserved());
@@ -424,8 +428,8 @@ struct Sharer {
 };
 
 TEST(SharedMemoryTest, WhatOneHasTakenTheOtherWaitsForAndThenGets) {
-  KeyMemory memory(20);  // 12 for translations, 8 for sources: one chunk's pages for a translation, two chunks' sources
-  Sharer a(memory), b(memory);
+  Pools pools;
+  Sharer a(pools), b(pools);
   a.scheduler.Enqueue(1, {Chunk(10), Chunk(10)});
   b.scheduler.Enqueue(2, {Chunk(10)});
   EXPECT_THAT(AdmitAll(a.scheduler), testing::ElementsAre(1, 1));
@@ -445,8 +449,8 @@ TEST(SharedMemoryTest, WhatOneHasTakenTheOtherWaitsForAndThenGets) {
 }
 
 TEST(SharedMemoryTest, WhoHasNothingToAskForAnyMoreLeavesTheLine) {
-  KeyMemory memory(20);
-  Sharer a(memory), b(memory);
+  Pools pools;
+  Sharer a(pools), b(pools);
   a.scheduler.Enqueue(1, {Chunk(10), Chunk(10)});
   AdmitAll(a.scheduler);
   b.scheduler.Enqueue(2, {Chunk(10)});
@@ -460,8 +464,8 @@ TEST(SharedMemoryTest, WhoHasNothingToAskForAnyMoreLeavesTheLine) {
 // Two engines have preempted a chunk each, and hold sources of chunks that wait for it. If the preempted ones had given
 // up the memory for their own sources, a third engine could take it, and each of them could wait for ever.
 TEST(SharedMemoryTest, APreemptedChunkKeepsTheMemoryForItsSource) {
-  KeyMemory memory(20);
-  Sharer a(memory), b(memory);
+  Pools pools;
+  Sharer a(pools), b(pools);
   a.scheduler.Enqueue(1, {Chunk(10)});
   a.scheduler.Enqueue(2, {Chunk(10)});
   EXPECT_THAT(Begin(a.scheduler), testing::ElementsAre(1)) << "there is memory for one translation";
@@ -479,8 +483,8 @@ TEST(SharedMemoryTest, APreemptedChunkKeepsTheMemoryForItsSource) {
 }
 
 TEST(SharedMemoryTest, WhatHasBegunGrowsBeforeOthersBegin) {
-  KeyMemory memory(20);
-  Sharer a(memory), b(memory);
+  Pools pools;
+  Sharer a(pools), b(pools);
   a.scheduler.Enqueue(1, {Growing(12)});
   b.scheduler.Enqueue(2, {Growing(12)});
   EXPECT_THAT(Begin(a.scheduler), testing::ElementsAre(1));

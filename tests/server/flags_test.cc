@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/key_memory.h"
+#include "engine/key_memory.h"
 #include "gmock/gmock.h"
 #include "tests/testing/temp_folder.h"
 
@@ -54,7 +54,7 @@ TEST(ServerFlagsTest, Defaults) {
   EXPECT_EQ(flags.server.models.models[0].model_folder, "m");
   EXPECT_EQ(flags.server.models.models[0].device, "auto");
   EXPECT_EQ(flags.server.models.models[0].compute, ComputeType::kAuto);
-  EXPECT_EQ(flags.server.models.models[0].kv_bytes, 1LL << 30);
+  EXPECT_EQ(flags.server.models.models[0].key_memory->bytes(), 1LL << 30);
   EXPECT_FALSE(flags.server.models.models[0].kv_type.has_value());
   EXPECT_EQ(flags.server.models.models[0].max_document_bytes, 4 << 20);
 }
@@ -112,7 +112,7 @@ TEST(ServerFlagsTest, EveryOption) {
     EXPECT_EQ(options.encode_tokens, 99);
     EXPECT_EQ(options.encode_slice, absl::Milliseconds(4));
     EXPECT_EQ(options.kv_type, ElementType::kInt8);
-    EXPECT_EQ(options.kv_bytes, 2LL << 30);
+    EXPECT_EQ(options.key_memory->bytes(), 2LL << 30);
     EXPECT_EQ(options.max_document_bytes, 8 << 20);
   }
   EXPECT_EQ(flags.server.listen, "h:1");
@@ -162,7 +162,7 @@ TEST(ServerFlagsTest, ModelsShareTheMemoryForKeys) {
   const ModelSources& models = parsed.flags.server.models;
   ASSERT_NE(models.options.key_memory, nullptr);
   for (const EngineOptions& options : models.models) EXPECT_EQ(options.key_memory, models.options.key_memory);
-  EXPECT_EQ(models.options.key_memory->self.bytes() + models.options.key_memory->cross.bytes(), 10 << 20);
+  EXPECT_EQ(models.options.key_memory->bytes(), 10 << 20);
 }
 
 TEST(ServerFlagsTest, TheFileMayBeNamedInTheEnvironment) {
@@ -184,6 +184,7 @@ TEST(ServerFlagsTest, Mistakes) {
       {"--model", "m", "--threads", "-1"},
       {"--model", "m", "--max-queue", "0"},
       {"--model", "m", "--kv-memory", "much"},
+      {"--model", "m", "--kv-memory", "257GiB"},
       {"--model", "m", "--max-document-bytes", "1GiB"},
       {"--model", "m", "--drain-seconds", "-1"},
       {"--model", "m", "--glossary-uploads"},

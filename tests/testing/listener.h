@@ -58,6 +58,32 @@ class RecordingListener : public TranslationListener {
   std::condition_variable done_;
 };
 
+// Cancels its own translation, in the engine's thread, when its first segment or tokens are there.
+class CancellingListener : public RecordingListener {
+ public:
+  void CancelsAtFirstTokens(std::shared_ptr<TranslationTicket> ticket) {
+    std::lock_guard lock(ticket_mutex_);
+    ticket_ = std::move(ticket);
+    if (has_tokens_) ticket_->Cancel();
+  }
+  void OnProgress(const TranslationProgress& progress) override {
+    if (progress.target_tokens == 0) return;
+    std::lock_guard lock(ticket_mutex_);
+    has_tokens_ = true;
+    if (ticket_ != nullptr) ticket_->Cancel();
+  }
+  void OnSegment(const TranslatedSegment&) override {
+    std::lock_guard lock(ticket_mutex_);
+    has_tokens_ = true;
+    if (ticket_ != nullptr) ticket_->Cancel();
+  }
+
+ private:
+  std::mutex ticket_mutex_;
+  std::shared_ptr<TranslationTicket> ticket_;
+  bool has_tokens_ = false;
+};
+
 // Submits all requests without waiting between them. If the engine refuses one, the test fails, and the listener of the
 // request is called, so that the test does not wait for it.
 inline std::vector<std::shared_ptr<RecordingListener>> SubmitAll(Engine& engine,

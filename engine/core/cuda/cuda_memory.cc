@@ -48,12 +48,14 @@ size_t CudaMemory::free_bytes() const {
 
 void* CudaMemory::FromDevice(size_t bytes) {
   void* pointer = pinned_ ? device_.AllocatePinned(bytes) : device_.Allocate(bytes);
-  if (pointer == nullptr) {
-    device_.Fail(absl::ResourceExhaustedError(absl::StrCat(
-        "the GPU has no ", InMegabytes(bytes), " MB of memory left, only ", InMegabytes(device_.free_bytes()),
-        ": start the server with less --kv-memory, or end what else uses the GPU")));
-  }
+  if (pointer == nullptr) FailToAllocate(bytes);
   return pointer;
+}
+
+void CudaMemory::FailToAllocate(size_t bytes) {
+  device_.Fail(absl::ResourceExhaustedError(absl::StrCat(
+      "the GPU has no ", InMegabytes(bytes), " MB of memory left, only ", InMegabytes(device_.free_bytes()),
+      ": start the server with less --kv-memory, or end what else uses the GPU")));
 }
 
 // A block from the slabs, or null.
@@ -95,6 +97,12 @@ void CudaMemory::Free(void* pointer, size_t bytes) {
   } else {
     free_[rounded].push_back(pointer);
   }
+}
+
+std::shared_ptr<std::byte> CudaMemory::AllocateShared(size_t bytes) {
+  std::shared_ptr<std::byte> pointer = device_.AllocateShared(bytes);
+  if (pointer == nullptr) FailToAllocate(bytes);
+  return pointer;
 }
 
 void CudaMemory::CopyToDevice(void* device, const void* host, size_t bytes) {

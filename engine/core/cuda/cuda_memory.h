@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -31,6 +32,7 @@ class CudaMemory final : public DeviceMemory {
   bool host_addressable() const override { return false; }
   void* Allocate(size_t bytes) override;
   void Free(void* pointer, size_t bytes) override;
+  std::shared_ptr<std::byte> AllocateShared(size_t bytes) override;
   size_t free_bytes() const override;
   void CopyToDevice(void* device, const void* host, size_t bytes) override;
   void CopyToHost(void* host, const void* device, size_t bytes) override;
@@ -43,6 +45,7 @@ class CudaMemory final : public DeviceMemory {
 
  private:
   void* FromDevice(size_t bytes);  // null where there is no more; the device has failed then
+  void FailToAllocate(size_t bytes);
   void* Small(size_t rounded);
   void* FromHost(size_t rounded);
 

@@ -67,6 +67,8 @@ class Device {
   // Null when there is no such memory left.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* pointer) = 0;  // waits for all streams
+  // Memory of every Device of the process, which may outlive this one.
+  virtual std::shared_ptr<std::byte> AllocateShared(size_t bytes) = 0;
   // Host memory that copies read and write while the host goes on.
   virtual void* AllocatePinned(size_t bytes) = 0;
   virtual void FreePinned(void* pointer) = 0;

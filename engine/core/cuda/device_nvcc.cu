@@ -76,6 +76,9 @@ class RuntimeDevice final : public Device {
   }
   // cudaFree waits for the device, so that nothing still uses it.
   void Free(void* pointer) override { cudaFree(pointer); }
+  std::shared_ptr<std::byte> AllocateShared(size_t bytes) override {
+    return {static_cast<std::byte*>(Allocate(bytes)), [](std::byte* pointer) { cudaFree(pointer); }};
+  }
   void* AllocatePinned(size_t bytes) override {
     void* pointer = nullptr;
     if (cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess) return pointer;

@@ -11,7 +11,6 @@ struct PagesView {
   PagesView() = default;  // of no store
   explicit PagesView(const KvPages& store, int32_t layer = 0, int32_t group = 0)
       : base(reinterpret_cast<unsigned char*>(store.base)),
-        page_bytes(store.layout.page_bytes()),
         layer_offset(layer * store.layout.layer_bytes()),
         group_offset(store.layout.group_offset(group)),
         exit_offset(store.layout.exit_offset()),
@@ -22,7 +21,7 @@ struct PagesView {
         selection_width(store.layout.selection_width) {}
 
   unsigned char* base = nullptr;
-  size_t page_bytes = 0, layer_offset = 0, group_offset = 0, exit_offset = 0;
+  size_t layer_offset = 0, group_offset = 0, exit_offset = 0;
   uint32_t row_bytes = 0, scale_offset = 0;
   int32_t width = 0, heads = 0, selection_width = 0;
 
@@ -33,7 +32,7 @@ struct PagesView {
   // K of a position, `width` elements; V follows.
   template <typename T>
   __device__ T* KeyAt(int32_t slot) const {
-    return reinterpret_cast<T*>(base + static_cast<uint32_t>(slot / kPagePositions) * page_bytes + layer_offset +
+    return reinterpret_cast<T*>(base + static_cast<uint32_t>(slot / kPagePositions) * kPageUnit + layer_offset +
                                 static_cast<uint32_t>(slot % kPagePositions) * row_bytes);
   }
   template <typename T>
@@ -47,11 +46,11 @@ struct PagesView {
   // Word w (4 components) of the selection key of a position is at [w * kSelectionBlock] from here.
   __device__ int32_t* SelectionKey(const int32_t* pages, int32_t position) const {
     const int32_t within = position % kPagePositions;
-    return reinterpret_cast<int32_t*>(base + pages[position / kPagePositions] * page_bytes + group_offset) +
+    return reinterpret_cast<int32_t*>(base + pages[position / kPagePositions] * kPageUnit + group_offset) +
            within / kSelectionBlock * (kSelectionBlock / 4 * selection_width) + within % kSelectionBlock;
   }
   __device__ float* ExitState(const int32_t* pages, int32_t position) const {
-    return reinterpret_cast<float*>(base + pages[position / kPagePositions] * page_bytes + exit_offset) +
+    return reinterpret_cast<float*>(base + pages[position / kPagePositions] * kPageUnit + exit_offset) +
            static_cast<size_t>(position % kPagePositions) * width;
   }
 };

@@ -56,6 +56,12 @@ void EmulatedDevice::Free(void* pointer) {
   gpu_->Free(pointer);
 }
 
+std::shared_ptr<std::byte> EmulatedDevice::AllocateShared(size_t bytes) {
+  return {static_cast<std::byte*>(gpu_->Allocate(bytes)), [gpu = gpu_](std::byte* pointer) {
+            if (pointer != nullptr) gpu->Free(pointer);
+          }};
+}
+
 void* EmulatedDevice::AllocatePinned(size_t bytes) { return gpu_->AllocatePinned(bytes); }
 void EmulatedDevice::FreePinned(void* pointer) { gpu_->FreePinned(pointer); }
 

@@ -1,7 +1,7 @@
 // A CUDA device on the host: its memory is ordinary memory that the host cannot touch, its kernels run in grid.h.
 //
-// Device memory is inaccessible except while kernels and copies run, so that host code that follows a device pointer
-// dies of it here as it would with a GPU. Pinned memory is the host's and kernels', as it is with a GPU.
+// Device memory is inaccessible except while kernels and copies run, on any device, so that host code that follows a
+// device pointer dies of it here as it would with a GPU. Pinned memory is the host's and kernels', as it is with a GPU.
 //
 // What a stream is given waits in its queue. It runs when the host waits for it, or now and then earlier; which stream
 // goes on is drawn at random, kernel by kernel, now evenly, now one far ahead of the other. So what the host changes
@@ -69,6 +69,7 @@ class EmulatedDevice final : public cuda::Device {
 
   void* Allocate(size_t bytes) override;
   void Free(void* pointer) override;
+  std::shared_ptr<std::byte> AllocateShared(size_t bytes) override;
   void* AllocatePinned(size_t bytes) override;
   void FreePinned(void* pointer) override;
 

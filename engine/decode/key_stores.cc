@@ -1,0 +1,59 @@
+#include "engine/decode/key_stores.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace salient {
+namespace {
+
+// The share of the key memory that holds the translations' own keys. A translation reserves space for a quarter more
+// tokens than its source has, and some grow longer.
+constexpr double kSelfShare = 0.6;
+
+int32_t Units(int64_t bytes) { return static_cast<int32_t>(bytes / static_cast<int64_t>(kPageUnit)); }
+int32_t SelfUnits(int64_t bytes) { return static_cast<int32_t>(kSelfShare * Units(bytes)); }
+
+KvLayout SelfLayout(const Model& model, Backend& backend, std::optional<ElementType> kv_type) {
+  const ModelConfig& config = model.config;
+  return {.layers = config.decoder.layers,
+          .width = config.d_model,
+          .heads = config.heads,
+          .groups = config.groups(Module::kDecoder),
+          .selection_width = config.selection.width,
+          .exit_states = config.has_exits,
+          .type = kv_type.value_or(backend.kv_type())};
+}
+
+KvLayout CrossLayout(const Model& model, Backend& backend, std::optional<ElementType> kv_type) {
+  KvLayout layout = SelfLayout(model, backend, kv_type);
+  layout.groups = model.config.groups(Module::kCross);
+  layout.exit_states = false;
+  return layout;
+}
+
+int64_t UsedBytes(const KvStore& store) {
+  return store.share().taken() * static_cast<int64_t>(store.layout().page_bytes());
+}
+
+}  // namespace
+
+KeyPools::KeyPools(DeviceMemory& memory, int64_t size)
+    : bytes(size),
+      area(memory.AllocateShared(size)),
+      self(area.get(), SelfUnits(size)),
+      cross(area.get() + static_cast<size_t>(self.units()) * kPageUnit, Units(size) - self.units()) {}
+
+KeyStores::KeyStores(const Model& model, Backend& backend, std::optional<ElementType> kv_type, KeyPools& pools,
+                     const std::function<void()>& look)
+    : self(pools.self, SelfLayout(model, backend, kv_type), look),
+      cross(pools.cross, CrossLayout(model, backend, kv_type), look) {}
+
+int64_t KeyStores::used_bytes() const { return UsedBytes(self) + UsedBytes(cross); }
+
+int64_t KeyStores::least_bytes() const {
+  const double units =
+      std::max(self.layout().page_units() / kSelfShare, cross.layout().page_units() / (1 - kSelfShare));
+  return static_cast<int64_t>(std::ceil(units) + 1) * static_cast<int64_t>(kPageUnit);
+}
+
+}  // namespace salient

@@ -1,0 +1,32 @@
+#include "engine/key_memory.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/backend/backend.h"
+#include "engine/core/page_pool.h"
+#include "engine/decode/key_stores.h"
+
+namespace salient {
+
+static_assert(KeyMemory::kMost / static_cast<int64_t>(kPageUnit) <= int64_t{kMostPageUnits} + 1);
+
+absl::StatusOr<std::shared_ptr<KeyPools>> KeyMemory::On(const std::string& device, Backend& backend) {
+  std::lock_guard lock(mutex_);
+  std::weak_ptr<KeyPools>& place = pools_[device];
+  if (std::shared_ptr<KeyPools> pools = place.lock(); pools != nullptr) return pools;
+  if (bytes_ > kMost) {
+    return absl::InvalidArgumentError(absl::StrCat("--kv-memory is ", bytes_, " bytes; the most is ", kMost));
+  }
+  const size_t free = backend.memory().free_bytes();
+  if (static_cast<size_t>(bytes_) > free) {
+    return absl::ResourceExhaustedError(absl::StrCat("--kv-memory asks for ", bytes_,
+                                                     " bytes; beside the model the GPU has ", free,
+                                                     " left: ask for less, or end what else uses the GPU"));
+  }
+  auto pools = std::make_shared<KeyPools>(backend.memory(), bytes_);
+  if (const absl::Status status = backend.status(); !status.ok()) return status;
+  place = pools;
+  return pools;
+}
+
+}  // namespace salient
