@@ -75,9 +75,8 @@ class Translator {
   const ModelConfig& config() const { return model_->config; }
 
   // The chunk's tokens, separators and end included, of which the first are `prefix`.
-  std::vector<Token> Translate(const Chunk& chunk, const ResolvedOptions& options, std::vector<int32_t> prefix) {
-    Sequence sequence(chunk, options, std::move(prefix), config(), *backend_, batch_->stores().self,
-                      batch_->stores().cross);
+  std::vector<Token> Translate(const Chunk& chunk, const ResolvedOptions& options, const std::vector<int32_t>& prefix) {
+    Sequence sequence(chunk, options, prefix, config(), *backend_, batch_->stores().self, batch_->stores().cross);
     Sequence* const joining[] = {&sequence};
     batch_->Join(joining);
     while (!sequence.encoded()) batch_->Encode(absl::InfiniteDuration());
