@@ -107,8 +107,8 @@ class Engine {
 
   // INVALID_ARGUMENT for invalid options; RESOURCE_EXHAUSTED only if the queue is full, so that a later retry can
   // succeed; UNAVAILABLE if the engine is dead. OnDone is called for every successful Submit and for no other: with
-  // INVALID_ARGUMENT for invalid text and for a document that cannot fit into the memory for keys, with INTERNAL if the model's
-  // scores for the document are not numbers.
+  // INVALID_ARGUMENT for invalid text and for a document that cannot fit into the memory for keys, with INTERNAL if the
+  // model's scores for the document are not numbers.
   virtual absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(TranslationRequest request,
                                                                     std::shared_ptr<TranslationListener> listener) = 0;
 

@@ -85,7 +85,7 @@ struct ModelConfig {
   bool has_exits = false;  // a classifier at every decoder layer
   bool tied_classifiers = true;
   bool sequence_head = false, multinomial_head = false, geometric_head = false;
-  std::vector<double> confidence;  // the confidence policy's thresholds if a request has none, one a layer; may be empty
+  std::vector<double> confidence;  // thresholds of the confidence policy if a request has none, one a layer; or empty
 
   // Whether the folder has a shortlist (shortlist.h); not a field of config.json.
   bool has_shortlist = false;

@@ -18,7 +18,7 @@
 // before all others, and starts again with its greatest length reserved. No other chunk gets rows before it does. The
 // oldest chunk is never preempted, and alone it always fits, so some chunk always makes progress.
 //
-// If engines share memory (PageShare), free means that this one can have them, too. A chunk that was preempted keeps the
+// If engines share memory (PageShare), free means that this one can have them too. A chunk that was preempted keeps the
 // pages for its source: chunks that wait for it hold such pages, too, and two engines must not wait for each other.
 //
 // The time to admit or to cancel a document does not depend on the number of waiting documents.

@@ -56,7 +56,7 @@ class Device {
   // Work launched here from now on starts after all work launched so far on `other`, a stream of the same device.
   virtual void After(Device& other) = 0;
 
-  // While set, launches whose blocks each keep a multiprocessor for long leave a quarter of the multiprocessors to other
+  // While set, launches whose blocks keep a multiprocessor for long leave a quarter of the multiprocessors to other
   // streams (docs/gpu.md has the arithmetic): they take no more than multiprocessors_to_fill().
   void LeaveRoom(bool leave) { leaves_room_ = leave; }
   bool leaves_room() const { return leaves_room_; }
