@@ -65,8 +65,8 @@ def fit_key_steps(model: Transformer, pairs: Pairs) -> None:
 
 @torch.no_grad()
 def fit_exits(model: Transformer, pairs: Pairs, exit_cost: float, confidence_cost: float = CONFIDENCE_COST) -> None:
-    """Moves the biases of the geometric heads, so that 0.5 is the threshold with the least loss at every layer; sets the
-    confidence's thresholds. One layer less may cost `exit_cost` or `confidence_cost`."""
+    """Moves the biases of the geometric heads, so that 0.5 is the threshold with the least loss at every layer; sets
+    the confidence's thresholds. One layer less may cost `exit_cost` or `confidence_cost`."""
     sparse = model.config.selection is not None and bool(model.config.selection.learned_ratio)
     forced = [force(model, source, target, sparse) for source, target in pairs]
     loss = torch.cat([f.loss for f in forced])
