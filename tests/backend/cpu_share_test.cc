@@ -6,8 +6,9 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -15,18 +16,13 @@ namespace {
 // A machine's proc and sys as files.
 class CpuQuotaTest : public testing::Test {
  protected:
-  CpuQuotaTest() : root_(std::filesystem::temp_directory_path() / ("cpu_share_test." + std::to_string(getpid()))) {
-    std::filesystem::create_directories(root_);
-  }
-  ~CpuQuotaTest() override { std::filesystem::remove_all(root_); }
-
   void File(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
+    std::filesystem::create_directories(std::filesystem::path(root_ / path).parent_path());
+    WriteFile(root_ / path, text);
   }
-  double Quota() const { return CpuQuota(root_); }
+  double Quota() const { return CpuQuota(root_.path()); }
 
-  const std::filesystem::path root_;
+  const TempFolder root_;
 };
 
 TEST_F(CpuQuotaTest, NothingToReadIsNoLimit) { EXPECT_TRUE(std::isinf(Quota())); }
