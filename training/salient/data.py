@@ -73,15 +73,15 @@ class Corpus:
         return self.source[s[index]:s[index + 1]], self.target[t[index]:t[index + 1]]
 
 
-def tokenise(documents: list[tuple[str, list[tuple[str, str]]]], tokenizer) -> Corpus:
-    """Token arrays of documents given as (`source|document`, pairs)."""
+def tokenise(documents: list[tuple[str, list[tuple[str, str]]]], tokenizer, target_tokenizer=None) -> Corpus:
+    """Token arrays of documents given as (`source|document`, pairs). target_tokenizer: None if it is the same."""
     pairs = [pair for _, document in documents for pair in document]
 
-    def flat(side):
-        ids = [np.asarray(x, np.uint16) for x in tokenizer.encode([pair[side] for pair in pairs], num_threads=2)]
+    def flat(side, pieces):
+        ids = [np.asarray(x, np.uint16) for x in pieces.encode([pair[side] for pair in pairs], num_threads=2)]
         return np.concatenate(ids), np.concatenate([[0], np.cumsum([len(x) for x in ids])]).astype(np.int64)
 
-    (source, source_bounds), (target, target_bounds) = flat(0), flat(1)
+    (source, source_bounds), (target, target_bounds) = flat(0, tokenizer), flat(1, target_tokenizer or tokenizer)
     ends = np.concatenate([[0], np.cumsum([len(d) for _, d in documents])]).astype(np.int64)
     origins, origin = np.unique([origin_of(name) for name, _ in documents], return_inverse=True)
     return Corpus(source, target, source_bounds, target_bounds, ends, origins, origin.astype(np.uint8))

@@ -3,7 +3,7 @@
     python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out en-de
 
 The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
-tokenizer.model and README.md. Untrained parts are left out: selection layers before phase `selection`, halting heads
+tokenizer.model and README.md; also target_tokenizer.model, if the target's vocabulary is another. Untrained parts are left out: selection layers before phase `selection`, halting heads
 before phase `halting`. `--calibrate` fits further parameters to text (calibrate.py).
 """
 
@@ -22,6 +22,7 @@ from .calibrate import CHUNKS, EXIT_COST, calibrate
 from .config import Exits, ModelConfig
 from .model import Transformer
 from .tensor_file import quantise_rows, read_folder, write_folder
+from .vocabulary import TARGET_TOKENIZER, TOKENIZER
 
 DTYPES = ("f32", "bf16", "int8")
 
@@ -85,8 +86,12 @@ def export(model: Transformer, tokenizer: Path, out: Path, *, dtype: str = "f32"
     out.mkdir(parents=True, exist_ok=True)
     (out / "config.json").write_text(model.config.to_json() + "\n")
     write_folder(out, stored_tensors(model, dtype), shard_bytes)
-    if tokenizer.resolve() != (out / "tokenizer.model").resolve():
-        shutil.copyfile(tokenizer, out / "tokenizer.model")
+    vocabularies = {TOKENIZER: tokenizer}
+    if model.config.source_vocab_size and tokenizer.with_name(TARGET_TOKENIZER).exists():
+        vocabularies[TARGET_TOKENIZER] = tokenizer.with_name(TARGET_TOKENIZER)
+    for name, given in vocabularies.items():
+        if given.resolve() != (out / name).resolve():
+            shutil.copyfile(given, out / name)
     parameters = sum(p.numel() for p in model.parameters())
     (out / "README.md").write_text(readme.read_text() if readme else card(model.config, parameters))
 

@@ -4,7 +4,8 @@
 
 Text is TSV, one segment on each line, with the lines of a document together and in order: `source|document`, source
 text, target text.
-Writes tokenizer.model, train.npz and dev.npz to --out, and reports how many pairs it removed for which reason.
+Writes tokenizer.model, train.npz and dev.npz to --out, and reports how many pairs it removed for which reason. A
+tokenizer.model in --out is used as it is. If there is also a target_tokenizer.model, the target has that vocabulary.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
 from .markers import with_markers
 from .pieces import marker
+from .vocabulary import TARGET_TOKENIZER, TOKENIZER
 
 
 Document = tuple[str, list[Pair]]  # `source|document`, and its pairs in order
@@ -85,20 +87,21 @@ def prepare(o: argparse.Namespace) -> None:
     documents = list(cleaned(progress(d for path in o.train for d in read_documents(path)), o, dropped))
     print(f"{len(documents)} documents, {sum(len(pairs) for _, pairs in documents)} segments; left out: "
           + ", ".join(f"{n} {why}" for why, n in dropped.most_common()), file=sys.stderr)
-    tokenizer_path = o.out / "tokenizer.model"
+    tokenizer_path = o.out / TOKENIZER
     if not tokenizer_path.exists():
         print("training the tokeniser", file=sys.stderr)
         train_tokenizer([pairs for _, pairs in documents], o.vocab_size, tokenizer_path)
-    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_path))
+    tokenizers = [sentencepiece.SentencePieceProcessor(model_file=str(o.out / name))
+                  for name in (TOKENIZER, TARGET_TOKENIZER) if (o.out / name).exists()]
     if o.markers:
-        rng, count = random.Random(1), markers_of(tokenizer)
+        rng, count = random.Random(1), min(map(markers_of, tokenizers))
         documents = [(name, with_markers(pairs, o.markers, rng, count)) for name, pairs in documents]
-    corpus = tokenise(documents, tokenizer)
+    corpus = tokenise(documents, *tokenizers)
     corpus.save(o.out / "train.npz")
     print(f"{len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)
     if o.dev:
         tokenise([d for d in read_documents(o.dev) if not o.sources or origin_of(d[0]) in o.sources],
-                 tokenizer).save(o.out / "dev.npz")
+                 *tokenizers).save(o.out / "dev.npz")
 
 
 def parser() -> argparse.ArgumentParser:

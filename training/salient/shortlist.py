@@ -8,7 +8,7 @@ token) by IBM model 1 with a few rounds of expectation and maximisation over a s
     shortlist.tokens  U16 or U32 [source vocabulary, width]  a token's likeliest target tokens, best first; then 0
     shortlist.common  U16 or U32 [count]                     the most frequent target tokens, which belong to every list
 
-A source token is always in its own row, so that names and numbers can be copied. engine/model/shortlist.h reads
+The target token with the source token's text is always in its row, so that names and numbers can be copied. engine/model/shortlist.h reads
 the file. The list of a chunk has the rows of its source tokens, the common tokens, and those that the search needs.
 """
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from .data import PAD, Corpus
 from .tensor_file import read_arrays, write_arrays
+from .vocabulary import TARGET_TOKENIZER, TOKENIZER
 
 TOKENS, COMMON = "shortlist.tokens", "shortlist.common"
 LONGEST = 48  # tokens: model 1 learns little from longer segments, which cost the square of their length
@@ -96,30 +97,40 @@ def model_1(corpus: Corpus, segments: np.ndarray, vocabulary: int, rounds: int) 
     return pairs, probability
 
 
-def best_targets(pairs: np.ndarray, probability: np.ndarray, vocabulary: int, width: int) -> np.ndarray:
-    """[vocabulary, width]: the source token itself, then its likeliest target tokens, then 0. Ties go to the lower
-    id."""
+def best_targets(pairs: np.ndarray, probability: np.ndarray, vocabulary: int, width: int,
+                 copies: np.ndarray | None = None) -> np.ndarray:
+    """[source vocabulary, width]: the source token's copy, then its likeliest target tokens, then 0. Ties go to the
+    lower id. copies [source vocabulary]: the target token with the same text, or PAD; None: the token itself."""
+    copies = np.arange(vocabulary) if copies is None else copies
     known = pairs < vocabulary * vocabulary  # the other pairs have no source token
     source, target, probability = pairs[known] // vocabulary, pairs[known] % vocabulary, probability[known]
-    probability = np.where(source == target, 2.0, probability)
+    is_copy = target == copies[source]
+    probability = np.where(is_copy, 2.0, probability)
     order = np.lexsort((target, -probability, source))
-    source, target = source[order], target[order]
+    is_copy, source, target = is_copy[order], source[order], target[order]
     rank = np.arange(len(source)) - np.searchsorted(source, source)
-    table = np.full((vocabulary, width), PAD, np.uint32)
-    table[:, 0] = np.arange(vocabulary)
-    itself = np.isin(np.arange(vocabulary), source[source == target])
+    table = np.full((len(copies), width), PAD, np.uint32)
+    table[:, 0] = copies
+    itself = np.isin(np.arange(len(copies)), source[is_copy]) | (copies == PAD)
     column = np.where(itself[source], rank, rank + 1)
     kept = column < width
     table[source[kept], column[kept]] = target[kept]
     return table
 
 
-def shortlist(corpus: Corpus, vocabulary: int, width: int, common: int, pairs: int, rounds: int = 5,
-              seed: int = 1) -> Shortlist:
+def copies_of(source, target) -> np.ndarray:
+    """[source vocabulary]: the target's token with the same text, or PAD, of two SentencePiece models."""
+    token_of = {target.id_to_piece(i): i for i in range(target.get_piece_size())}
+    return np.array([token_of.get(source.id_to_piece(i), PAD) for i in range(source.get_piece_size())], np.uint32)
+
+
+def shortlist(corpus: Corpus, vocabulary: int, width: int, common: int, pairs: int, rounds: int = 5, seed: int = 1,
+              copies: np.ndarray | None = None) -> Shortlist:
+    """vocabulary: the size of the source's or of the target's, whichever is greater. copies: as in best_targets."""
     frequency = np.bincount(corpus.target, minlength=vocabulary)
     frequent = np.argsort(-frequency, kind="stable")[:common]
     found = model_1(corpus, sample(corpus, pairs, seed), vocabulary, rounds)
-    return Shortlist(best_targets(*found, vocabulary, width), np.sort(frequent[frequency[frequent] > 0]))
+    return Shortlist(best_targets(*found, vocabulary, width, copies), np.sort(frequent[frequency[frequent] > 0]))
 
 
 def coverage(lists: Shortlist, corpus: Corpus, segments_per_chunk: int) -> tuple[float, float]:
@@ -151,9 +162,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="of expectation and maximisation")
     parser.add_argument("--seed", type=int, default=1)
     o = parser.parse_args()
-    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(o.data / "tokenizer.model"))
-    made = shortlist(Corpus.load(o.data / "train.npz"), tokenizer.get_piece_size(), o.width, o.common, o.pairs,
-                     o.rounds, o.seed)
+    files = [o.data / name for name in (TOKENIZER, TARGET_TOKENIZER) if (o.data / name).exists()]
+    source, target = (sentencepiece.SentencePieceProcessor(model_file=str(files[i])) for i in (0, -1))
+    made = shortlist(Corpus.load(o.data / "train.npz"), max(source.get_piece_size(), target.get_piece_size()),
+                     o.width, o.common, o.pairs, o.rounds, o.seed, copies_of(source, target))
     made.save(o.out)
     print(f"wrote {o.out}: {made.tokens.shape[0]} rows of {made.tokens.shape[1]}, {len(made.common)} common tokens",
           file=sys.stderr)

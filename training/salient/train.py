@@ -182,10 +182,12 @@ def main() -> None:
         trainer.resume(stored)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters", file=sys.stderr)
     dev, corpus = options.data / "dev.npz", Corpus.load(options.data / "train.npz")
-    most = int(max(corpus.source.max(), corpus.target.max()))
-    if most >= model.config.vocab_size:
-        sys.exit(f"{options.data}: token {most} is beyond the configuration's vocab_size {model.config.vocab_size}; "
-                 "prepare the data with a tokenizer.model of that size")
+    config = model.config
+    for name, tokens, size in (("source", corpus.source, config.source_vocab_size or config.vocab_size),
+                               ("target", corpus.target, config.vocab_size)):
+        if int(tokens.max()) >= size:
+            sys.exit(f"{options.data}: the {name} token {int(tokens.max())} is beyond the configuration's vocabulary "
+                     f"({size}); prepare the data with the model's own tokenizers")
     trainer.run(corpus, Corpus.load(dev) if dev.exists() else None, options.out)
 
 

@@ -34,7 +34,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import sentencepiece
 
 from .server import Server
 from .sets import Document, read_set, sample
@@ -125,7 +124,7 @@ class Signals:
     def __init__(self, programs: Path, model: Path):
         self.program = programs / "guard_signals"
         self.language = json.loads((model / "config.json").read_text())["target_language"]
-        self.tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(model / "tokenizer.model"))
+        self.tokenizer = Tokenizer(model)
 
     def of(self, segments: list[dict]) -> list[dict]:
         lines = "\n".join(json.dumps(segment) for segment in segments)
@@ -134,8 +133,8 @@ class Signals:
 
     def of_pairs(self, pairs: list[Pair]) -> list[dict]:
         return self.of([{"source": source, "text": text, "target_language": self.language,
-                         "source_tokens": len(self.tokenizer.encode(source)),
-                         "target_tokens": len(self.tokenizer.encode(text))} for source, text in pairs])
+                         "source_tokens": len(self.tokenizer.source.encode(source)),
+                         "target_tokens": len(self.tokenizer.target.encode(text))} for source, text in pairs])
 
 
 def share(part: int, whole: int) -> str:

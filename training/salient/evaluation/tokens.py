@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..data import join
+from ..vocabulary import TARGET_TOKENIZER, TOKENIZER
 from .sets import Document
 
 
@@ -24,13 +25,19 @@ class Chunk:
 
 
 class Tokenizer:
+    """The tokenizers of a model folder: one for both languages, or one for each."""
+
     def __init__(self, model: Path):
         import sentencepiece
 
-        self.pieces = sentencepiece.SentencePieceProcessor(model_file=str(model / "tokenizer.model"))
+        files = [model / name for name in (TOKENIZER, TARGET_TOKENIZER) if (model / name).exists()]
+        self.source, self.target = (sentencepiece.SentencePieceProcessor(model_file=str(files[i])) for i in (0, -1))
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        return [self.pieces.encode(line) for line in lines]
+        return [self.source.encode(line) for line in lines]
+
+    def encode_target(self, lines: list[str]) -> list[list[int]]:
+        return [self.target.encode(line) for line in lines]
 
 
 def packed(lengths: list[int], limit: int) -> list[tuple[int, int]]:
@@ -48,7 +55,7 @@ def packed(lengths: list[int], limit: int) -> list[tuple[int, int]]:
 def chunks(documents: list[Document], tokenizer: Tokenizer, limit: int) -> list[Chunk]:
     found = []
     for document in documents:
-        sources, targets = tokenizer.encode(document.lines), tokenizer.encode(document.references[0])
+        sources, targets = tokenizer.encode(document.lines), tokenizer.encode_target(document.references[0])
         for first, last in packed([len(s) for s in sources], limit):
             found.append(Chunk(torch.from_numpy(join(sources[first:last], False))[None],
                                 torch.from_numpy(join(targets[first:last], True))[None], last - first,
