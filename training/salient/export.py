@@ -3,8 +3,9 @@
     python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out en-de
 
 The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
-tokenizer.model and README.md; also target_tokenizer.model, if the target's vocabulary is another. Untrained parts are left out: selection layers before phase `selection`, halting heads
-before phase `halting`. `--calibrate` fits further parameters to text (calibrate.py).
+tokenizer.model and README.md; also target_tokenizer.model, if the target has a vocabulary of its own. Untrained parts
+are left out: selection layers before phase `selection`, halting heads before phase `halting`. `--calibrate` fits
+further parameters to text (calibrate.py).
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ token) by IBM model 1 with a few rounds of expectation and maximisation over a s
     shortlist.tokens  U16 or U32 [source vocabulary, width]  a token's likeliest target tokens, best first; then 0
     shortlist.common  U16 or U32 [count]                     the most frequent target tokens, which belong to every list
 
-The target token with the source token's text is always in its row, so that names and numbers can be copied. engine/model/shortlist.h reads
-the file. The list of a chunk has the rows of its source tokens, the common tokens, and those that the search needs.
+The target token with the source token's text is always in its row, so that names and numbers can be copied.
+engine/model/shortlist.h reads the file. The list of a chunk has the rows of its source tokens, the common tokens, and
+those that the search needs.
 """
 
 from __future__ import annotations

@@ -180,7 +180,8 @@ def parser() -> argparse.ArgumentParser:
     v.add_argument("--text", type=Path, nargs="+", required=True, help="parallel text (TSV) of the new pair")
     v.add_argument("--source-text", type=Path, help="more text of the source language: its pieces are kept as well")
     v.add_argument("--segments", type=int, default=1_500_000, help="segments to read at most")
-    v.add_argument("--least", type=int, default=8, help="how often the source text must use a piece of the parent's to keep it")
+    v.add_argument("--least", type=int, default=8,
+                   help="how often the source text must use a piece of the parent's for it to be kept")
     v.add_argument("--pieces", type=int, default=14_000, help="size of the target language's own vocabulary")
     v.set_defaults(run=vocabulary)
     m = commands.add_parser("model", help="write the model to start from")
