@@ -55,6 +55,13 @@ def test_rows_begin_with_the_token_itself_then_go_by_probability():
     assert table[12].tolist() == [12, PAD, PAD]
 
 
+def test_with_two_vocabularies_rows_begin_with_the_token_of_the_same_text():
+    copies = np.array([PAD, PAD, 40, 7])  # of a source of four tokens: the first two have no such target token
+    pairs = np.array([1 * VOCABULARY + t for t in (5, 6)] + [2 * VOCABULARY + t for t in (40, 41)] + [VOCABULARY ** 2])
+    table = best_targets(pairs, np.array([0.3, 0.7, 0.1, 0.9, 1.0]), VOCABULARY, 3, copies)
+    assert table.tolist() == [[PAD, PAD, PAD], [6, 5, PAD], [40, 41, PAD], [7, PAD, PAD]]
+
+
 def test_a_shortlist_covers_text_like_its_own():
     made = shortlist(corpus_of(translated(1, 400)), VOCABULARY, width=3, common=2, pairs=1 << 20)
     assert 7 in made.common

@@ -13,7 +13,7 @@ from salient.data import Corpus, batches
 from salient.model import Transformer
 from salient.selection import MODULES, adapt_ratio
 from salient.recipe import RECIPE
-from salient.train import build, load, parse, parser
+from salient.train import build, load, main, parse, parser
 from salient.trainer import TRAINED, Trainer
 
 
@@ -333,6 +333,20 @@ def test_a_model_folder_is_a_start_too(copier, tmp_path):
     write_folder(tmp_path, dense_checkpoint(copier[0])["model"], 1 << 20)
     model = build(load(tmp_path), options("supervision"))
     assert torch.equal(model.embedding.weight, copier[0].embedding.weight)
+
+
+@pytest.mark.parametrize("side, size", [("source", {"source_vocab_size": 20}), ("target", {"vocab_size": 20,
+                                                                                          "source_vocab_size": 24})])
+def test_data_of_another_vocabulary_is_refused(tmp_path, monkeypatch, side, size):
+    copy_corpus().save(tmp_path / "train.npz")
+    config = new_model().config
+    for name, value in size.items():
+        setattr(config, name, value)
+    (tmp_path / "config.json").write_text(config.to_json())
+    monkeypatch.setattr("sys.argv", ["train", "--phase", "base", "--data", str(tmp_path), "--out", str(tmp_path / "x"),
+                                     "--config", str(tmp_path / "config.json")])
+    with pytest.raises(SystemExit, match=rf"the {side} token 23 is beyond the configuration's vocabulary \(20\)"):
+        main()
 
 
 def test_a_phase_that_is_over_is_not_run_again(tmp_path):

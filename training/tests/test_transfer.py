@@ -13,6 +13,7 @@ import torch
 from salient import transfer
 from salient.config import ModelConfig
 from salient.data import PAD, Corpus
+from salient.evaluation.tokens import Tokenizer
 from salient.model import Transformer
 from salient.pieces import first_piece, pruned
 from salient.prepare import parser as prepare_parser, prepare
@@ -108,6 +109,10 @@ def test_the_commands_make_a_model_to_start_from(tiny_models, tmp_path, text):
     assert source.encode(english, out_type=str) == of_parent.encode(english, out_type=str)
     corpus = Corpus.load(data / "train.npz")
     assert target.decode(corpus.pieces(0)[1].tolist()).endswith(" 0")
+
+    tokenizer = Tokenizer(out)
+    assert tokenizer.encode(english) == source.encode(english)
+    assert tokenizer.encode_target(english) == target.encode(english)
 
     kept, made = read_folder(parent), read_folder(out)
     Transformer(config).load_state_dict(made)
