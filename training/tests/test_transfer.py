@@ -10,6 +10,7 @@ import pytest
 import sentencepiece
 import torch
 
+from corpora import corpus_of
 from salient import transfer
 from salient.config import ModelConfig
 from salient.data import PAD, Corpus
@@ -35,16 +36,6 @@ def spm(words: list[str]) -> sentencepiece.SentencePieceProcessor:
         proto.pieces.add(piece="\u2581" + word, score=-1.0, type=1)
     return sentencepiece.SentencePieceProcessor(
         model_proto=pruned(proto.SerializeToString(), list(range(len(words))), MARKERS))
-
-
-def corpus_of(pairs: list[tuple[list[int], list[int]]]) -> Corpus:
-    def flat(side):
-        return (np.array([t for pair in pairs for t in pair[side]], np.uint16),
-                np.cumsum([0] + [len(pair[side]) for pair in pairs]).astype(np.int64))
-
-    (source, source_bounds), (target, target_bounds) = flat(0), flat(1)
-    return Corpus(source, target, source_bounds, target_bounds, np.array([0, len(pairs)]), np.array(["x"]),
-                  np.zeros(1, np.uint8))
 
 
 def test_a_new_piece_begins_as_the_parents_translation_of_what_it_translates():
