@@ -256,9 +256,10 @@ class Layer(nn.Module):
         has_ffn = stack.ffn.kind != "none"
         self.ffn = FeedForwardBlock(config.d_model, stack.ffn.width, config.activation) if own_ffn else None
         self.ffn_norm = norm() if has_ffn else None
+        self.dropout = nn.Dropout(0.0)
 
     def residual(self, x: Tensor, norm: nn.Module, block) -> Tensor:
-        return x + block(norm(x)) if self.pre else norm(x + block(x))
+        return x + self.dropout(block(norm(x))) if self.pre else norm(x + self.dropout(block(x)))
 
 
 class Transformer(nn.Module):
@@ -268,6 +269,7 @@ class Transformer(nn.Module):
         d, enc, dec = config.d_model, config.encoder, config.decoder
         self.embedding = nn.Embedding(config.vocab_size, d)  # also the source's, if that has none of its own
         self.source_embedding = nn.Embedding(config.source_vocab_size, d) if config.source_vocab_size else None
+        self.word_dropout = nn.Dropout1d(0.0)  # of whole embeddings
         self.encoder_layers = nn.ModuleList(
             Layer(config, i, False, enc.ffn.kind == "own") for i in range(enc.layers))
         self.decoder_layers = nn.ModuleList(
@@ -308,6 +310,12 @@ class Transformer(nn.Module):
             if layer.ffn is not None:
                 layer.ffn.down.weight.data.mul_(depth ** -0.5)
 
+    def set_dropout(self, blocks: float, words: float) -> None:
+        """Shares that are dropped in training: of the outputs of blocks, and of whole words."""
+        self.word_dropout.p = words
+        for layer in [*self.encoder_layers, *self.decoder_layers]:
+            layer.dropout.p = blocks
+
     def compile_blocks(self) -> None:
         """Lets PyTorch fuse the operations between matrix products. Shapes are dynamic, because lengths vary with the
         batch."""
@@ -319,7 +327,7 @@ class Transformer(nn.Module):
 
     def embed(self, tokens: Tensor, offsets: Tensor, is_decoder: bool) -> Tensor:
         table = self.embedding if is_decoder or self.source_embedding is None else self.source_embedding
-        x = table(tokens)
+        x = self.word_dropout(table(tokens))
         if self.config.scale_embeddings:
             x = x * math.sqrt(self.config.d_model)
         p = self.config.positions

@@ -57,15 +57,33 @@ class Objective:
         """Whether all exits are trained. A model without exits is trained at its last layer only."""
         return self.layers > 1 and self.model.config.exits is not None
 
+    @property
+    def mixed(self) -> bool:
+        """Whether every token is trained at one random exit (eq. 5)."""
+        return self.aligned and self.options.exit_loss == "mixed"
+
     def early_exits(self, target) -> torch.Tensor | None:
-        """[B, T]: in a share of the batches tokens exit at random layers, so that upper layers learn to read copied
-        states. None in the other batches."""
-        if not self.aligned or self.rng.random() >= self.options.hand_up:
+        """[B, T]: the layers at which tokens exit, so that upper layers learn to read copied states. In mixed training
+        they are uniform in every batch; otherwise there are early exits in a share of the batches, and None in the
+        others."""
+        if not self.aligned or (not self.mixed and self.rng.random() >= self.options.hand_up):
             return None
         stays = self.rng.uniform(0.4, 0.8)  # the probability to continue after a layer
         chance = torch.Generator().manual_seed(self.rng.getrandbits(32))
-        goes_on = torch.rand(self.layers - 1, *target[:, 1:].shape, generator=chance) < stays
+        shape = target[:, 1:].shape
+        if self.mixed:
+            return torch.randint(self.layers, shape, generator=chance).to(target.device)
+        goes_on = torch.rand(self.layers - 1, *shape, generator=chance) < stays
         return goes_on.long().cumprod(0).sum(0).to(target.device)
+
+    def chosen_exits(self) -> list[tuple[int, float]]:
+        """The exits whose losses a step computes, and their weights."""
+        n = self.layers
+        if not self.aligned:
+            return [(n - 1, 1.0)]
+        if self.options.exit_loss == "sampled":
+            return [(n - 1, 1 / n), (self.rng.randrange(n - 1), (n - 1) / n)]
+        return [(exit_layer, 1 / n) for exit_layer in range(n)]
 
     def inputs(self, target) -> torch.Tensor:
         """The decoder's input for each token of target [B, T + 1]: the reference. With `--mistakes` some words are
@@ -84,10 +102,11 @@ class Objective:
         return sampled(target.flatten(), vocabulary, o.vocabulary_sample, generator)
 
     def translation(self, states, target, exits=None) -> tuple[torch.Tensor, float]:
-        """Aligned training: the mean of the losses of all exits, estimated from the last exit and one other. Also
-        returns the loss of the last.
+        """Aligned training: the mean of the losses of all exits (eq. 4), estimated from the last exit and one other
+        unless `--exit-loss all`. Mixed training: the mean over tokens of the loss at their exit (eq. 5, with M = 1:
+        each batch draws exits once). Also returns the loss of the last exit.
 
-        The other exit also learns from the last one (`--distil`), except if tokens exit early: a token that does not
+        Early exits also learn from the last one (`--distil`), except if tokens exit early: a token that does not
         reach an exit is not counted there.
         """
         model, n, o = self.model, self.layers, self.options
@@ -108,11 +127,11 @@ class Objective:
             return classifiers[id(found)]
 
         last, loss, last_exit_loss = rows(n - 1), 0.0, 0.0
-        chosen = [(n - 1, 1 / n), (self.rng.randrange(n - 1), (n - 1) / n)] if self.aligned else [(n - 1, 1.0)]
-        for exit_layer, weight in chosen:
+        tokens = target[:, 1:].ne(self.pad).sum().clamp_min(1)
+        for exit_layer, weight in self.chosen_exits():
             gold = target[:, 1:]
             if exits is not None:
-                gold = gold.masked_fill(exits < exit_layer, self.pad)
+                gold = gold.masked_fill(exits != exit_layer if self.mixed else exits < exit_layer, self.pad)
             gold, teacher = gold.flatten(), None
             if exit_layer < n - 1 and exits is None and o.distil:
                 teacher = Teacher(last.detach(), classifier(n - 1)[0], o.distil)
@@ -122,7 +141,7 @@ class Objective:
             total = smoothed_cross_entropy(last if exit_layer == n - 1 else rows(exit_layer), matrix, bias,
                                            wanted.masked_fill(~kept, IGNORED), o.label_smoothing, IGNORED, teacher)
             count = gold.ne(self.pad).sum().clamp_min(1)
-            loss = loss + weight * total / count
+            loss = loss + (total / tokens if self.mixed else weight * total / count)
             if exit_layer == n - 1:
                 last_exit_loss = float(total.detach()) / int(count)
         return loss, last_exit_loss

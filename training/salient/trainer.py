@@ -28,6 +28,8 @@ class Trainer:
         self.step, self.elapsed, self.worked = 0, 0.0, 0.0  # wall-clock and processor seconds
         self.average, self.averaged = {}, 0  # sums of trained weights, and their number
         self.objective = Objective(model, options, random.Random(options.seed))
+        self.model.train()
+        self.model.set_dropout(options.dropout, options.word_dropout)
         for name, p in model.named_parameters():
             p.requires_grad = (self.part_of(name) in TRAINED[options.phase]
                                and not name.startswith(tuple(options.frozen)))
@@ -71,9 +73,9 @@ class Trainer:
         return "selection" in TRAINED[o.phase] and (o.phase != "depth" or o.alpha > 0 or o.straight_through)
 
     def selection_run(self) -> SelectionRun:
-        if self.options.phase in ("base", "exits") or self.config.selection is None:
-            return SelectionRun()
         chosen = self.config.selection
+        if self.options.phase in ("base", "exits") or chosen is None or not chosen.learned_ratio:
+            return SelectionRun()
         # Halting heads must see the states of both ways of use, so batches alternate between selection and dense.
         mode = "dense" if self.options.phase in ("depth", "halting") and self.step % 2 else "select"
         if self.options.phase == "supervision":
@@ -179,6 +181,7 @@ class Trainer:
         """Mean negative log-likelihood per token at every exit, with dense attention, on a fixed part of the
         development set."""
         totals, count = [0.0] * self.config.decoder.layers, 0
+        self.model.eval()
         with torch.no_grad(), self.precision():
             for source, target in batches(corpus, 4096, seed=1, mixture={384: 1.0}, endless=False):
                 source, target = source.to(self.device), target.to(self.device)
@@ -191,6 +194,7 @@ class Trainer:
                 count += int(gold.ne(self.config.tokens.pad).sum())
                 if count > tokens:
                     break
+        self.model.train()
         return [round(t / count, 4) for t in totals]
 
     def save(self, path: Path) -> None:

@@ -95,6 +95,39 @@ def test_early_exits_learn_from_the_last_one(copier):
     assert torch.equal(alone[1], taught[1]) and not torch.allclose(alone[0], taught[0])
 
 
+@pytest.mark.parametrize("kind", ["all", "mixed"])
+def test_the_losses_of_the_paper_are_those_of_equations_4_and_5(copier, kind):
+    model, _ = copier
+    source, target = next(batches(copy_corpus(), 256, seed=1, mixture={24: 1.0}))
+    trainer = Trainer(model, options("base", "--exit-loss", kind, "--label-smoothing", "0", "--hand-up", "0"))
+    exits = trainer.objective.early_exits(target)
+    assert (exits is None) == (kind == "all")
+    states, _, _ = trainer.forward(source, target, exits)
+    found, _ = trainer.objective.translation(states, target, exits)
+    gold = target[:, 1:]
+    real = gold.ne(0)
+    by_exit = torch.stack([F.cross_entropy(model.logits(n, h).transpose(1, 2), gold, reduction="none")
+                           for n, h in enumerate(states)], -1)
+    expected = by_exit.mean(-1) if exits is None else by_exit.gather(-1, exits.unsqueeze(-1)).squeeze(-1)
+    assert float(found.detach()) == pytest.approx(float(expected[real].mean().detach()), rel=1e-5)
+    if exits is not None:
+        assert exits[real].float().mean() == pytest.approx(0.5, abs=0.1)  # uniform over two layers
+
+
+def test_dropout_is_of_training_only():
+    model = new_model()
+    trainer = Trainer(model, options("base", "--dropout", "0.3", "--word-dropout", "0.2"))
+    source, target = next(batches(copy_corpus(), 256, seed=1, mixture={24: 1.0}))
+    one, other = (trainer.forward(source, target)[0][-1] for _ in range(2))
+    assert not torch.allclose(one, other)
+    assert trainer.dev_loss(copy_corpus(), 500) == trainer.dev_loss(copy_corpus(), 500)
+    assert model.training
+    Trainer(model, options("base"))
+    assert torch.equal(*(trainer.forward(source, target)[0][-1] for _ in range(2)))
+    model.set_dropout(0.0, 1.0)
+    assert not model.embed(source, torch.zeros_like(source), False)[0].diff(dim=0).any()  # no words, one position
+
+
 def test_what_the_decoder_reads_has_mistakes_in_it(copier):
     model, _ = copier
     target = torch.randint(5, 24, (40, 61))

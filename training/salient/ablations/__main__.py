@@ -1,0 +1,87 @@
+"""The command line of the ablations."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+from ..data import Corpus
+from . import __doc__ as description
+from . import exits, scratch, selection
+from .measured import CHUNK_TOKENS
+from .runs import Suite
+
+# In the order of the page.
+SUITES: dict[str, Suite] = {"plain": scratch.PLAIN, "ffn": scratch.FFN, "selection": selection.BUDGETED,
+                            "paper": selection.PAPER, "exits": exits.EXITS}
+
+
+def page(folder: Path) -> str:
+    """A page of all suites with results in the folder."""
+    parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit "
+             f"on development chunks of {CHUNK_TOKENS} tokens, dense and under the model's own selection. The runs are "
+             "short: they say which way a change goes, not where it would end."]
+    for name, suite in SUITES.items():
+        stored = folder / f"{name}.json"
+        if stored.exists():
+            found = json.loads(stored.read_text())
+            parts += [f"## {suite.title}", found["conditions"], suite.table(found["runs"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(prog="salient.ablations", description=description,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("suite", choices=list(SUITES))
+    p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
+    p.add_argument("--start", type=Path, help="checkpoint or folder of a dense model; ffn: a checkpoint")
+    p.add_argument("--config", type=Path, help="ffn, plain: the configuration that is varied")
+    p.add_argument("--out", type=Path, required=True)
+    p.add_argument("--only", nargs="*", default=[], metavar="RUN", help="these runs of the suite")
+    p.add_argument("--steps", type=int, default=40, help="of every phase of every run")
+    p.add_argument("--minutes", type=float, help="of every phase of every run, instead of --steps")
+    p.add_argument("--k-step", type=float, default=0.005,
+                   help="paper: step of eq. 7 (the paper's 0.001 takes a thousand steps from 1 to nothing)")
+    p.add_argument("--batch-tokens", type=int, default=3072)
+    p.add_argument("--tokens", type=int, default=15_000, help="development tokens to measure on")
+    p.add_argument("--bin", type=Path, help="folder of salient and salient-server, to translate with too")
+    p.add_argument("--test", type=Path, help="a TSV of documents to translate")
+    p.add_argument("--segments", type=int, default=1800, help="how much of --test; 0 for all")
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--device", default="cpu", help="cpu or cuda, to train on; measured on the CPU")
+    return p
+
+
+def check(o: argparse.Namespace) -> None:
+    suite = SUITES[o.suite]
+    missing = [f"--{name}" for name in suite.needs if getattr(o, name) is None]
+    if missing:
+        raise ValueError(f"{o.suite} needs {', '.join(missing)}")
+    refused = [f"--{name}" for name in suite.refuses if getattr(o, name) is not None]
+    if refused:
+        raise ValueError(f"{o.suite} takes no {', '.join(refused)}")
+    if o.bin is not None and o.test is None:
+        raise ValueError("--bin needs --test, the documents to translate")
+
+
+def main() -> None:
+    o = parser().parse_args()
+    try:
+        check(o)
+        torch.set_num_threads(o.threads)
+        suite, dev = SUITES[o.suite], Corpus.load(o.data / "dev.npz")
+        runs = suite.run(o, o.out / o.suite, dev)
+    except ValueError as error:
+        sys.exit(f"ablations: {error}")
+    (o.out / f"{o.suite}.json").write_text(json.dumps({"conditions": suite.conditions(o), "runs": runs}, indent=2)
+                                           + "\n")
+    (o.out / "ablations.md").write_text(page(o.out))
+    print(suite.table(runs))
+
+
+if __name__ == "__main__":
+    main()
