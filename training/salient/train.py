@@ -69,8 +69,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--distil", type=float, default=0.0,
                    help="share of an early exit's target that is the last exit's distribution, not the reference")
     p.add_argument("--exit-loss", choices=["sampled", "all", "mixed"], default="sampled",
-                   help="of a model with early exits: sampled: the mean over all exits, estimated from the last and one "
-                        "other; all: computed (eq. 4); mixed: every token at one random exit (eq. 5)")
+                   help="of a model with early exits: sampled: the mean over all exits, estimated from the last and "
+                        "one other; all: computed (eq. 4); mixed: every token at one random exit (eq. 5)")
     p.add_argument("--dropout", type=float, default=0.0, help="share of the outputs of blocks that is dropped")
     p.add_argument("--word-dropout", type=float, default=0.0, help="share of the words whose embedding is dropped")
     p.add_argument("--hand-up", type=float, default=0.0,

@@ -6,8 +6,8 @@
     python -m salient.ablations exits     --data work/data --start work/base.pt --out work/ablations --minutes 20 \\
         --bin ../build/release/bin --test dev.tsv
     python -m salient.ablations ffn       --data work/data --config work/config.json --out work/ablations
-    python -m salient.ablations plain     --data work/data --config work/config.json --out work/ablations --minutes 30 \\
-        --bin ../build/release/bin --test dev.tsv
+    python -m salient.ablations plain     --data work/data --config work/config.json --out work/ablations \\
+        --minutes 30 --bin ../build/release/bin --test dev.tsv
 
 **selection** adapts one trained dense model in several ways, each with new selection layers, a supervision phase and a
 selection phase of a few dozen steps, and the same budget of keys. The runs differ in the width of the selection layers

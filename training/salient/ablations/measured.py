@@ -96,8 +96,8 @@ def translations(o: argparse.Namespace, chunk_tokens: int) -> str:
         return ""
     used = test_set(o)
     return (f" BLEU: {used.segments:,} segments of {len(used.documents)} documents of `{o.test.name}`, translated by "
-            f"the engine, dense, greedily, at full depth, in chunks of at most {chunk_tokens:,} source tokens, with the "
-            "95 % interval and the paired bootstrap over segments; tokens/s: target tokens of about "
+            f"the engine, dense, greedily, at full depth, in chunks of at most {chunk_tokens:,} source tokens, with "
+            "the 95 % interval and the paired bootstrap over segments; tokens/s: target tokens of about "
             f"{TIMED_SEGMENTS} of them, the median of {TAKES} takes, the models in turn; a model that translates badly "
             "writes texts of other lengths.")
 

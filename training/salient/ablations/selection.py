@@ -137,7 +137,7 @@ def paper_conditions(o: argparse.Namespace) -> str:
     test = long_documents(o)
     return (f"From one trained dense model: {length(o)} each of phase `selection` with new selection layers, "
             f"{batches_and_place(o)}; no supervision before, no budget of keys, alpha 0.01, straight-through, dropout "
-            f"of 0.1 for blocks and words, and k from 1 by steps of {o.k_step:g} (eq. 7). \"Moved\": the largest change "
+            f"of 0.1 for blocks and words, and k from 1 by steps of {o.k_step:g} (eq. 7). Moved: the largest change "
             "of a module's k in the last quarter of the training. BLEU: the engine, greedy, full depth, on "
             f"{len(test.documents)} long documents ({test.segments:,} segments) of `{o.test.name}`; each model's "
             "selection against its own dense attention, paired bootstrap.")
