@@ -105,8 +105,8 @@ def test_a_suite_trains_measures_and_goes_on_where_it_stopped(tmp_path, data, st
     assert all(torch.equal(tensor, again[name]) for name, tensor in trained["model"].items())
 
 
-class Programs:
-    """In the place of the engine: each setting has a quality and a cost of its own."""
+class StandIn:
+    """In the place of the engine; a derived class translates."""
 
     def __init__(self, programs, model, work):
         self.model = model
@@ -116,6 +116,10 @@ class Programs:
 
     def __exit__(self, *_):
         pass
+
+
+class Programs(StandIn):
+    """Each setting has a quality and a cost of its own."""
 
     def translate(self, test_set, setting, take=0):
         depth = float(setting.exit.removeprefix("fixed:")) if setting.exit.startswith("fixed") else 2.0
@@ -285,16 +289,7 @@ def test_models_of_the_same_data_translate_the_same_documents(tiny_models, tmp_p
     test.write_text("a|1\tone\tONE\na|1\ttwo\tTWO\nb|1\tfour\tFOUR\n")
     asked = []
 
-    class Programs:  # in the place of the engine: translates by the model's name
-        def __init__(self, programs, model, work):
-            self.model = model
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
+    class Programs(StandIn):  # translates by the model's name
         def translate(self, test_set, setting, take=0):
             asked.append((self.model.name, setting.flags, test_set.segments, take))
             if take == 0:

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("suite", choices=list(SUITES))
     p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
-    p.add_argument("--start", type=Path, help="checkpoint or folder of a dense model; ffn: a checkpoint")
+    p.add_argument("--start", type=Path, help="checkpoint or folder of a dense model")
     p.add_argument("--config", type=Path, help="ffn, plain: the configuration that is varied")
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--only", nargs="*", default=[], metavar="RUN", help="these runs of the suite")

@@ -11,7 +11,7 @@ import torch
 
 from ..config import HEADS, ModelConfig
 from ..data import Corpus
-from ..evaluation import cost, figures, sets
+from ..evaluation import cost, figures, sets, tables
 from ..evaluation.engine import Engine
 from ..evaluation.score import Scorer
 from ..evaluation.settings import Setting, depth_settings
@@ -19,7 +19,7 @@ from ..evaluation.tables import percent, probability, signed
 from ..export import export, load_checkpoint
 from ..train import load
 from ..vocabulary import TOKENIZER
-from .measured import markdown, test_set
+from .measured import test_set
 from .runs import Suite, batches_and_place, chosen, length, place_of, train
 
 ALIGNED = "aligned, eq. 4"
@@ -118,7 +118,7 @@ def table(runs: list[dict]) -> str:
     for m in (Point(**run) for run in runs):
         rows.append([m.run, m.setting, f"{m.mean_exit:.2f}", percent(m.flops), f"{m.bleu:.1f}",
                      "" if m.p is None else signed(m.difference), probability(m.p)])
-    return markdown(rows, text_columns=2) + "\n\n![BLEU by oracle](figures/exits-by-oracle.svg)"
+    return tables.table(rows, text_columns=2, padded=False) + "\n\n![BLEU by oracle](figures/exits-by-oracle.svg)"
 
 
 def conditions(o: argparse.Namespace) -> str:

@@ -11,7 +11,7 @@ import torch
 
 from ..config import ModelConfig
 from ..data import Corpus, batches
-from ..evaluation import sets
+from ..evaluation import sets, tables
 from ..evaluation.side_by_side import TAKES, TIMED_SEGMENTS, scored
 from ..evaluation.tables import probability, signed
 from ..loss import smoothed_cross_entropy
@@ -134,12 +134,4 @@ def table(runs: list[dict]) -> str:
         rows = [[*row, *more] for row, more in zip(rows, scores_columns(found))]
     if any(m.likeness for m in found):
         rows = [[*row, *more] for row, more in zip(rows, likeness_columns(found))]
-    return markdown(rows)
-
-
-def markdown(rows: list[list[str]], text_columns: int = 1) -> str:
-    """A table whose first row is the header. Not padded, as wide tables are easier to compare with their last
-    version then."""
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    rule = "|" + "---|" * text_columns + "---:|" * (len(rows[0]) - text_columns)
-    return "\n".join([lines[0], rule, *lines[1:]])
+    return tables.table(rows, padded=False)

@@ -17,6 +17,7 @@ from ..data import Corpus
 from ..evaluation.tokens import Tokenizer, chunks
 from ..export import export, load_checkpoint
 from ..model import Transformer
+from ..train import load
 from ..vocabulary import TOKENIZER
 from .likeness import layer_states, likeness, normalised
 from .measured import Measured, measure, table, test_set, translate, translations
@@ -81,7 +82,7 @@ def converted(trained: dict[str, Tensor], base: ModelConfig, config: ModelConfig
 def start_flags(o: argparse.Namespace, config: ModelConfig, place: Path) -> list[str]:
     if o.start is None:
         return ["--config", str(place / "config.json"), "--warmup", "30"]
-    stored = torch.load(o.start, map_location="cpu")
+    stored = load(o.start)
     tensors = converted(stored["model"], ModelConfig.from_json(stored["config"]), config)
     torch.save({"config": config.to_json(), "model": tensors}, place / "start.pt")
     return ["--start", str(place / "start.pt"), "--lr", "0.0005", "--matrix-lr", "0.005", "--warmup", "5"]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..data import Corpus
-from ..evaluation import cost, sets
+from ..evaluation import cost, sets, tables
 from ..evaluation.engine import Engine
 from ..evaluation.score import Scorer
 from ..evaluation.settings import Setting
@@ -17,7 +17,7 @@ from ..evaluation.tables import percent, probability, signed
 from ..export import export, load_checkpoint
 from ..selection import MODULES
 from ..vocabulary import TOKENIZER
-from .measured import Measured, markdown, measure, table
+from .measured import Measured, measure, table
 from .runs import Suite, batches_and_place, chosen, length, place_of, train
 
 BUDGET = "encoder=0.10,decoder=0.03,cross=0.05"  # the shares of keys in the paper
@@ -130,7 +130,7 @@ def paper_table(runs: list[dict]) -> str:
         rows.append([m.name, *[f"{m.k[x]:.3f}" for x in MODULES], f"{m.moved:.3f}",
                      *[percent(m.keys[x]) for x in MODULES], percent(m.attention_cost), f"{m.dense_bleu:.1f}",
                      f"{m.bleu:.1f}", signed(m.bleu - m.dense_bleu), probability(m.p)])
-    return markdown(rows)
+    return tables.table(rows, padded=False)
 
 
 def paper_conditions(o: argparse.Namespace) -> str:
