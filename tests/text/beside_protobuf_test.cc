@@ -29,7 +29,7 @@ TEST(BesideProtobufTest, EachUsesItsOwn) {
   const std::string json = R"({"text":"Größe"})";
   EXPECT_EQ(ThroughProtobuf(json), json);
   for (int i = 0; i < 2; ++i) {  // opened, closed, and opened again
-    const auto loaded = LoadTokenizers("models/en-de", {.source_size = 8000, .target_size = 8000, .special = {}});
+    const auto loaded = LoadTokenizers("models/en-pt", {.source_size = 32291, .target_size = 32291, .special = {}});
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     std::vector<std::thread> threads;
     std::vector<int> good(3);
