@@ -35,6 +35,7 @@ using ::salient::emulation::PageableCopies;
 using ::salient::emulation::WaitsForEverything;
 using ::salient::testing::CancellingListener;
 using ::salient::testing::EightSettings;
+using ::salient::testing::Fingerprint;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
 using ::salient::testing::SubmitAll;
@@ -55,23 +56,6 @@ std::unique_ptr<Engine> Make(const EngineOptions& options) {
   absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(options);
   EXPECT_TRUE(engine.ok()) << engine.status();
   return engine.ok() ? *std::move(engine) : nullptr;
-}
-
-std::string Fingerprint(const TranslationResult& result) {
-  std::string print = result.text;
-  char number[64];
-  for (const TranslatedSegment& segment : result.segments) {
-    std::snprintf(number, sizeof(number), "|%a", segment.score);
-    print += number;
-  }
-  for (const int64_t count : result.report.exit_histogram) absl::StrAppend(&print, " ", count);
-  for (const double value : {result.report.decoder_flops, result.report.decoder_flops_full_depth,
-                             result.report.attention_cost_ratio, result.report.keys_selected_ratio[0],
-                             result.report.keys_selected_ratio[1], result.report.keys_selected_ratio[2]}) {
-    std::snprintf(number, sizeof(number), " %a", value);
-    print += number;
-  }
-  return print;
 }
 
 class SuspensionCounter : public EngineObserver {

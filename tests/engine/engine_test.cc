@@ -19,6 +19,7 @@ namespace salient {
 namespace {
 
 using ::salient::testing::EightSettings;
+using ::salient::testing::Fingerprint;
 using ::salient::testing::HoldingObserver;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
@@ -52,23 +53,6 @@ class EngineTest : public ::testing::TestWithParam<Setup> {
     return engine.ok() ? *std::move(engine) : nullptr;
   }
 };
-
-// What must be the same whoever else is being translated: text, scores, counts, exits, keys.
-std::string Fingerprint(const TranslationResult& result) {
-  std::string print = result.text;
-  for (const TranslatedSegment& segment : result.segments) {
-    char line[64];
-    std::snprintf(line, sizeof(line), "|%a %d %d", segment.score, segment.target_tokens, segment.length_limited);
-    print += line;
-  }
-  for (const std::string& alternative : result.alternatives) print += "|" + alternative;
-  for (const int64_t count : result.report.exit_histogram) print.append(" ").append(std::to_string(count));
-  char costs[160];
-  std::snprintf(costs, sizeof(costs), " %a %a %a %a %a", result.report.attention_cost_ratio,
-                result.report.keys_selected_ratio[0], result.report.keys_selected_ratio[1],
-                result.report.keys_selected_ratio[2], result.report.decoder_flops);
-  return print + costs;
-}
 
 TEST_P(EngineTest, ATranslationIsTheSameAloneAndAmongOthers) {
   const std::unique_ptr<Engine> engine = Make(Options());

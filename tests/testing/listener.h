@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/engine.h"
 #include "gtest/gtest.h"
 
@@ -67,18 +69,17 @@ class CancellingListener : public RecordingListener {
     if (has_tokens_) ticket_->Cancel();
   }
   void OnProgress(const TranslationProgress& progress) override {
-    if (progress.target_tokens == 0) return;
-    std::lock_guard lock(ticket_mutex_);
-    has_tokens_ = true;
-    if (ticket_ != nullptr) ticket_->Cancel();
+    if (progress.target_tokens > 0) OnTokens();
   }
-  void OnSegment(const TranslatedSegment&) override {
+  void OnSegment(const TranslatedSegment&) override { OnTokens(); }
+
+ private:
+  void OnTokens() {
     std::lock_guard lock(ticket_mutex_);
     has_tokens_ = true;
     if (ticket_ != nullptr) ticket_->Cancel();
   }
 
- private:
   std::mutex ticket_mutex_;
   std::shared_ptr<TranslationTicket> ticket_;
   bool has_tokens_ = false;
@@ -96,6 +97,23 @@ inline std::vector<std::shared_ptr<RecordingListener>> SubmitAll(Engine& engine,
     if (!ticket.ok()) listeners.back()->OnDone(ticket.status());
   }
   return listeners;
+}
+
+// What must be the same whoever else is being translated: text, scores, counts, exits, keys. Numbers are exact.
+inline std::string Fingerprint(const TranslationResult& result) {
+  std::string print = result.text;
+  for (const TranslatedSegment& segment : result.segments) {
+    absl::StrAppendFormat(&print, "|%a %d %d", segment.score, segment.target_tokens, segment.length_limited);
+  }
+  for (const std::string& alternative : result.alternatives) absl::StrAppend(&print, "|", alternative);
+  const auto& report = result.report;
+  for (const int64_t count : report.exit_histogram) absl::StrAppend(&print, " ", count);
+  for (const double value : {report.decoder_flops, report.decoder_flops_full_depth, report.attention_cost_ratio,
+                             report.keys_selected_ratio[0], report.keys_selected_ratio[1],
+                             report.keys_selected_ratio[2]}) {
+    absl::StrAppendFormat(&print, " %a", value);
+  }
+  return print;
 }
 
 // Stops the step loop after each step until the test lets it continue, so that the test controls what happens between

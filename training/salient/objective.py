@@ -68,11 +68,11 @@ class Objective:
         others."""
         if not self.aligned or (not self.mixed and self.rng.random() >= self.options.hand_up):
             return None
-        stays = self.rng.uniform(0.4, 0.8)  # the probability to continue after a layer
         chance = torch.Generator().manual_seed(self.rng.getrandbits(32))
         shape = target[:, 1:].shape
         if self.mixed:
             return torch.randint(self.layers, shape, generator=chance).to(target.device)
+        stays = self.rng.uniform(0.4, 0.8)  # the probability to continue after a layer
         goes_on = torch.rand(self.layers - 1, *shape, generator=chance) < stays
         return goes_on.long().cumprod(0).sum(0).to(target.device)
 
