@@ -154,7 +154,7 @@ TEST(AgreementTest, TranslationsDifferAtNearTiesOnly) {
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   const ModelConfig& config = reference.config();
   const auto tokenizers = LoadTokenizers(
-      g_model, {.source_size = config.vocab_size, .target_size = config.vocab_size, .special = config.tokens});
+      g_model, {.source_size = config.source_vocab_size, .target_size = config.vocab_size, .special = config.tokens});
   ASSERT_TRUE(tokenizers.ok()) << tokenizers.status();
   for (const Setting& setting : Settings()) {
     const absl::StatusOr<ResolvedOptions> options = Resolve(setting.options, config);
