@@ -6,9 +6,10 @@
         --setting 'sparse=--selection learned' --setting 'early=--selection learned --exit geometric:0.4'
 
 DATA is a folder with dev*.tsv and eval/*.tsv, or one such file: one segment on each line, `source|document`, source and
-reference, tab-separated. A folder gives the whole report: OUT/quality.md with its tables, OUT/figures/*.svg, and
-OUT/operating_points.json, which belongs into the model's folder. A file, or --setting, gives one table on standard
-output, with each setting's difference to the first and its p by paired bootstrap.
+reference, tab-separated. Of files that are named NAME.en-de.tsv, those of the model's languages are used. A folder
+gives the whole report: OUT/quality.md with its tables, OUT/figures/*.svg, and OUT/operating_points.json, which belongs
+into the model's folder. A file, or --setting, gives one table on standard output, with each setting's difference to the
+first and its p by paired bootstrap.
 
 Translations are kept in WORK, so that an interrupted run can continue. On two idle cores --quick uses samples and takes
 about seven minutes, --documents 60 twenty-five, and all documents of all sets about forty. Quality does not depend on

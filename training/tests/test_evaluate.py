@@ -235,13 +235,17 @@ def test_what_is_written_by_hand_closes_its_section(run_engine):
     assert "scores\n\nBy hand.\n\n## Operating points\n\nfast\n" in page
 
 
-def test_sets_are_found_by_name(tmp_path):
+def test_sets_are_found_by_name_and_languages(tmp_path):
     (tmp_path / "eval").mkdir()
-    for name in ("dev.en-de.tsv", "dev-long.en-de.tsv", "eval/wmt21.en-de.tsv", "train.tsv"):
+    for name in ("dev.en-de.tsv", "dev-long.en-de.tsv", "eval/wmt21.en-de.tsv", "train.tsv", "eval/flores.en-de.tsv",
+                 "eval/flores.en-pt.tsv", "eval/ours.tsv"):
         (tmp_path / name).write_text("k\ta\tb\n")
-    assert list(sets.find_sets(tmp_path)) == ["dev-long", "dev", "wmt21"]
-    with pytest.raises(ValueError, match=r"no dev\*.tsv"):
-        sets.find_sets(tmp_path / "eval")
+    found = sets.find_sets(tmp_path, "en-de")
+    assert list(found) == ["dev-long", "dev", "flores", "ours", "wmt21"]
+    assert found["flores"].name == "flores.en-de.tsv"
+    for folder, pair in ((tmp_path / "eval", "en-de"), (tmp_path, "en-pt")):
+        with pytest.raises(ValueError, match=rf"no dev.tsv or dev.{pair}.tsv"):
+            sets.find_sets(folder, pair)
     drafted = Setting("dense", "verify:1,4").controls()["depth"]
     assert drafted == {"policy": "verify", "draft_exit": 1, "draft_tokens": 4}
     assert json.dumps(Setting("window:20", "fixed:2", beam=2).controls()) == json.dumps(

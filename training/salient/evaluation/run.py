@@ -50,7 +50,8 @@ class Run:
     def __init__(self, engine: Engine, model: Path, data: Path, out: Path, sizes: Sizes):
         self.engine, self.model, self.out, self.sizes = engine, model, out, sizes
         self.config = ModelConfig.load(model)
-        self.paths = sets.find_sets(data) if data.is_dir() else {sets.set_name(data): data}
+        pair = f"{self.config.source_language}-{self.config.target_language}"
+        self.paths = sets.find_sets(data, pair) if data.is_dir() else {sets.set_name(data): data}
         self.signatures: list[str] = []
 
     @property

@@ -74,11 +74,13 @@ def read_set(path: Path) -> DocumentSet:
     return DocumentSet(name, documents)
 
 
-def find_sets(folder: Path) -> dict[str, Path]:
-    """Every test set in a data folder by name: dev and dev-long beside the training data, all others in eval/."""
-    found = {set_name(p): p for p in [*sorted(folder.glob("dev*.tsv")), *sorted(folder.glob("eval/*.tsv"))]}
+def find_sets(folder: Path, pair: str) -> dict[str, Path]:
+    """Every test set in a data folder by name: dev and dev-long beside the training data, all others in eval/. Those
+    named NAME.SOURCE-TARGET.tsv are left out if they are of another pair of languages than `pair` ("en-de")."""
+    files = [*sorted(folder.glob("dev*.tsv")), *sorted(folder.glob("eval/*.tsv"))]
+    found = {set_name(p): p for p in files if Path(p.stem).suffix.lstrip(".") in ("", pair)}
     if "dev" not in found:
-        raise ValueError(f"{folder}: no dev*.tsv; name the folder that holds the development set and eval/")
+        raise ValueError(f"{folder}: no dev.tsv or dev.{pair}.tsv; name the folder with the development set and eval/")
     return found
 
 
