@@ -238,10 +238,10 @@ def test_what_is_written_by_hand_closes_its_section(run_engine):
 def test_sets_are_found_by_name_and_languages(tmp_path):
     (tmp_path / "eval").mkdir()
     for name in ("dev.en-de.tsv", "dev-long.en-de.tsv", "eval/wmt21.en-de.tsv", "train.tsv", "eval/flores.en-de.tsv",
-                 "eval/flores.en-pt.tsv", "eval/ours.tsv"):
+                 "eval/flores.en-pt.tsv", "eval/ours.tsv", "eval/prose.v2.tsv"):
         (tmp_path / name).write_text("k\ta\tb\n")
     found = sets.find_sets(tmp_path, "en-de")
-    assert list(found) == ["dev-long", "dev", "flores", "ours", "wmt21"]
+    assert list(found) == ["dev-long", "dev", "flores", "ours", "prose", "wmt21"]
     assert found["flores"].name == "flores.en-de.tsv"
     for folder, pair in ((tmp_path / "eval", "en-de"), (tmp_path, "en-pt")):
         with pytest.raises(ValueError, match=rf"no dev.tsv or dev.{pair}.tsv"):

@@ -7,6 +7,7 @@ is copied: documents live in memory while they are scored.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +41,12 @@ class DocumentSet:
 
 def set_name(path: Path) -> str:
     return path.name.split(".")[0]
+
+
+def languages_of(path: Path) -> str | None:
+    """The pair in NAME.SOURCE-TARGET.tsv."""
+    named = re.search(r"\.([a-z]+-[a-z]+)\.tsv$", path.name)
+    return named and named[1]
 
 
 def read_rows(path: Path) -> list[list[str]]:
@@ -78,7 +85,7 @@ def find_sets(folder: Path, pair: str) -> dict[str, Path]:
     """Every test set in a data folder by name: dev and dev-long beside the training data, all others in eval/. Those
     named NAME.SOURCE-TARGET.tsv are left out if they are of another pair of languages than `pair` ("en-de")."""
     files = [*sorted(folder.glob("dev*.tsv")), *sorted(folder.glob("eval/*.tsv"))]
-    found = {set_name(p): p for p in files if Path(p.stem).suffix.lstrip(".") in ("", pair)}
+    found = {set_name(p): p for p in files if languages_of(p) in (None, pair)}
     if "dev" not in found:
         raise ValueError(f"{folder}: no dev.tsv or dev.{pair}.tsv; name the folder with the development set and eval/")
     return found
