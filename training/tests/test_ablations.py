@@ -164,11 +164,22 @@ def test_the_papers_selection_has_no_budget_and_k_adapts(tmp_path, data, start, 
         stored = torch.load(tmp_path / name / "selection.pt", map_location="cpu")
         assert json.loads(stored["config"])["selection"]["width"] == width
         line = next(" ".join(c) for c in commands if f"/{name}/" in " ".join(c))
-        assert f"--captured {captured}" in line and "--alpha 0.01" in line and "--dropout 0.1" in line
+        assert f"--captured {captured}" in line and "--alpha 0.01" in line and "--dropout 0.0" in line
     assert loose["k"]["encoder"] < 1 and loose["bleu"] == 20 and loose["dense_bleu"] == 30
     table = selection.paper_table([loose, narrow]).splitlines()
     assert table[2].startswith("| t 0.9 |") and table[2].endswith("| 10.0 % | 30.0 | 20.0 | -10.0 | 0.020 |")
     assert "1 long documents (2 segments)" in selection.paper_conditions(o)
+    start_config = torch.load(tmp_path / "start" / "start.pt", map_location="cpu")["config"]
+    assert ModelConfig.from_json(start_config).selection is None
+
+
+def test_our_recipe_spends_a_third_of_the_same_steps_on_supervision(tmp_path, data, start, commands, long_test):
+    o = options("paper", data, tmp_path, "--start", str(start), "--only", "our recipe", "dropout of 0.1", *long_test)
+    command.check(o)
+    selection.paper(o, tmp_path, Corpus.load(data / "dev.npz"))
+    steps = [(line[line.index("--phase") + 1], line[line.index("--steps") + 1]) for line in commands]
+    assert steps == [("supervision", "1"), ("selection", "2"), ("selection", "3")]
+    assert "--alpha" not in commands[1] and "--dropout 0.1 --word-dropout 0.1" in " ".join(commands[2])
 
 
 def test_k_has_settled_if_the_last_quarter_does_not_move_it(tmp_path):
@@ -264,6 +275,18 @@ def test_suites_from_scratch_share_a_page_and_leave_models(tmp_path, data, comma
     assert load_model(tmp_path / "out" / "ffn" / "nodec")[1].decoder.ffn.kind == "none"
     page = (tmp_path / "out" / "ablations.md").read_text()
     assert "| NoDec |" in page and "| plain Transformer |" in page and "2 steps each" in page
+
+
+def test_a_suite_replaces_its_own_section_of_the_page_and_keeps_the_others(tmp_path):
+    page = tmp_path / "ablations.md"
+    command.write_page(page, "ffn", "old blocks\n\n| a |")
+    command.write_page(page, "plain", "plain")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "ablations-ffn.md").write_text("By hand.\n")
+    command.write_page(page, "ffn", "new blocks")
+    assert command.sections(page) == {"Against a plain Transformer": "plain",
+                                      "Feed-forward configurations": "new blocks\n\nBy hand."}
+    assert page.read_text().startswith("# Ablations\n") and "old" not in page.read_text()
 
 
 def test_configurations_are_compared_with_a_second_seed_of_the_first(tmp_path, data, commands, monkeypatch):

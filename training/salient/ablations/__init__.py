@@ -1,4 +1,4 @@
-"""The papers' ablations, as short runs of equal length. Prints a table, and writes a page of all suites in --out.
+"""The papers' ablations, as short runs of equal length. Prints a table, and puts it into a page of all suites (--page).
 
     python -m salient.ablations selection --data work/data --start work/base.pt --out work/ablations
     python -m salient.ablations paper     --data work/data --start work/base.pt --out work/ablations --steps 300 \\
@@ -15,9 +15,9 @@ selection phase of a few dozen steps, and the same budget of keys. The runs diff
 of the best keys (table 4 and figures 4 to 6 of arXiv 2309.14174).
 
 **paper** does the same as that paper writes it: no phase of supervision before, no budget, alpha of 0.01, the
-straight-through term, dropout, and k moves by eq. 7 until it settles. The runs differ in the share of the attention
-that the kept keys must hold (t), in ds and in r. The engine translates the long documents of --test with each model,
-dense and with its selection.
+straight-through term, and k moves by eq. 7 until it settles. The runs differ in the share of the attention that the
+kept keys must hold (t), in ds, in r and in dropout, and one follows our own recipe in as many steps. The engine
+translates the long documents of --test with each model, dense and with its selection.
 
 **exits** trains the exits of one model by eq. 4 and eq. 5 of arXiv 1910.10073 and by our recipe, and then, on the model
 of eq. 4, all halting heads by every oracle. The engine translates --test at every fixed exit, and with every head and
@@ -35,5 +35,6 @@ its chunks, the batches, the optimiser and its schedule are the same. With --bin
 
 Runs have an equal number of steps, so that other work on the machine has no influence; or with --minutes equal time, on
 a CPU processor time for the same reason. Finished runs are not repeated. Every run but those of selection exports a
-model.
+model. The page keeps the sections of other suites. Text in notes/ablations-SUITE.md beside it is added to that suite's
+section.
 """

@@ -13,24 +13,30 @@ from ..data import Corpus
 from . import __doc__ as description
 from . import exits, scratch, selection
 from .measured import CHUNK_TOKENS
-from .runs import Suite
+from .runs import Suite, page_of
 
 # In the order of the page.
 SUITES: dict[str, Suite] = {"plain": scratch.PLAIN, "ffn": scratch.FFN, "selection": selection.BUDGETED,
                             "paper": selection.PAPER, "exits": exits.EXITS}
 
 
-def page(folder: Path) -> str:
-    """A page of all suites with results in the folder."""
+def sections(page: Path) -> dict[str, str]:
+    """The sections of a page that was written before, by title."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return {title: body.strip() for title, _, body in (part.partition("\n") for part in text.split("\n## ")[1:])}
+
+
+def write_page(path: Path, name: str, section: str) -> None:
+    """Puts the section of a suite into the page; the others stay. Text in notes/ablations-NAME.md is added to it."""
+    note = path.parent / "notes" / f"ablations-{name}.md"
+    if note.exists():
+        section += "\n\n" + note.read_text(encoding="utf-8").strip()
+    found = {**sections(path), SUITES[name].title: section}
     parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit "
              f"on development chunks of {CHUNK_TOKENS} tokens, dense and under the model's own selection. The runs are "
              "short: they say which way a change goes, not where it would end."]
-    for name, suite in SUITES.items():
-        stored = folder / f"{name}.json"
-        if stored.exists():
-            found = json.loads(stored.read_text())
-            parts += [f"## {suite.title}", found["conditions"], suite.table(found["runs"])]
-    return "\n\n".join(parts) + "\n"
+    parts += [f"## {s.title}\n\n{found[s.title]}" for s in SUITES.values() if s.title in found]
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,13 +46,17 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
     p.add_argument("--start", type=Path, help="checkpoint or folder of a dense model")
     p.add_argument("--config", type=Path, help="ffn, plain: the configuration that is varied")
-    p.add_argument("--out", type=Path, required=True)
+    p.add_argument("--out", type=Path, required=True, help="folder for checkpoints, models and results")
+    p.add_argument("--page", type=Path, help="the page to write; it keeps the sections of other suites "
+                                             "(default: OUT/ablations.md)")
     p.add_argument("--only", nargs="*", default=[], metavar="RUN", help="these runs of the suite")
     p.add_argument("--steps", type=int, default=40, help="of every phase of every run")
     p.add_argument("--minutes", type=float, help="of every phase of every run, instead of --steps")
     p.add_argument("--k-step", type=float, default=0.005,
                    help="paper: step of eq. 7 (the paper's 0.001 takes a thousand steps from 1 to nothing)")
     p.add_argument("--batch-tokens", type=int, default=3072)
+    p.add_argument("--vocabulary-sample", type=int, default=0, metavar="TOKENS",
+                   help="estimate the losses of a step with so many tokens of the vocabulary; 0: with all")
     p.add_argument("--tokens", type=int, default=15_000, help="development tokens to measure on")
     p.add_argument("--bin", type=Path, help="folder of salient and salient-server, to translate with too")
     p.add_argument("--test", type=Path, help="a TSV of documents to translate")
@@ -77,9 +87,9 @@ def main() -> None:
         runs = suite.run(o, o.out / o.suite, dev)
     except ValueError as error:
         sys.exit(f"ablations: {error}")
-    (o.out / f"{o.suite}.json").write_text(json.dumps({"conditions": suite.conditions(o), "runs": runs}, indent=2)
-                                           + "\n")
-    (o.out / "ablations.md").write_text(page(o.out))
+    found = {"conditions": suite.conditions(o), "runs": runs}
+    (o.out / f"{o.suite}.json").write_text(json.dumps(found, indent=2) + "\n")
+    write_page(page_of(o), o.suite, f"{found['conditions']}\n\n{suite.table(runs)}")
     print(suite.table(runs))
 
 

@@ -7,9 +7,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import torch
-
-from ..config import HEADS, ModelConfig
+from ..config import HEADS
 from ..data import Corpus
 from ..evaluation import cost, figures, sets, tables
 from ..evaluation.engine import Engine
@@ -17,10 +15,9 @@ from ..evaluation.score import Scorer
 from ..evaluation.settings import Setting, depth_settings
 from ..evaluation.tables import percent, probability, signed
 from ..export import export, load_checkpoint
-from ..train import load
 from ..vocabulary import TOKENIZER
 from .measured import test_set
-from .runs import Suite, batches_and_place, chosen, length, place_of, train
+from .runs import Suite, batches_and_place, chosen, dense_start, length, page_of, place_of, train
 
 ALIGNED = "aligned, eq. 4"
 LOSSES = {ALIGNED: ["--exit-loss", "all", "--distil", "0", "--hand-up", "0"],
@@ -28,6 +25,8 @@ LOSSES = {ALIGNED: ["--exit-loss", "all", "--distil", "0", "--hand-up", "0"],
           "ours": []}
 # The penalty of a layer, and the width of the smoothing over time.
 ORACLES = {"likelihood": ("0.05", "0.5"), "correctness": ("0.1", "0.5"), "agreement": ("0.1", "0")}
+HEADS_SHARE = 0.2  # of the length of a run
+RATES = ["--lr", "0.0007", "--matrix-lr", "0.007", "--warmup", "10"]  # of a trained model: those of phase `depth`
 LEARNED = "learned by"  # in the name of a run: halting heads
 
 
@@ -58,23 +57,12 @@ def points(o: argparse.Namespace, run: str, place: Path, test: sets.DocumentSet,
     return found
 
 
-def dense_start(o: argparse.Namespace, folder: Path) -> Path:
-    """A checkpoint of --start without selection layers: they would be of other weights than those that are trained."""
-    stored = load(o.start)
-    config = ModelConfig.from_json(stored["config"])
-    config.selection = None
-    tensors = {name: t for name, t in stored["model"].items() if ".selection." not in name}
-    path = place_of(folder, "start") / "start.pt"
-    torch.save({"config": config.to_json(), "model": tensors}, path)
-    return path
-
-
 def suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[dict]:
     test, dense, found = test_set(o), dense_start(o, folder), []
     for name, flags in chosen(o, LOSSES).items():
         print(f"exits: {name}", file=sys.stderr)
         place = place_of(folder, name)
-        train(o, "base", place / "base.pt", "--start", str(dense), "--early-exits", *flags)
+        train(o, "base", place / "base.pt", "--start", str(dense), "--early-exits", *RATES, *flags)
         model = load_checkpoint(place / "base.pt")
         export(model, o.data / TOKENIZER, place)
         layers = model.config.decoder.layers
@@ -86,12 +74,12 @@ def suite(o: argparse.Namespace, folder: Path, dev: Corpus) -> list[dict]:
         print(f"exits: heads {name}", file=sys.stderr)
         place = place_of(folder, name)
         train(o, "halting", place / "halting.pt", "--start", str(start), "--oracle", oracle, "--penalty", penalty,
-              "--sigma", sigma, *(["--minutes", str(o.minutes / 5)] if o.minutes else []))
+              "--sigma", sigma, share=HEADS_SHARE)
         model = load_checkpoint(place / "halting.pt")
         export(model, o.data / TOKENIZER, place)
         sweeps = depth_settings("dense", model.config.decoder.layers, model.config.exits.heads, fine=False)
         found += points(o, name, place, test, {policy: sweeps[policy] for policy in HEADS if policy in sweeps})
-    draw(found, o.out)
+    draw(found, page_of(o).parent)
     return [asdict(m) for m in found]
 
 
@@ -123,9 +111,9 @@ def table(runs: list[dict]) -> str:
 
 def conditions(o: argparse.Namespace) -> str:
     test = test_set(o)
-    heads = f"{o.minutes / 5:g} minutes" if o.minutes else length(o)
-    return (f"From one trained dense model: {length(o)} each of phase `base` with a loss of exits, then {heads} of "
-            f"phase `halting` on the model of eq. 4, frozen, for each oracle; {batches_and_place(o)}. BLEU: "
+    return (f"From one trained dense model: {length(o)} each of phase `base` with a loss of exits, then "
+            f"{length(o, HEADS_SHARE)} of phase `halting` on the model of eq. 4, frozen, for each oracle; "
+            f"{batches_and_place(o)}. BLEU: "
             f"{test.segments:,} segments of {len(test.documents)} documents of `{o.test.name}`, the engine, dense "
             "attention, greedy; p: paired bootstrap against full depth of the same model. Thresholds are as trained, "
             "without the calibration that our export does.")

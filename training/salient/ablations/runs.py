@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+import torch
+
+from ..config import ModelConfig
 from ..data import Corpus
-from ..train import run_phase
+from ..train import load, run_phase
 
 
 @dataclass
@@ -25,6 +28,10 @@ def slug(name: str) -> str:
     return name.lower().replace(",", "").replace(".", "").replace(" ", "-")
 
 
+def page_of(o: argparse.Namespace) -> Path:
+    return o.page or o.out / "ablations.md"
+
+
 def place_of(folder: Path, name: str) -> Path:
     place = folder / slug(name)
     place.mkdir(parents=True, exist_ok=True)
@@ -39,20 +46,33 @@ def chosen(o: argparse.Namespace, runs: dict) -> dict:
     return {name: run for name, run in runs.items() if not o.only or name in o.only}
 
 
-def train(o: argparse.Namespace, phase: str, out: Path, *flags: str) -> None:
-    length = ["--minutes", str(o.minutes)] if o.minutes else ["--steps", str(o.steps)]
+def train(o: argparse.Namespace, phase: str, out: Path, *flags: str, share: float = 1.0) -> None:
+    """One phase, of that share of the length of a run."""
+    length = ["--minutes", str(o.minutes * share)] if o.minutes else ["--steps", str(max(1, round(o.steps * share)))]
     if o.minutes and o.device == "cpu":
         length.append("--processor-time")
-    run_phase(phase, o.data, out, *length, "--batch-tokens", str(o.batch_tokens),
-              "--threads", str(o.threads), "--device", o.device, *flags)
+    run_phase(phase, o.data, out, *length, "--batch-tokens", str(o.batch_tokens), "--vocabulary-sample",
+              str(o.vocabulary_sample), "--threads", str(o.threads), "--device", o.device, *flags)
 
 
-def length(o: argparse.Namespace) -> str:
+def dense_start(o: argparse.Namespace, folder: Path) -> Path:
+    """A checkpoint of --start without selection layers: they would be of other weights than those that are trained."""
+    stored = load(o.start)
+    config = ModelConfig.from_json(stored["config"])
+    config.selection = None
+    tensors = {name: t for name, t in stored["model"].items() if ".selection." not in name}
+    path = place_of(folder, "start") / "start.pt"
+    torch.save({"config": config.to_json(), "model": tensors}, path)
+    return path
+
+
+def length(o: argparse.Namespace, share: float = 1.0) -> str:
     if not o.minutes:
-        return f"{o.steps} steps"
-    return f"{o.minutes:g} minutes" + (" of processor time" if o.device == "cpu" else "")
+        return f"{max(1, round(o.steps * share))} steps"
+    return f"{o.minutes * share:.3g} minutes" + (" of processor time" if o.device == "cpu" else "")
 
 
 def batches_and_place(o: argparse.Namespace) -> str:
     where = f"{o.threads} thread{'s' if o.threads > 1 else ''} of a processor" if o.device == "cpu" else o.device
-    return f"batches of {o.batch_tokens:,} tokens, {where}"
+    sample = f", losses from {o.vocabulary_sample:,} tokens of the vocabulary" if o.vocabulary_sample else ""
+    return f"batches of {o.batch_tokens:,} tokens{sample}, {where}"
