@@ -26,6 +26,7 @@ class Trainer:
         self.device = torch.device(options.device)
         self.model, self.options, self.config = model.to(self.device), options, model.config
         self.step, self.elapsed, self.worked = 0, 0.0, 0.0  # wall-clock and processor seconds
+        self.target_tokens = 0  # that were learned from
         self.average, self.averaged = {}, 0  # sums of trained weights, and their number
         self.objective = Objective(model, options, random.Random(options.seed))
         self.model.train()
@@ -168,6 +169,11 @@ class Trainer:
                 self.average[name] = p.detach() * self.averaged
                 p.copy_(mean)
 
+    def report(self, measured: dict) -> None:
+        """A line of the log about development text."""
+        print(json.dumps({"phase": self.options.phase, "step": self.step, "target_tokens": self.target_tokens,
+                          **measured}), flush=True)
+
     def keep_the_better(self, dev: Corpus) -> dict:
         """Ends a phase: keeps the average of the last states, unless the last state is better on development text."""
         last = self.dev_loss(dev, 20_000)
@@ -175,7 +181,8 @@ class Trainer:
         mean = self.dev_loss(dev, 20_000)
         if sum(mean) > sum(last):
             self.swap_average()
-        return {"dev_nll_last": last, "dev_nll_average": mean, "averaged": self.averaged}
+        return {"dev_nll_by_exit": min(mean, last, key=sum), "dev_nll_last": last, "dev_nll_average": mean,
+                "averaged": self.averaged}
 
     def dev_loss(self, corpus: Corpus, tokens: int) -> list[float]:
         """Mean negative log-likelihood per token at every exit, with dense attention, on a fixed part of the
@@ -200,12 +207,14 @@ class Trainer:
     def save(self, path: Path) -> None:
         part = path.with_suffix(".part")
         torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
-                    "elapsed": self.elapsed, "worked": self.worked, "average": self.average, "averaged": self.averaged,
+                    "elapsed": self.elapsed, "worked": self.worked, "target_tokens": self.target_tokens,
+                    "average": self.average, "averaged": self.averaged,
                     "optimisers": [o.state_dict() for o in self.optimisers]}, part)
         part.replace(path)
 
     def resume(self, stored: dict) -> None:
         self.step, self.elapsed, self.worked = stored["step"], stored["elapsed"], stored["worked"]
+        self.target_tokens = stored.get("target_tokens", 0)  # older checkpoints have none
         self.average, self.averaged = stored["average"], stored["averaged"]
         for optimiser, state in zip(self.optimisers, stored["optimisers"]):
             optimiser.load_state_dict(state)
@@ -214,26 +223,27 @@ class Trainer:
         if self.progress() >= 1:
             return
         o, last, spent = self.options, time.monotonic(), {"save": time.monotonic(), "log": time.monotonic()}
-        tokens, worked_before = 0, self.worked - time.process_time()
+        logged, worked_before = self.target_tokens, self.worked - time.process_time()
         stream = batches(train, o.batch_tokens, o.seed + self.step, o.mixture, o.source_weights)
         for source, target in ahead(stream, pinned=self.device.type == "cuda"):
             notes = self.train_step(source, target)
             now = time.monotonic()
             self.elapsed, last = self.elapsed + now - last, now
             self.worked = worked_before + time.process_time()
-            tokens += int(target[:, 1:].ne(self.config.tokens.pad).sum())
+            self.target_tokens += int(target[:, 1:].ne(self.config.tokens.pad).sum())
             done = self.progress() >= 1
             if now - spent["log"] > o.log_seconds or done:
-                rate = tokens / (now - spent["log"])
-                print(json.dumps({"phase": o.phase, "step": self.step, "minutes": round(self.elapsed / 60, 1),
+                rate = (self.target_tokens - logged) / (now - spent["log"])
+                print(json.dumps({"phase": o.phase, "step": self.step, "target_tokens": self.target_tokens,
+                                  "minutes": round(self.elapsed / 60, 1),
                                   "processor_minutes": round(self.worked / 60, 1), "tokens_per_second": round(rate),
                                   **notes}), flush=True)
-                spent["log"], tokens = now, 0
+                spent["log"], logged = now, self.target_tokens
             if now - spent["save"] > o.save_seconds or done:
                 if done and self.averaged and dev is not None and self.objective.trains_model:
-                    print(json.dumps(self.keep_the_better(dev)), flush=True)
+                    self.report(self.keep_the_better(dev))
                 elif dev is not None:
-                    print(json.dumps({"step": self.step, "dev_nll_by_exit": self.dev_loss(dev, 20_000)}), flush=True)
+                    self.report({"dev_nll_by_exit": self.dev_loss(dev, 20_000)})
                 self.save(out)
                 spent["save"] = time.monotonic()
             if done:

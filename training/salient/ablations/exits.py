@@ -26,7 +26,7 @@ LOSSES = {ALIGNED: ["--exit-loss", "all", "--distil", "0", "--hand-up", "0"],
 # The penalty of a layer, and the width of the smoothing over time.
 ORACLES = {"likelihood": ("0.05", "0.5"), "correctness": ("0.1", "0.5"), "agreement": ("0.1", "0")}
 HEADS_SHARE = 0.2  # of the length of a run
-RATES = ["--lr", "0.0007", "--matrix-lr", "0.007", "--warmup", "10"]  # of a trained model: those of phase `depth`
+RATES = ["--lr", "0.0002", "--matrix-lr", "0.002", "--warmup", "10"]  # low: the start is at the end of its training
 LEARNED = "learned by"  # in the name of a run: halting heads
 
 
