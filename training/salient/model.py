@@ -68,6 +68,28 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -
         return F.softmax(scores, -1) @ v
 
 
+class StraightThrough(torch.autograd.Function):
+    """The attention p over the selected set [B, heads, queries, keys], with the gradient of eq. 3 for the selection
+    layer's softmax [B, queries, keys].
+
+    Let A be the dense attention. Attention weighted by a mask m has the derivative dp_j / dm_i = A_i ([i = j] - p_j) /
+    (sum over the set of A). The sum is omitted: without that, the gradient for an unselected key would be unbounded
+    when the set holds little attention. So a query's gradient has the direction of eq. 3, weighted by the attention
+    that its set holds.
+    """
+
+    @staticmethod
+    def forward(ctx, p: Tensor, attention: Tensor, soft: Tensor) -> Tensor:
+        ctx.save_for_backward(p, attention)
+        return p.view_as(p)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, Tensor]:
+        p, attention = ctx.saved_tensors
+        of_mask = attention * (gradient - (gradient * p).sum(-1, keepdim=True))
+        return gradient, None, of_mask.sum(1)
+
+
 class Attention(nn.Module):
     """Multi-head attention over the keys that the group's selection layer selected.
 
@@ -120,7 +142,9 @@ class Attention(nn.Module):
             return self.output(self.merge(attend(q, k, v, shared["mask"].unsqueeze(1), False)))
 
         scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
-        attention = F.softmax(scores.masked_fill(~allowed.unsqueeze(1), NEGATIVE).float(), -1)
+        learns_dense = torch.is_grad_enabled() and run.mode == "supervise"  # in select the set's attention learns
+        with torch.set_grad_enabled(learns_dense):
+            attention = F.softmax(scores.masked_fill(~allowed.unsqueeze(1), NEGATIVE).float(), -1)
         if self.selection is not None:
             self.finish_group(run, shared)
             ranks = self.rank(queries_from, keys_from, q_at, k_at)
@@ -143,20 +167,9 @@ class Attention(nn.Module):
 
     @staticmethod
     def sparse(scores: Tensor, attention: Tensor, shared: dict, run: SelectionRun) -> Tensor:
-        """Attention over the selected set only (eq. 2), with the straight-through term (eq. 3) if the run wants it.
-
-        Let p be the attention over the set, and A the dense attention. Attention weighted by a mask m has the
-        derivative dp_j / dm_i = A_i ([i = j] - p_j) / (sum over the set of A). The sum is omitted: without that, the
-        gradient for an unselected key would be unbounded when the set holds little attention. So a query's gradient has
-        the direction of eq. 3, weighted by the attention that its set holds.
-        """
-        chosen = shared["mask"].unsqueeze(1)
-        p = F.softmax(scores.masked_fill(~chosen, NEGATIVE).float(), -1)
-        if not run.straight_through:
-            return p
-        soft = shared["soft"].unsqueeze(1)
-        change = attention.detach() * (soft - soft.detach())  # the value is zero, the gradient is not
-        return p + change - p.detach() * change.sum(-1, keepdim=True)
+        """Attention over the selected set only (eq. 2), with the straight-through term (eq. 3) if the run wants it."""
+        p = F.softmax(scores.masked_fill(~shared["mask"].unsqueeze(1), NEGATIVE).float(), -1)
+        return StraightThrough.apply(p, attention.detach(), shared["soft"]) if run.straight_through else p
 
     @staticmethod
     def merge(x: Tensor) -> Tensor:
