@@ -226,6 +226,8 @@ def test_exits_are_drawn_with_a_line_for_each_oracle_and_head(tmp_path):
 def test_a_suite_says_what_it_needs_and_what_it_does_not_take(tmp_path):
     cases = {("paper", "--start", "a"): "paper needs --bin, --test", ("ffn",): "ffn needs --config",
              ("plain", "--config", "a", "--start", "b"): "plain takes no --start",
+             ("ffn", "--config", "a", "--start", "b"): "ffn takes no --start",
+             ("converted", "--config", "a"): "converted needs --start",
              ("ffn", "--config", "a", "--bin", "b"): "--bin needs --test"}
     for flags, message in cases.items():
         with pytest.raises(ValueError, match=message):
@@ -285,7 +287,7 @@ def test_a_suite_replaces_its_own_section_of_the_page_and_keeps_the_others(tmp_p
     (tmp_path / "notes" / "ablations-ffn.md").write_text("By hand.\n")
     command.write_page(page, "ffn", "new blocks")
     assert command.sections(page) == {"Against a plain Transformer": "plain",
-                                      "Feed-forward configurations": "new blocks\n\nBy hand."}
+                                      "Feed-forward configurations, from scratch": "new blocks\n\nBy hand."}
     assert page.read_text().startswith("# Ablations\n") and "old" not in page.read_text()
 
 

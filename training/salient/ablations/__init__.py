@@ -6,6 +6,8 @@
     python -m salient.ablations exits     --data work/data --start work/base.pt --out work/ablations --minutes 20 \\
         --bin ../build/release/bin --test dev.tsv
     python -m salient.ablations ffn       --data work/data --config work/config.json --out work/ablations
+    python -m salient.ablations converted --data work/data --config work/config.json --out work/ablations \\
+        --start work/base.pt
     python -m salient.ablations plain     --data work/data --config work/config.json --out work/ablations \\
         --minutes 30 --bin ../build/release/bin --test dev.tsv
 
@@ -25,9 +27,11 @@ oracle at several thresholds (tables 1 and 2 and figures 3 to 5).
 
 **ffn** trains every configuration of arXiv 2309.01826 from scratch, and the first one with a second seed. With --test
 the table has the similarity of each model to the first one, normalised by that of the two seeds (table 5). Short runs
-from scratch say little. With --start a trained model is converted to each configuration and trained on, which favours
-configurations close to the start. With --bin they translate documents of --test, as below, and the table shows the gain
-in speed and the loss in quality of each.
+from scratch say little.
+
+**converted** converts a trained model to each configuration and trains it on, which favours configurations close to the
+start. With --bin it and **ffn** translate documents of --test, as below, and the table shows the gain in speed and the
+loss in quality of each.
 
 **plain** compares the model with a Transformer of Vaswani et al., with sinusoidal positions and one output. The data,
 its chunks, the batches, the optimiser and its schedule are the same. With --bin the engine translates documents of

@@ -16,8 +16,8 @@ from .measured import CHUNK_TOKENS
 from .runs import Suite, page_of
 
 # In the order of the page.
-SUITES: dict[str, Suite] = {"plain": scratch.PLAIN, "ffn": scratch.FFN, "selection": selection.BUDGETED,
-                            "paper": selection.PAPER, "exits": exits.EXITS}
+SUITES: dict[str, Suite] = {"plain": scratch.PLAIN, "ffn": scratch.FFN, "converted": scratch.CONVERTED,
+                            "selection": selection.BUDGETED, "paper": selection.PAPER, "exits": exits.EXITS}
 
 
 def sections(page: Path) -> dict[str, str]:
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("suite", choices=list(SUITES))
     p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
     p.add_argument("--start", type=Path, help="checkpoint or folder of a dense model")
-    p.add_argument("--config", type=Path, help="ffn, plain: the configuration that is varied")
+    p.add_argument("--config", type=Path, help="ffn, converted, plain: the configuration that is varied")
     p.add_argument("--out", type=Path, required=True, help="folder for checkpoints, models and results")
     p.add_argument("--page", type=Path, help="the page to write; it keeps the sections of other suites "
                                              "(default: OUT/ablations.md)")

@@ -1,4 +1,4 @@
-"""Arrangements of feed-forward blocks, and a plain Transformer: models that are trained from scratch."""
+"""Arrangements of feed-forward blocks, and a plain Transformer: models that are trained from scratch or converted."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def suite(configurations: Callable[[ModelConfig], dict[str, ModelConfig]], o: ar
     runs = chosen(o, configurations(ModelConfig.from_json(o.config.read_text())))
     flags = {name: [] for name in runs}
     first = next(iter(runs))
-    compares = o.suite == "ffn" and o.start is None and o.test is not None
+    compares = o.suite == "ffn" and o.test is not None
     if compares:
         runs[SECOND_SEED], flags[SECOND_SEED] = runs[first], ["--seed", "2"]
     found, states, text = [], {}, None
@@ -131,7 +131,7 @@ def conditions(o: argparse.Namespace) -> str:
     if o.suite == "plain":
         more = (" Data, chunks, batches, optimiser and schedule are the same; the rates are those that Salient's "
                 "recipe found for itself.")
-    elif o.start is None and o.test is not None:
+    elif o.suite == "ffn" and o.test is not None:
         more = (" Similarity to the first run: the states after corresponding layers, a row a segment of the reference "
                 f"translations of `{o.test.name}`, mean over layers, as a share of that of the two seeds.")
     return (f"{origin}: {length(o)} each, {batches_and_place(o)}; {config.encoder.layers} encoder and "
@@ -139,6 +139,9 @@ def conditions(o: argparse.Namespace) -> str:
             f"{more}{translations(o, config.chunk_tokens)}")
 
 
-FFN = Suite("Feed-forward configurations", partial(suite, ffn_configurations), table, conditions, needs=("config",))
+FFN = Suite("Feed-forward configurations, from scratch", partial(suite, ffn_configurations), table, conditions,
+            needs=("config",), refuses=("start",))
+CONVERTED = Suite("Feed-forward configurations, converted", partial(suite, ffn_configurations), table, conditions,
+                  needs=("config", "start"))
 PLAIN = Suite("Against a plain Transformer", partial(suite, plain_configurations), table, conditions,
               needs=("config",), refuses=("start",))
