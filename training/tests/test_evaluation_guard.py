@@ -84,3 +84,17 @@ def test_a_clause_goes_with_its_links():
         else:
             assert made["alignment"] == [[4, 9, 0, 3], [9, 12, 4, 8]]
     assert guard.without_clause({**segment, "text": "Ein Satz ohne Nebensatz."}, random.Random(1)) is None
+
+
+def test_signals_are_asked_with_the_tokens_that_the_model_counts(tiny_models, monkeypatch, tmp_path):
+    asked = []
+
+    def of(self, segments):
+        asked.extend(segments)
+        return [{"faults": []} for _ in segments]
+
+    monkeypatch.setattr(guard.Signals, "of", of)
+    signals = guard.Signals(tmp_path, tiny_models / "base")
+    assert signals.of_pairs([PAIR]) == [{"faults": []}]
+    [segment] = asked
+    assert segment["source_tokens"] > 0 and segment["target_tokens"] > 0 and segment["text"] == PAIR[1]

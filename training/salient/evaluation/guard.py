@@ -37,6 +37,7 @@ import numpy as np
 
 from .server import Server
 from .sets import Document, read_set, sample
+from .tokens import Tokenizer
 
 LEAST_WORDS = 8  # of a reference that faults are planted in
 LOOP_COMPRESSION = 1.4  # a translation that loops compresses so many times better than the reference
