@@ -179,9 +179,10 @@ class Trainer:
         last = self.dev_loss(dev, 20_000)
         self.swap_average()
         mean = self.dev_loss(dev, 20_000)
-        if sum(mean) > sum(last):
+        kept = min(mean, last, key=sum)
+        if kept is last:
             self.swap_average()
-        return {"dev_nll_by_exit": min(mean, last, key=sum), "dev_nll_last": last, "dev_nll_average": mean,
+        return {"dev_nll_by_exit": kept, "dev_nll_last": last, "dev_nll_average": mean,
                 "averaged": self.averaged}
 
     def dev_loss(self, corpus: Corpus, tokens: int) -> list[float]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from ..data import Corpus
+from ..evaluation.report import note
 from . import __doc__ as description
 from . import exits, scratch, selection
 from .measured import CHUNK_TOKENS
@@ -28,10 +29,7 @@ def sections(page: Path) -> dict[str, str]:
 
 def write_page(path: Path, name: str, section: str) -> None:
     """Puts the section of a suite into the page; the others stay. Text in notes/ablations-NAME.md is added to it."""
-    note = path.parent / "notes" / f"ablations-{name}.md"
-    if note.exists():
-        section += "\n\n" + note.read_text(encoding="utf-8").strip()
-    found = {**sections(path), SUITES[name].title: section}
+    found = {**sections(path), SUITES[name].title: section + note(path.parent, f"ablations-{name}")}
     parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit "
              f"on development chunks of {CHUNK_TOKENS} tokens, dense and under the model's own selection. The runs are "
              "short: they say which way a change goes, not where it would end."]
@@ -89,8 +87,9 @@ def main() -> None:
         sys.exit(f"ablations: {error}")
     found = {"conditions": suite.conditions(o), "runs": runs}
     (o.out / f"{o.suite}.json").write_text(json.dumps(found, indent=2) + "\n")
-    write_page(page_of(o), o.suite, f"{found['conditions']}\n\n{suite.table(runs)}")
-    print(suite.table(runs))
+    table = suite.table(runs)
+    write_page(page_of(o), o.suite, f"{found['conditions']}\n\n{table}")
+    print(table)
 
 
 if __name__ == "__main__":

@@ -46,9 +46,13 @@ def chosen(o: argparse.Namespace, runs: dict) -> dict:
     return {name: run for name, run in runs.items() if not o.only or name in o.only}
 
 
+def steps(o: argparse.Namespace, share: float) -> int:
+    return max(1, round(o.steps * share))
+
+
 def train(o: argparse.Namespace, phase: str, out: Path, *flags: str, share: float = 1.0) -> None:
     """One phase, of that share of the length of a run."""
-    length = ["--minutes", str(o.minutes * share)] if o.minutes else ["--steps", str(max(1, round(o.steps * share)))]
+    length = ["--minutes", str(o.minutes * share)] if o.minutes else ["--steps", str(steps(o, share))]
     if o.minutes and o.device == "cpu":
         length.append("--processor-time")
     run_phase(phase, o.data, out, *length, "--batch-tokens", str(o.batch_tokens), "--vocabulary-sample",
@@ -68,7 +72,7 @@ def dense_start(o: argparse.Namespace, folder: Path) -> Path:
 
 def length(o: argparse.Namespace, share: float = 1.0) -> str:
     if not o.minutes:
-        return f"{max(1, round(o.steps * share))} steps"
+        return f"{steps(o, share)} steps"
     return f"{o.minutes * share:.3g} minutes" + (" of processor time" if o.device == "cpu" else "")
 
 

@@ -100,23 +100,27 @@ def trained_run(o: argparse.Namespace, name: str, config: ModelConfig, place: Pa
     return found, model
 
 
+def compares(o: argparse.Namespace) -> bool:
+    """Whether the models' states are compared with those of the first run, and of its second seed."""
+    return o.suite == "ffn" and o.test is not None
+
+
 def suite(configurations: Callable[[ModelConfig], dict[str, ModelConfig]], o: argparse.Namespace, folder: Path,
           dev: Corpus) -> list[dict]:
     runs = chosen(o, configurations(ModelConfig.from_json(o.config.read_text())))
     flags = {name: [] for name in runs}
     first = next(iter(runs))
-    compares = o.suite == "ffn" and o.test is not None
-    if compares:
+    if compares(o):
         runs[SECOND_SEED], flags[SECOND_SEED] = runs[first], ["--seed", "2"]
     found, states, text = [], {}, None
     for name, config in runs.items():
         place = place_of(folder, name)
         m, model = trained_run(o, name, config, place, dev, *flags[name])
         found.append(m)
-        if compares:
+        if compares(o):
             text = text or chunks(test_set(o).documents, Tokenizer(place), LIKENESS_TOKENS)
             states[name] = layer_states(model, text)
-    if compares:
+    if compares(o):
         seeds = likeness(states[first], states[SECOND_SEED])
         for m in found[1:]:
             m.likeness = normalised(likeness(states[first], states[m.name]), seeds)
@@ -131,7 +135,7 @@ def conditions(o: argparse.Namespace) -> str:
     if o.suite == "plain":
         more = (" Data, chunks, batches, optimiser and schedule are the same; the rates are those that Salient's "
                 "recipe found for itself.")
-    elif o.suite == "ffn" and o.test is not None:
+    elif compares(o):
         more = (" Similarity to the first run: the states after corresponding layers, a row a segment of the reference "
                 f"translations of `{o.test.name}`, mean over layers, as a share of that of the two seeds.")
     return (f"{origin}: {length(o)} each, {batches_and_place(o)}; {config.encoder.layers} encoder and "

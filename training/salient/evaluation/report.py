@@ -50,6 +50,12 @@ def runs(sections: list[Kept]) -> list[str]:
     return lines
 
 
+def note(folder: Path, name: str) -> str:
+    """What notes/NAME.md beside the page adds to the end of a section; nothing without that file."""
+    path = folder / "notes" / f"{name}.md"
+    return "\n\n" + path.read_text(encoding="utf-8").strip() if path.exists() else ""
+
+
 class Report:
     """`order` names the sections that a page may have. The page is written whenever a section is added."""
 
@@ -74,10 +80,6 @@ class Report:
         self.path.write_text(json.dumps(stored, indent=1), encoding="utf-8")
         (self.run.out / "quality.md").write_text(self.page(), encoding="utf-8")
 
-    def note(self, name: str) -> str:
-        path = self.run.out / "notes" / f"{name}.md"
-        return "\n\n" + path.read_text(encoding="utf-8").strip() if path.exists() else ""
-
     def page(self) -> str:
         shown = {name: self.sections[name] for name in self.order if name in self.sections}
         conditions = [
@@ -87,7 +89,7 @@ class Report:
             *runs(list(shown.values()))]
         parts = ["# Quality", "Written by `training/evaluate`; do not edit. Translations are the engine's, over gRPC, "
                  "greedy where no beam is named.", "\n".join(conditions)]
-        parts += [f"## {s.title}\n\n{s.body}{self.note(name)}" for name, s in shown.items()]
+        parts += [f"## {s.title}\n\n{s.body}{note(self.run.out, name)}" for name, s in shown.items()]
         if self.signatures:
             parts.append("## Signatures\n\n" + "\n".join(f"- {s}" for s in self.signatures))
         return "\n\n".join(parts) + "\n"
