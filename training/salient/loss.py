@@ -14,18 +14,20 @@ CHUNK = {"cpu": 512, "cuda": 16384}  # rows whose logits exist at a time: a cach
 
 
 class Teacher(NamedTuple):
-    """A teacher's distribution, softmax(states weight^T + bias), which replaces a share of the reference as the
-    target."""
+    """A teacher's distribution, softmax(states weight^T + bias), which replaces a share of the reference as the target.
+    Its width d may differ from that of the student."""
 
     states: Tensor  # [R, d]
     weight: Tensor  # [V, d]
-    share: float
+    bias: Tensor  # [V]
+    share: Tensor  # [R]
 
 
 class SmoothedCrossEntropy(torch.autograd.Function):
     """Sum over rows of -sum_v t(v) log p(v), p = softmax(states weight^T + bias).
 
-    The target t is 1 - e at the reference and e / V everywhere; with a teacher q it is (1 - share) t + share q.
+    The target t is 1 - e at the reference and e / V everywhere; with a teacher q it is (1 - share) t + share q, where
+    every row has its own share.
     states [R, d], weight [V, d], bias [V], targets [R]. Gradients are formed in the forward pass, a few rows at a time,
     because keeping or recomputing R x V values costs more than all of the decoder's layers.
     """
@@ -35,28 +37,32 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                 teacher: Teacher | None) -> Tensor:
         dtype = states.dtype  # bf16 states give bf16 products; sums are fp32
         h, w = states.detach(), weight.detach().to(dtype)
-        learns_weight = ctx.needs_input_grad[1]
+        learns, learns_weight = any(ctx.needs_input_grad), ctx.needs_input_grad[1]
         d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight) if learns_weight else None
         d_bias, vocabulary, chunk = torch.zeros_like(bias), weight.shape[0], CHUNK[h.device.type]
         total = torch.zeros((), device=h.device)
-        own = 1.0 - (teacher.share if teacher else 0.0)
         w_teacher = teacher.weight.detach().to(dtype) if teacher else None
         for start in range(0, h.shape[0], chunk):
             rows = h[start:start + chunk]
             gold = targets[start:start + chunk].unsqueeze(1)
             logits = torch.mm(rows, w.t()).float().add_(bias)
+            taught = teacher.share[start:start + chunk] if teacher else torch.zeros(len(rows), device=h.device)
+            own = 1 - taught
             wanted = own * ((1 - smoothing) * logits.gather(1, gold).squeeze(1) + smoothing * logits.mean(1))
             if teacher:
-                q = torch.mm(teacher.states[start:start + chunk], w_teacher.t()).float().add_(bias)
-                q = F.softmax(q, 1).mul_(teacher.share)
+                q = torch.mm(teacher.states[start:start + chunk].to(dtype), w_teacher.t()).float().add_(teacher.bias)
+                q = F.softmax(q, 1).mul_(taught.unsqueeze(1))
                 wanted += torch.einsum("rv,rv->r", q, logits)
             top = logits.amax(1, keepdim=True)
             p = logits.sub_(top).exp_()
             norm = p.sum(1, keepdim=True)
             log_norm = (norm.log() + top).squeeze(1)
             total += (log_norm - wanted).sum()
+            if not learns:
+                continue
+            own = own.unsqueeze(1)
             p.div_(norm).sub_(own * smoothing / vocabulary)
-            p.scatter_add_(1, gold, torch.full_like(gold, own * (smoothing - 1), dtype=p.dtype))
+            p.scatter_add_(1, gold, own * (smoothing - 1))
             if teacher:
                 p.sub_(q)
             d_bias += p.sum(0)
@@ -106,5 +112,8 @@ def smoothed_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets
     exited."""
     kept = targets.ne(ignored).nonzero().squeeze(1)
     if teacher:
-        teacher = teacher._replace(states=teacher.states[kept])
-    return SmoothedCrossEntropy.apply(states[kept], weight, bias, targets[kept], smoothing, teacher)
+        teacher = teacher._replace(states=teacher.states[kept], share=teacher.share[kept])
+    inputs = states[kept], weight, bias
+    if not torch.is_grad_enabled():  # a Function does not see that
+        inputs = tuple(x.detach() for x in inputs)
+    return SmoothedCrossEntropy.apply(*inputs, targets[kept], smoothing, teacher)

@@ -15,6 +15,7 @@ from .config import Tokens
 from .depth import geometric_loss, oracle
 from .loss import IGNORED, Candidates, Teacher, sampled, smoothed_cross_entropy
 from .model import Transformer
+from .sentence_teacher import SentenceTeacher
 from .selection import SelectionRun
 
 
@@ -46,6 +47,8 @@ class Objective:
     def __init__(self, model: Transformer, options: argparse.Namespace, rng: random.Random):
         self.model, self.options, self.rng = model, options, rng
         self.layers, self.pad = model.config.decoder.layers, model.config.tokens.pad
+        self.sentence_teacher = options.teacher and SentenceTeacher(options.teacher, options.data, model.config.tokens,
+                                                                    options.device)
 
     @property
     def trains_model(self) -> bool:
@@ -101,13 +104,23 @@ class Objective:
         generator = torch.Generator().manual_seed(self.rng.getrandbits(32))
         return sampled(target.flatten(), vocabulary, o.vocabulary_sample, generator)
 
-    def translation(self, states, target, exits=None) -> tuple[torch.Tensor, float]:
+    def taught(self, source, target, candidates: Candidates | None) -> Teacher | None:
+        """What the sentence teacher (`--teacher`) says of all tokens of the target."""
+        if self.sentence_teacher is None:
+            return None
+        teacher = self.sentence_teacher(source, target, self.options.teacher_share)
+        if candidates is None:
+            return teacher
+        weight, bias = candidates.of(teacher.weight, teacher.bias)
+        return teacher._replace(weight=weight, bias=bias)
+
+    def translation(self, states, source, target, exits=None) -> tuple[torch.Tensor, float]:
         """Aligned training: the mean of the losses of all exits (eq. 4), estimated from the last exit and one other
         unless `--exit-loss all`. Mixed training: the mean over tokens of the loss at their exit (eq. 5, with M = 1:
         each batch draws exits once). Also returns the loss of the last exit.
 
-        Early exits also learn from the last one (`--distil`), except if tokens exit early: a token that does not
-        reach an exit is not counted there.
+        All exits learn from the sentence teacher (`--teacher`). Without one, early exits also learn from the last one
+        (`--distil`), except if tokens exit early: a token that does not reach an exit is not counted there.
         """
         model, n, o = self.model, self.layers, self.options
 
@@ -126,16 +139,16 @@ class Objective:
                 classifiers[id(found)] = candidates.of(found, model.output_bias)
             return classifiers[id(found)]
 
-        last, loss, last_exit_loss = rows(n - 1), 0.0, 0.0
+        last, loss, last_exit_loss, taught = rows(n - 1), 0.0, 0.0, self.taught(source, target, candidates)
         tokens = target[:, 1:].ne(self.pad).sum().clamp_min(1)
         for exit_layer, weight in self.chosen_exits():
             gold = target[:, 1:]
             if exits is not None:
                 gold = gold.masked_fill(exits != exit_layer if self.mixed else exits < exit_layer, self.pad)
-            gold, teacher = gold.flatten(), None
-            if exit_layer < n - 1 and exits is None and o.distil:
-                teacher = Teacher(last.detach(), classifier(n - 1)[0], o.distil)
-            matrix, bias = classifier(exit_layer)
+            gold, teacher, (matrix, bias) = gold.flatten(), taught, classifier(exit_layer)
+            if not taught and exit_layer < n - 1 and exits is None and o.distil:
+                share = torch.full((len(gold),), o.distil, device=gold.device)
+                teacher = Teacher(last.detach(), *classifier(n - 1), share)
             kept = gold.ne(self.pad)
             wanted = gold if candidates is None else candidates.place[gold]
             total = smoothed_cross_entropy(last if exit_layer == n - 1 else rows(exit_layer), matrix, bias,

@@ -68,6 +68,11 @@ def parser() -> argparse.ArgumentParser:
                         "them (a loss over 16,000 tokens takes more than half of a step); 0: with all")
     p.add_argument("--distil", type=float, default=0.0,
                    help="share of an early exit's target that is the last exit's distribution, not the reference")
+    p.add_argument("--teacher", type=Path, metavar="FOLDER",
+                   help="a converted model of sentences with the same pieces, whose distributions all exits learn "
+                        "instead of --distil (word-level distillation)")
+    p.add_argument("--teacher-share", type=float, default=0.9,
+                   help="share of the target that is the teacher's distribution, not the reference")
     p.add_argument("--exit-loss", choices=["sampled", "all", "mixed"], default="sampled",
                    help="of a model with early exits: sampled: the mean over all exits, estimated from the last and "
                         "one other; all: computed (eq. 4); mixed: every token at one random exit (eq. 5)")

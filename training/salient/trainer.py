@@ -120,7 +120,7 @@ class Trainer:
         states, memory, run = self.forward(source, target, exits)
         loss = torch.zeros((), device=self.device)
         if self.objective.trains_model:
-            loss, notes["loss"] = self.objective.translation(states, target, exits)
+            loss, notes["loss"] = self.objective.translation(states, source, target, exits)
         if o.phase in ("depth", "halting") and exits is None:
             halting, notes["oracle_exit"] = self.objective.halting(states, memory, source, target)
             loss = loss + o.halting_weight * halting  # (6) of 1910.10073

@@ -35,17 +35,18 @@ def test_ignored_rows_count_for_nothing():
 def test_a_teacher_takes_a_share_of_the_target():
     torch.manual_seed(2)
     targets = torch.randint(1, 30, (9,))
-    taught_by, weight = torch.randn(9, 12), torch.randn(30, 12)
+    taught_by, weight, bias, share = torch.randn(9, 7), torch.randn(30, 7), torch.randn(30), torch.rand(9)
     leaves = [torch.randn(9, 12), torch.randn(30, 12), torch.randn(30)]
     results = []
     for ours in (True, False):
         h, w, b = (x.clone().requires_grad_() for x in leaves)
         if ours:
-            loss = smoothed_cross_entropy(h, w, b, targets, 0.1, teacher=Teacher(taught_by, weight, 0.6))
+            loss = smoothed_cross_entropy(h, w, b, targets, 0.1, teacher=Teacher(taught_by, weight, bias, share))
         else:
-            logits, q = h @ w.t() + b, F.softmax(taught_by @ weight.t() + b, -1).detach()
-            loss = 0.6 * F.cross_entropy(logits, q, reduction="sum")
-            loss = loss + 0.4 * F.cross_entropy(logits, targets, label_smoothing=0.1, reduction="sum")
+            logits, q = h @ w.t() + b, F.softmax(taught_by @ weight.t() + bias, -1)
+            loss = (share * F.cross_entropy(logits, q, reduction="none")).sum()
+            of_reference = F.cross_entropy(logits, targets, label_smoothing=0.1, reduction="none")
+            loss = loss + ((1 - share) * of_reference).sum()
         loss.backward()
         results.append((loss.detach(), h.grad, w.grad, b.grad))
     for mine, theirs in zip(*results):
@@ -63,6 +64,16 @@ def test_a_part_of_the_vocabulary_estimates_the_loss_without_bias():
         assert len(part.tokens) == 80 and torch.equal(part.tokens[part.place[targets]], targets)
         found.append(float(smoothed_cross_entropy(states, *part.of(weight, bias), part.place[targets], 0.0, IGNORED)))
     assert abs(sum(found) / len(found) - whole) < 0.02 * whole
+
+
+@pytest.mark.parametrize("rows", [7, 1100])
+def test_without_gradients_the_loss_is_the_same(rows):
+    torch.manual_seed(3)
+    leaves = [x.requires_grad_() for x in (torch.randn(rows, 12), torch.randn(30, 12), torch.randn(30))]
+    targets = torch.randint(0, 30, (rows,))
+    with torch.no_grad():
+        measured = smoothed_cross_entropy(*leaves, targets)
+    assert not measured.requires_grad and torch.equal(measured, smoothed_cross_entropy(*leaves, targets).detach())
 
 
 def test_a_frozen_classifier_has_no_gradient():

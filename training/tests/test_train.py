@@ -72,9 +72,9 @@ def test_what_leaves_early_counts_at_no_later_exit(copier):
     source, target = next(batches(copy_corpus(), 256, seed=1, mixture={24: 1.0}))
     states, _, _ = trainer.forward(source, target)
     objective = trainer.objective
-    assert objective.translation(states, target, torch.zeros_like(target[:, 1:]))[1] == 0.0
-    counted = objective.translation(states, target, torch.ones_like(target[:, 1:]))[1]
-    assert counted == objective.translation(states, target)[1] > 0
+    assert objective.translation(states, source, target, torch.zeros_like(target[:, 1:]))[1] == 0.0
+    counted = objective.translation(states, source, target, torch.ones_like(target[:, 1:]))[1]
+    assert counted == objective.translation(states, source, target)[1] > 0
     exits = objective.early_exits(target)
     assert exits.shape == target[:, 1:].shape and set(exits.unique().tolist()) == {0, 1}
     assert Trainer(model, options("base")).objective.early_exits(target) is None
@@ -88,7 +88,7 @@ def test_early_exits_learn_from_the_last_one(copier):
         trainer = Trainer(model, options("base", *flags))
         trainer.objective.rng.seed(3)
         model.zero_grad(set_to_none=True)
-        trainer.objective.translation(trainer.forward(source, target)[0], target)[0].backward()
+        trainer.objective.translation(trainer.forward(source, target)[0], source, target)[0].backward()
         return model.exit_norms[0].weight.grad.clone(), model.exit_norms[1].weight.grad.clone()
 
     alone, taught = gradient(), gradient("--distil", "0.5")
@@ -103,7 +103,7 @@ def test_the_losses_of_the_paper_are_those_of_equations_4_and_5(copier, kind):
     exits = trainer.objective.early_exits(target)
     assert (exits is None) == (kind == "all")
     states, _, _ = trainer.forward(source, target, exits)
-    found, _ = trainer.objective.translation(states, target, exits)
+    found, _ = trainer.objective.translation(states, source, target, exits)
     gold = target[:, 1:]
     real = gold.ne(0)
     by_exit = torch.stack([F.cross_entropy(model.logits(n, h).transpose(1, 2), gold, reduction="none")
