@@ -97,7 +97,7 @@ train() {
 tokens_a_second() { grep -o '"tokens_per_second": [0-9]*' "$1" | tail -1 | grep -o '[0-9]*$'; }
 
 # dev_nll NAME: the last exit's loss on development text after a run.
-dev_nll() { grep -o '"dev_nll_[a-z_]*": \[[^]]*\]' "$1" | tail -1 | grep -o '[0-9.]*\]$' | tr -d ']'; }
+dev_nll() { grep -o '"dev_nll_by_exit": \[[^]]*\]' "$1" | tail -1 | grep -o '[0-9.]*\]$' | tr -d ']'; }
 
 # Two short runs from scratch each: is compiling worth its start-up, and which feed-forward layout learns faster?
 choose() {
