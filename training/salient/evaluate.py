@@ -59,12 +59,12 @@ def row(setting: str, source: str, result: Result, against: list[str], timed: bo
     return [setting, source, str(len(result.translated)), str(sum(len(d.lines) for d in result.documents)),
             f"{scores.bleu:.1f}", *against, f"{scores.chrf:.1f}", f"{scores.document_bleu:.1f}",
             percent(cost.attention_cost(result)), f"{cost.mean_exit(result):.2f}",
-            f"{cost.tokens_per_second(result):.0f}" if timed else ""]
+            percent(cost.closed_by_bound(result), 2), f"{cost.tokens_per_second(result):.0f}" if timed else ""]
 
 
 def settings_table(run: Run, settings: dict[str, str], split_sources: bool, without: list[str]) -> str:
     rows = [["setting", "source", "documents", "segments", "BLEU", "against the first", "p", "chrF", "document BLEU",
-             "attention cost", "mean exit", "tokens/s"]]
+             "attention cost", "mean exit", "closed by bound", "tokens/s"]]
     for name in run.paths if "dev" not in run.paths else ["dev"]:
         test_set = run.read(name, run.sizes.dev_segments)
         kept = [i for i, d in enumerate(test_set.documents) if d.source not in without]

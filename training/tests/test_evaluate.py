@@ -45,6 +45,7 @@ for file in map(pathlib.Path, files):
     (out / file.name).write_text("".join(line.upper() + "\\n" for line in lines))
     report = {{"file": str(file), "attention_cost_ratio": 0.5, "exit_histogram": [len(lines), 0, 1], "target_tokens": 4,
               "source_tokens": 1000 * len(lines), "chunks": 1, "total_seconds": 2.0,
+              "length_limited_segments": [0] if len(lines) > 1 else [],
               "keys_selected_ratio": {{"encoder": 0.1, "decoder": 0.2, "cross": 0.3}}}}
     if "--trace" in arguments:
         report["trace"] = [{{"trace": [{{"piece": "a", "exit_layer": 2, "probability": 0.5, "selected": [1, 2]}}]}}]
@@ -79,6 +80,7 @@ def test_documents_go_through_the_programs(run_engine):
     assert cost.attention_cost(result) == 0.5
     assert cost.mean_exit(result) == pytest.approx((3 * 1 + 3 + 1 * 1 + 3) / 6)
     assert cost.exit_counts(result) == [4, 0, 2]
+    assert cost.closed_by_bound(result) == 1 / 4
     assert cost.keys_ratio(result, "cross") == pytest.approx(0.3)
     assert cost.keys_read(result, "encoder") == pytest.approx(0.1 * 2000)
     assert cost.keys_read(result, "decoder") == pytest.approx(0.2 * 2.5)

@@ -44,6 +44,12 @@ def mean_exit(result: Result) -> float:
     return sum(layer * count for layer, count in enumerate(counts, 1)) / max(1, sum(counts))
 
 
+def closed_by_bound(result: Result) -> float:
+    """The share of segments that ended at the bound on their length, as loops do."""
+    segments = sum(len(t.lines) for t in result.translated)
+    return sum(len(t.report["length_limited_segments"]) for t in result.translated) / max(1, segments)
+
+
 def decoder_flops(result: Result) -> float:
     """FLOPs per target token (appendix B of arXiv 1910.10073), divided by those of dense attention at full depth."""
     full = sum(t.report["decoder_flops_full_depth"] for t in result.translated)
