@@ -1,5 +1,7 @@
 #include "client/documents.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +11,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,12 +26,20 @@ namespace fs = std::filesystem;
 
 std::string ReadAll(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
 
-bool SameFile(const std::string& a, const std::string& b) {
-  std::error_code error;
-  return fs::equivalent(a, b, error) && !error;
+// What a file is, whatever its name: two paths of one file have the same. Nothing if there is no such file.
+using FileId = std::pair<dev_t, ino_t>;
+
+std::optional<FileId> IdOf(const std::string& path) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) return std::nullopt;
+  return FileId{found.st_dev, found.st_ino};
 }
 
 absl::Status CheckPlan(const std::vector<NamedFile>& files, const std::vector<std::string>& paths) {
+  std::set<FileId> sources;
+  for (const NamedFile& file : files) {
+    if (const auto id = IdOf(file.path)) sources.insert(*id);
+  }
   std::map<std::string, std::string> source_of;
   for (size_t i = 0; i < files.size(); ++i) {
     const auto [taken, is_new] = source_of.emplace(paths[i], files[i].path);
@@ -36,11 +48,9 @@ absl::Status CheckPlan(const std::vector<NamedFile>& files, const std::vector<st
                                                      " would both go to ", paths[i],
                                                      "; translate them into different folders"));
     }
-    for (const NamedFile& file : files) {
-      if (SameFile(paths[i], file.path)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--out: ", paths[i], " is a document to be translated, and would be overwritten"));
-      }
+    if (const auto id = IdOf(paths[i]); id.has_value() && sources.contains(*id)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--out: ", paths[i], " is a document to be translated, and would be overwritten"));
     }
   }
   return absl::OkStatus();

@@ -53,6 +53,8 @@ TEST(PlanOutputsTest, NothingIsOverwrittenUnasked) {
   WriteFile(folder / "a", "text");
   EXPECT_THAT(Message(Plan({folder / "a"}, folder / "a").status()), HasSubstr("would be overwritten"));
   EXPECT_THAT(Message(Plan({folder / "a", "b"}, folder.path()).status()), HasSubstr("would be overwritten"));
+  std::filesystem::create_symlink(folder / "a", folder / "link");
+  EXPECT_THAT(Message(Plan({folder / "a"}, folder / "link").status()), HasSubstr("would be overwritten"));
   EXPECT_THAT(Message(Plan({"x/a", "y/a"}, folder / "out").status()), HasSubstr("would both go to"));
   EXPECT_THAT(Message(Plan({"a", "-"}, folder / "out").status()), HasSubstr("standard input has no name"));
 }
