@@ -16,11 +16,6 @@
 namespace salient {
 namespace {
 
-ComputeType Resolve(ComputeType compute) {
-  if (compute != ComputeType::kAuto) return compute;
-  return DetectCpuIsa() >= CpuIsa::kAvx512 ? ComputeType::kInt8 : ComputeType::kF32;
-}
-
 const char* ComputeName(ComputeType compute) {
   switch (compute) {
     case ComputeType::kAuto:
@@ -37,7 +32,7 @@ const char* ComputeName(ComputeType compute) {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const CpuOptions& options) : compute_(Resolve(options.compute)), pool_(options.threads) {}
+  explicit CpuBackend(const CpuOptions& options) : compute_(ResolveComputeCpu(options.compute)), pool_(options.threads) {}
 
   std::string Name() const override {
     return std::string("cpu ") + ComputeName(compute_) + " (" + CpuIsaName(DetectCpuIsa()) + ")";

@@ -11,7 +11,7 @@ constexpr int ElementBytes(ElementType type) {
   return type == ElementType::kF32 ? 4 : type == ElementType::kBF16 ? 2 : 1;
 }
 
-// The number format of the products of linear layers. kAuto: int8 with AMX or VNNI, otherwise fp32.
+// The number format of the products of linear layers. kAuto: int8 from AVX2 on, otherwise fp32.
 enum class ComputeType { kAuto, kF32, kBF16, kInt8 };
 
 }  // namespace salient

@@ -145,9 +145,14 @@ const Kernel& SingleRowKernelFor(ComputeType type, CpuIsa isa) {
 
 }  // namespace
 
+ComputeType ResolveComputeCpu(ComputeType type) {
+  if (type != ComputeType::kAuto) return type;
+  return DetectCpuIsa() >= CpuIsa::kAvx2 ? ComputeType::kInt8 : ComputeType::kF32;
+}
+
 std::unique_ptr<PackedLinear> PackLinearCpu(const LinearWeights& weights, ComputeType type, ThreadPool& pool) {
   const CpuIsa isa = DetectCpuIsa();
-  if (type == ComputeType::kAuto) type = isa >= CpuIsa::kAvx512 ? ComputeType::kInt8 : ComputeType::kF32;
+  type = ResolveComputeCpu(type);
   if (type == ComputeType::kInt8 && weights.inputs > kMaxInt8Inputs) type = ComputeType::kF32;
   return std::make_unique<CpuLinear>(weights, type, KernelFor(type, isa), SingleRowKernelFor(type, isa), pool);
 }

@@ -13,6 +13,8 @@ namespace salient {
 
 class ThreadPool;
 
+// What kAuto stands for on this machine; other types stand for themselves.
+ComputeType ResolveComputeCpu(ComputeType type);
 std::unique_ptr<PackedLinear> PackLinearCpu(const LinearWeights& weights, ComputeType type, ThreadPool& pool);
 // Of a layer that PackLinearCpu packed.
 std::unique_ptr<PackedLinear> PickOutputsCpu(const PackedLinear& layer, std::span<const int32_t> outputs,
