@@ -12,9 +12,10 @@ from torch import Tensor, nn
 FUSED = {"query_key_value": 3, "key_value": 2}  # matrices that consist of several side by side
 
 
-def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
-    """The nearest semi-orthogonal matrices to g [n, rows, columns], roughly: singular values near 1."""
-    x = g.to(torch.bfloat16)
+def orthogonalise(g: Tensor, steps: int = 5, dtype: torch.dtype = torch.bfloat16) -> Tensor:
+    """The nearest semi-orthogonal matrices to g [n, rows, columns], roughly: singular values near 1. `dtype`: of the
+    products; bf16 suffices, but is slow on processors without instructions for it."""
+    x = g.to(dtype)
     tall = x.shape[-2] > x.shape[-1]
     if tall:
         x = x.transpose(-1, -2)
@@ -26,7 +27,8 @@ def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    def __init__(self, named: list[tuple[str, Tensor]], lr: float, momentum: float = 0.95):
+    def __init__(self, named: list[tuple[str, Tensor]], lr: float, momentum: float = 0.95, bf16: bool = True):
+        self.dtype = torch.bfloat16 if bf16 else torch.float32
         self.pieces = [next((n for key, n in FUSED.items() if f".{key}." in name), 1) for name, _ in named]
         super().__init__([p for _, p in named], {"lr": lr, "momentum": momentum})
 
@@ -43,7 +45,7 @@ class Muon(torch.optim.Optimizer):
             for weight, piece in zip(p.chunk(pieces), update.chunk(pieces)):
                 by_shape.setdefault(piece.shape, []).append((weight, piece))
         for shape, items in by_shape.items():
-            moved = orthogonalise(torch.stack([piece for _, piece in items]))
+            moved = orthogonalise(torch.stack([piece for _, piece in items]), dtype=self.dtype)
             scale = max(1.0, shape[0] / shape[1]) ** 0.5
             for (weight, _), update in zip(items, moved):
                 weight.add_(update, alpha=-group["lr"] * scale)
@@ -58,10 +60,10 @@ def adam(parameters: list[Tensor], lr: float) -> torch.optim.Adam:
         return torch.optim.Adam(parameters, **options)
 
 
-def optimisers(model: nn.Module, matrix_lr: float, other_lr: float) -> list[torch.optim.Optimizer]:
+def optimisers(model: nn.Module, matrix_lr: float, other_lr: float, bf16: bool = True) -> list[torch.optim.Optimizer]:
     trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
     matrices = [(n, p) for n, p in trained if matrix_lr and p.dim() == 2 and "_layers." in n]
     chosen = {n for n, _ in matrices}
     others = [p for n, p in trained if n not in chosen]
     found = [adam(others, other_lr)] if others else []
-    return found + ([Muon(matrices, matrix_lr)] if matrices else [])
+    return found + ([Muon(matrices, matrix_lr, bf16=bf16)] if matrices else [])

@@ -103,7 +103,8 @@ def parser() -> argparse.ArgumentParser:
                    help="agreement: correctness with the last exit's own prediction as the reference")
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
-    p.add_argument("--no-bf16", dest="bf16", action="store_false")
+    p.add_argument("--bf16", action=argparse.BooleanOptionalAction,
+                   help="multiply matrices in bf16; the default, except on a CPU without AVX-512, where it is slow")
     p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--compile", action="store_true", help="compile the layers' element-wise parts (torch.compile)")
     p.add_argument("--threads", type=int, default=0)
@@ -117,7 +118,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command's options. The recipe of the phase has the defaults."""
     p = parser()
     p.set_defaults(**RECIPE[p.parse_known_args(arguments)[0].phase])
-    return p.parse_args(arguments)
+    options = p.parse_args(arguments)
+    if options.bf16 is None:
+        options.bf16 = options.device != "cpu" or "CPU capability usage: AVX512" in torch.__config__.show()
+    return options
 
 
 def load(path: Path) -> dict:

@@ -39,7 +39,7 @@ class Trainer:
                 if p.requires_grad:
                     p.register_hook(lambda gradient: self.of_learned_tokens(gradient))
         self.encoder_learns = any(p.requires_grad for p in model.encoder_layers.parameters())
-        self.optimisers = optimisers(model, options.matrix_lr, options.lr)
+        self.optimisers = optimisers(model, options.matrix_lr, options.lr, options.bf16)
 
     def of_learned_tokens(self, gradient: torch.Tensor) -> torch.Tensor:
         """gradient [V, ...], only for the first tokens. Adam does not move parameters that never had a gradient."""

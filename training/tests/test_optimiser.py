@@ -1,13 +1,15 @@
+import pytest
 import torch
 from torch import nn
 
 from salient.optimiser import Muon, optimisers, orthogonalise
 
 
-def test_orthogonalise_brings_singular_values_near_one():
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_orthogonalise_brings_singular_values_near_one(dtype):
     torch.manual_seed(1)
     for shape in [(1, 32, 32), (2, 24, 48), (2, 48, 24)]:
-        values = torch.linalg.svdvals(orthogonalise(torch.randn(shape)).float())
+        values = torch.linalg.svdvals(orthogonalise(torch.randn(shape), dtype=dtype))
         assert values.min() > 0.5 and values.max() < 1.3
 
 

@@ -397,3 +397,11 @@ def test_a_phase_takes_its_recipe_unless_the_command_says_otherwise():
     assert not parse(["--phase", "selection", *common]).straight_through
     other = parse(["--phase", "selection", *common, "--straight-through", "--lr", "0.5"])
     assert other.straight_through and other.lr == 0.5 and other.matrix_lr == RECIPE["selection"]["matrix_lr"]
+
+
+@pytest.mark.parametrize("capability, flags, bf16", [("AVX2", [], False), ("AVX512", [], True),
+                                                     ("AVX2", ["--bf16"], True), ("AVX512", ["--no-bf16"], False),
+                                                     ("AVX2", ["--device", "cuda"], True)])
+def test_bf16_is_the_default_where_it_is_fast(monkeypatch, capability, flags, bf16):
+    monkeypatch.setattr(torch.__config__, "show", lambda: f"PyTorch:\n  - CPU capability usage: {capability}\n")
+    assert parse(["--phase", "base", "--data", "x", "--out", "x", *flags]).bf16 is bf16
