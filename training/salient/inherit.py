@@ -34,6 +34,7 @@ from .convert.marian import MarianModel, read_model
 from .export import export
 from .heads import Moments, begin_selection, set_apart
 from .model import Attention, Layer, Transformer, segment_of
+from .precision import has_bf16
 from .selection import SelectionRun
 from .pieces import counted, first_marker, first_piece, kept_pieces, pruned, texts_of
 
@@ -212,7 +213,7 @@ def fit_self_attention(student: Transformer, units: list[Unit], tokenizer, pairs
         optimiser = torch.optim.Adam(attention.parameters(), lr=RATE)
         stream, seen, shown = batches_of(student, tokenizer, pairs, depth), [], []
         for step in range(steps):
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=has_bf16("cpu")):
                 if step < FITTED_BATCHES:
                     source, target = next(stream)
                     with torch.no_grad():

@@ -25,6 +25,7 @@ import torch
 from .config import HEADS, Exits, ModelConfig, Selection
 from .data import MIXTURE, Corpus
 from .model import Transformer
+from .precision import has_bf16
 from .recipe import RECIPE, SOURCES
 from .selection import MODULES
 from .tensor_file import read_folder
@@ -120,7 +121,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     p.set_defaults(**RECIPE[p.parse_known_args(arguments)[0].phase])
     options = p.parse_args(arguments)
     if options.bf16 is None:
-        options.bf16 = options.device != "cpu" or "CPU capability usage: AVX512" in torch.__config__.show()
+        options.bf16 = has_bf16(options.device)
     return options
 
 
