@@ -5,6 +5,6 @@
 
 namespace salient {
 
-const TileKernels kTilesAvx2 = TileTableF32<Simd>(0.9);
+const TileKernels kTilesAvx2 = TileTableF32<Simd>(0.45);
 
 }  // namespace salient

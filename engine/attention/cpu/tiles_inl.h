@@ -123,27 +123,36 @@ void SoftmaxPage(float* scores, uint64_t mask, int width, float* output, float& 
   for (int c = 0; c < width; c += S::kLanes) S::Store(output + c, S::Mul(S::Load(output + c), S::Set(correction[0])));
 }
 
-// output += weights V of four queries.
-template <typename S>
-void AddFour(const float (*weights)[kPagePositions], const float* values, int padded, float (*output)[kMostTileWidth]) {
-  constexpr int kVectors = S::kLanes >= 16 ? 4 : 2;
-  for (int c = 0; c < padded; c += kVectors * S::kLanes) {
-    const int vectors = std::min(kVectors, (padded - c) / S::kLanes);
-    typename S::F sums[4][kVectors];
-    for (int q = 0; q < 4; ++q) {
-      for (int v = 0; v < vectors; ++v) sums[q][v] = S::Load(output[q] + c + v * S::kLanes);
-    }
-    for (int j = 0; j < kPagePositions; ++j) {
-      const float* value = values + j * padded + c;
-      for (int v = 0; v < vectors; ++v) {
-        const typename S::F lanes = S::Load(value + v * S::kLanes);
-        for (int q = 0; q < 4; ++q) sums[q][v] = S::MulAdd(S::Set(weights[q][j]), lanes, sums[q][v]);
-      }
-    }
-    for (int q = 0; q < 4; ++q) {
-      for (int v = 0; v < vectors; ++v) S::Store(output[q] + c + v * S::kLanes, sums[q][v]);
+// output += weights V of four queries, for kVectors vectors of the head from component c on. Their number is known to
+// the compiler, which keeps the sums in memory otherwise.
+template <typename S, int kVectors>
+void AddVectors(const float (*weights)[kPagePositions], const float* values, int padded, int c,
+                float (*output)[kMostTileWidth]) {
+  typename S::F sums[4][kVectors];
+  for (int q = 0; q < 4; ++q) {
+    for (int v = 0; v < kVectors; ++v) sums[q][v] = S::Load(output[q] + c + v * S::kLanes);
+  }
+  for (int j = 0; j < kPagePositions; ++j) {
+    const float* value = values + j * padded + c;
+    for (int v = 0; v < kVectors; ++v) {
+      const typename S::F lanes = S::Load(value + v * S::kLanes);
+      for (int q = 0; q < 4; ++q) sums[q][v] = S::MulAdd(S::Set(weights[q][j]), lanes, sums[q][v]);
     }
   }
+  for (int q = 0; q < 4; ++q) {
+    for (int v = 0; v < kVectors; ++v) S::Store(output[q] + c + v * S::kLanes, sums[q][v]);
+  }
+}
+
+template <typename S>
+void AddFour(const float (*weights)[kPagePositions], const float* values, int padded, float (*output)[kMostTileWidth]) {
+  constexpr int kMost = S::kLanes >= 16 ? 4 : 2;
+  int c = 0;
+  for (; c + kMost * S::kLanes <= padded; c += kMost * S::kLanes) {
+    AddVectors<S, kMost>(weights, values, padded, c, output);
+  }
+  for (; c + 2 * S::kLanes <= padded; c += 2 * S::kLanes) AddVectors<S, 2>(weights, values, padded, c, output);
+  for (; c < padded; c += S::kLanes) AddVectors<S, 1>(weights, values, padded, c, output);
 }
 
 // Queries first .. first + count - 1 of the group.
