@@ -104,9 +104,8 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
       ->capture_default_str()
       ->group("Models");
-  app.add_option(
-         "--compute", raw.compute,
-         "Number format of matrix products: fp32, bf16, int8, or auto (int8 on processors with AVX2 or more)")
+  app.add_option("--compute", raw.compute,
+                 "Number format of matrix products: fp32, bf16, int8, or auto (int8 on processors with AVX2 or more)")
       ->type_name("TYPE")
       ->check(CLI::IsMember(ComputeTypes()))
       ->capture_default_str()

@@ -32,7 +32,8 @@ const char* ComputeName(ComputeType compute) {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const CpuOptions& options) : compute_(ResolveComputeCpu(options.compute)), pool_(options.threads) {}
+  explicit CpuBackend(const CpuOptions& options)
+      : compute_(ResolveComputeCpu(options.compute)), pool_(options.threads) {}
 
   std::string Name() const override {
     return std::string("cpu ") + ComputeName(compute_) + " (" + CpuIsaName(DetectCpuIsa()) + ")";
