@@ -67,11 +67,15 @@ struct TileState {
   float largest[kTileQueries], sum[kTileQueries];
 };
 
+// For each of four queries, as many vectors of sums as the instruction set has registers for.
+template <typename S>
+inline constexpr int kSumVectors = S::kLanes >= 16 ? 4 : 2;
+
 // scores = scale * Q K^T of four queries.
 template <typename S>
 void ScoreFour(const float* const* queries, const float* keys, int width, float scale,
                float (*scores)[kPagePositions]) {
-  constexpr int kVectors = S::kLanes >= 16 ? 4 : 2;  // as many sums as the instruction set has registers for
+  constexpr int kVectors = kSumVectors<S>;
   for (int first = 0; first < kPagePositions; first += kVectors * S::kLanes) {
     typename S::F sums[4][kVectors];
     for (auto& row : sums) {
@@ -146,7 +150,7 @@ void AddVectors(const float (*weights)[kPagePositions], const float* values, int
 
 template <typename S>
 void AddFour(const float (*weights)[kPagePositions], const float* values, int padded, float (*output)[kMostTileWidth]) {
-  constexpr int kMost = S::kLanes >= 16 ? 4 : 2;
+  constexpr int kMost = kSumVectors<S>;
   int c = 0;
   for (; c + kMost * S::kLanes <= padded; c += kMost * S::kLanes) {
     AddVectors<S, kMost>(weights, values, padded, c, output);
