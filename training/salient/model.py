@@ -338,17 +338,15 @@ class Transformer(nn.Module):
             elif isinstance(block, Attention):
                 block.project = torch.compile(block.project, dynamic=True)
 
-    def embed(self, tokens: Tensor, offsets: Tensor, is_decoder: bool, positions: Tensor | None = None) -> Tensor:
-        """tokens [B, L] -> [B, L, d]. positions [L]: those of the tokens; None: from 0."""
+    def embed(self, tokens: Tensor, offsets: Tensor, is_decoder: bool) -> Tensor:
         table = self.embedding if is_decoder or self.source_embedding is None else self.source_embedding
         x = self.word_dropout(table(tokens))
         if self.config.scale_embeddings:
             x = x * math.sqrt(self.config.d_model)
         p = self.config.positions
         if p.embedding != "none":
-            if positions is None:
-                positions = torch.arange(tokens.shape[-1], device=tokens.device)
-            at = offsets if p.embedding == "segment_sinusoidal" else positions
+            at = offsets if p.embedding == "segment_sinusoidal" else torch.arange(tokens.shape[-1],
+                                                                                  device=tokens.device)
             x = x + sinusoid(at + p.offset, self.config.d_model, p.sinusoid).to(x.dtype)
         return self.decoder_embedding_norm(x) if is_decoder else self.encoder_embedding_norm(x)
 

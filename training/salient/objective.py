@@ -15,14 +15,12 @@ from .config import Tokens
 from .depth import geometric_loss, oracle
 from .loss import IGNORED, Candidates, Teacher, sampled, smoothed_cross_entropy
 from .model import Transformer
-from .risk import Samples, Scorer, token_log_probabilities
-from .sampling import sampled_translations
 from .sentence_teacher import SentenceTeacher
 from .selection import SelectionRun
 
 
 # Which parts of the model a phase trains.
-TRAINED = {"base": {"base", "exit"}, "risk": {"base", "exit"}, "supervision": {"selection"}, "selection": {"base", "exit", "selection"},
+TRAINED = {"base": {"base", "exit"}, "supervision": {"selection"}, "selection": {"base", "exit", "selection"},
            "exits": {"exit"}, "depth": {"base", "exit", "selection", "halting"}, "halting": {"halting"}}
 
 
@@ -51,7 +49,6 @@ class Objective:
         self.layers, self.pad = model.config.decoder.layers, model.config.tokens.pad
         self.sentence_teacher = options.teacher and SentenceTeacher(options.teacher, options.data, model.config.tokens,
                                                                     options.device)
-        self.scorer = Scorer(options.data) if options.phase == "risk" else None
 
     @property
     def trains_model(self) -> bool:
@@ -161,33 +158,6 @@ class Objective:
             if exit_layer == n - 1:
                 last_exit_loss = float(total.detach()) / int(count)
         return loss, last_exit_loss
-
-    def sampled(self, source, memory) -> torch.Tensor:
-        """[B N, T + 1]: translations of a batch by the model itself."""
-        o = self.options
-        generator = torch.Generator().manual_seed(self.rng.getrandbits(32))
-        return sampled_translations(self.model, source, memory, o.samples, o.temperature, o.likeliest, generator)
-
-    def risk(self, states, source, target, translations) -> tuple[torch.Tensor, dict]:
-        """The expected cost of the model's own translations [B N, T + 1] at the chosen exits, per token of the target.
-        states: those of the translations."""
-        model, o = self.model, self.options
-        samples = Samples(source, target, translations, self.scorer, model.config.tokens)
-        kept = samples.place.flatten().ge(0)
-        place, gold = samples.place.flatten()[kept], translations[:, 1:].flatten()[kept]
-        candidates = self.candidates(torch.cat([target.flatten(), translations.flatten()]))
-        loss = 0.0
-        for exit_layer, weight in self.chosen_exits():
-            rows = model.exit_norms[exit_layer](states[exit_layer]).flatten(0, 1)[kept]
-            matrix, bias = model.classifier(exit_layer), model.output_bias
-            wanted = gold
-            if candidates is not None:
-                (matrix, bias), wanted = candidates.of(matrix, bias), candidates.place[gold]
-            loss = loss + weight * samples.risk(token_log_probabilities(rows, matrix, bias, wanted), place,
-                                                o.sharpness)
-        scores = (samples.scores * samples.weights.unsqueeze(1)).sum(0) / samples.weights.sum()
-        tokens = target[:, 1:].ne(self.pad).sum().clamp_min(1)
-        return loss / tokens, {"score": round(float(scores.mean()), 4), "greedy_score": round(float(scores[0]), 4)}
 
     def imitation(self, source, target) -> torch.Tensor:
         """Early exits learn the distribution of the frozen last one: mean over exits of KL(last exit, exit n)."""

@@ -22,8 +22,6 @@ RECIPE: dict[str, dict] = {
     "selection": {"lr": 0.0003, "matrix_lr": 0.004, "warmup": 5, "cooldown": 0.8, "average": 0.15, "mixture": LONG,
                   "alpha": 1.0, "straight_through": False, "k_step": 0.01, "captured": 0.96,
                   "k_most": {"encoder": 0.07, "decoder": 0.03, "cross": 0.045}, "k_most_share": 0.25, **EXITS},
-    "risk": {"lr": 0.0002, "matrix_lr": 0.002, "warmup": 10, "cooldown": 0.9, "average": 0.3, "distil": 0.5,
-             "mixture": {0: 0.45, 96: 0.3, 192: 0.25}},
     "exits": {"lr": 0.001, "warmup": 20},
     "depth": {"lr": 0.0007, "matrix_lr": 0.007, "warmup": 10, "cooldown": 0.9, "average": 0.15, "mixture": LONG,
               "alpha": 0.0, "straight_through": False, "halting_weight": 1.5, "mistakes": 0.08, "distil": 0.5,

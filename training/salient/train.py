@@ -4,7 +4,6 @@
     supervision  selection layers alone imitate the frozen model's attention (eq. 5), which stays dense; k adapts
     selection    the whole model: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
     exits        the norms and classifiers of early exits alone, towards the frozen last exit (of a model trained dense)
-    risk         the whole model, by scores of its own translations (minimum risk training, arXiv 1512.02433)
     depth        the whole model together with the halting heads (eq. 6 of arXiv 1910.10073)
     halting      the halting heads on the frozen model, against their oracles
 
@@ -100,11 +99,6 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--early-exits", action="store_true",
                    help="phase base: a model without early exits gets them, with its own classifier")
     p.add_argument("--untied-exits", action="store_true", help="phase exits: a classifier of its own for every exit")
-    p.add_argument("--samples", type=int, default=4, help="phase risk: translations of a chunk, one of them greedy")
-    p.add_argument("--temperature", type=float, default=0.5, help="phase risk: by which logits are divided to sample")
-    p.add_argument("--likeliest", type=int, default=8, help="phase risk: the number of tokens that one is drawn from")
-    p.add_argument("--sharpness", type=float, default=0.2, help="phase risk: alpha of eq. 12, of 1512.02433")
-    p.add_argument("--reference-weight", type=float, default=0.3, help="phase risk: of the reference's likelihood")
     p.add_argument("--halting-weight", type=float, default=1.0, help="phase depth: alpha of eq. 6, of 1910.10073")
     p.add_argument("--oracle", choices=["likelihood", "correctness", "agreement"], default="correctness",
                    help="agreement: correctness with the last exit's own prediction as the reference")

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 
 from .data import Corpus, ahead, batches
 from .loss import smoothed_cross_entropy
@@ -79,7 +78,7 @@ class Trainer:
         if self.options.phase in ("base", "exits") or chosen is None or not chosen.learned_ratio:
             return SelectionRun()
         # Halting heads must see the states of both ways of use, so batches alternate between selection and dense.
-        mode = "dense" if self.options.phase in ("risk", "depth", "halting") and self.step % 2 else "select"
+        mode = "dense" if self.options.phase in ("depth", "halting") and self.step % 2 else "select"
         if self.options.phase == "supervision":
             mode = "supervise"
         return SelectionRun(mode=mode, learns=self.learns_selection,
@@ -111,34 +110,12 @@ class Trainer:
         with torch.set_grad_enabled(learns):
             return self.model.decode(self.objective.inputs(target), source, memory, run, exits), memory, run
 
-    def risk(self, source, target) -> tuple[torch.Tensor, SelectionRun, dict]:
-        """The loss of phase `risk`: the reference, as in phase `base`, and the model's own translations, by their
-        scores."""
-        o, run, pad = self.options, self.selection_run(), self.config.tokens.pad
-        with torch.no_grad():
-            dense = self.model.encode(source, SelectionRun())
-            translations = self.objective.sampled(source, dense)
-        with torch.set_grad_enabled(self.encoder_learns):
-            memory = self.model.encode(source, run)
-        width = max(target.shape[1], translations.shape[1])
-        both = torch.cat([F.pad(x, (0, width - x.shape[1]), value=pad) for x in (target, translations)])
-        row = torch.arange(len(target))
-        row = torch.cat([row, row.repeat_interleave(o.samples)])
-        states = self.model.decode(both[:, :-1], source[row], memory[row], run)
-        of_reference, of_samples = zip(*((h[:len(target), :target.shape[1] - 1],
-                                          h[len(target):, :translations.shape[1] - 1]) for h in states))
-        likelihood, last = self.objective.translation(of_reference, source, target)
-        risk, notes = self.objective.risk(of_samples, source, target, translations)
-        return o.reference_weight * likelihood + risk, run, {"loss": last, "risk": float(risk.detach()), **notes}
-
     def loss(self, source, target) -> tuple[torch.Tensor, SelectionRun, dict]:
         """(the loss that the phase minimises, the run of selection, values for the log)."""
         o, notes = self.options, {}
         if o.phase == "exits":
             loss = self.objective.imitation(source, target)
             return loss, SelectionRun(), {"loss": float(loss.detach())}
-        if o.phase == "risk":
-            return self.risk(source, target)
         exits = self.objective.early_exits(target) if self.objective.trains_model else None
         states, memory, run = self.forward(source, target, exits)
         loss = torch.zeros((), device=self.device)
