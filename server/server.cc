@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/message.h"
 #include "grpc/grpc.h"
+#include "grpc/health/v1/health.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
@@ -110,6 +112,8 @@ absl::Status Server::AddModel(std::unique_ptr<Engine> engine, const EngineOption
 absl::Status Server::StartGrpc() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  // Reflection describes the services whose messages are linked. Nothing else here uses those of the health service.
+  google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options_.listen, Guard(gate_, options_.access->GrpcCredentials()), &grpc_port_);
   builder.RegisterService(&service_);

@@ -3,6 +3,7 @@
 #include "server/service.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -117,9 +118,8 @@ TEST(HealthTest, ServesForTheServerAndTheService) {
   }
 }
 
-TEST(ReflectionTest, NamesTheService) {
-  TestServer server;
-  server.Start();
+// The bytes of a ServerReflectionResponse.
+std::string Reflected(TestServer& server, const std::string& request) {
   grpc::GenericStub stub(server.channel());
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
@@ -128,24 +128,42 @@ TEST(ReflectionTest, NamesTheService) {
   auto call = stub.PrepareCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
   call->StartCall(nullptr);
   queue.Next(&tag, &ok);
-  // ServerReflectionRequest{list_services: "*"}, field 7.
-  const grpc::Slice request("\x3A\x01*");
-  call->Write(grpc::ByteBuffer(&request, 1), nullptr);
+  const grpc::Slice slice(request);
+  call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
   queue.Next(&tag, &ok);
   grpc::ByteBuffer bytes;
   call->Read(&bytes, nullptr);
   queue.Next(&tag, &ok);
-  ASSERT_TRUE(ok);
+  EXPECT_TRUE(ok);
   std::vector<grpc::Slice> slices;
-  ASSERT_TRUE(bytes.Dump(&slices).ok());
+  EXPECT_TRUE(bytes.Dump(&slices).ok());
   std::string reply;
   for (const grpc::Slice& part : slices) reply.append(reinterpret_cast<const char*>(part.begin()), part.size());
-  EXPECT_THAT(reply, HasSubstr("salient.v1.Translation"));
-  EXPECT_THAT(reply, HasSubstr("grpc.health.v1.Health"));
   context.TryCancel();
   grpc::Status status;
   call->Finish(&status, nullptr);
   queue.Next(&tag, &ok);
+  return reply;
+}
+
+TEST(ReflectionTest, NamesTheServices) {
+  TestServer server;
+  server.Start();
+  const std::string reply = Reflected(server, "\x3A\x01*");  // ServerReflectionRequest{list_services: "*"}, field 7
+  EXPECT_THAT(reply, HasSubstr("salient.v1.Translation"));
+  EXPECT_THAT(reply, HasSubstr("grpc.health.v1.Health"));
+}
+
+TEST(ReflectionTest, DescribesEveryServiceThatAClientCalls) {
+  TestServer server;
+  server.Start();
+  const std::pair<std::string, std::string> described[] = {{"salient.v1.Translation", "TranslateDocumentRequest"},
+                                                           {"grpc.health.v1.Health", "HealthCheckResponse"}};
+  for (const auto& [service, message] : described) {
+    // ServerReflectionRequest{file_containing_symbol: service}, field 4.
+    EXPECT_THAT(Reflected(server, std::string("\x22") + static_cast<char>(service.size()) + service),
+                HasSubstr(message));
+  }
 }
 
 TEST(WireTest, BytesThatAreNoMessageSayWhichMessageWasMeant) {
