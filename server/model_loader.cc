@@ -172,9 +172,7 @@ absl::Status ModelLoader::Load(const std::shared_ptr<ModelSlot>& slot) {
   spdlog::info("loaded {} in {:.1f} s: {} to {}, {:.1f} M parameters, {}", loaded.name(), seconds,
                loaded.source_language(), loaded.target_language(), static_cast<double>(loaded.parameters()) / 1e6,
                loaded.device());
-  const std::string before = slot->name();
-  slot->SetModel(*model);
-  if (before != loaded.name()) metrics_.Forget(before);
+  models_.SetModel(*slot, *model);
   return absl::OkStatus();
 }
 

@@ -57,6 +57,14 @@ void ModelRegistry::Remove(const std::shared_ptr<ModelSlot>& slot) {
   metrics_.Forget(slot->name());
 }
 
+void ModelRegistry::SetModel(ModelSlot& slot, const std::shared_ptr<ServedModel>& model) {
+  const std::string before = slot.name();
+  slot.SetModel(model);
+  if (before == model->description.name()) return;
+  std::lock_guard lock(mutex_);  // UpdateGauges may have read the earlier name
+  metrics_.Forget(before);
+}
+
 ModelSlots ModelRegistry::models() const {
   std::lock_guard lock(mutex_);
   return slots_;

@@ -27,6 +27,9 @@ class ModelRegistry {
   // New requests do not find it any more. Documents in flight are finished.
   void Remove(const std::shared_ptr<ModelSlot>& slot);
 
+  // Puts a loaded model into its slot, which takes the model's name. Nothing is reported of an earlier name any more.
+  void SetModel(ModelSlot& slot, const std::shared_ptr<ServedModel>& model);
+
   // As they are now, in the order in which they were added.
   ModelSlots models() const;
 
