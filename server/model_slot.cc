@@ -29,8 +29,7 @@ absl::Status Removed(const std::string& name) {
 
 }  // namespace
 
-ModelSlot::ModelSlot(EngineOptions options, Load load)
-    : options_(std::move(options)), load_(std::move(load)) {}
+ModelSlot::ModelSlot(EngineOptions options, Load load) : options_(std::move(options)), load_(std::move(load)) {}
 
 ModelSlot::ModelSlot(std::shared_ptr<ServedModel> model)
     : options_(model->options),

@@ -73,7 +73,7 @@ class ModelSlot : public std::enable_shared_from_this<ModelSlot> {
   absl::StatusOr<std::shared_ptr<ServedModel>> Await(const std::shared_ptr<ModelWaiter>& waiter, absl::Time now);
 
   // For the loader.
-  void SetLoading();                                  // unless it serves
+  void SetLoading();                                         // unless it serves
   void SetModel(const std::shared_ptr<ServedModel>& model);  // tells who waits; then requests get the model themselves
   void SetFailure(const absl::Status& failure, absl::Time now);
   // It is no model of this server any more: who waits is told, and what it has is let go of.
