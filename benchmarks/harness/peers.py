@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from . import cases, page, processors, real_peers, report, variants
@@ -212,10 +213,11 @@ class Store:
 
 
 def write(rows: list[report.Row], about: dict, o: argparse.Namespace) -> None:
+    outcomes = [replace(row.outcome(), conditions=conditions(about)) for row in rows]
     here = processors.Processor(
-        o.processor or processors.name_of(about["machine"]), conditions(about),
+        o.processor or processors.name_of(about["machine"]),
         {"shape": about["shape"], "threads": about["threads"], "layers": about["layers"],
-         "ctranslate2": about["ctranslate2"], "clock": rows[0].clock}, [row.outcome() for row in rows])
+         "ctranslate2": about["ctranslate2"], "clock": rows[0].clock}, outcomes)
     kept = not o.quick and (o.record or not o.case)
     if kept:
         if o.case and here.path().exists():

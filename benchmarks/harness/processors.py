@@ -1,7 +1,7 @@
 """The results of every processor, kept in benchmarks/results. The page and the picture show all of them.
 
-Each processor has one file, with the conditions, and each case's medians and ratios. A full run replaces the file of
-its processor.
+Each processor has one file, with each case's medians, ratios and conditions. A full run replaces the file of its
+processor; a run of some cases replaces these.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Outcome:
     ratios: dict[str, float]  # Salient's variants by name
     goals: list[float] | None = None
     mean_exit: float | None = None  # of the run with selection and exits
+    conditions: str = ""  # of the run: a line of text
 
 
 @dataclass
 class Processor:
     name: str
-    conditions: str  # one line of text
     about: dict  # "shape", "threads", "layers", "ctranslate2", "clock"
     cases: list[Outcome] = field(default_factory=list)
 
@@ -57,7 +57,7 @@ class Processor:
 
 def load(path: Path) -> Processor:
     told = json.loads(path.read_text(encoding="utf-8"))
-    return Processor(told["name"], told["conditions"], told["about"], [Outcome(**case) for case in told["cases"]])
+    return Processor(told["name"], told["about"], [Outcome(**case) for case in told["cases"]])
 
 
 def stored(folder: Path = FOLDER) -> list[Processor]:
@@ -139,12 +139,22 @@ def threads(about: dict) -> str:
     return "1 thread" if about["threads"] == 1 else f"{about['threads']} threads"
 
 
+def conditions(cases: list[Outcome]) -> str:
+    """A paragraph for each run that measured some of the cases."""
+    runs: dict[str, list[str]] = {}
+    for case in cases:
+        runs.setdefault(case.conditions, []).append(case.about)
+    if len(runs) == 1:
+        return next(iter(runs))
+    return "\n\n".join(f"{text} It measured: {'; '.join(abouts)}." for text, abouts in runs.items())
+
+
 def section(processor: Processor) -> str:
     about, cases = processor.about, processor.cases
     exits = [case.mean_exit for case in cases if case.mean_exit]
     mean_exit = f" (mean exit {sum(exits) / len(exits):.2f} of {about['layers']})" if exits else ""
     unit = "seconds" if about["clock"] == "seconds" else "seconds of processor time"
-    parts = [f"### {processor.name}", processor.conditions,
+    parts = [f"### {processor.name}", conditions(cases),
              f"Model `{about['shape']}`{mean_exit}, {threads(about)} each, CTranslate2 "
              f"{about['ctranslate2']}; {unit}.", table(cases)]
     if shortlists := map_table(cases):

@@ -1,5 +1,7 @@
 """What is kept of each processor, and the page that shows all of them."""
 
+from dataclasses import replace
+
 from harness import measure, processors, report
 from harness.processors import Outcome, Processor
 from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant
@@ -18,7 +20,7 @@ def row(name="one", theirs=4.0, ours=2.0):
 
 def processor(name, *cases):
     about = {"shape": "base", "threads": 2, "layers": 6, "ctranslate2": "4.8.5", "clock": "seconds"}
-    return Processor(name, f"Measured on {name}.", about, list(cases))
+    return Processor(name, about, [replace(c, conditions=c.conditions or f"Measured on {name}.") for c in cases])
 
 
 def test_an_outcome_is_what_the_rows_ratios_say():
@@ -61,6 +63,14 @@ def test_processors_survive_being_stored(tmp_path):
 def test_the_page_has_a_section_a_processor():
     text = processors.markdown([processor("A", row().outcome()), processor("B", row(ours=1.0).outcome())])
     assert text.index("### A\n\nMeasured on A.") < text.index("2.00x") < text.index("### B") < text.index("4.00x")
+
+
+def test_cases_that_were_measured_at_another_time_have_their_own_conditions():
+    cases = [replace(row().outcome(), conditions=f"In {month}.", about=f"case {n}")
+             for n, month in enumerate(("May", "June", "May"))]
+    text = processors.section(processor("A", *cases))
+    assert "In May. It measured: case 0; case 2.\n\nIn June. It measured: case 1." in text
+    assert "In May.\n\n" in processors.section(processor("A", cases[0], cases[2]))
 
 
 def test_the_picture_has_room_for_cases_that_one_processor_lacks(tmp_path):
