@@ -104,7 +104,7 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
       ->group("Languages");
   app.add_option(
          "--format", raw.format,
-         "Format of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, yaml; auto: "
+         "Format of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, yaml, xml; auto: "
          "by the extension, otherwise text")
       ->capture_default_str()
       ->group("Languages");

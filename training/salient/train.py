@@ -40,7 +40,7 @@ def table_of(number):
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--phase", choices=list(TRAINED), required=True)
-    p.add_argument("--data", type=Path, required=True, help="folder that `salient.data prepare` wrote")
+    p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
     p.add_argument("--config", type=Path, help="config.json of a new model (phase base)")
     p.add_argument("--start", type=Path, help="checkpoint of the phase before")
     p.add_argument("--out", type=Path, required=True, help="checkpoint to write, and to resume from if it exists")
