@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
@@ -44,6 +45,21 @@ class Bounds final : public nlohmann::json_sax<json> {
 
 absl::Status Wrong(const std::string& name, const char* should) {
   return absl::InvalidArgumentError(absl::StrCat(name, ": ", should));
+}
+
+// Forms and targets may hold any bytes; JSON holds text only, and cannot be written of anything else.
+absl::Status CheckText(const json& fields) {
+  for (const auto& [name, value] : fields.items()) {
+    if (FirstInvalidText(name).has_value()) {
+      return absl::InvalidArgumentError("the name of a field is not UTF-8, or has a NUL");
+    }
+    for (const json& one : value.is_array() ? value : json::array({value})) {
+      if (one.is_string() && FirstInvalidText(one.get_ref<const std::string&>()).has_value()) {
+        return Wrong(name, "is not UTF-8, or has a NUL");
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -89,6 +105,7 @@ absl::StatusOr<Fields> Fields::Read(const HttpRequest& request) {
   for (const auto& [name, value] : request.query) {
     if (!fields.values_.contains(name)) fields.values_[name] = value;
   }
+  if (absl::Status status = CheckText(fields.values_); !status.ok()) return status;
   return fields;
 }
 

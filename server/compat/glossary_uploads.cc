@@ -98,7 +98,8 @@ absl::StatusOr<CompatGlossary> GlossaryUploads::Add(CompatGlossary glossary, std
                      {"client", client},
                      {"created", absl::ToUnixSeconds(glossary.created)},
                      {"terms", glossary.terms}};
-  if (absl::Status stored = Replace(FileOf(glossary.id, kInfo), info.dump()); !stored.ok()) {
+  const std::string bytes = info.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (absl::Status stored = Replace(FileOf(glossary.id, kInfo), bytes); !stored.ok()) {
     fs::remove(FileOf(glossary.id, kTerms), error);
     return stored;
   }

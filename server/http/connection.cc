@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -21,6 +22,7 @@
 #include "boost/beast/ssl.hpp"
 #include "openssl/ssl.h"
 #include "server/http/body_decoder.h"
+#include "spdlog/spdlog.h"
 
 namespace salient {
 namespace {
@@ -179,8 +181,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     request_.body = *std::move(body);
     Lowest().expires_never();
     const std::weak_ptr<Connection> weak = this->weak_from_this();
-    // `cancel_` is set before the reply is handled, because both happen in the connection's strand.
-    cancel_ = shared_.handler.Handle(std::move(request_), [weak](HttpResponse response) {
+    const auto answer = [weak](HttpResponse response) {
       if (const auto self = weak.lock()) {
         asio::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
           if (self->ended_) return;
@@ -189,7 +190,15 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
           self->Send(std::move(response), /*close=*/false);
         });
       }
-    });
+    };
+    // `cancel_` is set before the reply is handled, because both happen in the connection's strand.
+    try {
+      cancel_ = shared_.handler.Handle(std::move(request_), answer);
+    } catch (const std::exception& error) {  // a mistake of ours ends this request, not the server
+      spdlog::error("an HTTP request was not handled: {}", error.what());
+      return Send(shared_.handler.Error({}, 500, "the server failed to handle this request; its log says why"),
+                  /*close=*/true);
+    }
     ForgetBody();
     if (cancel_) Watch();
   }

@@ -61,6 +61,14 @@ TEST_F(CompatGlossariesTest, OneIsMadeListedUsedAndRemoved) {
   EXPECT_TRUE(std::filesystem::is_empty(uploads_ / "uploads"));
 }
 
+TEST_F(CompatGlossariesTest, AFieldThatIsNoTextIsRefused) {
+  HttpRequest request = Request("POST", "/v2/glossaries");
+  request.headers["Content-Type"] = "application/x-www-form-urlencoded";
+  request.body = "name=%ff&source_lang=en&target_lang=de&entries=a%09b&entries_format=tsv";
+  EXPECT_EQ(Refusal(Ask(std::move(request))), "name: is not UTF-8, or has a NUL");
+  EXPECT_FALSE(std::filesystem::exists(uploads_ / "uploads"));
+}
+
 TEST_F(CompatGlossariesTest, AClientHasItsOwnOnly) {
   const std::string id = Made("house\tHaus\n");
   host_.caller = "another";

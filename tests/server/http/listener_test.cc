@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +23,7 @@ namespace salient {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class Client {
@@ -63,6 +65,7 @@ class Echo final : public HttpHandler {
       ++held;  // last: who has seen it may read `replies`
       return [this] { ++cancelled; };
     }
+    if (request.path == "/throw") throw std::runtime_error("a mistake");
     reply({.body = request.method + " " + request.path + " " + std::to_string(request.body.size())});
     return nullptr;
   }
@@ -113,6 +116,14 @@ TEST_F(ListenerTest, Answers) {
       HasSubstr("POST / 3"));
   EXPECT_THAT(Ask(std::string("POST / HTTP/1.1\r\n") + kKey + "Expect: 100-continue\r\nContent-Length: 0\r\n\r\n"),
               HasSubstr("POST / 0"));
+}
+
+TEST_F(ListenerTest, AnExceptionEndsTheRequestAndNotTheServer) {
+  Start();
+  const std::string answer = Ask(std::string("GET /throw HTTP/1.1\r\n") + kKey + "\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 500"));
+  EXPECT_THAT(answer, Not(HasSubstr("a mistake"))) << "which is for the log";
+  EXPECT_THAT(Ask(std::string("GET /a HTTP/1.1\r\n") + kKey + "\r\n"), HasSubstr("GET /a 0"));
 }
 
 TEST_F(ListenerTest, KeepsAConnection) {
