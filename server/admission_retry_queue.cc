@@ -1,7 +1,6 @@
 #include "server/admission_retry_queue.h"
 
 #include <chrono>
-#include <utility>
 #include <vector>
 
 namespace salient {
@@ -22,10 +21,10 @@ AdmissionRetryQueue::~AdmissionRetryQueue() {
   thread_.join();
 }
 
-void AdmissionRetryQueue::Wait(const void* queue, Attempt attempt) {
+void AdmissionRetryQueue::Wait(const void* engine, const std::string& client, Waiting document) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    queues_[queue].push_back(std::move(attempt));
+    queues_[{engine, client}].push_back({arrived_++, std::move(document)});
     nudged_ = true;
   }
   wake_.notify_all();
@@ -52,36 +51,51 @@ void AdmissionRetryQueue::Run() {
     if (stopping_) return;
     nudged_ = false;
     lock.unlock();
+    EndThoseThatAreOver();
     TryAll();
     lock.lock();
   }
 }
 
-void AdmissionRetryQueue::TryAll() {
-  std::vector<const void*> engines;
+void AdmissionRetryQueue::EndThoseThatAreOver() {
+  std::vector<std::pair<Key, Entry>> ended;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [queue, attempts] : queues_) engines.push_back(queue);
-  }
-  for (const void* engine : engines) {
-    bool admitted = true;
-    while (admitted) {
-      // Only this thread takes attempts out, so the front stays what it is while it is made.
-      Attempt attempt;
-      {
-        std::lock_guard<std::mutex> lock(mutex_);
-        attempt = queues_[engine].front();
-      }
-      admitted = attempt();
-      std::lock_guard<std::mutex> lock(mutex_);
-      auto found = queues_.find(engine);
-      if (admitted) found->second.pop_front();
-      if (found->second.empty()) {
-        queues_.erase(found);
-        break;
+    for (const auto& [key, entries] : queues_) {
+      for (const Entry& entry : entries) {
+        if (entry.document.over()) ended.emplace_back(key, entry);
       }
     }
   }
+  for (const auto& [key, entry] : ended) {
+    if (entry.document.attempt()) Erase(key, entry.number);
+  }
+}
+
+void AdmissionRetryQueue::TryAll() {
+  std::map<int64_t, std::pair<Key, Entry>> firsts;  // of each key, in order of arrival
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [key, entries] : queues_) firsts.emplace(entries.front().number, std::pair(key, entries.front()));
+  }
+  while (!firsts.empty()) {
+    const auto [key, entry] = firsts.extract(firsts.begin()).mapped();
+    if (!entry.document.attempt()) continue;
+    if (std::optional<Entry> next = Erase(key, entry.number)) {
+      const int64_t number = next->number;
+      firsts.emplace(number, std::pair(key, *std::move(next)));
+    }
+  }
+}
+
+// Only this queue's thread takes documents out.
+std::optional<AdmissionRetryQueue::Entry> AdmissionRetryQueue::Erase(const Key& key, int64_t number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = queues_.find(key);
+  std::erase_if(found->second, [number](const Entry& entry) { return entry.number == number; });
+  if (!found->second.empty()) return found->second.front();
+  queues_.erase(found);
+  return std::nullopt;
 }
 
 }  // namespace salient

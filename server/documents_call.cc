@@ -23,7 +23,10 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
                             public std::enable_shared_from_this<DocumentsCall> {
  public:
   DocumentsCall(Translator& translator, CallInfo call, grpc::CallbackServerContext& context)
-      : translator_(translator), call_(std::move(call)), context_(context), deadline_(DeadlineOf(context)),
+      : translator_(translator),
+        call_(std::move(call)),
+        context_(context),
+        deadline_(DeadlineOf(context)),
         stalled_(translator.reader_patience()) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Begin() {
@@ -55,14 +58,19 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
     }
     const v1::TranslateDocumentsRequest& request() const { return request_; }
     Cancellation& cancellation() { return cancellation_; }
+    // What it takes of the memory for documents that are held; null: it is not held.
+    void SetHeld(std::unique_ptr<Admission::Permit> held) { held_ = std::move(held); }
 
    private:
     const std::shared_ptr<DocumentsCall> call_;
     const v1::TranslateDocumentsRequest request_;
     Cancellation cancellation_;
+    std::unique_ptr<Admission::Permit> held_;
   };
 
   bool TryToStart(const std::shared_ptr<Document>& document);
+  bool TryToHold(const std::shared_ptr<Document>& document);
+  bool IsOver(Document& document) const;
   bool TryAgain(const std::shared_ptr<Document>& document);
   void Reply(const std::string& id, absl::StatusOr<v1::TranslateDocumentResponse> result);
   void Enter(const std::shared_ptr<Document>& document);
@@ -104,13 +112,7 @@ void DocumentsCall::OnReadDone(bool ok) {
   } else {
     auto document = std::make_shared<Document>(shared_from_this(), std::move(request));
     Enter(document);
-    if (!TryToStart(document)) {
-      auto chosen = translator_.models().Choose(document->request().request());
-      translator_.admission_retry_queue().Wait(
-          chosen.ok() ? chosen->get() : nullptr,
-          [call = shared_from_this(), document] { return call->TryAgain(document); });
-      return;
-    }
+    if (!TryToStart(document) && TryToHold(document)) return;
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -135,11 +137,31 @@ bool DocumentsCall::TryToStart(const std::shared_ptr<Document>& document) {
   return true;
 }
 
-// In the waiting room's thread.
+// False if there is no room for it; then it has its result.
+bool DocumentsCall::TryToHold(const std::shared_ptr<Document>& document) {
+  auto held = translator_.Hold(document->request().request(), call_);
+  if (!held.ok()) {
+    document->TakeResult(held.status());
+    return false;
+  }
+  document->SetHeld(*std::move(held));
+  auto chosen = translator_.models().Choose(document->request().request());
+  translator_.admission_retry_queue().Wait(
+      chosen.ok() ? chosen->get() : nullptr, call_.client.id(),
+      {.attempt = [call = shared_from_this(), document] { return call->TryAgain(document); },
+       .over = [call = shared_from_this(), document] { return call->IsOver(*document); }});
+  return true;
+}
+
+bool DocumentsCall::IsOver(Document& document) const {
+  return document.cancellation().cancelled() || absl::Now() >= deadline_ || translator_.in_flight().draining();
+}
+
+// In the thread of the retry queue.
 bool DocumentsCall::TryAgain(const std::shared_ptr<Document>& document) {
-  const bool hopeless = document->cancellation().cancelled() || translator_.in_flight().draining();
-  if (!hopeless && absl::Now() < deadline_ && !translator_.HasRoom(document->request().request())) return false;
+  if (!IsOver(*document) && !translator_.HasRoom(document->request().request())) return false;
   if (!TryToStart(document)) return false;
+  document->SetHeld(nullptr);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     reading_ = false;

@@ -49,6 +49,12 @@ absl::Duration EstimateRetryDelay(const EngineStatus& status) {
                     absl::Seconds(30));
 }
 
+DocumentSize SizeOf(const v1::TranslateDocumentRequest& request) {
+  const v1::Document& document = request.document();
+  return {static_cast<int64_t>(request.ByteSizeLong()),
+          static_cast<int64_t>(document.text().size() + document.content().size())};
+}
+
 // Stands between the engine and a recipient: makes messages of values, and measures.
 class MeteredListener final : public CheckedListener, public std::enable_shared_from_this<MeteredListener> {
  public:
@@ -123,7 +129,11 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
     const std::shared_ptr<Recipient> recipient = std::move(recipient_);
     // The slot is given up only after the reply is on its way, for a drain waits until all slots are free.
     const std::unique_ptr<InFlight::Slot> slot = std::move(slot_);
-    if (result.ok()) permit_->Correct(result->report.source_tokens);
+    if (result.ok()) {
+      permit_->Correct(result->report.source_tokens);
+    } else if (stage_ != Stage::kQueue) {
+      permit_->Spend();  // the engine has worked on it
+    }
     recipient->TakePermit(std::move(permit_));
     Log(result);
     if (result.ok()) {
@@ -188,7 +198,7 @@ class Translator::WaitingDocument final : public ModelWaiter, public Translation
                   Admitted admitted)
       : translator_(translator),
         deadline_(admitted.deadline),
-        bytes_(static_cast<int64_t>(request.document().text().size() + request.document().content().size())),
+        bytes_(SizeOf(request).bytes),
         waiting_(std::make_unique<Waiting>(std::move(slot), request, std::move(admitted))) {}
 
   void TakeModel(absl::StatusOr<std::shared_ptr<ServedModel>> model) override {
@@ -262,7 +272,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
     TellRefused(call, Refusal::kOther, slot.status().code());
     return slot.status();
   }
-  if (when_full == WhenFull::kWait && !HasRoom(request) && !in_flight_.draining()) {
+  if (when_full == WhenFull::kWait && !HasRoom(request) && !in_flight_.draining() && absl::Now() < deadline) {
     return absl::ResourceExhaustedError("the queue is full");
   }
   Refusal refusal = Refusal::kOther;
@@ -300,13 +310,12 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Admit(const std::
                                                                      std::shared_ptr<Recipient> recipient,
                                                                      Refusal* refusal) {
   const absl::Time arrival = absl::Now();
-  deadline = std::min(deadline, arrival + limits_.default_deadline);
+  if (deadline == absl::InfiniteFuture()) deadline = arrival + limits_.default_deadline;
   auto place = in_flight_.Enter();
   if (!place.ok()) return place.status();
   if (arrival >= deadline) return DeadlineMissed();
   // Before anything is read of the document: reading a file costs much more than its bytes do.
-  const auto bytes = static_cast<int64_t>(request.document().text().size() + request.document().content().size());
-  auto permit = admission_.Enter(call.client, bytes, arrival, refusal);
+  auto permit = admission_.Enter(call.client, SizeOf(request), arrival, refusal);
   if (!permit.ok()) return permit.status();
   const uint64_t id = (*place)->id();
   Admitted admitted{call, arrival, deadline, *std::move(place), *std::move(permit), std::move(recipient)};
@@ -354,6 +363,16 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
       TranslateWithTerms(*model->engine, std::move(settings->request), std::move(options), std::move(listener));
   if (ticket.ok()) in_flight_.SetTicket(id, *ticket);
   return ticket;
+}
+
+absl::StatusOr<std::unique_ptr<Admission::Permit>> Translator::Hold(const v1::TranslateDocumentRequest& request,
+                                                                    const CallInfo& call) {
+  Client client = call.client;
+  client.limits = {};  // which hold when it is admitted
+  Refusal refusal = Refusal::kOther;
+  auto held = held_.Enter(client, SizeOf(request), absl::Now(), &refusal);
+  if (!held.ok()) TellRefused(call, refusal, held.status().code());
+  return held;
 }
 
 void Translator::TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome) {

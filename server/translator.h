@@ -66,7 +66,8 @@ class Translator {
         limits_(limits),
         resources_(resources != nullptr ? std::move(resources)
                                         : std::make_shared<LanguageResources>("", std::vector<std::string>())),
-        admission_(kDocumentsInFlight * limits.max_document_bytes) {}
+        admission_(kDocumentsInFlight * limits.max_document_bytes),
+        held_(kDocumentsInFlight * limits.max_document_bytes) {}
 
   // TakeResult is called if and only if this returns OK. An error names the field and the remedy. If the model is not
   // in memory, returns OK, and the document waits until it is loaded; what is wrong with it is then its result. Callers
@@ -75,6 +76,11 @@ class Translator {
                                                            const CallInfo& call, absl::Time deadline,
                                                            std::shared_ptr<Recipient> recipient,
                                                            WhenFull when_full = WhenFull::kRefuse);
+
+  // For a document that Start did not take and that is to wait: what it takes of the memory for such documents, whose
+  // limits are those of documents in flight. RESOURCE_EXHAUSTED if there is no room; the request is counted as refused.
+  absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(const v1::TranslateDocumentRequest& request,
+                                                          const CallInfo& call);
 
   // Whether the engine of the request has room for a caller that waits. True if the request is invalid anyway.
   bool HasRoom(const v1::TranslateDocumentRequest& request) const;
@@ -118,6 +124,7 @@ class Translator {
   const Limits limits_;
   const std::shared_ptr<LanguageResources> resources_;
   Admission admission_;
+  Admission held_;  // documents of streams that wait to be admitted
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;
   Workers renderer_{1};  // renders translated documents, outside the engine's thread

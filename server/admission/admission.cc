@@ -26,10 +26,10 @@ const char* RefusalName(Refusal refusal) {
   return kNames[static_cast<int>(refusal)];
 }
 
-absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client& client, int64_t bytes, absl::Time now,
-                                                                    Refusal* refusal) {
+absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client& client, const DocumentSize& size,
+                                                                    absl::Time now, Refusal* refusal) {
   const ClientLimits& limits = client.limits;
-  const int64_t estimate = bytes / kBytesPerToken + 1;
+  const int64_t bytes = size.bytes, estimate = size.document_bytes / kBytesPerToken + 1;
   std::lock_guard lock(mutex_);
   if (clients_.size() >= kManyClients) ForgetIdle(now);
   State& state = clients_.try_emplace(client.id()).first->second;

@@ -4,7 +4,8 @@
 //           replies that the client has not read count as well
 //   client  limits on a client's documents in flight, and on its source tokens a minute (a token bucket of one minute)
 //
-// At admission tokens are estimated from bytes; the estimate is corrected when the number is known.
+// At admission tokens are estimated from bytes. The estimate is corrected when the number is known, and given back if
+// the document was not translated.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -35,6 +36,11 @@ enum class Refusal {
 };
 const char* RefusalName(Refusal refusal);
 
+struct DocumentSize {
+  int64_t bytes = 0;           // of the request, with its glossary and memory
+  int64_t document_bytes = 0;  // of the text to translate; what tokens are estimated from
+};
+
 class Admission {
  public:
   explicit Admission(int64_t max_bytes) : max_bytes_(max_bytes) {}
@@ -44,7 +50,10 @@ class Admission {
    public:
     Permit(Admission& owner, std::string client, int64_t bytes, int64_t estimated_tokens)
         : owner_(owner), client_(std::move(client)), bytes_(bytes), estimated_tokens_(estimated_tokens) {}
-    ~Permit() { owner_.Leave(client_, bytes_); }
+    ~Permit() {
+      if (!spent_) owner_.Charge(client_, -estimated_tokens_);
+      owner_.Leave(client_, bytes_);
+    }
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
@@ -53,18 +62,25 @@ class Admission {
       owner_.Hold(client_, bytes);
       bytes_ += bytes;
     }
-    // Replaces the estimate by the real number of source tokens.
-    void Correct(int64_t source_tokens) { owner_.Charge(client_, source_tokens - estimated_tokens_); }
+    // The document was worked on: the client has used the tokens of the estimate.
+    void Spend() { spent_ = true; }
+    // It was translated: replaces the estimate by the real number of source tokens.
+    void Correct(int64_t source_tokens) {
+      Spend();
+      owner_.Charge(client_, source_tokens - estimated_tokens_);
+    }
 
    private:
     Admission& owner_;
     const std::string client_;
     int64_t bytes_;
     const int64_t estimated_tokens_;
+    bool spent_ = false;
   };
 
   // RESOURCE_EXHAUSTED names the limit and has a retry delay; then `refusal` is set.
-  absl::StatusOr<std::unique_ptr<Permit>> Enter(const Client& client, int64_t bytes, absl::Time now, Refusal* refusal);
+  absl::StatusOr<std::unique_ptr<Permit>> Enter(const Client& client, const DocumentSize& size, absl::Time now,
+                                                Refusal* refusal);
 
  private:
   struct State {

@@ -13,6 +13,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
+bool Never() { return false; }
+
 // Numbers as they arrive.
 class Log {
  public:
@@ -41,12 +43,13 @@ TEST(AdmissionRetryQueueTest, FirstComeFirstServed) {
   const int queue = 0;
   AdmissionRetryQueue room;  // last: its thread may still be within an attempt, which touches the others
   for (int i = 0; i < 3; ++i) {
-    room.Wait(&queue, [&, i] {
+    const auto attempt = [&, i] {
       if (places == 0) return false;
       --places;
       admitted.Add(i);
       return true;
-    });
+    };
+    room.Wait(&queue, i == 1 ? "another" : "client", {attempt, Never});
   }
   places = 2;
   room.Nudge();
@@ -60,12 +63,44 @@ TEST(AdmissionRetryQueueTest, AFullEngineHoldsUpNobodyElses) {
   Log admitted;
   const int full = 0, free = 0;
   AdmissionRetryQueue room;
-  room.Wait(&full, [] { return false; });
-  room.Wait(&free, [&admitted] {
+  room.Wait(&full, "client", {Never, Never});
+  const auto attempt = [&admitted] {
     admitted.Add(7);
     return true;
-  });
+  };
+  room.Wait(&free, "client", {attempt, Never});
   EXPECT_THAT(admitted.WaitFor(1), ElementsAre(7));
+}
+
+TEST(AdmissionRetryQueueTest, AClientAtItsLimitHoldsUpNobodyElse) {
+  Log admitted;
+  const int queue = 0;
+  AdmissionRetryQueue room;
+  room.Wait(&queue, "limited", {Never, Never});
+  for (int i = 0; i < 2; ++i) {
+    const auto attempt = [&admitted, i] {
+      admitted.Add(i);
+      return true;
+    };
+    room.Wait(&queue, "another", {attempt, Never});
+  }
+  EXPECT_THAT(admitted.WaitFor(2), ElementsAre(0, 1));
+}
+
+TEST(AdmissionRetryQueueTest, WhatIsOverEndsWhereverItStands) {
+  Log ended;
+  const int queue = 0;
+  std::atomic<bool> cancelled = false;
+  AdmissionRetryQueue room;
+  room.Wait(&queue, "client", {Never, Never});
+  const auto attempt = [&] {
+    if (cancelled) ended.Add(2);
+    return cancelled.load();
+  };
+  room.Wait(&queue, "client", {attempt, [&cancelled] { return cancelled.load(); }});
+  cancelled = true;
+  room.Nudge();
+  EXPECT_THAT(ended.WaitFor(1), ElementsAre(2));
 }
 
 // A place may fall free without anybody's saying so.
@@ -74,10 +109,11 @@ TEST(AdmissionRetryQueueTest, LooksByItself) {
   const int queue = 0;
   std::atomic<int> count = 0;
   AdmissionRetryQueue room;
-  room.Wait(&queue, [&] {
+  const auto attempt = [&] {
     tries.Add(++count);
     return count == 3;
-  });
+  };
+  room.Wait(&queue, "client", {attempt, Never});
   EXPECT_THAT(tries.WaitFor(3), ElementsAre(1, 2, 3));
 }
 
@@ -86,7 +122,7 @@ TEST(AdmissionRetryQueueTest, WhoStillWaitsAtTheEndIsDropped) {
   auto held = std::make_shared<int>(0);
   {
     AdmissionRetryQueue room;
-    room.Wait(&queue, [held] { return false; });
+    room.Wait(&queue, "client", {[held] { return false; }, Never});
   }
   EXPECT_EQ(held.use_count(), 1);
 }

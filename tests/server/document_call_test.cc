@@ -258,6 +258,20 @@ TEST(TranslateDocumentTest, TheDeadlineReachesTheEngineAndStopsTheWork) {
   EXPECT_LT(seen, absl::FromChrono(deadline) + absl::Minutes(1));
 }
 
+TEST(TranslateDocumentTest, TheDefaultDeadlineIsForCallsThatHaveNone) {
+  TestServer server(FakeEngineOptions{}, ServerOptions{.default_deadline = absl::Seconds(5)});
+  server.Start();
+  const absl::Time start = absl::Now();
+  for (const bool has_deadline : {false, true}) {
+    grpc::ClientContext context;
+    if (has_deadline) context.set_deadline(absl::ToChronoTime(start + absl::Minutes(1)));
+    v1::TranslateDocumentResponse reply;
+    EXPECT_TRUE(server.stub().TranslateDocument(&context, RequestFor("text"), &reply).ok());
+  }
+  EXPECT_LT(server.engine().request(0).deadline, start + absl::Seconds(30));
+  EXPECT_GT(server.engine().request(1).deadline, start + absl::Seconds(30));
+}
+
 TEST(TranslateDocumentTest, WhatTheEngineSaysOfADeadlineIsTold) {
   TestServer server({.automatic = false});
   server.Start();

@@ -4,14 +4,17 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "tests/server/test_server.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -143,6 +146,70 @@ TEST(TranslateDocumentsTest, AHeldDocumentGoesInWhenAnotherStreamsFinishes) {
   first->WritesDone();
   ASSERT_TRUE(first->Read(&reply));
   EXPECT_TRUE(first->Finish().ok());
+}
+
+TEST(TranslateDocumentsTest, AClientThatHasUsedUpItsTokensHoldsUpNobodyElse) {
+  const TempFolder folder;
+  WriteFile(folder / "keys",
+            "the-first-key-0123456 name=limited tokens-per-minute=100\nthe-other-key-0123456 name=b\n");
+  TestServer server({.automatic = false, .capacity = 1}, 4 << 20, *Access::Open({.api_keys = folder / "keys"}));
+  server.Start();
+  grpc::ClientContext limited_context, other_context;
+  limited_context.AddMetadata("x-api-key", "the-first-key-0123456");
+  other_context.AddMetadata("x-api-key", "the-other-key-0123456");
+  auto limited = server.stub().TranslateDocuments(&limited_context);
+  ASSERT_TRUE(limited->Write(Numbered(0, std::string(1000, 'a'))));  // more than it may have in a minute
+  server.engine().WaitForAdmitted(1);
+  ASSERT_TRUE(limited->Write(Numbered(1, "held")));
+  auto other = server.stub().TranslateDocuments(&other_context);
+  ASSERT_TRUE(other->Write(Numbered(2, "other")));
+  other->WritesDone();
+  server.engine().Finish(0);
+  server.engine().WaitForAdmitted(2);
+  EXPECT_EQ(server.engine().request(1).text, "other");
+  server.engine().Finish(1);
+  v1::TranslateDocumentsResponse reply;
+  ASSERT_TRUE(other->Read(&reply));
+  EXPECT_EQ(reply.response().text(), "OTHER");
+  EXPECT_TRUE(other->Finish().ok());
+  limited_context.TryCancel();
+  limited->Finish();
+}
+
+// A client may open many streams; what is held of all of them is bounded.
+TEST(TranslateDocumentsTest, HeldDocumentsTakeNoMoreMemoryThanThoseInFlight) {
+  constexpr int kMaxBytes = 1000, kStreams = 20;  // half of 32 documents of that size is a client's
+  TestServer server({.automatic = false, .capacity = 1}, kMaxBytes);
+  server.Start();
+  grpc::ClientContext running_context;
+  auto running = server.stub().TranslateDocuments(&running_context);
+  ASSERT_TRUE(running->Write(Numbered(0, "running")));
+  server.engine().WaitForAdmitted(1);
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<decltype(running)> held;
+  for (int i = 0; i < kStreams; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    held.push_back(server.stub().TranslateDocuments(contexts.back().get()));
+    ASSERT_TRUE(held.back()->Write(Numbered(i, std::string(kMaxBytes, 'a'))));
+  }
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> readers;
+  for (auto& stream : held) {
+    readers.emplace_back([&refused, &stream] {
+      v1::TranslateDocumentsResponse reply;
+      while (stream->Read(&reply)) {
+        if (reply.error().code() == static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED)) ++refused;
+      }
+    });
+  }
+  for (int i = 0; i < 2000 && refused < 4; ++i) absl::SleepFor(absl::Milliseconds(5));
+  for (auto& context : contexts) context->TryCancel();
+  for (std::thread& reader : readers) reader.join();
+  for (auto& stream : held) stream->Finish();
+  EXPECT_GE(refused, 4);
+  EXPECT_LE(refused, 6);
+  running_context.TryCancel();
+  running->Finish();
 }
 
 TEST(TranslateDocumentsTest, CancellingReachesEveryDocument) {

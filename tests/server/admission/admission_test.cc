@@ -16,7 +16,7 @@ class AdmissionTest : public ::testing::Test {
  protected:
   // OK, or why not.
   absl::Status Enter(const Client& client, int64_t bytes) {
-    auto permit = admission_.Enter(client, bytes, now_, &refusal_);
+    auto permit = admission_.Enter(client, {.bytes = bytes, .document_bytes = bytes}, now_, &refusal_);
     if (!permit.ok()) return permit.status();
     permits_.push_back(*std::move(permit));
     return absl::OkStatus();
@@ -73,6 +73,24 @@ TEST_F(AdmissionTest, TokensAMinute) {
   now_ += absl::Minutes(10);
   EXPECT_TRUE(Enter(client, 4 * 99).ok());
   EXPECT_FALSE(Enter(client, 4).ok());
+}
+
+TEST_F(AdmissionTest, TokensOfADocumentThatWasNotTranslatedComeBack) {
+  const Client client = Named("a", {.tokens_per_minute = 60});
+  EXPECT_TRUE(Enter(client, 4 * 59).ok());
+  permits_.clear();
+  EXPECT_TRUE(Enter(client, 4 * 59).ok());
+  permits_.back()->Spend();
+  permits_.clear();
+  EXPECT_FALSE(Enter(client, 4 * 59).ok());
+}
+
+TEST_F(AdmissionTest, AMemoryCountsAsBytesAndNotAsTokens) {
+  const Client client = Named("a", {.tokens_per_minute = 60});
+  const auto permit = admission_.Enter(client, {.bytes = 900, .document_bytes = 40}, now_, &refusal_);
+  EXPECT_TRUE(permit.ok()) << permit.status();
+  EXPECT_FALSE(Enter(Named("b"), 200).ok());
+  EXPECT_EQ(refusal_, Refusal::kBytes);
 }
 
 TEST_F(AdmissionTest, ClientsOfDifferentKindsAreDifferent) {
