@@ -132,7 +132,13 @@ std::shared_ptr<grpc::ServerCredentials> Access::GrpcCredentials() const {
 
 bool Access::SetUp(ssl_ctx_st& context) const {
   SSL_CTX_set_min_proto_version(&context, TLS1_2_VERSION);
-  if (asks_for_certificate()) SSL_CTX_set_verify(&context, SSL_VERIFY_PEER, nullptr);
+  if (asks_for_certificate()) {
+    SSL_CTX_set_verify(&context, SSL_VERIFY_PEER, nullptr);
+    // A resumed session would not be checked against the authority of the moment.
+    SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(&context, 0);
+  }
   SSL_CTX_set_cert_cb(&context, UseFilesOfTheMoment, const_cast<AccessOptions*>(&options_));
   return SSL_CTX_use_certificate_chain_file(&context, options_.tls_certificate.c_str()) == 1 &&
          SSL_CTX_use_PrivateKey_file(&context, options_.tls_key.c_str(), SSL_FILETYPE_PEM) == 1;

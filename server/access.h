@@ -2,7 +2,8 @@
 //
 // The files are read again when they change, because certificates are renewed and keys replaced while a server runs. A
 // new connection gets the current certificate, and a new call is checked against the current keys. If a file becomes
-// unreadable or invalid, the previous contents stay in use and the log has an error.
+// unreadable or invalid, the log says so, and keys and gRPC go on with the previous contents. HTTPS goes on with the
+// certificate that it had at the start, and admits no client certificate while their authority cannot be read.
 //
 // Health and reflection need no key, and /healthz, /readyz and /metrics need neither key nor client certificate, so
 // that probes of the platform work. On the gRPC port every connection needs the client certificate, if one is required.

@@ -106,6 +106,40 @@ bool Handshake(int port, int most) {
   return done;
 }
 
+// Whether a second connection with the session of the first gets an answer, as clients do that keep sessions.
+bool AnswersAgain(int port, const CertificateFiles& client, int version) {
+  SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_max_proto_version(context, version);
+  SSL_CTX_use_certificate_chain_file(context, client.certificate.c_str());
+  SSL_CTX_use_PrivateKey_file(context, client.key.c_str(), SSL_FILETYPE_PEM);
+  SSL_SESSION* session = nullptr;
+  bool answered = true;
+  for (int i = 0; i < 2; ++i) {
+    SSL* const connection = SSL_new(context);
+    const LoopbackSocket socket(port);
+    SSL_set_fd(connection, socket.descriptor());
+    if (session != nullptr) SSL_set_session(connection, session);
+    constexpr char kRequest[] = "GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n";
+    char answer[64];
+    answered = answered && SSL_connect(connection) == 1 && SSL_write(connection, kRequest, sizeof(kRequest) - 1) > 0 &&
+               SSL_read(connection, answer, sizeof(answer)) > 0;
+    SSL_SESSION_free(session);
+    session = SSL_get1_session(connection);
+    SSL_free(connection);
+  }
+  SSL_SESSION_free(session);
+  SSL_CTX_free(context);
+  return answered;
+}
+
+TEST_F(TlsTest, AClientThatKeepsItsSessionConnectsAgain) {
+  const auto server = Start(authority_.Issue("server"), authority_.path());
+  const CertificateFiles client = authority_.Issue("client");
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    EXPECT_TRUE(AnswersAgain(server->http_port(), client, version)) << version;
+  }
+}
+
 TEST_F(TlsTest, OldProtocolsAreRefused) {
   const auto server = Start(authority_.Issue("server"));
   const std::string grpc = server->address();
