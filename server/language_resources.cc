@@ -29,8 +29,10 @@ absl::StatusOr<std::string> ReadBytes(const std::string& path) {
   return bytes;
 }
 
+// A file of the operator that is too large stays so: no client should try again.
 absl::Status In(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+  const auto code = absl::IsResourceExhausted(status) ? absl::StatusCode::kFailedPrecondition : status.code();
+  return absl::Status(code, absl::StrCat(path, ": ", status.message()));
 }
 
 DocumentLimits Limits() {
@@ -101,6 +103,9 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<Glossary> glossary = Glossary::Parse(*bytes, Limits());
   if (!glossary.ok()) return In(absl::StrCat("glossary.name: ", name), glossary.status());
+  std::erase_if(glossaries_, [&](const auto& known) {
+    return known.first != name && !std::filesystem::exists(PathOf(known.first), error);
+  });
   read = {changed, std::make_shared<const Glossary>(*std::move(glossary))};
   return read.glossary;
 }
@@ -108,8 +113,13 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
 absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::MemoryOf(
     const std::string& source_language, const std::string& target_language) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const TranslationMemory>& kept = read_memories_[{source_language, target_language}];
-  if (kept != nullptr) return kept;
+  const auto [found, is_new] = read_memories_.try_emplace({source_language, target_language});
+  if (is_new) found->second = ReadMemories(source_language, target_language);
+  return found->second;
+}
+
+absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::ReadMemories(
+    const std::string& source_language, const std::string& target_language) const {
   auto all = std::make_shared<TranslationMemory>();
   for (auto path = memories_.rbegin(); path != memories_.rend(); ++path) {  // what is added later counts first
     const absl::StatusOr<std::string_view> mime_type = MemoryMimeTypeOfFile(*path);
@@ -121,8 +131,7 @@ absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::Memo
     if (!memory.ok()) return In(*path, memory.status());
     all->Add(*memory);
   }
-  kept = std::move(all);
-  return kept;
+  return all;
 }
 
 }  // namespace salient

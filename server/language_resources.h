@@ -38,12 +38,14 @@ class LanguageResources {
   // Also those that clients have made, in the folder `uploads` in it (server/compat/glossary_uploads.h). NOT_FOUND names
   // the others.
   absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryNamed(const std::string& name);
-  // Of TMX files the entries of these languages, of the others all.
+  // Of TMX files the entries of these languages, of the others all. A file that cannot be read is not tried again.
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> MemoryOf(const std::string& source_language,
                                                                     const std::string& target_language);
 
  private:
   std::string PathOf(const std::string& glossary) const;
+  absl::StatusOr<std::shared_ptr<const TranslationMemory>> ReadMemories(const std::string& source_language,
+                                                                        const std::string& target_language) const;
 
   struct ReadGlossary {
     std::filesystem::file_time_type changed;
@@ -54,7 +56,8 @@ class LanguageResources {
   const std::vector<std::string> memories_;
   std::mutex mutex_;
   std::map<std::string, ReadGlossary> glossaries_;  // by name
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<const TranslationMemory>> read_memories_;
+  std::map<std::pair<std::string, std::string>, absl::StatusOr<std::shared_ptr<const TranslationMemory>>>
+      read_memories_;  // by language pair
 };
 
 }  // namespace salient
