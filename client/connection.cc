@@ -153,7 +153,8 @@ absl::Status Explain(const grpc::Status& status, const std::string& server) {
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return absl::Status(code, "not finished within --timeout; allow more, or ask for less with --latency SECONDS");
+      return absl::Status(
+          code, "not finished in time; allow more with --timeout SECONDS, or ask for less with --latency SECONDS");
     case grpc::StatusCode::UNIMPLEMENTED:
       return absl::Status(code, absl::StrCat("what listens at ", server, " is not a salient-server of this version"));
     case grpc::StatusCode::UNAUTHENTICATED:

@@ -88,7 +88,8 @@ absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::stri
     }
     const size_t before = documents.size();
     for (fs::recursive_directory_iterator at(file, error), end; !error && at != end; at.increment(error)) {
-      if (!at->is_regular_file() || !FormatOfFile(at->path().filename().string()).ok()) continue;
+      std::error_code of_entry;  // a link that leads nowhere is no file
+      if (!at->is_regular_file(of_entry) || !FormatOfFile(at->path().filename().string()).ok()) continue;
       documents.push_back({at->path().string(), at->path().lexically_relative(file).string()});
     }
     if (error) return absl::UnavailableError(absl::StrCat(file, ": cannot be read: ", error.message()));

@@ -22,6 +22,12 @@
 namespace salient {
 namespace {
 
+// A line of the report. The name of a file need not be UTF-8.
+template <typename Json>
+std::string Line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string ShownName(const std::string& file) { return file == "-" ? "standard input" : file; }
 
 std::vector<std::string> ShownNames(const std::vector<std::string>& files) {
@@ -105,7 +111,7 @@ class Run {
     }
     progress_.Clear();
     if (flags_.report == ReportFormat::kJson) {
-      out_ << DocumentJson(file, *translation, /*with_text=*/path.empty()).dump() << "\n";
+      out_ << Line(DocumentJson(file, *translation, /*with_text=*/path.empty()));
     } else if (path.empty()) {
       out_ << text;
     }
@@ -122,7 +128,7 @@ class Run {
     ++failed_;
     progress_.Say(absl::StrCat("salient: ", ShownName(file), ": ", std::string(status.message())));
     if (flags_.report == ReportFormat::kJson) {
-      out_ << FailureJson(file, status).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+      out_ << Line(FailureJson(file, status));
       out_.flush();
     }
   }

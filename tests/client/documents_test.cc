@@ -76,6 +76,7 @@ TEST(ListDocumentsTest, OfFoldersWhatHasAFormat) {
   WriteFile(folder / "in/a.html", "a");
   WriteFile(folder / "in/picture.png", "no");
   WriteFile(folder / "in/deep/c.srt", "c");
+  std::filesystem::create_symlink("loop.md", folder / "in/loop.md");  // to itself
   const auto documents = ListDocuments({"x/y.png", folder / "in", "-"});
   ASSERT_TRUE(documents.ok()) << documents.status();
   std::vector<std::string> names;

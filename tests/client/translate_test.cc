@@ -96,6 +96,12 @@ TEST_F(TranslateTest, AJsonObjectADocument) {
   EXPECT_EQ(result.err, "");
 }
 
+TEST_F(TranslateTest, TheNameOfAFileNeedNotBeUtf8) {
+  const ProcessResult result = Salient({"translate", File("caf\xE9", "a"), File("b", "b"), "--report", "json"});
+  EXPECT_EQ(result.exit_status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\"A\""), HasSubstr("\"B\"")));
+}
+
 TEST_F(TranslateTest, WithAFileTheJsonHoldsNoText) {
   const ProcessResult result = Salient({"translate", File("a", "a"), "--report", "json", "--out", folder_ / "b"});
   EXPECT_FALSE(nlohmann::json::parse(result.out).contains("text"));
@@ -178,7 +184,7 @@ TEST_F(HeldTranslateTest, ATimeoutIsAnError) {
   TranslateFlags flags;
   flags.timeout_seconds = 0.2;
   EXPECT_EQ(Run(server, flags), 1);
-  EXPECT_THAT(err_.str(), HasSubstr("not finished within --timeout"));
+  EXPECT_THAT(err_.str(), HasSubstr("not finished in time; allow more with --timeout"));
   server.engine().WaitForCancelled(1);
 }
 
