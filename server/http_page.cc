@@ -44,7 +44,7 @@ constexpr char kTail[] = R"(</table>
   "selection": {"policy": "RATIO", "value": 0.05}, "depth": {"policy": "GEOMETRIC"}}'</pre>
 <p>The fields are those of <code>salient.v1.TranslateDocumentRequest</code>. Over gRPC there are also streaming replies
 and many documents a call; the command <code>salient translate</code> uses it.</p>
-<p><a href="/v1/models">/v1/models</a> &middot; <a href="/metrics">/metrics</a> &middot;
+<p><a href="/v1/models">/v1/models</a> &middot;
 <a href="/healthz">/healthz</a> &middot; <a href="/readyz">/readyz</a></p>
 </body>
 </html>

@@ -59,7 +59,7 @@ class ModelLoader {
   // Looks at the folder again, soon, in the loader's thread. FAILED_PRECONDITION if there is none.
   absl::Status Reload();
 
-  // No more loads; who waits for one is told. For the end of the server.
+  // No more loads. For the end of the server.
   void Stop();
 
  private:

@@ -81,8 +81,8 @@ class Server {
 
   // From now on /readyz returns 503 and health is NOT_SERVING. For `delay`, documents are still accepted, from clients
   // that have not noticed yet. Then new documents get UNAVAILABLE, the gRPC port is closed, and its connections get a
-  // GOAWAY. Waits until the documents in flight are finished and their replies are sent, then closes HTTP. Documents
-  // that take longer than `patience` after the delay are cancelled with UNAVAILABLE; returns their number.
+  // GOAWAY. Waits until the documents in flight are finished, then two seconds at most for their replies to be read, and
+  // closes HTTP. Documents that take longer than `patience` after the delay are cancelled with UNAVAILABLE; returns their number.
   int Drain(const DrainOptions& options);
 
   int grpc_port() const { return grpc_port_; }

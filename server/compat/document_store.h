@@ -1,5 +1,6 @@
 // Uploaded documents whose translations are fetched later, as in DeepL's and LibreTranslate's APIs. They are kept in
-// the memory of this process, within limits, and removed when they are fetched or ten minutes after they are finished.
+// the memory of this process, within limits, and removed when a client of DeepL has fetched them, or ten minutes after
+// they are finished.
 //
 // Thread safety: all methods may be called from any thread.
 
