@@ -1,7 +1,11 @@
 // SubRip (.srt): a number, a line of times, lines of text, an empty line. Numbers and times stay as they are.
+//
+// Files with small faults are read as players read them: the empty line may have white space in it, or be missing.
 
+#include <algorithm>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
@@ -10,31 +14,79 @@
 namespace salient {
 namespace {
 
+bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+// A line of text with an arrow in it, such as "Press A --> 3", is none: it has letters before the arrow.
 bool IsTime(std::string_view line) {
-  return line.find("-->") != std::string_view::npos && line.find_first_of("0123456789") != std::string_view::npos;
+  const size_t arrow = line.find("-->");
+  if (arrow == std::string_view::npos) return false;
+  const std::string_view start = line.substr(0, arrow);
+  return start.find_first_of("0123456789") != std::string_view::npos &&
+         std::none_of(start.begin(), start.end(), [](unsigned char c) { return absl::ascii_isalpha(c); });
 }
+
+bool IsNumber(std::string_view line) {
+  return !IsBlank(line) && line.find_first_not_of("0123456789 \t\r") == std::string_view::npos;
+}
+
+class SubRipReader {
+ public:
+  explicit SubRipReader(std::string_view bytes) : bytes_(bytes), lines_(LinesOf(bytes, ByteOrderMark(bytes))) {}
+
+  // The ranges of text. A cue with lines of white space in its text has several.
+  absl::StatusOr<std::vector<ByteRange>> Texts() {
+    for (size_t i = 0; i < lines_.size();) {
+      if (IsBlank(Line(i))) {
+        ++i;
+        continue;
+      }
+      if (!IsTime(Line(i)) && i + 1 < lines_.size() && IsTime(Line(i + 1))) ++i;
+      if (!IsTime(Line(i))) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("SubRip: line ", i + 1,
+                         " stands where a cue's number or times must be, such as 00:00:01,000 --> 00:00:02,500"));
+      }
+      i = TakeText(i + 1);
+    }
+    return std::move(texts_);
+  }
+
+ private:
+  std::string_view Line(size_t i) const { return bytes_.substr(lines_[i].begin, lines_[i].end - lines_[i].begin); }
+
+  bool StartsCue(size_t i) const {
+    return IsTime(Line(i)) || (IsNumber(Line(i)) && i + 1 < lines_.size() && IsTime(Line(i + 1)));
+  }
+
+  // Takes the text of a cue, which begins at line `first`. Returns the line after it.
+  size_t TakeText(size_t first) {
+    size_t i = first;
+    for (; i < lines_.size() && !Line(i).empty() && !StartsCue(i); ++i) {
+      if (!IsBlank(Line(i))) continue;
+      AddLines(first, i);
+      first = i + 1;
+    }
+    AddLines(first, i);
+    return i;
+  }
+
+  void AddLines(size_t first, size_t end) {
+    if (first < end) texts_.push_back({lines_[first].begin, lines_[end - 1].end});
+  }
+
+  const std::string_view bytes_;
+  const std::vector<ByteRange> lines_;
+  std::vector<ByteRange> texts_;
+};
 
 }  // namespace
 
 ParsedDocument ParseSubRip(std::string_view bytes, const ParseOptions& options) {
   if (absl::Status status = CheckText(bytes, "SubRip", options.limits); !status.ok()) return status;
-  const std::vector<ByteRange> lines = LinesOf(bytes, ByteOrderMark(bytes));
-  const auto line = [&](size_t i) { return bytes.substr(lines[i].begin, lines[i].end - lines[i].begin); };
-  std::vector<ByteRange> cues;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (line(i).empty()) continue;
-    if (i + 1 < lines.size() && !IsTime(line(i)) && IsTime(line(i + 1))) ++i;
-    if (!IsTime(line(i))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("SubRip: line ", i + 1,
-                       " stands where a cue's number or times must be, such as 00:00:01,000 --> 00:00:02,500"));
-    }
-    const size_t first = i + 1;
-    while (i + 1 < lines.size() && !line(i + 1).empty()) ++i;
-    if (i >= first) cues.push_back({lines[first].begin, lines[i].end});
-  }
+  const absl::StatusOr<std::vector<ByteRange>> texts = SubRipReader(bytes).Texts();
+  if (!texts.ok()) return texts.status();
   return MakePatchedDocument(
-      PatchedText(std::string(bytes), MakeSubtitleUnits(bytes, cues, /*references=*/false, options), {}),
+      PatchedText(std::string(bytes), MakeSubtitleUnits(bytes, *texts, /*references=*/false, options), {}),
       options.limits);
 }
 

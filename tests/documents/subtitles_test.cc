@@ -44,6 +44,29 @@ TEST(SubRipTest, ASentenceIsDividedAmongItsCues) {
                                    "00:00:06,000\nsagen wollte, ist das.\n\n4\n"));
 }
 
+TEST(SubRipTest, WhiteSpaceBetweenCuesSeparatesThem) {
+  for (const std::string separator : {" \n", "\t \n", " \n\n", "\n \n", " \n \n", ""}) {
+    const std::string srt = "1\n00:00:01,000 --> 00:00:02,500\nHello, my friend.\n" + separator +
+                            "2\n00:00:03,000 --> 00:00:04,500\nGood night, everyone.\n" + separator +
+                            "00:00:05,000 --> 00:00:06,000\n" + separator +
+                            "4\n00:00:07,000 --> 00:00:08,000\n1984\nwas a year.\n";
+    EXPECT_THAT(Shown(*ParseAs("srt", srt)),
+                ElementsAre("Hello, my friend.", "Good night, everyone.", "1984 was a year."))
+        << '"' << separator << '"';
+    ExpectIdentity("srt", srt);
+    ExpectTranslationIsRead("srt", srt);
+  }
+  ExpectIdentity("srt",
+                 "1\r\n00:00:01,000 --> 00:00:02,500\r\nHello.\r\n \r\n2\r\n00:00:03,000 --> 00:00:04,500\r\nBye.");
+}
+
+TEST(SubRipTest, TheTextOfACueMayHaveBlankLinesAndArrows) {
+  const std::string srt = "1\n00:00:01,000 --> 00:00:02,500\n \nPress A --> 3 times.\n \nThe end.\n";
+  EXPECT_THAT(Shown(*ParseAs("srt", srt)), ElementsAre("Press A --> 3 times.", "The end."));
+  ExpectIdentity("srt", srt);
+  ExpectTranslationIsRead("srt", srt);
+}
+
 TEST(SubRipTest, RefusesByLine) { EXPECT_THAT(RefusalAs("srt", "1\nno times here\n"), HasSubstr("SubRip: line 1")); }
 
 TEST(WebVttTest, OnlyCuesAreText) {
