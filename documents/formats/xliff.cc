@@ -3,9 +3,13 @@
 // Inline codes are markers. These are pairs: `g`, `pc` and `mrk`, and codes that refer to each other (`bpt`/`ept`,
 // `bx`/`ex`, `sc`/`ec`). All others are single markers. Units with translate="no" and existing translations stay as
 // they are. A state that says that a unit is not translated yet becomes the next one.
+//
+// If a unit of version 1.2 has a `seg-source`, each `<mrk mtype="seg">` in it is a unit of ours, and the target gets
+// the same `mrk` elements with the same `mid`: tools for translators find the segments of a target by them.
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,14 +89,19 @@ class XliffReader {
     return 0;
   }
 
+  // Whether an element has no text but white space.
+  bool IsBlank(size_t element) const {
+    for (size_t i = element + 1; i < events_[element].match; ++i) {
+      const bool is_text = events_[i].kind == Kind::kText;
+      if (is_text && events_[i].text.find_first_not_of(" \t\r\n") != std::string::npos) return false;
+    }
+    return true;
+  }
+
   // Whether the unit has a translation to keep.
   bool IsTranslated(size_t unit, size_t target) const {
-    bool empty = true;
-    for (size_t i = target + 1; i < events_[target].match; ++i) {
-      empty = empty &&
-              (events_[i].kind != Kind::kText || events_[i].text.find_first_not_of(" \t\r\n") == std::string::npos);
-    }
-    return !empty && !SaysUntranslated(AttributeOf(bytes_, events_[version_2_ ? unit : target], "state"));
+    return target != 0 && !IsBlank(target) &&
+           !SaysUntranslated(AttributeOf(bytes_, events_[version_2_ ? unit : target], "state"));
   }
 
   static bool SaysUntranslated(std::string_view state) {
@@ -106,42 +115,136 @@ class XliffReader {
     edits_.push_back({*state, version_2_ ? "translated" : "needs-review-translation"});
   }
 
+  // Where a translation is written, and what is written around it.
+  struct Slot {
+    ByteRange place;
+    std::string before, after;
+  };
+
   void TakeUnit(size_t element) {
     const size_t source = Child(element, "source"), target = Child(element, "target");
-    if (source == 0 || (target != 0 && IsTranslated(element, target))) return;
-    TakeContent(source);
+    if (source == 0) return;
+    const size_t units_before = units_.size();
+    const size_t segmented = Child(element, "seg-source");
+    const std::vector<size_t> segments = segmented == 0 ? std::vector<size_t>() : SegmentsOf(segmented);
+    const bool translated = IsTranslated(element, target);
+    const std::vector<size_t> targets = target == 0 ? std::vector<size_t>() : SameSegments(segments, target);
+    if (!targets.empty()) {
+      FillSegments(segments, targets, /*overwrite=*/!translated);
+    } else if (!translated) {
+      const Slot slot = target == 0 ? NewTarget(source, segmented == 0 ? source : segmented) : ContentSlot(target);
+      if (segments.empty()) {
+        TakeInto(slot, source);
+      } else {
+        WriteSegments(segmented, segments, slot);
+      }
+    }
+    const size_t stated = version_2_ ? element : target;
+    if (stated != 0 && units_.size() > units_before) AdvanceState(stated);
+  }
+
+  // A target element to be added behind the element `last`, for a source without one.
+  Slot NewTarget(size_t source, size_t last) const {
+    const size_t end = events_[events_[last].match].range.end;
+    const std::string name(events_[source].name, 0, events_[source].name.size() - std::string_view("source").size());
+    return {{end, end},
+            absl::StrCat(Indentation(events_[source].range.begin), "<", name, "target>"),
+            absl::StrCat("</", name, "target>")};
+  }
+
+  // The content of an element that is there; `<target/>` becomes `<target></target>`.
+  Slot ContentSlot(size_t element) const {
+    const ByteRange end = events_[events_[element].match].range;
+    if (events_[element].range.end != end.end) return {{events_[element].range.end, end.begin}, "", ""};
+    return {{end.end - 2, end.end}, ">", absl::StrCat("</", events_[element].name, ">")};
+  }
+
+  // Makes a unit of an element's content. Returns false if it has nothing to translate.
+  bool TakeInto(const Slot& slot, size_t element) {
+    TakeContent(element);
     if (builder_.marker_count() > static_cast<size_t>(options_.limits.max_markers)) {
       refusal_ = absl::ResourceExhaustedError(
           absl::StrCat("XLIFF: a unit has more than ", options_.limits.max_markers, " inline codes; divide it"));
     }
     PlacedUnit unit;
-    if (!builder_.Finish(&unit)) return;
+    if (!builder_.Finish(&unit)) return false;
     unit.always = true;
-    std::string before, after;
-    const std::string name(events_[source].name, 0, events_[source].name.size() - std::string_view("source").size());
-    const std::string tag = "<" + name + "target>", end_tag = "</" + name + "target>";
-    if (target == 0) {
-      const size_t segmented = Child(element, "seg-source");
-      const size_t last = events_[segmented != 0 ? segmented : source].match;
-      unit.place = {events_[last].range.end, events_[last].range.end};
-      before = Indentation(events_[source].range.begin) + tag;
-      after = end_tag;
-    } else {
-      const ByteRange end = events_[events_[target].match].range;
-      unit.place = {events_[target].range.end, end.begin};
-      if (events_[target].range.end == end.end) {  // <target/>
-        unit.place = {end.end - 2, end.end};
-        before = ">";
-        after = end_tag;
-      }
-    }
-    if (const size_t stated = version_2_ ? element : target; stated != 0) AdvanceState(stated);
-    unit.write = [before, after](const Unit& from, const MarkedText& translation,
-                                 const std::vector<std::string>& markers) {
+    unit.place = slot.place;
+    unit.write = [before = slot.before, after = slot.after](const Unit& from, const MarkedText& translation,
+                                                            const std::vector<std::string>& markers) {
       return before + WriteEscaped(EscapeXml)(from, translation, markers) + after;
     };
     units_.push_back(std::move(unit));
+    return true;
   }
+
+  // The outermost `<mrk mtype="seg">` elements in an element.
+  std::vector<size_t> SegmentsOf(size_t element) const {
+    std::vector<size_t> segments;
+    for (size_t i = element + 1; i < events_[element].match; ++i) {
+      const XmlEvent& event = events_[i];
+      if (event.kind != Kind::kStart || LocalName(event.name) != "mrk") continue;
+      if (AttributeOf(bytes_, event, "mtype") != "seg") continue;
+      segments.push_back(i);
+      i = event.match;
+    }
+    return segments;
+  }
+
+  // For each segment of the source, the one of the target with the same `mid`; nothing if the target lacks one.
+  std::vector<size_t> SameSegments(const std::vector<size_t>& sources, size_t target) const {
+    std::map<std::string_view, size_t> by_id;
+    for (const size_t segment : SegmentsOf(target)) by_id[AttributeOf(bytes_, events_[segment], "mid")] = segment;
+    std::vector<size_t> same;
+    for (const size_t source : sources) {
+      const auto found = by_id.find(AttributeOf(bytes_, events_[source], "mid"));
+      if (found == by_id.end()) return {};
+      same.push_back(found->second);
+      by_id.erase(found);  // two segments of the same `mid` cannot be told apart
+    }
+    return same;
+  }
+
+  // Fills in the target's segments. What has nothing to translate, such as a number, is copied.
+  void FillSegments(const std::vector<size_t>& sources, const std::vector<size_t>& targets, bool overwrite) {
+    const size_t units_before = units_.size();
+    std::vector<Edit> copies;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if (!overwrite && !IsBlank(targets[i])) continue;
+      const Slot slot = ContentSlot(targets[i]);
+      if (TakeInto(slot, sources[i])) continue;
+      copies.push_back({slot.place, absl::StrCat(slot.before, Bytes(ContentOf(sources[i])), slot.after)});
+    }
+    if (units_.size() > units_before) edits_.insert(edits_.end(), copies.begin(), copies.end());
+  }
+
+  // Writes all of a `seg-source` to the slot, with its segments translated. Each unit writes what is before it, too,
+  // and an edit writes the rest; Render keeps this order of what stands in the same place.
+  void WriteSegments(size_t segmented, const std::vector<size_t>& segments, Slot slot) {
+    const ByteRange whole = ContentOf(segmented);
+    const size_t units_before = units_.size();
+    const std::string after = std::move(slot.after);
+    slot.after.clear();
+    std::string before = slot.before;
+    size_t done = whole.begin;
+    for (const size_t segment : segments) {
+      const ByteRange content = ContentOf(segment);
+      slot.before = absl::StrCat(before, Bytes({done, content.begin}));
+      if (!TakeInto(slot, segment)) continue;
+      before.clear();
+      done = content.end;
+      slot.place.begin = slot.place.end;
+    }
+    if (units_.size() == units_before) return;
+    edits_.push_back({slot.place, absl::StrCat(Bytes({done, whole.end}), after)});
+  }
+
+  ByteRange ContentOf(size_t element) const {
+    return {events_[element].range.end,
+            std::max(events_[element].range.end, events_[events_[element].match].range.begin)};
+  }
+
+  std::string Bytes(ByteRange range) const { return std::string(bytes_.substr(range.begin, range.end - range.begin)); }
 
   // The line break and white space before an element, which the next element gets, too.
   std::string Indentation(size_t at) const {

@@ -50,6 +50,67 @@ TEST(XliffTest, WhatIsTranslatedComesBackByteForByte) {
   ExpectIdentity("xliff", once);
 }
 
+std::string Unit12(const std::string& content) {
+  return "<xliff version=\"1.2\"><file><body><trans-unit id=\"1\">" + content + "</trans-unit></body></file></xliff>";
+}
+
+// What the target holds if "One." is translated with "Eins." and "Two." with "Zwei.".
+std::string TargetOf(const std::string& content) {
+  const std::string rendered =
+      RenderWith(*ParseAs("xliff", Unit12(content)), {{"One.", "Eins."}, {"Two.", "Zwei."}, {"Both.", "Beide."}});
+  EXPECT_THAT(ParseAs("xliff", rendered)->units(), IsEmpty()) << rendered;
+  ExpectIdentity("xliff", rendered);
+  const size_t begin = rendered.find("<target"), end = rendered.find("</trans-unit>");
+  return begin < end ? rendered.substr(begin, end - begin) : "none";
+}
+
+constexpr char kSegmented[] =
+    "<source>One. Two.</source><seg-source><mrk mtype=\"seg\" mid=\"1\">One.</mrk> <g id=\"5\"><mrk mtype=\"seg\" "
+    "mid=\"2\">Two.</mrk></g></seg-source>";
+constexpr char kSegmentedTarget[] =
+    "<target><mrk mtype=\"seg\" mid=\"1\">Eins.</mrk> <g id=\"5\"><mrk mtype=\"seg\" "
+    "mid=\"2\">Zwei.</mrk></g></target>";
+
+TEST(XliffTest, TheSegmentsOfTheSourceAreThoseOfTheTarget) {
+  const std::string source = kSegmented;
+  EXPECT_THAT(Shown(*ParseAs("xliff", Unit12(source))), ElementsAre("One.", "Two."));
+  EXPECT_EQ(TargetOf(source), kSegmentedTarget);
+  EXPECT_EQ(TargetOf(source + "<target/>"), kSegmentedTarget);
+  EXPECT_EQ(TargetOf(source + "<target> </target>"), kSegmentedTarget);
+  EXPECT_EQ(TargetOf(source + "<target state=\"new\">One. Two.</target>"),
+            "<target state=\"needs-review-translation\">" + std::string(kSegmentedTarget).substr(8));
+}
+
+TEST(XliffTest, SegmentsOfTheTargetAreFilledIn) {
+  const std::string source = kSegmented;
+  EXPECT_EQ(TargetOf(source + "<target><mrk mtype=\"seg\" mid=\"2\"></mrk><mrk mtype=\"seg\" mid=\"1\"/>\n</target>"),
+            "<target><mrk mtype=\"seg\" mid=\"2\">Zwei.</mrk><mrk mtype=\"seg\" mid=\"1\">Eins.</mrk>\n</target>");
+  EXPECT_EQ(TargetOf(source + "<target><mrk mtype=\"seg\" mid=\"1\">Da.</mrk> <mrk mtype=\"seg\" mid=\"2\"/></target>"),
+            "<target><mrk mtype=\"seg\" mid=\"1\">Da.</mrk> <mrk mtype=\"seg\" mid=\"2\">Zwei.</mrk></target>");
+  // A translation without segments stays, and one with only some of them is written anew if it is empty.
+  EXPECT_EQ(TargetOf(source + "<target>Da.</target>"), "<target>Da.</target>");
+  EXPECT_EQ(TargetOf(source + "<target><mrk mtype=\"seg\" mid=\"1\"/></target>"), kSegmentedTarget);
+}
+
+TEST(XliffTest, SegmentsWithNothingToTranslateAreCopied) {
+  const std::string source =
+      "<source>1 &amp; 2 One.</source><seg-source><mrk mtype=\"seg\" mid=\"a\">1 &amp; 2</mrk> <mrk mtype=\"seg\" "
+      "mid=\"b\">One.</mrk><x id=\"1\"/></seg-source>";
+  const std::string segments = "<mrk mtype=\"seg\" mid=\"a\">1 &amp; 2</mrk> <mrk mtype=\"seg\" mid=\"b\">Eins.</mrk>";
+  EXPECT_EQ(TargetOf(source), "<target>" + segments + "<x id=\"1\"/></target>");
+  EXPECT_EQ(TargetOf(source + "<target><mrk mtype=\"seg\" mid=\"a\"/> <mrk mtype=\"seg\" mid=\"b\"/></target>"),
+            "<target>" + segments + "</target>");
+}
+
+TEST(XliffTest, OddSegmentsAreNotLost) {
+  EXPECT_EQ(TargetOf("<source>Both.</source><seg-source>Both.</seg-source>"), "<target>Beide.</target>");
+  const std::string twice =
+      "<source>One. Two.</source><seg-source><mrk mtype=\"seg\" mid=\"1\">One.</mrk><mrk mtype=\"seg\" "
+      "mid=\"1\">Two.</mrk></seg-source><target><mrk mtype=\"seg\" mid=\"1\"/></target>";
+  EXPECT_EQ(TargetOf(twice),
+            "<target><mrk mtype=\"seg\" mid=\"1\">Eins.</mrk><mrk mtype=\"seg\" mid=\"1\">Zwei.</mrk></target>");
+}
+
 TEST(XliffTest, Version2) {
   const std::string text =
       "<xliff version=\"2.0\" xmlns=\"urn:oasis:names:tc:xliff:document:2.0\" srcLang=\"en\"><file id=\"f\"><unit "
