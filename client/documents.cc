@@ -16,7 +16,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "documents/formats/registry.h"
 #include "engine/base/utf8.h"
 
 namespace salient {
@@ -76,6 +75,16 @@ absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary
         absl::StrCat("is not UTF-8 at byte ", *offset, "; convert it, such as with `iconv -f ISO-8859-1 -t UTF-8`"));
   }
   return text;
+}
+
+absl::StatusOr<const Format*> FormatOfDocument(const std::string& file) {
+  const std::string extension = fs::path(file).extension().string();
+  if (file == "-" || extension.empty() || extension == ".") return FormatNamed("text");
+  auto format = FormatOfFile(file);
+  if (format.ok()) return format;
+  return absl::InvalidArgumentError(
+      absl::StrCat("its extension is ", extension, "; known are ", KnownExtensions(),
+                   "; give --format to say which format it has, --format text if it is plain text"));
 }
 
 absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::string>& files) {

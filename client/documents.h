@@ -8,12 +8,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "documents/formats/registry.h"
 
 namespace salient {
 
 // The bytes of a file, or of standard input for "-". Fails if it cannot be read or is empty. Unless the format is
 // binary, also fails if it is not UTF-8, and names the position.
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary = false);
+
+// The format of a document by its name. Standard input and names without an extension are text. INVALID_ARGUMENT for an
+// extension that no format has: as text, a table or a file of another program would be damaged.
+absl::StatusOr<const Format*> FormatOfDocument(const std::string& file);
 
 // A document, and the name of its translation in the output folder.
 struct NamedFile {

@@ -102,10 +102,9 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
   app.add_option("--model", raw.model, "Name of a model, if the server has several for the languages")
       ->type_name("NAME")
       ->group("Languages");
-  app.add_option(
-         "--format", raw.format,
-         "Format of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, yaml, xml; auto: "
-         "by the extension, otherwise text")
+  app.add_option("--format", raw.format,
+                 "Format of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, "
+                 "yaml, xml; auto: by the extension; standard input and names without an extension are text")
       ->capture_default_str()
       ->group("Languages");
   app.add_option("--keep", raw.keep,

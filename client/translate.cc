@@ -73,7 +73,9 @@ class Run {
   }
 
   absl::StatusOr<Translation> Translate(v1::Translation::Stub& stub, size_t index) {
-    const Format& format = FormatOf(index);
+    const auto found = FormatOf(index);
+    if (!found.ok()) return found.status();
+    const Format& format = **found;
     auto bytes = ReadDocument(flags_.files[index], format.is_binary);
     if (!bytes.ok()) return bytes.status();
     v1::TranslateDocumentRequest request = flags_.request;
@@ -91,18 +93,18 @@ class Run {
     });
   }
 
-  const Format& FormatOf(size_t index) const {
-    if (flags_.format != nullptr) return *flags_.format;
-    const auto format = FormatOfFile(flags_.files[index]);
-    return format.ok() ? **format : **FormatNamed("text");
+  absl::StatusOr<const Format*> FormatOf(size_t index) const {
+    if (flags_.format != nullptr) return flags_.format;
+    return FormatOfDocument(flags_.files[index]);
   }
 
   void Emit(size_t index, const std::string& path, absl::StatusOr<Translation> translation) {
     const std::string& file = flags_.files[index];
     if (!translation.ok()) return EmitFailure(file, translation.status());
     v1::TranslateDocumentResponse& response = translation->response;
-    if (FormatOf(index).name != "text") response.set_text(std::move(*response.mutable_content()));
-    if (path.empty() && FormatOf(index).is_binary) {
+    const Format& format = **FormatOf(index);
+    if (format.name != "text") response.set_text(std::move(*response.mutable_content()));
+    if (path.empty() && format.is_binary) {
       return EmitFailure(file, absl::InvalidArgumentError("is of a format that is no text; say with --out where to"));
     }
     const std::string& text = response.text();

@@ -80,4 +80,12 @@ absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name) {
                                                  Listed([](const Format& format) { return format.name; })));
 }
 
+std::string KnownExtensions() {
+  std::string list;
+  for (const Format& format : AllFormats()) {
+    for (const std::string_view extension : format.extensions) list.append(list.empty() ? "" : ", ").append(extension);
+  }
+  return list;
+}
+
 }  // namespace salient

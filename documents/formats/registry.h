@@ -27,4 +27,7 @@ absl::StatusOr<const Format*> FormatNamed(std::string_view name);
 absl::StatusOr<const Format*> FormatOfMimeType(std::string_view mime_type);
 absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name);
 
+// The extensions of all formats, for an error message: "txt, text, md".
+std::string KnownExtensions();
+
 }  // namespace salient

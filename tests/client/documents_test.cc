@@ -9,6 +9,7 @@
 namespace salient {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -35,6 +36,17 @@ TEST(ReadDocumentTest, WhatCannotBeTranslated) {
   EXPECT_THAT(Message(ReadDocument(folder / "empty").status()), HasSubstr("is empty"));
   WriteFile(folder / "latin1", "caf\xE9");
   EXPECT_THAT(Message(ReadDocument(folder / "latin1").status()), HasSubstr("not UTF-8 at byte 3"));
+}
+
+TEST(FormatOfDocumentTest, UnknownExtensionsAreNotTakenForText) {
+  for (const char* text : {"-", "README", "dir.d/README", ".notes", "a.txt", "A.TEXT", "end."}) {
+    ASSERT_TRUE(FormatOfDocument(text).ok()) << text << ": " << FormatOfDocument(text).status();
+    EXPECT_EQ((*FormatOfDocument(text))->name, "text") << text;
+  }
+  EXPECT_EQ((*FormatOfDocument("a.b.md"))->name, "markdown");
+  EXPECT_THAT(Message(FormatOfDocument("x/letter.rtf").status()),
+              AllOf(HasSubstr("its extension is .rtf; known are txt, text, md"), HasSubstr("xml; give --format"),
+                    HasSubstr("--format text if it is plain text")));
 }
 
 TEST(PlanOutputsTest, WhereTranslationsGo) {

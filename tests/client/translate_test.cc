@@ -73,6 +73,16 @@ TEST_F(TranslateTest, AFormatMayBeNamed) {
   EXPECT_THAT(bad.err, HasSubstr("document.content: JSON: byte"));
 }
 
+TEST_F(TranslateTest, AFileOfAnUnknownFormatIsRefused) {
+  const std::string table = File("a.csv", "one,two\n"), text = File("b", "b");
+  const ProcessResult result = Salient({"translate", table, text, "--out", folder_ / "de/"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr("a.csv: its extension is .csv"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "de/a.csv"));
+  EXPECT_EQ(ReadFile(folder_ / "de/b"), "B");
+  EXPECT_EQ(Salient({"translate", table, "--format", "text", "--quiet"}).out, "ONE,TWO\n");
+}
+
 TEST_F(TranslateTest, IntoAFileAndIntoAFolder) {
   const std::string a = File("a.txt", "a"), b = File("b.txt", "b");
   EXPECT_EQ(Salient({"translate", a, "--out", folder_ / "de.txt"}).out, "");
