@@ -70,6 +70,9 @@ absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary
     if (stream.bad()) return absl::DataLossError(absl::StrCat("cannot be read to its end: ", std::strerror(errno)));
   }
   if (text.empty()) return absl::InvalidArgumentError("is empty; there is nothing to translate");
+  if (!is_binary && HasUtf16Mark(text)) {
+    return absl::InvalidArgumentError("is in UTF-16; convert it, such as with `iconv -f UTF-16 -t UTF-8`");
+  }
   if (const auto offset = is_binary ? std::nullopt : FirstInvalidUtf8(text)) {
     return absl::InvalidArgumentError(
         absl::StrCat("is not UTF-8 at byte ", *offset, "; convert it, such as with `iconv -f ISO-8859-1 -t UTF-8`"));

@@ -13,7 +13,7 @@
 namespace salient {
 
 // The bytes of a file, or of standard input for "-". Fails if it cannot be read or is empty. Unless the format is
-// binary, also fails if it is not UTF-8, and names the position.
+// binary, also fails if it is not UTF-8; the error recognises UTF-16, or names the position.
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary = false);
 
 // The format of a document by its name. Standard input and names without an extension are text. INVALID_ARGUMENT for an

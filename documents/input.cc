@@ -18,7 +18,7 @@ absl::Status CheckText(std::string_view bytes, std::string_view what, const Docu
   if (absl::Status status = CheckSize(bytes, what, limits); !status.ok()) return status;
   const std::optional<size_t> invalid = FirstInvalidText(bytes);
   if (!invalid.has_value()) return absl::OkStatus();
-  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) {
+  if (HasUtf16Mark(bytes)) {
     return absl::InvalidArgumentError(
         absl::StrCat(std::string(what), ": is in UTF-16; convert it, such as with `iconv -f UTF-16 -t UTF-8`"));
   }

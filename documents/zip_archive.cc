@@ -15,6 +15,9 @@
 namespace salient {
 namespace {
 
+// Of the container of .doc, .xls and .ppt, and of newer files that have a password.
+constexpr std::string_view kOleSignature = "\xd0\xcf\x11\xe0";
+
 std::string Reason(zip_error_t* error) {
   std::string reason = zip_error_strerror(error);
   zip_error_fini(error);
@@ -28,6 +31,11 @@ void ZipArchive::Close::operator()(::zip* archive) const { zip_discard(archive);
 absl::StatusOr<ZipArchive> ZipArchive::Open(std::string_view bytes, std::string_view what,
                                             const DocumentLimits& limits) {
   if (absl::Status status = CheckSize(bytes, what, limits); !status.ok()) return status;
+  if (bytes.starts_with(kOleSignature)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(what), ": is a file of the old binary Office format, or has a password; save it as ",
+                     std::string(what), ", without a password"));
+  }
   ZipArchive archive;
   archive.bytes_ = bytes;
   archive.what_ = what;

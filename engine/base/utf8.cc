@@ -25,4 +25,6 @@ std::optional<size_t> FirstInvalidText(std::string_view text) {
   return nul;
 }
 
+bool HasUtf16Mark(std::string_view bytes) { return bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff"); }
+
 }  // namespace salient

@@ -36,6 +36,12 @@ TEST(ReadDocumentTest, WhatCannotBeTranslated) {
   EXPECT_THAT(Message(ReadDocument(folder / "empty").status()), HasSubstr("is empty"));
   WriteFile(folder / "latin1", "caf\xE9");
   EXPECT_THAT(Message(ReadDocument(folder / "latin1").status()), HasSubstr("not UTF-8 at byte 3"));
+  WriteFile(folder / "utf16le", std::string("\xff\xfeH\0i\0", 6));
+  WriteFile(folder / "utf16be", std::string("\xfe\xff\0H\0i", 6));
+  for (const char* name : {"utf16le", "utf16be"}) {
+    EXPECT_THAT(Message(ReadDocument(folder / name).status()),
+                AllOf(HasSubstr("is in UTF-16"), HasSubstr("iconv -f UTF-16 -t UTF-8")));
+  }
 }
 
 TEST(FormatOfDocumentTest, UnknownExtensionsAreNotTakenForText) {

@@ -162,6 +162,7 @@ TEST(OpenDocumentTest, ParagraphsAndNotes) {
 
 TEST(OfficeTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("docx", "no archive"), HasSubstr("DOCX: is no ZIP archive"));
+  EXPECT_THAT(RefusalAs("docx", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), HasSubstr("save it as DOCX, without a password"));
   EXPECT_THAT(RefusalAs("docx", MakeZip({{"content.xml", "<a/>"}})), HasSubstr("has no word/document.xml"));
   EXPECT_THAT(RefusalAs("docx", MakeZip({{"word/document.xml", "<a>"}})), HasSubstr("word/document.xml: line 1"));
   EXPECT_THAT(RefusalAs("docx", MakeZip({{"word/document.xml", "<!DOCTYPE a [<!ENTITY x \"yy\">]><a>&x;</a>"}})),
