@@ -94,14 +94,19 @@ void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) 
       ->group("Output");
 }
 
-void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
-  app.add_option("FILE", flags.files, "Documents, or folders of documents; - or none: standard input")
-      ->configurable(false);
+// Which of the server's models translates.
+void AddModel(CLI::App& app, Raw& raw) {
   app.add_option("--from", raw.from, "Language of the documents, such as en")->type_name("TAG")->group("Languages");
   app.add_option("--to", raw.to, "Language of the translations, such as de")->type_name("TAG")->group("Languages");
   app.add_option("--model", raw.model, "Name of a model, if the server has several for the languages")
       ->type_name("NAME")
       ->group("Languages");
+}
+
+void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
+  app.add_option("FILE", flags.files, "Documents, or folders of documents; - or none: standard input")
+      ->configurable(false);
+  AddModel(app, raw);
   app.add_option("--format", raw.format,
                  "Format of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, "
                  "yaml, xml; auto: by the extension; standard input and names without an extension are text")
@@ -140,10 +145,10 @@ const std::map<std::string, v1::Guard>& Guards() {
 
 void AddControls(CLI::App& app, Raw& raw) {
   constexpr char kGroup[] = "Quality against cost";
-  app.add_option(
-         "--selection", raw.selection,
-         absl::StrCat("Which keys attention reads: ", SelectionForms(), "; three values are for encoder, ",
-                      "decoder and cross-attention. Default: learned if the model is trained for it, otherwise dense"))
+  app.add_option("--selection", raw.selection,
+                 absl::StrCat("Which keys attention reads: ", SelectionForms(), "; three values, such as ",
+                              "ratio:0.05,0.1,0.2, are for encoder, decoder and cross-attention. Default: learned if "
+                              "the model is trained for it, otherwise dense"))
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-keys", raw.min_keys, "The least number of keys that a query reads")->group(kGroup);
@@ -239,6 +244,12 @@ void FillControls(const Raw& raw, v1::TranslateDocumentRequest* request) {
   if (!raw.guard.empty()) request->set_guard(Guards().at(raw.guard));
 }
 
+void FillModel(const Raw& raw, v1::TranslateDocumentRequest* request) {
+  request->set_model(raw.model);
+  request->set_source_language(raw.from);
+  request->set_target_language(raw.to);
+}
+
 void FillTerms(const Raw& raw, v1::TranslateDocumentRequest* request) {
   if (!raw.glossary.empty()) request->mutable_glossary()->set_name(raw.glossary);
   for (const std::string& pair : raw.terms) {
@@ -271,9 +282,7 @@ void Fill(const Raw& raw, TranslateFlags& flags) {
   }
   if (flags.files.empty()) flags.files = {"-"};
   v1::TranslateDocumentRequest& request = flags.request;
-  request.set_model(raw.model);
-  request.set_source_language(raw.from);
-  request.set_target_language(raw.to);
+  FillModel(raw, &request);
   for (const std::string& term : raw.keep) request.mutable_document()->add_keep_terms(term);
   if (raw.lines) request.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
   if (!raw.markup.empty()) {
@@ -332,7 +341,8 @@ ParsedClientFlags ParseModels(int argc, const char* const* argv) {
 constexpr char kBenchDescription[] = R"(Sends documents to a server at a given rate, and reports latencies.
 
   salient bench letter.txt report.txt --rate 2 --seconds 60
-  salient bench *.txt --rate 1 --end-rate 20 --settings settings.jsonl --report json)";
+  salient bench *.txt --rate 1 --end-rate 20 --settings settings.jsonl --report json
+  salient bench letter.txt --to de --model en-de    # if the server has several models)";
 
 constexpr char kBenchFooter[] =
     R"(Arrivals are a Poisson process, however slow the server is. The latency of a document counts from the time at
@@ -379,6 +389,7 @@ ParsedClientFlags ParseBench(int argc, const char* const* argv) {
   app.footer(kBenchFooter);
   app.formatter(HelpFormatter());
   AddLoad(app, flags);
+  AddModel(app, raw);
   AddControls(app, raw);
   AddSearch(app, raw);
   AddCommon(app, flags.connection, raw.report);
@@ -387,6 +398,7 @@ ParsedClientFlags ParseBench(int argc, const char* const* argv) {
     app.parse(argc, argv);
     if (app.count("--end-rate") == 0) flags.end_rate = flags.rate;
     flags.report = ReadReport(raw.report);
+    FillModel(raw, &flags.request);
     FillControls(raw, &flags.request);
     FillSearch(raw, flags.request.mutable_search());
     parsed.bench = flags;

@@ -56,6 +56,18 @@ TEST(ClientFlagsTest, TheGuardAndTheBoundOnRepetition) {
   EXPECT_THAT(Mistake({"translate", "a", "--guard", "perhaps"}), HasSubstr("--guard"));
 }
 
+TEST(ClientFlagsTest, BenchChoosesAModelAsTranslateDoes) {
+  for (const char* command : {"translate", "bench"}) {
+    const ParsedClientFlags parsed = Parse({command, "a", "--from", "en", "--to", "de", "--model", "m"});
+    ASSERT_FALSE(parsed.exit_code.has_value()) << command;
+    const v1::TranslateDocumentRequest& request =
+        parsed.bench.has_value() ? parsed.bench->request : parsed.translate->request;
+    EXPECT_EQ(request.source_language(), "en");
+    EXPECT_EQ(request.target_language(), "de");
+    EXPECT_EQ(request.model(), "m");
+  }
+}
+
 TEST(ClientFlagsTest, FilesOfTranslationsAreSentWithTheirType) {
   const TempFolder folder;
   const std::string path = folder / "memory.tsv";
@@ -186,8 +198,9 @@ TEST(ClientFlagsTest, Help) {
               AllOf(HasSubstr("translate"), HasSubstr("models"), Not(HasSubstr("tune"))));
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"translate", "--help"}).exit_code, 0);
-  EXPECT_THAT(::testing::internal::GetCapturedStdout(), AllOf(HasSubstr("--selection"), HasSubstr("--exit"),
-                                                              HasSubstr("--operating-point"), HasSubstr("--report")));
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              AllOf(HasSubstr("--selection"), HasSubstr("ratio:0.05,0.1,0.2"), HasSubstr("--exit"),
+                    HasSubstr("--operating-point"), HasSubstr("--report")));
 }
 
 }  // namespace
