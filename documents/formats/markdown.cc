@@ -4,8 +4,8 @@
 // delimiters of the spans that begin or end there, and their lengths follow from the kinds. If the lengths do not add
 // up, the bytes become one marker that keeps its place.
 //
-// Not translated: front matter, code, HTML blocks, link destinations and definitions, math and templates. A changed
-// paragraph is written as one line; hard breaks are markers.
+// Not translated: front matter, code, HTML blocks, link destinations and definitions, math, templates and the fences of
+// containers (":::note"). A changed paragraph is written as one line; hard breaks are markers.
 
 #include <md4c.h>
 
@@ -105,6 +105,19 @@ size_t FrontMatterEnd(std::string_view text) {
   return begin;
 }
 
+// The text, with spaces for each line that begins with ":::" after white space, from `begin` on. Such lines are fences
+// of containers (Docusaurus, MyST, VuePress), which md4c does not know: it sees blank lines, which end a paragraph.
+std::string WithoutContainerFences(std::string_view text, size_t begin) {
+  std::string out(text);
+  for (size_t line = begin; line < out.size();) {
+    const size_t end = std::min(out.find_first_of("\r\n", line), out.size());
+    const size_t first = std::min(out.find_first_not_of(" \t", line), end);
+    if (text.substr(first, 3) == ":::") std::fill(out.begin() + first, out.begin() + end, ' ');
+    line = end + 1;
+  }
+  return out;
+}
+
 // Writes translated text with the escapes that it needs.
 class MarkdownWriter {
  public:
@@ -166,6 +179,7 @@ class MarkdownReader {
   MarkdownReader(std::string_view bytes, const ParseOptions& options)
       : bytes_(bytes),
         begin_(FrontMatterEnd(bytes)),
+        parsed_(WithoutContainerFences(bytes, begin_)),
         options_(options),
         builder_(bytes, {{options.keep_terms, /*tags=*/false}}) {}
 
@@ -179,7 +193,7 @@ class MarkdownReader {
     parser.text = [](MD_TEXTTYPE type, const MD_CHAR* text, MD_SIZE size, void* self) {
       return Self(self).Text(type, text, size);
     };
-    const int result = md_parse(bytes_.data() + begin_, static_cast<MD_SIZE>(bytes_.size() - begin_), &parser, this);
+    const int result = md_parse(parsed_.data() + begin_, static_cast<MD_SIZE>(parsed_.size() - begin_), &parser, this);
     if (!refusal_.ok()) return refusal_;
     if (result != 0) return absl::ResourceExhaustedError("Markdown: there is not enough memory to read it");
     return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), {}), options_.limits);
@@ -259,8 +273,8 @@ class MarkdownReader {
         break;
     }
     if (event.is_text()) {
-      if (text < bytes_.data() || text + size > bytes_.data() + bytes_.size()) return 0;  // text that md4c made
-      event.range.begin = static_cast<size_t>(text - bytes_.data());
+      if (text < parsed_.data() || text + size > parsed_.data() + parsed_.size()) return 0;  // text that md4c made
+      event.range.begin = static_cast<size_t>(text - parsed_.data());
       event.range.end = event.range.begin + size;
     }
     events_.push_back(event);
@@ -563,7 +577,8 @@ class MarkdownReader {
   }
 
   const std::string_view bytes_;
-  const size_t begin_;  // after the front matter
+  const size_t begin_;        // after the front matter
+  const std::string parsed_;  // what md4c reads, of the same length as bytes_
   const ParseOptions& options_;
   UnitBuilder builder_;
   std::vector<PlacedUnit> units_;

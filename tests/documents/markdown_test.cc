@@ -47,6 +47,18 @@ TEST(MarkdownTest, CodeFrontMatterAndHtmlBlocksStay) {
       ElementsAre("Text."));
 }
 
+TEST(MarkdownTest, FencesOfContainersStayAndEndParagraphs) {
+  const std::string text =
+      "Before\nit.\n:::note A title\nThis is\nthe note.\n:::\nAfter it.\n\n::::{tip}\r\n:::{warning}\r\nInside.\r\n"
+      ":::\r\n::::\r\n\n- item\n\n  :::info\n  In the *list*.\n  :::\n\nA ::: here stays "
+      "text.\n\n```\n:::\ncode\n```\n:::";
+  EXPECT_THAT(Units(text), ElementsAre("Before it.", "This is the note.", "After it.", "Inside.", "item",
+                                       "In the ⟦*⟧list⟦*⟧.", "A ::: here stays text."));
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+  EXPECT_EQ(Translated(":::note\nYes.\n:::\n", {{"Yes.", "Ja."}}), ":::note\nJa.\n:::\n");
+}
+
 TEST(MarkdownTest, BreaksAndInlineHtml) {
   EXPECT_THAT(Units("> one  \n> two\\\n> three\n> four"), ElementsAre("one⟦  \n> ⟧two⟦\\\n> ⟧three four"));
   EXPECT_THAT(Units("a <kbd>Key</kbd> b<br>c <!-- no --> d"),
