@@ -27,6 +27,7 @@ struct Marker {
   int32_t id = 0;        // shared by the opening and closing marker of a pair; otherwise unique in a unit
   std::string bytes;     // the source bytes that it stands for, unescaped
   bool ordered = false;  // must keep its order relative to other ordered markers: a line break, half of a broken pair
+  bool breaks = false;   // ends a segment: a line break, a tab. Such a marker is ordered, too.
 
   bool operator==(const Marker&) const = default;
 };

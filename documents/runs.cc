@@ -21,9 +21,10 @@ struct Piece {
   enum class Kind { kText, kInRun, kObject, kOpen, kClose };  // kInRun: an object that must be in a run; kObject: not
   Kind kind = Kind::kText;
   ByteRange range;
-  std::string text;  // kText: references resolved
+  std::string text;        // kText: references resolved
   std::string properties;  // kText and kInRun: of their run, as RunNames::plain_properties has them
   std::string name;        // kOpen and kClose
+  bool breaks = false;     // kInRun and kObject: a line break or a tab
 };
 
 // What a marker is to the writer.
@@ -167,8 +168,13 @@ class RunReader {
       pieces_.push_back(
           {Piece::Kind::kClose, {events_[Match(inner)].range.begin, events_[Match(i)].range.end}, "", "", name});
     } else {
-      pieces_.push_back({Piece::Kind::kObject, Whole(i)});
+      pieces_.push_back({Piece::Kind::kObject, Whole(i), "", "", "", Breaks(name)});
     }
+  }
+
+  bool Breaks(const std::string& name) const {
+    const std::string& prefix = names_.prefix;
+    return IsOneOf(name, {prefix + "br", prefix + "cr", prefix + "tab", prefix + "ptab"});
   }
 
   // What a field's run says: where it begins, where its result begins, where it ends. "" if it is none of these.
@@ -212,7 +218,7 @@ class RunReader {
           pieces_.push_back({Piece::Kind::kText, events_[k].range, events_[k].text, properties});
         }
       } else if (!IsOneOf(events_[i].name, names_.dropped)) {
-        pieces_.push_back({Piece::Kind::kInRun, Whole(i), "", properties});
+        pieces_.push_back({Piece::Kind::kInRun, Whole(i), "", properties, "", Breaks(events_[i].name)});
       }
       i = Match(i);
     }
@@ -257,10 +263,10 @@ class RunReader {
           break;
         case Piece::Kind::kInRun:
           roles[at] = {Role::Kind::kInRun, piece.properties};
-          builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false);
+          builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false, piece.breaks);
           break;
         case Piece::Kind::kObject:
-          builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false);
+          builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false, piece.breaks);
           break;
         case Piece::Kind::kOpen:
           change_to(writer.base, at);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "documents/unit_parts.h"
 #include "documents/wrapped_text.h"
 #include "engine/base/check.h"
 #include "engine/text/document.h"
@@ -54,54 +55,68 @@ absl::StatusOr<UnitSegments> UnitSegments::Create(const std::vector<Unit>& units
   UnitSegments segments;
   segments.units_ = units;
   for (size_t u = 0; u < units.size(); ++u) {
-    const MarkedText& source = units[u].source;
-    absl::StatusOr<SegmentedDocument> cut = SplitDocument(source.text, options.segmentation, options.source_language);
-    if (!cut.ok()) return cut.status();
-    size_t at = 0, marker = 0;
-    for (size_t s = 0; s < cut->segments.size(); ++s) {
-      const Segment& segment = cut->segments[s];
-      at += segment.glue.size();
-      Place place{u, {at, at}};
-      CutText text;
-      at = WalkSegment(source.text, at, segment.text, [&](ByteRange range, bool is_literal) {
-        if (!is_literal) return text.Add(' ', range.begin);
-        for (size_t byte = range.begin; byte < range.end; ++byte) text.Add(source.text[byte], byte);
-      });
-      place.range.end = at;
-      text.origin.push_back(at);
-      // A marker between two segments without anything between them opens the one or belongs to the other.
-      const bool touches = s + 1 < cut->segments.size() && cut->segments[s + 1].glue.empty();
-      while (marker < source.places.size() && source.places[marker].at < place.range.begin) ++marker;
-      place.first_marker = marker;
-      MarkedText marked{text.text};
-      for (; marker < source.places.size() && source.places[marker].at <= at; ++marker) {
-        const MarkerPlace& in_unit = source.places[marker];
-        if (in_unit.at == at && touches && units[u].markers[in_unit.marker].kind == MarkerKind::kOpen) break;
-        const auto byte = std::lower_bound(text.origin.begin(), text.origin.end(), in_unit.at);
-        marked.places.push_back({static_cast<size_t>(byte - text.origin.begin()), in_unit.marker});
-      }
-      place.end_marker = marker;
-      place.starts_paragraph = s == 0 ? units[u].starts_paragraph : segment.starts_paragraph;
-      const std::vector<ByteRange> terms = FindTerms(options.glossary, marked, text.origin, &place);
-      SpelledSegment spelled;
-      if (options.markers > 0 && !(marked.places.empty() && terms.empty()) &&
-          SpellMarkers(units[u].markers, marked, terms, options.markers, &spelled)) {
-        text.text = spelled.text;
-        size_t next = 0;
-        for (FoundTerm& term : place.terms) {
-          if (!term.blocked) term.number = spelled.term_numbers[next++];
-        }
-        place.spelled = std::move(spelled);
-      } else if (!marked.places.empty()) {
-        text = WithoutMarkers(units[u].markers, marked.places, text);
-        text.origin.push_back(at);
-      }
-      segments.texts_.push_back(std::move(text.text));
-      place.origin = std::move(text.origin);
-      segments.places_.push_back(std::move(place));
+    bool starts_paragraph = units[u].starts_paragraph;
+    for (const UnitPart& part : PartsOf(units[u])) {
+      const size_t segments_before = segments.texts_.size();
+      if (absl::Status status = segments.AddPart(u, part, starts_paragraph, options); !status.ok()) return status;
+      starts_paragraph = segments.texts_.size() == segments_before;  // as after an empty line
     }
   }
   return segments;
+}
+
+absl::Status UnitSegments::AddPart(size_t unit, const UnitPart& part, bool starts_paragraph,
+                                   const SegmentOptions& options) {
+  const std::vector<Marker>& markers = units_[unit].markers;
+  const std::vector<MarkerPlace>& places = units_[unit].source.places;
+  const std::string_view source = std::string_view(units_[unit].source.text).substr(0, part.range.end);
+  absl::StatusOr<SegmentedDocument> cut =
+      SplitDocument(source.substr(part.range.begin), options.segmentation, options.source_language);
+  if (!cut.ok()) return cut.status();
+  size_t at = part.range.begin, marker = part.first_place;
+  for (size_t s = 0; s < cut->segments.size(); ++s) {
+    const Segment& segment = cut->segments[s];
+    at += segment.glue.size();
+    Place place{unit, {at, at}};
+    CutText text;
+    at = WalkSegment(source, at, segment.text, [&](ByteRange range, bool is_literal) {
+      if (!is_literal) return text.Add(' ', range.begin);
+      for (size_t byte = range.begin; byte < range.end; ++byte) text.Add(source[byte], byte);
+    });
+    place.range.end = at;
+    text.origin.push_back(at);
+    // A marker between two segments without anything between them opens the one or belongs to the other.
+    const bool touches = s + 1 < cut->segments.size() && cut->segments[s + 1].glue.empty();
+    while (marker < part.end_place && places[marker].at < place.range.begin) ++marker;
+    place.first_marker = marker;
+    MarkedText marked{text.text};
+    for (; marker < part.end_place && places[marker].at <= at; ++marker) {
+      const MarkerPlace& in_unit = places[marker];
+      if (in_unit.at == at && touches && markers[in_unit.marker].kind == MarkerKind::kOpen) break;
+      const auto byte = std::lower_bound(text.origin.begin(), text.origin.end(), in_unit.at);
+      marked.places.push_back({static_cast<size_t>(byte - text.origin.begin()), in_unit.marker});
+    }
+    place.end_marker = marker;
+    place.starts_paragraph = s == 0 ? starts_paragraph : segment.starts_paragraph;
+    const std::vector<ByteRange> terms = FindTerms(options.glossary, marked, text.origin, &place);
+    SpelledSegment spelled;
+    if (options.markers > 0 && !(marked.places.empty() && terms.empty()) &&
+        SpellMarkers(markers, marked, terms, options.markers, &spelled)) {
+      text.text = spelled.text;
+      size_t next = 0;
+      for (FoundTerm& term : place.terms) {
+        if (!term.blocked) term.number = spelled.term_numbers[next++];
+      }
+      place.spelled = std::move(spelled);
+    } else if (!marked.places.empty()) {
+      text = WithoutMarkers(markers, marked.places, text);
+      text.origin.push_back(at);
+    }
+    texts_.push_back(std::move(text.text));
+    place.origin = std::move(text.origin);
+    places_.push_back(std::move(place));
+  }
+  return absl::OkStatus();
 }
 
 // Fills in the terms of `place`; returns the parts of `marked` that are such, but for those with a marker within them.
@@ -314,14 +329,34 @@ std::optional<MarkedText> UnitSegments::JoinSpelled(size_t unit, size_t first, s
 MarkedText UnitSegments::JoinUnit(size_t unit, size_t first, size_t end, const std::vector<std::string>& translations,
                                   const std::vector<Alignment>& alignments) const {
   const Unit& source = units_[unit];
-  const std::string& text = source.source.text;
+  MarkedText joined;
+  size_t segment = first;
+  for (const UnitPart& part : PartsOf(source)) {
+    const size_t first_of_part = segment;
+    while (segment < end && places_[segment].range.begin < part.range.end) ++segment;
+    const MarkedText translated = JoinPart(source, part, first_of_part, segment, translations, alignments);
+    const size_t at = joined.text.size();
+    for (const MarkerPlace& place : translated.places) joined.places.push_back({at + place.at, place.marker});
+    joined.text.append(translated.text);
+    if (part.end_place < source.source.places.size()) {
+      joined.places.push_back({joined.text.size(), source.source.places[part.end_place].marker});
+    }
+  }
+  SALIENT_DCHECK(CheckMarkers(source.markers, joined).ok());
+  return joined;
+}
+
+MarkedText UnitSegments::JoinPart(const Unit& unit, const UnitPart& part, size_t first, size_t end,
+                                  const std::vector<std::string>& translations,
+                                  const std::vector<Alignment>& alignments) const {
+  const std::string& text = unit.source.text;
   std::string translated;
   Alignment alignment;
-  size_t done = 0;
+  size_t done = part.range.begin;
   const auto copy = [&](size_t to) {  // what stands between segments is aligned with itself
     const std::string_view glue = std::string_view(text).substr(done, to - done);
     const Alignment same = AlignByPlace(glue, glue);
-    AppendAlignment(same, done, translated.size(), &alignment);
+    AppendAlignment(same, done - part.range.begin, translated.size(), &alignment);
     translated.append(glue);
     done = to;
   };
@@ -334,13 +369,13 @@ MarkedText UnitSegments::JoinUnit(size_t unit, size_t first, size_t end, const s
     }
     const std::string translation = places_[i].spelled.has_value() ? WithoutSpelled(translations[i]) : translations[i];
     const bool given = i < alignments.size() && !alignments[i].target.empty();
-    AppendAlignment(given ? alignments[i] : AlignByPlace(TextOf(i), translation), range.begin, translated.size(),
-                    &alignment);
+    AppendAlignment(given ? alignments[i] : AlignByPlace(TextOf(i), translation), range.begin - part.range.begin,
+                    translated.size(), &alignment);
     translated.append(translation);
     done = range.end;
   }
-  copy(text.size());
-  return ProjectMarkers(source, translated, alignment);
+  copy(part.range.end);
+  return ProjectPart(unit, part, translated, alignment);
 }
 
 }  // namespace salient

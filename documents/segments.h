@@ -4,10 +4,13 @@
 //   ... translate segments->texts(), one by one, or segments->lines() as one text with Segmentation::kLines ...
 //   auto rendered = document.Render(segments->Join(translated));
 //
-// The engine's splitter finds the sentences. A model with marker pieces reads and writes the markers
-// (spelled_markers.h). For other models, and if a translation breaks the markers, the engine gets text without them;
-// they are inserted along an alignment (projection.h). If a sentence's translation equals its source, its markers keep
-// their places.
+// A segment ends at each marker that breaks its unit, such as a line break or a tab (unit_parts.h). Such a marker stays
+// exactly between the translations of the text around it. The engine's splitter finds the sentences between these
+// markers.
+//
+// A model with marker pieces reads and writes the other markers (spelled_markers.h). For other models, and if a
+// translation breaks the markers, the engine gets text without them; they are inserted along an alignment
+// (projection.h). If a sentence's translation equals its source, its markers keep their places.
 
 #pragma once
 
@@ -20,6 +23,7 @@
 #include "documents/markup.h"
 #include "documents/projection.h"
 #include "documents/spelled_markers.h"
+#include "documents/unit_parts.h"
 #include "engine/api/request.h"
 #include "engine/api/result.h"
 
@@ -99,11 +103,15 @@ class UnitSegments {
                                       const std::vector<TokenLink>& links) const;
   static std::vector<ByteRange> FindTerms(const Glossary* glossary, const MarkedText& marked,
                                           const std::vector<size_t>& origin, Place* place);
+  // Adds the segments of one part of a unit.
+  absl::Status AddPart(size_t unit, const UnitPart& part, bool starts_paragraph, const SegmentOptions& options);
   std::string_view TextOf(size_t segment) const;
   std::optional<MarkedText> JoinSpelled(size_t unit, size_t first, size_t end,
                                         const std::vector<std::string>& translations) const;
   MarkedText JoinUnit(size_t unit, size_t first, size_t end, const std::vector<std::string>& translations,
                       const std::vector<Alignment>& alignments) const;
+  MarkedText JoinPart(const Unit& unit, const UnitPart& part, size_t first, size_t end,
+                      const std::vector<std::string>& translations, const std::vector<Alignment>& alignments) const;
 
   std::vector<Unit> units_;
   std::vector<std::string> texts_;

@@ -154,7 +154,7 @@ class SubtitleBuilder {
       const std::string_view text = Bytes(line);
       const bool speaker = text.starts_with("-") || text.starts_with("\xe2\x80\x93") || text.starts_with("<v ");
       if (line.begin > cue.begin && speaker) {
-        builder_.Standalone({end_before, line.begin}, /*ordered=*/true, /*is_word=*/true);
+        builder_.Standalone({end_before, line.begin}, /*ordered=*/true, /*is_word=*/true, /*breaks=*/true);
       } else if (line.begin > cue.begin) {
         builder_.AddDecoded({end_before, line.begin}, " ");
       }

@@ -86,9 +86,10 @@ void UnitBuilder::Close(ByteRange range, std::string_view name, bool stays) {
                     std::string(bytes_.substr(range.begin, range.end - range.begin)), /*ordered=*/false, stays});
 }
 
-void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word) {
+void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word, bool breaks) {
   items_.push_back({text_.size(), MarkerKind::kStandalone, range, "",
                     std::string(bytes_.substr(range.begin, range.end - range.begin)), ordered, is_word});
+  items_.back().breaks = breaks;
 }
 
 // Takes spans that are not translated out of the text and puts markers in their place.
@@ -152,6 +153,7 @@ void UnitBuilder::Pair() {
     }
   }
   for (Item& item : items_) {
+    if (item.name == "<br") item.ordered = item.breaks = true;  // a tag in a string (Splice)
     if (item.kind == MarkerKind::kStandalone || item.partner != kNone) continue;
     item.kind = MarkerKind::kStandalone;
     item.ordered = true;
@@ -222,7 +224,7 @@ void UnitBuilder::Emit(PlacedUnit* placed) const {
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     ids[i] = item.kind == MarkerKind::kClose ? ids[item.partner] : next_id++;
-    unit.markers.push_back({item.kind, ids[i], item.bytes, item.ordered});
+    unit.markers.push_back({item.kind, ids[i], item.bytes, item.ordered, item.breaks});
     unit.source.places.push_back({item.at - begin_, static_cast<int32_t>(i)});
     placed->markers.push_back(item.range);
     placed->place.begin = std::min(placed->place.begin, item.range.begin);

@@ -38,8 +38,8 @@ class UnitBuilder {
   void Open(ByteRange range, std::string_view name);
   // `stays`: the pair is not excluded if it is around the whole unit.
   void Close(ByteRange range, std::string_view name, bool stays = false);
-  // `ordered`: see Marker. `is_word`: a part of the sentence, such as a code span; not excluded at the ends.
-  void Standalone(ByteRange range, bool ordered, bool is_word);
+  // `ordered`, `breaks`: see Marker. `is_word`: a part of the sentence, such as a code span; not excluded at the ends.
+  void Standalone(ByteRange range, bool ordered, bool is_word, bool breaks = false);
 
   bool empty() const { return text_.empty() && items_.empty(); }
   size_t marker_count() const { return items_.size(); }
@@ -57,6 +57,7 @@ class UnitBuilder {
     std::string bytes;  // escapes undone
     bool ordered = false, is_word = false;
     size_t partner = static_cast<size_t>(-1);  // of a pair
+    bool breaks = false;
   };
 
   void Append(std::string_view text, ByteRange range, bool one_to_one);

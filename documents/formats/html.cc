@@ -129,7 +129,7 @@ class HtmlReader {
       return ends_[i];
     }
     if (token.name == "br") {
-      builder_.Standalone(token.range, /*ordered=*/true, /*is_word=*/false);
+      builder_.Standalone(token.range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
     } else if (is_inline && (IsVoid(token.name) || ends_[i] == 0)) {
       builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
     } else if (is_inline) {

@@ -394,6 +394,8 @@ class MarkdownReader {
     const bool last = next == events_.size();
     const size_t gap_end = last ? bytes_.size() : events_[next].range.begin;
     const size_t opaque_before = opaque_depth_, opaque_begin_before = opaque_begin_;
+    const bool breaks = std::any_of(events_.begin() + i, events_.begin() + next,
+                                    [](const Event& event) { return event.kind == Event::Kind::kHardBreak; });
     std::vector<ByteRange> ranges;
     size_t at = at_;
     for (size_t k = i; k < next; ++k) {
@@ -403,9 +405,9 @@ class MarkdownReader {
         end = last ? at : BreakEnd(k, next, at, gap_end);
       } else {
         end = DelimiterEnd(event, at);
-        if (!IsDelimiter(event, {at, end})) return TakeWhole(last ? at_ : gap_end);
+        if (!IsDelimiter(event, {at, end})) return TakeWhole(last ? at_ : gap_end, breaks);
       }
-      if (end > gap_end || end < at) return TakeWhole(last ? at_ : gap_end);
+      if (end > gap_end || end < at) return TakeWhole(last ? at_ : gap_end, breaks);
       ranges.push_back({at, end});
       at = end;
     }
@@ -413,7 +415,7 @@ class MarkdownReader {
     if (!last && at != gap_end && !escape) {
       opaque_depth_ = opaque_before;
       opaque_begin_ = opaque_begin_before;
-      return TakeWhole(gap_end);
+      return TakeWhole(gap_end, breaks);
     }
     for (size_t k = i; k < next; ++k) TakeEvent(events_[k], ranges[k - i]);
     at_ = at;
@@ -435,8 +437,8 @@ class MarkdownReader {
   }
 
   // Makes one marker of bytes that could not be divided into delimiters.
-  void TakeWhole(size_t end) {
-    if (end > at_ && opaque_depth_ == 0) builder_.Standalone({at_, end}, /*ordered=*/true, /*is_word=*/false);
+  void TakeWhole(size_t end, bool breaks) {
+    if (end > at_ && opaque_depth_ == 0) builder_.Standalone({at_, end}, /*ordered=*/true, /*is_word=*/false, breaks);
     at_ = end;
   }
 
@@ -464,7 +466,7 @@ class MarkdownReader {
         if (opaque_depth_ == 0) builder_.AddDecoded(range, " ");
         break;
       default:
-        if (opaque_depth_ == 0) builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false);
+        if (opaque_depth_ == 0) builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
     }
   }
 
@@ -543,7 +545,8 @@ class MarkdownReader {
         tokens.size() == 1 && tokens[0].name != "br" && tokens[0].name != "img" && !tokens[0].self_closing;
     if (is_tag && tokens[0].kind == HtmlToken::Kind::kStart) return builder_.Open(range, tokens[0].name);
     if (is_tag && tokens[0].kind == HtmlToken::Kind::kEnd) return builder_.Close(range, tokens[0].name);
-    builder_.Standalone(range, /*ordered=*/!tokens.empty() && tokens[0].name == "br", /*is_word=*/false);
+    const bool breaks = !tokens.empty() && tokens[0].name == "br";
+    builder_.Standalone(range, /*ordered=*/breaks, /*is_word=*/false, breaks);
   }
 
   void Flush() {

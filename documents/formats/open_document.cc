@@ -68,8 +68,9 @@ class OdfReader {
         builder_.Open(event.range, event.name);
       } else if (event.kind == Kind::kStart) {
         const bool ordered = event.name != text_ + "s";
+        const bool breaks = event.name == text_ + "line-break" || event.name == text_ + "tab";
         if (event.name != text_ + "soft-page-break") {
-          builder_.Standalone({event.range.begin, events_[event.match].range.end}, ordered, /*is_word=*/false);
+          builder_.Standalone({event.range.begin, events_[event.match].range.end}, ordered, /*is_word=*/false, breaks);
         }
         i = event.match;
       }

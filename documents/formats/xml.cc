@@ -104,7 +104,8 @@ class XmlReader {
     const bool kept = Has(options_.elements.keep, event.name) || AttributeOf(bytes_, event, "translate") == "no";
     if (!in_text) Flush();
     if (kept || whole.end == event.range.end) {  // <a/>
-      if (in_text) builder_.Standalone(whole, /*ordered=*/false, /*is_word=*/kept);
+      const bool breaks = !kept && event.name == "br";
+      if (in_text) builder_.Standalone(whole, /*ordered=*/breaks, /*is_word=*/kept, breaks);
       return event.match;
     }
     if (in_text) builder_.Open(event.range, event.name);

@@ -65,6 +65,14 @@ TEST(MarkdownTest, BreaksAndInlineHtml) {
               ElementsAre("a ⟦<kbd>⟧Key⟦</kbd>⟧ b⟦<br>⟧c ⟦<!-- no -->⟧ d"));
 }
 
+TEST(MarkdownTest, HardBreaksEndSegmentsAndSoftOnesDoNot) {
+  const auto document = ParseAs("markdown", "one *two\\\nthree*  \nfour\nfive<br>six");
+  EXPECT_THAT(SegmentTexts(*document), ElementsAre("one two", "three", "four five", "six"));
+  const auto segments = UnitSegments::Create(document->units(), {.source_language = "en"});
+  EXPECT_EQ(*document->Render(segments->Join({"eins zwei", "drei", "vier und fünf", "sechs"})),
+            "eins *zwei\\\ndrei*  \nvier und fünf<br>sechs");
+}
+
 TEST(MarkdownTest, EscapesAreUndoneAndDoneAgain) {
   EXPECT_THAT(Units("5 \\* 3 &amp; 2 \\[x\\]"), ElementsAre("5 * 3 & 2 [x]"));
   EXPECT_EQ(Translated("5 \\* 3 &amp; 2 \\[x\\]", {{"5 * 3 & 2 [x]", "fünf * drei & zwei [y]"}}),

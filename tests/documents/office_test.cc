@@ -88,6 +88,20 @@ TEST(DocxTest, TextBoxesAreUnitsWithinUnits) {
   EXPECT_THAT(body, HasSubstr("<w:txbxContent><w:p><w:r><w:t xml:space=\"preserve\">Vaare grkg</w:t></w:r></w:p>"));
 }
 
+TEST(DocxTest, BreaksAndTabsEndSegments) {
+  const auto document = ParseAs("docx", Docx("<w:p><w:r><w:t>Name</w:t><w:tab/><w:t>the value</w:t></w:r><w:r><w:br/>"
+                                             "<w:t>Street</w:t></w:r><w:r><w:t xml:space=\"preserve\"> name</w:t>"
+                                             "<w:cr/><w:t>London</w:t></w:r></w:p>"));
+  EXPECT_THAT(SegmentTexts(*document), ElementsAre("Name", "the value", "Street name", "London"));
+  const auto segments = UnitSegments::Create(document->units(), {.source_language = "en"});
+  const auto rendered = document->Render(segments->Join({"Name der Person", "der Wert", "Name", "in London"}));
+  ASSERT_TRUE(rendered.ok()) << rendered.status();
+  const std::string begin = "<w:r><w:t xml:space=\"preserve\">", end = "</w:t></w:r>";
+  EXPECT_EQ(Body(*rendered), "<w:p>" + begin + "Name der Person" + end + "<w:r><w:tab/></w:r>" + begin + "der Wert" +
+                                 end + "<w:r><w:br/></w:r>" + begin + "Name" + end + "<w:r><w:cr/></w:r>" + begin +
+                                 "in London" + end + "</w:p>");
+}
+
 TEST(DocxTest, PlaceholdersMaySpanRuns) {
   const auto document =
       ParseAs("docx", Docx("<w:p><w:r><w:t>Dear {{na</w:t></w:r><w:r><w:t>me}}, hello</w:t></w:r></w:p>"));
@@ -110,6 +124,7 @@ TEST(PptxTest, ParagraphsOfSlides) {
   const auto document = ParseAs("pptx", pptx, {.source_language = "en", .target_language = "de"});
   ASSERT_EQ(document->units().size(), 1u);
   EXPECT_EQ(document->units()[0].source.text, "A titlegoes on");
+  EXPECT_THAT(SegmentTexts(*document), ElementsAre("A title", "goes on"));
   ExpectIdentity("pptx", pptx);
   ExpectTranslationIsRead("pptx", pptx);
   EXPECT_THAT(PartOf(RenderRot13(*document), "ppt/slides/slide1.xml"),
@@ -158,6 +173,15 @@ TEST(OpenDocumentTest, ParagraphsAndNotes) {
   ExpectIdentity("odt", odt);
   ExpectTranslationIsRead("odt", odt);
   EXPECT_EQ(ZipArchive::Open(RenderRot13(*document), "odt", {})->names()[0], "mimetype");
+}
+
+TEST(OpenDocumentTest, BreaksAndTabsEndSegments) {
+  const std::string content =
+      "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+      "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\"><text:p>Name<text:tab/>the<text:s/>value"
+      "<text:line-break/>London</text:p></office:document-content>";
+  const std::string odt = MakeZip({{"mimetype", "application/vnd.oasis.opendocument.text"}, {"content.xml", content}});
+  EXPECT_THAT(SegmentTexts(*ParseAs("odt", odt)), ElementsAre("Name", "the value", "London"));
 }
 
 TEST(OfficeTest, RefusesByName) {

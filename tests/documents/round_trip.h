@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "documents/formats/parsers.h"
+#include "documents/segments.h"
 #include "gtest/gtest.h"
 
 namespace salient {
@@ -42,6 +43,13 @@ inline std::vector<std::string> Shown(const FormattedDocument& document) {
     shown.push_back(text + unit.source.text.substr(done));
   }
   return shown;
+}
+
+// The texts that a model gets.
+inline std::vector<std::string> SegmentTexts(const FormattedDocument& document) {
+  const auto segments = UnitSegments::Create(document.units(), {.source_language = "en"});
+  EXPECT_TRUE(segments.ok()) << segments.status();
+  return segments.ok() ? segments->texts() : std::vector<std::string>();
 }
 
 // A translation that differs from its source and has the same length: ROT13 of ASCII letters, except of those that

@@ -19,8 +19,8 @@ TEST(UnitSegmentsTest, UnitsAreCutIntoSentences) {
   const auto document =
       ParseAs("html", "<h1>Title</h1><p>First <b>one</b>. Second <code>x</code> one!<td>12<p>Run<br>away");
   const UnitSegments segments = Segments(*document);
-  EXPECT_THAT(segments.texts(), ElementsAre("Title", "First one.", "Second one!", "Run away"));
-  EXPECT_EQ(segments.lines(), "Title\n\nFirst one.\nSecond one!\n\nRun away\n");
+  EXPECT_THAT(segments.texts(), ElementsAre("Title", "First one.", "Second one!", "Run", "away"));
+  EXPECT_EQ(segments.lines(), "Title\n\nFirst one.\nSecond one!\n\nRun\naway\n");
 }
 
 TEST(UnitSegmentsTest, LinesAreTheSameSegmentsToTheEngine) {
@@ -57,6 +57,62 @@ TEST(UnitSegmentsTest, UnchangedSentencesKeepTheirMarkers) {
   const UnitSegments segments = Segments(*document);
   const auto rendered = document->Render(segments.Join({segments.texts()[0], "Geh jetzt."}));
   EXPECT_EQ(*rendered, "<p>See <code>a</code> or <code>b</code> there. Geh <b>jetzt</b>.</p>");
+}
+
+// The document with the translations of its segments, in order.
+std::string Rendered(const FormattedDocument& document, const std::vector<std::string>& translations) {
+  const UnitSegments segments = Segments(document);
+  EXPECT_EQ(segments.texts().size(), translations.size());
+  const auto rendered = document.Render(segments.Join(translations));
+  EXPECT_TRUE(rendered.ok()) << rendered.status();
+  return rendered.value_or("");
+}
+
+TEST(UnitSegmentsTest, LineBreaksEndSegmentsAndStayBetweenThem) {
+  const auto document =
+      ParseAs("html", "<p>Good morning!<br>Welcome to the hotel.<br> <br>We hope so. 12<br>Really</p>");
+  const UnitSegments segments = Segments(*document);
+  EXPECT_THAT(segments.texts(), ElementsAre("Good morning!", "Welcome to the hotel.", "We hope so.", "Really"));
+  EXPECT_EQ(segments.lines(), "Good morning!\nWelcome to the hotel.\n\nWe hope so.\nReally\n");
+  EXPECT_EQ(Rendered(*document, {"Ja!", "Guten Morgen und willkommen im Hotel.", "Wir", "Wirklich"}),
+            "<p>Ja!<br>Guten Morgen und willkommen im Hotel.<br> <br>Wir 12<br>Wirklich</p>");
+}
+
+TEST(UnitSegmentsTest, APairThatIsOpenAcrossABreakReachesToIt) {
+  const auto document =
+      ParseAs("html", "<p>Only <b>this text<br>and <i>that</i> one<br>there</b> or <u>here<br>now</u></p>");
+  EXPECT_THAT(Segments(*document).texts(), ElementsAre("Only this text", "and that one", "there or here", "now"));
+  EXPECT_EQ(Rendered(*document, {"Nur dieser Text", "und jener eine", "dort oder hier", "jetzt"}),
+            "<p>Nur <b>dieser Text<br>und <i>jener</i> eine<br>dort</b> oder <u>hier<br>jetzt</u></p>");
+}
+
+TEST(UnitSegmentsTest, PairsAcrossBreaksNestInAnyOrderOfWords) {
+  const auto document = ParseAs("html", "<p>a<b>b<br>one</b> or <u>two<br>c</u></p>");
+  const UnitSegments segments = Segments(*document);
+  ASSERT_THAT(segments.texts(), ElementsAre("ab", "one or two", "c"));
+  std::vector<Alignment> alignments(3);
+  alignments[1] = {WordsOf("one or two"), WordsOf("zwei oder eins"), {{{2, 1.f}}, {{1, 1.f}}, {{0, 1.f}}}};
+  const std::vector<MarkedText> joined = segments.Join({"x", "zwei oder eins", "y"}, alignments);
+  EXPECT_TRUE(CheckMarkers(document->units()[0].markers, joined[0]).ok());
+  EXPECT_EQ(joined[0].text, "xzwei oder einsy");
+  EXPECT_EQ(joined[0].places[1], (MarkerPlace{1, 1})) << "the first line break";
+  EXPECT_EQ(joined[0].places[4], (MarkerPlace{15, 4})) << "the second one";
+}
+
+TEST(UnitSegmentsTest, SpelledMarkersLeaveBreaksOut) {
+  const auto document = ParseAs("html", "<p>See <b>it</b><br><i>Go</i> there <br>now</p>");
+  const auto segments = UnitSegments::Create(document->units(), {.source_language = "en", .markers = 16});
+  ASSERT_TRUE(segments.ok());
+  EXPECT_THAT(segments->texts(), ElementsAre("See ⟦0⟧it⟦1⟧", "⟦0⟧Go⟦1⟧ there", "now"));
+  const auto rendered = document->Render(segments->Join({"⟦0⟧Es⟦1⟧ sehen", "Dorthin ⟦0⟧gehen⟦1⟧", "jetzt"}));
+  EXPECT_EQ(*rendered, "<p><b>Es</b> sehen<br>Dorthin <i>gehen</i> <br>jetzt</p>");
+}
+
+TEST(UnitSegmentsTest, TagsOfLineBreaksInStringsEndSegments) {
+  EXPECT_THAT(Segments(*ParseAs("json", "{\"a\": \"Your order<br/>Total of it\"}")).texts(),
+              ElementsAre("Your order", "Total of it"));
+  EXPECT_THAT(Segments(*ParseAs("xml", "<a>Your order<br/>Total of it</a>")).texts(),
+              ElementsAre("Your order", "Total of it"));
 }
 
 // A segment with terms, and a translation of it by "model".

@@ -67,6 +67,18 @@ TEST(SubRipTest, TheTextOfACueMayHaveBlankLinesAndArrows) {
   ExpectTranslationIsRead("srt", srt);
 }
 
+TEST(SubRipTest, EachSpeakerHasSegmentsOfTheirOwn) {
+  const std::string srt =
+      "1\n00:00:01,000 --> 00:00:02,000\n- Where are you\ngoing?\n- I am going home\n\n"
+      "2\n00:00:03,000 --> 00:00:04,000\nto my family.\n\n";
+  const auto document = ParseAs("srt", srt);
+  EXPECT_THAT(SegmentTexts(*document), ElementsAre("Where are you going?", "I am going home to my family."));
+  const auto segments = UnitSegments::Create(document->units(), {.source_language = "en"});
+  EXPECT_EQ(*document->Render(segments->Join({"Wohin?", "Ich gehe jetzt heim zu meiner Familie."})),
+            "1\n00:00:01,000 --> 00:00:02,000\n- Wohin?\n- Ich gehe jetzt\n\n"
+            "2\n00:00:03,000 --> 00:00:04,000\nheim zu meiner Familie.\n\n");
+}
+
 TEST(SubRipTest, RefusesByLine) { EXPECT_THAT(RefusalAs("srt", "1\nno times here\n"), HasSubstr("SubRip: line 1")); }
 
 TEST(WebVttTest, OnlyCuesAreText) {
