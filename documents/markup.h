@@ -28,6 +28,7 @@ struct Marker {
   std::string bytes;     // the source bytes that it stands for, unescaped
   bool ordered = false;  // must keep its order relative to other ordered markers: a line break, half of a broken pair
   bool breaks = false;   // ends a segment: a line break, a tab. Such a marker is ordered, too.
+  bool is_word = false;  // stands for a word of its sentence: a code span, a placeholder, a name to keep
 
   bool operator==(const Marker&) const = default;
 };

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "documents/characters.h"
+#include "documents/unit_cuts.h"
 #include "documents/unit_parts.h"
-#include "documents/wrapped_text.h"
 #include "engine/base/check.h"
-#include "engine/text/document.h"
 
 namespace salient {
 namespace {
@@ -18,19 +18,8 @@ bool IsWordByte(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// A segment as the splitter has cut it, and of each of its bytes the place in the unit's text.
-struct CutText {
-  std::string text;
-  std::vector<size_t> origin;
-
-  void Add(char c, size_t at) {
-    text.push_back(c);
-    origin.push_back(at);
-  }
-};
-
-// The text as a model shall see it, without the markers: where one stood between two words they stay two, and where it
-// had white space on both sides one of it is enough.
+// The text as a model shall see it, without the markers: where one stood between two words they stay two, where it had
+// white space on both sides one of it is enough, and where it stood at an end there is no white space.
 CutText WithoutMarkers(const std::vector<Marker>& markers, const std::vector<MarkerPlace>& places,
                        const CutText& segment) {
   CutText seen;
@@ -46,7 +35,9 @@ CutText WithoutMarkers(const std::vector<Marker>& markers, const std::vector<Mar
     if (marker && c == ' ' && (seen.text.empty() || seen.text.back() == ' ')) continue;
     seen.Add(c, segment.origin[at]);
   }
-  return seen;
+  const ByteRange inner = WithoutOuterSpace(seen.text);
+  return {seen.text.substr(inner.begin, inner.end - inner.begin),
+          {seen.origin.begin() + inner.begin, seen.origin.begin() + inner.end}};
 }
 
 }  // namespace
@@ -69,48 +60,44 @@ absl::Status UnitSegments::AddPart(size_t unit, const UnitPart& part, bool start
                                    const SegmentOptions& options) {
   const std::vector<Marker>& markers = units_[unit].markers;
   const std::vector<MarkerPlace>& places = units_[unit].source.places;
-  const std::string_view source = std::string_view(units_[unit].source.text).substr(0, part.range.end);
-  absl::StatusOr<SegmentedDocument> cut =
-      SplitDocument(source.substr(part.range.begin), options.segmentation, options.source_language);
-  if (!cut.ok()) return cut.status();
-  size_t at = part.range.begin, marker = part.first_place;
-  for (size_t s = 0; s < cut->segments.size(); ++s) {
-    const Segment& segment = cut->segments[s];
-    at += segment.glue.size();
-    Place place{unit, {at, at}};
-    CutText text;
-    at = WalkSegment(source, at, segment.text, [&](ByteRange range, bool is_literal) {
-      if (!is_literal) return text.Add(' ', range.begin);
-      for (size_t byte = range.begin; byte < range.end; ++byte) text.Add(source[byte], byte);
-    });
-    place.range.end = at;
-    text.origin.push_back(at);
+  const absl::StatusOr<std::vector<UnitCut>> cuts =
+      CutPart(units_[unit], part, options.segmentation, options.source_language);
+  if (!cuts.ok()) return cuts.status();
+  size_t marker = part.first_place;
+  for (size_t c = 0; c < cuts->size(); ++c) {
+    const UnitCut& cut = (*cuts)[c];
+    const size_t end = cut.range.end;
+    Place place{unit, cut.range};
+    CutText text = cut.cut;
+    text.origin.push_back(end);
     // A marker between two segments without anything between them opens the one or belongs to the other.
-    const bool touches = s + 1 < cut->segments.size() && cut->segments[s + 1].glue.empty();
-    while (marker < part.end_place && places[marker].at < place.range.begin) ++marker;
+    const UnitCut* next = c + 1 < cuts->size() ? &(*cuts)[c + 1] : nullptr;
+    const bool touches = next != nullptr && next->range.begin == end;
+    const size_t markers_end = next != nullptr ? next->opening_place.value_or(part.end_place) : part.end_place;
+    while (marker < part.end_place && places[marker].at < cut.range.begin) ++marker;
     place.first_marker = marker;
     MarkedText marked{text.text};
-    for (; marker < part.end_place && places[marker].at <= at; ++marker) {
+    for (; marker < markers_end && places[marker].at <= end; ++marker) {
       const MarkerPlace& in_unit = places[marker];
-      if (in_unit.at == at && touches && markers[in_unit.marker].kind == MarkerKind::kOpen) break;
+      if (in_unit.at == end && touches && markers[in_unit.marker].kind == MarkerKind::kOpen) break;
       const auto byte = std::lower_bound(text.origin.begin(), text.origin.end(), in_unit.at);
       marked.places.push_back({static_cast<size_t>(byte - text.origin.begin()), in_unit.marker});
     }
     place.end_marker = marker;
-    place.starts_paragraph = s == 0 ? starts_paragraph : segment.starts_paragraph;
+    place.starts_paragraph = c == 0 ? starts_paragraph : cut.starts_paragraph;
     const std::vector<ByteRange> terms = FindTerms(options.glossary, marked, text.origin, &place);
     SpelledSegment spelled;
     if (options.markers > 0 && !(marked.places.empty() && terms.empty()) &&
         SpellMarkers(markers, marked, terms, options.markers, &spelled)) {
       text.text = spelled.text;
-      size_t next = 0;
+      size_t number = 0;
       for (FoundTerm& term : place.terms) {
-        if (!term.blocked) term.number = spelled.term_numbers[next++];
+        if (!term.blocked) term.number = spelled.term_numbers[number++];
       }
       place.spelled = std::move(spelled);
     } else if (!marked.places.empty()) {
       text = WithoutMarkers(markers, marked.places, text);
-      text.origin.push_back(at);
+      text.origin.push_back(end);
     }
     texts_.push_back(std::move(text.text));
     place.origin = std::move(text.origin);
@@ -361,8 +348,8 @@ MarkedText UnitSegments::JoinPart(const Unit& unit, const UnitPart& part, size_t
     done = to;
   };
   for (size_t i = first; i < end; ++i) {
-    const ByteRange range = places_[i].range;
-    copy(range.begin);
+    const ByteRange range = places_[i].range, inner = WithoutOuterSpace(TextOf(i));
+    copy(range.begin + inner.begin);
     if (translations[i] == texts_[i]) {
       copy(range.end);
       continue;
@@ -372,7 +359,7 @@ MarkedText UnitSegments::JoinPart(const Unit& unit, const UnitPart& part, size_t
     AppendAlignment(given ? alignments[i] : AlignByPlace(TextOf(i), translation), range.begin - part.range.begin,
                     translated.size(), &alignment);
     translated.append(translation);
-    done = range.end;
+    done = range.begin + inner.end;
   }
   copy(part.range.end);
   return ProjectPart(unit, part, translated, alignment);

@@ -6,7 +6,7 @@
 //
 // A segment ends at each marker that breaks its unit, such as a line break or a tab (unit_parts.h). Such a marker stays
 // exactly between the translations of the text around it. The engine's splitter finds the sentences between these
-// markers.
+// markers (unit_cuts.h). A sentence may begin or end with a marker that stands for a word.
 //
 // A model with marker pieces reads and writes the other markers (spelled_markers.h). For other models, and if a
 // translation breaks the markers, the engine gets text without them; they are inserted along an alignment
@@ -86,7 +86,7 @@ class UnitSegments {
   };
   struct Place {
     size_t unit = 0;
-    ByteRange range;                          // in the unit's text
+    ByteRange range;                          // in the unit's text, with white space next to a marker at an end
     std::vector<size_t> origin;               // of each byte of the text its place in the unit's; of its end, too
     size_t first_marker = 0, end_marker = 0;  // which of the unit's places it has
     std::optional<SpelledSegment> spelled;    // if it spells markers

@@ -1,14 +1,12 @@
 #include "documents/unit_builder.h"
 
-#include <unicode/uchar.h>
-#include <unicode/utf8.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "documents/character_references.h"
+#include "documents/characters.h"
 
 namespace salient {
 namespace {
@@ -16,16 +14,6 @@ namespace {
 constexpr size_t kNone = static_cast<size_t>(-1);
 
 bool IsAsciiSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-bool HasLetter(std::string_view text) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  for (size_t at = 0; at < text.size();) {
-    UChar32 c;
-    U8_NEXT(bytes, at, text.size(), c);
-    if (c >= 0 && u_isalpha(c)) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -224,7 +212,9 @@ void UnitBuilder::Emit(PlacedUnit* placed) const {
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     ids[i] = item.kind == MarkerKind::kClose ? ids[item.partner] : next_id++;
-    unit.markers.push_back({item.kind, ids[i], item.bytes, item.ordered, item.breaks});
+    // One that keeps its place, such as the end of a subtitle's cue, is part of the sentence, but no word.
+    const bool is_word = item.kind == MarkerKind::kStandalone && item.is_word && !item.ordered;
+    unit.markers.push_back({item.kind, ids[i], item.bytes, item.ordered, item.breaks, is_word});
     unit.source.places.push_back({item.at - begin_, static_cast<int32_t>(i)});
     placed->markers.push_back(item.range);
     placed->place.begin = std::min(placed->place.begin, item.range.begin);

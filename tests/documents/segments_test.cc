@@ -115,6 +115,39 @@ TEST(UnitSegmentsTest, TagsOfLineBreaksInStringsEndSegments) {
               ElementsAre("Your order", "Total of it"));
 }
 
+TEST(UnitSegmentsTest, ASentenceMayBeginWithAMarkerForAWord) {
+  const auto markdown =
+      ParseAs("markdown", "Please save the file. `config.yaml` must not be empty. See `x` or `y`. Then go.");
+  EXPECT_THAT(Segments(*markdown).texts(),
+              ElementsAre("Please save the file.", "must not be empty.", "See or .", "Then go."));
+  EXPECT_EQ(
+      Rendered(*markdown, {"Speichern Sie jetzt die ganze Datei.", "darf nicht leer sein.", "Siehe oder .", "Geh."}),
+      "Speichern Sie jetzt die ganze Datei. `config.yaml` darf nicht leer sein. Siehe `x` oder `y`. Geh.");
+  EXPECT_THAT(Segments(*ParseAs("json", "{\"a\": \"Open the page. {name} is the owner of it.\"}")).texts(),
+              ElementsAre("Open the page.", "is the owner of it."));
+  EXPECT_THAT(Segments(*ParseAs("html", "<p>It runs. <span translate=no>Salient Server</span> is fast.")).texts(),
+              ElementsAre("It runs.", "is fast."));
+}
+
+TEST(UnitSegmentsTest, ASentenceOfMarkersAloneIsNoSegment) {
+  const auto document = ParseAs("markdown", "It is done. `x`. Read the next one.");
+  EXPECT_EQ(Rendered(*document, {"Fertig.", "Weiter lesen."}), "Fertig. `x`. Weiter lesen.");
+}
+
+TEST(UnitSegmentsTest, SpaceBesideAMarkerAtAnEndStays) {
+  EXPECT_EQ(Rendered(*ParseAs("html", "<p>It is. <code>x</code>\u00a0must be so.</p>"), {"Es ist.", "sei es."}),
+            "<p>Es ist. <code>x</code>\u00a0sei es.</p>");
+}
+
+TEST(UnitSegmentsTest, SentencesSpellTheMarkersAtTheirEnds) {
+  const auto document = ParseAs("markdown", "Save it! `a` is new. Use `b` or `c`");
+  const auto segments = UnitSegments::Create(document->units(), {.source_language = "en", .markers = 16});
+  ASSERT_TRUE(segments.ok());
+  EXPECT_THAT(segments->texts(), ElementsAre("Save it!", "⟦0⟧ is new.", "Use ⟦0⟧ or ⟦2⟧"));
+  const auto rendered = document->Render(segments->Join({"Sichern!", "Neu ist ⟦0⟧.", "⟦2⟧ oder ⟦0⟧ nutzen"}));
+  EXPECT_EQ(*rendered, "Sichern! Neu ist `a`. `c` oder `b` nutzen");
+}
+
 // A segment with terms, and a translation of it by "model".
 class TermsTest : public ::testing::Test {
  protected:

@@ -1,0 +1,37 @@
+#include "documents/characters.h"
+
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+namespace salient {
+namespace {
+
+bool IsSpace(UChar32 c) { return u_isUWhiteSpace(c) || c == 0xfeff || c == 0x200b; }
+
+}  // namespace
+
+bool HasLetter(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  for (size_t at = 0; at < text.size();) {
+    UChar32 c;
+    U8_NEXT(bytes, at, text.size(), c);
+    if (c >= 0 && u_isalpha(c)) return true;
+  }
+  return false;
+}
+
+ByteRange WithoutOuterSpace(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  ByteRange range;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    UChar32 c;
+    U8_NEXT(bytes, at, text.size(), c);
+    if (IsSpace(c)) continue;
+    if (range.end == 0) range.begin = begin;
+    range.end = at;
+  }
+  return range;
+}
+
+}  // namespace salient

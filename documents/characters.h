@@ -1,0 +1,16 @@
+// What the characters of a text are.
+
+#pragma once
+
+#include <string_view>
+
+#include "documents/markup.h"
+
+namespace salient {
+
+bool HasLetter(std::string_view text);
+
+// The text without what SplitDocument takes for white space at its ends; empty if there is nothing else.
+ByteRange WithoutOuterSpace(std::string_view text);
+
+}  // namespace salient
