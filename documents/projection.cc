@@ -300,9 +300,13 @@ class Projector {
     const size_t at = places[first].at, end = places[last].at;
     const bool touches_before = first > 0 && places[first - 1].at == at;
     const bool touches_after = last + 1 < places.size() && places[last + 1].at == end;
-    // A pair that has lost its words needs no space.
-    const bool space_before = !node.is_pair() && at > 0 && IsSpace(source[at - 1]) && !touches_before;
-    const bool space_after = !node.is_pair() && end < source.size() && IsSpace(source[end]) && !touches_after;
+    // A pair that has lost its words needs no space, unless it has a marker that stands for a word.
+    const bool holds_word =
+        std::any_of(places.begin() + first, places.begin() + last,
+                    [this](const MarkerPlace& place) { return unit_.markers[place.marker].is_word; });
+    const bool shows = !node.is_pair() || holds_word;
+    const bool space_before = shows && at > 0 && IsSpace(source[at - 1]) && !touches_before;
+    const bool space_after = shows && end < source.size() && IsSpace(source[end]) && !touches_after;
     const size_t gap = node.place.begin;
     const bool at_end = gap == parent.place.end && parent.is_pair();
     const size_t end_before = WordEnd(gap);

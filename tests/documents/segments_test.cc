@@ -139,6 +139,12 @@ TEST(UnitSegmentsTest, SpaceBesideAMarkerAtAnEndStays) {
             "<p>Es ist. <code>x</code>\u00a0sei es.</p>");
 }
 
+TEST(UnitSegmentsTest, APairAroundAMarkerForAWordKeepsItsSpace) {
+  EXPECT_EQ(Rendered(*ParseAs("markdown", "It is. **`x`** must be so. Use **`y`** now."),
+                     {"Ja.", "muss so.", "Nimm es nun."}),
+            "Ja. **`x`** muss so. Nimm **`y`** es nun.");
+}
+
 TEST(UnitSegmentsTest, SentencesSpellTheMarkersAtTheirEnds) {
   const auto document = ParseAs("markdown", "Save it! `a` is new. Use `b` or `c`");
   const auto segments = UnitSegments::Create(document->units(), {.source_language = "en", .markers = 16});
