@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/ascii.h"
+#include "documents/message_fields.h"
 
 namespace salient {
 namespace {
@@ -197,6 +198,7 @@ class Terms {
 
 std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules& rules) {
   const Terms terms(rules.keep_terms);
+  MessageArguments messages(text);
   std::vector<InlineSpan> spans;
   for (size_t at = 0; at < text.size();) {
     InlineSpan span{at, at};
@@ -205,8 +207,12 @@ std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules
       at = span.end;
       continue;
     }
-    span.end = std::max({terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at), PercentEnd(text, at),
-                         UrlEnd(text, at), MailEnd(text, at)});
+    span.end = messages.End(at);  // before templates: a branch may begin with "{{"
+    span.is_message = span.end > at;
+    if (!span.is_message) {
+      span.end = std::max({terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at), PercentEnd(text, at),
+                           UrlEnd(text, at), MailEnd(text, at)});
+    }
     if (span.end == at) {
       ++at;
       continue;

@@ -103,19 +103,21 @@ void UnitBuilder::Splice() {
     return at > 0 && at < origin_.size() && origin_[at].begin == origin_[at - 1].begin;
   };
   for (const InlineSpan& span : FindInlineSpans(text_, rules_.inline_rules)) {
-    const auto inside = std::upper_bound(items_.begin() + next_item, items_.end(), span.begin,
-                                         [](size_t at, const Item& item) { return at < item.at; });
-    const bool holds_marker = inside != items_.end() && inside->at < span.end;
-    if (holds_marker || cuts_escape(span.begin) || cuts_escape(span.end)) continue;
+    const auto first_at_or_after = [&](size_t place) {
+      return std::lower_bound(items_.begin() + next_item, items_.end(), place,
+                              [](const Item& item, size_t at) { return item.at < at; });
+    };
+    const bool holds_marker = first_at_or_after(span.begin + 1) < first_at_or_after(span.end);
+    if ((holds_marker && !span.is_message) || cuts_escape(span.begin) || cuts_escape(span.end)) continue;
     copy_to(span.begin);
-    items.push_back({text.size(),
-                     span.kind,
-                     {origin_[span.begin].begin, origin_[span.end - 1].end},
-                     span.name.empty() ? "" : absl::StrCat("<", std::string(span.name)),
-                     text_.substr(span.begin, span.end - span.begin),
+    const ByteRange range{origin_[span.begin].begin, origin_[span.end - 1].end};
+    items.push_back({text.size(), span.kind, range, span.name.empty() ? "" : absl::StrCat("<", std::string(span.name)),
+                     holds_marker ? std::string(bytes_.substr(range.begin, range.end - range.begin))
+                                  : text_.substr(span.begin, span.end - span.begin),
                      /*ordered=*/false,
                      /*is_word=*/!span.is_tag});
     done = span.end;
+    next_item = static_cast<size_t>(first_at_or_after(span.end) - items_.begin());
   }
   copy_to(text_.size());
   items_ = std::move(items);

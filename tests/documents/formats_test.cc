@@ -58,6 +58,23 @@ TEST(InlineSpansTest, Placeholders) {
   EXPECT_THAT(Spans("50 % of them, 5 %d\u00e9part, {not a name}, a%b, 100 %."), IsEmpty());
 }
 
+TEST(InlineSpansTest, ArgumentsOfIcuMessagesStayWhole) {
+  const std::string plural = "{count, plural, =0{No files} =1{One file} other{{count} files}}";
+  const std::string select = "{ who ,select,\n male{He} other{They, {n, plural, one{#} other{{n}}}}\n}";
+  EXPECT_THAT(Spans(plural), ElementsAre(plural));
+  EXPECT_THAT(Spans("A " + select + " b " + plural + " {c}."), ElementsAre(select, plural, "{c}"));
+  // An apostrophe quotes braces; elsewhere it is one.
+  const std::string quoted = "{n, plural, one{it's a '}' or '{'} other{it''s '#'{n}}}";
+  EXPECT_THAT(Spans(quoted + " x {n}"), ElementsAre(quoted, "{n}"));
+  EXPECT_THAT(Spans("{0, number, ::currency/USD .00} {0,choice,0#none|1<many {0}}"),
+              ElementsAre("{0, number, ::currency/USD .00}", "{0,choice,0#none|1<many {0}}"));
+  const std::string long_text(3000, 'x');
+  EXPECT_THAT(Spans("{n, plural, other{" + long_text + "}}").size(), 1u);
+  // Without its last brace it is no argument, and neither is prose.
+  EXPECT_THAT(Spans("{n, plural, other{{n} files}"), ElementsAre("{n}"));
+  EXPECT_THAT(Spans("{the plural, select, and so on}"), IsEmpty());
+}
+
 TEST(InlineSpansTest, AddressesEndBeforeTheSentenceDoes) {
   EXPECT_THAT(Spans("See https://x.org/a_(b)?c=d#e. Or (www.y.org), or mail a.b+c@d-e.org!"),
               ElementsAre("https://x.org/a_(b)?c=d#e", "www.y.org", "a.b+c@d-e.org"));

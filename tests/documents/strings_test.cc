@@ -21,6 +21,16 @@ TEST(JsonTest, TranslatesValuesThatAreText) {
   ExpectTranslationIsRead("json", json);
 }
 
+TEST(JsonTest, ArgumentsOfIcuMessagesStay) {
+  const std::string json = R"({"a": "{n, plural, =0{No messages} other{{n} messages}}",
+  "b": "You have {n, plural, one{a <b>file</b>} other{{n} files}} in {folder}."})";
+  const auto document = ParseAs("json", json);
+  EXPECT_THAT(Shown(*document),
+              ElementsAre("You have ⟦{n, plural, one{a <b>file</b>} other{{n} files}}⟧ in ⟦{folder}⟧."));
+  ExpectIdentity("json", json);
+  ExpectTranslationIsRead("json", json);
+}
+
 TEST(JsonTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("json", "{\"a\": }"), HasSubstr("JSON: byte 7"));
   EXPECT_THAT(RefusalAs("json", std::string(1000, '[')), HasSubstr("more than 200 deep"));

@@ -130,6 +130,17 @@ TEST(XliffTest, Version2) {
   EXPECT_THAT(ParseAs("xliff", rendered)->units(), IsEmpty());
 }
 
+// Angular writes placeholders of a branch as codes.
+TEST(XliffTest, CodesOfAnIcuMessageBelongToIt) {
+  const std::string message = "{VAR, plural, =0 {none} other {<x id=\"1\"/> <g id=\"2\">items</g> &lt;}}";
+  const std::string text = "<xliff version=\"1.2\"><file><body><trans-unit><source>Now <g id=\"3\">" + message +
+                           "</g> here<x id=\"4\"/></source></trans-unit></body></file></xliff>";
+  const auto document = ParseAs("xliff", text);
+  EXPECT_THAT(Shown(*document), ElementsAre("Now ⟦<g id=\"3\">⟧⟦" + message + "⟧⟦</g>⟧ here⟦<x id=\"4\"/>⟧"));
+  EXPECT_THAT(*document->Render(Sources(*document)),
+              HasSubstr("<target>Now <g id=\"3\">" + message + "</g> here<x id=\"4\"/></target>"));
+}
+
 TEST(XliffTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("xliff", "<tmx/>"), HasSubstr("root is not the element xliff"));
   EXPECT_THAT(RefusalAs("xliff", "<xliff>"), HasSubstr("XLIFF: line 1"));

@@ -91,7 +91,8 @@ std::vector<std::string> Seeds() {
       Seed("xliff",
            "<xliff version=\"1.2\"><file><body><trans-unit><source>a <g id=\"1\">b</g><x id=\"2\"/> &lt;i&gt;</source>"
            "</trans-unit><trans-unit><source><bpt id=\"1\"/>c<ept "
-           "id=\"1\"/></source><target/></trans-unit></body></file></xliff>"),
+           "id=\"1\"/></source><target/></trans-unit><trans-unit><source>d {n, plural, other{<x id=\"1\"/> '{' e}} f"
+           "</source></trans-unit></body></file></xliff>"),
       Seed("po",
            "msgid \"\"\nmsgstr \"Language: en\\n\"\n\n#, fuzzy\nmsgctxt \"a\"\nmsgid \"b %d\"\nmsgid_plural \"\"\n\"c "
            "%d\\n\"\n"
