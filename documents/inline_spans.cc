@@ -41,7 +41,8 @@ size_t TemplateEnd(std::string_view text, size_t at) {
   return at;
 }
 
-// "{0}", "{name}", "{0,number,#.##}": no white space but after a comma, so that prose in braces stays text.
+// "{0}", "{name}", "{0,number,#.##}": no white space but after a comma, so that prose in braces stays text. Other
+// replacement fields have a grammar of their own.
 size_t BraceEnd(std::string_view text, size_t at) {
   if (text[at] != '{') return at;
   for (size_t i = at + 1; i < text.size() && i - at <= kLongestName; ++i) {
@@ -52,6 +53,21 @@ size_t BraceEnd(std::string_view text, size_t at) {
     if (!allowed && !(c == ' ' && text[i - 1] == ',')) return at;
   }
   return at;
+}
+
+// The end of the name of a type, such as `" PRIu64 "`, or `<PRIu64>` as gettext writes it; `at` if none begins there.
+size_t PrintfMacroEnd(std::string_view text, size_t at) {
+  if (at >= text.size() || (text[at] != '"' && text[at] != '<')) return at;
+  const char closing = text[at] == '<' ? '>' : '"';
+  const auto skip_spaces = [&](size_t i) {
+    while (i < text.size() && text[i] == ' ' && closing == '"') ++i;
+    return i;
+  };
+  size_t i = skip_spaces(at + 1);
+  if (!text.substr(i).starts_with("PRI")) return at;
+  while (i < text.size() && i - at < kLongestName && absl::ascii_isalnum(text[i])) ++i;
+  i = skip_spaces(i);
+  return i < text.size() && text[i] == closing ? i + 1 : at;
 }
 
 // printf's conversions, without the flag that is a space: "50 % of" is prose.
@@ -76,6 +92,7 @@ size_t PercentEnd(std::string_view text, size_t at) {
   }
   skip("-+#0");
   skip("0123456789*.");
+  if (const size_t end = PrintfMacroEnd(text, i); end > i) return end;
   skip("hlqjzt");
   constexpr std::string_view kConversions = "diouxXeEfFgGaAcCsSpn@";
   if (i >= text.size() || kConversions.find(text[i]) == std::string_view::npos || WordAt(text, i + 1)) return at;
@@ -210,8 +227,8 @@ std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules
     span.end = messages.End(at);  // before templates: a branch may begin with "{{"
     span.is_message = span.end > at;
     if (!span.is_message) {
-      span.end = std::max({terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at), PercentEnd(text, at),
-                           UrlEnd(text, at), MailEnd(text, at)});
+      span.end = std::max({terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at),
+                           ReplacementFieldEnd(text, at), PercentEnd(text, at), UrlEnd(text, at), MailEnd(text, at)});
     }
     if (span.end == at) {
       ++at;

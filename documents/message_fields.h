@@ -1,4 +1,4 @@
-// Fields in braces with a grammar of their own: the arguments of ICU's messages.
+// Fields in braces with a grammar of their own: ICU's messages, and the replacement fields of Python, C# and Rust.
 
 #pragma once
 
@@ -30,5 +30,14 @@ class MessageArguments {
   bool matched_ = false;
   std::vector<size_t> end_;  // of each opening brace, by its place; 0: none
 };
+
+// The end of a replacement field at `at`, or `at`:
+//
+//   field   "{" [name] ["!" ("r" | "s" | "a")] [":" spec] "}"
+//   name    (identifier | digits) ("." identifier | "[" index "]")*
+//   spec    any characters without white space; braces in it are fields ("{:{width}}"). White space is taken in what
+//           can be no prose: as the fill or the sign (":>10" with a space before ">"), in a date ("%d.%m. %H:%M"), and
+//           in a field with a number ("{0:dd.MM. HH:mm}").
+size_t ReplacementFieldEnd(std::string_view text, size_t at);
 
 }  // namespace salient

@@ -75,6 +75,26 @@ TEST(InlineSpansTest, ArgumentsOfIcuMessagesStayWhole) {
   EXPECT_THAT(Spans("{the plural, select, and so on}"), IsEmpty());
 }
 
+TEST(InlineSpansTest, ReplacementFieldsHaveAGrammar) {
+  for (const std::string field :
+       {"{name:>10}", "{price:.2f}", "{user[name]}", "{user.names[0].first}", "{when:%Y-%m-%d %H:%M}", "{name!r:>10}",
+        "{:^+20_d}", "{x: >10}", "{x: d}", "{n: ,.2f}", "{x:*^{width}}", "{x:{width}.{precision}}", "{:#?}", "{}",
+        "{0:dd.MM.yyyy HH:mm}", "{0:(#,##0.00)}", "{a[first name]}", "{x:'>3}", "{x:~^9|}"}) {
+    EXPECT_THAT(Spans("A " + field + " of b"), ElementsAre(field));
+  }
+  EXPECT_THAT(Spans("{a:>10}{b!s}"), ElementsAre("{a:>10}", "{b!s}"));
+  for (const char* prose : {"{see below}", "{note: see below}", "{note: text}", "{a [b]}", "{a:b c}", "{wait! r}",
+                            "{x:>10", "{a = b}", "{not a name}", "{1: one}", "{100 % of}", "{a[b}"}) {
+    EXPECT_THAT(Spans(prose), IsEmpty()) << prose;
+  }
+}
+
+TEST(InlineSpansTest, MacrosOfPrintf) {
+  EXPECT_THAT(Spans("%\" PRIu64 \" bytes, %-5\"PRId32\" and %<PRIu64>"),
+              ElementsAre("%\" PRIu64 \"", "%-5\"PRId32\"", "%<PRIu64>"));
+  EXPECT_THAT(Spans("5 %\" PRIVATE and %<b>", {.tags = true}), ElementsAre("<b>"));
+}
+
 TEST(InlineSpansTest, AddressesEndBeforeTheSentenceDoes) {
   EXPECT_THAT(Spans("See https://x.org/a_(b)?c=d#e. Or (www.y.org), or mail a.b+c@d-e.org!"),
               ElementsAre("https://x.org/a_(b)?c=d#e", "www.y.org", "a.b+c@d-e.org"));
