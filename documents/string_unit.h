@@ -17,7 +17,8 @@ bool MakeStringUnit(std::string_view value, ByteRange place, const std::vector<s
                     std::function<std::string(const std::string&)> encode, PlacedUnit* unit);
 
 // Whether a string in data is an identifier, a path or similar, not text: one word with characters or capitals that
-// words do not have ("user_id", "img/logo.png", "v1.2", "camelCase").
+// words do not have ("user_id", "img/logo.png", "v1.2", "camelCase"). Tags and placeholders do not count, and neither
+// does what labels have ("Loading...", "Yes/No", "[Required]", "<b>Warning</b>", "Welcome,{{name}}!").
 bool LooksLikeCode(std::string_view value);
 
 }  // namespace salient

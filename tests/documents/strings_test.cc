@@ -1,5 +1,6 @@
 // JSON, YAML, PO and plain text.
 
+#include "documents/string_unit.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 
@@ -19,6 +20,58 @@ TEST(JsonTest, TranslatesValuesThatAreText) {
             std::string(json).replace(json.find("Good morning"), 12, "Guten \\\"Morgen\\\""));
   ExpectIdentity("json", json);
   ExpectTranslationIsRead("json", json);
+}
+
+TEST(StringsTest, LabelsAreText) {
+  for (const char* label : {"Loading...",
+                            "Searching...",
+                            "Yes/No",
+                            "Username/Password",
+                            "Username/Password:",
+                            "<b>Attention</b>",
+                            "<b>Yes/No</b>",
+                            "Warning!<br/>",
+                            "[Required]",
+                            "[Loading...]",
+                            "Welcome,{{name}}!",
+                            "{count}files",
+                            "Hello!{name}",
+                            "Name:{name}",
+                            "Username:",
+                            "Hi,%s!",
+                            "Total:",
+                            "<a href=\"a_b/c.html\">Help</a>",
+                            "Search",
+                            "self-service",
+                            "<b>{count}</b>files",
+                            "Wait...what?",
+                            "Gr\u00f6\u00dfe/Farbe"}) {
+    EXPECT_FALSE(LooksLikeCode(label)) << label;
+  }
+}
+
+TEST(StringsTest, IdentifiersAndPathsAreCode) {
+  for (
+      const char* code :
+      {"app.title",     "snake_case",        "src/main.cc", "src/main",  "/usr/lib",  "text/html",   "en-US",
+       "zh_CN",         "#ff0000",           "camelCase",   "v1.2",      "a:b",       "std::vector", "std::vector<int>",
+       "List<String>",  "img/{name}.png",    "user_{id}",   "item-{id}", "user:{id}", "{base}/api",  "[a-z]",
+       "[0-9]x",        "Europe/Berlin",     "C:\\temp",    "a=b",       "@name",     "$var",        ".gitignore",
+       "2024-01-01T10", "<b>user_id</b>",    "Users/a/b",   "N/A",       "a|b",       "arr[i]",      "url(a.png)",
+       "<p>Open",       "img/{{ name }}.png"}) {
+    EXPECT_TRUE(LooksLikeCode(code)) << code;
+  }
+}
+
+TEST(StringsTest, LabelsAreTranslated) {
+  const std::string json =
+      R"({"a": "Loading...", "b": "<b>Attention</b>", "c": "Welcome,{{name}}!", "d": "src/main.cc", "e": "https://x.org/a"})";
+  EXPECT_THAT(Shown(*ParseAs("json", json)), ElementsAre("Loading...", "⟦<b>⟧Attention⟦</b>⟧", "Welcome,⟦{{name}}⟧!"));
+  const std::string yaml = "a: Loading...\nb: Yes/No\nc: '{count}files'\nd: app.title\ne: \"[Required]\"\n";
+  EXPECT_THAT(Shown(*ParseAs("yaml", yaml)), ElementsAre("Loading...", "Yes/No", "⟦{count}⟧files", "[Required]"));
+  ExpectIdentity("json", json);
+  ExpectTranslationIsRead("json", json);
+  ExpectIdentity("yaml", yaml);
 }
 
 TEST(JsonTest, ArgumentsOfIcuMessagesStay) {
