@@ -165,7 +165,7 @@ class SubtitleBuilder {
 
   void AddLine(ByteRange line) {
     if (references_) {
-      builder_.AddTextWithReferences(line);
+      builder_.AddTextWithReferences(line, /*in_attribute=*/false);
     } else {
       builder_.AddText(line);
     }

@@ -45,15 +45,19 @@ void UnitBuilder::AddText(ByteRange range) {
   Append(bytes_.substr(range.begin, range.end - range.begin), range, /*one_to_one=*/true);
 }
 
-void UnitBuilder::AddTextWithReferences(ByteRange range) {
+void UnitBuilder::AddTextWithReferences(ByteRange range, bool in_attribute) {
   const std::string_view text = bytes_.substr(0, range.end);
   size_t done = range.begin;
   for (size_t at = text.find('&', done); at != std::string_view::npos; at = text.find('&', at + 1)) {
-    const CharacterReference reference = ReadCharacterReference(text, at);
+    const CharacterReference reference = ReadHtmlReference(text, at, in_attribute);
     if (reference.length == 0) continue;
     AddText({done, at});
     done = at + reference.length;
-    AddDecoded({at, done}, reference.text);
+    if (reference.text.empty()) {
+      Standalone({at, done}, /*ordered=*/false, /*is_word=*/true);
+    } else {
+      AddDecoded({at, done}, reference.text);
+    }
     at = done - 1;
   }
   AddText({done, range.end});

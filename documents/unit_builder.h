@@ -31,8 +31,9 @@ class UnitBuilder {
   // `bytes` must outlive the builder.
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
 
-  void AddText(ByteRange range);                // the bytes are the text
-  void AddTextWithReferences(ByteRange range);  // the same, with HTML character references
+  void AddText(ByteRange range);  // the bytes are the text
+  // The same, with HTML character references. Those that are not known become markers.
+  void AddTextWithReferences(ByteRange range, bool in_attribute);
   // The bytes stand for the text: as a whole, or one by one if they equal it.
   void AddDecoded(ByteRange range, std::string_view text);
   void Open(ByteRange range, std::string_view name);

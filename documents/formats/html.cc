@@ -97,7 +97,8 @@ class HtmlReader {
         if (token.raw) {
           builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
         } else {
-          builder_.AddTextWithReferences({i == 0 ? ByteOrderMark(bytes_) : token.range.begin, token.range.end});
+          builder_.AddTextWithReferences({i == 0 ? ByteOrderMark(bytes_) : token.range.begin, token.range.end},
+                                         /*in_attribute=*/false);
         }
         return i;
       case Kind::kOther:
@@ -183,7 +184,7 @@ class HtmlReader {
       UnitRules rules = rules_;
       rules.leave_out_ends = attribute.quote != '\0';
       UnitBuilder builder(bytes_, rules);
-      builder.AddTextWithReferences(attribute.value);
+      builder.AddTextWithReferences(attribute.value, /*in_attribute=*/true);
       PlacedUnit unit;
       if (!builder.Finish(&unit)) continue;
       unit.write = WriteEscaped(EscapeXmlAttribute);

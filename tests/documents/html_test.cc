@@ -48,11 +48,35 @@ TEST(HtmlTest, AttributesAreUnits) {
 }
 
 TEST(HtmlTest, ReferencesAreResolvedAndWritten) {
-  const auto document = ParseAs("html", "<p>Fish &amp; chips&nbsp;&eacute;&#8212;&unknown;");
-  EXPECT_EQ(document->units()[0].source.text, "Fish & chips\u00a0\u00e9\u2014&unknown;");
+  const auto document = ParseAs("html", "<p>Fish &amp; chips&nbsp;&eacute;&#8212;& unknown");
+  EXPECT_EQ(document->units()[0].source.text, "Fish & chips\u00a0\u00e9\u2014& unknown");
   MarkedText translation = document->units()[0].source;
   translation.text = "a < b & c";
   EXPECT_EQ(*document->Render({translation}), "<p>a &lt; b &amp; c");
+}
+
+// HTML 5 has over 2,000 names. What is not known is copied, not escaped, so that it does not become visible.
+TEST(HtmlTest, UnknownReferencesStay) {
+  const std::string html =
+      "<p>&check; The task&colon; &lpar;net&rpar; &#150; &notin; &#x1F44D;<img alt='&starf; one &unknown;'>";
+  const auto document = ParseAs("html", html);
+  EXPECT_THAT(Shown(*document),
+              ElementsAre("⟦&starf;⟧ one ⟦&unknown;⟧",
+                          "⟦&check;⟧ The task⟦&colon;⟧ ⟦&lpar;⟧net⟦&rpar;⟧ ⟦&#150;⟧ \u2209 \U0001F44D"));
+  const std::string translated = RenderRot13(*document);
+  EXPECT_EQ(translated,
+            "<p>&check; Gur gnfx&colon; &lpar;arg&rpar; &#150; \u2209 \U0001F44D<img alt='&starf; bar &unknown;'>");
+  ExpectIdentity("html", html);
+}
+
+TEST(HtmlTest, ReferencesWithoutASemicolon) {
+  EXPECT_THAT(
+      Units("<p>The&nbsp old &copy2024, &COPY 2025 &eacutet&eacute &#233t &ampx R&D &notx AT&T &check &hellip."),
+      ElementsAre("The\u00a0 old \u00a92024, \u00a9 2025 \u00e9t\u00e9 \u00e9t &x R&D \u00acx AT&T &check &hellip."));
+  EXPECT_THAT(Units("<img alt='Go &copy=2 &copyx &copy; &copy !'>"), ElementsAre("Go &copy=2 &copyx \u00a9 \u00a9 !"));
+  const std::string html = "<p>A &lt b &# &#x &; &";
+  ExpectIdentity("html", html);
+  EXPECT_EQ(RenderRot13(*ParseAs("html", html)), "<p>N &lt; o &amp;# &amp;#k &amp;; &amp;");
 }
 
 TEST(HtmlTest, OverlappingTagsKeepTheirOrder) {

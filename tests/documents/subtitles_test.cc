@@ -81,6 +81,13 @@ TEST(SubRipTest, EachSpeakerHasSegmentsOfTheirOwn) {
 
 TEST(SubRipTest, RefusesByLine) { EXPECT_THAT(RefusalAs("srt", "1\nno times here\n"), HasSubstr("SubRip: line 1")); }
 
+TEST(WebVttTest, UnknownReferencesStay) {
+  const std::string vtt = "WEBVTT\n\n00:01.000 --> 00:02.000\n&check; Done &copy now\n";
+  const auto document = ParseAs("vtt", vtt);
+  EXPECT_THAT(Shown(*document), ElementsAre("⟦&check;⟧ Done \u00a9 now"));
+  EXPECT_THAT(RenderRot13(*document), HasSubstr("\n&check; Qbar \u00a9 abj\n"));
+}
+
 TEST(WebVttTest, OnlyCuesAreText) {
   const std::string vtt =
       "WEBVTT Kind: captions\n\nNOTE not this\n\nSTYLE\n::cue { color: red }\n\nintro\n00:01.000 --> 00:02.000 "

@@ -87,7 +87,7 @@ std::vector<std::string> Seeds() {
            "> [n][] &amp; ![o](p) ~~q~~ <http://r>\n\n[n]: s\n"),
       Seed("html",
            "<!DOCTYPE html><html lang=en><title>a &amp; b</title><p title='c'>d <b>e <i>f</b></i><br>g<code>h</code>"
-           "<script>i</script><!-- j --><p>k {{ l }} <img alt=m><svg><title>n</title></svg>o"),
+           "<script>i</script><!-- j --><p>k &check; {{ l }} &copy <img alt=m><svg><title>n</title></svg>o"),
       Seed("xliff",
            "<xliff version=\"1.2\"><file><body><trans-unit><source>a <g id=\"1\">b</g><x id=\"2\"/> &lt;i&gt;</source>"
            "</trans-unit><trans-unit><source><bpt id=\"1\"/>c<ept "
