@@ -4,8 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "documents/unit_builder.h"
+#include "documents/word_fields.h"
 
 namespace salient {
 namespace {
@@ -18,20 +19,22 @@ bool IsOneOf(const std::string& name, const std::vector<std::string>& names) {
 
 // What a paragraph consists of, in order.
 struct Piece {
-  enum class Kind { kText, kInRun, kObject, kOpen, kClose };  // kInRun: an object that must be in a run; kObject: not
+  enum class Kind { kText, kObject, kOpen, kClose };
   Kind kind = Kind::kText;
   ByteRange range;
-  std::string text;        // kText: references resolved
-  std::string properties;  // kText and kInRun: of their run, as RunNames::plain_properties has them
-  std::string name;        // kOpen and kClose
-  bool breaks = false;     // kInRun and kObject: a line break or a tab
+  std::string text;           // kText: references resolved
+  std::string properties;     // kText: of its run, as RunNames::plain_properties has them
+  std::string name;           // kOpen and kClose
+  std::string before, after;  // not kText: tags to write around it, where it begins or ends within a run
+  bool breaks = false;        // kObject: a line break or a tab
 };
 
 // What a marker is to the writer.
 struct Role {
-  enum class Kind { kFormat, kInRun, kText, kRaw };  // kText: a placeholder
-  Kind kind = Kind::kRaw;
-  std::string properties;
+  enum class Kind { kFormat, kText, kRaw };  // kText: a placeholder
+  Kind kind = Kind::kText;
+  std::string properties;     // kFormat
+  std::string before, after;  // kRaw: see Piece
 };
 
 struct Writer {
@@ -61,10 +64,8 @@ struct Writer {
         continue;
       }
       flush();
-      if (role.kind == Role::Kind::kInRun) {
-        write_run(role.properties, markers[place.marker]);
-      } else if (role.kind == Role::Kind::kRaw) {
-        out.append(markers[place.marker]);
+      if (role.kind == Role::Kind::kRaw) {
+        out.append(role.before).append(markers[place.marker]).append(role.after);
       } else if (marker.kind == MarkerKind::kOpen) {
         formats.push_back(&role.properties);
       } else if (marker.kind == MarkerKind::kClose) {
@@ -85,7 +86,8 @@ class RunReader {
         events_(events),
         options_(options),
         names_(names),
-        builder_(bytes, {{options.keep_terms, /*tags=*/false}, /*collapse_space=*/false, /*leave_out_ends=*/false}) {
+        builder_(bytes, {{options.keep_terms, /*tags=*/false}, /*collapse_space=*/false, /*leave_out_ends=*/false}),
+        fields_(FindFields(bytes, events, names.prefix, names.opaque)) {
     runs_before_.resize(events.size() + 1);
     paragraphs_before_.resize(events.size() + 1);
     for (size_t i = 0; i < events.size(); ++i) {
@@ -109,7 +111,7 @@ class RunReader {
 
   void TakeParagraph(size_t start) {
     pieces_.clear();
-    field_depth_ = 0;
+    paragraph_ = start;
     ByteRange place{bytes_.size(), 0};
     bool has_runs = false;
     for (size_t i = start + 1; i < Match(start); ++i) {
@@ -121,12 +123,13 @@ class RunReader {
           TakeBareText(i);
         } else {
           has_runs = true;
-          TakeChild(i);
         }
       }
       i = Match(i);
     }
-    if (has_runs) Build(place);
+    if (!has_runs) return;
+    TakeChildren(start + 1, Match(start));
+    Build(place);
   }
 
   // A text without a run, as a cell of a spreadsheet has it.
@@ -140,12 +143,80 @@ class RunReader {
     units_.push_back(std::move(unit));
   }
 
+  // The first part of a field that ends at event i or after it.
+  const FieldPart* FieldPartFrom(size_t i) const {
+    const auto part = std::lower_bound(fields_.begin(), fields_.end(), i,
+                                       [](const FieldPart& field, size_t event) { return field.last < event; });
+    return part == fields_.end() ? nullptr : &*part;
+  }
+
+  // Takes the elements of one level, from event `begin` to `end`. A part of a field is one piece, from the element in
+  // which it begins to the one in which it ends, or to the end of the paragraph.
   void TakeChildren(size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (events_[i].kind != Kind::kStart) continue;
-      TakeChild(i);
+      if (begin > paragraph_ + 1 || (!IsOneOf(events_[i].name, names_.outside) && events_[i].name != names_.text)) {
+        size_t done = i;  // what is before this event has been taken
+        while (done < Match(i)) {
+          const FieldPart* field = FieldPartFrom(done);
+          if (field == nullptr || field->first > Match(i)) break;
+          const bool inside = field->first > i && field->last < Match(i);
+          if (inside && events_[i].name != names_.run) break;
+          TakeField(*field, end, &i, &done);
+        }
+        if (done == i) {
+          TakeChild(i);
+        } else if (done < Match(i)) {
+          TakeRun(i, done, Match(i));
+        }
+      }
       i = Match(i);
     }
+  }
+
+  // Takes what is in element *i before the part of a field, and the part. Sets *i to the element in which the part
+  // ends, and *done to the event after it.
+  void TakeField(const FieldPart& field, size_t level_end, size_t* i, size_t* done) {
+    Piece piece{PieceKindOf(field), Whole(*i), "", "", absl::StrCat("field ", field.field)};
+    const bool in_run = events_[*i].name == names_.run && field.first > *i;
+    if (in_run && (*done > *i || HasContent(*i + 1, field.first))) {
+      TakeRun(*i, std::max(*done, *i + 1), field.first);
+      piece.range.begin = events_[field.first].range.begin;
+      piece.before = RunTag(*i);
+    }
+    size_t last = *i;
+    for (size_t k = Match(*i) + 1; Match(last) < field.last && k < level_end; ++k) {
+      if (events_[k].kind != Kind::kStart) continue;
+      last = k;
+      k = Match(k);
+    }
+    piece.range.end = Whole(last).end;
+    *done = Match(last);
+    const bool ends_in_run = events_[last].name == names_.run && field.last < Match(last);
+    if (ends_in_run && HasContent(Match(field.last) + 1, Match(last))) {
+      piece.range.end = Whole(field.last).end;
+      piece.after = "</" + names_.run + ">";
+      *done = Match(field.last) + 1;
+    }
+    *i = last;
+    pieces_.push_back(std::move(piece));
+  }
+
+  // A part that goes beyond the paragraph has no partner here.
+  Piece::Kind PieceKindOf(const FieldPart& field) const {
+    const bool whole = field.first > paragraph_ && field.last < Match(paragraph_);
+    if (!whole || field.kind == FieldPart::Kind::kWhole) return Piece::Kind::kObject;
+    return field.kind == FieldPart::Kind::kOpen ? Piece::Kind::kOpen : Piece::Kind::kClose;
+  }
+
+  // Whether the events of a run from `begin` to `end` have more than its properties.
+  bool HasContent(size_t begin, size_t end) const {
+    for (size_t i = begin; i < end; ++i) {
+      if (events_[i].kind != Kind::kStart) continue;
+      if (events_[i].name != names_.properties && !IsOneOf(events_[i].name, names_.dropped)) return true;
+      i = Match(i);
+    }
+    return false;
   }
 
   void TakeChild(size_t i) {
@@ -154,8 +225,8 @@ class RunReader {
     const bool holds_runs = runs_before_[Match(i)] > runs_before_[i + 1];
     const bool holds_paragraphs = paragraphs_before_[Match(i)] > paragraphs_before_[i + 1];
     if (name == names_.run) {
-      TakeRun(i);
-    } else if (holds_runs && !holds_paragraphs && !IsOneOf(name, names_.opaque)) {
+      TakeRun(i, i + 1, Match(i));
+    } else if (holds_runs && !holds_paragraphs && !IsKept(i)) {
       // Properties of a container belong to its beginning: <w:sdt><w:sdtPr>...</w:sdtPr><w:sdtContent>.
       size_t inner = i;
       for (size_t k = i + 1; k < Match(i); ++k) {
@@ -168,7 +239,7 @@ class RunReader {
       pieces_.push_back(
           {Piece::Kind::kClose, {events_[Match(inner)].range.begin, events_[Match(i)].range.end}, "", "", name});
     } else {
-      pieces_.push_back({Piece::Kind::kObject, Whole(i), "", "", "", Breaks(name)});
+      pieces_.push_back({Piece::Kind::kObject, Whole(i), "", "", "", "", "", Breaks(name)});
     }
   }
 
@@ -177,48 +248,39 @@ class RunReader {
     return IsOneOf(name, {prefix + "br", prefix + "cr", prefix + "tab", prefix + "ptab"});
   }
 
-  // What a field's run says: where it begins, where its result begins, where it ends. "" if it is none of these.
-  std::string FieldPart(size_t run) const {
-    std::string part;
-    for (size_t i = run + 1; i < Match(run); ++i) {
-      if (events_[i].kind != Kind::kStart) continue;
-      if (events_[i].name == names_.prefix + "instrText") part = "instruction";
-      if (events_[i].name == names_.prefix + "fldChar") {
-        return std::string(AttributeOf(bytes_, events_[i], names_.prefix + "fldCharType"));
-      }
-    }
-    return part;
+  // Whether an element is kept with the runs in it.
+  bool IsKept(size_t i) const {
+    if (IsOneOf(events_[i].name, names_.opaque)) return true;
+    return events_[i].name == names_.prefix + "fldSimple" &&
+           !IsResultTranslated(AttributeOf(bytes_, events_[i], names_.prefix + "instr"));
   }
 
-  void TakeRun(size_t run) {
-    const std::string part = FieldPart(run);
-    if (field_depth_ > 0 || part == "begin") {  // up to the result: one marker
-      if (field_depth_ == 0) field_begin_ = Whole(run).begin;
-      if (part == "begin") ++field_depth_;
-      const bool result = part == "separate" && field_depth_ == 1;
-      if (part == "end") --field_depth_;
-      const ByteRange range{field_begin_, Whole(run).end};
-      if (result) {
-        field_depth_ = 0;
-        pieces_.push_back({Piece::Kind::kOpen, range, "", "", "field"});
-      } else if (field_depth_ == 0) {
-        pieces_.push_back({Piece::Kind::kObject, range});
-      }
-      return;
-    }
-    if (part == "end") return pieces_.push_back({Piece::Kind::kClose, Whole(run), "", "", "field"});
-    if (!part.empty()) return pieces_.push_back({Piece::Kind::kObject, Whole(run)});
-    std::string properties;
+  std::string PropertiesOf(size_t run) const {
     for (size_t i = run + 1; i < Match(run); ++i) {
       if (events_[i].kind != Kind::kStart) continue;
       if (events_[i].name == names_.properties) {
-        properties = names_.plain_properties(Bytes(Whole(i)), names_.prefix, options_.target_language);
-      } else if (events_[i].name == names_.text) {
+        return names_.plain_properties(Bytes(Whole(i)), names_.prefix, options_.target_language);
+      }
+      i = Match(i);
+    }
+    return "";
+  }
+
+  std::string RunTag(size_t run) const { return "<" + names_.run + ">" + PropertiesOf(run); }
+
+  // Takes the content of a run from event `begin` to `end`.
+  void TakeRun(size_t run, size_t begin, size_t end) {
+    const std::string properties = PropertiesOf(run);
+    for (size_t i = begin; i < end; ++i) {
+      if (events_[i].kind != Kind::kStart) continue;
+      const std::string& name = events_[i].name;
+      if (name == names_.text) {
         for (size_t k = i + 1; k < Match(i); ++k) {
           pieces_.push_back({Piece::Kind::kText, events_[k].range, events_[k].text, properties});
         }
-      } else if (!IsOneOf(events_[i].name, names_.dropped)) {
-        pieces_.push_back({Piece::Kind::kInRun, Whole(i), "", properties, "", Breaks(events_[i].name)});
+      } else if (name != names_.properties && !IsOneOf(name, names_.dropped)) {
+        pieces_.push_back(
+            {Piece::Kind::kObject, Whole(i), "", "", "", RunTag(run), "</" + names_.run + ">", Breaks(name)});
       }
       i = Match(i);
     }
@@ -244,7 +306,7 @@ class RunReader {
   void Build(ByteRange place) {
     Writer writer{names_.run, names_.text, names_.text_tag, BaseProperties()};
     std::string current = writer.base;
-    std::map<size_t, Role> roles;  // by where the marker's bytes begin; an opening format's are empty
+    std::map<size_t, Role> roles;  // of pieces, by where they begin
     std::vector<std::string> formats;
     const auto change_to = [&](const std::string& properties, size_t at) {
       if (properties == current) return;
@@ -256,14 +318,11 @@ class RunReader {
     };
     for (const Piece& piece : pieces_) {
       const size_t at = piece.range.begin;
+      if (piece.kind != Piece::Kind::kText) roles[at] = {Role::Kind::kRaw, "", piece.before, piece.after};
       switch (piece.kind) {
         case Piece::Kind::kText:
           if (piece.text.find_first_not_of(' ') != std::string::npos) change_to(piece.properties, at);
           builder_.AddDecoded(piece.range, piece.text);
-          break;
-        case Piece::Kind::kInRun:
-          roles[at] = {Role::Kind::kInRun, piece.properties};
-          builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false, piece.breaks);
           break;
         case Piece::Kind::kObject:
           builder_.Standalone(piece.range, /*ordered=*/true, /*is_word=*/false, piece.breaks);
@@ -286,14 +345,12 @@ class RunReader {
     for (size_t i = 0; i < unit.markers.size(); ++i) {
       const ByteRange range = unit.markers[i];
       Role role;
-      const auto in_run = roles.find(range.begin);
+      const auto of_piece = roles.find(range.begin);
       if (range.begin == range.end) {
         role.kind = Role::Kind::kFormat;
         if (unit.unit.markers[i].kind == MarkerKind::kOpen) role.properties = formats[next_format++];
-      } else if (in_run != roles.end()) {
-        role = in_run->second;
-      } else if (bytes_[range.begin] != '<') {
-        role.kind = Role::Kind::kText;
+      } else if (of_piece != roles.end()) {
+        role = of_piece->second;
       }
       writer.roles.push_back(std::move(role));
     }
@@ -306,11 +363,11 @@ class RunReader {
   const ParseOptions& options_;
   const RunNames& names_;
   UnitBuilder builder_;
+  const std::vector<FieldPart> fields_;
   std::vector<size_t> runs_before_, paragraphs_before_;  // before each event
   std::vector<PlacedUnit> units_;
   std::vector<Piece> pieces_;  // of the paragraph that is being read
-  int field_depth_ = 0;        // fields whose result has not begun
-  size_t field_begin_ = 0;
+  size_t paragraph_ = 0;       // its start
 };
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(DocxTest, LinksFieldsAndObjectsAreMarkers) {
       "<w:bookmarkEnd w:id=\"1\"/></w:p>");
   const auto document = ParseAs("docx", docx);
   ASSERT_EQ(document->units().size(), 1u);
-  EXPECT_EQ(document->units()[0].source.text, "See this page onpage 3");
+  EXPECT_EQ(document->units()[0].source.text, "See this page onpage ");
   ExpectIdentity("docx", docx);
   ExpectTranslationIsRead("docx", docx);
   const std::string body = Body(RenderRot13(*document));
@@ -74,6 +74,118 @@ TEST(DocxTest, LinksFieldsAndObjectsAreMarkers) {
         "<w:instrText>PAGE</w:instrText>", "<w:r><w:footnoteReference w:id=\"2\"/></w:r>"}) {
     EXPECT_THAT(body, HasSubstr(kept));
   }
+}
+
+std::string FieldMark(const std::string& type) { return "<w:fldChar w:fldCharType=\"" + type + "\"/>"; }
+
+std::string RunOf(const std::string& content) { return "<w:r>" + content + "</w:r>"; }
+
+std::string TextRunOf(const std::string& text) { return RunOf("<w:t xml:space=\"preserve\">" + text + "</w:t>"); }
+
+std::string Instruction(const std::string& text) { return "<w:instrText>" + text + "</w:instrText>"; }
+
+// A field in runs of its own, as Word writes it.
+std::string Field(const std::string& instruction, const std::string& result) {
+  return RunOf(FieldMark("begin")) + RunOf(Instruction(instruction)) + RunOf(FieldMark("separate")) +
+         TextRunOf(result) + RunOf(FieldMark("end"));
+}
+
+TEST(DocxTest, AFieldMayBeInOneRun) {
+  const std::string field = FieldMark("begin") + Instruction("PAGE") + FieldMark("end");
+  const std::string docx = Docx("<w:p>" + TextRunOf("Page ") + RunOf(field) + TextRunOf(" of the report") + "</w:p>");
+  const auto document = ParseAs("docx", docx);
+  EXPECT_THAT(Shown(*document), ElementsAre("Page ⟦" + RunOf(field) + "⟧ of the report"));
+  ExpectIdentity("docx", docx);
+  EXPECT_EQ(Body(RenderRot13(*document)),
+            "<w:p>" + TextRunOf("Cntr ") + RunOf(field) + TextRunOf(" bs gur ercbeg") + "</w:p>");
+}
+
+TEST(DocxTest, AFieldMayBeginAndEndAmongTextInARun) {
+  const std::string end = FieldMark("separate") + "<w:t>3</w:t>" + FieldMark("end");
+  const std::string first = FieldMark("begin") + Instruction("PAGE") + end;
+  const std::string second = FieldMark("begin") + "</w:r>" + RunOf(Instruction("PAGE")) + "<w:r>" + end;
+  const std::string bold = "<w:rPr><w:b/></w:rPr>";
+  const std::string docx =
+      Docx("<w:p><w:r>" + bold + "<w:t>See</w:t>" + first + "<w:t>and</w:t>" + second + "<w:t>now</w:t></w:r></w:p>");
+  const auto document = ParseAs("docx", docx);
+  EXPECT_EQ(document->units()[0].source.text, "Seeandnow");
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  const std::string body = Body(RenderRot13(*document));
+  EXPECT_THAT(body, HasSubstr("<w:r>" + bold + first + "</w:r>"));
+  EXPECT_THAT(body, HasSubstr("<w:r>" + bold + second + "</w:r>"));
+}
+
+TEST(DocxTest, AFieldMayGoBeyondItsParagraph) {
+  const std::string begin = RunOf(FieldMark("begin")) + RunOf(Instruction("IF 1 = 1 \"first"));
+  const std::string end =
+      RunOf(Instruction("second\"")) + RunOf(FieldMark("separate")) + TextRunOf("Result") + RunOf(FieldMark("end"));
+  const std::string docx = Docx("<w:p><w:pPr/>" + TextRunOf("Text before") + begin + "</w:p><w:p>" +
+                                TextRunOf("Within") + "</w:p><w:p><w:pPr/>" + end + TextRunOf("Text after") + "</w:p>");
+  const auto document = ParseAs("docx", docx);
+  EXPECT_THAT(Shown(*document), ElementsAre("Text before⟦" + begin + "⟧", "⟦" + end + "⟧Text after"));
+  ExpectIdentity("docx", docx);
+  EXPECT_EQ(Body(RenderRot13(*document)), "<w:p><w:pPr/>" + TextRunOf("Grkg orsber") + begin + "</w:p><w:p>" +
+                                              TextRunOf("Within") + "</w:p><w:p><w:pPr/>" + end +
+                                              TextRunOf("Grkg nsgre") + "</w:p>");
+}
+
+TEST(DocxTest, AFieldMayEndInAnotherElement) {
+  const std::string begin = RunOf(FieldMark("begin")) + RunOf(Instruction("REF x"));
+  const std::string link = "<w:hyperlink w:anchor=\"a\">" + RunOf(FieldMark("separate")) + TextRunOf("result") +
+                           RunOf(FieldMark("end")) + "</w:hyperlink>";
+  const std::string docx = Docx("<w:p>" + TextRunOf("See ") + begin + link + TextRunOf(" for more") + "</w:p>");
+  const auto document = ParseAs("docx", docx);
+  EXPECT_THAT(Shown(*document), ElementsAre("See ⟦" + begin + link + "⟧ for more"));
+  EXPECT_THAT(Body(RenderRot13(*document)), HasSubstr(begin + link + TextRunOf(" sbe zber")));
+}
+
+TEST(DocxTest, AFieldWithoutAnEndKeepsItsElements) {
+  const std::string begin = RunOf(FieldMark("begin")) + RunOf(Instruction("PAGE"));
+  const auto document = ParseAs("docx", Docx("<w:p>" + TextRunOf("Page ") + begin + TextRunOf(" of many") +
+                                             "</w:p><w:p>" + TextRunOf("More text") + "</w:p>"));
+  EXPECT_EQ(Body(RenderRot13(*document)), "<w:p>" + TextRunOf("Cntr ") + begin + TextRunOf(" bs znal") + "</w:p><w:p>" +
+                                              TextRunOf("Zber grkg") + "</w:p>");
+}
+
+TEST(DocxTest, ResultsOfFieldsAreKept) {
+  const std::string name = Field(" MERGEFIELD Name ", "Customer"), date = Field("DATE", "Monday");
+  const std::string simple = "<w:fldSimple w:instr=\" AUTHOR \">" + TextRunOf("Writer") + "</w:fldSimple>";
+  const auto document = ParseAs("docx", Docx("<w:p>" + TextRunOf("Dear ") + name + TextRunOf(", thanks for ") + date +
+                                             TextRunOf(" from ") + simple + "</w:p>"));
+  EXPECT_THAT(Shown(*document), ElementsAre("Dear ⟦" + name + "⟧, thanks for ⟦" + date + "⟧ from ⟦" + simple + "⟧"));
+  EXPECT_EQ(Body(RenderRot13(*document)), "<w:p>" + TextRunOf("Qrne ") + name + TextRunOf(", gunaxf sbe ") + date +
+                                              TextRunOf(" sebz ") + simple + "</w:p>");
+}
+
+TEST(DocxTest, ResultsOfLinksAreTranslated) {
+  const std::string begin = RunOf(FieldMark("begin")), end = RunOf(FieldMark("end"));
+  const std::string docx = Docx(
+      "<w:p>" + TextRunOf("See ") + begin + RunOf(Instruction(" hyper")) + RunOf(Instruction("link \"u\"")) +
+      RunOf(FieldMark("separate")) + TextRunOf("this page") + end + TextRunOf(" and ") + "<w:r>" + FieldMark("begin") +
+      Instruction("HYPERLINK") + FieldMark("separate") + "<w:t>that page</w:t>" + FieldMark("end") + "</w:r></w:p>");
+  const auto document = ParseAs("docx", docx);
+  EXPECT_EQ(document->units()[0].source.text, "See this page and that page");
+  ASSERT_EQ(document->units()[0].markers.size(), 4u);
+  EXPECT_EQ(document->units()[0].markers[0].kind, MarkerKind::kOpen);
+  EXPECT_EQ(document->units()[0].markers[2].kind, MarkerKind::kOpen);
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  EXPECT_THAT(Body(RenderRot13(*document)),
+              HasSubstr(RunOf(FieldMark("begin") + Instruction("HYPERLINK") + FieldMark("separate")) +
+                        TextRunOf("gung cntr") + RunOf(FieldMark("end"))));
+}
+
+TEST(DocxTest, EntriesOfATableOfContentsAreTranslated) {
+  const std::string begin = RunOf(FieldMark("begin")) + RunOf(Instruction(" TOC \\o ")) + RunOf(FieldMark("separate"));
+  const std::string page = Field("PAGEREF a", "3"), end = RunOf(FieldMark("end"));
+  const std::string link = "<w:hyperlink w:anchor=\"a\">";
+  const auto document =
+      ParseAs("docx", Docx("<w:p>" + begin + link + TextRunOf("First part") + page + "</w:hyperlink></w:p><w:p>" +
+                           TextRunOf("Second part") + "</w:p><w:p>" + end + TextRunOf("After it") + "</w:p>"));
+  EXPECT_EQ(Body(RenderRot13(*document)), "<w:p>" + begin + link + TextRunOf("Svefg cneg") + page +
+                                              "</w:hyperlink></w:p><w:p>" + TextRunOf("Frpbaq cneg") + "</w:p><w:p>" +
+                                              end + TextRunOf("Nsgre vg") + "</w:p>");
 }
 
 TEST(DocxTest, TextBoxesAreUnitsWithinUnits) {
