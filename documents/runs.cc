@@ -278,6 +278,9 @@ class RunReader {
         for (size_t k = i + 1; k < Match(i); ++k) {
           pieces_.push_back({Piece::Kind::kText, events_[k].range, events_[k].text, properties});
         }
+      } else if (name == names_.prefix + "noBreakHyphen") {
+        // A hyphen to the model as well, which does not know the character U+2011 of such hyphens.
+        pieces_.push_back({Piece::Kind::kText, Whole(i), "-", properties});
       } else if (name != names_.properties && !IsOneOf(name, names_.dropped)) {
         pieces_.push_back(
             {Piece::Kind::kObject, Whole(i), "", "", "", RunTag(run), "</" + names_.run + ">", Breaks(name)});

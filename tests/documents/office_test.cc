@@ -188,6 +188,20 @@ TEST(DocxTest, EntriesOfATableOfContentsAreTranslated) {
                                               end + TextRunOf("Nsgre vg") + "</w:p>");
 }
 
+TEST(DocxTest, HyphensThatDoNotBreakAreText) {
+  const std::string docx = Docx(
+      "<w:p><w:r><w:t>An e</w:t><w:noBreakHyphen/><w:t>mail</w:t></w:r></w:p><w:p><w:r><w:t>A 5</w:t></w:r>"
+      "<w:r><w:rPr><w:b/></w:rPr><w:noBreakHyphen/></w:r><w:r><w:t>year plan</w:t></w:r></w:p>");
+  const auto document = ParseAs("docx", docx);
+  ASSERT_EQ(document->units().size(), 2u);
+  EXPECT_EQ(document->units()[0].source.text, "An e-mail");
+  EXPECT_TRUE(document->units()[0].markers.empty());
+  EXPECT_EQ(document->units()[1].source.text, "A 5-year plan");
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  EXPECT_THAT(Body(RenderRot13(*document)), HasSubstr(TextRunOf("Na r-znvy")));
+}
+
 TEST(DocxTest, TextBoxesAreUnitsWithinUnits) {
   const std::string docx = Docx(
       "<w:p><w:r><w:t>Outer text</w:t></w:r><w:r><w:pict><w:txbxContent><w:p><w:r><w:t>Inner text</w:t></w:r></w:p>"
