@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "documents/zip_archive.h"
 
 namespace salient {
 namespace {
@@ -61,8 +60,13 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
     return absl::InvalidArgumentError(
         absl::StrCat(rules.what, ": the archive has no ", rules.needed_part, "; it is of another format"));
   }
+  if (rules.prepare != nullptr) {
+    if (absl::Status status = rules.prepare(&*archive); !status.ok()) return status;
+  }
   std::vector<std::string> names = archive->names();
   std::sort(names.begin(), names.end(), NumbersInOrder);
+  std::stable_partition(names.begin(), names.end(),
+                        [&rules](const std::string& name) { return name != rules.last_part; });
   std::vector<Part> parts;
   size_t units = 0;
   for (const std::string& name : names) {

@@ -2,13 +2,16 @@
 
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "documents/document.h"
 #include "documents/patch.h"
 #include "documents/xml_events.h"
+#include "documents/zip_archive.h"
 
 namespace salient {
 
@@ -17,14 +20,17 @@ struct PartContent {
   std::vector<PlacedUnit> units;
   std::vector<Edit> edits;
 };
-using PartReader = PartContent (*)(std::string_view bytes, const std::vector<XmlEvent>& events,
-                                   const ParseOptions& options);
+using PartReader = std::function<PartContent(std::string_view bytes, const std::vector<XmlEvent>& events,
+                                             const ParseOptions& options)>;
 
 struct PackageRules {
   const char* what;         // name of the format, for errors
   const char* needed_part;  // a part that every file of the format has
-  // The reader of the part of this name; nullptr: the part is copied unchanged.
-  PartReader (*reader_of)(std::string_view name);
+  // The reader of the part of this name; none: the part is copied unchanged.
+  std::function<PartReader(std::string_view name)> reader_of;
+  // Called before parts are read, if the readers must know something of other parts.
+  std::function<absl::Status(ZipArchive* archive)> prepare;
+  std::string_view last_part;  // read after all others, because its reader must know something of them
 };
 
 ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options, const PackageRules& rules);

@@ -1,11 +1,18 @@
 // Spreadsheets: the strings of cells are translated. Numbers and formulas are not, nor the names of sheets, because
-// formulas refer to them.
+// formulas refer to them. For the same reason the headers of tables are not: they are the names of the columns.
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
 #include "documents/office_names.h"
+#include "documents/relationships.h"
 #include "documents/runs.h"
+#include "documents/table_headers.h"
 
 namespace salient {
 namespace {
@@ -17,37 +24,116 @@ std::string PlainProperties(std::string_view properties, const std::string&, con
   return std::string(properties);
 }
 
+// The strings in elements `element`, but for those that begin in one of the ranges `kept`, which are in order.
 PartContent ReadStrings(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
-                        const char* element) {
-  const std::optional<std::string> prefix = PrefixOfEither(bytes, events, kTransitional, kStrict);
-  if (!prefix.has_value()) return {};
-  const std::string x = *prefix;
+                        const std::string& x, const char* element, const std::vector<ByteRange>& kept) {
   RunNames names{x + element, x + "r", x + "rPr", x + "t"};
   names.text_tag = "<" + x + "t xml:space=\"preserve\">";
   names.outside = {x + "rPh", x + "phoneticPr"};
   names.plain_properties = PlainProperties;
   names.prefix = x;
-  return {ReadRuns(bytes, events, options, names), {}};
+  PartContent content{ReadRuns(bytes, events, options, names), {}};
+  std::erase_if(content.units, [&kept](const PlacedUnit& unit) {
+    const auto after = std::upper_bound(kept.begin(), kept.end(), unit.place.begin,
+                                        [](size_t at, const ByteRange& range) { return at < range.begin; });
+    return after != kept.begin() && unit.place.begin < std::prev(after)->end;
+  });
+  return content;
 }
 
-PartContent ReadSharedStrings(std::string_view bytes, const std::vector<XmlEvent>& events,
-                              const ParseOptions& options) {
-  return ReadStrings(bytes, events, options, "si");
-}
+class WorkbookReader {
+ public:
+  explicit WorkbookReader(const DocumentLimits& limits) : limits_(limits) {}
 
-PartContent ReadSheet(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
-  return ReadStrings(bytes, events, options, "is");
-}
+  absl::Status FindTables(ZipArchive* archive) {
+    for (const std::string& sheet : archive->names()) {
+      if (!IsSheet(sheet)) continue;
+      const auto relationships = ReadRelationships(sheet, kWhat, limits_, archive);
+      if (!relationships.ok()) return relationships.status();
+      for (const Relationship& relationship : *relationships) {
+        if (!relationship.type.ends_with("/table") || !archive->Has(relationship.target)) continue;
+        const absl::StatusOr<std::string> table = archive->Read(relationship.target);
+        if (!table.ok()) return table.status();
+        const auto events = ParseXml(*table, absl::StrCat(kWhat, ": ", relationship.target), limits_);
+        if (!events.ok()) return events.status();
+        headers_[sheet].Add(*table, *events);
+      }
+    }
+    return absl::OkStatus();
+  }
 
-PartReader ReaderOf(std::string_view name) {
-  if (name == "xl/sharedStrings.xml") return ReadSharedStrings;
-  return name.starts_with("xl/worksheets/sheet") && name.ends_with(".xml") ? ReadSheet : nullptr;
-}
+  PartReader ReaderOf(std::string_view name) {
+    if (name == kSharedStrings) {
+      return [this](auto bytes, auto& events, auto& options) { return ReadSharedStrings(bytes, events, options); };
+    }
+    if (!IsSheet(name)) return nullptr;
+    return [this, sheet = std::string(name)](auto bytes, auto& events, auto& options) {
+      return ReadSheet(sheet, bytes, events, options);
+    };
+  }
+
+  static constexpr char kWhat[] = "XLSX";
+  static constexpr std::string_view kSharedStrings = "xl/sharedStrings.xml";
+
+ private:
+  static bool IsSheet(std::string_view name) {
+    return name.starts_with("xl/worksheets/sheet") && name.ends_with(".xml");
+  }
+
+  PartContent ReadSheet(const std::string& sheet, std::string_view bytes, const std::vector<XmlEvent>& events,
+                        const ParseOptions& options) {
+    const std::optional<std::string> x = PrefixOfEither(bytes, events, kTransitional, kStrict);
+    if (!x.has_value()) return {};
+    const auto headers = headers_.find(sheet);
+    std::vector<ByteRange> kept;
+    if (headers != headers_.end()) {
+      for (const size_t cell : headers->second.CellsOf(bytes, events, *x)) {
+        kept.push_back({events[cell].range.begin, events[events[cell].match].range.end});
+        KeepSharedString(bytes, events, *x, cell);
+      }
+    }
+    return ReadStrings(bytes, events, options, *x, "is", kept);
+  }
+
+  // Remembers the string that a cell refers to: <c r="A1" t="s"><v>12</v></c>.
+  void KeepSharedString(std::string_view bytes, const std::vector<XmlEvent>& events, const std::string& x,
+                        size_t cell) {
+    if (AttributeOf(bytes, events[cell], "t") != "s") return;
+    for (size_t i = cell + 1; i < events[cell].match; ++i) {
+      uint32_t number = 0;
+      if (events[i].kind == XmlEvent::Kind::kStart && events[i].name == x + "v" &&
+          absl::SimpleAtoi(events[i + 1].text, &number)) {
+        kept_strings_.insert(number);
+      }
+    }
+  }
+
+  PartContent ReadSharedStrings(std::string_view bytes, const std::vector<XmlEvent>& events,
+                                const ParseOptions& options) {
+    const std::optional<std::string> x = PrefixOfEither(bytes, events, kTransitional, kStrict);
+    if (!x.has_value()) return {};
+    std::vector<ByteRange> kept;
+    uint32_t number = 0;
+    for (const XmlEvent& event : events) {
+      if (event.kind != XmlEvent::Kind::kStart || event.name != *x + "si") continue;
+      if (kept_strings_.contains(number++)) kept.push_back({event.range.begin, events[event.match].range.end});
+    }
+    return ReadStrings(bytes, events, options, *x, "si", kept);
+  }
+
+  const DocumentLimits limits_;
+  std::map<std::string, TableHeaders> headers_;  // by the name of the sheet
+  std::set<uint32_t> kept_strings_;              // shared strings of header cells
+};
 
 }  // namespace
 
 ParsedDocument ParseXlsx(std::string_view bytes, const ParseOptions& options) {
-  return ParsePackage(bytes, options, {"XLSX", "xl/workbook.xml", ReaderOf});
+  WorkbookReader reader(options.limits);
+  return ParsePackage(
+      bytes, options,
+      {WorkbookReader::kWhat, "xl/workbook.xml", [&reader](std::string_view name) { return reader.ReaderOf(name); },
+       [&reader](ZipArchive* archive) { return reader.FindTables(archive); }, WorkbookReader::kSharedStrings});
 }
 
 }  // namespace salient

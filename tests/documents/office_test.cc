@@ -273,6 +273,57 @@ TEST(XlsxTest, StringsOfCells) {
                 "</rPr><t xml:space=\"preserve\">evpu</t></r></si>"));
 }
 
+constexpr char kSheetSpace[] = "xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"";
+
+// A workbook of a sheet with a table, and of shared strings.
+std::string WorkbookWithTable(const std::string& rows, const std::string& table, const std::string& strings) {
+  return MakeZip(
+      {{"xl/workbook.xml", "<x/>"},
+       {"xl/sharedStrings.xml", "<sst " + std::string(kSheetSpace) + ">" + strings + "</sst>"},
+       {"xl/worksheets/sheet1.xml",
+        "<worksheet " + std::string(kSheetSpace) + "><sheetData>" + rows + "</sheetData></worksheet>"},
+       {"xl/worksheets/_rels/sheet1.xml.rels",
+        "<Relationships><Relationship Id=\"1\" Type=\"http://x/relationships/table\" Target=\"../tables/t.xml\"/>"
+        "<Relationship Id=\"2\" Type=\"http://x/hyperlink\" Target=\"http://a\" "
+        "TargetMode=\"External\"/></Relationships>"},
+       {"xl/tables/t.xml", "<table " + std::string(kSheetSpace) + " " + table + "/>"}});
+}
+
+std::vector<std::string> TextsOf(const FormattedDocument& document) {
+  std::vector<std::string> texts;
+  for (const Unit& unit : document.units()) texts.push_back(unit.source.text);
+  return texts;
+}
+
+TEST(XlsxTest, HeadersOfTablesAreKept) {
+  const auto inline_cell = [](const std::string& place, const std::string& text) {
+    return "<c" + place + " t=\"inlineStr\"><is><t>" + text + "</t></is></c>";
+  };
+  // The second and the third cell of a row do not tell their places.
+  const std::string rows = "<row r=\"2\">" + inline_cell(" r=\"B2\"", "before") + inline_cell("", "header") +
+                           "<c t=\"s\"><v>1</v></c>" + inline_cell(" r=\"E2\"", "after") + "</row><row>" +
+                           inline_cell(" r=\"C3\"", "body") + "<c t=\"s\"><v>0</v></c><c t=\"s\"><v>1</v></c></row>";
+  const std::string strings = "<si><t>other string</t></si><si><t>header string</t></si>";
+  const std::string xlsx = WorkbookWithTable(rows, "ref=\"C2:D3\"", strings);
+  EXPECT_THAT(TextsOf(*ParseAs("xlsx", xlsx)), ElementsAre("before", "after", "body", "other string"));
+  ExpectIdentity("xlsx", xlsx);
+  ExpectTranslationIsRead("xlsx", xlsx);
+  const std::string without_headers = WorkbookWithTable(rows, "ref=\"C2:D3\" headerRowCount=\"0\"", strings);
+  EXPECT_THAT(TextsOf(*ParseAs("xlsx", without_headers)),
+              ElementsAre("before", "header", "after", "body", "other string", "header string"));
+}
+
+TEST(XlsxTest, BrokenTablesKeepNothing) {
+  for (const char* table : {"", "ref=\"\"", "ref=\"A\"", "ref=\"1:2\"", "ref=\"ABCD1\"", "ref=\"A99999999999\"",
+                            "ref=\"A1:\" headerRowCount=\"0\"", "ref=\":\""}) {
+    const auto document =
+        ParseAs("xlsx", WorkbookWithTable("<row r=\"9999999999\"/><row r=\"9223372036854775807\"/><row>"
+                                          "<c r=\"A1\" t=\"s\"><v>0</v></c></row>",
+                                          table, "<si><t>text</t></si>"));
+    EXPECT_THAT(TextsOf(*document), ElementsAre("text")) << table;
+  }
+}
+
 // XML takes a bare carriage return for a line feed.
 TEST(XlsxTest, CarriageReturnsStay) {
   const std::string strings =
