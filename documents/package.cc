@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "documents/relationships.h"
 
 namespace salient {
 namespace {
@@ -51,15 +52,30 @@ bool NumbersInOrder(const std::string& a, const std::string& b) {
              : a < b;
 }
 
+// The name of the main part, INVALID_ARGUMENT if there is none in the folder of the format.
+absl::StatusOr<std::string> FindMainPart(const PackageRules& rules, const DocumentLimits& limits, ZipArchive* archive) {
+  const std::string_view needed = rules.needed_part;
+  const std::string_view folder = needed.substr(0, needed.rfind('/') + 1);
+  const auto relationships = ReadRelationships("", rules.what, limits, archive);
+  if (!relationships.ok()) return relationships.status();
+  for (const Relationship& relationship : *relationships) {
+    if (relationship.type.ends_with("/officeDocument") && relationship.target.starts_with(folder) &&
+        archive->Has(relationship.target)) {
+      return relationship.target;
+    }
+  }
+  if (archive->Has(needed)) return std::string(needed);
+  return absl::InvalidArgumentError(
+      absl::StrCat(rules.what, ": the archive has no ", rules.needed_part, "; it is of another format"));
+}
+
 }  // namespace
 
 ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options, const PackageRules& rules) {
   absl::StatusOr<ZipArchive> archive = ZipArchive::Open(bytes, rules.what, options.limits);
   if (!archive.ok()) return archive.status();
-  if (!archive->Has(rules.needed_part)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(rules.what, ": the archive has no ", rules.needed_part, "; it is of another format"));
-  }
+  const absl::StatusOr<std::string> main_part = FindMainPart(rules, options.limits, &*archive);
+  if (!main_part.ok()) return main_part.status();
   if (rules.prepare != nullptr) {
     if (absl::Status status = rules.prepare(&*archive); !status.ok()) return status;
   }
@@ -70,7 +86,8 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
   std::vector<Part> parts;
   size_t units = 0;
   for (const std::string& name : names) {
-    const PartReader read = rules.reader_of(name);
+    const bool is_main = name == *main_part && rules.main_part_reader != nullptr;
+    const PartReader read = is_main ? rules.main_part_reader : rules.reader_of(name);
     if (read == nullptr) continue;
     absl::StatusOr<std::string> part = archive->Read(name);
     if (!part.ok()) return part.status();

@@ -24,13 +24,16 @@ using PartReader = std::function<PartContent(std::string_view bytes, const std::
                                              const ParseOptions& options)>;
 
 struct PackageRules {
-  const char* what;         // name of the format, for errors
-  const char* needed_part;  // a part that every file of the format has
+  const char* what;  // name of the format, for errors
+  // The part that every file of the format has: the main part, if the archive's relationships do not name another one
+  // in the same folder, such as word/document2.xml.
+  const char* needed_part;
   // The reader of the part of this name; none: the part is copied unchanged.
   std::function<PartReader(std::string_view name)> reader_of;
   // Called before parts are read, if the readers must know something of other parts.
   std::function<absl::Status(ZipArchive* archive)> prepare;
-  std::string_view last_part;  // read after all others, because its reader must know something of them
+  std::string_view last_part;   // read after all others, because its reader must know something of them
+  PartReader main_part_reader;  // none: reader_of tells
 };
 
 ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options, const PackageRules& rules);

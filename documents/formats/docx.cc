@@ -45,7 +45,7 @@ PartReader ReaderOf(std::string_view name) {
   if (!name.starts_with("word/") || !name.ends_with(".xml") || name.find('/', 5) != std::string_view::npos) {
     return nullptr;
   }
-  for (const std::string_view start : {"document", "header", "footer", "footnotes", "endnotes"}) {
+  for (const std::string_view start : {"header", "footer", "footnotes", "endnotes"}) {
     if (name.substr(5).starts_with(start)) return ReadPart;
   }
   return nullptr;
@@ -54,7 +54,7 @@ PartReader ReaderOf(std::string_view name) {
 }  // namespace
 
 ParsedDocument ParseDocx(std::string_view bytes, const ParseOptions& options) {
-  return ParsePackage(bytes, options, {"DOCX", "word/document.xml", ReaderOf});
+  return ParsePackage(bytes, options, {"DOCX", "word/document.xml", ReaderOf, nullptr, "", ReadPart});
 }
 
 }  // namespace salient

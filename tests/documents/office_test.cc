@@ -241,6 +241,30 @@ TEST(DocxTest, TheLanguageOfStylesBecomesTheTarget) {
   EXPECT_THAT(PartOf(*document->Render(Sources(*document)), "word/styles.xml"), HasSubstr("<w:lang w:val=\"de\"/>"));
 }
 
+std::string MainPartIs(const std::string& target) {
+  return "<Relationships><Relationship Id=\"1\" Type=\"http://x/relationships/officeDocument\" Target=\"" + target +
+         "\"/></Relationships>";
+}
+
+TEST(OfficeTest, RelationshipsNameTheMainPart) {
+  const std::string main =
+      "<w:document " + std::string(kWordSpace) + "><w:body><w:p>" + TextRunOf("Text") + "</w:p></w:body></w:document>";
+  for (const char* target : {"word/document2.xml", "/word/document2.xml", "./word/document2.xml"}) {
+    const std::string docx = MakeZip({{"_rels/.rels", MainPartIs(target)}, {"word/document2.xml", main}});
+    EXPECT_THAT(Shown(*ParseAs("docx", docx)), ElementsAre("Text")) << target;
+    ExpectTranslationIsRead("docx", docx);
+  }
+  const std::string named = MakeZip({{"_rels/.rels", MainPartIs("word/text.xml")}, {"word/text.xml", main}});
+  EXPECT_THAT(Shown(*ParseAs("docx", named)), ElementsAre("Text"));
+  ASSERT_NE(ParseAs("pptx", MakeZip({{"_rels/.rels", MainPartIs("ppt/p2.xml")}, {"ppt/p2.xml", "<x/>"}})), nullptr);
+  ASSERT_NE(ParseAs("xlsx", MakeZip({{"_rels/.rels", MainPartIs("xl/w2.xml")}, {"xl/w2.xml", "<x/>"}})), nullptr);
+  const std::string other = MakeZip({{"_rels/.rels", MainPartIs("xl/workbook.xml")}, {"xl/workbook.xml", "<x/>"}});
+  EXPECT_THAT(RefusalAs("docx", other), HasSubstr("has no word/document.xml; it is of another format"));
+  const std::string lost = MakeZip({{"_rels/.rels", MainPartIs("word/lost.xml")}, {"word/other.xml", main}});
+  EXPECT_THAT(RefusalAs("docx", lost), HasSubstr("has no word/document.xml"));
+  EXPECT_THAT(RefusalAs("docx", MakeZip({{"_rels/.rels", "<a>"}})), HasSubstr("_rels/.rels: line 1"));
+}
+
 TEST(PptxTest, ParagraphsOfSlides) {
   const std::string slide =
       "<p:sld xmlns:p=\"p\" xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\"><a:p><a:pPr/><a:r>"
