@@ -12,11 +12,11 @@
 namespace salient {
 
 struct Format {
-  std::string_view name;       // the value of `--format`: "markdown"
-  std::string_view mime_type;  // as in replies
-  std::vector<std::string_view> other_mime_types;
-  std::vector<std::string_view> extensions;  // without the dot, lower case
-  bool is_binary = false;                    // not text for a terminal
+  std::string_view name;                           // the value of `--format`: "markdown"
+  std::string_view mime_type;                      // as in replies
+  std::vector<std::string_view> other_mime_types;  // lower case
+  std::vector<std::string_view> extensions;        // without the dot, lower case
+  bool is_binary = false;                          // not text for a terminal
 };
 
 const std::vector<Format>& AllFormats();

@@ -15,6 +15,10 @@ TEST(FormatsTest, AreFoundByNameTypeAndFile) {
   EXPECT_EQ((*FormatNamed("markdown"))->mime_type, "text/markdown");
   EXPECT_EQ((*FormatOfMimeType("Text/HTML; charset=utf-8"))->name, "html");
   EXPECT_EQ((*FormatOfFile("a.b/Report.DOCX"))->name, "docx");
+  for (const char* name : {"a.docm", "a.dotx", "a.dotm"}) EXPECT_EQ((*FormatOfFile(name))->name, "docx");
+  for (const char* name : {"a.pptm", "a.potx", "a.ppsx"}) EXPECT_EQ((*FormatOfFile(name))->name, "pptx");
+  for (const char* name : {"a.xlsm", "a.xltx", "a.xltm"}) EXPECT_EQ((*FormatOfFile(name))->name, "xlsx");
+  EXPECT_EQ((*FormatOfMimeType("application/vnd.ms-word.document.macroEnabled.12"))->name, "docx");
   EXPECT_THAT(std::string(FormatNamed("wordstar").status().message()), HasSubstr("known are text, markdown, html"));
   EXPECT_THAT(std::string(FormatOfMimeType("image/png").status().message()), HasSubstr("text/vtt"));
   EXPECT_FALSE(FormatOfFile("README").ok());
@@ -24,6 +28,7 @@ TEST(FormatsTest, NamesTypesAndExtensionsAreEachOfOneFormat) {
   for (const Format& format : AllFormats()) {
     EXPECT_EQ(*FormatNamed(format.name), &format);
     EXPECT_EQ(*FormatOfMimeType(format.mime_type), &format);
+    for (const auto& type : format.other_mime_types) EXPECT_EQ(*FormatOfMimeType(type), &format);
     for (const auto& extension : format.extensions) EXPECT_EQ(*FormatOfFile("x." + std::string(extension)), &format);
   }
 }
