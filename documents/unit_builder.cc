@@ -112,7 +112,8 @@ void UnitBuilder::Splice() {
                               [](const Item& item, size_t at) { return item.at < at; });
     };
     const bool holds_marker = first_at_or_after(span.begin + 1) < first_at_or_after(span.end);
-    if ((holds_marker && !span.is_message) || cuts_escape(span.begin) || cuts_escape(span.end)) continue;
+    const bool may_hold_marker = rules_.copies_markers && span.is_message;
+    if ((holds_marker && !may_hold_marker) || cuts_escape(span.begin) || cuts_escape(span.end)) continue;
     copy_to(span.begin);
     const ByteRange range{origin_[span.begin].begin, origin_[span.end - 1].end};
     items.push_back({text.size(), span.kind, range, span.name.empty() ? "" : absl::StrCat("<", std::string(span.name)),

@@ -24,6 +24,8 @@ struct UnitRules {
   InlineRules inline_rules;
   bool collapse_space = true;  // runs of white space become one space, as in HTML
   bool leave_out_ends = true;  // exclude white space and tags at the ends; otherwise the unit has all that was added
+  // The writer copies markers, as WriteEscaped does. Then elements in an argument of an ICU message belong to it.
+  bool copies_markers = false;
 };
 
 class UnitBuilder {

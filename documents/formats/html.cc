@@ -60,7 +60,7 @@ class HtmlReader {
         options_(options),
         tokens_(TokenizeHtml(bytes)),
         ends_(MatchEnds()),
-        rules_{{options.keep_terms, /*tags=*/false}},
+        rules_{.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true},
         builder_(bytes, rules_) {}
 
   ParsedDocument Read() {

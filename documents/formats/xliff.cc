@@ -39,7 +39,10 @@ class XliffReader {
       : bytes_(bytes),
         events_(events),
         options_(options),
-        builder_(bytes, {{options.keep_terms, /*tags=*/true}, /*collapse_space=*/false, /*leave_out_ends=*/false}) {}
+        builder_(bytes, {{options.keep_terms, /*tags=*/true},
+                         /*collapse_space=*/false,
+                         /*leave_out_ends=*/false,
+                         /*copies_markers=*/true}) {}
 
   ParsedDocument Read() {
     for (size_t i = 0; i < events_.size(); ++i) {

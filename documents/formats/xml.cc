@@ -39,7 +39,7 @@ class XmlReader {
         events_(events),
         options_(options),
         in_text_(events.size()),
-        builder_(bytes, {{options.keep_terms, /*tags=*/false}}) {
+        builder_(bytes, {.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true}) {
     FindElementsInText();
   }
 

@@ -99,6 +99,14 @@ TEST(HtmlTest, CommentsAndTemplatesStay) {
               ElementsAre("Dear ⟦{{ user.name }}⟧, ⟦<% if x > y %>⟧hello⟦<% end %>⟧!"));
 }
 
+TEST(HtmlTest, ElementsInAnIcuMessageBelongToIt) {
+  const std::string message = "{n, plural, =0 {<b>none</b>} other {<i title='Many'>{{n}}</i> &amp; more}}";
+  const auto document = ParseAs("html", "<p>Now <u>" + message + "</u> here</p>");
+  EXPECT_THAT(Shown(*document), ElementsAre("Many", "Now ⟦<u>⟧⟦" + message + "⟧⟦</u>⟧ here"));
+  EXPECT_EQ(RenderRot13(*document),
+            "<p>Abj <u>" + std::string(message).replace(message.find("Many"), 4, "Znal") + "</u> urer</p>");
+}
+
 TEST(HtmlTest, RoundTrips) {
   const std::string html = R"html(<!DOCTYPE html>
 <html><head><title>Title &amp; more</title><style>p > a { color: red }</style></head>

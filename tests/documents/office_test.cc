@@ -55,6 +55,18 @@ TEST(DocxTest, RunsOfOneFormatAreOneText) {
             "<w:r><w:t xml:space=\"preserve\"> Welt.</w:t></w:r></w:p>");
 }
 
+// Runs are written anew, so what stands in several of them cannot be copied as one.
+TEST(DocxTest, AnIcuMessageInSeveralRunsKeepsThem) {
+  const std::string docx = Docx(
+      "<w:p><w:r><w:t>Now {n, plural, other{</w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>a file</w:t></w:r>"
+      "<w:r><w:t>}} or </w:t></w:r><w:r><w:rPr><w:i/></w:rPr><w:t>{n}</w:t></w:r></w:p>");
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  const std::string body = Body(RenderRot13(*ParseAs("docx", docx)));
+  EXPECT_THAT(body, HasSubstr("<w:rPr><w:b/></w:rPr><w:t xml:space=\"preserve\">n svyr</w:t>"));
+  EXPECT_THAT(body, HasSubstr("<w:rPr><w:i/></w:rPr><w:t xml:space=\"preserve\">{n}</w:t>"));
+}
+
 TEST(DocxTest, LinksFieldsAndObjectsAreMarkers) {
   const std::string docx = Docx(
       "<w:p><w:bookmarkStart w:id=\"1\"/><w:r><w:t>See </w:t></w:r><w:hyperlink r:id=\"x\" xmlns:r=\"r\"><w:r><w:rPr>"
