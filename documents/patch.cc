@@ -80,13 +80,15 @@ class PatchedText::Renderer {
 };
 
 UnitWriter WriteEscaped(std::function<std::string(std::string_view)> escape) {
-  return [escape = std::move(escape)](const Unit&, const MarkedText& translation,
+  return [escape = std::move(escape)](const Unit& unit, const MarkedText& translation,
                                       const std::vector<std::string>& markers) {
     const std::string_view text = translation.text;
     std::string out;
     size_t done = 0;
     for (const MarkerPlace& place : translation.places) {
-      out.append(escape(text.substr(done, place.at - done))).append(markers[place.marker]);
+      const std::string& copied = markers[place.marker];
+      out.append(escape(text.substr(done, place.at - done)));
+      out.append(copied.empty() ? escape(unit.markers[place.marker].bytes) : copied);
       done = place.at;
     }
     return out.append(escape(text.substr(done)));

@@ -19,13 +19,14 @@ namespace salient {
 using UnitWriter = std::function<std::string(const Unit& unit, const MarkedText& translation,
                                              const std::vector<std::string>& markers)>;
 
-// The writer of most formats: the text is escaped by `escape`, markers are copied.
+// The writer of most formats: the text is escaped by `escape`, and so are markers with an empty range. The others are
+// copied.
 UnitWriter WriteEscaped(std::function<std::string(std::string_view)> escape);
 
 struct PlacedUnit {
   Unit unit;
   ByteRange place;                 // the range that its translation replaces
-  std::vector<ByteRange> markers;  // the range of each marker in the document
+  std::vector<ByteRange> markers;  // the range of each marker in the document; empty: it has none of its own
   UnitWriter write;
   bool always = false;  // also written if the translation equals the source, such as a missing target
 };

@@ -103,8 +103,12 @@ void UnitBuilder::Splice() {
     origin.insert(origin.end(), origin_.begin() + done, origin_.begin() + end);
     done = end;
   };
-  const auto cuts_escape = [this](size_t at) {
+  const auto cuts_range = [this](size_t at) {
     return at > 0 && at < origin_.size() && origin_[at].begin == origin_[at - 1].begin;
+  };
+  // A section of XML is a range of many characters, which can be written one by one. An escape cannot be divided.
+  const auto cuts_escape = [&](size_t at) {
+    return cuts_range(at) && !(rules_.copies_markers && bytes_.substr(origin_[at].begin).starts_with("<![CDATA["));
   };
   for (const InlineSpan& span : FindInlineSpans(text_, rules_.inline_rules)) {
     const auto first_at_or_after = [&](size_t place) {
@@ -112,7 +116,8 @@ void UnitBuilder::Splice() {
                               [](const Item& item, size_t at) { return item.at < at; });
     };
     const bool holds_marker = first_at_or_after(span.begin + 1) < first_at_or_after(span.end);
-    const bool may_hold_marker = rules_.copies_markers && span.is_message;
+    const bool shares_range = cuts_range(span.begin) || cuts_range(span.end);
+    const bool may_hold_marker = rules_.copies_markers && span.is_message && !shares_range;
     if ((holds_marker && !may_hold_marker) || cuts_escape(span.begin) || cuts_escape(span.end)) continue;
     copy_to(span.begin);
     const ByteRange range{origin_[span.begin].begin, origin_[span.end - 1].end};
@@ -120,7 +125,7 @@ void UnitBuilder::Splice() {
                      holds_marker ? std::string(bytes_.substr(range.begin, range.end - range.begin))
                                   : text_.substr(span.begin, span.end - span.begin),
                      /*ordered=*/false,
-                     /*is_word=*/!span.is_tag});
+                     /*is_word=*/!span.is_tag, shares_range});
     done = span.end;
     next_item = static_cast<size_t>(first_at_or_after(span.end) - items_.begin());
   }
@@ -223,7 +228,8 @@ void UnitBuilder::Emit(PlacedUnit* placed) const {
     const bool is_word = item.kind == MarkerKind::kStandalone && item.is_word && !item.ordered;
     unit.markers.push_back({item.kind, ids[i], item.bytes, item.ordered, item.breaks, is_word});
     unit.source.places.push_back({item.at - begin_, static_cast<int32_t>(i)});
-    placed->markers.push_back(item.range);
+    // An empty range: the marker is written from its bytes.
+    placed->markers.push_back(item.shares_range ? ByteRange{item.range.begin, item.range.begin} : item.range);
     placed->place.begin = std::min(placed->place.begin, item.range.begin);
     placed->place.end = std::max(placed->place.end, item.range.end);
   }

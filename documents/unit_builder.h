@@ -24,7 +24,8 @@ struct UnitRules {
   InlineRules inline_rules;
   bool collapse_space = true;  // runs of white space become one space, as in HTML
   bool leave_out_ends = true;  // exclude white space and tags at the ends; otherwise the unit has all that was added
-  // The writer copies markers, as WriteEscaped does. Then elements in an argument of an ICU message belong to it.
+  // The writer copies markers, as WriteEscaped does. Then elements in an argument of an ICU message belong to it, and
+  // parts of a section of XML can be markers.
   bool copies_markers = false;
 };
 
@@ -59,6 +60,7 @@ class UnitBuilder {
     std::string name;   // pairs what has the same
     std::string bytes;  // escapes undone
     bool ordered = false, is_word = false;
+    bool shares_range = false;                 // the range stands for other text, too
     size_t partner = static_cast<size_t>(-1);  // of a pair
     bool breaks = false;
   };

@@ -130,6 +130,25 @@ TEST(XliffTest, Version2) {
   EXPECT_THAT(ParseAs("xliff", rendered)->units(), IsEmpty());
 }
 
+TEST(XliffTest, SectionsHaveTagsAndPlaceholders) {
+  const auto unit = [](const std::string& source) {
+    return "<xliff version=\"1.2\"><file><body><trans-unit><source>" + source +
+           "</source></trans-unit></body></file></xliff>";
+  };
+  const auto document = ParseAs(
+      "xliff", unit("<![CDATA[<p class=\"a\">See <b>our & shop</b> {0}]]> of <![CDATA[{1}]]><x/><![CDATA[ %s]]>"));
+  EXPECT_THAT(Shown(*document), ElementsAre("⟦<p class=\"a\">⟧See ⟦<b>⟧our & shop⟦</b>⟧ ⟦{0}⟧ of ⟦{1}⟧⟦<x/>⟧ ⟦%s⟧"));
+  EXPECT_THAT(RenderRot13(*document),
+              HasSubstr("<target>&lt;p class=\"a\"&gt;Frr &lt;b&gt;bhe &amp; fubc&lt;/b&gt; {0} bs "
+                        "<![CDATA[{1}]]><x/> %s</target>"));
+  const std::string filled = *document->Render(Sources(*document));
+  EXPECT_THAT(ParseAs("xliff", filled)->units(), IsEmpty());
+  ExpectIdentity("xliff", filled);
+  // A placeholder may begin in a section and end outside.
+  EXPECT_THAT(RenderRot13(*ParseAs("xliff", unit("<![CDATA[See {]]>0}<![CDATA[ now]]>"))),
+              HasSubstr("<target>Frr {0} abj</target>"));
+}
+
 // Angular writes placeholders of a branch as codes.
 TEST(XliffTest, CodesOfAnIcuMessageBelongToIt) {
   const std::string message = "{VAR, plural, =0 {none} other {<x id=\"1\"/> <g id=\"2\">items</g> &lt;}}";

@@ -51,6 +51,15 @@ TEST(XmlTest, RulesSayWhereSentencesEnd) {
   EXPECT_THAT(ParseAs("xml", "<a><b>one</b></a>", {.elements = {.keep = {"a"}}})->units(), IsEmpty());
 }
 
+TEST(XmlTest, SectionsHavePlaceholders) {
+  const std::string text = "<r><s><![CDATA[Hello {name}, you & %d others]]></s><s>A <![CDATA[{0}]]> b</s></r>";
+  const auto document = ParseAs("xml", text);
+  EXPECT_THAT(Shown(*document), ElementsAre("Hello ⟦{name}⟧, you & ⟦%d⟧ others", "A ⟦{0}⟧ b"));
+  EXPECT_EQ(RenderRot13(*document), "<r><s>Uryyb {name}, lbh &amp; %d bguref</s><s>N <![CDATA[{0}]]> o</s></r>");
+  ExpectIdentity("xml", text);
+  ExpectTranslationIsRead("xml", text);
+}
+
 TEST(XmlTest, HtmlKeepsElementsThatAreNamed) {
   EXPECT_THAT(Shown(*ParseAs("html", "Press <x>Enter</x> now", {.elements = {.keep = {"x"}}})),
               ElementsAre("Press ⟦<x>Enter</x>⟧ now"));

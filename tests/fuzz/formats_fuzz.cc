@@ -91,7 +91,8 @@ std::vector<std::string> Seeds() {
       Seed("xliff",
            "<xliff version=\"1.2\"><file><body><trans-unit><source>a <g id=\"1\">b</g><x id=\"2\"/> &lt;i&gt;</source>"
            "</trans-unit><trans-unit><source><bpt id=\"1\"/>c<ept "
-           "id=\"1\"/></source><target/></trans-unit><trans-unit><source>d {n, plural, other{<x id=\"1\"/> '{' e}} f"
+           "id=\"1\"/></source><target/></trans-unit><trans-unit><source><![CDATA[<b>c</b> "
+           "{0]]>}</source></trans-unit><trans-unit><source>d {n, plural, other{<x id=\"1\"/> '{' e}} f"
            "</source></trans-unit></body></file></xliff>"),
       Seed("po",
            "msgid \"\"\nmsgstr \"Language: en\\n\"\n\n#, fuzzy\nmsgctxt \"a\"\nmsgid \"b %d\"\nmsgid_plural \"\"\n\"c "
@@ -102,7 +103,7 @@ std::vector<std::string> Seeds() {
       Seed("json", "{\"a\": [\"b c\", 1, \"\\u00e9\\n<b>{0}</b>\"], \"@d\": \"e\"}"),
       Seed("yaml", "# a\nb: c d\ne: [f, \"g h\"]\ni: |\n  j\n\n  k\nl: >-\n  m\n   n\n  o\np: &q 'r''s'\n? t\n: *q\n"),
       Seed("xml", "<a><!-- b --><c>d <e f=\"g\">h</e> &lt; <x id=\"1\"/> i</c><j translate=\"no\">k</j></a>"),
-      Seed("xml", "l <m>n</m> <![CDATA[o & p]]>"),
+      Seed("xml", "l <m>n</m> <![CDATA[o & {p} q]]>{0}"),
       Seed("docx", "PK\x03\x04"),
       Seed("odt", "PK\x05\x06"),
       Seed("docx",
