@@ -33,7 +33,7 @@ class SubRipReader {
  public:
   explicit SubRipReader(std::string_view bytes) : bytes_(bytes), lines_(LinesOf(bytes, ByteOrderMark(bytes))) {}
 
-  // The ranges of text. A cue with lines of white space in its text has several.
+  // The ranges of the cues' texts.
   absl::StatusOr<std::vector<ByteRange>> Texts() {
     for (size_t i = 0; i < lines_.size();) {
       if (IsBlank(Line(i))) {
@@ -58,20 +58,16 @@ class SubRipReader {
     return IsTime(Line(i)) || (IsNumber(Line(i)) && i + 1 < lines_.size() && IsTime(Line(i + 1)));
   }
 
-  // Takes the text of a cue, which begins at line `first`. Returns the line after it.
+  // Takes the text of a cue, which begins at line `first`. Returns the line after it. Lines of white space within the
+  // text are a part of it; those at its ends are not.
   size_t TakeText(size_t first) {
-    size_t i = first;
-    for (; i < lines_.size() && !Line(i).empty() && !StartsCue(i); ++i) {
-      if (!IsBlank(Line(i))) continue;
-      AddLines(first, i);
-      first = i + 1;
-    }
-    AddLines(first, i);
-    return i;
-  }
-
-  void AddLines(size_t first, size_t end) {
-    if (first < end) texts_.push_back({lines_[first].begin, lines_[end - 1].end});
+    size_t end = first;
+    while (end < lines_.size() && !Line(end).empty() && !StartsCue(end)) ++end;
+    size_t last = end;
+    while (last > first && IsBlank(Line(last - 1))) --last;
+    while (first < last && IsBlank(Line(first))) ++first;
+    if (first < last) texts_.push_back({lines_[first].begin, lines_[last - 1].end});
+    return end;
   }
 
   const std::string_view bytes_;
