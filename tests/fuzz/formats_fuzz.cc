@@ -85,6 +85,7 @@ std::vector<std::string> Seeds() {
            "---\na: b\n---\n# *A* `b`\n\n- [c](d \"e\") <b>f</b>\n  g  \n  h\n\n| i | **j** |\n|---|---|\n| k | l\\|m "
            "|\n\n"
            "> [n][] &amp; ![o](p) ~~q~~ <http://r>\n\n[n]: s\n"),
+      Seed("markdown", "a\n:::b c\nd *e\n  ::: \nf* g\n\n- h\n\n  :::{i}\n  j\n"),
       Seed("html",
            "<!DOCTYPE html><html lang=en><title>a &amp; b</title><p title='c'>d <b>e <i>f</b></i><br>g<code>h</code>"
            "<script>i</script><!-- j --><p>k &check; {{ l }} &copy <img alt=m><svg><title>n</title></svg>o"),
@@ -94,11 +95,24 @@ std::vector<std::string> Seeds() {
            "id=\"1\"/></source><target/></trans-unit><trans-unit><source><![CDATA[<b>c</b> "
            "{0]]>}</source></trans-unit><trans-unit><source>d {n, plural, other{<x id=\"1\"/> '{' e}} f"
            "</source></trans-unit></body></file></xliff>"),
+      Seed("xliff",
+           "<xliff version=\"1.2\"><trans-unit><source>a 1 b</source><seg-source><mrk mtype=\"seg\" mid=\"1\">a</mrk> "
+           "<mrk "
+           "mtype=\"seg\" mid=\"2\">1</mrk><g id=\"3\"><mrk mtype=\"seg\" "
+           "mid=\"4\">b</mrk></g></seg-source><target><mrk "
+           "mtype=\"seg\" mid=\"1\"/></target></trans-unit></xliff>"),
+      Seed("xliff",
+           "<xliff version=\"1.2\"><trans-unit><source>a b</source><seg-source><mrk mtype=\"seg\" mid=\"1\">a</mrk> "
+           "<mrk "
+           "mtype=\"seg\" mid=\"2\">b</mrk></seg-source><target><mrk mtype=\"seg\" mid=\"1\"/> <mrk mtype=\"seg\" "
+           "mid=\"2\"></mrk></target></trans-unit></xliff>"),
       Seed("po",
            "msgid \"\"\nmsgstr \"Language: en\\n\"\n\n#, fuzzy\nmsgctxt \"a\"\nmsgid \"b %d\"\nmsgid_plural \"\"\n\"c "
            "%d\\n\"\n"
            "msgstr[0] \"\"\nmsgstr[1] \"d\"\n"),
       Seed("srt", "1\n00:00:01,000 --> 00:00:02,000\n<i>a</i> b\n\n2\n00:00:03,000 --> 00:00:04,000\nc\n- d\n- e\n"),
+      Seed("srt",
+           "1\n00:00:01,000 --> 00:00:02,000\na\n \n2\n00:00:03,000 --> 00:00:04,000\n \nb\n00:00:05 --> 00:00:06\nc"),
       Seed("vtt", "WEBVTT\n\nNOTE a\n\n00:01.000 --> 00:02.000\n<v b>c &amp; d\n"),
       Seed("json", "{\"a\": [\"b c\", 1, \"\\u00e9\\n<b>{0}</b>\"], \"@d\": \"e\"}"),
       Seed("yaml", "# a\nb: c d\ne: [f, \"g h\"]\ni: |\n  j\n\n  k\nl: >-\n  m\n   n\n  o\np: &q 'r''s'\n? t\n: *q\n"),
