@@ -66,6 +66,11 @@ std::string Balance(std::string_view text, size_t width, const std::string& line
   return joined;
 }
 
+bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
+// Whether a line break after the text would make an empty line, which ends a cue.
+bool EndsLine(std::string_view text) { return text.empty() || text.back() == '\n'; }
+
 struct CueWriter {
   bool references = false;
   std::string line_break;
@@ -90,7 +95,7 @@ struct CueWriter {
       const std::string& marker = markers[place.marker];
       if (marker.find('\n') != std::string::npos) {  // the next line or the next cue
         flush();
-        out.append(marker);
+        if (!IsBlank(marker) || !EndsLine(out)) out.append(marker);
       } else {
         line.append(marker);
       }

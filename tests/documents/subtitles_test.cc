@@ -79,6 +79,12 @@ TEST(SubRipTest, EachSpeakerHasSegmentsOfTheirOwn) {
             "2\n00:00:03,000 --> 00:00:04,000\nheim zu meiner Familie.\n\n");
 }
 
+TEST(SubRipTest, ATranslationHasNoEmptyLine) {
+  const std::string times = "1\n00:00:01,000 --> 00:00:02,000\n";
+  EXPECT_EQ(*ParseAs("srt", times + "- Really?\n- Yes.\n")->Render({{"- Wirklich? - Ja.", {{0, 0}}}}),
+            times + "- Wirklich? - Ja.\n");
+}
+
 TEST(SubRipTest, RefusesByLine) { EXPECT_THAT(RefusalAs("srt", "1\nno times here\n"), HasSubstr("SubRip: line 1")); }
 
 TEST(WebVttTest, UnknownReferencesStay) {
