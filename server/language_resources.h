@@ -35,8 +35,8 @@ class LanguageResources {
   std::vector<std::string> GlossaryNames() const;
   // When the file of a glossary was changed.
   absl::Time GlossaryChanged(const std::string& name) const;
-  // Also those that clients have made, in the folder `uploads` in it (server/compat/glossary_uploads.h). NOT_FOUND names
-  // the others.
+  // Also those that clients have made, in the folder `uploads` in it (server/compat/glossary_uploads.h). NOT_FOUND
+  // names the others.
   absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryNamed(const std::string& name);
   // Of TMX files the entries of these languages, of the others all. A file that cannot be read is not tried again.
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> MemoryOf(const std::string& source_language,

@@ -81,8 +81,9 @@ class Server {
 
   // From now on /readyz returns 503 and health is NOT_SERVING. For `delay`, documents are still accepted, from clients
   // that have not noticed yet. Then new documents get UNAVAILABLE, the gRPC port is closed, and its connections get a
-  // GOAWAY. Waits until the documents in flight are finished, then two seconds at most for their replies to be read, and
-  // closes HTTP. Documents that take longer than `patience` after the delay are cancelled with UNAVAILABLE; returns their number.
+  // GOAWAY. Waits until the documents in flight are finished, then two seconds at most for their replies to be read,
+  // and closes HTTP. Documents that take longer than `patience` after the delay are cancelled with UNAVAILABLE; returns
+  // their number.
   int Drain(const DrainOptions& options);
 
   int grpc_port() const { return grpc_port_; }
@@ -109,7 +110,7 @@ class Server {
   Admin admin_;
   HttpListener http_, admin_listener_;
   std::unique_ptr<grpc::Server> grpc_;
-  absl::Notification leaving_;  // after this the health service is not updated
+  absl::Notification leaving_;               // after this the health service is not updated
   std::map<std::string, bool> told_models_;  // to the health service; after the start the teller's own
   std::thread health_teller_;
   int grpc_port_ = 0;
