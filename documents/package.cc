@@ -83,18 +83,21 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
   std::sort(names.begin(), names.end(), NumbersInOrder);
   std::stable_partition(names.begin(), names.end(),
                         [&rules](const std::string& name) { return name != rules.last_part; });
+  const auto reader_of = [&rules, &main_part](const std::string& name) {
+    const bool is_main = name == *main_part && rules.main_part_reader != nullptr;
+    return is_main ? rules.main_part_reader : rules.reader_of(name);
+  };
+  std::erase_if(names, [&reader_of](const std::string& name) { return reader_of(name) == nullptr; });
+  if (absl::Status status = archive->CheckSizes(names); !status.ok()) return status;
   std::vector<Part> parts;
   size_t units = 0;
   for (const std::string& name : names) {
-    const bool is_main = name == *main_part && rules.main_part_reader != nullptr;
-    const PartReader read = is_main ? rules.main_part_reader : rules.reader_of(name);
-    if (read == nullptr) continue;
     absl::StatusOr<std::string> part = archive->Read(name);
     if (!part.ok()) return part.status();
     const std::string what = absl::StrCat(rules.what, ": ", name);
     const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(*part, what, options.limits);
     if (!events.ok()) return events.status();
-    PartContent content = read(*part, *events, options);
+    PartContent content = reader_of(name)(*part, *events, options);
     for (const PlacedUnit& unit : content.units) {
       if (unit.markers.size() > static_cast<size_t>(options.limits.max_markers)) {
         return absl::ResourceExhaustedError(absl::StrCat(what, ": a paragraph has more than ",

@@ -63,12 +63,13 @@ class Reader {
       return Refuse(absl::ResourceExhaustedError(absl::StrCat(what_, ": elements lie more than ", limits_.max_depth,
                                                               " deep in each other; flatten the document")));
     }
+    if (!HasRoom()) return;
     open_.push_back(events_.size());
     events_.push_back({XmlEvent::Kind::kStart, Range(), name});
   }
 
   void OnEnd(const char* name) {
-    if (!refusal_.ok()) return;
+    if (!refusal_.ok() || !HasRoom()) return;
     const size_t start = open_.back();
     open_.pop_back();
     events_[start].match = events_.size();
@@ -87,6 +88,7 @@ class Reader {
       last->range.end = range.end;
       return;
     }
+    if (!HasRoom()) return;
     events_.push_back({XmlEvent::Kind::kText, range, "", std::string(text)});
     literal_ = literal;
   }
@@ -95,6 +97,7 @@ class Reader {
   void OnCdata(bool begins) {
     in_cdata_ = begins;
     if (begins) {
+      if (!HasRoom()) return;
       events_.push_back({XmlEvent::Kind::kText, Range()});
       literal_ = false;
     } else if (!events_.empty()) {
@@ -103,7 +106,7 @@ class Reader {
   }
 
   void OnOther() {
-    if (!open_.empty()) events_.push_back({XmlEvent::Kind::kOther, Range()});
+    if (!open_.empty() && HasRoom()) events_.push_back({XmlEvent::Kind::kOther, Range()});
   }
 
   void OnEntity(const char* name) {
@@ -118,6 +121,14 @@ class Reader {
     }
     Refuse(absl::InvalidArgumentError(
         absl::StrCat(what_, ": is declared to be in ", encoding, "; convert it to UTF-8, and its declaration")));
+  }
+
+  // Whether one more event is allowed; refuses the document if not.
+  bool HasRoom() {
+    if (events_.size() < static_cast<size_t>(limits_.max_events)) return true;
+    Refuse(absl::ResourceExhaustedError(
+        absl::StrCat(what_, ": has more than ", limits_.max_events, " tags, texts and comments; split the document")));
+    return false;
   }
 
   void Refuse(absl::Status status) {

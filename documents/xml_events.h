@@ -27,7 +27,7 @@ struct XmlEvent {
 };
 
 // `what` names the document or its part in errors. INVALID_ARGUMENT with line and reason if the bytes are not XML in
-// UTF-8; RESOURCE_EXHAUSTED beyond limits.max_bytes or max_depth.
+// UTF-8; RESOURCE_EXHAUSTED beyond limits.max_bytes, max_depth or max_events.
 absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::string_view what,
                                                const DocumentLimits& limits);
 

@@ -72,7 +72,7 @@ bool ZipArchive::Has(std::string_view name) const {
   return std::find(names_.begin(), names_.end(), name) != names_.end();
 }
 
-absl::StatusOr<std::string> ZipArchive::Read(const std::string& name) {
+absl::Status ZipArchive::AddSize(const std::string& name, int64_t* unpacked) const {
   zip_stat_t stat;
   if (zip_stat(archive_.get(), name.c_str(), 0, &stat) != 0 || (stat.valid & ZIP_STAT_SIZE) == 0) {
     return absl::InvalidArgumentError(absl::StrCat(what_, ": ", name, " is missing"));
@@ -81,11 +81,26 @@ absl::StatusOr<std::string> ZipArchive::Read(const std::string& name) {
     return absl::ResourceExhaustedError(absl::StrCat(what_, ": ", name, " unpacks to ", stat.size, " bytes; at most ",
                                                      limits_.max_bytes, " are allowed; split the document"));
   }
-  unpacked_ += static_cast<int64_t>(stat.size);
-  if (unpacked_ > limits_.max_unpacked_bytes) {
+  *unpacked += static_cast<int64_t>(stat.size);
+  if (*unpacked > limits_.max_unpacked_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(what_, ": unpacks to more than ", limits_.max_unpacked_bytes,
                                                      " bytes of text; split the document"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ZipArchive::CheckSizes(const std::vector<std::string>& names) const {
+  int64_t unpacked = unpacked_;
+  for (const std::string& name : names) {
+    if (absl::Status status = AddSize(name, &unpacked); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ZipArchive::Read(const std::string& name) {
+  const int64_t before = unpacked_;
+  if (absl::Status status = AddSize(name, &unpacked_); !status.ok()) return status;
+  const auto size = static_cast<zip_uint64_t>(unpacked_ - before);
   zip_file_t* file = zip_fopen(archive_.get(), name.c_str(), 0);
   if (file == nullptr) {
     return absl::InvalidArgumentError(
@@ -93,7 +108,7 @@ absl::StatusOr<std::string> ZipArchive::Read(const std::string& name) {
   }
   const auto close = absl::MakeCleanup([file] { zip_fclose(file); });
   // One byte more than it says: an entry that says less than it holds is damaged, and found to be at its end.
-  std::string part(stat.size + 1, '\0');
+  std::string part(size + 1, '\0');
   size_t done = 0;
   while (done < part.size()) {
     const zip_int64_t count = zip_fread(file, part.data() + done, part.size() - done);
@@ -103,7 +118,7 @@ absl::StatusOr<std::string> ZipArchive::Read(const std::string& name) {
     if (count == 0) break;
     done += static_cast<size_t>(count);
   }
-  if (done != stat.size) {
+  if (done != size) {
     return absl::InvalidArgumentError(absl::StrCat(what_, ": ", name, " is damaged: it is not as long as it says"));
   }
   part.resize(done);

@@ -25,6 +25,9 @@ class ZipArchive {
   const std::vector<std::string>& names() const { return names_; }
   bool Has(std::string_view name) const;
 
+  // RESOURCE_EXHAUSTED if Read would refuse one of these entries because of its size. Reads the directory only.
+  absl::Status CheckSizes(const std::vector<std::string>& names) const;
+
   // The bytes of an entry. RESOURCE_EXHAUSTED, before it is unpacked, if its size exceeds max_bytes, or if the sum of
   // all entries read so far exceeds max_unpacked_bytes. INVALID_ARGUMENT if it is damaged or encrypted.
   absl::StatusOr<std::string> Read(const std::string& name);
@@ -33,6 +36,9 @@ class ZipArchive {
   struct Close {
     void operator()(::zip* archive) const;
   };
+  // Checks the size of an entry if `unpacked` is the sum of those before it, and adds it to the sum.
+  absl::Status AddSize(const std::string& name, int64_t* unpacked) const;
+
   std::string bytes_, what_;  // bytes_ before archive_, which reads them
   DocumentLimits limits_;
   std::unique_ptr<::zip, Close> archive_;

@@ -424,6 +424,13 @@ TEST(OfficeTest, BombsAreRefusedBeforeTheyAreUnpacked) {
   EXPECT_THAT(RefusalAs("odt", bomb, options), HasSubstr("has 1 entries; at most 0"));
 }
 
+TEST(OfficeTest, UnpackedSizesAreCheckedBeforeAnyPartIsRead) {
+  const std::string zip = MakeZip({{"content.xml", "is not XML"}, {"styles.xml", std::string(1 << 20, ' ')}});
+  ParseOptions options;
+  options.limits.max_unpacked_bytes = 1 << 20;
+  EXPECT_THAT(RefusalAs("odt", zip, options), HasSubstr("unpacks to more than 1048576 bytes"));
+}
+
 TEST(ZipArchiveTest, DamageIsFound) {
   std::string bytes = MakeZip({{"content.xml", "<a>text that is long enough to be packed, packed, packed</a>"}});
   for (size_t at = 0; at < bytes.size(); ++at) {

@@ -73,5 +73,17 @@ TEST(XmlTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("xml", "<!DOCTYPE x [<!ENTITY a \"b\">]><x/>"), HasSubstr("entity"));
 }
 
+TEST(XmlTest, TheNumberOfEventsIsBounded) {
+  ParseOptions options;
+  options.limits.max_events = 10;
+  EXPECT_THAT(RefusalAs("xml", "<a><b/><b/><b/></a>", options), HasSubstr("was not refused"));
+  for (const char* xml : {"<a><b/><b/><b/><b/><b/></a>", "<a>1&amp;2&amp;3&amp;4&amp;5&amp;6</a>",
+                          "<a><!----><!----><!----><!----><!----><!----><!----><!----><!----></a>",
+                          "<a>1<![CDATA[2]]>3<![CDATA[4]]>5<![CDATA[6]]>7<![CDATA[8]]>9</a>"}) {
+    EXPECT_THAT(RefusalAs("xml", xml, options), HasSubstr("has more than 10 tags, texts and comments; split the doc"))
+        << xml;
+  }
+}
+
 }  // namespace
 }  // namespace salient
