@@ -94,6 +94,7 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
   for (const std::string& name : names) {
     absl::StatusOr<std::string> part = archive->Read(name);
     if (!part.ok()) return part.status();
+    if (rules.is_skipped != nullptr && rules.is_skipped(name, *part)) continue;
     const std::string what = absl::StrCat(rules.what, ": ", name);
     const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(*part, what, options.limits);
     if (!events.ok()) return events.status();

@@ -34,6 +34,8 @@ struct PackageRules {
   std::function<absl::Status(ZipArchive* archive)> prepare;
   std::string_view last_part;   // read after all others, because its reader must know something of them
   PartReader main_part_reader;  // none: reader_of tells
+  // Whether a part has nothing to read, so that it need not be parsed; may be null.
+  std::function<bool(const std::string& name, std::string_view bytes)> is_skipped;
 };
 
 ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options, const PackageRules& rules);

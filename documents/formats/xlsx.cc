@@ -72,6 +72,11 @@ class WorkbookReader {
     };
   }
 
+  // A sheet without strings of its own, as Excel writes it, has all of them among the shared ones.
+  bool IsSkipped(const std::string& name, std::string_view bytes) const {
+    return IsSheet(name) && !headers_.contains(name) && bytes.find("inlineStr") == std::string_view::npos;
+  }
+
   static constexpr char kWhat[] = "XLSX";
   static constexpr std::string_view kSharedStrings = "xl/sharedStrings.xml";
 
@@ -130,10 +135,12 @@ class WorkbookReader {
 
 ParsedDocument ParseXlsx(std::string_view bytes, const ParseOptions& options) {
   WorkbookReader reader(options.limits);
-  return ParsePackage(
-      bytes, options,
-      {WorkbookReader::kWhat, "xl/workbook.xml", [&reader](std::string_view name) { return reader.ReaderOf(name); },
-       [&reader](ZipArchive* archive) { return reader.FindTables(archive); }, WorkbookReader::kSharedStrings});
+  PackageRules rules{WorkbookReader::kWhat, "xl/workbook.xml"};
+  rules.reader_of = [&reader](std::string_view name) { return reader.ReaderOf(name); };
+  rules.prepare = [&reader](ZipArchive* archive) { return reader.FindTables(archive); };
+  rules.last_part = WorkbookReader::kSharedStrings;
+  rules.is_skipped = [&reader](const std::string& name, std::string_view part) { return reader.IsSkipped(name, part); };
+  return ParsePackage(bytes, options, rules);
 }
 
 }  // namespace salient

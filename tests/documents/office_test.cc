@@ -349,6 +349,20 @@ TEST(XlsxTest, HeadersOfTablesAreKept) {
               ElementsAre("before", "header", "after", "body", "other string", "header string"));
 }
 
+TEST(XlsxTest, SheetsOfNumbersMayBeLarge) {
+  const auto workbook = [](const std::string& cells) {
+    return MakeZip(
+        {{"xl/workbook.xml", "<x/>"},
+         {"xl/worksheets/sheet1.xml", "<worksheet " + std::string(kSheetSpace) + ">" + cells + "</worksheet>"}});
+  };
+  ParseOptions options;
+  options.limits.max_events = 10;
+  const std::string numbers = "<c><v>1</v></c><c><v>2</v></c><c><v>3</v></c>";
+  EXPECT_NE(ParseAs("xlsx", workbook(numbers), options), nullptr);
+  EXPECT_THAT(RefusalAs("xlsx", workbook(numbers + "<c t=\"inlineStr\"><is><t>text</t></is></c>"), options),
+              HasSubstr("sheet1.xml: has more than 10 tags"));
+}
+
 TEST(XlsxTest, BrokenTablesKeepNothing) {
   for (const char* table : {"", "ref=\"\"", "ref=\"A\"", "ref=\"1:2\"", "ref=\"ABCD1\"", "ref=\"A99999999999\"",
                             "ref=\"A1:\" headerRowCount=\"0\"", "ref=\":\""}) {
