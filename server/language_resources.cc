@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,8 @@ absl::Status In(const std::string& path, const absl::Status& status) {
 DocumentLimits Limits() {
   DocumentLimits limits;
   limits.max_bytes = static_cast<int64_t>(kMostBytes);
+  // Files of the server are trusted, and a memory may be large.
+  limits.max_events = std::numeric_limits<int32_t>::max();
   return limits;
 }
 
