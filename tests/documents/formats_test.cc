@@ -33,6 +33,16 @@ TEST(FormatsTest, NamesTypesAndExtensionsAreEachOfOneFormat) {
   }
 }
 
+TEST(FormatsTest, AParagraphOfTooManyPlaceholdersIsRefused) {
+  std::string fields, references;
+  for (int i = 0; i < 4001; ++i) {
+    fields += "a {0} ";
+    references += "a &check; ";
+  }
+  EXPECT_THAT(RefusalAs("json", "[\"" + fields + "\"]"), HasSubstr("more than 4000 tags and placeholders; divide it"));
+  EXPECT_THAT(RefusalAs("html", "<p>" + references), HasSubstr("more than 4000 tags and placeholders; divide it"));
+}
+
 TEST(FormatsTest, TranslationsThatBreakMarkersAreRefused) {
   const auto document = ParseAs("html", "<p>a <b>b</b> c");
   EXPECT_THAT(document->Render({}).status().ToString(), HasSubstr("there are 0 translations for 1 units"));
