@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "documents/segments.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
@@ -46,10 +47,10 @@ TEST(SubRipTest, ASentenceIsDividedAmongItsCues) {
 
 TEST(SubRipTest, WhiteSpaceBetweenCuesSeparatesThem) {
   for (const std::string separator : {" \n", "\t \n", " \n\n", "\n \n", " \n \n", ""}) {
-    const std::string srt = "1\n00:00:01,000 --> 00:00:02,500\nHello, my friend.\n" + separator +
-                            "2\n00:00:03,000 --> 00:00:04,500\nGood night, everyone.\n" + separator +
-                            "00:00:05,000 --> 00:00:06,000\n" + separator +
-                            "4\n00:00:07,000 --> 00:00:08,000\n1984\nwas a year.\n";
+    const std::string srt = absl::StrCat("1\n00:00:01,000 --> 00:00:02,500\nHello, my friend.\n", separator,
+                                         "2\n00:00:03,000 --> 00:00:04,500\nGood night, everyone.\n", separator,
+                                         "00:00:05,000 --> 00:00:06,000\n", separator,
+                                         "4\n00:00:07,000 --> 00:00:08,000\n1984\nwas a year.\n");
     EXPECT_THAT(Shown(*ParseAs("srt", srt)),
                 ElementsAre("Hello, my friend.", "Good night, everyone.", "1984 was a year."))
         << '"' << separator << '"';
