@@ -138,7 +138,7 @@ CharacterReference ReadCharacterReference(std::string_view text, size_t at) {
 }
 
 CharacterReference ReadHtmlReference(std::string_view text, size_t at, bool in_attribute) {
-  if (const CharacterReference known = ReadCharacterReference(text, at); known.length > 0) return known;
+  if (CharacterReference known = ReadCharacterReference(text, at); known.length > 0) return known;
   if (at >= text.size() || text[at] != '&') return {};
   size_t begin = at + 1;
   const bool is_number = begin < text.size() && text[begin] == '#';
