@@ -65,7 +65,7 @@ TEST_F(CompatGlossariesTest, AFieldThatIsNoTextIsRefused) {
   HttpRequest request = Request("POST", "/v2/glossaries");
   request.headers["Content-Type"] = "application/x-www-form-urlencoded";
   request.body = "name=%ff&source_lang=en&target_lang=de&entries=a%09b&entries_format=tsv";
-  EXPECT_EQ(Refusal(Ask(std::move(request))), "name: is not UTF-8, or has a NUL");
+  EXPECT_EQ(Refusal(Ask(request)), "name: is not UTF-8, or has a NUL");
   EXPECT_FALSE(std::filesystem::exists(uploads_ / "uploads"));
 }
 
