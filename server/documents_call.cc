@@ -159,7 +159,6 @@ bool DocumentsCall::IsOver(Document& document) const {
 
 // In the thread of the retry queue.
 bool DocumentsCall::TryAgain(const std::shared_ptr<Document>& document) {
-  if (!IsOver(*document) && !translator_.HasRoom(document->request().request())) return false;
   if (!TryToStart(document)) return false;
   document->SetHeld(nullptr);
   {

@@ -272,9 +272,8 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Start(const v1::T
     TellRefused(call, Refusal::kOther, slot.status().code());
     return slot.status();
   }
-  if (when_full == WhenFull::kWait && !HasRoom(request) && !in_flight_.draining() && absl::Now() < deadline) {
-    return absl::ResourceExhaustedError("the queue is full");
-  }
+  const bool may_wait = when_full == WhenFull::kWait && !in_flight_.draining() && absl::Now() < deadline;
+  if (may_wait && !(*slot)->HasRoom(kShareOfThoseWhoWait)) return absl::ResourceExhaustedError("the queue is full");
   Refusal refusal = Refusal::kOther;
   auto ticket = Admit(*slot, request, call, deadline, std::move(recipient), &refusal);
   if (ticket.ok()) return ticket;
@@ -379,11 +378,6 @@ void Translator::TellRefused(const CallInfo& call, Refusal refusal, absl::Status
   metrics_.CountRefused(outcome);
   metrics_.CountRefusal(refusal, call.client.kind);
   LogDocument({.call = call, .outcome = outcome, .refusal = RefusalName(refusal)});
-}
-
-bool Translator::HasRoom(const v1::TranslateDocumentRequest& request) const {
-  auto slot = models_.Choose(request);
-  return !slot.ok() || (*slot)->HasRoom(kShareOfThoseWhoWait);
 }
 
 }  // namespace salient

@@ -82,9 +82,6 @@ class Translator {
   absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(const v1::TranslateDocumentRequest& request,
                                                           const CallInfo& call);
 
-  // Whether the engine of the request has room for a caller that waits. True if the request is invalid anyway.
-  bool HasRoom(const v1::TranslateDocumentRequest& request) const;
-
   // Counts a request that was refused before it was read, and writes its log line.
   void TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome);
 

@@ -47,17 +47,18 @@ absl::Status Wrong(const std::string& name, const char* should) {
   return absl::InvalidArgumentError(absl::StrCat(name, ": ", should));
 }
 
+bool IsText(const json& value) {
+  return !value.is_string() || !FirstInvalidText(value.get_ref<const std::string&>()).has_value();
+}
+
 // Forms and targets may hold any bytes; JSON holds text only, and cannot be written of anything else.
 absl::Status CheckText(const json& fields) {
   for (const auto& [name, value] : fields.items()) {
     if (FirstInvalidText(name).has_value()) {
       return absl::InvalidArgumentError("the name of a field is not UTF-8, or has a NUL");
     }
-    for (const json& one : value.is_array() ? value : json::array({value})) {
-      if (one.is_string() && FirstInvalidText(one.get_ref<const std::string&>()).has_value()) {
-        return Wrong(name, "is not UTF-8, or has a NUL");
-      }
-    }
+    const bool is_text = value.is_array() ? std::all_of(value.begin(), value.end(), IsText) : IsText(value);
+    if (!is_text) return Wrong(name, "is not UTF-8, or has a NUL");
   }
   return absl::OkStatus();
 }
