@@ -182,7 +182,7 @@ class RunReader {
     if (in_run && (*done > *i || HasContent(*i + 1, field.first))) {
       TakeRun(*i, std::max(*done, *i + 1), field.first);
       piece.range.begin = events_[field.first].range.begin;
-      piece.before = RunTag(*i);
+      piece.before = RunTag(PropertiesOf(*i));
     }
     size_t last = *i;
     for (size_t k = Match(*i) + 1; Match(last) < field.last && k < level_end; ++k) {
@@ -239,13 +239,15 @@ class RunReader {
       pieces_.push_back(
           {Piece::Kind::kClose, {events_[Match(inner)].range.begin, events_[Match(i)].range.end}, "", "", name});
     } else {
-      pieces_.push_back({Piece::Kind::kObject, Whole(i), "", "", "", "", "", Breaks(name)});
+      pieces_.push_back({.kind = Piece::Kind::kObject, .range = Whole(i), .breaks = Breaks(name)});
     }
   }
 
-  bool Breaks(const std::string& name) const {
-    const std::string& prefix = names_.prefix;
-    return IsOneOf(name, {prefix + "br", prefix + "cr", prefix + "tab", prefix + "ptab"});
+  // Whether an element is a line break or a tab.
+  bool Breaks(std::string_view name) const {
+    if (!name.starts_with(names_.prefix)) return false;
+    name.remove_prefix(names_.prefix.size());
+    return name == "br" || name == "cr" || name == "tab" || name == "ptab";
   }
 
   // Whether an element is kept with the runs in it.
@@ -266,7 +268,7 @@ class RunReader {
     return "";
   }
 
-  std::string RunTag(size_t run) const { return "<" + names_.run + ">" + PropertiesOf(run); }
+  std::string RunTag(const std::string& properties) const { return "<" + names_.run + ">" + properties; }
 
   // Takes the content of a run from event `begin` to `end`.
   void TakeRun(size_t run, size_t begin, size_t end) {
@@ -282,8 +284,11 @@ class RunReader {
         // A hyphen to the model as well, which does not know the character U+2011 of such hyphens.
         pieces_.push_back({Piece::Kind::kText, Whole(i), "-", properties});
       } else if (name != names_.properties && !IsOneOf(name, names_.dropped)) {
-        pieces_.push_back(
-            {Piece::Kind::kObject, Whole(i), "", "", "", RunTag(run), "</" + names_.run + ">", Breaks(name)});
+        pieces_.push_back({.kind = Piece::Kind::kObject,
+                           .range = Whole(i),
+                           .before = RunTag(properties),
+                           .after = "</" + names_.run + ">",
+                           .breaks = Breaks(name)});
       }
       i = Match(i);
     }

@@ -1,6 +1,5 @@
 #include "documents/unit_cuts.h"
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -14,50 +13,32 @@ namespace {
 // No abbreviation, no initial, and the beginning of a sentence if it is after the end of one.
 constexpr std::string_view kStandIn = "Word";
 
-// The part as the splitter shall see it.
+constexpr size_t kNone = static_cast<size_t>(-1);
+
+// The part as the splitter shall see it, with the place of each byte in the unit's text. A stand-in's is its marker's.
 struct SplitText {
-  struct StandIn {
-    size_t at = 0;     // its first byte in `text`
-    size_t place = 0;  // which of the unit's places it stands for
-  };
-  std::string text;
-  std::vector<StandIn> stand_ins;  // left to right
-  size_t begin = 0;                // of the part, in the unit's text
+  CutText seen;
+  std::vector<size_t> stand_in;  // for each byte, which of the unit's places it stands for; kNone: the unit has it
 
-  // How many stand-ins begin at byte `at` or before it.
-  size_t CountUpTo(size_t at) const {
-    const auto begins_after = [](size_t byte, const StandIn& stand_in) { return byte < stand_in.at; };
-    return std::upper_bound(stand_ins.begin(), stand_ins.end(), at, begins_after) - stand_ins.begin();
-  }
-
-  // The stand-in that has byte `at`; null if the unit's text has that byte.
-  const StandIn* StandInAt(size_t at) const {
-    const size_t count = CountUpTo(at);
-    return count > 0 && at < stand_ins[count - 1].at + kStandIn.size() ? &stand_ins[count - 1] : nullptr;
-  }
-
-  // The place of byte `at` in the unit's text; of a stand-in that of its marker.
-  size_t OriginOf(size_t at) const {
-    const StandIn* stand_in = StandInAt(at);
-    if (stand_in == nullptr) return begin + at - CountUpTo(at) * kStandIn.size();
-    return begin + stand_in->at - (stand_in - stand_ins.data()) * kStandIn.size();
+  void Add(char c, size_t at, size_t place) {
+    seen.Add(c, at);
+    stand_in.push_back(place);
   }
 };
 
 SplitText WithStandIns(const Unit& unit, const UnitPart& part) {
-  const std::string& source = unit.source.text;
   SplitText split;
-  split.begin = part.range.begin;
   size_t done = part.range.begin;
+  const auto copy_to = [&](size_t end) {
+    for (; done < end; ++done) split.Add(unit.source.text[done], done, kNone);
+  };
   for (size_t i = part.first_place; i < part.end_place; ++i) {
     const MarkerPlace& place = unit.source.places[i];
     if (!unit.markers[place.marker].is_word) continue;
-    split.text.append(source, done, place.at - done);
-    split.stand_ins.push_back({split.text.size(), i});
-    split.text.append(kStandIn);
-    done = place.at;
+    copy_to(place.at);
+    for (const char c : kStandIn) split.Add(c, place.at, i);
   }
-  split.text.append(source, done, part.range.end - done);
+  copy_to(part.range.end);
   return split;
 }
 
@@ -66,7 +47,9 @@ SplitText WithStandIns(const Unit& unit, const UnitPart& part) {
 absl::StatusOr<std::vector<UnitCut>> CutPart(const Unit& unit, const UnitPart& part, Segmentation segmentation,
                                              const std::string& language) {
   const SplitText split = WithStandIns(unit, part);
-  absl::StatusOr<SegmentedDocument> document = SplitDocument(split.text, segmentation, language);
+  const std::string& text = split.seen.text;
+  const std::vector<size_t>& origin = split.seen.origin;
+  absl::StatusOr<SegmentedDocument> document = SplitDocument(text, segmentation, language);
   if (!document.ok()) return document.status();
   std::vector<UnitCut> cuts;
   bool starts_paragraph = false;
@@ -75,15 +58,15 @@ absl::StatusOr<std::vector<UnitCut>> CutPart(const Unit& unit, const UnitPart& p
     at += segment.glue.size();
     starts_paragraph = starts_paragraph || segment.starts_paragraph;
     UnitCut cut;
-    if (const auto* stand_in = split.StandInAt(at); stand_in != nullptr) cut.opening_place = stand_in->place;
-    cut.range.begin = split.OriginOf(at);
-    at = WalkSegment(split.text, at, segment.text, [&](ByteRange range, bool is_literal) {
-      if (!is_literal) return cut.cut.Add(' ', split.OriginOf(range.begin));
+    if (split.stand_in[at] != kNone) cut.opening_place = split.stand_in[at];
+    cut.range.begin = origin[at];
+    at = WalkSegment(text, at, segment.text, [&](ByteRange range, bool is_literal) {
+      if (!is_literal) return cut.cut.Add(' ', origin[range.begin]);
       for (size_t byte = range.begin; byte < range.end; ++byte) {
-        if (split.StandInAt(byte) == nullptr) cut.cut.Add(split.text[byte], split.OriginOf(byte));
+        if (split.stand_in[byte] == kNone) cut.cut.Add(text[byte], origin[byte]);
       }
     });
-    cut.range.end = split.OriginOf(at - 1) + (split.StandInAt(at - 1) == nullptr ? 1 : 0);
+    cut.range.end = origin[at - 1] + (split.stand_in[at - 1] == kNone ? 1 : 0);
     if (!HasLetter(cut.cut.text)) continue;  // it is left between the others, with its markers
     cut.starts_paragraph = std::exchange(starts_paragraph, false);
     cuts.push_back(std::move(cut));
