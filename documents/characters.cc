@@ -3,12 +3,11 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
+#include "engine/text/document.h"
+
 namespace salient {
-namespace {
 
-bool IsSpace(UChar32 c) { return u_isUWhiteSpace(c) || c == 0xfeff || c == 0x200b; }
-
-}  // namespace
+bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 bool HasLetter(std::string_view text) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
@@ -27,7 +26,7 @@ ByteRange WithoutOuterSpace(std::string_view text) {
     const size_t begin = at;
     UChar32 c;
     U8_NEXT(bytes, at, text.size(), c);
-    if (IsSpace(c)) continue;
+    if (IsSegmentSpace(c)) continue;
     if (range.end == 0) range.begin = begin;
     range.end = at;
   }

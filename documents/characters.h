@@ -10,6 +10,9 @@ namespace salient {
 
 bool HasLetter(std::string_view text);
 
+// Whether there is nothing but ASCII white space.
+bool IsBlank(std::string_view text);
+
 // The text without what SplitDocument takes for white space at its ends; empty if there is nothing else.
 ByteRange WithoutOuterSpace(std::string_view text);
 

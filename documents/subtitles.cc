@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "documents/characters.h"
 #include "documents/unit_builder.h"
 #include "documents/xml_events.h"
 
@@ -65,8 +66,6 @@ std::string Balance(std::string_view text, size_t width, const std::string& line
   }
   return joined;
 }
-
-bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 // Whether a line break after the text would make an empty line, which ends a cue.
 bool EndsLine(std::string_view text) { return text.empty() || text.back() == '\n'; }

@@ -1,9 +1,10 @@
 #include "documents/wrapped_text.h"
 
-#include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
+
+#include "engine/text/document.h"
 
 namespace salient {
 namespace {
@@ -15,7 +16,7 @@ size_t SpaceEnd(std::string_view text, size_t at) {
     size_t next = at;
     UChar32 c;
     U8_NEXT(bytes, next, text.size(), c);
-    if (!u_isUWhiteSpace(c) && c != 0xfeff && c != 0x200b) break;
+    if (!IsSegmentSpace(c)) break;
     at = next;
   }
   return at;

@@ -7,14 +7,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
 #include "documents/subtitles.h"
 
 namespace salient {
 namespace {
-
-bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 // A line of text with an arrow in it, such as "Press A --> 3", is none: it has letters before the arrow.
 bool IsTime(std::string_view line) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/unit_builder.h"
 #include "documents/xml_events.h"
@@ -93,17 +94,16 @@ class XliffReader {
   }
 
   // Whether an element has no text but white space.
-  bool IsBlank(size_t element) const {
+  bool HasNoText(size_t element) const {
     for (size_t i = element + 1; i < events_[element].match; ++i) {
-      const bool is_text = events_[i].kind == Kind::kText;
-      if (is_text && events_[i].text.find_first_not_of(" \t\r\n") != std::string::npos) return false;
+      if (events_[i].kind == Kind::kText && !IsBlank(events_[i].text)) return false;
     }
     return true;
   }
 
   // Whether the unit has a translation to keep.
   bool IsTranslated(size_t unit, size_t target) const {
-    return target != 0 && !IsBlank(target) &&
+    return target != 0 && !HasNoText(target) &&
            !SaysUntranslated(AttributeOf(bytes_, events_[version_2_ ? unit : target], "state"));
   }
 
@@ -213,7 +213,7 @@ class XliffReader {
     const size_t units_before = units_.size();
     std::vector<Edit> copies;
     for (size_t i = 0; i < sources.size(); ++i) {
-      if (!overwrite && !IsBlank(targets[i])) continue;
+      if (!overwrite && !HasNoText(targets[i])) continue;
       const Slot slot = ContentSlot(targets[i]);
       if (TakeInto(slot, sources[i])) continue;
       copies.push_back({slot.place, absl::StrCat(slot.before, Bytes(ContentOf(sources[i])), slot.after)});

@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
 #include "documents/unit_builder.h"
@@ -29,8 +30,6 @@ constexpr std::string_view kOpening = "<piece>", kClosing = "</piece>";  // root
 bool Has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
-
-bool IsBlank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
 class XmlReader {
  public:

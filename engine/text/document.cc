@@ -63,15 +63,12 @@ void ForEachCharacter(std::string_view text, Span span, Visit visit) {
   }
 }
 
-// Characters that are around a segment but never part of it: white space, byte order marks, zero-width spaces.
-bool IsSpace(UChar32 c) { return u_isUWhiteSpace(c) || c == 0xfeff || c == 0x200b; }
-
 bool IsLineBreak(UChar32 c) { return (c >= 0x0a && c <= 0x0d) || c == 0x85 || c == 0x2028 || c == 0x2029; }
 
 Span Trim(std::string_view text, Span span) {
   Span trimmed{span.end, span.end};
   ForEachCharacter(text, span, [&](UChar32 c, size_t begin, size_t end) {
-    if (IsSpace(c)) return true;
+    if (IsSegmentSpace(c)) return true;
     trimmed.begin = std::min(trimmed.begin, begin);
     trimmed.end = end;
     return true;
@@ -102,8 +99,8 @@ size_t MarkerEnd(std::string_view text, Span content) {
   UChar32 last = 0;
   ForEachCharacter(text, content, [&](UChar32 c, size_t begin, size_t) {
     const bool complete = bulleted || (numbered && (last == '.' || last == ')'));
-    if (IsSpace(c) && complete) marker_end = begin;
-    if (IsSpace(c)) return bulleted;  // a bullet may be followed by another marker ("> > "), a number may not
+    if (IsSegmentSpace(c) && complete) marker_end = begin;
+    if (IsSegmentSpace(c)) return bulleted;  // a bullet may be followed by another marker ("> > "), a number may not
     if (IsBullet(c) && !numbered && (last == 0 || bulleted)) {
       bulleted = true;
     } else if (((c >= '0' && c <= '9') || c == '.' || c == '(' || c == ')') && !bulleted) {
@@ -133,7 +130,8 @@ Line MakeLine(std::string_view text, Span span, bool look_for_marker) {
     line.has_marker = marker_end != line.content.begin;
     if (line.has_marker) line.content = Trim(text, {marker_end, line.content.end});
   }
-  ForEachCharacter(text, line.content, [&line](UChar32 c, size_t, size_t) { return !IsSpace(c) && ++line.first_word; });
+  ForEachCharacter(text, line.content,
+                   [&line](UChar32 c, size_t, size_t) { return !IsSegmentSpace(c) && ++line.first_word; });
   return line;
 }
 
@@ -292,7 +290,7 @@ std::string Unwrap(std::string_view text) {
     in_run = has_break = false;
   };
   ForEachCharacter(text, {0, text.size()}, [&](UChar32 c, size_t begin, size_t end) {
-    if (!IsSpace(c)) {
+    if (!IsSegmentSpace(c)) {
       close_run(begin);
       unwrapped.append(text.substr(begin, end - begin));
       return true;
@@ -324,8 +322,8 @@ class Segmenter {
 
   absl::StatusOr<SegmentedDocument> Finish() {
     if (full()) {
-      return absl::InvalidArgumentError(absl::StrCat("document.text has more than ", kMaxSegments,
-                                                     " segments; split the document"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("document.text has more than ", kMaxSegments, " segments; split the document"));
     }
     document_.tail = text_.substr(done_);
     return std::move(document_);
@@ -362,6 +360,8 @@ bool EndsWide(std::string_view text) {
 }
 
 }  // namespace
+
+bool IsSegmentSpace(char32_t c) { return u_isUWhiteSpace(static_cast<UChar32>(c)) || c == 0xfeff || c == 0x200b; }
 
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language) {

@@ -21,6 +21,9 @@ struct Segment {
   bool starts_paragraph = false;  // after an empty line or at the beginning of the document
 };
 
+// Whether a character may be around a segment but never at its ends: white space, byte order marks, zero-width spaces.
+bool IsSegmentSpace(char32_t c);
+
 // Of a document. Each takes some hundred bytes until the translation is over, whatever its text is.
 inline constexpr size_t kMaxSegments = 1 << 18;
 
