@@ -213,7 +213,8 @@ class Store:
 
 
 def write(rows: list[report.Row], about: dict, o: argparse.Namespace) -> None:
-    outcomes = [replace(row.outcome(), conditions=conditions(about)) for row in rows]
+    told = conditions(about)
+    outcomes = [replace(row.outcome(), conditions=told) for row in rows]
     here = processors.Processor(
         o.processor or processors.name_of(about["machine"]),
         {"shape": about["shape"], "threads": about["threads"], "layers": about["layers"],
