@@ -18,6 +18,7 @@
 #include "engine/options/resolve.h"
 #include "engine/step_loop.h"
 #include "engine/submission_queue.h"
+#include "engine/text/copier.h"
 #include "engine/text/tokenizer.h"
 
 namespace salient {
@@ -26,7 +27,11 @@ namespace {
 absl::StatusOr<Tokenizers> OpenTokenizers(const std::string& folder, const ModelConfig& config) {
   TokenizerSpec spec{config.source_vocab_size, config.vocab_size, config.tokens, {}};
   for (const auto& [language, token] : config.languages.tokens) spec.languages.push_back(token);
-  return LoadTokenizers(folder, spec);
+  absl::StatusOr<Tokenizers> tokenizers = LoadTokenizers(folder, spec);
+  if (tokenizers.ok() && config.byte_characters.has_value()) {
+    tokenizers->copier = std::make_shared<Copier>(*tokenizers, config.tokens, *config.byte_characters);
+  }
+  return tokenizers;
 }
 
 absl::StatusOr<ModelInfo> Describe(const std::string& folder, const LoadedModel& loaded) {

@@ -1,12 +1,14 @@
 #include "engine/document/job.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/decode/demand.h"
 #include "engine/options/languages.h"
+#include "engine/text/copier.h"
 #include "engine/text/document.h"
 
 namespace salient {
@@ -40,6 +42,12 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   if (!languages.ok()) return languages.status();
   absl::StatusOr<SegmentedDocument> document = SplitDocument(request.text, request.segmentation, languages->source);
   if (!document.ok()) return document.status();
+  if (tokenizers.copier != nullptr) {
+    std::string_view prefix = request.options.search.prefix;  // of the first segment
+    for (Segment& segment : document->segments) {
+      segment.substitutions = tokenizers.copier->For(segment.text, std::exchange(prefix, {}));
+    }
+  }
 
   std::unique_ptr<DocumentJob> job(new DocumentJob(config));
   job->options_ = std::move(options);

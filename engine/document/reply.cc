@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/text/copier.h"
 #include "engine/text/token_spans.h"
 
 namespace salient {
@@ -14,6 +15,11 @@ std::string OnOneLine(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return text;
+}
+
+TokenSpan Moved(const TokenSpan& span, const Moves& moves) {
+  if (span.begin == span.end) return span;
+  return {static_cast<int32_t>(moves.Begin(span.begin)), static_cast<int32_t>(moves.End(span.end))};
 }
 
 }  // namespace
@@ -98,7 +104,7 @@ void DocumentReply::EmitSegments() {
   }
 }
 
-std::string DocumentReply::TextOf(const std::vector<const DecodedPiece*>& pieces) const {
+std::string DocumentReply::Written(const std::vector<const DecodedPiece*>& pieces) const {
   std::string text;
   for (const DecodedPiece* piece : pieces) {
     std::vector<int32_t> tokens;
@@ -108,6 +114,11 @@ std::string DocumentReply::TextOf(const std::vector<const DecodedPiece*>& pieces
     text += decoded;
   }
   return text;
+}
+
+std::vector<Substitution> DocumentReply::Copies(int32_t segment, std::string_view written) const {
+  const auto& source = document_.segments[segment];
+  return CopiesIn(written, source.text, source.substitutions);
 }
 
 TranslatedSegment DocumentReply::Segment(int32_t index) const {
@@ -130,28 +141,35 @@ TranslatedSegment DocumentReply::Segment(int32_t index) const {
       for (int32_t& position : segment.trace.back().selected) position += state.first_position[p];
     }
   }
-  segment.text = TextOf(pieces);
-  if (options_.alignment) segment.alignment = Alignment(state, segment);
+  const std::string written = Written(pieces);
+  const std::vector<Substitution> copies = Copies(index, written);
+  segment.text = Substituted(written, copies);
+  if (options_.alignment) segment.alignment = Alignment(index, written, copies);
   return segment;
 }
 
-std::vector<TokenLink> DocumentReply::Alignment(const SegmentState& state, const TranslatedSegment& segment) const {
+std::vector<TokenLink> DocumentReply::Alignment(int32_t index, std::string_view written,
+                                                const std::vector<Substitution>& copies) const {
+  const SegmentState& state = segments_[index];
   std::vector<int32_t> target, aligned;
   for (size_t p = 0; p < state.pieces.size(); ++p) {
-    const int32_t end = p + 1 < state.pieces.size() ? state.tokens_before[p + 1]
-                                                    : static_cast<int32_t>(state.tokens.size());
+    const int32_t end =
+        p + 1 < state.pieces.size() ? state.tokens_before[p + 1] : static_cast<int32_t>(state.tokens.size());
     for (const DecodedToken& token : state.pieces[p]->tokens) {
       target.push_back(token.token);
       const int32_t source = token.aligned - state.first_in_chunk[p] + state.tokens_before[p];
       aligned.push_back(token.aligned >= state.first_in_chunk[p] && source < end ? source : -1);
     }
   }
-  const std::vector<TokenSpan> of_source = TokenSpans(*tokenizers_.source, state.tokens, segment.source);
-  const std::vector<TokenSpan> of_target = TokenSpans(*tokenizers_.target, target, segment.text);
+  const std::vector<Substitution>& substitutions = document_.segments[index].substitutions;
+  const std::string read = Substituted(document_.segments[index].text, substitutions);
+  const std::vector<TokenSpan> of_read = TokenSpans(*tokenizers_.source, state.tokens, read);
+  const std::vector<TokenSpan> of_written = TokenSpans(*tokenizers_.target, target, written);
+  const Moves to_source = Moves::Back(substitutions), to_text = Moves::To(copies);
   std::vector<TokenLink> links;
   for (size_t t = 0; t < target.size(); ++t) {
     if (aligned[t] < 0) continue;
-    const TokenSpan &from = of_source[aligned[t]], &to = of_target[t];
+    const TokenSpan from = Moved(of_read[aligned[t]], to_source), to = Moved(of_written[t], to_text);
     if (from.begin < from.end && to.begin < to.end) links.push_back({from.begin, from.end, to.begin, to.end});
   }
   return links;
@@ -166,7 +184,10 @@ std::string DocumentReply::Alternative(int32_t rank) const {
     for (size_t p = 0; p < chosen.size(); ++p) pieces[addresses_[chunk][p].segment].push_back(&chosen[p]);
   }
   std::vector<std::string> texts;
-  for (const auto& segment : pieces) texts.push_back(TextOf(segment));
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const std::string written = Written(pieces[i]);
+    texts.push_back(Substituted(written, Copies(static_cast<int32_t>(i), written)));
+  }
   return JoinDocument(document_, texts);
 }
 

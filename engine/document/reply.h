@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -61,8 +62,12 @@ class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
   // Runs in the lane.
   void EmitSegments();
   TranslatedSegment Segment(int32_t index) const;
-  std::vector<TokenLink> Alignment(const SegmentState& state, const TranslatedSegment& segment) const;
-  std::string TextOf(const std::vector<const DecodedPiece*>& pieces) const;
+  // `written`: what the model wrote. `copies`: from that to the segment's text.
+  std::vector<TokenLink> Alignment(int32_t index, std::string_view written,
+                                   const std::vector<Substitution>& copies) const;
+  std::string Written(const std::vector<const DecodedPiece*>& pieces) const;
+  // What comes back in place of a segment's markers.
+  std::vector<Substitution> Copies(int32_t segment, std::string_view written) const;
   std::string Alternative(int32_t rank) const;
   TranslationResult Result(CostReport report);
 

@@ -25,6 +25,7 @@ constexpr int32_t kMaxKeys = 1 << 20;
 constexpr size_t kMaxNameBytes = 64;
 constexpr int32_t kMaxFirstPosition = 64;
 constexpr size_t kMaxLanguages = 1000;
+constexpr size_t kMaxByteCharacters = 4096;
 
 // Names go into metric labels, URLs and file names.
 bool IsPlainName(const std::string& name) {
@@ -214,6 +215,13 @@ void ReadTokens(JsonObject tokens, ModelConfig& config) {
       markers.Fail("first", absl::StrCat("the markers hold token ", *id, ", which is special already"));
     }
     markers.Finish();
+  }
+  if (tokens.Has("byte_characters")) {
+    config.byte_characters = tokens.String("byte_characters");
+    if (config.byte_characters->size() > kMaxByteCharacters) {
+      tokens.Fail("byte_characters", absl::StrCat("it may have ", kMaxByteCharacters, " bytes"));
+    }
+    if (read.markers < 2) tokens.Fail("byte_characters", "that takes tokens.markers, two at least");
   }
   if (std::max(read.unknown, read.end) >= config.source_vocab_size) {
     tokens.Fail("eos", "it and tokens.unk must be in the source's vocabulary, too, whose source_vocab_size is less");

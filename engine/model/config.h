@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,6 +92,9 @@ struct ModelConfig {
   bool has_shortlist = false;
 
   SpecialTokens tokens;
+  // UTF-8: characters without a piece that the model reads and writes in bytes, because it was trained on many of them.
+  // All others without a piece are kept from it (engine/text/copier.h); nullopt: none is.
+  std::optional<std::string> byte_characters;
   std::vector<int32_t> suppressed;  // tokens whose probability is set to 0
   double length_penalty = 1.0;      // used if a request has none
   int32_t chunk_tokens = 0;         // the most source tokens, separators included, in one pass

@@ -1,6 +1,7 @@
 #include "engine/text/chunk.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -19,10 +20,10 @@ struct Unit {
   int32_t size() const { return static_cast<int32_t>(tokens.size()) + 1; }  // with the separator or end that follows
 };
 
-// True for a byte piece such as "<0xA4>" that is not the first byte of its character.
-bool ContinuesCharacter(const std::string& piece) {
-  if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return false;
-  return piece[3] == '8' || piece[3] == '9' || piece[3] == 'A' || piece[3] == 'B';
+// True for a byte piece that is not the first byte of its character.
+bool ContinuesCharacter(std::string_view piece) {
+  const std::optional<char> byte = ByteOf(piece);
+  return byte.has_value() && (*byte & 0xC0) == 0x80;
 }
 
 // The end of a part that begins at `from` and has at most `most` tokens: before a word, or else before a character.
@@ -53,7 +54,8 @@ std::vector<Unit> MakeUnits(const SegmentedDocument& document, const Tokenizer& 
   for (size_t i = 0; i < document.segments.size(); ++i) {
     const Segment& segment = document.segments[i];
     Unit unit{static_cast<int32_t>(i), {}, segment.starts_paragraph};
-    std::string_view rest = segment.text;
+    const std::string text = Substituted(segment.text, segment.substitutions);
+    std::string_view rest = text;
     do {
       const std::string_view portion = NextPortion(rest);
       rest.remove_prefix(portion.size());

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/api/request.h"
+#include "engine/text/substitutions.h"
 
 namespace salient {
 
@@ -19,6 +20,8 @@ struct Segment {
   std::string glue;               // verbatim text between the previous segment and this one
   std::string text;               // not empty; no line break and no white space at either end
   bool starts_paragraph = false;  // after an empty line or at the beginning of the document
+  std::vector<Substitution>
+      substitutions;  // from `text` to the text that the model reads; none are made here (copier.h)
 };
 
 // Whether a character may be around a segment but never at its ends: white space, byte order marks, zero-width spaces.
@@ -44,8 +47,8 @@ absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentat
                                                 const std::string& language);
 
 // The document with translations[i] in place of segment i. A space goes between two segments if the source text has
-// none because its script needs none (Chinese, Japanese), but the translation's script does. Appends to `begins`, if not
-// null, the byte at which each translation begins.
+// none because its script needs none (Chinese, Japanese), but the translation's script does. Appends to `begins`, if
+// not null, the byte at which each translation begins.
 std::string JoinDocument(const SegmentedDocument& document, const std::vector<std::string>& translations,
                          std::vector<size_t>* begins = nullptr);
 

@@ -23,7 +23,7 @@ std::vector<TokenSpan> WordSpans(std::string_view text) {
 
 // The text of a piece. A byte piece counts as one byte, "?".
 std::string TextOf(std::string_view piece) {
-  if (piece.size() == 6 && piece.starts_with("<0x") && piece.back() == '>') return "?";
+  if (ByteOf(piece).has_value()) return "?";
   std::string text;
   for (size_t space; (space = piece.find(kSpaceSymbol)) != piece.npos;) {
     text.append(piece.substr(0, space)) += ' ';

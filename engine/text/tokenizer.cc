@@ -84,17 +84,6 @@ std::string WithoutInvalidBytes(std::string_view bytes) {
   return text.append(bytes);
 }
 
-// The byte that a byte piece such as <0x0A> stands for.
-std::optional<char> ByteOf(std::string_view piece) {
-  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return std::nullopt;
-  int byte = 0;
-  for (const char c : piece.substr(3, 2)) {
-    if (!(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'F')) return std::nullopt;
-    byte = 16 * byte + (c <= '9' ? c - '0' : c - 'A' + 10);
-  }
-  return static_cast<char>(byte);
-}
-
 // For models whose tokens are indices into a list of pieces.
 class ListedPieces : public Tokenizer {
  public:
@@ -247,6 +236,16 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const std::string
 }
 
 }  // namespace
+
+std::optional<char> ByteOf(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return std::nullopt;
+  int byte = 0;
+  for (const char c : piece.substr(3, 2)) {
+    if (!(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'F')) return std::nullopt;
+    byte = 16 * byte + (c <= '9' ? c - '0' : c - 'A' + 10);
+  }
+  return static_cast<char>(byte);
+}
 
 absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const TokenizerSpec& spec) {
   std::error_code error;

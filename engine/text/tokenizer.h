@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@
 #include "engine/core/special_tokens.h"
 
 namespace salient {
+
+class Copier;
 
 class Tokenizer {
  public:
@@ -33,9 +36,14 @@ class Tokenizer {
   virtual std::string Piece(int32_t token) const = 0;
 };
 
-// The tokenizers of both sides of a model; the same object if they share a vocabulary.
+// The byte that a byte piece such as "<0x0A>" stands for; nullopt for other pieces.
+std::optional<char> ByteOf(std::string_view piece);
+
+// The tokenizers of both sides of a model, the same object if they share a vocabulary; and what keeps from it the
+// characters that they do not know.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source, target;
+  std::shared_ptr<const Copier> copier;  // null: the model reads whatever its text has
 };
 
 // The fields of config.json that concern tokenizers.
@@ -45,7 +53,7 @@ struct TokenizerSpec {
   std::vector<int32_t> languages;  // tokens that name languages; never part of text
 };
 
-// Reads the files of a model folder. INVALID_ARGUMENT, with the file, if one is damaged, or if its size or its special
+// Reads the files of a model folder; makes no copier. INVALID_ARGUMENT, with the file, if one is damaged, or if its size or its special
 // tokens differ from the spec's; NOT_FOUND if there is no tokenizer.model; FAILED_PRECONDITION without the library.
 absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const TokenizerSpec& spec);
 

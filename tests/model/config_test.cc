@@ -231,6 +231,21 @@ TEST(ConfigTest, MarkersAreNamedAndWithinTheVocabulary) {
   EXPECT_THAT(ErrorWith("/tokens/markers", json{{"first", 3}, {"count", 2}}), HasSubstr("special already"));
 }
 
+TEST(ConfigTest, CharactersInBytesTakeMarkers) {
+  EXPECT_EQ(ModelConfig::Parse(SmallConfigJson().dump())->byte_characters, std::nullopt);
+  json config = SmallConfigJson();
+  config["tokens"]["byte_characters"] = "\u2019{";
+  EXPECT_THAT(ErrorOf(config.dump()), HasSubstr("tokens.byte_characters"));
+  config["tokens"]["markers"] = {{"first", 5}, {"count", 2}};
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->byte_characters, "\u2019{");
+  config["tokens"]["byte_characters"] = "";  // none, but all others are copied
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->byte_characters, "");
+  config["tokens"]["byte_characters"] = 3;
+  EXPECT_THAT(ErrorOf(config.dump()), HasSubstr("tokens.byte_characters"));
+  config["tokens"]["byte_characters"] = std::string(5000, 'x');
+  EXPECT_THAT(ErrorOf(config.dump()), HasSubstr("tokens.byte_characters"));
+}
+
 TEST(ConfigTest, HeadsAreEvenAndNotTooWide) {
   json config = SmallConfigJson();
   config["d_model"] = 1024;

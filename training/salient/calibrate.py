@@ -1,5 +1,5 @@
-"""Fits parameters to text after training: the int8 step of selection keys, the biases of halting heads, and the
-thresholds of the confidence policy.
+"""Fits parameters to text after training: the int8 step of selection keys, the biases of halting heads, the thresholds
+of the confidence policy, and the characters that a model with markers has learned in bytes.
 
 A geometric head predicts the probability that a token may leave. The best threshold on it differs between layers. So
 each layer's threshold is tuned (thresholds.py), and the head's bias is moved so that the threshold becomes 0.5, the
@@ -16,6 +16,7 @@ from typing import Iterable
 import torch
 from torch import Tensor
 
+from .byte_characters import byte_characters
 from .data import Corpus, chunks
 from .model import Transformer
 from .selection import SelectionLayer, SelectionRun
@@ -83,3 +84,5 @@ def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: fl
         fit_key_steps(model, pairs)
     if model.config.exits is not None and model.config.decoder.layers > 1:
         fit_exits(model, pairs, exit_cost)
+    if model.config.tokens.markers is not None:
+        model.config.tokens.byte_characters = byte_characters(Corpus.load(data / "train.npz"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 FORMAT = "salient-model/1"
 HEADS = ("sequence", "multinomial", "geometric")
-LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens": ("markers",),
+LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens": ("markers", "byte_characters"),
          "exits": ("confidence",),
          None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search")}
 
@@ -96,6 +96,9 @@ class Tokens:
     eos: int = 3
     separator: int | None = 4
     markers: Markers | None = None
+    # Characters without a piece that the model has learned in bytes. The engine copies all others without a piece by
+    # markers. None: it leaves them to the model.
+    byte_characters: str | None = None
 
 
 @dataclass

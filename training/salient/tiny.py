@@ -97,7 +97,7 @@ def variants() -> dict[str, ModelConfig]:
                               source_vocab_size=1, output="own", embedding_norm=True,
                               languages=Languages({"en": 370, "de": 371, "fr": 372}, ["en", "de", "fr"], ["de", "fr"],
                                                   "source", "target"), search=Search(0.5, [370, 371, 372])),
-        "markers": model(norm="post", tokens=Tokens(markers=Markers(first_marker(), 32))),
+        "markers": model(norm="post", tokens=Tokens(markers=Markers(first_marker(), 32), byte_characters="")),
         # Wide enough for the kernels that process a position's K and V as one row.
         "whole-rows": model(d_model=256, heads=8, encoder=Stack(1, FeedForward("own", 32)),
                             decoder=Stack(3, FeedForward("own", 32)), selection=selection(1, 2, 2)),

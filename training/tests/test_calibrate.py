@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from corpora import corpus_of
+from salient.byte_characters import byte_characters
 from salient.calibrate import calibrate, fit_exits, fit_key_steps, selection_layers
 from salient.config import ModelConfig
 from salient.data import Corpus
@@ -72,3 +74,12 @@ def test_calibration_reads_the_training_text_of_a_prepared_folder(tiny_models, t
     assert all(layer.key_inverse_step > 1 for layer in selection_layers(model))
     assert not torch.equal(model.halting.geometric.bias, before)
     assert len(model.config.exits.confidence) == config.decoder.layers
+
+
+def test_characters_that_the_source_often_has_in_bytes_are_learned():
+    def spelled(text):
+        return [5 + byte for byte in text.encode()]
+
+    corpus = corpus_of([([300, *spelled("é"), 301], [302])] * 3 + [([*spelled("€£"), 300], spelled("ł"))] * 4)
+    assert byte_characters(corpus, 3) == "€£é"
+    assert byte_characters(corpus, 4) == "€£" and byte_characters(corpus) == ""

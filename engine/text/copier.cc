@@ -1,0 +1,258 @@
+#include "engine/text/copier.h"
+
+#include <unicode/normalizer2.h>
+#include <unicode/uchar.h>
+#include <unicode/unistr.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace salient {
+namespace {
+
+constexpr size_t kMaxCharacterBytes = 64;  // a base and its marks; text may have any number of them
+
+struct Character {
+  std::string_view bytes;  // with the marks that follow the base
+  UChar32 base = 0;
+  uint32_t category = 0;  // of the base; a mask, as ICU's U_GC_L_MASK
+
+  bool is(uint32_t categories) const { return (category & categories) != 0; }
+  bool is_word() const { return is(U_GC_L_MASK | U_GC_M_MASK | U_GC_ND_MASK); }
+  bool is_space() const { return is(U_GC_Z_MASK | U_GC_CC_MASK); }
+  bool is_invisible() const {
+    return base >= 0xAD && u_hasBinaryProperty(base, UCHAR_DEFAULT_IGNORABLE_CODE_POINT);  // the first is U+00AD
+  }
+};
+
+// The character that begins at `from`, which is less than the text's size.
+Character CharacterAt(std::string_view text, size_t from) {
+  text = text.substr(from, kMaxCharacterBytes);
+  Character character;
+  int32_t end = 0;
+  const auto size = static_cast<int32_t>(text.size());
+  U8_NEXT(text.data(), end, size, character.base);
+  character.category = U_GET_GC_MASK(character.base);
+  for (int32_t next = end; next < size; end = next) {
+    UChar32 mark = 0;
+    U8_NEXT(text.data(), next, size, mark);
+    if (mark < 0 || (U_GET_GC_MASK(mark) & U_GC_M_MASK) == 0) break;
+  }
+  character.bytes = text.substr(0, end);
+  return character;
+}
+
+// What ASCII has in place of a quotation mark, a hyphen or a dash; null for other characters.
+const char* InAscii(UChar32 c) {
+  switch (c) {
+    case U'\u2018':  // quotation marks
+    case U'\u2019':
+    case U'\u201A':
+    case U'\u201B':
+    case U'\u2039':
+    case U'\u203A':
+    case U'\u2032':  // prime
+    case U'\u00B4':  // acute accent
+      return "'";
+    case U'\u201C':
+    case U'\u201D':
+    case U'\u201E':
+    case U'\u201F':
+    case U'\u00AB':
+    case U'\u00BB':
+    case U'\u2033':
+      return "\"";
+    case U'\u2010':  // hyphens, dashes, the minus sign
+    case U'\u2011':
+    case U'\u2012':
+    case U'\u2013':
+    case U'\u2014':
+    case U'\u2015':
+    case U'\u2212':
+      return "-";
+    default:
+      return nullptr;
+  }
+}
+
+std::string WithoutMarks(std::string_view word) {
+  UErrorCode error = U_ZERO_ERROR;
+  const icu::Normalizer2* decomposed = icu::Normalizer2::getNFDInstance(error);
+  if (U_FAILURE(error)) return std::string(word);
+  const icu::UnicodeString parts =
+      decomposed->normalize(icu::UnicodeString::fromUTF8({word.data(), static_cast<int32_t>(word.size())}), error);
+  icu::UnicodeString left;
+  for (int32_t at = 0; at < parts.length(); at = parts.moveIndex32(at, 1)) {
+    const UChar32 c = parts.char32At(at);
+    if ((U_GET_GC_MASK(c) & U_GC_M_MASK) == 0) left.append(c);
+  }
+  std::string text;
+  left.toUTF8String(text);
+  return text;
+}
+
+}  // namespace
+
+// One pass over a text.
+class Copier::Scan {
+ public:
+  Scan(const Copier& copier, std::string_view text, std::string_view prefix)
+      : known_(copier.known_), markers_(copier.markers_), text_(text), prefix_(prefix) {}
+
+  std::vector<Substitution> Substitutions() &&;
+
+ private:
+  size_t MarkerSize(size_t at) const;
+  bool Knows(std::string_view word) const;
+  size_t TakeWord(size_t begin);
+  void TakeSingle(size_t begin, const Character& character);
+  void TakeInvisible(size_t begin, size_t end);
+  void Replace(size_t begin, size_t end, std::string by) { made_.push_back({begin, end, std::move(by)}); }
+  void Copy(size_t begin, size_t end);
+
+  const KnownCharacters& known_;
+  const std::vector<std::string>& markers_;
+  const std::string_view text_, prefix_;
+  std::vector<Substitution> made_;
+  size_t copies_end_ = 0;      // the number of substitutions up to the last copy, which is one of them
+  bool copy_is_open_ = false;  // nothing but white space and invisible characters has come since the last copy
+  size_t next_marker_ = 0;     // the first that may be free
+};
+
+std::vector<Substitution> Copier::Scan::Substitutions() && {
+  for (size_t at = 0; at < text_.size();) {
+    const Character character = CharacterAt(text_, at);
+    size_t end = at + character.bytes.size();
+    if (const size_t marker = MarkerSize(at); marker > 0) {
+      end = at + marker;
+      copy_is_open_ = false;
+    } else if (character.is_invisible()) {
+      if (!known_.Reads(character.bytes)) TakeInvisible(at, end);
+    } else if (character.is_space()) {
+      if (!known_.Reads(character.bytes)) Replace(at, end, " ");
+    } else if (character.is_word()) {
+      end = TakeWord(at);
+    } else {
+      TakeSingle(at, character);
+    }
+    at = end;
+  }
+  return std::move(made_);
+}
+
+// Of the marker that the text spells at a byte; 0: none.
+size_t Copier::Scan::MarkerSize(size_t at) const {
+  for (const std::string& marker : markers_) {
+    if (text_[at] != marker[0]) break;  // all begin with the same character
+    if (text_.substr(at).starts_with(marker)) return marker.size();
+  }
+  return 0;
+}
+
+// On both sides.
+bool Copier::Scan::Knows(std::string_view word) const {
+  for (size_t at = 0; at < word.size();) {
+    const std::string_view character = CharacterAt(word, at).bytes;
+    if (!known_.Reads(character) || !known_.Writes(character)) return false;
+    at += character.size();
+  }
+  return true;
+}
+
+// Returns its end.
+size_t Copier::Scan::TakeWord(size_t begin) {
+  bool reads = true, lacks_digit = false, lacks_letter = false, has_letter = false;
+  size_t end = begin;
+  while (end < text_.size()) {
+    const Character character = CharacterAt(text_, end);
+    if (!character.is_word() || character.is_invisible()) break;
+    const bool writes = known_.Writes(character.bytes), is_digit = character.is(U_GC_ND_MASK);
+    reads = reads && known_.Reads(character.bytes);
+    lacks_digit = lacks_digit || (is_digit && !writes);
+    lacks_letter = lacks_letter || (!is_digit && !writes);
+    has_letter = has_letter || (!is_digit && writes);
+    end += character.bytes.size();
+  }
+  if (reads && !lacks_digit && !(lacks_letter && has_letter)) {
+    copy_is_open_ = false;
+    return end;
+  }
+  const std::string_view word = text_.substr(begin, end - begin);
+  std::string plain = u_islower(CharacterAt(text_, begin).base) ? WithoutMarks(word) : std::string();
+  if (!plain.empty() && Knows(plain)) {
+    Replace(begin, end, std::move(plain));
+    copy_is_open_ = false;
+  } else {
+    Copy(begin, end);
+  }
+  return end;
+}
+
+// A punctuation mark, a symbol, or a character that is not assigned.
+void Copier::Scan::TakeSingle(size_t begin, const Character& character) {
+  const size_t end = begin + character.bytes.size();
+  const bool reads = known_.Reads(character.bytes);
+  const bool is_symbol = character.is(U_GC_S_MASK | U_GC_N_MASK);
+  const char* ascii = InAscii(character.base);
+  if (!reads && ascii != nullptr && known_.Reads(ascii)) {
+    Replace(begin, end, ascii);
+    copy_is_open_ = false;
+  } else if (!reads || (is_symbol && !known_.Writes(character.bytes))) {
+    Copy(begin, end);
+  } else {
+    copy_is_open_ = false;
+  }
+}
+
+// It belongs to the copy before it, as the joiner within an emoji does, or is left out.
+void Copier::Scan::TakeInvisible(size_t begin, size_t end) {
+  if (copy_is_open_ && made_.back().end == begin && made_.back().is_copy) {
+    made_.back().end = end;
+  } else {
+    Replace(begin, end, "");
+  }
+}
+
+// Continues the copy before it if only white space is between them.
+void Copier::Scan::Copy(size_t begin, size_t end) {
+  const auto spelled = [this](size_t number) { return text_.find(markers_[number]) != text_.npos; };
+  const bool in_prefix = !prefix_.empty() && prefix_.find(text_.substr(begin, end - begin)) != prefix_.npos;
+  if (copy_is_open_ && !in_prefix) {
+    made_.resize(copies_end_);
+    made_.back().end = end;
+    return;
+  }
+  while (next_marker_ + 1 < markers_.size() && (spelled(next_marker_) || spelled(next_marker_ + 1))) next_marker_ += 2;
+  copy_is_open_ = next_marker_ + 1 < markers_.size() && !in_prefix;
+  if (!copy_is_open_) return;
+  made_.push_back({begin, end, markers_[next_marker_], true});
+  next_marker_ += 2;
+  copies_end_ = made_.size();
+}
+
+Copier::Copier(const Tokenizers& tokenizers, const SpecialTokens& special, std::string_view byte_characters)
+    : known_(tokenizers, special.unknown, byte_characters) {
+  for (int32_t i = 0; i < special.markers; ++i) markers_.push_back(tokenizers.source->Piece(special.first_marker + i));
+}
+
+std::vector<Substitution> Copier::For(std::string_view text, std::string_view prefix) const {
+  return Scan(*this, text, prefix).Substitutions();
+}
+
+std::vector<Substitution> CopiesIn(std::string_view written, std::string_view source,
+                                   const std::vector<Substitution>& substitutions) {
+  std::vector<Substitution> copies;
+  for (const Substitution& substitution : substitutions) {
+    if (!substitution.is_copy) continue;
+    const size_t at = written.find(substitution.by);
+    if (at == written.npos) continue;
+    copies.push_back({at, at + substitution.by.size(),
+                      std::string(source.substr(substitution.begin, substitution.end - substitution.begin))});
+  }
+  std::sort(copies.begin(), copies.end(),
+            [](const Substitution& a, const Substitution& b) { return a.begin < b.begin; });
+  return copies;
+}
+
+}  // namespace salient

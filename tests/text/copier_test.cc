@@ -1,0 +1,171 @@
+#include "engine/text/copier.h"
+
+#include <iterator>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/text/letters.h"
+
+namespace salient {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Marker(int number) { return "\u27e6" + std::to_string(number) + "\u27e7"; }
+
+class CopierTest : public ::testing::Test {
+ protected:
+  explicit CopierTest(const std::string& source = Letters::kAscii, const std::string& target = Letters::kAscii,
+                      const std::string& in_bytes = "{")
+      : copier_({std::make_shared<Letters>(source), std::make_shared<Letters>(target), nullptr}, Letters::kSpecial,
+                in_bytes) {}
+
+  std::string Read(const std::string& text, const std::string& prefix = "") const {
+    return Substituted(text, copier_.For(text, prefix));
+  }
+  // What a model's translation becomes.
+  std::string Restored(const std::string& source, const std::string& written) const {
+    return Substituted(written, CopiesIn(written, source, copier_.For(source)));
+  }
+
+  const Copier copier_;
+};
+
+TEST_F(CopierTest, TextThatIsKnownStaysAsItIs) {
+  EXPECT_TRUE(copier_.For("The house, \"the river\" - and a {.").empty());
+  EXPECT_TRUE(copier_.For("").empty());
+}
+
+TEST_F(CopierTest, AMarkerStandsForAWholeWordOrASymbol) {
+  EXPECT_EQ(Read("I met \u0141ukasz."), "I met \u27e60\u27e7.");
+  EXPECT_EQ(Read("\u0141ukasz paid \u00a35 of \u20ac10."), "\u27e60\u27e7 paid \u27e62\u27e75 of \u27e64\u27e710.");
+  EXPECT_EQ(Read("C# and C:\\temp"), "C\u27e60\u27e7 and C:\u27e62\u27e7temp");
+  EXPECT_EQ(Read("x \u2265 5"), "x \u27e60\u27e7 5");
+  EXPECT_EQ(Read("the A38\u0660 road"), "the \u27e60\u27e7 road");  // a digit of Arabic
+}
+
+TEST_F(CopierTest, CopiesTakeTheirMarkersPlaces) {
+  const std::string source = "\u0141ukasz paid \u00a35.";
+  EXPECT_EQ(Restored(source, "5\u27e62\u27e7 zahlte \u27e60\u27e7."), "5\u00a3 zahlte \u0141ukasz.");
+  EXPECT_EQ(Restored(source, "Niemand zahlte."), "Niemand zahlte.");
+  EXPECT_EQ(Restored("The house.", "Das \u27e60\u27e7 Haus."), "Das \u27e60\u27e7 Haus.");  // not ours
+}
+
+TEST_F(CopierTest, CopiesNextToEachOtherAreOne) {
+  EXPECT_EQ(Read("We met \u0141ukasz \u017b\u00f3\u0142w here."), "We met \u27e60\u27e7 here.");
+  EXPECT_EQ(Restored("We met \u0141ukasz \u017b\u00f3\u0142w here.", "\u27e60\u27e7 trafen wir."),
+            "\u0141ukasz \u017b\u00f3\u0142w trafen wir.");
+  EXPECT_EQ(Read("\u2605\u2605\u2605\u2606"), "\u27e60\u27e7");
+  EXPECT_EQ(Read("\u0141ukasz, \u0141ukasz"), "\u27e60\u27e7, \u27e62\u27e7");
+}
+
+TEST_F(CopierTest, WordsInSmallLettersLoseTheirAccents) {
+  EXPECT_EQ(Read("a na\u00efve caf\u00e9"), "a naive cafe");
+  EXPECT_EQ(Read("e\u0301lan"), "elan");               // a letter and a mark
+  EXPECT_EQ(Read("a s\u0142owo"), "a \u27e60\u27e7");  // a letter without marks
+  EXPECT_EQ(Read("Jos\u00e9"), "\u27e60\u27e7");       // a name
+}
+
+TEST_F(CopierTest, TypographyBecomesAscii) {
+  EXPECT_EQ(Read("\u201cIt\u2019s\u201d \u2013 so\u2014so \u00abno\u00bb \u22125"), "\"It's\" - so-so \"no\" -5");
+  EXPECT_EQ(Read("10\u00a0000\u2009km"), "10 000 km");
+}
+
+TEST_F(CopierTest, InvisibleCharactersAreLeftOut) {
+  EXPECT_EQ(Read("co\u00adoperation\u200b is"), "cooperation is");
+  // But not within a copy: an emoji of two with a joiner, one with a variation selector, a flag with tags.
+  const std::string emoji = "\U0001F469\u200d\U0001F4BB";
+  EXPECT_EQ(Read("I am " + emoji + " now"), "I am \u27e60\u27e7 now");
+  EXPECT_EQ(Restored("I am " + emoji + " now", "\u27e60\u27e7 bin ich"), emoji + " bin ich");
+  EXPECT_EQ(Read("I \u2764\ufe0f it"), "I \u27e60\u27e7 it");
+  EXPECT_EQ(Restored("I \u2764\ufe0f it", "\u27e60\u27e7"), "\u2764\ufe0f");
+  const std::string flag = "\U0001F3F4\U000E0067\U000E0062\U000E007F";
+  EXPECT_EQ(Restored("a " + flag, "\u27e60\u27e7"), flag);
+}
+
+TEST_F(CopierTest, MarkersOfTheTextKeepTheirNumbers) {
+  EXPECT_EQ(Read("See \u27e60\u27e7\u0141ukasz\u27e61\u27e7 and \u27e65\u27e7 \u20ac."),
+            "See \u27e60\u27e7\u27e62\u27e7\u27e61\u27e7 and \u27e65\u27e7 \u27e66\u27e7.");
+  EXPECT_EQ(Read("a \u27e6 b"), "a \u27e60\u27e7 b");  // a bracket that spells none
+}
+
+TEST_F(CopierTest, WhatMarkersDoNotSufficeForStays) {
+  std::string text, read;
+  for (int i = 0; i < 20; ++i) {
+    text += "\u20ac5 ";
+    read += (i < 16 ? Marker(2 * i) : "\u20ac") + "5 ";
+  }
+  EXPECT_EQ(Read(text), read);
+}
+
+TEST_F(CopierTest, WhatAPrefixContainsIsNotCopied) {
+  EXPECT_EQ(Read("\u0141ukasz paid \u00a35.", "\u0141ukasz za"), "\u0141ukasz paid \u27e60\u27e75.");
+}
+
+TEST_F(CopierTest, EqualFromManyThreads) {
+  const std::string text = "\u0141ukasz paid \u00a35 \u2014 \u65e5\u672c \U0001F600";
+  const std::string expected = "\u27e60\u27e7 paid \u27e62\u27e75 - \u27e64\u27e7";
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back([&] { EXPECT_EQ(Read(text), expected); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Whatever the text is, the changes are in order, and a model that copies what it reads gives back every copy.
+TEST_F(CopierTest, RandomTextComesBack) {
+  static const char* const kParts[] = {
+      "a",      "house",      " ",      ".",      "\u0141", "\u00e9", "\u20ac", "\u200b",
+      "\u2019", "\u65e5",     "\u0301", "\u00ad", "\u27e6", "3",      "\u27e7", "\u27e62\u27e7",
+      "\ufe0f", "\U0001F600", "\u200d", "\u0660", "\u00a0", "\ufffd", "{",      "\ue000"};
+  std::mt19937 random(5);
+  for (int i = 0; i < 2000; ++i) {
+    std::string text;
+    for (uint32_t j = random() % 40; j > 0; --j) text += kParts[random() % std::size(kParts)];
+    const std::vector<Substitution> made = copier_.For(text);
+    size_t from = 0;
+    std::set<std::string> markers;
+    std::vector<Substitution> others = made;
+    for (const Substitution& change : made) {
+      ASSERT_LE(from, change.begin);
+      ASSERT_LT(change.begin, change.end);
+      ASSERT_LE(change.end, text.size());
+      from = change.end;
+      if (!change.is_copy) continue;
+      EXPECT_TRUE(markers.insert(change.by).second) << "twice: " << change.by;
+      EXPECT_THAT(text, Not(HasSubstr(change.by)));
+    }
+    std::erase_if(others, [](const Substitution& change) { return change.is_copy; });
+    const std::string read = Substituted(text, made);
+    EXPECT_EQ(Substituted(read, CopiesIn(read, text, made)), Substituted(text, others));
+    // The text may spell marker 2.
+    EXPECT_TRUE(markers.size() >= 15 || read.find("\u20ac") == read.npos) << read;
+  }
+}
+
+// From Russian: the target's vocabulary has none of the source's letters.
+class CopierOfAnotherScriptTest : public CopierTest {
+ protected:
+  CopierOfAnotherScriptTest()
+      : CopierTest(std::string(Letters::kAscii) + "\u043c\u0438\u0440\u041c\u2192",
+                   std::string(Letters::kAscii) + "\u00e9", "") {}
+};
+
+TEST_F(CopierOfAnotherScriptTest, WordsOfTheSourcesScriptAreTranslated) {
+  EXPECT_EQ(Read("\u043c\u0438\u0440"), "\u043c\u0438\u0440");
+  EXPECT_EQ(Read("IT-\u043c\u0438\u0440"), "IT-\u043c\u0438\u0440");
+  EXPECT_EQ(Read("\u043c\u0438\u0440X"), "\u27e60\u27e7");  // of both scripts
+  EXPECT_EQ(Read("\u041c\u0438\u0436"), "\u27e60\u27e7");   // the source lacks the last letter
+}
+
+TEST_F(CopierOfAnotherScriptTest, SymbolsThatTheTargetLacksAreCopied) {
+  EXPECT_EQ(Read("a \u2192 b"), "a \u27e60\u27e7 b");
+}
+
+}  // namespace
+}  // namespace salient
