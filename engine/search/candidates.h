@@ -15,11 +15,15 @@ struct TokenConstraint {
   bool allow_separator = true;
   bool allow_end = true;
   uint32_t markers = 0;  // bit m: marker m (SpecialTokens::first_marker + m)
+  // The marker that a row takes where it would rather close its segment, which is not allowed yet; -1: none.
+  int32_t stand_in = -1;
 };
 
 struct Candidate {
   int32_t token = 0;
-  float log_probability = 0;  // over the vocabulary, or the row's list; constraints apart
+  // Over the vocabulary, or the row's list; constraints apart. Of a stand-in the greatest of its own and of those that it
+  // stands in for.
+  float log_probability = 0;
 };
 
 // The tokens that a row may choose among, where it is not the whole vocabulary: its chunk's shortlist. In device

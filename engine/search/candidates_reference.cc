@@ -49,15 +49,17 @@ void CandidatesReference(const CandidatesArgs& args) {
     const double total = LogSumExp(scored);
     std::vector<Scored> allowed;
     for (const Scored& one : scored) {
-      if (IsAllowed(args.constraints[row], args.special, one.token)) allowed.push_back(one);
+      if (TakenFor(args.constraints[row], args.special, one.token) >= 0) allowed.push_back(one);
     }
     std::stable_sort(allowed.begin(), allowed.end(),
                      [](const Scored& a, const Scored& b) { return a.logit > b.logit; });
     Candidate* candidates = args.candidates + static_cast<size_t>(row) * args.width;
-    for (size_t k = 0; k < static_cast<size_t>(args.width); ++k) {
-      candidates[k] =
-          k < allowed.size() ? Candidate{allowed[k].token, static_cast<float>(allowed[k].logit - total)} : kNoCandidate;
+    int32_t count = 0;
+    for (size_t k = 0; k < std::min<size_t>(args.width, allowed.size()); ++k) {
+      const Candidate best = {allowed[k].token, static_cast<float>(allowed[k].logit - total)};
+      AppendTaken(args.constraints[row], args.special, best, candidates, count);
     }
+    std::fill(candidates + count, candidates + args.width, kNoCandidate);
   }
 }
 

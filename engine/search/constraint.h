@@ -18,6 +18,23 @@ constexpr bool IsAllowed(const TokenConstraint& constraint, const SpecialTokens&
   return token != special.pad && token != special.unknown && token != special.begin;
 }
 
+// The token that a row takes where `token` has the best logit: the same, or what stands in for it. -1: it may not.
+constexpr int32_t TakenFor(const TokenConstraint& constraint, const SpecialTokens& special, int32_t token) {
+  if (IsAllowed(constraint, special, token)) return token;
+  const bool closes = constraint.forced < 0 && (token == special.separator || token == special.end);
+  return closes ? constraint.stand_in : -1;
+}
+
+// Appends what a row takes for a token. What stands in for another may be there already, and is then left out.
+constexpr void AppendTaken(const TokenConstraint& constraint, const SpecialTokens& special, const Candidate& best,
+                           Candidate* candidates, int32_t& count) {
+  const int32_t token = TakenFor(constraint, special, best.token);
+  for (int32_t k = 0; token == constraint.stand_in && k < count; ++k) {
+    if (candidates[k].token == token) return;
+  }
+  candidates[count++] = {token, best.log_probability};
+}
+
 // Stands where fewer tokens are allowed than asked for.
 inline constexpr Candidate kNoCandidate = {-1, -std::numeric_limits<float>::infinity()};
 

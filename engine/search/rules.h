@@ -115,7 +115,13 @@ constexpr SearchState After(const SearchState& state, int32_t token, const Scrip
   return after;
 }
 
-// What the token at `state` may be. A piece is not closed before it has all its markers, for which room is kept.
+// The marker that comes next where no other text does.
+constexpr int32_t NextMarker(const MarkerState& state, uint32_t closing) {
+  return state.depth > 0 ? state.Innermost() : LowestBit(NextMarkers(state, closing));
+}
+
+// What the token at `state` may be. A piece is not closed before it has all its markers, for which room is kept. Where
+// the model would close it, a marker comes instead.
 constexpr TokenConstraint ConstraintAt(const SearchState& state, const Script& script, const SpecialTokens& special) {
   TokenConstraint constraint;
   const ScriptPiece& piece = script.pieces[state.piece];
@@ -127,12 +133,11 @@ constexpr TokenConstraint ConstraintAt(const SearchState& state, const Script& s
     constraint.allow_separator = !last && missing == 0;
     constraint.allow_end = last && missing == 0;
     constraint.markers = missing == 0 ? 0 : NextMarkers(state.markers, piece.closing);
+    if (missing != 0) constraint.stand_in = special.first_marker + NextMarker(state.markers, piece.closing);
   } else if (missing == 0) {
     constraint.forced = last ? special.end : special.separator;
-  } else if (state.markers.depth > 0) {
-    constraint.forced = special.first_marker + state.markers.Innermost();
   } else {
-    constraint.forced = special.first_marker + LowestBit(NextMarkers(state.markers, piece.closing));
+    constraint.forced = special.first_marker + NextMarker(state.markers, piece.closing);
   }
   return constraint;
 }

@@ -12,6 +12,7 @@ namespace salient {
 namespace {
 
 constexpr size_t kMaxCharacterBytes = 64;  // a base and its marks; text may have any number of them
+constexpr std::string_view kPunctuation = ".,;:!?";
 
 struct Character {
   std::string_view bytes;  // with the marks that follow the base
@@ -243,12 +244,13 @@ std::vector<Substitution> Copier::For(std::string_view text, std::string_view pr
 std::vector<Substitution> CopiesIn(std::string_view written, std::string_view source,
                                    const std::vector<Substitution>& substitutions) {
   std::vector<Substitution> copies;
-  for (const Substitution& substitution : substitutions) {
-    if (!substitution.is_copy) continue;
-    const size_t at = written.find(substitution.by);
+  for (const Substitution& read : substitutions) {
+    const size_t at = read.is_copy ? written.find(read.by) : written.npos;
     if (at == written.npos) continue;
-    copies.push_back({at, at + substitution.by.size(),
-                      std::string(source.substr(substitution.begin, substitution.end - substitution.begin))});
+    const bool is_glued = at > 0 && kPunctuation.find(written[at - 1]) != kPunctuation.npos;
+    const bool was_apart = read.begin == 0 || source[read.begin - 1] == ' ';
+    std::string copy = is_glued && was_apart ? " " : "";
+    copies.push_back({at, at + read.by.size(), copy.append(source.substr(read.begin, read.end - read.begin))});
   }
   std::sort(copies.begin(), copies.end(),
             [](const Substitution& a, const Substitution& b) { return a.begin < b.begin; });

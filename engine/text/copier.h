@@ -43,7 +43,7 @@ class Copier {
 };
 
 // From the text that a model wrote to the translation of `source`, whose substitutions are given: copies in place of
-// markers.
+// markers. A space separates a copy from a punctuation mark before it if the source has none there.
 std::vector<Substitution> CopiesIn(std::string_view written, std::string_view source,
                                    const std::vector<Substitution>& substitutions);
 

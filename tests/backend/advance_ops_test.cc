@@ -48,8 +48,8 @@ struct State {
   // All of it, as numbers.
   std::vector<int64_t> Flat() const {
     std::vector<int64_t> all;
-    for (const auto* one : {&count, &token, &step, &offset, &segment, &position, &fills, &aligned, &record_step,
-                            &histories}) {
+    for (const auto* one :
+         {&count, &token, &step, &offset, &segment, &position, &fills, &aligned, &record_step, &histories}) {
       all.insert(all.end(), one->begin(), one->end());
     }
     all.insert(all.end(), rows.begin(), rows.begin() + count[0]);
@@ -62,7 +62,7 @@ struct State {
     }
     for (const ExitRule& rule : exit_rule) all.insert(all.end(), {static_cast<int64_t>(rule.policy), rule.at});
     for (const TokenConstraint& one : constraint) {
-      all.insert(all.end(), {one.forced, one.allow_separator, one.allow_end, one.markers});
+      all.insert(all.end(), {one.forced, one.allow_separator, one.allow_end, one.markers, one.stand_in});
     }
     for (const MarkerState& one : markers) {
       all.insert(all.end(), {one.missing, one.depth, static_cast<int64_t>(one.open)});

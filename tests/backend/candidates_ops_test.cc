@@ -56,6 +56,7 @@ TEST_P(CandidatesOpsTest, CandidatesAreTheReferences) {
           constraint.allow_end = Uniform(0, 1) == 1;
           constraint.allow_separator = Uniform(0, 1) == 1;
           constraint.markers = static_cast<uint32_t>(Uniform(0, (1 << 20) - 1));
+          if (Uniform(0, 2) == 0) constraint.stand_in = kSpecial.first_marker + Uniform(0, 3);
           if (Uniform(0, 4) == 0) constraint.forced = Uniform(0, vocabulary - 1);
         }
         Compare(rows, Normal(static_cast<size_t>(rows.capacity()) * vocabulary, 4.0f), vocabulary, width, constraints);
@@ -96,6 +97,32 @@ TEST_P(CandidatesOpsTest, SpecialTokensAreNeverChosen) {
   backend().Candidates(args);
   EXPECT_EQ(candidates[0].token, 1);
   EXPECT_EQ(candidates[1].token, -1);
+}
+
+TEST_P(CandidatesOpsTest, AMarkerStandsInForWhatWouldCloseASegment) {
+  const SpecialTokens special{.first_marker = 5, .markers = 2};
+  std::vector<float> logits = {9, 8, 7, 6, 4, 5, 0, 1};  // pad, unknown, begin, end, separator, two markers, a word
+  TokenConstraint constraint = {.allow_separator = false, .allow_end = false, .markers = 3, .stand_in = 6};
+  std::vector<Candidate> candidates(4);
+  const CandidatesArgs args = {.rows = Rows::First(1),
+                               .logits = {logits.data(), 8},
+                               .special = special,
+                               .constraints = &constraint,
+                               .width = 4,
+                               .candidates = candidates.data()};
+  backend().Candidates(args);
+  EXPECT_EQ(candidates[0].token, 6);  // for the end, and for the separator
+  EXPECT_NEAR(candidates[0].log_probability - candidates[1].log_probability, 1, 1e-5);
+  EXPECT_EQ(candidates[1].token, 5);
+  EXPECT_EQ(candidates[2].token, 7);
+  EXPECT_EQ(candidates[3].token, -1);
+  logits[6] = 10;  // better by itself
+  backend().Candidates(args);
+  EXPECT_EQ(candidates[0].token, 6);
+  EXPECT_NEAR(candidates[0].log_probability - candidates[1].log_probability, 5, 1e-5);
+  constraint.allow_end = true;  // then it is the end
+  backend().Candidates(args);
+  EXPECT_EQ(candidates[1].token, 3);
 }
 
 TEST_P(CandidatesOpsTest, InfiniteLogitsAreOrdinaryNumbers) {
@@ -195,6 +222,7 @@ class ListedTokensTest : public CandidatesOpsTest {
     for (TokenConstraint& constraint : constraints_) {
       constraint.allow_end = Uniform(0, 1) == 1;
       constraint.markers = static_cast<uint32_t>(Uniform(0, (1 << 20) - 1));
+      if (Uniform(0, 2) == 0) constraint.stand_in = kSpecial.first_marker + Uniform(0, 3);
       if (Uniform(0, 3) == 0) constraint.forced = Uniform(0, vocabulary - 1);  // in the list or not
     }
     values_.resize(static_cast<size_t>(rows_.capacity()) * vocabulary);

@@ -94,6 +94,7 @@ class AdvanceTest : public ::testing::Test {
     EXPECT_EQ(a.allow_separator, b.allow_separator);
     EXPECT_EQ(a.allow_end, b.allow_end);
     EXPECT_EQ(a.markers, b.markers);
+    EXPECT_EQ(a.stand_in, b.stand_in);
     const MarkerState &c = got.markers.data()[row], &d = expected.markers.data()[row];
     EXPECT_EQ(c.missing, d.missing);
     EXPECT_EQ(c.depth, d.depth);

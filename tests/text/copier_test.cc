@@ -55,6 +55,8 @@ TEST_F(CopierTest, CopiesTakeTheirMarkersPlaces) {
   const std::string source = "\u0141ukasz paid \u00a35.";
   EXPECT_EQ(Restored(source, "5\u27e62\u27e7 zahlte \u27e60\u27e7."), "5\u00a3 zahlte \u0141ukasz.");
   EXPECT_EQ(Restored(source, "Niemand zahlte."), "Niemand zahlte.");
+  EXPECT_EQ(Restored(source, "5\u27e62\u27e7 zahlte.\u27e60\u27e7"), "5\u00a3 zahlte. \u0141ukasz");
+  EXPECT_EQ(Restored("a5,\u00a35.", "a5,\u27e60\u27e75."), "a5,\u00a35.");
   EXPECT_EQ(Restored("The house.", "Das \u27e60\u27e7 Haus."), "Das \u27e60\u27e7 Haus.");  // not ours
 }
 

@@ -472,21 +472,24 @@ class Oracle:
         innermost = open_pairs[-1:]
         return sorted(free + innermost), innermost or free[:1], len(lacking)
 
-    def allowed(self, h: Hypothesis, source: list[int], segments: list[tuple[int, int]], s: Settings) -> list[int]:
+    def allowed(self, h: Hypothesis, source: list[int], segments: list[tuple[int, int]],
+                s: Settings) -> tuple[list[int], int | None]:
+        """The tokens that may follow, and the marker that stands in for what would close a segment too early."""
         tokens, is_last = self.config.tokens, h.segment + 1 == len(segments)
         closing = tokens.eos if is_last else tokens.separator
         if len(h.tokens) < len(s.prefix):
-            return [s.prefix[len(h.tokens)]]
+            return [s.prefix[len(h.tokens)]], None
         first, last = segments[h.segment]
         following, forced, lacking = self.next_markers(source[first:last], h.tokens[len(h.tokens) - h.in_segment:])
         if h.in_segment + lacking >= self.length_limit(source[first:last], s):
-            return [tokens.markers.first + n for n in forced] or [closing]
+            return [tokens.markers.first + n for n in forced] or [closing], None
         never = {tokens.pad, tokens.unk, tokens.bos, tokens.eos, tokens.separator}
         if not lacking:
             never -= {closing}
         if tokens.markers is not None:
             never |= {tokens.markers.first + n for n in range(tokens.markers.count) if n not in following}
-        return [v for v in s.listed or range(self.config.vocab_size) if v not in never]
+        stand_in = tokens.markers.first + forced[0] if lacking else None
+        return [v for v in s.listed or range(self.config.vocab_size) if v not in never], stand_in
 
     def extend(self, h: Hypothesis, token: int, log_probability: float, gap: float) -> Hypothesis:
         child = h.fork()
@@ -516,8 +519,12 @@ class Oracle:
             for index, h in enumerate(live):
                 step, log_probabilities = self.step(h, cross, segments, s, decided, tallies)
                 h.steps.append(step)
-                gains = log_probabilities.tolist()
-                ranked = sorted((-gains[v], v) for v in self.allowed(h, source, segments, s))
+                gains, (allowed, stand_in) = log_probabilities.tolist(), self.allowed(h, source, segments, s)
+                if stand_in is not None:
+                    closing = (gains[t] for t in (self.config.tokens.separator, self.config.tokens.eos) if t is not None)
+                    gains[stand_in] = max(gains[stand_in], *closing)
+                    allowed = {*allowed, stand_in}
+                ranked = sorted((-gains[v], v) for v in allowed)
                 pool += [(h.total - lost, index, v, -lost) for lost, v in ranked[:2 * s.beam]]
             pool.sort(key=lambda c: (-c[0], c[1], c[2]))
             ranks = pool[:2 * s.beam + 1]

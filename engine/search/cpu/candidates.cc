@@ -51,10 +51,10 @@ struct PlaceRules {
 };
 
 PlaceRules RulesOf(const Places& places, const SpecialTokens& special, const TokenConstraint& constraint) {
-  PlaceRules rules{{places.StateOf(special.pad), places.StateOf(special.unknown), places.StateOf(special.begin),
-                    places.StateOf(special.end), places.StateOf(special.separator), special.first_marker,
-                    special.markers},
-                   constraint};
+  PlaceRules rules{
+      {places.StateOf(special.pad), places.StateOf(special.unknown), places.StateOf(special.begin),
+       places.StateOf(special.end), places.StateOf(special.separator), special.first_marker, special.markers},
+      constraint};
   if (places.list == nullptr || special.markers == 0) return rules;
   const int32_t *begin = places.list->tokens, *end = begin + places.list->count;
   const int32_t* first = std::lower_bound(begin, end, special.first_marker);
@@ -82,10 +82,12 @@ void FindCandidates(const CandidatesArgs& args, const SearchKernels& kernels, in
   }
   const float largest = kernels.largest(places.logits, places.count);
   const float total = largest + std::log(kernels.sum_exp(places.logits, places.count, largest));
-  for (int32_t k = 0; k < args.width; ++k) {
-    candidates[k] = k < count ? Candidate{places.TokenAt(candidates[k].token), candidates[k].log_probability - total}
-                              : kNoCandidate;
+  int32_t taken = 0;
+  for (int32_t k = 0; k < count; ++k) {
+    const Candidate best = {places.TokenAt(candidates[k].token), candidates[k].log_probability - total};
+    AppendTaken(constraint, args.special, best, candidates, taken);
   }
+  std::fill(candidates + taken, candidates + args.width, kNoCandidate);
 }
 
 }  // namespace

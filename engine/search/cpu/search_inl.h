@@ -64,7 +64,9 @@ int32_t BestTokens(const float* logits, int32_t n, const TokenConstraint& constr
   const auto consider = [&](int32_t token) {
     const float logit = logits[token];
     const bool better = count < width ? logit == logit : logit > candidates[count - 1].log_probability;
-    if (better && IsAllowed(constraint, special, token)) InsertCandidate<S>(candidates, count, width, token, logit);
+    if (better && TakenFor(constraint, special, token) >= 0) {
+      InsertCandidate<S>(candidates, count, width, token, logit);
+    }
   };
   int32_t v = 0;
   while (v < n && (count < width || v % S::kLanes != 0)) consider(v++);

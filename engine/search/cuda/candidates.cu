@@ -160,7 +160,7 @@ __device__ void PartCandidates(const CandidatesArgs& args, const LogitSpan& span
     for (int e = 0; e < kEach; ++e) {
       const Best one = {held.values[e], held.Place(e)};
       if (one.place < span.count && Before(one, best) && Before(taken, one) &&
-          IsAllowed(constraint, args.special, span.Token(one.place))) {
+          TakenFor(constraint, args.special, span.Token(one.place)) >= 0) {
         best = one;
       }
     }
@@ -244,9 +244,12 @@ __global__ void __launch_bounds__(kThreads) CandidatesKernel(CandidatesArgs args
   Softmax softmax = PartSoftmax(held, scratch);
   Candidate* candidates = args.candidates + static_cast<size_t>(row) * args.width;
   float total = 0;
+  int32_t taken = 0;
   const auto tell = [&](int32_t k, const Best& best) {
-    const bool none = best.place == kNoPlace;
-    candidates[k] = none ? Candidate{-1, -INFINITY} : Candidate{span.Token(best.place), best.logit - total};
+    if (best.place != kNoPlace) {
+      AppendTaken(constraint, args.special, {span.Token(best.place), best.logit - total}, candidates, taken);
+    }
+    for (; k + 1 == args.width && taken < args.width; ++taken) candidates[taken] = {-1, -INFINITY};
   };
   if (parts == 1) {
     total = softmax.largest + logf(softmax.sum);
