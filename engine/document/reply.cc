@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "engine/text/copier.h"
@@ -15,6 +16,15 @@ std::string OnOneLine(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return text;
+}
+
+// The part of the source that a marker stands for; nullopt for other pieces.
+std::optional<TokenSpan> CopiedPart(std::string_view piece, const std::vector<Substitution>& substitutions) {
+  for (const Substitution& one : substitutions) {
+    if (!one.is_copy || one.by != piece) continue;
+    return TokenSpan{static_cast<int32_t>(one.begin), static_cast<int32_t>(one.end)};
+  }
+  return std::nullopt;
 }
 
 TokenSpan Moved(const TokenSpan& span, const Moves& moves) {
@@ -168,8 +178,9 @@ std::vector<TokenLink> DocumentReply::Alignment(int32_t index, std::string_view 
   const Moves to_source = Moves::Back(substitutions), to_text = Moves::To(copies);
   std::vector<TokenLink> links;
   for (size_t t = 0; t < target.size(); ++t) {
-    if (aligned[t] < 0) continue;
-    const TokenSpan from = Moved(of_read[aligned[t]], to_source), to = Moved(of_written[t], to_text);
+    TokenSpan from = aligned[t] < 0 ? TokenSpan{} : Moved(of_read[aligned[t]], to_source);
+    const TokenSpan to = Moved(of_written[t], to_text);
+    if (!copies.empty()) from = CopiedPart(tokenizers_.target->Piece(target[t]), substitutions).value_or(from);
     if (from.begin < from.end && to.begin < to.end) links.push_back({from.begin, from.end, to.begin, to.end});
   }
   return links;

@@ -138,6 +138,29 @@ TEST_P(EngineTest, WhatAModelDoesNotKnowIsCopied) {
   }
 }
 
+TEST(BundledModelsTest, CopyNamesAndSymbolsAndSayWhereTheyCameFrom) {
+  const std::string text = "\u0141ukasz paid \u00a35 for the \u2605 on the map.";
+  const std::vector<std::string> unknown = {"\u0141ukasz", "\u00a3", "\u2605"};
+  for (const char* model : {"models/en-de", "models/en-pt"}) {
+    const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create({.model_folder = model, .device = "cpu"});
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    TranslationOptions options;
+    options.alignment = true;
+    const absl::StatusOr<TranslationResult> result = (*engine)->Translate({.text = text, .options = options});
+    ASSERT_TRUE(result.ok()) << result.status();
+    for (const std::string& part : unknown) EXPECT_EQ(Occurrences(result->text, part), 1) << result->text;
+    EXPECT_THAT(result->text, HasSubstr("\u00a35"));
+    std::vector<std::string> linked;
+    for (const TokenLink& link : result->segments[0].alignment) {
+      const std::string to = result->text.substr(link.target_begin, link.target_end - link.target_begin);
+      if (std::find(unknown.begin(), unknown.end(), to) == unknown.end()) continue;
+      linked.push_back(to);
+      EXPECT_EQ(text.substr(link.source_begin, link.source_end - link.source_begin), to);
+    }
+    EXPECT_THAT(linked, ::testing::UnorderedElementsAreArray(unknown)) << result->text;
+  }
+}
+
 class CountingObserver : public HoldingObserver {
  public:
   void OnStall(double) override { ++stalls; }
