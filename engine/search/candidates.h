@@ -21,8 +21,8 @@ struct TokenConstraint {
 
 struct Candidate {
   int32_t token = 0;
-  // Over the vocabulary, or the row's list; constraints apart. Of a stand-in the greatest of its own and of those that it
-  // stands in for.
+  // Over the vocabulary, or the row's list; constraints apart. Of a stand-in the greatest of its own and of those that
+  // it stands in for.
   float log_probability = 0;
 };
 

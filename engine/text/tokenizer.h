@@ -53,8 +53,9 @@ struct TokenizerSpec {
   std::vector<int32_t> languages;  // tokens that name languages; never part of text
 };
 
-// Reads the files of a model folder; makes no copier. INVALID_ARGUMENT, with the file, if one is damaged, or if its size or its special
-// tokens differ from the spec's; NOT_FOUND if there is no tokenizer.model; FAILED_PRECONDITION without the library.
+// Reads the files of a model folder; makes no copier. INVALID_ARGUMENT, with the file, if one is damaged, or if its
+// size or its special tokens differ from the spec's; NOT_FOUND if there is no tokenizer.model; FAILED_PRECONDITION
+// without the library.
 absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const TokenizerSpec& spec);
 
 }  // namespace salient
