@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -18,11 +19,11 @@ std::string OnOneLine(std::string text) {
   return text;
 }
 
-// The part of the source that a marker stands for; nullopt for other pieces.
-std::optional<TokenSpan> CopiedPart(std::string_view piece, const std::vector<Substitution>& substitutions) {
-  for (const Substitution& one : substitutions) {
-    if (!one.is_copy || one.by != piece) continue;
-    return TokenSpan{static_cast<int32_t>(one.begin), static_cast<int32_t>(one.end)};
+// The part of the source that a marker stands for; nullopt for other pieces. `copied`: the source's copies alone, which
+// are few, where a hostile text may have as many substitutions as it has tokens.
+std::optional<TokenSpan> CopiedPart(std::string_view piece, const std::vector<Substitution>& copied) {
+  for (const Substitution& one : copied) {
+    if (one.by == piece) return TokenSpan{static_cast<int32_t>(one.begin), static_cast<int32_t>(one.end)};
   }
   return std::nullopt;
 }
@@ -176,11 +177,14 @@ std::vector<TokenLink> DocumentReply::Alignment(int32_t index, std::string_view 
   const std::vector<TokenSpan> of_read = TokenSpans(*tokenizers_.source, state.tokens, read);
   const std::vector<TokenSpan> of_written = TokenSpans(*tokenizers_.target, target, written);
   const Moves to_source = Moves::Back(substitutions), to_text = Moves::To(copies);
+  std::vector<Substitution> copied;
+  std::copy_if(substitutions.begin(), substitutions.end(), std::back_inserter(copied),
+               [](const Substitution& one) { return one.is_copy; });
   std::vector<TokenLink> links;
   for (size_t t = 0; t < target.size(); ++t) {
     TokenSpan from = aligned[t] < 0 ? TokenSpan{} : Moved(of_read[aligned[t]], to_source);
     const TokenSpan to = Moved(of_written[t], to_text);
-    if (!copies.empty()) from = CopiedPart(tokenizers_.target->Piece(target[t]), substitutions).value_or(from);
+    if (!copied.empty()) from = CopiedPart(tokenizers_.target->Piece(target[t]), copied).value_or(from);
     if (from.begin < from.end && to.begin < to.end) links.push_back({from.begin, from.end, to.begin, to.end});
   }
   return links;

@@ -32,9 +32,9 @@ CHUNKS, TOKENS = 64, 768  # number of chunks, and their tokens
 Pairs = Iterable[tuple[Tensor, Tensor]]  # unpadded source [1, S] and target [1, T] chunks
 
 
-def training_chunks(data: Path, count: int, most_tokens: int) -> list[tuple[Tensor, Tensor]]:
-    """`count` chunks of whole passages from the training text of a prepared folder."""
-    corpus, found = Corpus.load(data / "train.npz"), []
+def training_chunks(corpus: Corpus, count: int, most_tokens: int) -> list[tuple[Tensor, Tensor]]:
+    """`count` chunks of whole passages from the training text."""
+    found = []
     for source, target in chunks(corpus, random.Random(1), {most_tokens: 1.0}):
         found.append((torch.from_numpy(source)[None], torch.from_numpy(target)[None]))
         if len(found) == count:
@@ -79,10 +79,11 @@ def fit_exits(model: Transformer, pairs: Pairs, exit_cost: float, confidence_cos
 
 def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: float = EXIT_COST) -> None:
     """Fits all, on `count` chunks of the training text that `salient.prepare` wrote to the folder `data`."""
-    pairs = training_chunks(data, count, min(TOKENS, model.config.chunk_tokens))
+    corpus = Corpus.load(data / "train.npz")
+    pairs = training_chunks(corpus, count, min(TOKENS, model.config.chunk_tokens))
     if model.config.selection is not None:
         fit_key_steps(model, pairs)
     if model.config.exits is not None and model.config.decoder.layers > 1:
         fit_exits(model, pairs, exit_cost)
     if model.config.tokens.markers is not None:
-        model.config.tokens.byte_characters = byte_characters(Corpus.load(data / "train.npz"))
+        model.config.tokens.byte_characters = byte_characters(corpus)
