@@ -46,13 +46,13 @@ std::vector<std::string> Seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using salient::Letters;
-  static const auto kLetters = std::make_shared<Letters>(Letters::kAscii);
-  static const auto kRussian = std::make_shared<Letters>(std::string(Letters::kAscii) + "\u043c\u0438\u0440");
-  static const salient::Copier kCopier({kLetters, kLetters, nullptr}, Letters::kSpecial, "{");
-  static const salient::Copier kOtherScript({kRussian, kLetters, nullptr}, Letters::kSpecial, "");
+  static const auto letters = std::make_shared<Letters>(Letters::kAscii);
+  static const auto russian = std::make_shared<Letters>(std::string(Letters::kAscii) + "\u043c\u0438\u0440");
+  static const salient::Copier copier({letters, letters, nullptr}, Letters::kSpecial, "{");
+  static const salient::Copier other_script({russian, letters, nullptr}, Letters::kSpecial, "");
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (salient::FirstInvalidText(text).has_value()) return 0;
-  salient::Check(kCopier, text, "");
-  salient::Check(kOtherScript, text, text.substr(text.size() / 2));
+  salient::Check(copier, text, "");
+  salient::Check(other_script, text, text.substr(text.size() / 2));
   return 0;
 }

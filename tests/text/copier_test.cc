@@ -121,7 +121,7 @@ TEST_F(CopierTest, EqualFromManyThreads) {
 
 // Whatever the text is, the changes are in order, and a model that copies what it reads gives back every copy.
 TEST_F(CopierTest, RandomTextComesBack) {
-  static const char* const kParts[] = {
+  static constexpr const char* kParts[] = {
       "a",      "house",      " ",      ".",      "\u0141", "\u00e9", "\u20ac", "\u200b",
       "\u2019", "\u65e5",     "\u0301", "\u00ad", "\u27e6", "3",      "\u27e7", "\u27e62\u27e7",
       "\ufe0f", "\U0001F600", "\u200d", "\u0660", "\u00a0", "\ufffd", "{",      "\ue000"};

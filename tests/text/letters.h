@@ -42,7 +42,7 @@ class Letters : public Tokenizer {
   std::string Piece(int32_t token) const override {
     if (token >= kFirst) return characters_[token - kFirst];
     if (token >= kSpecial.first_marker) return "\u27e6" + std::to_string(token - kSpecial.first_marker) + "\u27e7";
-    static const char kDigits[] = "0123456789ABCDEF";
+    static constexpr char kDigits[] = "0123456789ABCDEF";
     const int byte = token - kBytes;
     return std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">";
   }
