@@ -1,22 +1,19 @@
 #include "engine/text/copier.h"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/text/copy_promise.h"
 #include "tests/text/letters.h"
 
 namespace salient {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::string Marker(int number) { return "\u27e6" + std::to_string(number) + "\u27e7"; }
 
@@ -129,24 +126,12 @@ TEST_F(CopierTest, RandomTextComesBack) {
   for (int i = 0; i < 2000; ++i) {
     std::string text;
     for (uint32_t j = random() % 40; j > 0; --j) text += kParts[random() % std::size(kParts)];
+    ASSERT_STREQ(BrokenPromise(copier_, text), nullptr) << text;
     const std::vector<Substitution> made = copier_.For(text);
-    size_t from = 0;
-    std::set<std::string> markers;
-    std::vector<Substitution> others = made;
-    for (const Substitution& change : made) {
-      ASSERT_LE(from, change.begin);
-      ASSERT_LT(change.begin, change.end);
-      ASSERT_LE(change.end, text.size());
-      from = change.end;
-      if (!change.is_copy) continue;
-      EXPECT_TRUE(markers.insert(change.by).second) << "twice: " << change.by;
-      EXPECT_THAT(text, Not(HasSubstr(change.by)));
-    }
-    std::erase_if(others, [](const Substitution& change) { return change.is_copy; });
-    const std::string read = Substituted(text, made);
-    EXPECT_EQ(Substituted(read, CopiesIn(read, text, made)), Substituted(text, others));
+    const auto copies =
+        std::count_if(made.begin(), made.end(), [](const Substitution& change) { return change.is_copy; });
     // The text may spell marker 2.
-    EXPECT_TRUE(markers.size() >= 15 || read.find("\u20ac") == read.npos) << read;
+    EXPECT_TRUE(copies >= 15 || Read(text).find("\u20ac") == std::string::npos) << text;
   }
 }
 
