@@ -81,6 +81,7 @@ def settings_table(run: Run, settings: dict[str, str], split_sources: bool, with
 
 def write_report(run: Run, o: argparse.Namespace, command: str) -> None:
     wanted = SECTIONS if not o.only else {name: SECTIONS[name] for name in o.only}
+    inside.check_numpy()
     report, started = Report(run, command, list(SECTIONS)), time.monotonic()
     for number, (name, make) in enumerate(wanted.items(), 1):
         say(f"section {number} of {len(wanted)}: {name}")

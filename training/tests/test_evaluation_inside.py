@@ -227,3 +227,14 @@ def test_chunks_whose_segments_are_not_equal_are_listed(tiny_models, chunk, monk
     assert "1 of 3 (33.3 %) chunks" in lines[0] and "2 of 3 (66.7 %) have" in lines[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
     assert rows == [["b", str(len(chunk)), "3", "no end", "3"], ["c", str(len(chunk)), "3", "2", "2"]]
+
+
+def test_a_numpy_that_pytorch_cannot_use_is_told_before_any_work(monkeypatch):
+    inside.check_numpy()
+
+    def numpy(self):
+        raise RuntimeError("Numpy is not available")
+
+    monkeypatch.setattr(torch.Tensor, "numpy", numpy)
+    with pytest.raises(ValueError, match="cannot use NumPy .* install both from one place"):
+        inside.check_numpy()

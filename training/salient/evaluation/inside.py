@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import torch
+
 from . import figures, segments, similarity
 from .run import Run, Section
 from .tables import percent, table
+
+
+def check_numpy() -> None:
+    """Raises ValueError if PyTorch was made for another NumPy, before minutes of translations are made in vain."""
+    try:
+        torch.zeros(1).numpy()
+    except RuntimeError as error:
+        import numpy
+
+        raise ValueError(f"PyTorch {torch.__version__} cannot use NumPy {numpy.__version__} ({error}): install both "
+                         "from one place, such as PyPI") from error
 
 
 def oracles(run: Run) -> Section:
