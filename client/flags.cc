@@ -152,9 +152,10 @@ void AddControls(CLI::App& app, Raw& raw) {
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-keys", raw.min_keys, "The least number of keys that a query reads")->group(kGroup);
-  app.add_option("--exit", raw.exit,
-                 absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(), ". verify:2 gives the ",
-                              "output of full, with tokens drafted at layer 2. Default: full"))
+  app.add_option(
+         "--exit", raw.exit,
+         absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(), ". verify:2 gives the ",
+                      "output of full, with tokens drafted at layer 2. Without thresholds: the model's. Default: full"))
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);

@@ -287,7 +287,8 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
       ->capture_default_str()
       ->group("Operation");
   app.add_option("--ready-file", flags.ready_file,
-                 "A file to write once documents are accepted: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\"}")
+                 "A file to write once documents are accepted: {\"grpc\": \"HOST:PORT\", \"http\": \"HOST:PORT\", "
+                 "\"admin\": \"HOST:PORT\"}")
       ->type_name("FILE")
       ->group("Operation");
   app.add_option(

@@ -4,7 +4,7 @@
 // other characters it makes other words: "£5" became "$5", and "Łukasz" "Lkasz". Yet it copies markers (SpecialTokens),
 // and the search holds it to them. So a marker stands for what the model does not know:
 //
-//   Łukasz paid £5 for “pi”.   ->   ⟦0⟧ paid ⟦2⟧5 for "pi".   ->   Łukasz zahlte £5 für "pi".
+//   Łukasz paid £5 for “pi”.   ->   ⟦0⟧ paid ⟦2⟧5 for "pi".   ->   Łukasz pagou £5 para "pi".
 //
 // A word is kept whole if the source's vocabulary lacks one of its letters, or the target's lacks some of them; if it
 // lacks all of them, the word is of another script and there to be translated. A word in small letters is read without
