@@ -40,8 +40,11 @@ void Hypotheses::TakeStep(std::span<const RowResult> results) {
     }
   }
   if (options_.no_repeat > 0) {
-    const auto repeats = [this](const BeamChoice& choice) {
-      return Repeats(live_[choice.parent], choice.candidate.token);
+    std::vector<std::vector<int32_t>> repeating;
+    for (const Hypothesis& hypothesis : live_) repeating.push_back(Repeating(hypothesis));
+    const auto repeats = [&](const BeamChoice& choice) {
+      const std::vector<int32_t>& found = repeating[choice.parent];
+      return std::find(found.begin(), found.end(), choice.candidate.token) != found.end();
     };
     if (!std::all_of(pool.begin(), pool.end(), repeats)) std::erase_if(pool, repeats);
   }
@@ -68,15 +71,18 @@ void Hypotheses::TakeStep(std::span<const RowResult> results) {
                    [](const Finished& a, const Finished& b) { return a.score > b.score; });
 }
 
-bool Hypotheses::Repeats(const Hypothesis& hypothesis, int32_t token) const {
-  std::vector<int32_t> back = {token};  // the piece's tokens, from the last one back
+std::vector<int32_t> Hypotheses::Repeating(const Hypothesis& hypothesis) const {
+  std::vector<int32_t> back;  // the piece's tokens, from the last one back
   const auto is_in_piece = [&](int32_t at) { return at >= 0 && written_[at].piece == hypothesis.state.piece; };
   for (int32_t at = hypothesis.last; is_in_piece(at); at = written_[at].before) {
     back.push_back(written_[at].token.token);
   }
-  const auto length = static_cast<ptrdiff_t>(options_.no_repeat);
-  if (static_cast<ptrdiff_t>(back.size()) <= length) return false;
-  return std::search(back.begin() + 1, back.end(), back.begin(), back.begin() + length) != back.end();
+  const auto kept = static_cast<size_t>(options_.no_repeat - 1);  // the last tokens, which another completes
+  std::vector<int32_t> found;
+  for (size_t i = 0; i + kept < back.size(); ++i) {
+    if (std::equal(back.begin(), back.begin() + kept, back.begin() + i + 1)) found.push_back(back[i]);
+  }
+  return found;
 }
 
 Hypothesis Hypotheses::Extend(const Hypothesis& parent, const BeamChoice& choice, const RowResult& result,
@@ -85,12 +91,14 @@ Hypothesis Hypotheses::Extend(const Hypothesis& parent, const BeamChoice& choice
   const SearchState& state = parent.state;
   const bool closes = candidate.token == config_.tokens.separator || candidate.token == config_.tokens.end;
   const bool full = state.offset() >= script_.pieces[state.piece].limit;
-  written_.push_back(
-      {{candidate.token, result.exit_at, candidate.log_probability, {result.selected.begin(), result.selected.end()},
-        result.aligned},
-       parent.last,
-       slot,
-       state.piece});
+  written_.push_back({{candidate.token,
+                       result.exit_at,
+                       candidate.log_probability,
+                       {result.selected.begin(), result.selected.end()},
+                       result.aligned},
+                      parent.last,
+                      slot,
+                      state.piece});
   Hypothesis extended{static_cast<int32_t>(written_.size()) - 1, choice.total, After(state, candidate.token),
                       parent.limited};
   if (closes && full) extended.limited.push_back(state.piece);

@@ -118,8 +118,8 @@ class Hypotheses {
     int32_t piece = 0;  // that it belongs to, or closes
   };
 
-  // Whether the token would complete a sequence of options_.no_repeat tokens that its piece has already.
-  bool Repeats(const Hypothesis& hypothesis, int32_t token) const;
+  // The tokens that would complete a sequence of options_.no_repeat tokens that the hypothesis's piece has already.
+  std::vector<int32_t> Repeating(const Hypothesis& hypothesis) const;
   Hypothesis Extend(const Hypothesis& parent, const BeamChoice& choice, const RowResult& result, int32_t slot);
   void Finish(const Hypothesis& hypothesis);
   void Fail();

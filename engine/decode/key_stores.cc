@@ -13,6 +13,14 @@ constexpr double kSelfShare = 0.6;
 int32_t Units(int64_t bytes) { return static_cast<int32_t>(bytes / static_cast<int64_t>(kPageUnit)); }
 int32_t SelfUnits(int64_t bytes) { return static_cast<int32_t>(kSelfShare * Units(bytes)); }
 
+ElementType TypeFor(Backend& backend, std::optional<ElementType> asked) { return asked.value_or(backend.kv_type()); }
+
+// A recurrent state is fp32 in a row's place (engine/recurrence/ssru.h). A row in int8 is too small for it.
+ElementType SelfType(const ModelConfig& config, Backend& backend, std::optional<ElementType> asked) {
+  const ElementType type = TypeFor(backend, asked);
+  return config.recurs() && type == ElementType::kInt8 ? ElementType::kBF16 : type;
+}
+
 KvLayout SelfLayout(const Model& model, Backend& backend, std::optional<ElementType> kv_type) {
   const ModelConfig& config = model.config;
   return {.layers = config.decoder.layers,
@@ -21,13 +29,14 @@ KvLayout SelfLayout(const Model& model, Backend& backend, std::optional<ElementT
           .groups = config.groups(Module::kDecoder),
           .selection_width = config.selection.width,
           .exit_states = config.has_exits,
-          .type = kv_type.value_or(backend.kv_type())};
+          .type = SelfType(config, backend, kv_type)};
 }
 
 KvLayout CrossLayout(const Model& model, Backend& backend, std::optional<ElementType> kv_type) {
   KvLayout layout = SelfLayout(model, backend, kv_type);
   layout.groups = model.config.groups(Module::kCross);
   layout.exit_states = false;
+  layout.type = TypeFor(backend, kv_type);
   return layout;
 }
 

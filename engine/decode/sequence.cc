@@ -110,9 +110,7 @@ void Sequence::WriteTokens(DecoderRows& rows, int32_t slot, bool listed) {
   arrays_.WriteTokens(rows, assigned_rows_[slot], listed, classifier_.get());
 }
 
-const int32_t* Sequence::StageHistory(int32_t index) {
-  return arrays_.StageHistory(hypotheses_, index);
-}
+const int32_t* Sequence::StageHistory(int32_t index) { return arrays_.StageHistory(hypotheses_, index); }
 
 // ---- Drafts ----
 
@@ -137,7 +135,9 @@ void Sequence::PrepareDraft(DecoderRows& rows, std::vector<int32_t>& drafting) {
 void Sequence::TakeDraft(const DecoderRows& rows) {
   if (!drafts_.open()) return;
   const int32_t row = assigned_rows_[drafts_.count()];
-  const Candidate& draft = rows.candidates.data()[row];
+  Candidate draft = rows.candidates.data()[row];
+  // Scores that are no numbers: full depth never chooses this token, and nothing is drafted after it.
+  if (draft.token < 0) draft.token = config_.tokens.unknown;
   const bool forced = rows.constraint.data()[row].forced >= 0;
   drafts_.Add(draft, forced, hypotheses_.After(StateAfterDrafts(), draft.token), config_.tokens.end);
 }
@@ -168,8 +168,12 @@ void Sequence::RecordSelected(int32_t row, const KeyList& list) {
 RowResult Sequence::ResultOf(const DecoderRows& rows, int32_t slot, int32_t width) const {
   const int32_t row = assigned_rows_[slot];
   const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(row) * width;
-  return {rows.exit_at.data()[row], {candidates, static_cast<size_t>(candidates_wanted())}, selected_[slot],
-          rows.aligned.data()[row]};
+  // Kernels take the step's `width` best tokens, the widest beam's, before three of them become one: the end, the
+  // separator and the marker that stands in for both. So a beam leaves out what a step of its own width may lack.
+  const bool may_merge = options_.beam > 1 && rows.constraint.data()[row].stand_in >= 0;
+  const int32_t count = candidates_wanted() - (may_merge ? 2 : 0);
+  return {
+      rows.exit_at.data()[row], {candidates, static_cast<size_t>(count)}, selected_[slot], rows.aligned.data()[row]};
 }
 
 void Sequence::TakeStep(const DecoderRows& rows, int32_t width) {

@@ -155,12 +155,12 @@ TranslatedSegment DocumentReply::Segment(int32_t index) const {
   const std::string written = Written(pieces);
   const std::vector<Substitution> copies = Copies(index, written);
   segment.text = Substituted(written, copies);
-  if (options_.alignment) segment.alignment = Alignment(index, written, copies);
+  if (options_.alignment) segment.alignment = Alignment(index, written, copies, segment.text);
   return segment;
 }
 
 std::vector<TokenLink> DocumentReply::Alignment(int32_t index, std::string_view written,
-                                                const std::vector<Substitution>& copies) const {
+                                                const std::vector<Substitution>& copies, std::string_view text) const {
   const SegmentState& state = segments_[index];
   std::vector<int32_t> target, aligned;
   for (size_t p = 0; p < state.pieces.size(); ++p) {
@@ -183,7 +183,8 @@ std::vector<TokenLink> DocumentReply::Alignment(int32_t index, std::string_view 
   std::vector<TokenLink> links;
   for (size_t t = 0; t < target.size(); ++t) {
     TokenSpan from = aligned[t] < 0 ? TokenSpan{} : Moved(of_read[aligned[t]], to_source);
-    const TokenSpan to = Moved(of_written[t], to_text);
+    TokenSpan to = Moved(of_written[t], to_text);
+    while (to.begin < to.end && text[to.begin] == ' ') ++to.begin;  // that a copy after punctuation got
     if (!copied.empty()) from = CopiedPart(tokenizers_.target->Piece(target[t]), copied).value_or(from);
     if (from.begin < from.end && to.begin < to.end) links.push_back({from.begin, from.end, to.begin, to.end});
   }

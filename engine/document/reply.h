@@ -62,9 +62,9 @@ class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
   // Runs in the lane.
   void EmitSegments();
   TranslatedSegment Segment(int32_t index) const;
-  // `written`: what the model wrote. `copies`: from that to the segment's text.
-  std::vector<TokenLink> Alignment(int32_t index, std::string_view written,
-                                   const std::vector<Substitution>& copies) const;
+  // `written`: what the model wrote. `copies`: from that to `text`, the segment's.
+  std::vector<TokenLink> Alignment(int32_t index, std::string_view written, const std::vector<Substitution>& copies,
+                                   std::string_view text) const;
   std::string Written(const std::vector<const DecodedPiece*>& pieces) const;
   // What comes back in place of a segment's markers.
   std::vector<Substitution> Copies(int32_t segment, std::string_view written) const;

@@ -223,8 +223,10 @@ void ReadTokens(JsonObject tokens, ModelConfig& config) {
     }
     if (read.markers < 2) tokens.Fail("byte_characters", "that takes tokens.markers, two at least");
   }
-  if (std::max(read.unknown, read.end) >= config.source_vocab_size) {
-    tokens.Fail("eos", "it and tokens.unk must be in the source's vocabulary, too, whose source_vocab_size is less");
+  if (std::max({read.unknown, read.end, read.separator}) >= config.source_vocab_size) {
+    tokens.Fail("eos",
+                "it, tokens.unk and tokens.separator must be in the source's vocabulary, too, whose "
+                "source_vocab_size is less");
   }
   tokens.Finish();
 }
@@ -249,7 +251,13 @@ void ReadLanguages(JsonObject languages, ModelConfig& config) {
   JsonObject tokens = languages.Object("tokens");
   const int32_t greatest = std::min(config.vocab_size, config.source_vocab_size) - 1;
   const auto read_token = [&](const std::string& name) {
-    if (read.tokens.count(name) == 0) read.tokens[name] = Integer(tokens, name, 0, greatest);
+    if (read.tokens.count(name) > 0) return;
+    const int32_t token = read.tokens[name] = Integer(tokens, name, 0, greatest);
+    const SpecialTokens& special = config.tokens;
+    if (token == special.unknown || token == special.end || token == special.separator ||
+        special.MarkerOf(token) >= 0) {
+      tokens.Fail(name, "it must be neither a special token nor a marker");
+    }
   };
   const std::vector<std::string> every = tokens.Names();
   if (every.size() > kMaxLanguages) languages.Fail("tokens", absl::StrCat("it may have ", kMaxLanguages, " languages"));

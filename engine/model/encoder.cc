@@ -192,7 +192,8 @@ int32_t Encoder::RowsWithin(absl::Duration time) const {
   if (time == absl::InfiniteDuration()) return tokens_count_;
   const double each = seconds_a_row_[static_cast<size_t>(stage_)];
   if (each <= 0) return kQueryPart;
-  return static_cast<int32_t>(std::clamp<double>(absl::ToDoubleSeconds(time) / each, kQueryPart, tokens_count_));
+  const double rows = std::max<double>(absl::ToDoubleSeconds(time) / each, kQueryPart);
+  return static_cast<int32_t>(std::min<double>(rows, tokens_count_));
 }
 
 void Encoder::Run(Range range) {

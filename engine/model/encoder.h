@@ -31,7 +31,7 @@ struct EncoderInput {
   std::span<const int32_t> tokens;  // with separators and EOS
   std::span<const int32_t> cross_pages;
   std::span<const SelectionRule> rules;  // of the encoder's selection layers
-  ExitRule* exit = nullptr;              // in: the request's rule; out: kAt if the sequence policy has decided
+  ExitRule* exit = nullptr;              // in: the request's rule; out: kFixed if the sequence policy has decided
   AttentionTally* tally = nullptr;       // added to
 };
 

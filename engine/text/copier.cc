@@ -111,6 +111,7 @@ class Copier::Scan {
   void TakeInvisible(size_t begin, size_t end);
   void Replace(size_t begin, size_t end, std::string by) { made_.push_back({begin, end, std::move(by)}); }
   void Copy(size_t begin, size_t end);
+  bool FindMarker();
 
   const KnownCharacters& known_;
   const std::vector<std::string>& markers_;
@@ -119,6 +120,7 @@ class Copier::Scan {
   size_t copies_end_ = 0;      // the number of substitutions up to the last copy, which is one of them
   bool copy_is_open_ = false;  // nothing but white space and invisible characters has come since the last copy
   size_t next_marker_ = 0;     // the first that may be free
+  size_t free_marker_ = std::string::npos;  // the last that was found to be free
 };
 
 std::vector<Substitution> Copier::Scan::Substitutions() && {
@@ -215,21 +217,36 @@ void Copier::Scan::TakeInvisible(size_t begin, size_t end) {
   }
 }
 
-// Continues the copy before it if only white space is between them.
+// Continues the copy before it if only white space is between them. What the prefix has is not copied. Neither the text
+// nor the prefix is searched once the markers are used up, for a text may have as many symbols as bytes.
 void Copier::Scan::Copy(size_t begin, size_t end) {
-  const auto spelled = [this](size_t number) { return text_.find(markers_[number]) != text_.npos; };
-  const bool in_prefix = !prefix_.empty() && prefix_.find(text_.substr(begin, end - begin)) != prefix_.npos;
-  if (copy_is_open_ && !in_prefix) {
+  if (!copy_is_open_ && !FindMarker()) return;
+  if (!prefix_.empty() && prefix_.find(text_.substr(begin, end - begin)) != prefix_.npos) {
+    copy_is_open_ = false;
+    return;
+  }
+  if (copy_is_open_) {
     made_.resize(copies_end_);
     made_.back().end = end;
     return;
   }
-  while (next_marker_ + 1 < markers_.size() && (spelled(next_marker_) || spelled(next_marker_ + 1))) next_marker_ += 2;
-  copy_is_open_ = next_marker_ + 1 < markers_.size() && !in_prefix;
-  if (!copy_is_open_) return;
   made_.push_back({begin, end, markers_[next_marker_], true});
   next_marker_ += 2;
   copies_end_ = made_.size();
+  copy_is_open_ = true;
+}
+
+// Makes next_marker_ the first of a pair that the text does not spell. Each pair is looked for once in a text.
+bool Copier::Scan::FindMarker() {
+  const auto spelled = [this](size_t number) { return text_.find(markers_[number]) != text_.npos; };
+  for (; next_marker_ + 1 < markers_.size(); next_marker_ += 2) {
+    if (next_marker_ == free_marker_) return true;
+    if (!spelled(next_marker_) && !spelled(next_marker_ + 1)) {
+      free_marker_ = next_marker_;
+      return true;
+    }
+  }
+  return false;
 }
 
 Copier::Copier(const Tokenizers& tokenizers, const SpecialTokens& special, std::string_view byte_characters)

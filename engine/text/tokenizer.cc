@@ -31,9 +31,11 @@ using Model = std::shared_ptr<const SentencePiece>;
 
 // Tokens that no text is tokenized to. If the source has its own vocabulary, pad and begin belong to the target's, and
 // their numbers may be ordinary pieces of the source's.
-std::vector<int32_t> SpecialOf(const SpecialTokens& special, bool own_source = false) {
-  if (own_source) return {special.end, special.separator};
-  return {special.pad, special.begin, special.end, special.separator};
+std::vector<int32_t> NeverInText(const TokenizerSpec& spec, bool own_source = false) {
+  std::vector<int32_t> tokens = {spec.special.end, spec.special.separator};
+  if (!own_source) tokens.insert(tokens.end(), {spec.special.pad, spec.special.begin});
+  tokens.insert(tokens.end(), spec.languages.begin(), spec.languages.end());
+  return tokens;
 }
 
 bool Holds(const std::vector<int32_t>& tokens, int32_t token) {
@@ -43,8 +45,8 @@ bool Holds(const std::vector<int32_t>& tokens, int32_t token) {
 // For models whose tokens are SentencePiece's own ids.
 class OwnNumbers : public Tokenizer {
  public:
-  OwnNumbers(Model model, const SpecialTokens& special)
-      : model_(std::move(model)), special_(SpecialOf(special)), unknown_(special.unknown) {}
+  OwnNumbers(Model model, const TokenizerSpec& spec)
+      : model_(std::move(model)), special_(NeverInText(spec)), unknown_(spec.special.unknown) {}
 
   std::vector<int32_t> Encode(std::string_view text) const override {
     std::vector<int32_t> tokens = model_->Encode(text);
@@ -165,7 +167,7 @@ absl::Status CheckTokens(const std::string& path, const SentencePiece& model, in
       return absl::InvalidArgumentError(absl::StrCat(path, " has the ", token.name, " token at ", token.found,
                                                      "; config.json says tokens.", token.name, " ", token.id));
     }
-    if (token.id >= 0 && token.id != special.unknown && !model.IsControl(token.id)) {
+    if (token.id != special.unknown && (token.id >= size || !model.IsControl(token.id))) {
       return absl::InvalidArgumentError(absl::StrCat(path, " has the ", token.name, " token, ", token.id,
                                                      ", as ordinary text; it must be a control symbol"));
     }
@@ -226,13 +228,12 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const std::string
                                                                const TokenizerSpec& spec, bool own_source) {
   if (list.empty()) {
     if (const absl::Status good = CheckTokens(path, *model, size, spec.special); !good.ok()) return good;
-    return std::make_shared<OwnNumbers>(std::move(model), spec.special);
+    return std::make_shared<OwnNumbers>(std::move(model), spec);
   }
   absl::StatusOr<std::vector<std::string>> pieces = LoadPieces(list, size);
   if (!pieces.ok()) return pieces.status();
-  std::vector<int32_t> special = SpecialOf(spec.special, own_source);
-  special.insert(special.end(), spec.languages.begin(), spec.languages.end());
-  return std::make_shared<ListedPieces>(std::move(model), *std::move(pieces), std::move(special), spec.special.unknown);
+  return std::make_shared<ListedPieces>(std::move(model), *std::move(pieces), NeverInText(spec, own_source),
+                                        spec.special.unknown);
 }
 
 }  // namespace

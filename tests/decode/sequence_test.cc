@@ -93,9 +93,17 @@ class SequenceTest : public ::testing::Test {
 
   // One step in which every row's best tokens are these, best first.
   void Step(Sequence& sequence, const std::vector<std::vector<Candidate>>& best) {
-    const std::vector<int32_t> taking_part = Prepare(sequence);
+    Step(sequence, best, sequence.candidates_wanted());
+  }
+
+  // A step of so many candidates a row, as it is beside a wider beam.
+  void Step(Sequence& sequence, const std::vector<std::vector<Candidate>>& best, int32_t width) {
+    Take(sequence, Prepare(sequence), best, width);
+  }
+
+  void Take(Sequence& sequence, const std::vector<int32_t>& taking_part,
+            const std::vector<std::vector<Candidate>>& best, int32_t width) {
     ASSERT_THAT(taking_part, SizeIs(best.size()));
-    const int32_t width = sequence.candidates_wanted();
     for (size_t i = 0; i < taking_part.size(); ++i) {
       rows_.exit_at.data()[taking_part[i]] = 2;
       for (int32_t c = 0; c < width; ++c) {
@@ -339,6 +347,26 @@ TEST_F(SequenceTest, RowsOfDraftsStandWhereTheirTokensWould) {
   EXPECT_THAT(Tokens(sequence->SettledPieces(0)[0]), ElementsAre(7));
 }
 
+// The same chunk beside a wider beam: kernels then give more candidates, which the narrow one may not look at.
+TEST_F(SequenceTest, AWiderBeamInTheSameStepChangesNothing) {
+  options_.beam = options_.n_best = 2;
+  options_.no_repeat = 2;
+  for (const int32_t width : {4, 8}) {
+    const auto sequence = Make();
+    Step(*sequence, {{{5, -1.0f}, {6, -20.0f}}}, width);
+    Step(*sequence, {{{6, -1.0f}, {9, -2.0f}}, {{7, -30.0f}, {8, -31.0f}}}, width);
+    Step(*sequence, {{{5, -1.0f}}, {{9, -20.0f}}}, width);
+    // Of the four best, three were the end, the separator and marker 12, which stands in for both: so 7 and 8 are there
+    // only beside the wider beam. 6 would write "5 6" a second time.
+    const std::vector<int32_t> taking_part = Prepare(*sequence);
+    rows_.constraint.data()[2].stand_in = 12;
+    Take(*sequence, taking_part, {{{12, -1.0f}, {6, -2.0f}, {7, -3.0f}, {8, -4.0f}}, {{9, -50.0f}}}, width);
+    Prepare(*sequence);
+    EXPECT_EQ(rows_.token.data()[2], 12);
+    EXPECT_EQ(rows_.token.data()[3], 9);
+  }
+}
+
 // What kernels leave where logits are no numbers: no candidate, or one whose probability is none.
 TEST_F(SequenceTest, ScoresThatAreNoNumbersEndTheSearch) {
   for (const int32_t beam : {1, 3}) {
@@ -354,6 +382,17 @@ TEST_F(SequenceTest, ScoresThatAreNoNumbersEndTheSearch) {
       EXPECT_TRUE(sequence->Results().empty());
     }
   }
+}
+
+// Full depth decides, and here it has numbers.
+TEST_F(SequenceTest, ADraftWithoutNumbersIsRejected) {
+  Verify(3);
+  const auto sequence = Make();
+  Cycle(*sequence, {{-1, -std::numeric_limits<float>::infinity()}}, {{7, -1.0f}, {8, -1.0f}});
+  EXPECT_EQ(sequence->tokens_so_far(), 1);
+  EXPECT_FALSE(sequence->failed());
+  Cycle(*sequence, {{-1, -std::numeric_limits<float>::infinity()}}, {{-1, 0}, {8, -1.0f}});
+  EXPECT_TRUE(sequence->failed());
 }
 
 TEST_F(SequenceTest, NothingIsDraftedAfterTheEnd) {

@@ -347,10 +347,12 @@ TEST(ConfigTest, WhatModelsOfOtherToolkitsHaveIsBounded) {
   EXPECT_THAT(error_with("/positions/offset", 65), HasSubstr("positions.offset"));
   EXPECT_THAT(error_with("/source_vocab_size", 2), HasSubstr("source_vocab_size"));
   EXPECT_THAT(error_with("/tokens/unk", 7500), HasSubstr("tokens.eos"));
+  EXPECT_THAT(error_with("/tokens/separator", 7500), HasSubstr("tokens.separator must be in the source's vocabulary"));
   EXPECT_THAT(error_with("/tokens/pad", 2), HasSubstr("tokens.pad"));
   EXPECT_THAT(error_with("/autoregression", "lstm"), HasSubstr("autoregression"));
   EXPECT_THAT(error_with("/exits", SmallConfigJson()["exits"]), HasSubstr("autoregression"));
   EXPECT_THAT(error_with("/languages/tokens/en", 7001), HasSubstr("languages.tokens.en"));
+  EXPECT_THAT(error_with("/languages/tokens/fr", 2), HasSubstr("languages.tokens.fr is 2; it must be neither"));
   EXPECT_THAT(error_with("/languages/target", json::array({"fr", "de"})), HasSubstr("no token of the language de"));
   EXPECT_THAT(error_with("/languages/source", json::array()), HasSubstr("languages.source"));
   EXPECT_THAT(error_with("/search/suppressed", json::array({8000})), HasSubstr("search.suppressed"));

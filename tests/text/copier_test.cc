@@ -116,6 +116,15 @@ TEST_F(CopierTest, EqualFromManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// A prefix that has the symbol, or symbols that begin with the same byte: each of them is looked for, but not by
+// reading the text again.
+TEST_F(CopierTest, ALongTextOfWhatThePrefixHasIsReadOnce) {
+  std::string text = "a";
+  for (int i = 0; i < 200'000; ++i) text += "\u2605";
+  EXPECT_TRUE(copier_.For(text, "\u2605").empty());
+  EXPECT_EQ(copier_.For(text, "\u2606").size(), 1u);
+}
+
 // Whatever the text is, the changes are in order, and a model that copies what it reads gives back every copy.
 TEST_F(CopierTest, RandomTextComesBack) {
   static constexpr const char* kParts[] = {

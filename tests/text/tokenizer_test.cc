@@ -150,7 +150,18 @@ TEST_F(TokenizerTest, ModelsOfSingleSentencesStartFromAnyControlPiece) {
   EXPECT_TRUE(LoadTokenizers(folder_, Spec(kPieces, {.begin = 0, .separator = -1})).ok());
   EXPECT_TRUE(LoadTokenizers(folder_, Spec(kPieces, {.pad = 3, .begin = 3, .separator = -1})).ok());
   EXPECT_THAT(ErrorOf(Spec(kPieces, {.begin = 300, .separator = -1})), HasSubstr("bos token, 300, as ordinary text"));
+  EXPECT_THAT(ErrorOf(Spec(kPieces, {.pad = 999, .begin = 999, .separator = -1})), HasSubstr("pad token, 999"));
   EXPECT_THAT(ErrorOf(Spec(kPieces, {.end = 2, .separator = -1})), HasSubstr("has the eos token at 3"));
+}
+
+TEST_F(TokenizerTest, NoTextSpellsALanguage) {
+  TokenizerSpec spec = Spec();
+  const int32_t house = tokenizer_->Encode("house").back();
+  spec.languages = {house};
+  const auto loaded = LoadTokenizers(folder_, spec);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->source->Encode("house"), ::testing::Not(::testing::Contains(house)));
+  EXPECT_EQ(loaded->target->Decode({house}), "");
 }
 
 TEST_F(TokenizerTest, ASeparatorThatTextCanSpellIsRefused) {
