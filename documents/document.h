@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -61,6 +62,10 @@ class FormattedDocument {
   // The document with translations[i] in place of unit i. INVALID_ARGUMENT if their number differs from that of the
   // units, or if one has invalid markers (CheckMarkers).
   virtual absl::StatusOr<std::string> Render(const std::vector<MarkedText>& translations) const = 0;
+
+  // About how many bytes of memory it takes: its text, of an archive also the unpacked parts that are kept, and the
+  // units.
+  virtual size_t bytes() const = 0;
 };
 
 using ParsedDocument = absl::StatusOr<std::unique_ptr<FormattedDocument>>;

@@ -14,7 +14,8 @@
 namespace salient {
 namespace {
 
-constexpr size_t kMostEnding = 3;  // letters that a form of a target may have beyond it
+constexpr size_t kMostAlike = 100;  // terms with the same words
+constexpr size_t kMostEnding = 3;   // letters that a form of a target may have beyond it
 
 void Append(UChar32 c, std::string* text) {
   char bytes[U8_MAX_LENGTH];
@@ -45,13 +46,6 @@ std::vector<std::string> FoldedWords(std::string_view text, const std::vector<By
   std::vector<std::string> words;
   for (const ByteRange& word : ranges) words.push_back(Folded(text.substr(word.begin, word.end - word.begin)));
   return words;
-}
-
-// Whether `word` is the plural of `term`, as English makes most of them.
-bool IsPlural(std::string_view word, std::string_view term) {
-  if (!word.starts_with(term)) return false;
-  const std::string_view ending = word.substr(term.size());
-  return ending == "s" || ending == "es";
 }
 
 std::string WithCapital(std::string_view text) {
@@ -105,20 +99,30 @@ absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentL
 }
 
 absl::Status Glossary::Add(Term term) {
+  for (const auto& [side, text] : {std::pair("source", &term.source), std::pair("target", &term.target)}) {
+    if (text->size() <= kMostTermBytes) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a term's ", side, " has ", text->size(), " bytes; at most ", kMostTermBytes, " are allowed"));
+  }
   std::vector<std::string> words = FoldedWords(term.source, WordsOf(term.source));
   if (words.empty() || WordsOf(term.target).empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the term '", term.source, "' with the target '", term.target, "' has a side without a word"));
   }
-  std::vector<size_t>& alike = by_first_[words[0]];
+  Node node = 0;
+  for (const std::string& word : words) node = MakeNext(node, word);
+  std::vector<size_t>& alike = terms_of_[node];
   for (const size_t other : alike) {
     if (terms_[other].source != term.source) continue;
     terms_[other] = std::move(term);
     return absl::OkStatus();
   }
+  if (alike.size() == kMostAlike) {
+    return absl::InvalidArgumentError(absl::StrCat("more than ", kMostAlike, " terms differ from '", term.source,
+                                                   "' in case or white space only; leave some out"));
+  }
   alike.push_back(terms_.size());
   terms_.push_back(std::move(term));
-  words_.push_back(std::move(words));
   return absl::OkStatus();
 }
 
@@ -126,18 +130,28 @@ void Glossary::Add(const Glossary& other) {
   for (const Term& term : other.terms_) Add(term).IgnoreError();  // it was added there
 }
 
-bool Glossary::Matches(const std::vector<std::string>& words, size_t at, std::string_view text,
-                       const std::vector<ByteRange>& ranges, size_t term) const {
-  const std::vector<std::string>& wanted = words_[term];
-  if (at + wanted.size() > words.size()) return false;
-  for (size_t w = 0; w < wanted.size(); ++w) {
-    const bool last = w + 1 == wanted.size();
-    if (words[at + w] == wanted[w] || (last && terms_[term].inflects && IsPlural(words[at + w], wanted[w]))) continue;
-    return false;
+std::optional<Glossary::Node> Glossary::Next(Node node, const std::string& word) const {
+  const auto index = words_.find(word);
+  if (index == words_.end()) return std::nullopt;
+  const auto next = next_.find(uint64_t{node} << 32 | index->second);
+  return next == next_.end() ? std::nullopt : std::optional<Node>(next->second);
+}
+
+Glossary::Node Glossary::MakeNext(Node node, const std::string& word) {
+  const uint32_t index = words_.emplace(word, static_cast<uint32_t>(words_.size())).first->second;
+  const auto number = static_cast<Node>(next_.size() + 1);
+  return next_.emplace(uint64_t{node} << 32 | index, number).first->second;
+}
+
+const size_t* Glossary::TermAt(Node node, std::string_view text, size_t at, bool plural) const {
+  const auto terms = terms_of_.find(node);
+  if (terms == terms_of_.end()) return nullptr;
+  for (const size_t& index : terms->second) {
+    const Term& term = terms_[index];
+    if (plural && !term.inflects) continue;
+    if (!term.match_case || text.substr(at).starts_with(term.source)) return &index;
   }
-  if (!terms_[term].match_case) return true;
-  const size_t begin = ranges[at].begin;
-  return text.substr(begin).starts_with(terms_[term].source);
+  return nullptr;
 }
 
 std::vector<TermMatch> Glossary::Find(std::string_view text) const {
@@ -147,33 +161,37 @@ std::vector<TermMatch> Glossary::Find(std::string_view text) const {
   const std::vector<std::string> words = FoldedWords(text, ranges);
   for (size_t at = 0; at < words.size();) {
     size_t longest = 0, found = 0;
-    const auto look = [&](const std::string& first) {
-      const auto alike = by_first_.find(first);
-      if (alike == by_first_.end()) return;
-      for (const size_t term : alike->second) {
-        if (words_[term].size() <= longest || !Matches(words, at, text, ranges, term)) continue;
-        longest = words_[term].size();
-        found = term;
+    std::optional<Node> node = 0;
+    for (size_t end = at; end < words.size() && node.has_value(); ++end) {  // where its last word may be
+      const std::string& word = words[end];
+      const auto look = [&](std::optional<Node> last, bool plural) {
+        const size_t* term = last.has_value() ? TermAt(*last, text, ranges[at].begin, plural) : nullptr;
+        if (term == nullptr || longest == end + 1 - at) return;
+        longest = end + 1 - at;
+        found = *term;
+      };
+      const std::optional<Node> next = Next(*node, word);
+      look(next, /*plural=*/false);
+      for (const std::string_view ending : {"s", "es"}) {
+        if (word.ends_with(ending)) look(Next(*node, word.substr(0, word.size() - ending.size())), /*plural=*/true);
       }
-    };
-    look(words[at]);
-    for (const std::string_view ending : {"s", "es"}) {  // of a term of one word
-      if (longest == 0 && words[at].ends_with(ending)) look(words[at].substr(0, words[at].size() - ending.size()));
+      node = next;
     }
     if (longest == 0) {
       ++at;
       continue;
     }
-    TermMatch match{
-        {ranges[at].begin, ranges[at + longest - 1].end}, static_cast<int32_t>(found), terms_[found].target};
+    TermMatch match{{ranges[at].begin, ranges[at + longest - 1].end}, static_cast<int32_t>(found)};
     const bool capital = u_isupper(FirstOf(text.substr(match.range.begin)).first) != 0;
     const bool usual = u_isupper(FirstOf(terms_[found].source).first) != 0;
-    if (capital && !usual && !terms_[found].match_case) match.target = WithCapital(match.target);
-    matches.push_back(std::move(match));
+    match.capital = capital && !usual && !terms_[found].match_case;
+    matches.push_back(match);
     at += longest;
   }
   return matches;
 }
+
+std::string TargetOf(const Term& term, bool capital) { return capital ? WithCapital(term.target) : term.target; }
 
 std::string_view FormOf(const Term& term, std::string_view target, std::string_view said) {
   if (!term.inflects) return target;

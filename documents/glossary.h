@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,10 +27,12 @@ struct Term {
   bool inflects = false;
 };
 
+constexpr size_t kMostTermBytes = 1000;  // of a term's source, and of its target
+
 struct TermMatch {
-  ByteRange range;     // in the text
-  int32_t term = 0;    // its index
-  std::string target;  // with a capital where the rules say so
+  ByteRange range;       // in the text
+  int32_t term = 0;      // its index
+  bool capital = false;  // the target gets a capital
 };
 
 class Glossary {
@@ -38,7 +41,8 @@ class Glossary {
   // names the line.
   static absl::StatusOr<Glossary> Parse(std::string_view bytes, const DocumentLimits& limits = {});
 
-  // INVALID_ARGUMENT where one of the two sides has no word. Of two terms with the same source the later counts.
+  // INVALID_ARGUMENT where one of the two sides has no word, or more than kMostTermBytes, or where very many terms have
+  // the same words, which differ in case and white space only. Of two terms with the same source the later counts.
   absl::Status Add(Term term);
   void Add(const Glossary& other);
 
@@ -49,13 +53,21 @@ class Glossary {
   std::vector<TermMatch> Find(std::string_view text) const;
 
  private:
-  bool Matches(const std::vector<std::string>& words, size_t at, std::string_view text,
-               const std::vector<ByteRange>& ranges, size_t term) const;
+  // Terms as paths of words: to find one takes no more time where many terms begin alike. 0 is the beginning of all.
+  using Node = uint32_t;
+  std::optional<Node> Next(Node node, const std::string& word) const;
+  Node MakeNext(Node node, const std::string& word);
+  // The first term of these words that the text may have at byte `at`; `plural`: whether the text has an ending more.
+  const size_t* TermAt(Node node, std::string_view text, size_t at, bool plural) const;
 
   std::vector<Term> terms_;
-  std::vector<std::vector<std::string>> words_;                    // of each term's source, case folded
-  std::unordered_map<std::string, std::vector<size_t>> by_first_;  // terms by their first word, folded
+  std::unordered_map<std::string, uint32_t> words_;         // of sources, case folded
+  std::unordered_map<uint64_t, Node> next_;                 // by a node and a word after it
+  std::unordered_map<Node, std::vector<size_t>> terms_of_;  // the terms that end there
 };
+
+// The target of a term, with a capital if TermMatch says so.
+std::string TargetOf(const Term& term, bool capital);
 
 // What stands in a translation for a term: `said`, if the term inflects and that is a form of the target; else the
 // target.

@@ -11,6 +11,18 @@ bool InsideCharacter(std::string_view text, size_t at) {
 
 }  // namespace
 
+size_t MemoryOf(const Unit& unit) {
+  size_t bytes = sizeof(unit) + unit.source.text.size() + unit.source.places.size() * sizeof(MarkerPlace);
+  for (const Marker& marker : unit.markers) bytes += sizeof(marker) + marker.bytes.size();
+  return bytes;
+}
+
+size_t MemoryOf(const std::vector<Unit>& units) {
+  size_t bytes = 0;
+  for (const Unit& unit : units) bytes += MemoryOf(unit);
+  return bytes;
+}
+
 absl::Status CheckMarkers(const std::vector<Marker>& markers, const MarkedText& text) {
   const auto wrong = [&markers](int32_t marker, std::string_view reason) {
     return absl::InvalidArgumentError(

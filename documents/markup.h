@@ -59,6 +59,10 @@ struct Unit {
   bool has_lines = false;
 };
 
+// About how many bytes of memory they take.
+size_t MemoryOf(const Unit& unit);
+size_t MemoryOf(const std::vector<Unit>& units);
+
 // Checks that `text` has every marker exactly once, that pairs nest properly, that ordered markers are in order, and
 // that all are between characters. INVALID_ARGUMENT names the error and the marker.
 absl::Status CheckMarkers(const std::vector<Marker>& markers, const MarkedText& text);

@@ -1,7 +1,7 @@
 #include "documents/memory.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kCandidates = 64;
 constexpr size_t kMostCommon = 20000;  // entries of a word that are looked at
 constexpr size_t kMostWords = 400;     // of a segment that is compared
+constexpr size_t kEntriesCleared = 8;  // whose weights are cleared in the time of a step
 
 std::string SingleSpaces(std::string_view text) {
   std::string single;
@@ -194,29 +195,46 @@ const std::string* TranslationMemory::Find(std::string_view source) const {
   return found == by_source_.end() ? nullptr : &entries_[found->second].translation;
 }
 
+std::vector<uint32_t> TranslationMemory::Candidates(const std::vector<uint32_t>& words) const {
+  std::set<uint32_t> shared;  // words that entries may have, too
+  size_t looked_at = entries_.size() / kEntriesCleared;
+  for (const uint32_t word : words) {
+    if (word >= word_entries_.size() || word_entries_[word].size() > kMostCommon) continue;
+    if (shared.insert(word).second) looked_at += word_entries_[word].size();
+  }
+  if (!steps_.Take(looked_at)) return {};
+  std::vector<double> weights(entries_.size());
+  std::vector<uint32_t> candidates;
+  for (const uint32_t word : shared) {
+    const std::vector<uint32_t>& entries = word_entries_[word];
+    for (const uint32_t entry : entries) {
+      if (weights[entry] == 0) candidates.push_back(entry);
+      weights[entry] += 1.0 / static_cast<double>(entries.size());
+    }
+  }
+  const size_t most = std::min(candidates.size(), kCandidates);
+  std::partial_sort(
+      candidates.begin(), candidates.begin() + most, candidates.end(),
+      [&weights](uint32_t a, uint32_t b) { return std::pair(-weights[a], a) < std::pair(-weights[b], b); });
+  candidates.resize(most);
+  return candidates;
+}
+
 std::vector<Suggestion> TranslationMemory::FindAlike(std::string_view source, double least, size_t most) const {
   const std::string key = SingleSpaces(source);
+  const std::vector<ByteRange> ranges = WordsOf(key);
+  std::vector<Suggestion> suggestions;
+  if (ranges.empty() || ranges.size() > kMostWords) return suggestions;
   std::vector<uint32_t> words;
-  std::map<uint32_t, double> shared;  // of entries
-  uint32_t unknown = static_cast<uint32_t>(word_entries_.size());
-  for (const ByteRange& range : WordsOf(key)) {
+  auto unknown = static_cast<uint32_t>(word_entries_.size());
+  for (const ByteRange& range : ranges) {
     const auto found = word_index_.find(absl::AsciiStrToLower(key.substr(range.begin, range.end - range.begin)));
     words.push_back(found == word_index_.end() ? unknown++ : found->second);
-    if (found == word_index_.end()) continue;
-    const std::vector<uint32_t>& entries = word_entries_[found->second];
-    if (entries.size() > kMostCommon) continue;
-    for (const uint32_t entry : entries) shared[entry] += 1.0 / static_cast<double>(entries.size());
   }
-  if (words.size() > kMostWords) return {};
-  std::vector<std::pair<double, uint32_t>> candidates;
-  for (const auto& [entry, weight] : shared) candidates.emplace_back(-weight, entry);
-  std::sort(candidates.begin(), candidates.end());
-  candidates.resize(std::min(candidates.size(), kCandidates));
-  std::vector<Suggestion> suggestions;
-  for (const auto& [weight, index] : candidates) {
+  for (const uint32_t index : Candidates(words)) {
     const Entry& entry = entries_[index];
     const size_t longer = std::max(entry.words.size(), words.size());
-    if (entry.words.size() > kMostWords || longer == 0) continue;
+    if (entry.words.size() > kMostWords || !steps_.Take(entry.words.size() * words.size())) continue;
     const double score = 1 - static_cast<double>(WordEdits(entry.words, words)) / static_cast<double>(longer);
     if (score >= least) suggestions.push_back({entry.source, entry.translation, score});
   }

@@ -8,18 +8,22 @@ std::optional<std::string> PrefixOfEither(std::string_view bytes, const std::vec
   return prefix.has_value() ? prefix : PrefixOf(bytes, events, strict);
 }
 
-std::string WithoutElement(std::string xml, const std::string& name) {
+std::string WithoutElement(std::string_view xml, const std::string& name) {
   const std::string opening = "<" + name;
-  for (size_t at = xml.find(opening); at != std::string::npos; at = xml.find(opening, at)) {
-    const size_t end = xml.find('>', at);
+  std::string without;
+  size_t done = 0, end = 0;
+  for (size_t at = xml.find(opening); at != std::string_view::npos; at = xml.find(opening, at)) {
+    if (end <= at) end = xml.find('>', at);
+    if (end == std::string_view::npos) break;
     const char next = xml[at + opening.size()];
-    if (end == std::string::npos || xml[end - 1] != '/' || !(next == ' ' || next == '/')) {
+    if (xml[end - 1] != '/' || !(next == ' ' || next == '/')) {
       at += opening.size();
-    } else {
-      xml.erase(at, end + 1 - at);
+      continue;
     }
+    without.append(xml.substr(done, at - done));
+    done = at = end + 1;
   }
-  return xml;
+  return without.append(xml.substr(done));
 }
 
 std::string WithoutAttribute(std::string tag, const std::string& name) {

@@ -17,7 +17,7 @@ std::optional<std::string> PrefixOfEither(std::string_view bytes, const std::vec
                                           std::string_view transitional, std::string_view strict);
 
 // `xml` without all empty elements `name`: `<w:lang w:val="en-US"/>`.
-std::string WithoutElement(std::string xml, const std::string& name);
+std::string WithoutElement(std::string_view xml, const std::string& name);
 // A start tag without an attribute.
 std::string WithoutAttribute(std::string tag, const std::string& name);
 

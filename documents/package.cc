@@ -38,6 +38,12 @@ class Package final : public FormattedDocument {
     return ReplaceInZip(bytes_, changed);
   }
 
+  size_t bytes() const override {
+    size_t bytes = bytes_.size() + MemoryOf(units_);
+    for (const Part& part : parts_) bytes += part.name.size() + part.text.memory();
+    return bytes;
+  }
+
  private:
   const std::string bytes_;
   const std::vector<Part> parts_;
@@ -50,6 +56,13 @@ bool NumbersInOrder(const std::string& a, const std::string& b) {
                  a.substr(0, a.find_first_of("0123456789")) == b.substr(0, b.find_first_of("0123456789"))
              ? a.size() < b.size()
              : a < b;
+}
+
+bool HasTooManyMarkers(const PartContent& content, const DocumentLimits& limits) {
+  return content.too_many_markers ||
+         std::any_of(content.units.begin(), content.units.end(), [&limits](const PlacedUnit& unit) {
+           return unit.markers.size() > static_cast<size_t>(limits.max_markers);
+         });
 }
 
 // The name of the main part, INVALID_ARGUMENT if there is none in the folder of the format.
@@ -90,7 +103,7 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
   std::erase_if(names, [&reader_of](const std::string& name) { return reader_of(name) == nullptr; });
   if (absl::Status status = archive->CheckSizes(names); !status.ok()) return status;
   std::vector<Part> parts;
-  size_t units = 0;
+  size_t units = 0, run_bytes = 0;
   for (const std::string& name : names) {
     absl::StatusOr<std::string> part = archive->Read(name);
     if (!part.ok()) return part.status();
@@ -99,18 +112,22 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
     const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(*part, what, options.limits);
     if (!events.ok()) return events.status();
     PartContent content = reader_of(name)(*part, *events, options);
-    for (const PlacedUnit& unit : content.units) {
-      if (unit.markers.size() > static_cast<size_t>(options.limits.max_markers)) {
-        return absl::ResourceExhaustedError(absl::StrCat(what, ": a paragraph has more than ",
-                                                         options.limits.max_markers,
-                                                         " changes of format, fields and objects; divide it"));
-      }
+    if (HasTooManyMarkers(content, options.limits)) {
+      return absl::ResourceExhaustedError(absl::StrCat(what, ": a paragraph has more than ", options.limits.max_markers,
+                                                       " changes of format, fields and objects; divide it"));
+    }
+    run_bytes += content.run_bytes;
+    if (run_bytes > static_cast<size_t>(options.limits.max_unpacked_bytes)) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, ": the properties of the text would take more than ", options.limits.max_unpacked_bytes,
+                       " bytes in the translation; give it a simpler format, or split the document"));
     }
     units += content.units.size();
     if (units > static_cast<size_t>(options.limits.max_units)) {
       return absl::ResourceExhaustedError(absl::StrCat(rules.what, ": has more than ", options.limits.max_units,
                                                        " paragraphs with text; split the document"));
     }
+    if (content.units.empty() && content.edits.empty()) continue;  // it is written as it is
     parts.push_back({name, PatchedText(*std::move(part), std::move(content.units), std::move(content.edits))});
   }
   return std::make_unique<Package>(bytes, std::move(parts));

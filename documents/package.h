@@ -19,6 +19,10 @@ namespace salient {
 struct PartContent {
   std::vector<PlacedUnit> units;
   std::vector<Edit> edits;
+  // The most that tags and properties of runs take where all units are written anew. A run may have one text in the
+  // source and many in a translation, so it may be more than the part has.
+  size_t run_bytes = 0;
+  bool too_many_markers = false;  // a unit has more than max_markers; the rest of the part was not read
 };
 using PartReader = std::function<PartContent(std::string_view bytes, const std::vector<XmlEvent>& events,
                                              const ParseOptions& options)>;

@@ -22,6 +22,8 @@ class PatchedDocument final : public FormattedDocument {
     return text_.Render(translations.data());
   }
 
+  size_t bytes() const override { return text_.memory() + MemoryOf(units_); }
+
  private:
   PatchedText text_;
   std::vector<Unit> units_;
@@ -100,6 +102,15 @@ PatchedText::PatchedText(std::string bytes, std::vector<PlacedUnit> units, std::
 
 std::string PatchedText::Render(const MarkedText* translations) const {
   return Renderer(*this, translations).Write({0, bytes_.size()}, nullptr);
+}
+
+size_t PatchedText::memory() const {
+  size_t bytes = bytes_.size();
+  for (const PlacedUnit& unit : units_) {
+    bytes += MemoryOf(unit.unit) + sizeof(unit) - sizeof(unit.unit) + unit.markers.size() * sizeof(ByteRange);
+  }
+  for (const Edit& edit : edits_) bytes += sizeof(edit) + edit.bytes.size();
+  return bytes;
 }
 
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits) {

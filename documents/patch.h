@@ -50,6 +50,9 @@ class PatchedText {
   // translations[i] is the translation of unit i. Precondition: they pass CheckMarkers.
   std::string Render(const MarkedText* translations) const;
 
+  // About how many bytes of memory it takes.
+  size_t memory() const;
+
  private:
   class Renderer;
   std::string bytes_;

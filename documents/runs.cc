@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,35 +20,51 @@ bool IsOneOf(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// The properties of a run, as RunNames::plain_properties has them. Runs with the same ones share them, and so do the
+// parts of a run: one run may have megabytes of properties and a thousand texts.
+using Properties = std::shared_ptr<const std::string>;
+
 // What a paragraph consists of, in order.
 struct Piece {
   enum class Kind { kText, kObject, kOpen, kClose };
   Kind kind = Kind::kText;
   ByteRange range;
-  std::string text;           // kText: references resolved
-  std::string properties;     // kText: of its run, as RunNames::plain_properties has them
-  std::string name;           // kOpen and kClose
-  std::string before, after;  // not kText: tags to write around it, where it begins or ends within a run
-  bool breaks = false;        // kObject: a line break or a tab
+  std::string_view text;  // kText: references resolved
+  std::string name;       // kOpen and kClose
+  Properties properties;  // kText: of its run; not kText: of the run within which it begins, null where it does not
+  bool ends_run = false;  // not kText: it ends within a run
+  bool breaks = false;    // kObject: a line break or a tab
 };
 
 // What a marker is to the writer.
 struct Role {
   enum class Kind { kFormat, kText, kRaw };  // kText: a placeholder
   Kind kind = Kind::kText;
-  std::string properties;     // kFormat
-  std::string before, after;  // kRaw: see Piece
+  Properties properties;  // kFormat; kRaw: see Piece
+  bool ends_run = false;  // kRaw: see Piece
 };
 
 struct Writer {
   std::string run, text, text_tag;  // element names, and the start tag of a text
-  std::string base;                 // the properties of text without a marker
+  Properties base;                  // of text without a marker
   std::vector<Role> roles;          // of markers
+
+  // The most that the tags and properties of its runs take, wherever a translation has the markers: a marker can have
+  // a run before it and one after it.
+  size_t most_written() const {
+    size_t runs = 1, longest = base->size();
+    for (const Role& role : roles) {
+      if (role.kind == Role::Kind::kText) continue;
+      runs += role.kind == Role::Kind::kRaw ? 2 : 1;
+      if (role.properties != nullptr) longest = std::max(longest, role.properties->size());
+    }
+    return runs * (longest + 2 * run.size() + text.size() + text_tag.size() + std::string_view("<></></>").size());
+  }
 
   std::string operator()(const Unit& unit, const MarkedText& translation,
                          const std::vector<std::string>& markers) const {
     std::string out, pending;
-    std::vector<const std::string*> formats = {&base};
+    std::vector<const std::string*> formats = {base.get()};
     const auto write_run = [&](const std::string& properties, const std::string& content) {
       out.append("<" + run + ">").append(properties).append(content).append("</" + run + ">");
     };
@@ -65,9 +84,11 @@ struct Writer {
       }
       flush();
       if (role.kind == Role::Kind::kRaw) {
-        out.append(role.before).append(markers[place.marker]).append(role.after);
+        if (role.properties != nullptr) out.append("<" + run + ">").append(*role.properties);
+        out.append(markers[place.marker]);
+        if (role.ends_run) out.append("</" + run + ">");
       } else if (marker.kind == MarkerKind::kOpen) {
-        formats.push_back(&role.properties);
+        formats.push_back(role.properties.get());
       } else if (marker.kind == MarkerKind::kClose) {
         formats.pop_back();
       }
@@ -97,11 +118,11 @@ class RunReader {
     }
   }
 
-  std::vector<PlacedUnit> Read() {
+  PartContent Read() {
     for (size_t i = 0; i < events_.size(); ++i) {
       if (events_[i].kind == Kind::kStart && events_[i].name == names_.paragraph) TakeParagraph(i);
     }
-    return std::move(units_);
+    return std::move(content_);
   }
 
  private:
@@ -140,7 +161,7 @@ class RunReader {
     if (!builder_.Finish(&unit)) return;
     unit.place = place;
     unit.write = WriteEscaped(EscapeXml);
-    units_.push_back(std::move(unit));
+    content_.units.push_back(std::move(unit));
   }
 
   // The first part of a field that ends at event i or after it.
@@ -177,12 +198,12 @@ class RunReader {
   // Takes what is in element *i before the part of a field, and the part. Sets *i to the element in which the part
   // ends, and *done to the event after it.
   void TakeField(const FieldPart& field, size_t level_end, size_t* i, size_t* done) {
-    Piece piece{PieceKindOf(field), Whole(*i), "", "", absl::StrCat("field ", field.field)};
+    Piece piece{PieceKindOf(field), Whole(*i), "", absl::StrCat("field ", field.field)};
     const bool in_run = events_[*i].name == names_.run && field.first > *i;
     if (in_run && (*done > *i || HasContent(*i + 1, field.first))) {
       TakeRun(*i, std::max(*done, *i + 1), field.first);
       piece.range.begin = events_[field.first].range.begin;
-      piece.before = RunTag(PropertiesOf(*i));
+      piece.properties = PropertiesOf(*i);
     }
     size_t last = *i;
     for (size_t k = Match(*i) + 1; Match(last) < field.last && k < level_end; ++k) {
@@ -195,7 +216,7 @@ class RunReader {
     const bool ends_in_run = events_[last].name == names_.run && field.last < Match(last);
     if (ends_in_run && HasContent(Match(field.last) + 1, Match(last))) {
       piece.range.end = Whole(field.last).end;
-      piece.after = "</" + names_.run + ">";
+      piece.ends_run = true;
       *done = Match(field.last) + 1;
     }
     *i = last;
@@ -234,10 +255,10 @@ class RunReader {
         if (inner != i) break;
         if (events_[k].kind == Kind::kStart) k = Match(k);
       }
-      pieces_.push_back({Piece::Kind::kOpen, {events_[i].range.begin, events_[inner].range.end}, "", "", name});
+      pieces_.push_back({Piece::Kind::kOpen, {events_[i].range.begin, events_[inner].range.end}, "", name});
       TakeChildren(inner + 1, Match(inner));
       pieces_.push_back(
-          {Piece::Kind::kClose, {events_[Match(inner)].range.begin, events_[Match(i)].range.end}, "", "", name});
+          {Piece::Kind::kClose, {events_[Match(inner)].range.begin, events_[Match(i)].range.end}, "", name});
     } else {
       pieces_.push_back({.kind = Piece::Kind::kObject, .range = Whole(i), .breaks = Breaks(name)});
     }
@@ -257,7 +278,7 @@ class RunReader {
            !IsResultTranslated(AttributeOf(bytes_, events_[i], names_.prefix + "instr"));
   }
 
-  std::string PropertiesOf(size_t run) const {
+  std::string ReadProperties(size_t run) const {
     for (size_t i = run + 1; i < Match(run); ++i) {
       if (events_[i].kind != Kind::kStart) continue;
       if (events_[i].name == names_.properties) {
@@ -268,26 +289,34 @@ class RunReader {
     return "";
   }
 
-  std::string RunTag(const std::string& properties) const { return "<" + names_.run + ">" + properties; }
+  // Reads them once for all parts of a run.
+  const Properties& PropertiesOf(size_t run) {
+    if (read_run_ != run) {
+      const auto properties = std::make_shared<const std::string>(ReadProperties(run));
+      read_properties_ = properties_.emplace(*properties, properties).first->second;
+      read_run_ = run;
+    }
+    return read_properties_;
+  }
 
   // Takes the content of a run from event `begin` to `end`.
   void TakeRun(size_t run, size_t begin, size_t end) {
-    const std::string properties = PropertiesOf(run);
+    const Properties& properties = PropertiesOf(run);
     for (size_t i = begin; i < end; ++i) {
       if (events_[i].kind != Kind::kStart) continue;
       const std::string& name = events_[i].name;
       if (name == names_.text) {
         for (size_t k = i + 1; k < Match(i); ++k) {
-          pieces_.push_back({Piece::Kind::kText, events_[k].range, events_[k].text, properties});
+          pieces_.push_back({Piece::Kind::kText, events_[k].range, events_[k].text, "", properties});
         }
       } else if (name == names_.prefix + "noBreakHyphen") {
         // A hyphen to the model as well, which does not know the character U+2011 of such hyphens.
-        pieces_.push_back({Piece::Kind::kText, Whole(i), "-", properties});
+        pieces_.push_back({Piece::Kind::kText, Whole(i), "-", "", properties});
       } else if (name != names_.properties && !IsOneOf(name, names_.dropped)) {
         pieces_.push_back({.kind = Piece::Kind::kObject,
                            .range = Whole(i),
-                           .before = RunTag(properties),
-                           .after = "</" + names_.run + ">",
+                           .properties = properties,
+                           .ends_run = true,
                            .breaks = Breaks(name)});
       }
       i = Match(i);
@@ -295,9 +324,9 @@ class RunReader {
   }
 
   // The properties that most of the text has.
-  std::string BaseProperties() const {
-    std::map<std::string, size_t> sizes;
-    std::string base;
+  Properties BaseProperties() const {
+    std::map<Properties, size_t> sizes;
+    Properties base = std::make_shared<const std::string>();
     size_t most = 0;
     for (const Piece& piece : pieces_) {
       if (piece.kind != Piece::Kind::kText) continue;
@@ -313,10 +342,10 @@ class RunReader {
 
   void Build(ByteRange place) {
     Writer writer{names_.run, names_.text, names_.text_tag, BaseProperties()};
-    std::string current = writer.base;
+    Properties current = writer.base;
     std::map<size_t, Role> roles;  // of pieces, by where they begin
-    std::vector<std::string> formats;
-    const auto change_to = [&](const std::string& properties, size_t at) {
+    std::vector<Properties> formats;
+    const auto change_to = [&](const Properties& properties, size_t at) {
       if (properties == current) return;
       if (current != writer.base) builder_.Close({at, at}, "run");
       current = properties;
@@ -326,7 +355,7 @@ class RunReader {
     };
     for (const Piece& piece : pieces_) {
       const size_t at = piece.range.begin;
-      if (piece.kind != Piece::Kind::kText) roles[at] = {Role::Kind::kRaw, "", piece.before, piece.after};
+      if (piece.kind != Piece::Kind::kText) roles[at] = {Role::Kind::kRaw, piece.properties, piece.ends_run};
       switch (piece.kind) {
         case Piece::Kind::kText:
           if (piece.text.find_first_not_of(' ') != std::string::npos) change_to(piece.properties, at);
@@ -362,8 +391,9 @@ class RunReader {
       }
       writer.roles.push_back(std::move(role));
     }
+    content_.run_bytes += writer.most_written();
     unit.write = std::move(writer);
-    units_.push_back(std::move(unit));
+    content_.units.push_back(std::move(unit));
   }
 
   const std::string_view bytes_;
@@ -373,15 +403,18 @@ class RunReader {
   UnitBuilder builder_;
   const std::vector<FieldPart> fields_;
   std::vector<size_t> runs_before_, paragraphs_before_;  // before each event
-  std::vector<PlacedUnit> units_;
-  std::vector<Piece> pieces_;  // of the paragraph that is being read
-  size_t paragraph_ = 0;       // its start
+  PartContent content_;
+  std::vector<Piece> pieces_;                                    // of the paragraph that is being read
+  size_t paragraph_ = 0;                                         // its start
+  std::unordered_map<std::string_view, Properties> properties_;  // all that were read, by their bytes
+  size_t read_run_ = static_cast<size_t>(-1);                    // the run that was read last, and its properties
+  Properties read_properties_;
 };
 
 }  // namespace
 
-std::vector<PlacedUnit> ReadRuns(std::string_view bytes, const std::vector<XmlEvent>& events,
-                                 const ParseOptions& options, const RunNames& names) {
+PartContent ReadRuns(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
+                     const RunNames& names) {
   return RunReader(bytes, events, options, names).Read();
 }
 

@@ -30,7 +30,7 @@ struct RunNames {
   std::string prefix;
 };
 
-std::vector<PlacedUnit> ReadRuns(std::string_view bytes, const std::vector<XmlEvent>& events,
-                                 const ParseOptions& options, const RunNames& names);
+PartContent ReadRuns(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
+                     const RunNames& names);
 
 }  // namespace salient

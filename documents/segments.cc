@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "documents/characters.h"
 #include "documents/unit_cuts.h"
 #include "documents/unit_parts.h"
@@ -12,6 +13,7 @@
 namespace salient {
 namespace {
 
+constexpr size_t kMostTermsBytes = size_t{64} << 20;  // of the terms at all places of a document
 constexpr size_t kMostPlaced = 100;  // terms whose words in a translation are looked for; more are at its end
 
 bool IsWordByte(char c) {
@@ -85,7 +87,9 @@ absl::Status UnitSegments::AddPart(size_t unit, const UnitPart& part, bool start
     }
     place.end_marker = marker;
     place.starts_paragraph = c == 0 ? starts_paragraph : cut.starts_paragraph;
-    const std::vector<ByteRange> terms = FindTerms(options.glossary, marked, text.origin, &place);
+    const absl::StatusOr<std::vector<ByteRange>> found = FindTerms(options.glossary, marked, text.origin, &place);
+    if (!found.ok()) return found.status();
+    const std::vector<ByteRange>& terms = *found;
     SpelledSegment spelled;
     if (options.markers > 0 && !(marked.places.empty() && terms.empty()) &&
         SpellMarkers(markers, marked, terms, options.markers, &spelled)) {
@@ -107,21 +111,30 @@ absl::Status UnitSegments::AddPart(size_t unit, const UnitPart& part, bool start
 }
 
 // Fills in the terms of `place`; returns the parts of `marked` that are such, but for those with a marker within them.
-std::vector<ByteRange> UnitSegments::FindTerms(const Glossary* glossary, const MarkedText& marked,
-                                               const std::vector<size_t>& origin, Place* place) {
+absl::StatusOr<std::vector<ByteRange>> UnitSegments::FindTerms(const Glossary* glossary, const MarkedText& marked,
+                                                               const std::vector<size_t>& origin, Place* place) {
   std::vector<ByteRange> terms;
   if (glossary == nullptr) return terms;
-  for (TermMatch& match : glossary->Find(marked.text)) {
-    FoundTerm found;
-    found.term = glossary->terms()[match.term];
-    found.source = marked.text.substr(match.range.begin, match.range.end - match.range.begin);
-    found.target = std::move(match.target);
-    found.range = {origin[match.range.begin], origin[match.range.end - 1] + 1};
-    found.blocked = std::any_of(marked.places.begin(), marked.places.end(), [&match](const MarkerPlace& marker) {
-      return marker.at > match.range.begin && marker.at < match.range.end;
-    });
-    if (!found.blocked) terms.push_back(match.range);
-    place->terms.push_back(std::move(found));
+  for (const TermMatch& match : glossary->Find(marked.text)) {
+    const Term& term = glossary->terms()[match.term];
+    const size_t source_size = match.range.end - match.range.begin;
+    terms_bytes_ += sizeof(FoundTerm) + source_size + term.target.size();
+    if (terms_bytes_ > kMostTermsBytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the terms of the glossary stand in so many places that they take more than ", kMostTermsBytes,
+                       " bytes; leave out the most frequent ones, or split the document"));
+    }
+    const auto [known, is_new] = term_index_.emplace(match.term, terms_.size());
+    if (is_new) terms_.push_back(term);
+    const auto after = std::upper_bound(marked.places.begin(), marked.places.end(), match.range.begin,
+                                        [](size_t at, const MarkerPlace& marker) { return at < marker.at; });
+    const bool blocked = after != marked.places.end() && after->at < match.range.end;
+    if (!blocked) terms.push_back(match.range);
+    place->terms.push_back({known->second,
+                            match.capital,
+                            marked.text.substr(match.range.begin, source_size),
+                            {origin[match.range.begin], origin[match.range.end - 1] + 1},
+                            blocked});
   }
   return terms;
 }
@@ -148,7 +161,7 @@ std::vector<UnitSegments::LackedTerm> UnitSegments::LackedTerms(size_t segment, 
   TargetFinder said(translation);
   for (size_t t = 0; t < place.terms.size(); ++t) {
     const FoundTerm& found = place.terms[t];
-    if (said.Take(found.target)) continue;
+    if (said.Take(TargetOf(found))) continue;
     if (of_pair.size() == kMostPlaced) {
       last.push_back({t, {translation.size(), translation.size()}});
       continue;
@@ -195,7 +208,7 @@ std::optional<std::string> UnitSegments::BeginningWithTerm(size_t segment, std::
   if (between && !beginning.empty() && !absl::ascii_isspace(static_cast<unsigned char>(beginning.back()))) {
     beginning.push_back(' ');
   }
-  return beginning.append(place.terms[first.term].target);
+  return beginning.append(TargetOf(place.terms[first.term]));
 }
 
 std::string UnitSegments::WithTerms(size_t segment, std::string_view translation, std::vector<TokenLink>* links,
@@ -204,11 +217,12 @@ std::string UnitSegments::WithTerms(size_t segment, std::string_view translation
   std::string made(translation);
   const size_t first_use = uses->size();
   for (const FoundTerm& found : place.terms) {
-    uses->push_back({found.source, found.target, !place.spelled.has_value()});
+    const Term& term = terms_[found.term];
+    const std::string target = TargetOf(found);
+    uses->push_back({found.source, target, !place.spelled.has_value()});
     if (found.number < 0) continue;
     uses->back().used = ReplaceSpelled(
-        found.number, [&found](std::string_view said) { return std::string(FormOf(found.term, found.target, said)); },
-        &made);
+        found.number, [&](std::string_view said) { return std::string(FormOf(term, target, said)); }, &made);
   }
   if (place.spelled.has_value() || place.terms.empty()) return made;
 
@@ -225,7 +239,8 @@ std::string UnitSegments::WithTerms(size_t segment, std::string_view translation
     }
     made.append(translation, done, begin - done);
     moved.emplace_back(begin, made.size());
-    made.append(HasFormOf(here, found.target) ? here : FormOf(found.term, found.target, here));
+    const std::string target = TargetOf(found);
+    made.append(HasFormOf(here, target) ? here : FormOf(terms_[found.term], target, here));
     moved.emplace_back(end, made.size());
     done = end;
   }

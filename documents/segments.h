@@ -16,6 +16,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -44,6 +45,8 @@ struct TermUse {
 
 class UnitSegments {
  public:
+  // RESOURCE_EXHAUSTED if the terms of the glossary stand in so many places that their sources and targets would take
+  // more than 64 MiB.
   static absl::StatusOr<UnitSegments> Create(const std::vector<Unit>& units, const SegmentOptions& options);
 
   // The segments to translate, in order, with the markers that they spell. Each has a letter at least, and no line
@@ -78,11 +81,12 @@ class UnitSegments {
 
  private:
   struct FoundTerm {
-    Term term;
-    std::string source, target;  // as the text has it, and as the translation shall
-    ByteRange range;             // in the unit's text
-    bool blocked = false;        // a marker stands within it
-    int32_t number = -1;         // of the marker that opens it for the model
+    size_t term = 0;       // of terms_
+    bool capital = false;  // its target gets one
+    std::string source;    // as the text has it
+    ByteRange range;       // in the unit's text
+    bool blocked = false;  // a marker stands within it
+    int32_t number = -1;   // of the marker that opens it for the model
   };
   struct Place {
     size_t unit = 0;
@@ -101,8 +105,9 @@ class UnitSegments {
   };
   std::vector<LackedTerm> LackedTerms(size_t segment, std::string_view translation,
                                       const std::vector<TokenLink>& links) const;
-  static std::vector<ByteRange> FindTerms(const Glossary* glossary, const MarkedText& marked,
-                                          const std::vector<size_t>& origin, Place* place);
+  absl::StatusOr<std::vector<ByteRange>> FindTerms(const Glossary* glossary, const MarkedText& marked,
+                                                   const std::vector<size_t>& origin, Place* place);
+  std::string TargetOf(const FoundTerm& found) const { return salient::TargetOf(terms_[found.term], found.capital); }
   // Adds the segments of one part of a unit.
   absl::Status AddPart(size_t unit, const UnitPart& part, bool starts_paragraph, const SegmentOptions& options);
   std::string_view TextOf(size_t segment) const;
@@ -115,7 +120,10 @@ class UnitSegments {
 
   std::vector<Unit> units_;
   std::vector<std::string> texts_;
-  std::vector<Place> places_;  // of each segment
+  std::vector<Place> places_;                       // of each segment
+  std::vector<Term> terms_;                         // that were found
+  std::unordered_map<int32_t, size_t> term_index_;  // which of terms_ a term of the glossary is
+  size_t terms_bytes_ = 0;                          // of the terms at all places where they were found
 };
 
 }  // namespace salient

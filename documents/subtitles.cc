@@ -32,35 +32,51 @@ size_t Width(std::string_view text) {
   return width;
 }
 
-// The words in lines of at most `width`, unless a word is longer.
-std::vector<std::string> Wrap(const std::vector<std::string>& words, size_t width) {
+// The words in lines of at most `width`, unless a word is longer; `lengths` are those of the words.
+std::vector<std::string> Wrap(const std::vector<std::string>& words, const std::vector<size_t>& lengths, size_t width) {
   std::vector<std::string> lines;
   size_t used = 0;
-  for (const std::string& word : words) {
-    const size_t length = Width(word);
-    if (lines.empty() || used + 1 + length > width) {
-      lines.push_back(word);
-      used = length;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (lines.empty() || used + 1 + lengths[i] > width) {
+      lines.push_back(words[i]);
+      used = lengths[i];
     } else {
-      lines.back().append(" ").append(word);
-      used += 1 + length;
+      lines.back().append(" ").append(words[i]);
+      used += 1 + lengths[i];
     }
   }
   return lines;
 }
 
-// As few lines as `width` allows, and then as even as can be.
+// How many lines Wrap makes. The wider they are, the fewer.
+size_t LinesOfWidth(const std::vector<size_t>& lengths, size_t width) {
+  size_t lines = 0, used = 0;
+  for (const size_t length : lengths) {
+    const bool fits = lines > 0 && used + 1 + length <= width;
+    used = fits ? used + 1 + length : length;
+    lines += fits ? 0 : 1;
+  }
+  return lines;
+}
+
+// As few lines as `width` allows, and then as even as can be: the narrowest that are no more.
 std::string Balance(std::string_view text, size_t width, const std::string& line_break) {
-  std::vector<std::string> words = absl::StrSplit(std::string(text), ' ', absl::SkipEmpty());
+  const std::vector<std::string> words = absl::StrSplit(std::string(text), ' ', absl::SkipEmpty());
   if (words.size() > kMostWords) return std::string(text);
-  std::vector<std::string> best = Wrap(words, width);
-  for (size_t narrower = width; best.size() > 1 && narrower > 1; --narrower) {
-    std::vector<std::string> lines = Wrap(words, narrower);
-    if (lines.size() > best.size()) break;
-    best = std::move(lines);
+  std::vector<size_t> lengths;
+  for (const std::string& word : words) lengths.push_back(Width(word));
+  const size_t fewest = LinesOfWidth(lengths, width);
+  size_t narrowest = fewest > 1 ? std::min<size_t>(2, width) : width;
+  for (size_t widest = width; narrowest < widest;) {
+    const size_t middle = narrowest + (widest - narrowest) / 2;
+    if (LinesOfWidth(lengths, middle) > fewest) {
+      narrowest = middle + 1;
+    } else {
+      widest = middle;
+    }
   }
   std::string joined;
-  for (const std::string& line : best) {
+  for (const std::string& line : Wrap(words, lengths, narrowest)) {
     if (!joined.empty()) joined.append(line_break);
     joined.append(line);
   }
@@ -85,7 +101,8 @@ struct CueWriter {
     const auto write = [&](size_t begin, size_t end) {
       std::string text = translation.text.substr(begin, end - begin);
       std::replace(text.begin(), text.end(), '\n', ' ');
-      line.append(references ? absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}}) : text);
+      // "-->" would end the cue.
+      line.append(references ? absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}) : text);
     };
     size_t done = 0;
     for (const MarkerPlace& place : translation.places) {

@@ -11,8 +11,6 @@
 namespace salient {
 namespace {
 
-constexpr size_t kNone = static_cast<size_t>(-1);
-
 bool IsAsciiSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 }  // namespace
@@ -22,7 +20,7 @@ void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one
     const ByteRange from = one_to_one ? ByteRange{range.begin + i, range.begin + i + 1} : range;
     char c = text[i];
     if (rules_.collapse_space && IsAsciiSpace(c)) {
-      if (!text_.empty() && text_.back() == ' ' && !AfterObject()) {
+      if (!text_.empty() && text_.back() == ' ' && object_at_ != text_.size()) {
         if (items_.empty() || items_.back().at < text_.size()) origin_.back().end = from.end;
         continue;
       }
@@ -31,14 +29,6 @@ void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one
     text_.push_back(c);
     origin_.push_back(from);
   }
-}
-
-// Whether a marker by itself stands at the end of the text: white space on both sides of it stays.
-bool UnitBuilder::AfterObject() const {
-  for (size_t i = items_.size(); i-- > 0 && items_[i].at == text_.size();) {
-    if (items_[i].kind == MarkerKind::kStandalone) return true;
-  }
-  return false;
 }
 
 void UnitBuilder::AddText(ByteRange range) {
@@ -82,6 +72,7 @@ void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word, bool b
   items_.push_back({text_.size(), MarkerKind::kStandalone, range, "",
                     std::string(bytes_.substr(range.begin, range.end - range.begin)), ordered, is_word});
   items_.back().breaks = breaks;
+  object_at_ = text_.size();
 }
 
 // Takes spans that are not translated out of the text and puts markers in their place.
@@ -249,6 +240,7 @@ bool UnitBuilder::Finish(PlacedUnit* unit) {
   text_.clear();
   origin_.clear();
   items_.clear();
+  object_at_ = kNone;
   return has_letter;
 }
 

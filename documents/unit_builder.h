@@ -53,6 +53,7 @@ class UnitBuilder {
   bool Finish(PlacedUnit* unit);
 
  private:
+  static constexpr size_t kNone = static_cast<size_t>(-1);
   struct Item {     // a marker in the making
     size_t at = 0;  // in text_
     MarkerKind kind = MarkerKind::kStandalone;
@@ -60,13 +61,12 @@ class UnitBuilder {
     std::string name;   // pairs what has the same
     std::string bytes;  // escapes undone
     bool ordered = false, is_word = false;
-    bool shares_range = false;                 // the range stands for other text, too
-    size_t partner = static_cast<size_t>(-1);  // of a pair
+    bool shares_range = false;  // the range stands for other text, too
+    size_t partner = kNone;     // of a pair
     bool breaks = false;
   };
 
   void Append(std::string_view text, ByteRange range, bool one_to_one);
-  bool AfterObject() const;
   void Splice();
   void Pair();
   void LeaveOutEnds();
@@ -77,6 +77,7 @@ class UnitBuilder {
   std::string text_;
   std::vector<ByteRange> origin_;  // of each byte of text_
   std::vector<Item> items_;        // sorted by `at`
+  size_t object_at_ = kNone;       // where in text_ the last marker by itself is: white space on both sides of it stays
   size_t begin_ = 0, end_ = 0;     // of text_, in Finish
 };
 

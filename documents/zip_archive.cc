@@ -2,10 +2,8 @@
 
 #include <zip.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -56,11 +54,10 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(std::string_view bytes, std::string_
     return absl::ResourceExhaustedError(absl::StrCat(archive.what_, ": the archive has ", count, " entries; at most ",
                                                      limits.max_parts, " are allowed"));
   }
-  std::set<std::string> seen;
   for (zip_int64_t i = 0; i < count; ++i) {
     const char* name = zip_get_name(opened, i, 0);
     archive.names_.emplace_back(name == nullptr ? "" : name);
-    if (!seen.insert(archive.names_.back()).second) {
+    if (!archive.sorted_names_.insert(archive.names_.back()).second) {
       return absl::InvalidArgumentError(
           absl::StrCat(archive.what_, ": the archive has two entries ", archive.names_.back(), "; pack it anew"));
     }
@@ -68,9 +65,7 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(std::string_view bytes, std::string_
   return archive;
 }
 
-bool ZipArchive::Has(std::string_view name) const {
-  return std::find(names_.begin(), names_.end(), name) != names_.end();
-}
+bool ZipArchive::Has(std::string_view name) const { return sorted_names_.contains(name); }
 
 absl::Status ZipArchive::AddSize(const std::string& name, int64_t* unpacked) const {
   zip_stat_t stat;

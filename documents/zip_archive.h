@@ -2,8 +2,10 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +44,8 @@ class ZipArchive {
   std::string bytes_, what_;  // bytes_ before archive_, which reads them
   DocumentLimits limits_;
   std::unique_ptr<::zip, Close> archive_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_;  // in the archive's order
+  std::set<std::string, std::less<>> sorted_names_;
   int64_t unpacked_ = 0;
 };
 

@@ -30,7 +30,7 @@ PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events
   names.opaque = {w + "del", w + "moveFrom"};
   names.plain_properties = PlainProperties;
   names.prefix = w;
-  return {ReadRuns(bytes, events, options, names), {}};
+  return ReadRuns(bytes, events, options, names);
 }
 
 // The document's language is a default in the styles.

@@ -30,10 +30,11 @@ class OdfReader {
         events_(events),
         text_(text),
         office_(office),
+        most_markers_(static_cast<size_t>(options.limits.max_markers)),
         builder_(bytes, {{options.keep_terms, /*tags=*/false}}) {}
 
-  std::vector<PlacedUnit> Read() {
-    for (size_t i = 0; i < events_.size(); ++i) {
+  PartContent Read() {
+    for (size_t i = 0; i < events_.size() && !content_.too_many_markers; ++i) {
       const XmlEvent& event = events_[i];
       if (event.kind != Kind::kStart) continue;
       if (event.name == text_ + "tracked-changes" || event.name == office_ + "annotation" || IsNumber(event)) {
@@ -43,10 +44,10 @@ class OdfReader {
         PlacedUnit unit;
         if (!builder_.Finish(&unit)) continue;
         unit.write = WriteEscaped(EscapeXml);
-        units_.push_back(std::move(unit));
+        content_.units.push_back(std::move(unit));
       }
     }
-    return std::move(units_);
+    return std::move(content_);
   }
 
  private:
@@ -74,20 +75,25 @@ class OdfReader {
         }
         i = event.match;
       }
+      if (builder_.marker_count() > most_markers_) {
+        content_.too_many_markers = true;
+        return;
+      }
     }
   }
 
   const std::string_view bytes_;
   const std::vector<XmlEvent>& events_;
   const std::string text_, office_;  // prefixes
+  const size_t most_markers_;
   UnitBuilder builder_;
-  std::vector<PlacedUnit> units_;
+  PartContent content_;
 };
 
 PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
   PartContent content;
   const std::optional<std::string> text = PrefixOf(bytes, events, kText), office = PrefixOf(bytes, events, kOffice);
-  if (text.has_value()) content.units = OdfReader(bytes, events, options, *text, office.value_or("office:")).Read();
+  if (text.has_value()) content = OdfReader(bytes, events, options, *text, office.value_or("office:")).Read();
   const std::optional<std::string> fo = PrefixOf(bytes, events, kFormatting);
   if (!fo.has_value()) return content;
   content.edits = LanguageEdits(bytes, events, options, "", *fo + "language");

@@ -31,7 +31,7 @@ PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events
   names.outside = {a + "pPr", a + "endParaRPr"};
   names.plain_properties = PlainProperties;
   names.prefix = a;
-  return {ReadRuns(bytes, events, options, names), {}};
+  return ReadRuns(bytes, events, options, names);
 }
 
 PartReader ReaderOf(std::string_view name) {

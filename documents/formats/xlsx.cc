@@ -32,7 +32,7 @@ PartContent ReadStrings(std::string_view bytes, const std::vector<XmlEvent>& eve
   names.outside = {x + "rPh", x + "phoneticPr"};
   names.plain_properties = PlainProperties;
   names.prefix = x;
-  PartContent content{ReadRuns(bytes, events, options, names), {}};
+  PartContent content = ReadRuns(bytes, events, options, names);
   std::erase_if(content.units, [&kept](const PlacedUnit& unit) {
     const auto after = std::upper_bound(kept.begin(), kept.end(), unit.place.begin,
                                         [](size_t at, const ByteRange& range) { return at < range.begin; });

@@ -139,6 +139,8 @@ class Piece final : public FormattedDocument {
     return text->substr(kOpening.size(), text->size() - kOpening.size() - kClosing.size());
   }
 
+  size_t bytes() const override { return whole_->bytes(); }
+
  private:
   const std::unique_ptr<FormattedDocument> whole_;
 };

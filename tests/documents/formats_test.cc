@@ -1,5 +1,6 @@
 #include "documents/formats/registry.h"
 #include "documents/inline_spans.h"
+#include "documents/unit_builder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/documents/round_trip.h"
@@ -41,6 +42,37 @@ TEST(FormatsTest, AParagraphOfTooManyPlaceholdersIsRefused) {
   }
   EXPECT_THAT(RefusalAs("json", "[\"" + fields + "\"]"), HasSubstr("more than 4000 tags and placeholders; divide it"));
   EXPECT_THAT(RefusalAs("html", "<p>" + references), HasSubstr("more than 4000 tags and placeholders; divide it"));
+}
+
+TEST(FormatsTest, AUnitMayHaveVeryManyMarkersAtOnePlace) {
+  const std::string bytes = "a <b></b> c";
+  UnitBuilder builder(bytes, {});
+  builder.AddText({0, 2});
+  for (int i = 0; i < 300000; ++i) {
+    builder.Open({2, 5}, "b");
+    builder.Close({5, 9}, "b");
+    builder.AddText({9, 10});
+  }
+  builder.AddText({10, 11});
+  PlacedUnit unit;
+  ASSERT_TRUE(builder.Finish(&unit));
+  EXPECT_EQ(unit.unit.source.text, "a c") << "one space in front of all markers";
+  EXPECT_EQ(unit.unit.markers.size(), 600000u);
+}
+
+TEST(FormatsTest, DocumentsTellTheirMemory) {
+  const std::string text(10000, 'a');
+  for (const Format& format : AllFormats()) {
+    const std::string bytes = format.name == "text"   ? text
+                              : format.name == "html" ? "<p>" + text
+                              : format.name == "xml"  ? text
+                              : format.name == "json" ? "[\"" + text + "\"]"
+                                                      : "";
+    if (bytes.empty()) continue;
+    const auto document = ParseAs(std::string(format.name), bytes);
+    EXPECT_GT(document->bytes(), 2 * text.size()) << "the bytes and the unit";
+    EXPECT_LT(document->bytes(), 4 * text.size());
+  }
 }
 
 TEST(FormatsTest, TranslationsThatBreakMarkersAreRefused) {

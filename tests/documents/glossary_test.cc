@@ -18,7 +18,8 @@ Glossary Parsed(const std::string& text) {
 std::vector<std::string> Found(const Glossary& glossary, const std::string& text) {
   std::vector<std::string> found;
   for (const TermMatch& match : glossary.Find(text)) {
-    found.push_back(text.substr(match.range.begin, match.range.end - match.range.begin) + " = " + match.target);
+    found.push_back(text.substr(match.range.begin, match.range.end - match.range.begin) + " = " +
+                    TargetOf(glossary.terms()[match.term], match.capital));
   }
   return found;
 }
@@ -82,6 +83,32 @@ TEST(GlossaryTest, WhatIsNoGlossaryIsRefused) {
   EXPECT_THAT(Glossary::Parse("a\tb\tx\n").status().message(), HasSubstr("flags"));
   EXPECT_THAT(Glossary::Parse("a\t\n").status().message(), HasSubstr("without a word"));
   EXPECT_FALSE(Glossary::Parse("a\xff\tb\n").ok());
+}
+
+TEST(GlossaryTest, VeryManyTermsMayBeginAlike) {
+  Glossary glossary;
+  for (int i = 0; i < 100000; ++i) ASSERT_TRUE(glossary.Add({"a b" + std::to_string(i), "x"}).ok());
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += "a ";
+  EXPECT_THAT(Found(glossary, text + "b7"), ElementsAre("a b7 = x"));
+}
+
+TEST(GlossaryTest, TermsOfTheSameWordsAreToldByCase) {
+  Glossary glossary = Parsed("IT unit\tA\tc\nit unit\tB\tc\nit\tC\ti\nunit tests\tD\nunit test\tE\ti\n");
+  EXPECT_THAT(Found(glossary, "it unit, IT unit, It unit tests"),
+              ElementsAre("it unit = B", "IT unit = A", "It = C", "unit tests = D"));
+  EXPECT_THAT(Found(glossary, "unit test its"), ElementsAre("unit test = E", "its = C"));
+  std::string source = "a";
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(glossary.Add({source += " ", "x"}).ok());
+  EXPECT_THAT(glossary.Add({source + " ", "x"}).message(), HasSubstr("more than 100 terms differ from 'a "));
+}
+
+TEST(GlossaryTest, LongTermsAreRefused) {
+  const std::string most(1000, 'a'), more(1001, 'a');
+  EXPECT_TRUE(Glossary::Parse(most + "\t" + most + "\n").ok());
+  EXPECT_THAT(Glossary::Parse(more + "\tx\n").status().message(),
+              HasSubstr("line 1: a term's source has 1001 bytes; at most 1000 are allowed"));
+  EXPECT_THAT(Glossary().Add({"a", more}).message(), HasSubstr("a term's target has 1001 bytes; at most 1000"));
 }
 
 }  // namespace

@@ -19,9 +19,12 @@ inline std::string MakeZip(const std::vector<std::pair<std::string, std::string>
     zip_file_add(archive, name.c_str(), zip_source_buffer(archive, part.data(), part.size(), 0), ZIP_FL_ENC_UTF_8);
   }
   zip_close(archive);
-  std::string bytes(1 << 20, '\0');
   zip_source_open(source);
-  bytes.resize(static_cast<size_t>(zip_source_read(source, bytes.data(), bytes.size())));
+  std::string bytes;
+  char chunk[1 << 16];
+  for (zip_int64_t count; (count = zip_source_read(source, chunk, sizeof(chunk))) > 0;) {
+    bytes.append(chunk, static_cast<size_t>(count));
+  }
   zip_source_close(source);
   zip_source_free(source);
   return bytes;

@@ -67,6 +67,40 @@ TEST(TranslationMemoryTest, AlikeIsScored) {
   EXPECT_DOUBLE_EQ(memory.FindAlike("the SERVER is  running.")[0].score, 1.0);
 }
 
+// Entries "same 0", "same 1" and so on.
+TranslationMemory ManyAlike(int count) {
+  TranslationMemory memory;
+  for (int i = 0; i < count; ++i) memory.Add("same " + std::to_string(i), "x");
+  return memory;
+}
+
+TEST(TranslationMemoryTest, AWordThatOccursOftenIsLookedForOnce) {
+  const TranslationMemory memory = ManyAlike(20000);
+  std::string words = "7";
+  for (int i = 0; i < 399; ++i) words += " same";
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(memory.FindAlike(words).empty());
+  EXPECT_EQ(memory.FindAlike("same 7", 1)[0].source, "same 7");
+}
+
+TEST(TranslationMemoryTest, LongSegmentsAreNotLookedFor) {
+  const TranslationMemory memory = ManyAlike(20000);
+  std::string words;
+  for (int i = 0; i < 1000000; ++i) words += "same ";
+  EXPECT_TRUE(memory.FindAlike(words).empty());
+}
+
+TEST(TranslationMemoryTest, ThereAreNoSuggestionsAfterAllSteps) {
+  TranslationMemory memory = ManyAlike(1000);
+  memory.set_steps(5000);
+  int found = 0;
+  for (int i = 0; i < 1000; ++i) found += memory.FindAlike("same 7").empty() ? 0 : 1;
+  EXPECT_EQ(found, 3) << "each looks at 1001 entries, compares 64 with two words each, and clears 1000";
+  TranslationMemory copy = memory;
+  EXPECT_FALSE(copy.FindAlike("same 7").empty());
+  copy = memory;
+  EXPECT_FALSE(copy.FindAlike("same 7").empty());
+}
+
 TEST(TranslationMemoryTest, KindsAreToldByExtension) {
   EXPECT_EQ(*MemoryMimeTypeOfFile("a/b.tmx"), kTmxMimeType);
   EXPECT_THAT(std::string(MemoryMimeTypeOfFile("x.csv").status().message()), HasSubstr(".tmx, .po and .tsv"));

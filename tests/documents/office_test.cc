@@ -258,6 +258,63 @@ std::string MainPartIs(const std::string& target) {
          "\"/></Relationships>";
 }
 
+std::string Repeated(const std::string& text, int count) {
+  std::string repeated;
+  for (int i = 0; i < count; ++i) repeated += text;
+  return repeated;
+}
+
+std::string LargeProperties() { return "<w:rPr><w:x w:val=\"" + std::string(16 << 20, 'x') + "\"/></w:rPr>"; }
+
+TEST(DocxTest, TextsOfOneRunShareItsProperties) {
+  const std::string docx = Docx("<w:p><w:r>" + LargeProperties() + Repeated("<w:t>a</w:t>", 20000) + "</w:r></w:p>");
+  const auto document = ParseAs("docx", docx);
+  EXPECT_EQ(document->units()[0].source.text, std::string(20000, 'a'));
+  EXPECT_LT(PartOf(RenderRot13(*document), "word/document.xml").size(), size_t{17} << 20);
+}
+
+TEST(DocxTest, PropertiesThatATranslationWouldHaveVeryOftenAreRefused) {
+  const std::string field =
+      "<w:fldChar w:fldCharType=\"begin\"/><w:instrText>PAGE</w:instrText><w:fldChar "
+      "w:fldCharType=\"end\"/><w:t>a</w:t>";
+  for (const std::string& part : {std::string("<w:br/><w:t>a</w:t>"), field}) {
+    const std::string run = "<w:r>" + LargeProperties() + Repeated(part, 1500) + "</w:r>";
+    EXPECT_THAT(RefusalAs("docx", Docx("<w:p>" + run + "</w:p>")),
+                HasSubstr("DOCX: word/document.xml: the properties of the text would take more than 134217728 bytes"));
+  }
+  // Each text between notes without properties may come to stand where the first one is.
+  const std::string notes = Repeated("<w:footnoteReference/><w:r><w:t>b</w:t></w:r>", 1500);
+  EXPECT_THAT(RefusalAs("docx", Docx("<w:p><w:r>" + LargeProperties() + "<w:t>a</w:t></w:r>" + notes + "</w:p>")),
+              HasSubstr("give it a simpler format, or split the document"));
+  // The limit is one for all paragraphs.
+  const std::string properties = "<w:rPr><w:x w:val=\"" + std::string(40000, 'x') + "\"/></w:rPr>";
+  const std::string paragraph = "<w:p><w:r>" + properties + Repeated("<w:br/><w:t>a</w:t>", 100) + "</w:r></w:p>";
+  ParseAs("docx", Docx(Repeated(paragraph, 10)));
+  EXPECT_THAT(RefusalAs("docx", Docx(Repeated(paragraph, 20))), HasSubstr("give it a simpler format"));
+}
+
+TEST(DocxTest, ManyLanguagesInOneRunAreLeftOut) {
+  const std::string run =
+      "<w:r><w:rPr>" + Repeated("<w:lang/><w:b/>", 400000) + "<!--" + Repeated("<w:lang ", 400000) + "--></w:rPr>";
+  const auto document = ParseAs("docx", Docx("<w:p>" + run + "<w:t>a</w:t></w:r></w:p>"));
+  const std::string body = Body(RenderRot13(*document));
+  EXPECT_THAT(body, HasSubstr("<w:r><w:rPr><w:b/><w:b/><w:b/>"));
+  EXPECT_EQ(body.find("<w:lang/>"), std::string::npos);
+}
+
+TEST(OfficeTest, PartsWithoutTextAreNotKept) {
+  const std::string space = "<w:hdr " + std::string(kWordSpace) + ">",
+                    comment = "<!--" + std::string(1 << 20, 'x') + "-->";
+  const auto memory = [&](const std::string& text) {
+    const std::string docx = MakeZip({{"word/document.xml", "<w:document " + std::string(kWordSpace) + "/>"},
+                                      {"word/header1.xml", space + comment + text + "</w:hdr>"}});
+    ExpectIdentity("docx", docx);
+    return ParseAs("docx", docx)->bytes();
+  };
+  EXPECT_LT(memory(""), size_t{100000});
+  EXPECT_GT(memory("<w:p><w:r><w:t>Text</w:t></w:r></w:p>"), size_t{1} << 20);
+}
+
 TEST(OfficeTest, RelationshipsNameTheMainPart) {
   const std::string main =
       "<w:document " + std::string(kWordSpace) + "><w:body><w:p>" + TextRunOf("Text") + "</w:p></w:body></w:document>";
@@ -375,6 +432,15 @@ TEST(XlsxTest, BrokenTablesKeepNothing) {
 }
 
 // XML takes a bare carriage return for a line feed.
+TEST(XlsxTest, AnArchiveAndASheetMayHaveVeryManyParts) {
+  std::vector<std::pair<std::string, std::string>> parts = {{"xl/workbook.xml", "<x/>"},
+                                                            {"xl/worksheets/sheet1.xml", "<x/>"}};
+  for (int i = 0; i < 9990; ++i) parts.emplace_back("xl/tables/" + std::to_string(100000 + i) + ".png", "");
+  const std::string table = "<Relationship Type=\"x/table\" Target=\"/xl/tables/100000.xml\"/>";
+  parts.emplace_back("xl/worksheets/_rels/sheet1.xml.rels", "<x>" + Repeated(table, 400000) + "</x>");
+  EXPECT_THAT(ParseAs("xlsx", MakeZip(parts))->units(), ::testing::IsEmpty());
+}
+
 TEST(XlsxTest, CarriageReturnsStay) {
   const std::string strings =
       "<sst xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"><si><t>Some "
@@ -409,6 +475,16 @@ TEST(OpenDocumentTest, BreaksAndTabsEndSegments) {
       "<text:line-break/>London</text:p></office:document-content>";
   const std::string odt = MakeZip({{"mimetype", "application/vnd.oasis.opendocument.text"}, {"content.xml", content}});
   EXPECT_THAT(SegmentTexts(*ParseAs("odt", odt)), ElementsAre("Name", "the value", "London"));
+}
+
+TEST(OpenDocumentTest, AParagraphOfVeryManyElementsIsRefused) {
+  const std::string content =
+      "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+      "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\"><text:p>a " +
+      Repeated("<text:a></text:a> ", 400000) + "</text:p><text:p>Text.</text:p></office:document-content>";
+  EXPECT_THAT(
+      RefusalAs("odt", MakeZip({{"content.xml", content}})),
+      HasSubstr("OpenDocument: content.xml: a paragraph has more than 2000 changes of format, fields and objects"));
 }
 
 TEST(OfficeTest, RefusesByName) {

@@ -8,6 +8,7 @@ namespace salient {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 UnitSegments Segments(const FormattedDocument& document) {
   auto segments = UnitSegments::Create(document.units(), {.source_language = "en"});
@@ -231,6 +232,37 @@ TEST_F(TermsTest, OfVeryManyTermsEachIsLackingOnce) {
   EXPECT_TRUE(uses[99].used);
   EXPECT_FALSE(uses[299].used);
   EXPECT_EQ(segments.BeginningWithTerm(0, said + "y.", {}, 0), "ziel0");
+}
+
+TEST_F(TermsTest, TheTargetsOfVeryManyPlacesAreBounded) {
+  std::vector<Unit> units(2000);
+  for (Unit& unit : units) {
+    for (int i = 0; i < 500; ++i) unit.source.text += "a ";
+  }
+  Glossary glossary;
+  ASSERT_TRUE(glossary.Add({"a", std::string(1000, 'b')}).ok());
+  const SegmentOptions options{.source_language = "en", .glossary = &glossary};
+  EXPECT_THAT(UnitSegments::Create(units, options).status().ToString(),
+              HasSubstr("take more than 67108864 bytes; leave out the most frequent ones"));
+  units.resize(100);
+  const auto segments = UnitSegments::Create(units, options);
+  ASSERT_TRUE(segments.ok()) << segments.status();
+  EXPECT_TRUE(segments->has_terms(99));
+}
+
+TEST_F(TermsTest, AMarkerWithinATermBlocksIt) {
+  const auto document = ParseAs("html", "<p>The data <b>base</b> and a data base stop.");
+  Glossary glossary;
+  ASSERT_TRUE(glossary.Add({"data base", "Datenbank"}).ok());
+  const auto segments =
+      UnitSegments::Create(document->units(), {.source_language = "en", .markers = 16, .glossary = &glossary});
+  ASSERT_TRUE(segments.ok()) << segments.status();
+  std::vector<TokenLink> links;
+  std::vector<TermUse> uses;
+  segments->WithTerms(0, segments->texts()[0], &links, &uses);
+  ASSERT_EQ(uses.size(), 2u);
+  EXPECT_FALSE(uses[0].used);
+  EXPECT_TRUE(uses[1].used);
 }
 
 }  // namespace

@@ -31,6 +31,53 @@ TEST(SubRipTest, LongTranslationsAreBrokenEvenly) {
       "1\r\n00:00:01,000 --> 00:00:02,000\r\nEin viel längerer Text, der\r\nnicht in eine Zeile passt.\r\n\r\n");
 }
 
+// Lines of words, each as full as can be.
+size_t GreedyLines(const std::vector<std::string>& words, size_t width) {
+  size_t lines = 0, used = 0;
+  for (const std::string& word : words) {
+    const bool fits = lines > 0 && used + 1 + word.size() <= width;
+    used = fits ? used + 1 + word.size() : word.size();
+    lines += fits ? 0 : 1;
+  }
+  return lines;
+}
+
+TEST(SubRipTest, LinesAreAsFewAndAsEvenAsCanBe) {
+  const std::string times = "1\n00:00:01,000 --> 00:00:02,000\n";
+  const auto document = ParseAs("srt", times + "Short.");
+  uint32_t random = 1;
+  for (int round = 0; round < 100; ++round) {
+    std::string text;
+    std::vector<std::string> words;
+    for (int i = 0; i <= round % 30; ++i) {
+      random = random * 1664525 + 1013904223;
+      words.emplace_back(1 + (random >> 16) % (round % 10 == 9 ? 60 : 12), 'x');
+      text += (i == 0 ? "" : " ") + words.back();
+    }
+    size_t narrowest = 42;
+    const size_t fewest = GreedyLines(words, narrowest);
+    while (fewest > 1 && narrowest > 2 && GreedyLines(words, narrowest - 1) == fewest) --narrowest;
+    std::string expected = times;
+    size_t used = 0;
+    for (const std::string& word : words) {
+      const bool fits = used > 0 && used + 1 + word.size() <= narrowest;
+      if (used > 0) expected += fits ? ' ' : '\n';
+      expected += word;
+      used = fits ? used + 1 + word.size() : word.size();
+    }
+    EXPECT_EQ(*document->Render({{text}}), expected);
+  }
+}
+
+TEST(SubRipTest, VeryLongLinesAreBalanced) {
+  std::string line;
+  for (int i = 0; i < 8000; ++i) line += std::string(400, 'a') + " ";
+  const std::string times = "1\n00:00:01,000 --> 00:00:02,000\n";
+  const std::string rendered = RenderRot13(*ParseAs("srt", times + line + "\nb"));
+  EXPECT_EQ(rendered.size(), times.size() + line.size() + 1);
+  EXPECT_EQ(rendered.rfind('\n'), times.size() + line.size() / 2 - 1) << "in the middle";
+}
+
 TEST(SubRipTest, ASentenceIsDividedAmongItsCues) {
   const auto document = ParseAs("srt", kSrt);
   const auto segments = UnitSegments::Create(document->units(), {.source_language = "en"});
@@ -93,6 +140,14 @@ TEST(WebVttTest, UnknownReferencesStay) {
   const auto document = ParseAs("vtt", vtt);
   EXPECT_THAT(Shown(*document), ElementsAre("⟦&check;⟧ Done \u00a9 now"));
   EXPECT_THAT(RenderRot13(*document), HasSubstr("\n&check; Qbar \u00a9 abj\n"));
+}
+
+TEST(WebVttTest, AnArrowInATranslationDoesNotEndItsCue) {
+  const std::string vtt = "WEBVTT\n\n00:01.000 --> 00:02.000\nPress A --&gt; 3 times.\n";
+  ExpectIdentity("vtt", vtt);
+  ExpectTranslationIsRead("vtt", vtt);
+  EXPECT_EQ(RenderWith(*ParseAs("vtt", vtt), {{"Press A --> 3 times.", "A --> 3 & <c>"}}),
+            "WEBVTT\n\n00:01.000 --> 00:02.000\nA --&gt; 3 &amp; &lt;c&gt;\n");
 }
 
 TEST(WebVttTest, OnlyCuesAreText) {
