@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/connection.h"
+#include "client/documents.h"
 #include "client/latency.h"
 #include "google/protobuf/util/json_util.h"
 #include "grpcpp/client_context.h"
@@ -181,9 +180,9 @@ class Call final : public grpc::ClientReadReactor<v1::StreamTranslateDocumentRes
 };
 
 absl::StatusOr<std::string> ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  auto bytes = ReadBytes(path);
+  if (bytes.ok()) return bytes;
+  return absl::Status(bytes.status().code(), absl::StrCat(path, ": ", std::string(bytes.status().message())));
 }
 
 // Every document with every setting: what arrivals choose from.

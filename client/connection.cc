@@ -1,13 +1,12 @@
 #include "client/connection.h"
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/documents.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/client_interceptor.h"
@@ -46,10 +45,13 @@ constexpr int kLastReconnectMs = 2000;
 
 absl::Status ReadPem(const char* flag, const std::string& path, std::string* pem) {
   if (path.empty()) return absl::OkStatus();
-  std::ifstream file(path, std::ios::binary);
-  pem->assign(std::istreambuf_iterator<char>(file), {});
-  if (file && !pem->empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(flag, ": cannot read ", path));
+  absl::StatusOr<std::string> bytes = ReadBytes(path);
+  if (!bytes.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": ", path, " ", std::string(bytes.status().message())));
+  }
+  if (bytes->empty()) return absl::InvalidArgumentError(absl::StrCat(flag, ": ", path, " is empty"));
+  *pem = *std::move(bytes);
+  return absl::OkStatus();
 }
 
 // A file for it says so as well as the flag.

@@ -3,13 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -23,7 +23,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string ReadAll(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
+// C's files, not C++'s streams: of a read that fails std::cin says nothing, and the iterators of a file stream throw.
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using OpenFile = std::unique_ptr<std::FILE, Close>;
+
+absl::StatusOr<std::string> ReadToEnd(std::FILE* file) {
+  std::string bytes;
+  std::array<char, 1 << 16> block;
+  size_t count = 0;
+  do {
+    count = std::fread(block.data(), 1, block.size(), file);
+    if (std::ferror(file) != 0) {
+      return absl::DataLossError(absl::StrCat("cannot be read to its end: ", std::strerror(errno)));
+    }
+    bytes.append(block.data(), count);
+  } while (count == block.size());
+  return bytes;
+}
 
 // What a file is, whatever its name: two paths of one file have the same. Nothing if there is no such file.
 using FileId = std::pair<dev_t, ino_t>;
@@ -55,20 +73,40 @@ absl::Status CheckPlan(const std::vector<NamedFile>& files, const std::vector<st
   return absl::OkStatus();
 }
 
+// Makes a new file beside `path`: PATH.part, or PATH.part2 and so on. A file that exists is left alone, because it may
+// be a document to be translated or another translation. Null, with errno, if none can be made.
+std::FILE* CreateBeside(const std::string& path, std::string* name) {
+  constexpr int kMostNames = 1000;
+  for (int number = 1; number <= kMostNames; ++number) {
+    *name = number == 1 ? path + ".part" : absl::StrCat(path, ".part", number);
+    std::FILE* file = std::fopen(name->c_str(), "wbx");
+    if (file != nullptr || errno != EEXIST) return file;
+  }
+  return nullptr;
+}
+
+// 0, or the reason as errno has it. Some systems say only at the end that a disk is full.
+int WriteAndClose(OpenFile file, std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  const int reason = written ? 0 : errno;
+  const bool closed = std::fclose(file.release()) == 0;
+  return written && !closed ? errno : reason;
+}
+
 }  // namespace
 
+absl::StatusOr<std::string> ReadBytes(const std::string& file) {
+  std::error_code error;
+  if (fs::is_directory(file, error)) return absl::InvalidArgumentError("is a folder; name the files in it");
+  const OpenFile open(std::fopen(file.c_str(), "rb"));
+  if (open == nullptr) return absl::NotFoundError(absl::StrCat("cannot be read: ", std::strerror(errno)));
+  return ReadToEnd(open.get());
+}
+
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary) {
-  std::string text;
-  if (file == "-") {
-    text = ReadAll(std::cin);
-  } else {
-    std::error_code error;
-    if (fs::is_directory(file, error)) return absl::InvalidArgumentError("is a folder; name the files in it");
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) return absl::NotFoundError(absl::StrCat("cannot be read: ", std::strerror(errno)));
-    text = ReadAll(stream);
-    if (stream.bad()) return absl::DataLossError(absl::StrCat("cannot be read to its end: ", std::strerror(errno)));
-  }
+  absl::StatusOr<std::string> bytes = file == "-" ? ReadToEnd(stdin) : ReadBytes(file);
+  if (!bytes.ok()) return bytes;
+  const std::string& text = *bytes;
   if (text.empty()) return absl::InvalidArgumentError("is empty; there is nothing to translate");
   if (!is_binary && HasUtf16Mark(text)) {
     return absl::InvalidArgumentError("is in UTF-16; convert it, such as with `iconv -f UTF-16 -t UTF-8`");
@@ -77,7 +115,7 @@ absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary
     return absl::InvalidArgumentError(
         absl::StrCat("is not UTF-8 at byte ", *offset, "; convert it, such as with `iconv -f ISO-8859-1 -t UTF-8`"));
   }
-  return text;
+  return bytes;
 }
 
 absl::StatusOr<const Format*> FormatOfDocument(const std::string& file) {
@@ -152,24 +190,25 @@ absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile
 }
 
 absl::Status WriteTranslation(const std::string& path, std::string_view text) {
+  const auto failure = [&path](int reason) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(reason)));
+  };
   // A device or a pipe has no place for a second file beside it, and nothing in it to keep.
   std::error_code error;
   const bool special = fs::exists(path, error) && !fs::is_regular_file(path, error);
-  const std::string unfinished = special ? path : path + ".part";
-  {
-    std::ofstream stream(unfinished, std::ios::binary);
-    stream.write(text.data(), static_cast<std::streamsize>(text.size()));
-    stream.flush();
-    if (!stream) {
-      const std::string reason = std::strerror(errno);
-      if (!special) fs::remove(unfinished, error);
-      return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", reason));
-    }
+  std::string unfinished = path;
+  OpenFile file(special ? std::fopen(path.c_str(), "wb") : CreateBeside(path, &unfinished));
+  if (file == nullptr) return failure(errno);
+  if (const int reason = WriteAndClose(std::move(file), text); reason != 0) {
+    if (!special) fs::remove(unfinished, error);
+    return failure(reason);
   }
   if (special) return absl::OkStatus();
   fs::rename(unfinished, path, error);
   if (!error) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", error.message()));
+  const absl::Status status = failure(error.value());
+  fs::remove(unfinished, error);
+  return status;
 }
 
 }  // namespace salient

@@ -12,8 +12,11 @@
 
 namespace salient {
 
-// The bytes of a file, or of standard input for "-". Fails if it cannot be read or is empty. Unless the format is
-// binary, also fails if it is not UTF-8; the error recognises UTF-16, or names the position.
+// The bytes of a file. Fails if they cannot be read to the end; the error does not name the file.
+absl::StatusOr<std::string> ReadBytes(const std::string& file);
+
+// The same for a document, which for "-" is standard input. Also fails if it is empty or, unless the format is binary,
+// if it is not UTF-8; the error recognises UTF-16, or names the position.
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary = false);
 
 // The format of a document by its name. Standard input and names without an extension are text. INVALID_ARGUMENT for an
@@ -39,7 +42,8 @@ std::string NameInLanguage(const std::string& name, const std::string& language)
 absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile>& files, const std::string& out,
                                                      const std::string& language = "");
 
-// Replaces the file atomically: if writing fails, the old file remains.
+// Replaces the file atomically: if writing fails, the old file remains. No other file is changed: the unfinished text
+// is in a new file, PATH.part or, if that exists, PATH.part2 and so on.
 absl::Status WriteTranslation(const std::string& path, std::string_view text);
 
 }  // namespace salient

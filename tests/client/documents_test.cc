@@ -1,5 +1,12 @@
 #include "client/documents.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "engine/base/utf8.h"
@@ -42,6 +49,48 @@ TEST(ReadDocumentTest, WhatCannotBeTranslated) {
     EXPECT_THAT(Message(ReadDocument(folder / name).status()),
                 AllOf(HasSubstr("is in UTF-16"), HasSubstr("iconv -f UTF-16 -t UTF-8")));
   }
+}
+
+TEST(ReadDocumentTest, AReadThatFailsIsTheDocumentsError) {
+  for (const bool is_binary : {false, true}) {
+    const absl::Status status = ReadDocument("/proc/self/mem", is_binary).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(Message(status), HasSubstr("cannot be read to its end: Input/output error"));
+  }
+}
+
+// Standard input of which one page can be read and nothing after it: memory of this process, then a gap.
+class BrokenInput {
+ public:
+  BrokenInput() {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(memory, MAP_FAILED);
+    std::memset(memory, 'a', page);
+    EXPECT_EQ(munmap(static_cast<char*>(memory) + page, page), 0);
+    const int file = open("/proc/self/mem", O_RDONLY);
+    EXPECT_GE(file, 0);
+    EXPECT_GE(lseek(file, static_cast<off_t>(reinterpret_cast<uintptr_t>(memory)), SEEK_SET), 0);
+    EXPECT_EQ(dup2(file, STDIN_FILENO), STDIN_FILENO);
+    close(file);
+  }
+  ~BrokenInput() {
+    dup2(before_, STDIN_FILENO);
+    close(before_);
+    std::clearerr(stdin);
+  }
+  BrokenInput(const BrokenInput&) = delete;
+  BrokenInput& operator=(const BrokenInput&) = delete;
+
+ private:
+  const int before_ = dup(STDIN_FILENO);
+};
+
+TEST(ReadDocumentTest, StandardInputThatBreaksOffIsNotTakenForAWhole) {
+  const BrokenInput input;
+  const absl::Status status = ReadDocument("-").status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(Message(status), HasSubstr("cannot be read to its end: Input/output error"));
 }
 
 TEST(FormatOfDocumentTest, UnknownExtensionsAreNotTakenForText) {
@@ -119,6 +168,27 @@ TEST(WriteTranslationTest, AFileIsReplacedAsAWhole) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.part"));
   EXPECT_THAT(Message(WriteTranslation(folder / "none/a", "text")), HasSubstr("cannot write"));
   EXPECT_TRUE(WriteTranslation("/dev/null", "text").ok());
+}
+
+TEST(WriteTranslationTest, NoOtherFileIsTouched) {
+  const TempFolder folder;
+  WriteFile(folder / "a.part", "a document");
+  WriteFile(folder / "a.part2", "another");
+  std::filesystem::create_symlink("b", folder / "a.part3");  // leads to no file yet
+  ASSERT_TRUE(WriteTranslation(folder / "a", "new").ok());
+  EXPECT_EQ(ReadFile(folder / "a"), "new");
+  EXPECT_EQ(ReadFile(folder / "a.part"), "a document");
+  EXPECT_EQ(ReadFile(folder / "a.part2"), "another");
+  EXPECT_FALSE(std::filesystem::exists(folder / "b"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.part4"));
+}
+
+TEST(WriteTranslationTest, WhatCannotBeWrittenLeavesNothing) {
+  const TempFolder folder;
+  EXPECT_THAT(Message(WriteTranslation("/dev/full", "text")), HasSubstr("No space left"));
+  std::filesystem::create_directory(folder / "a");
+  EXPECT_THAT(Message(WriteTranslation(folder / "a", "text")), HasSubstr("Is a directory"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.part"));
 }
 
 TEST(FirstInvalidUtf8Test, TheEdgesOfTheRanges) {

@@ -133,6 +133,35 @@ TEST_F(TranslateTest, OneFailureLosesNoOtherDocument) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("none: cannot be read"), HasSubstr("bad: is not UTF-8 at byte 0")));
 }
 
+TEST_F(TranslateTest, AFileThatCannotBeReadToItsEndLosesNoOtherDocument) {
+  const ProcessResult result = Salient(
+      {"translate", "--format", "text", File("a.txt", "a"), "/proc/self/mem", File("b", "b"), "--out", folder_ / "d/"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr("salient: /proc/self/mem: cannot be read to its end"));
+  EXPECT_EQ(ReadFile(folder_ / "d/a.txt"), "A");
+  EXPECT_EQ(ReadFile(folder_ / "d/b"), "B");
+}
+
+TEST_F(TranslateTest, ADocumentMayHaveTheNameOfAnUnfinishedOne) {
+  const std::string notes = File("notes.part", "one");
+  EXPECT_EQ(Salient({"translate", "--format", "text", notes, "--out", folder_ / "notes"}).exit_status, 0);
+  EXPECT_EQ(ReadFile(notes), "one");
+  EXPECT_EQ(ReadFile(folder_ / "notes"), "ONE");
+  EXPECT_EQ(Salient({"translate", "--format", "text", notes, File("notes", "two"), "--out", folder_ / "d"}).exit_status,
+            0);
+  EXPECT_EQ(ReadFile(folder_ / "d/notes.part"), "ONE");
+  EXPECT_EQ(ReadFile(folder_ / "d/notes"), "TWO");
+}
+
+TEST_F(TranslateTest, AFolderIsNoFileOfAnOption) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"bench", folder_.path()}, {"translate", File("a", "a"), "--tls-ca", folder_.path()}}) {
+    const ProcessResult result = Salient(arguments);
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr(folder_.path()), HasSubstr("is a folder")));
+  }
+}
+
 TEST_F(TranslateTest, TheServersErrorsAreShownAsTheyAre) {
   const ProcessResult result = Salient({"translate", "--selection", "ratio:2"}, "text");
   EXPECT_EQ(result.exit_status, 1);

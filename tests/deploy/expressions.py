@@ -26,7 +26,8 @@ def panels():
     for path in DASHBOARDS:
         for panel in json.loads(path.read_text())["panels"]:
             for target in panel.get("targets", []):
-                expression = re.sub(r"\$(model|instance)", ".*", target["expr"]).replace("$__rate_interval", "20s")
+                expression = re.sub(r"\$(namespace|model|instance)", ".*", target["expr"])
+                expression = expression.replace("$__rate_interval", "20s")
                 result.append((path.stem, panel["title"], expression))
     return result
 

@@ -73,12 +73,12 @@ def build_with(components):
         return build(folder)
 
 
-def render_chart(values, name="salient"):
+def render_chart(values, name="salient", namespace="salient"):
     """The output of `helm template`, by Helm's own code from PyPI."""
     import helm_python  # installed only where the chart is tested
 
     with helm_python.Chart.load(str(DEPLOY / "helm" / "salient")) as chart:
-        files = chart.render(values, name=name, namespace="salient")
+        files = chart.render(values, name=name, namespace=namespace)
     return [item for text in files.values() for item in yaml.safe_load_all(text) if item]
 
 

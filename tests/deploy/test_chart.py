@@ -6,7 +6,7 @@ import difflib
 import pytest
 import yaml
 
-from manifests import CHART_VALUES, DEPLOY, build_with, has_kustomize, plain_name, render_chart
+from manifests import CHART_VALUES, DEPLOY, build_with, find, has_kustomize, plain_name, render_chart
 
 helm = pytest.importorskip("helm_python", reason="no helm-python-sdk")
 
@@ -75,6 +75,19 @@ def test_grace_follows_the_settings():
     items = render_chart({"settings": {"DRAIN_SECONDS": "600", "DRAIN_DELAY": 20}, "preStopSeconds": 15})
     deployment = next(item for item in items if item["kind"] == "Deployment")
     assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 15 + 600 + 20 + 10
+
+
+def test_envoys_grace_follows_the_settings():
+    items = render_chart({"settings": {"DRAIN_SECONDS": "600"}, "preStopSeconds": 15, "envoy": {"enabled": True}})
+    pod = find(items, "Deployment", "salient-envoy")["spec"]["template"]["spec"]
+    assert pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"] == 15 + 60 + 5 + 600
+    assert pod["terminationGracePeriodSeconds"] == 15 + 60 + 5 + 600 + 10
+
+
+def test_keda_counts_the_releases_namespace():
+    items = render_chart({"autoscaling": {"kind": "keda"}}, namespace="staging")
+    assert [trigger["metadata"]["query"] for trigger in find(items, "ScaledObject")["spec"]["triggers"]] == [
+        'sum(salient_requests_waiting{namespace="staging"})', 'sum(salient_tokens_waiting{namespace="staging"})']
 
 
 def test_a_release_of_another_name_refers_to_itself():

@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -10,8 +11,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from manifests import (DEPLOY, KUBECTL, OVERLAYS, PYKUSTOMIZE, build_text, container, find, has_helm, has_kubectl,
-                       has_kustomize, has_pykustomize, settings, variants)
+from manifests import (DEPLOY, KUBECTL, OVERLAYS, PYKUSTOMIZE, build, build_text, container, find, has_helm,
+                       has_kubectl, has_kustomize, has_pykustomize, settings, variants)
 
 KUBERNETES = ["1.30", "1.34"]
 # Kinds that are not part of Kubernetes, but of the Prometheus operator, KEDA and the Gateway API.
@@ -109,6 +110,47 @@ def test_grace_exceeds_sleep_and_drain(items):
     assert command[0] == "sleep"
     drain = sum(int(settings(items)[f"SALIENT_SERVER_{name}"]) for name in ("DRAIN_DELAY", "DRAIN_SECONDS"))
     assert pod["terminationGracePeriodSeconds"] == int(command[1]) + drain + 10
+
+
+def envoy_manager(items):
+    """The connection manager that clients of Envoy meet."""
+    config = yaml.safe_load(find(items, "ConfigMap", "salient-envoy")["data"]["envoy.yaml"])
+    listener = next(entry for entry in config["static_resources"]["listeners"] if entry["name"] == "grpc")
+    return listener["filter_chains"][0]["filters"][0]["typed_config"]
+
+
+def test_envoy_serves_until_its_calls_have_ended(items):
+    """On SIGTERM it ends them. Its image has no program, so preStop can only sleep by itself."""
+    if not any(item["metadata"]["name"] == "salient-envoy" for item in items):
+        return
+    manager, envoy = envoy_manager(items), container(items, "envoy", "salient-envoy")
+    connection = int(manager["common_http_protocol_options"]["max_connection_duration"].rstrip("s"))
+    drain = int(manager["drain_timeout"].rstrip("s"))
+    nodes = int(container(items)["lifecycle"]["preStop"]["exec"]["command"][1])
+    document = int(settings(items)["SALIENT_SERVER_DRAIN_SECONDS"])
+    assert envoy["lifecycle"] == {"preStop": {"sleep": {"seconds": nodes + connection + drain + document}}}
+    pod = find(items, "Deployment", "salient-envoy")["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] == envoy["lifecycle"]["preStop"]["sleep"]["seconds"] + 10
+    assert "--drain-time-s" not in envoy["args"], "counts for the admin endpoint only, which is not there"
+
+
+def test_autoscalers_count_their_own_namespace(items):
+    for item in items:
+        if item["kind"] == "ScaledObject":
+            namespace = item["metadata"].get("namespace", "salient")
+            for trigger in item["spec"]["triggers"]:
+                assert f'{{namespace="{namespace}"}}' in trigger["metadata"]["query"]
+
+
+@pytest.mark.skipif(not has_kustomize, reason="neither kubectl nor pykustomize")
+def test_the_autoscalers_namespace_follows_the_overlay(tmp_path):
+    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("helm"))
+    overlay = tmp_path / "deploy" / "overlays" / "gpu"
+    path = overlay / "kustomization.yaml"
+    path.write_text(path.read_text().replace("namespace: salient\n", "namespace: staging\n"))
+    triggers = find(build(overlay), "ScaledObject")["spec"]["triggers"]
+    assert [trigger["metadata"]["query"] for trigger in triggers] == [
+        'sum(salient_requests_waiting{namespace="staging"})', 'sum(salient_tokens_waiting{namespace="staging"})']
 
 
 def test_rollouts_lose_no_capacity(items):

@@ -75,6 +75,15 @@ def test_dashboard_is_whole(path):
             assert panel["description"], panel["title"]
 
 
+def test_dashboards_can_show_one_of_several_installations():
+    for path in DASHBOARDS:
+        dashboard = json.loads(path.read_text())
+        for panel in dashboard["panels"]:
+            for target in panel.get("targets", []):
+                selectors = re.findall(r"{[^{}]*}", target["expr"])
+                assert selectors and all('namespace=~"$namespace"' in selector for selector in selectors), target
+
+
 @pytest.fixture(scope="module")
 def observed(tmp_path_factory):
     """A server under load for some seconds, and a Prometheus that scrapes it. Alerts wait only 2 s here."""
