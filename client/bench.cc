@@ -17,6 +17,7 @@
 #include "client/connection.h"
 #include "client/documents.h"
 #include "client/latency.h"
+#include "engine/base/files.h"
 #include "google/protobuf/util/json_util.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/documents.h"
+#include "engine/base/files.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/client_interceptor.h"

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/files.h"
 #include "engine/base/utf8.h"
 
 namespace salient {
@@ -23,25 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// C's files, not C++'s streams: of a read that fails std::cin says nothing, and the iterators of a file stream throw.
 struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using OpenFile = std::unique_ptr<std::FILE, Close>;
-
-absl::StatusOr<std::string> ReadToEnd(std::FILE* file) {
-  std::string bytes;
-  std::array<char, 1 << 16> block;
-  size_t count = 0;
-  do {
-    count = std::fread(block.data(), 1, block.size(), file);
-    if (std::ferror(file) != 0) {
-      return absl::DataLossError(absl::StrCat("cannot be read to its end: ", std::strerror(errno)));
-    }
-    bytes.append(block.data(), count);
-  } while (count == block.size());
-  return bytes;
-}
 
 // What a file is, whatever its name: two paths of one file have the same. Nothing if there is no such file.
 using FileId = std::pair<dev_t, ino_t>;
@@ -94,14 +79,6 @@ int WriteAndClose(OpenFile file, std::string_view text) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::string> ReadBytes(const std::string& file) {
-  std::error_code error;
-  if (fs::is_directory(file, error)) return absl::InvalidArgumentError("is a folder; name the files in it");
-  const OpenFile open(std::fopen(file.c_str(), "rb"));
-  if (open == nullptr) return absl::NotFoundError(absl::StrCat("cannot be read: ", std::strerror(errno)));
-  return ReadToEnd(open.get());
-}
 
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary) {
   absl::StatusOr<std::string> bytes = file == "-" ? ReadToEnd(stdin) : ReadBytes(file);

@@ -12,10 +12,7 @@
 
 namespace salient {
 
-// The bytes of a file. Fails if they cannot be read to the end; the error does not name the file.
-absl::StatusOr<std::string> ReadBytes(const std::string& file);
-
-// The same for a document, which for "-" is standard input. Also fails if it is empty or, unless the format is binary,
+// The bytes of a document; "-" is standard input. Errors do not name the file (engine/base/files.h). Also fails if it is empty or, unless the format is binary,
 // if it is not UTF-8; the error recognises UTF-16, or names the position.
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary = false);
 

@@ -1,7 +1,5 @@
 #include "engine/device.h"
 
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -25,11 +23,6 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& option
   }
   *opened = "cpu";
   return MakeCpuBackend({.threads = options.threads, .compute = options.compute});
-}
-
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string Description(const std::string& card) {

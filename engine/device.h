@@ -17,9 +17,6 @@ namespace salient {
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, std::string device,
                                                      std::string* opened);
 
-// The contents of a file; empty if there is no such file.
-std::string TextOf(const std::string& path);
-
 // The first paragraph of a model card that is not a heading.
 std::string Description(const std::string& card);
 

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/files.h"
 #include "engine/base/workers.h"
 #include "engine/device.h"
 #include "engine/document/job.h"
@@ -23,6 +24,8 @@
 
 namespace salient {
 namespace {
+
+constexpr size_t kMaxFileBytes = 1 << 20;  // of a model's card, and of its operating points
 
 absl::StatusOr<Tokenizers> OpenTokenizers(const std::string& folder, const ModelConfig& config) {
   TokenizerSpec spec{config.source_vocab_size, config.vocab_size, config.tokens, {}};
@@ -40,12 +43,15 @@ absl::StatusOr<ModelInfo> Describe(const std::string& folder, const LoadedModel&
   info.policies = PoliciesOf(info.config);
   info.parameters = loaded.model->parameters;
   info.device = loaded.backend->Name();
-  info.description = Description(TextOf(folder + "/README.md"));
-  if (const std::string points = TextOf(folder + "/operating_points.json"); !points.empty()) {
-    absl::StatusOr<std::vector<OperatingPoint>> parsed = ParseOperatingPoints(points, info.config);
-    if (!parsed.ok()) return parsed.status();
-    info.operating_points = *std::move(parsed);
+  info.description = Description(ReadBytes(folder + "/README.md", kMaxFileBytes).value_or(""));
+  const absl::StatusOr<std::string> points = ReadBytes(folder + "/operating_points.json", kMaxFileBytes);
+  if (absl::IsNotFound(points.status())) return info;
+  if (!points.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, "/operating_points.json ", points.status().message()));
   }
+  absl::StatusOr<std::vector<OperatingPoint>> parsed = ParseOperatingPoints(*points, info.config);
+  if (!parsed.ok()) return parsed.status();
+  info.operating_points = *std::move(parsed);
   return info;
 }
 
@@ -125,9 +131,8 @@ absl::StatusOr<Arrival> StepLoopEngine::Cut(int64_t document, TranslationRequest
   if (request.deadline <= absl::Now()) {
     return absl::DeadlineExceededError("the deadline passed while the document waited in the queue");
   }
-  absl::StatusOr<std::unique_ptr<DocumentJob>> job =
-      DocumentJob::Prepare(std::move(request), std::move(resolved), submitted_at, info_.config, tokenizers_, workers_,
-                           std::move(listener));
+  absl::StatusOr<std::unique_ptr<DocumentJob>> job = DocumentJob::Prepare(
+      std::move(request), std::move(resolved), submitted_at, info_.config, tokenizers_, workers_, std::move(listener));
   if (!job.ok()) return job.status();
   Arrival arrival{document, *std::move(job), {}};
   arrival.demands = arrival.job->Demands();

@@ -2,32 +2,24 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "documents/memory_file.h"
+#include "engine/base/files.h"
 
 namespace salient {
 namespace {
 
-constexpr uintmax_t kMostBytes = 256 << 20;
+constexpr size_t kMostBytes = 256 << 20;
 constexpr char kExtension[] = ".tsv";
 
-absl::StatusOr<std::string> ReadBytes(const std::string& path) {
-  std::error_code error;
-  const uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) return absl::NotFoundError(absl::StrCat(path, ": ", error.message()));
-  if (size > kMostBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMostBytes, " bytes"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
-  return bytes;
+absl::StatusOr<std::string> ReadNamed(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadBytes(path, kMostBytes);
+  if (bytes.ok()) return bytes;
+  return absl::Status(bytes.status().code(), absl::StrCat(path, " ", bytes.status().message()));
 }
 
 // A file of the operator that is too large stays so: no client should try again.
@@ -102,7 +94,7 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
   const std::lock_guard lock(mutex_);
   ReadGlossary& read = glossaries_[name];
   if (read.glossary != nullptr && read.changed == changed) return read.glossary;
-  const absl::StatusOr<std::string> bytes = ReadBytes(path);
+  const absl::StatusOr<std::string> bytes = ReadNamed(path);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<Glossary> glossary = Glossary::Parse(*bytes, Limits());
   if (!glossary.ok()) return In(absl::StrCat("glossary.name: ", name), glossary.status());
@@ -127,7 +119,7 @@ absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::Read
   for (auto path = memories_.rbegin(); path != memories_.rend(); ++path) {  // what is added later counts first
     const absl::StatusOr<std::string_view> mime_type = MemoryMimeTypeOfFile(*path);
     if (!mime_type.ok()) return mime_type.status();
-    const absl::StatusOr<std::string> bytes = ReadBytes(*path);
+    const absl::StatusOr<std::string> bytes = ReadNamed(*path);
     if (!bytes.ok()) return bytes.status();
     const absl::StatusOr<TranslationMemory> memory =
         TranslationMemory::Load(*bytes, *mime_type, source_language, target_language, Limits());

@@ -1,17 +1,18 @@
 #include "documents/guard/calibration.h"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/files.h"
 #include "nlohmann/json.hpp"
 
 namespace salient {
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kMostBytes = 1 << 20;
 
 // Reads one number, if it is there.
 absl::Status Read(const json& object, const char* group, const char* name, double least, double most, double* value) {
@@ -45,10 +46,12 @@ absl::StatusOr<GuardCalibration> ParseGuardCalibration(const std::string& text) 
 }
 
 absl::StatusOr<GuardCalibration> ReadGuardCalibration(const std::string& folder) {
-  std::ifstream file(folder + "/guard.json");
-  if (!file) return GuardCalibration{};
-  absl::StatusOr<GuardCalibration> parsed =
-      ParseGuardCalibration({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+  const absl::StatusOr<std::string> bytes = ReadBytes(folder + "/guard.json", kMostBytes);
+  if (absl::IsNotFound(bytes.status())) return GuardCalibration{};
+  if (!bytes.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, "/guard.json ", bytes.status().message()));
+  }
+  absl::StatusOr<GuardCalibration> parsed = ParseGuardCalibration(*bytes);
   if (parsed.ok()) return parsed;
   return absl::InvalidArgumentError(absl::StrCat(folder, "/", std::string(parsed.status().message())));
 }

@@ -1,13 +1,12 @@
 #include "engine/model/model.h"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/files.h"
 
 namespace salient {
 namespace {
@@ -186,20 +185,20 @@ class Builder {
   absl::Status status_;
 };
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat(path,
-                                            " cannot be opened: a model folder holds config.json, "
-                                            "model.safetensors and tokenizer.model"));
-  }
-  return std::string(std::istreambuf_iterator<char>(file), {});
+constexpr size_t kMaxConfigBytes = 1 << 20;
+
+absl::StatusOr<std::string> ReadConfig(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadBytes(path, kMaxConfigBytes);
+  if (bytes.ok()) return bytes;
+  return absl::Status(bytes.status().code(), absl::StrCat(path, " ", bytes.status().message(),
+                                                          ": a model folder holds config.json, model.safetensors and "
+                                                          "tokenizer.model"));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Load(const std::string& folder, Backend& backend) {
-  absl::StatusOr<std::string> json = ReadFile(folder + "/config.json");
+  absl::StatusOr<std::string> json = ReadConfig(folder + "/config.json");
   if (!json.ok()) return json.status();
   absl::StatusOr<ModelConfig> config = ModelConfig::Parse(*json);
   if (!config.ok()) return config.status();

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <system_error>
 #include <unordered_map>
@@ -11,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/files.h"
 #include "engine/base/utf8.h"
 #include "engine/model/json.h"
 #include "engine/text/sentencepiece.h"
@@ -175,22 +174,17 @@ absl::Status CheckTokens(const std::string& path, const SentencePiece& model, in
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return absl::NotFoundError(absl::StrCat(path, " does not exist or is not a file"));
+absl::StatusOr<std::string> ReadNamed(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadBytes(path, kMaxFileBytes);
+  if (!bytes.ok()) {
+    return absl::Status(bytes.status().code(), absl::StrCat(path, " ", bytes.status().message()));
   }
-  if (std::filesystem::file_size(path, error) > kMaxFileBytes || error) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxFileBytes, " bytes"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad() || bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(path, " is empty or unreadable"));
+  if (bytes->empty()) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
   return bytes;
 }
 
 absl::StatusOr<Model> LoadModel(const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadFile(path);
+  absl::StatusOr<std::string> bytes = ReadNamed(path);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<std::unique_ptr<SentencePiece>> model = SentencePiece::Parse(*bytes);
   if (absl::IsInvalidArgument(model.status())) {
@@ -202,7 +196,7 @@ absl::StatusOr<Model> LoadModel(const std::string& path) {
 }
 
 absl::StatusOr<std::vector<std::string>> LoadPieces(const std::string& path, int32_t size) {
-  absl::StatusOr<std::string> bytes = ReadFile(path);
+  absl::StatusOr<std::string> bytes = ReadNamed(path);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<Json> json = ParseJson(*bytes, path, kMaxFileBytes);
   if (!json.ok()) return json.status();

@@ -1,8 +1,6 @@
 #include "server/admission/key_ring.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "engine/base/files.h"
 #include "openssl/crypto.h"
 #include "openssl/sha.h"
 #include "spdlog/spdlog.h"
@@ -21,6 +20,7 @@
 namespace salient {
 namespace {
 
+constexpr size_t kMostBytes = 16 << 20;
 constexpr absl::Duration kLookEvery = absl::Seconds(1);
 
 std::filesystem::file_time_type ChangeOf(const std::string& path) {
@@ -79,9 +79,9 @@ KeyRing::Digest KeyRing::DigestOf(std::string_view key) {
 }
 
 absl::StatusOr<KeyRing::Keys> KeyRing::Read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::InvalidArgumentError(absl::StrCat("--api-keys: cannot read ", path));
-  return Parse(std::string(std::istreambuf_iterator<char>(file), {}), path);
+  const absl::StatusOr<std::string> text = ReadBytes(path, kMostBytes);
+  if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat("--api-keys: ", path, " ", text.status().message()));
+  return Parse(*text, path);
 }
 
 absl::StatusOr<KeyRing::Keys> KeyRing::Parse(std::string_view text, const std::string& path) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "documents/glossary.h"
 #include "documents/language.h"
 #include "documents/tsv.h"
+#include "engine/base/files.h"
 #include "nlohmann/json.hpp"
 #include "server/compat/random_id.h"
 
@@ -34,12 +34,6 @@ absl::Status Replace(const fs::path& path, std::string_view bytes) {
   if (file && !error) return absl::OkStatus();
   fs::remove(beside, error);
   return absl::InternalError("the glossary could not be stored; tell the operator of this server");
-}
-
-std::optional<std::string> Read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 absl::StatusOr<int64_t> CountTerms(std::string_view terms, int64_t most) {
@@ -108,7 +102,7 @@ absl::StatusOr<CompatGlossary> GlossaryUploads::Add(CompatGlossary glossary, std
 
 std::optional<GlossaryUploads::Stored> GlossaryUploads::ReadInfo(const std::string& id) const {
   if (!IsUpload(id)) return std::nullopt;
-  const json info = json::parse(Read(FileOf(id, kInfo)).value_or(""), nullptr, /*allow_exceptions=*/false);
+  const json info = json::parse(ReadBytes(FileOf(id, kInfo)).value_or(""), nullptr, /*allow_exceptions=*/false);
   if (!info.is_object()) return std::nullopt;
   try {
     return Stored{{id, info.at("name"), info.at("source_language"), info.at("target_language"),
@@ -150,9 +144,9 @@ absl::StatusOr<CompatGlossary> GlossaryUploads::Find(const std::string& id, cons
 
 absl::StatusOr<std::string> GlossaryUploads::Terms(const std::string& id, const std::string& client) const {
   if (const auto found = Find(id, client); !found.ok()) return found.status();
-  std::optional<std::string> terms = Read(FileOf(id, kTerms));
-  if (!terms.has_value()) return NoSuch();
-  return *std::move(terms);
+  absl::StatusOr<std::string> terms = ReadBytes(FileOf(id, kTerms));
+  if (!terms.ok()) return NoSuch();
+  return terms;
 }
 
 absl::Status GlossaryUploads::Use(const std::string& id, const std::string& client, const std::string& target_language,

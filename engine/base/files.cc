@@ -1,0 +1,44 @@
+#include "engine/base/files.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace salient {
+namespace {
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadBytes(const std::string& path, size_t most) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return absl::InvalidArgumentError("is a folder");
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return absl::NotFoundError(absl::StrCat("cannot be read: ", std::strerror(errno)));
+  return ReadToEnd(file.get(), most);
+}
+
+absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most) {
+  std::string bytes;
+  std::array<char, 1 << 16> block;
+  size_t count = 0;
+  do {
+    count = std::fread(block.data(), 1, block.size(), file);
+    if (std::ferror(file) != 0) {
+      return absl::DataLossError(absl::StrCat("cannot be read to its end: ", std::strerror(errno)));
+    }
+    if (count > most - bytes.size()) return absl::InvalidArgumentError(absl::StrCat("has more than ", most, " bytes"));
+    bytes.append(block.data(), count);
+  } while (count == block.size());
+  return bytes;
+}
+
+}  // namespace salient

@@ -1,0 +1,21 @@
+// Whole files. C's functions, not C++'s streams: where a read fails, a stream says nothing or throws.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace salient {
+
+// The bytes of a file. The message says what is wrong with it, without its name: NOT_FOUND "cannot be read: REASON",
+// INVALID_ARGUMENT "is a folder" or "has more than MOST bytes", DATA_LOSS if the file breaks off.
+absl::StatusOr<std::string> ReadBytes(const std::string& path, size_t most = std::numeric_limits<size_t>::max());
+
+// The same of an open file, from where it is.
+absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most = std::numeric_limits<size_t>::max());
+
+}  // namespace salient
