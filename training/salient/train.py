@@ -1,6 +1,6 @@
 """Trains a model in phases. Each phase is a run of this command on the checkpoint of the previous one.
 
-    base         dense attention, aligned training of every exit (eq. 4 of arXiv 1910.10073)
+    base         aligned training of every exit (eq. 4 of arXiv 1910.10073); dense attention, unless --selected
     supervision  selection layers alone imitate the frozen model's attention (eq. 5), which stays dense; k adapts
     selection    the whole model: KL supervision, straight-through masks, adaptive k (arXiv 2309.14174)
     exits        the norms and classifiers of early exits alone, towards the frozen last exit (of a model trained dense)
@@ -81,6 +81,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--word-dropout", type=float, default=0.0, help="share of the words whose embedding is dropped")
     p.add_argument("--hand-up", type=float, default=0.0,
                    help="share of the batches in which tokens leave at random layers and hand their states up")
+    p.add_argument("--selected", type=float, default=0.0,
+                   help="phase base: share of the batches in which layers read the keys that learned selection chooses")
     p.add_argument("--mistakes", type=float, default=0.0,
                    help="share of the decoder's input words that are replaced by others of the same translation")
     p.add_argument("--alpha", type=float, default=0.01, help="weight of the supervision (eq. 6)")

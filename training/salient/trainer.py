@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import time
 from pathlib import Path
@@ -73,14 +74,20 @@ class Trainer:
         o = self.options
         return "selection" in TRAINED[o.phase] and (o.phase != "depth" or o.alpha > 0 or o.straight_through)
 
+    @property
+    def selects(self) -> bool:
+        """Whether the step's batch has selection. Halting heads must see the states of both ways of use, so batches
+        alternate."""
+        share = {"base": self.options.selected, "depth": 0.5, "halting": 0.5}.get(self.options.phase, 1.0)
+        return math.ceil((self.step + 1) * share) > math.ceil(self.step * share)
+
     def selection_run(self) -> SelectionRun:
         chosen = self.config.selection
-        if self.options.phase in ("base", "exits") or chosen is None or not chosen.learned_ratio:
+        if self.options.phase == "exits" or chosen is None or not chosen.learned_ratio:
             return SelectionRun()
-        # Halting heads must see the states of both ways of use, so batches alternate between selection and dense.
-        mode = "dense" if self.options.phase in ("depth", "halting") and self.step % 2 else "select"
-        if self.options.phase == "supervision":
-            mode = "supervise"
+        mode = "supervise" if self.options.phase == "supervision" else "select" if self.selects else "dense"
+        if mode == "dense":
+            return SelectionRun()
         return SelectionRun(mode=mode, learns=self.learns_selection,
                             measure=mode == "select" or self.step % MEASURE_EVERY == 0,
                             ratio=chosen.learned_ratio, min_keys=chosen.min_keys,

@@ -1,5 +1,6 @@
 """Each phase learns on a toy corpus whose target is its source."""
 
+import copy
 import random
 import time
 
@@ -149,6 +150,21 @@ def test_base_phase_leaves_selection_and_heads_alone(copier):
     for (name, trained), (_, fresh) in zip(model.named_parameters(), new_model().named_parameters()):
         untouched = ".selection." in name or name.startswith("halting.")
         assert torch.equal(trained, fresh) == untouched, name
+
+
+@pytest.mark.parametrize("selected, modes", [(0, ["dense"] * 4), (0.5, ["select", "dense"] * 2), (1, ["select"] * 4)])
+def test_base_phase_selects_in_the_share_of_batches_that_is_asked_for(copier, selected, modes):
+    model = copy.deepcopy(copier[0])
+    model.config.selection.learned_ratio = {m: [0.5] for m in MODULES}
+    trainer = Trainer(model, options("base", "--selected", str(selected)))
+    before = {n: p.clone() for n, p in model.named_parameters() if ".selection." in n}
+    runs = []
+    monitored = trainer.selection_run
+    trainer.selection_run = lambda: runs.append(monitored()) or runs[-1]
+    train(trainer, 4)
+    assert [run.mode for run in runs] == modes and not any(run.learns for run in runs if run.mode == "select")
+    assert all(torch.equal(p, before[n]) for n, p in model.named_parameters() if n in before)
+    assert model.config.selection.learned_ratio == {m: [0.5] for m in MODULES}
 
 
 def test_selection_phase_moves_k_and_imitates_attention(copier):
