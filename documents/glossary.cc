@@ -14,8 +14,9 @@
 namespace salient {
 namespace {
 
-constexpr size_t kMostAlike = 100;  // terms with the same words
-constexpr size_t kMostEnding = 3;   // letters that a form of a target may have beyond it
+constexpr size_t kMostAlike = 100;      // terms with the same words
+constexpr size_t kMostTermWords = 100;  // of a source: at each word of a text so many are looked at
+constexpr size_t kMostEnding = 3;       // letters that a form of a target may have beyond it
 
 void Append(UChar32 c, std::string* text) {
   char bytes[U8_MAX_LENGTH];
@@ -104,7 +105,11 @@ absl::Status Glossary::Add(Term term) {
     return absl::InvalidArgumentError(
         absl::StrCat("a term's ", side, " has ", text->size(), " bytes; at most ", kMostTermBytes, " are allowed"));
   }
-  std::vector<std::string> words = FoldedWords(term.source, WordsOf(term.source));
+  const std::vector<std::string> words = FoldedWords(term.source, WordsOf(term.source));
+  if (words.size() > kMostTermWords) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a term's source has ", words.size(), " words; at most ", kMostTermWords, " are allowed"));
+  }
   if (words.empty() || WordsOf(term.target).empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the term '", term.source, "' with the target '", term.target, "' has a side without a word"));
@@ -130,15 +135,19 @@ void Glossary::Add(const Glossary& other) {
   for (const Term& term : other.terms_) Add(term).IgnoreError();  // it was added there
 }
 
-std::optional<Glossary::Node> Glossary::Next(Node node, const std::string& word) const {
-  const auto index = words_.find(word);
-  if (index == words_.end()) return std::nullopt;
-  const auto next = next_.find(uint64_t{node} << 32 | index->second);
+std::optional<Glossary::Word> Glossary::Number(const std::string& word) const {
+  const auto found = words_.find(word);
+  return found == words_.end() ? std::nullopt : std::optional<Word>(found->second);
+}
+
+std::optional<Glossary::Node> Glossary::Next(Node node, std::optional<Word> word) const {
+  if (!word.has_value()) return std::nullopt;
+  const auto next = next_.find(uint64_t{node} << 32 | *word);
   return next == next_.end() ? std::nullopt : std::optional<Node>(next->second);
 }
 
 Glossary::Node Glossary::MakeNext(Node node, const std::string& word) {
-  const uint32_t index = words_.emplace(word, static_cast<uint32_t>(words_.size())).first->second;
+  const Word index = words_.emplace(word, static_cast<Word>(words_.size())).first->second;
   const auto number = static_cast<Node>(next_.size() + 1);
   return next_.emplace(uint64_t{node} << 32 | index, number).first->second;
 }
@@ -158,23 +167,31 @@ std::vector<TermMatch> Glossary::Find(std::string_view text) const {
   std::vector<TermMatch> matches;
   if (empty()) return matches;
   const std::vector<ByteRange> ranges = WordsOf(text);
-  const std::vector<std::string> words = FoldedWords(text, ranges);
+  struct WordOfText {
+    std::optional<Word> itself, without_s, without_es;
+  };
+  std::vector<WordOfText> words;
+  for (const std::string& word : FoldedWords(text, ranges)) {
+    const auto without = [&](std::string_view ending) {
+      return word.ends_with(ending) ? Number(word.substr(0, word.size() - ending.size())) : std::nullopt;
+    };
+    words.push_back({Number(word), without("s"), without("es")});
+  }
   for (size_t at = 0; at < words.size();) {
     size_t longest = 0, found = 0;
     std::optional<Node> node = 0;
     for (size_t end = at; end < words.size() && node.has_value(); ++end) {  // where its last word may be
-      const std::string& word = words[end];
+      const WordOfText& word = words[end];
       const auto look = [&](std::optional<Node> last, bool plural) {
         const size_t* term = last.has_value() ? TermAt(*last, text, ranges[at].begin, plural) : nullptr;
         if (term == nullptr || longest == end + 1 - at) return;
         longest = end + 1 - at;
         found = *term;
       };
-      const std::optional<Node> next = Next(*node, word);
+      const std::optional<Node> next = Next(*node, word.itself);
       look(next, /*plural=*/false);
-      for (const std::string_view ending : {"s", "es"}) {
-        if (word.ends_with(ending)) look(Next(*node, word.substr(0, word.size() - ending.size())), /*plural=*/true);
-      }
+      look(Next(*node, word.without_s), /*plural=*/true);
+      look(Next(*node, word.without_es), /*plural=*/true);
       node = next;
     }
     if (longest == 0) {

@@ -27,7 +27,7 @@ struct Term {
   bool inflects = false;
 };
 
-constexpr size_t kMostTermBytes = 1000;  // of a term's source, and of its target
+constexpr size_t kMostTermBytes = 1024;  // of a term's source, and of its target
 
 struct TermMatch {
   ByteRange range;       // in the text
@@ -41,8 +41,9 @@ class Glossary {
   // names the line.
   static absl::StatusOr<Glossary> Parse(std::string_view bytes, const DocumentLimits& limits = {});
 
-  // INVALID_ARGUMENT where one of the two sides has no word, or more than kMostTermBytes, or where very many terms have
-  // the same words, which differ in case and white space only. Of two terms with the same source the later counts.
+  // INVALID_ARGUMENT where one of the two sides has no word or more than kMostTermBytes, where the source has more than
+  // 100 words, or where very many terms have the same words, which differ in case and white space only. Of two terms
+  // with the same source the later counts.
   absl::Status Add(Term term);
   void Add(const Glossary& other);
 
@@ -55,13 +56,15 @@ class Glossary {
  private:
   // Terms as paths of words: to find one takes no more time where many terms begin alike. 0 is the beginning of all.
   using Node = uint32_t;
-  std::optional<Node> Next(Node node, const std::string& word) const;
+  using Word = uint32_t;                                      // a number of words_
+  std::optional<Word> Number(const std::string& word) const;  // none: no term has the word
+  std::optional<Node> Next(Node node, std::optional<Word> word) const;
   Node MakeNext(Node node, const std::string& word);
   // The first term of these words that the text may have at byte `at`; `plural`: whether the text has an ending more.
   const size_t* TermAt(Node node, std::string_view text, size_t at, bool plural) const;
 
   std::vector<Term> terms_;
-  std::unordered_map<std::string, uint32_t> words_;         // of sources, case folded
+  std::unordered_map<std::string, Word> words_;             // of sources, case folded
   std::unordered_map<uint64_t, Node> next_;                 // by a node and a word after it
   std::unordered_map<Node, std::vector<size_t>> terms_of_;  // the terms that end there
 };

@@ -16,12 +16,14 @@ class ListeningRecipient final : public Recipient {
   void TakeProgress(v1::Progress progress) override {
     if (listener_.progress) listener_.progress(progress);
   }
+  void TakePermit(std::unique_ptr<Admission::Permit> permit) override { permit_ = std::move(permit); }
   void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
-    listener_.result(std::move(result));
+    listener_.result(std::move(result), std::move(permit_));
   }
 
  private:
   const CompatHost::Listener listener_;
+  std::unique_ptr<Admission::Permit> permit_;
 };
 
 }  // namespace
@@ -43,6 +45,10 @@ absl::StatusOr<std::function<void()>> TranslatorHost::Start(const v1::TranslateD
                                   std::make_shared<ListeningRecipient>(std::move(listener)));
   if (!ticket.ok()) return ticket.status();
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };
+}
+
+absl::StatusOr<std::unique_ptr<Admission::Permit>> TranslatorHost::Hold(int64_t bytes, const CallInfo& call) {
+  return translator_.Hold(bytes, call);
 }
 
 std::vector<CompatGlossary> TranslatorHost::Glossaries() const {

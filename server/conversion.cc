@@ -34,6 +34,7 @@ class PlainDocument : public FormattedDocument {
   absl::StatusOr<std::string> Render(const std::vector<MarkedText>& translations) const override {
     return translations[0].text;
   }
+  size_t bytes() const override { return MemoryOf(units_); }
 
  private:
   std::vector<Unit> units_;
@@ -212,6 +213,13 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   if (text.text().empty()) text.set_text("\n");
   text.set_segmentation(v1::SEGMENTATION_LINES);
   return conversion;
+}
+
+int64_t Conversion::bytes() const {
+  size_t bytes = document_->bytes() + request_.ByteSizeLong();
+  for (const std::string& text : segments_.texts()) bytes += text.size();
+  for (const Fate& fate : fates_) bytes += sizeof(fate) + fate.translation.size();
+  return static_cast<int64_t>(bytes);
 }
 
 // Which segments are translated, and where the others' translations are from.

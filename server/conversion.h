@@ -31,6 +31,9 @@ class Conversion {
                                                             const ModelConfig& model, LanguageResources& resources,
                                                             int64_t max_bytes);
 
+  // About how many bytes of memory it takes: of an archive most of them are those of its unpacked parts.
+  int64_t bytes() const;
+
   // The request, with the segments to translate as text, one on each line.
   const v1::TranslateDocumentRequest& request() const { return request_; }
 

@@ -91,6 +91,11 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   bool wants_segments() const override { return true; }
 
+  void TakePermit(std::unique_ptr<Admission::Permit> permit) override {
+    permit_ = std::move(permit);
+    permit_->Grow(static_cast<int64_t>(outbox_.unsent_bytes()));
+  }
+
   void TakeSegment(v1::TranslatedSegment segment) override {
     v1::StreamTranslateDocumentResponse event;
     *event.mutable_segment() = std::move(segment);
@@ -122,13 +127,15 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   }
 
   void OnCancel() override { cancellation_.Cancel(); }
-  void OnDone() override {
+  void OnDone() override {  // the client has the result, or is gone
     stalled_.Stop();
+    permit_.reset();
     self_.reset();
   }
 
  private:
   void Send(const v1::StreamTranslateDocumentResponse& event) {
+    if (permit_ != nullptr) permit_->Grow(static_cast<int64_t>(event.ByteSizeLong()));
     if (!outbox_.Push(SerializeMessage(event))) {
       cancellation_.Cancel();
       context_.TryCancel();
@@ -145,6 +152,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   grpc::CallbackServerContext& context_;  // gRPC's, there until OnDone
   Outbox outbox_;
   StalledReader stalled_;
+  std::unique_ptr<Admission::Permit> permit_;  // null: the document is translated, or was not admitted
   Cancellation cancellation_;
   std::shared_ptr<StreamCall> self_;
 };

@@ -52,27 +52,34 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
    public:
     Document(std::shared_ptr<DocumentsCall> call, v1::TranslateDocumentsRequest request)
         : call_(std::move(call)), request_(std::move(request)) {}
+    void TakePermit(std::unique_ptr<Admission::Permit> permit) override { permit_ = std::move(permit); }
     void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
-      call_->Reply(request_.id(), std::move(result));
+      call_->Reply(request_.id(), std::move(result), std::move(permit_));
       call_->Leave(this);
     }
     const v1::TranslateDocumentsRequest& request() const { return request_; }
     Cancellation& cancellation() { return cancellation_; }
     // What it takes of the memory for documents that are held; null: it is not held.
     void SetHeld(std::unique_ptr<Admission::Permit> held) { held_ = std::move(held); }
+    // When it may be tried next: a try that unpacks it is too much work to be made at every chance.
+    void SetNextTry(absl::Time time) { next_try_ = time; }
+    absl::Time next_try() const { return next_try_; }
 
    private:
     const std::shared_ptr<DocumentsCall> call_;
     const v1::TranslateDocumentsRequest request_;
     Cancellation cancellation_;
-    std::unique_ptr<Admission::Permit> held_;
+    std::unique_ptr<Admission::Permit> held_, permit_;
+    absl::Time next_try_ = absl::InfinitePast();
   };
 
   bool TryToStart(const std::shared_ptr<Document>& document);
   bool TryToHold(const std::shared_ptr<Document>& document);
   bool IsOver(Document& document) const;
   bool TryAgain(const std::shared_ptr<Document>& document);
-  void Reply(const std::string& id, absl::StatusOr<v1::TranslateDocumentResponse> result);
+  // The reply counts as the client's, with what `permit` has, until it is written; null: it does not.
+  void Reply(const std::string& id, absl::StatusOr<v1::TranslateDocumentResponse> result,
+             std::unique_ptr<Admission::Permit> permit);
   void Enter(const std::shared_ptr<Document>& document);
   void Leave(const Document* document);
   void ReadOn();
@@ -108,7 +115,7 @@ void DocumentsCall::OnReadDone(bool ok) {
   }
   v1::TranslateDocumentsRequest request;
   if (const absl::Status status = ParseMessage(incoming_, &request); !status.ok()) {
-    Reply(request.id(), status);
+    Reply(request.id(), status, nullptr);
   } else {
     auto document = std::make_shared<Document>(shared_from_this(), std::move(request));
     Enter(document);
@@ -132,14 +139,17 @@ bool DocumentsCall::TryToStart(const std::shared_ptr<Document>& document) {
     document->cancellation().Attach(*std::move(ticket));
     return true;
   }
-  if (absl::IsResourceExhausted(ticket.status())) return false;
+  if (absl::IsResourceExhausted(ticket.status())) {
+    if (WasUnpacked(ticket.status())) document->SetNextTry(absl::Now() + *GetRetryDelay(ticket.status()));
+    return false;
+  }
   document->TakeResult(ticket.status());
   return true;
 }
 
 // False if there is no room for it; then it has its result.
 bool DocumentsCall::TryToHold(const std::shared_ptr<Document>& document) {
-  auto held = translator_.Hold(document->request().request(), call_);
+  auto held = translator_.Hold(static_cast<int64_t>(document->request().request().ByteSizeLong()), call_);
   if (!held.ok()) {
     document->TakeResult(held.status());
     return false;
@@ -159,6 +169,7 @@ bool DocumentsCall::IsOver(Document& document) const {
 
 // In the thread of the retry queue.
 bool DocumentsCall::TryAgain(const std::shared_ptr<Document>& document) {
+  if (absl::Now() < document->next_try() && !IsOver(*document)) return false;
   if (!TryToStart(document)) return false;
   document->SetHeld(nullptr);
   {
@@ -169,7 +180,8 @@ bool DocumentsCall::TryAgain(const std::shared_ptr<Document>& document) {
   return true;
 }
 
-void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDocumentResponse> result) {
+void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDocumentResponse> result,
+                          std::unique_ptr<Admission::Permit> permit) {
   v1::TranslateDocumentsResponse reply;
   reply.set_id(id);
   if (result.ok()) {
@@ -182,7 +194,9 @@ void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDoc
     reply.mutable_error()->set_code(static_cast<int>(fits.code()));
     reply.mutable_error()->set_message(std::string(fits.message()));
   }
-  if (!outbox_.Push(SerializeMessage(reply))) context_.TryCancel();
+  grpc::ByteBuffer message = SerializeMessage(reply);
+  if (permit != nullptr) permit->Grow(static_cast<int64_t>(message.Length()));
+  if (!outbox_.Push(std::move(message), std::move(permit))) context_.TryCancel();
   Pump(outbox_, *this);
 }
 
@@ -247,6 +261,7 @@ void DocumentsCall::OnWriteDone(bool ok) {
   outbox_.Written(ok);
   if (!ok) OnCancel();
   Pump(outbox_, *this);
+  translator_.admission_retry_queue().Nudge();  // the reply was the client's until now
   ReadOn();
 }
 

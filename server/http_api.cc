@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/util/json_util.h"
 #include "server/call_info.h"
+#include "server/compat/reply.h"
 #include "server/http_page.h"
 #include "server/http_reply.h"
 #include "server/service.h"
@@ -53,12 +54,16 @@ HttpResponse Told(HttpResponse response, const CallInfo& call) {
 class HttpRecipient final : public Recipient {
  public:
   explicit HttpRecipient(HttpHandler::Reply reply) : reply_(std::move(reply)) {}
+  void TakePermit(std::unique_ptr<Admission::Permit> permit) override { permit_ = std::move(permit); }
   void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
-    reply_(result.ok() ? MessageReply(*result) : ErrorReply(result.status()));
+    HttpResponse response = result.ok() ? MessageReply(*result) : ErrorReply(result.status());
+    CountUntilRead(std::move(permit_), &response);
+    reply_(std::move(response));
   }
 
  private:
   const HttpHandler::Reply reply_;
+  std::unique_ptr<Admission::Permit> permit_;  // null: its document was never admitted
 };
 
 }  // namespace

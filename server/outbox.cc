@@ -4,16 +4,18 @@
 
 namespace salient {
 
-bool Outbox::Push(grpc::ByteBuffer message) {
+// Everywhere what messages keep is let go of without the lock: it may be anything.
+bool Outbox::Push(grpc::ByteBuffer message, std::shared_ptr<void> keep) {
+  std::deque<Message> dropped;
   std::lock_guard<std::mutex> lock(mutex_);
   if (broken_ || status_.has_value()) return true;
   if (!messages_.empty() && bytes_ + message.Length() > kMaxUnsentBytes) {
     broken_ = true;
-    messages_.clear();
+    dropped.swap(messages_);
     return false;
   }
   bytes_ += message.Length();
-  messages_.push_back(std::move(message));
+  messages_.push_back({std::move(message), std::move(keep)});
   return true;
 }
 
@@ -30,12 +32,15 @@ void Outbox::Close(grpc::Status status) {
 }
 
 void Outbox::Written(bool ok) {
+  std::deque<Message> dropped;
+  std::shared_ptr<void> kept;
   std::lock_guard<std::mutex> lock(mutex_);
+  kept.swap(keep_);
   writing_ = false;
   ++written_;
   if (ok) return;
   broken_ = true;
-  messages_.clear();
+  dropped.swap(messages_);
   progress_.reset();
 }
 
@@ -43,7 +48,8 @@ Outbox::Act Outbox::Next() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (writing_ || finished_) return Act::kNothing;
   if (!messages_.empty()) {
-    current_ = std::move(messages_.front());
+    current_ = std::move(messages_.front().bytes);
+    keep_ = std::move(messages_.front().keep);
     messages_.pop_front();
     bytes_ -= current_.Length();
     writing_ = true;
@@ -75,6 +81,11 @@ bool Outbox::writing() const {
 size_t Outbox::unsent() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return messages_.size() + (writing_ ? 1 : 0);
+}
+
+size_t Outbox::unsent_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return bytes_ + (writing_ ? current_.Length() : 0);
 }
 
 }  // namespace salient

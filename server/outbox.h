@@ -5,6 +5,8 @@
 // Use: after every Push, SetProgress, Close and Written, call Next, and do what it returns. It returns "write" and
 // "finish" to one thread only, and "finish" once.
 //
+// Each message may keep something until it has been written or dropped.
+//
 // Thread safety: all methods may be called from any thread; only the caller that Next selected may use current() and
 // status().
 
@@ -13,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -30,7 +33,7 @@ class Outbox {
   };
 
   // False if more than kMaxUnsentBytes would wait. Then this and all later messages are refused; cancel the call.
-  bool Push(grpc::ByteBuffer message);
+  bool Push(grpc::ByteBuffer message, std::shared_ptr<void> keep = nullptr);
   void SetProgress(grpc::ByteBuffer message);
 
   // Finishes the call with `status` after all pushed messages are written. Later calls of Push and Close have no
@@ -45,6 +48,7 @@ class Outbox {
   const grpc::Status& status() const { return *status_; }
 
   size_t unsent() const;
+  size_t unsent_bytes() const;
   // Number of messages written; writing(): whether one is being written.
   uint64_t written() const;
   bool writing() const;
@@ -53,11 +57,17 @@ class Outbox {
   static constexpr size_t kMaxUnsentBytes = 64 << 20;
 
  private:
+  struct Message {
+    grpc::ByteBuffer bytes;
+    std::shared_ptr<void> keep;
+  };
+
   mutable std::mutex mutex_;
-  std::deque<grpc::ByteBuffer> messages_;
+  std::deque<Message> messages_;
   std::optional<grpc::ByteBuffer> progress_;
   std::optional<grpc::Status> status_;
   grpc::ByteBuffer current_;
+  std::shared_ptr<void> keep_;  // of current_, while it is written
   size_t bytes_ = 0;  // of messages_
   uint64_t written_ = 0;
   bool writing_ = false;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/conversion.h"
@@ -22,6 +23,8 @@ constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(100);
 
 // What callers that wait for room may use of a queue.
 constexpr double kShareOfThoseWhoWait = 0.75;
+
+constexpr char kUnpacked[] = "salient/unpacked";  // the payload of errors for which WasUnpacked is true
 
 absl::Status DeadlineMissed() {
   return absl::DeadlineExceededError(
@@ -191,6 +194,8 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
 
 }  // namespace
 
+bool WasUnpacked(const absl::Status& status) { return status.GetPayload(kUnpacked).has_value(); }
+
 // Waits until its model is loaded, and is then the ticket of what its engine translates.
 class Translator::WaitingDocument final : public ModelWaiter, public TranslationTicket {
  public:
@@ -205,9 +210,10 @@ class Translator::WaitingDocument final : public ModelWaiter, public Translation
     const std::unique_ptr<Waiting> waiting = Leave();
     if (waiting == nullptr) return;
     if (!model.ok()) return Refuse(*waiting, model.status());
-    auto ticket = translator_.Submit(*model, waiting->request, std::move(waiting->admitted));
+    Refusal refusal = Refusal::kOther;
+    auto ticket = translator_.Submit(*model, waiting->request, std::move(waiting->admitted), &refusal);
     if (ticket.ok()) return cancellation_.Attach(*std::move(ticket));
-    Refuse(*waiting, ticket.status());
+    Refuse(*waiting, ticket.status(), refusal);
   }
 
   void Cancel() override {
@@ -248,9 +254,9 @@ class Translator::WaitingDocument final : public ModelWaiter, public Translation
     return std::move(waiting_);
   }
 
-  void Refuse(const Waiting& waiting, absl::Status status) {
+  void Refuse(const Waiting& waiting, absl::Status status, Refusal refusal = Refusal::kOther) {
     status = Explain(status, deadline_, translator_.in_flight_);
-    translator_.TellNotTaken(*waiting.slot, waiting.request, waiting.call, Refusal::kOther, status);
+    translator_.TellNotTaken(*waiting.slot, waiting.request, waiting.call, refusal, status);
     waiting.recipient->TakeResult(status);
     translator_.admission_retry_queue_.Nudge();
   }
@@ -318,24 +324,31 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Admit(const std::
   if (!permit.ok()) return permit.status();
   const uint64_t id = (*place)->id();
   Admitted admitted{call, arrival, deadline, *std::move(place), *std::move(permit), std::move(recipient)};
-  if (const std::shared_ptr<ServedModel> model = slot->Use(arrival)) return Submit(model, request, std::move(admitted));
+  if (const std::shared_ptr<ServedModel> model = slot->Use(arrival)) {
+    return Submit(model, request, std::move(admitted), refusal);
+  }
   auto waiting = std::make_shared<WaitingDocument>(*this, slot, request, std::move(admitted));
   auto model = slot->Await(waiting, arrival);
   if (!model.ok()) return model.status();
-  if (*model != nullptr) return Submit(*model, request, waiting->TakeBack());
+  if (*model != nullptr) return Submit(*model, request, waiting->TakeBack(), refusal);
   in_flight_.SetTicket(id, waiting);
   return waiting;
 }
 
 absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std::shared_ptr<ServedModel>& model,
                                                                       const v1::TranslateDocumentRequest& request,
-                                                                      Admitted admitted) {
+                                                                      Admitted admitted, Refusal* refusal) {
   const ModelInfo& info = model->engine->info();
   std::shared_ptr<const Conversion> conversion;
   if (Conversion::Needed(request)) {
     auto created = Conversion::Create(request, info.config, *resources_, limits_.max_document_bytes);
     if (!created.ok()) return created.status();
     conversion = *std::move(created);
+    // Until the reply is there it is in memory as well, and may be much larger than the request.
+    if (absl::Status status = admitted.permit->TryGrow(conversion->bytes(), refusal); !status.ok()) {
+      status.SetPayload(kUnpacked, absl::Cord());
+      return status;
+    }
   }
   auto guard = FromProto(request.guard(), limits_.guard);
   if (!guard.ok()) return guard.status();
@@ -364,12 +377,11 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
   return ticket;
 }
 
-absl::StatusOr<std::unique_ptr<Admission::Permit>> Translator::Hold(const v1::TranslateDocumentRequest& request,
-                                                                    const CallInfo& call) {
+absl::StatusOr<std::unique_ptr<Admission::Permit>> Translator::Hold(int64_t bytes, const CallInfo& call) {
   Client client = call.client;
   client.limits = {};  // which hold when it is admitted
   Refusal refusal = Refusal::kOther;
-  auto held = held_.Enter(client, SizeOf(request), absl::Now(), &refusal);
+  auto held = held_.Enter(client, {.bytes = bytes}, absl::Now(), &refusal);
   if (!held.ok()) TellRefused(call, refusal, held.status().code());
   return held;
 }

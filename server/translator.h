@@ -49,6 +49,10 @@ enum class WhenFull {
   kWait,    // the caller retries; the request is not counted
 };
 
+// Whether this error of Start's is that there was no room for what the document was unpacked to. The next try will
+// unpack it again, so it should wait for the error's retry delay.
+bool WasUnpacked(const absl::Status& status);
+
 class Translator {
  public:
   struct Limits {
@@ -77,10 +81,9 @@ class Translator {
                                                            std::shared_ptr<Recipient> recipient,
                                                            WhenFull when_full = WhenFull::kRefuse);
 
-  // For a document that Start did not take and that is to wait: what it takes of the memory for such documents, whose
-  // limits are those of documents in flight. RESOURCE_EXHAUSTED if there is no room; the request is counted as refused.
-  absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(const v1::TranslateDocumentRequest& request,
-                                                          const CallInfo& call);
+  // For what waits to be given to Start: a part of the memory for it, whose limits are those of documents in flight.
+  // RESOURCE_EXHAUSTED, with a retry delay, if there is no room; the request is counted as refused.
+  absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call);
 
   // Counts a request that was refused before it was read, and writes its log line.
   void TellRefused(const CallInfo& call, Refusal refusal, absl::StatusCode outcome);
@@ -111,7 +114,7 @@ class Translator {
                                                            std::shared_ptr<Recipient> recipient, Refusal* refusal);
   absl::StatusOr<std::shared_ptr<TranslationTicket>> Submit(const std::shared_ptr<ServedModel>& model,
                                                             const v1::TranslateDocumentRequest& request,
-                                                            Admitted admitted);
+                                                            Admitted admitted, Refusal* refusal);
   // Counts and logs a document that its model does not translate; fills in when to try again.
   void TellNotTaken(const ModelSlot& slot, const v1::TranslateDocumentRequest& request, const CallInfo& call,
                     Refusal refusal, absl::Status& status);
@@ -121,7 +124,7 @@ class Translator {
   const Limits limits_;
   const std::shared_ptr<LanguageResources> resources_;
   Admission admission_;
-  Admission held_;  // documents of streams that wait to be admitted
+  Admission held_;  // documents of streams, and texts of other services' clients, that wait to be admitted
   InFlight in_flight_;
   AdmissionRetryQueue admission_retry_queue_;
   Workers renderer_{1};  // renders translated documents, outside the engine's thread

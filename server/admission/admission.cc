@@ -44,18 +44,7 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client
                                " that it may have at once; wait for one of them"),
                   kSoon);
   }
-  if (bytes_ > 0 && bytes_ + bytes > max_bytes_) {
-    *refusal = Refusal::kBytes;
-    return Refuse(absl::StrCat("the server holds ", bytes_, " bytes of documents, of ", max_bytes_,
-                               " that it takes at once; try again later"),
-                  kSoon);
-  }
-  if (state.bytes > 0 && state.bytes + bytes > max_bytes_ / 2) {
-    *refusal = Refusal::kClientBytes;
-    return Refuse(absl::StrCat("this client's documents in flight have ", state.bytes, " bytes, of ", max_bytes_ / 2,
-                               " that one client may have at once; wait for some of them"),
-                  kSoon);
-  }
+  if (absl::Status status = CheckBytes(state, 0, bytes, refusal); !status.ok()) return status;
   if (limits.tokens_per_minute > 0) {
     const auto capacity = static_cast<double>(limits.tokens_per_minute);
     const double per_second = capacity / 60;
@@ -76,10 +65,35 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client
   return std::make_unique<Permit>(*this, client.id(), bytes, estimate);
 }
 
+absl::Status Admission::CheckBytes(const State& state, int64_t own, int64_t more, Refusal* refusal) const {
+  if (bytes_ > own && bytes_ + more > max_bytes_) {
+    *refusal = Refusal::kBytes;
+    return Refuse(absl::StrCat("the server holds ", bytes_, " bytes of documents, of ", max_bytes_,
+                               " that it takes at once; try again later"),
+                  kSoon);
+  }
+  if (state.bytes > own && state.bytes + more > max_bytes_ / 2) {
+    *refusal = Refusal::kClientBytes;
+    return Refuse(absl::StrCat("this client's documents in flight have ", state.bytes, " bytes, of ", max_bytes_ / 2,
+                               " that one client may have at once; wait for some of them"),
+                  kSoon);
+  }
+  return absl::OkStatus();
+}
+
 void Admission::Hold(const std::string& client, int64_t bytes) {
   std::lock_guard lock(mutex_);
   clients_[client].bytes += bytes;
   bytes_ += bytes;
+}
+
+absl::Status Admission::TryHold(const std::string& client, int64_t own, int64_t more, Refusal* refusal) {
+  std::lock_guard lock(mutex_);
+  State& state = clients_[client];
+  if (absl::Status status = CheckBytes(state, own, more, refusal); !status.ok()) return status;
+  state.bytes += more;
+  bytes_ += more;
+  return absl::OkStatus();
 }
 
 void Admission::Leave(const std::string& client, int64_t bytes) {

@@ -1,7 +1,7 @@
 // Admission control: cheap checks that decide whether a document is accepted, before any other work.
 //
 //   bytes   a limit on the bytes of all documents in flight; a client that has documents in flight may use half of it;
-//           replies that the client has not read count as well
+//           what a document was unpacked to and replies that the client has not read count as well
 //   client  limits on a client's documents in flight, and on its source tokens a minute (a token bucket of one minute)
 //
 // At admission tokens are estimated from bytes. The estimate is corrected when the number is known, and given back if
@@ -62,6 +62,12 @@ class Admission {
       owner_.Hold(client_, bytes);
       bytes_ += bytes;
     }
+    // The same if Enter's limits on bytes leave room beside all other documents; else its error, and nothing is added.
+    absl::Status TryGrow(int64_t bytes, Refusal* refusal) {
+      absl::Status status = owner_.TryHold(client_, bytes_, bytes, refusal);
+      if (status.ok()) bytes_ += bytes;
+      return status;
+    }
     // The document was worked on: the client has used the tokens of the estimate.
     void Spend() { spent_ = true; }
     // It was translated: replaces the estimate by the real number of source tokens.
@@ -91,7 +97,10 @@ class Admission {
     absl::Time filled;
   };
 
+  // Whether there is room for so many more bytes; `own` of those that are held are the document's.
+  absl::Status CheckBytes(const State& state, int64_t own, int64_t more, Refusal* refusal) const;
   void Hold(const std::string& client, int64_t bytes);
+  absl::Status TryHold(const std::string& client, int64_t own, int64_t more, Refusal* refusal);
   void Leave(const std::string& client, int64_t bytes);
   void Charge(const std::string& client, int64_t tokens);
   void ForgetIdle(absl::Time now);

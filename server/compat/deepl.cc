@@ -78,13 +78,14 @@ absl::StatusOr<TextFields> ReadTexts(const Fields& fields, v1::TranslateDocument
   return TextFields{*std::move(texts), *std::move(source), *std::move(target), *markup, show->value_or(false)};
 }
 
-HttpResponse Translations(const TextFields& fields, const LanguageChoice& languages, bool wants_report,
+// `billed`: the characters of each text; empty: they are not asked for.
+HttpResponse Translations(const std::vector<int64_t>& billed, const LanguageChoice& languages, bool wants_report,
                           const std::vector<v1::TranslateDocumentResponse>& responses) {
   json translations = json::array();
   for (size_t i = 0; i < responses.size(); ++i) {
     json one = {{"detected_source_language", absl::AsciiStrToUpper(languages.source)},
                 {"text", TranslatedText(responses[i])}};
-    if (fields.show_billed) one["billed_characters"] = CountCharacters(fields.texts[i]);
+    if (!billed.empty()) one["billed_characters"] = billed[i];
     if (wants_report) one["salient"] = ReportOf(responses[i]);
     translations.push_back(std::move(one));
   }
@@ -148,17 +149,21 @@ DeepL::Result DeepL::Translate(const HttpRequest& request, const CallInfo& call,
   auto made = MakeTextRequests(context_.host.Models(), controls->request, read->source, read->target, read->texts,
                                read->markup);
   if (!made.ok()) return made.status();
-  return TranslateTexts(
-      context_.host, context_.workers, call, std::move(made->requests),
-      [this, reply, fields = *std::move(read), languages = std::move(made->languages),
-       wants_report = controls->wants_report, ignored = IgnoredByDeepL(*fields), client = call.client.id(),
-       characters = made->characters](auto responses) {
-        if (!responses.ok()) return reply(Error(responses.status()));
-        context_.usage.Add(client, characters);
-        HttpResponse response = Translations(fields, languages, wants_report, *responses);
-        WarnIgnored(ignored, &response);
-        reply(std::move(response));
-      });
+  std::vector<int64_t> billed;
+  if (read->show_billed) {
+    for (const std::string& text : read->texts) billed.push_back(CountCharacters(text));
+  }
+  return TranslateTexts(context_.host, context_.workers, call, std::move(made->requests),
+                        [this, reply, billed = std::move(billed), languages = std::move(made->languages),
+                         wants_report = controls->wants_report, ignored = IgnoredByDeepL(*fields),
+                         client = call.client.id(), characters = made->characters](auto responses, auto permit) {
+                          if (!responses.ok()) return reply(Error(responses.status()));
+                          context_.usage.Add(client, characters);
+                          HttpResponse response = Translations(billed, languages, wants_report, *responses);
+                          WarnIgnored(ignored, &response);
+                          CountUntilRead(std::move(permit), &response);
+                          reply(std::move(response));
+                        });
 }
 
 absl::StatusOr<HttpResponse> DeepL::ListLanguages(const HttpRequest& request) const {

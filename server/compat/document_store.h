@@ -28,6 +28,7 @@ struct StoredDocument {
   std::string file_name;   // of the translation
   int64_t characters = 0;  // of the segments; once it is translated
   bool wants_report = false;
+  bool needs_no_key = false;  // whoever knows the id may fetch it
   DocumentState state = DocumentState::kQueued;
   double seconds_remaining = 0;  // as far as is known while it is translated; 0: not known
   absl::Status failure;

@@ -210,7 +210,7 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
       context_.host, context_.workers, call, std::move(made->requests),
       [this, reply = std::move(reply), languages = std::move(made->languages), ignored = Ignored(fields),
        wants_report = common->controls.wants_report, with_glossary = common->controls.request.has_glossary(),
-       client = call.client.id(), characters = made->characters](auto responses) {
+       client = call.client.id(), characters = made->characters](auto responses, auto permit) {
         if (!responses.ok()) return reply(Error(responses.status()));
         context_.usage.Add(client, characters);
         json translations = json::array();
@@ -224,6 +224,7 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
         if (with_glossary) body["glossaryTranslations"] = std::move(translations);
         HttpResponse response = JsonReply(body);
         WarnIgnored(ignored, &response);
+        CountUntilRead(std::move(permit), &response);
         reply(std::move(response));
       });
 }
@@ -250,7 +251,7 @@ Google::Result Google::TranslateDocument(const HttpRequest& request, const Field
   CompatHost::Listener listener;
   listener.result = [this, reply, languages = *std::move(choice), ignored = Ignored(fields), client = call.client.id(),
                      wants_report = common->controls.wants_report,
-                     with_glossary = common->controls.request.has_glossary()](auto response) {
+                     with_glossary = common->controls.request.has_glossary()](auto response, auto permit) {
     if (!response.ok()) return reply(Error(response.status()));
     for (const v1::TranslatedSegment& segment : response->segments()) {
       context_.usage.Add(client, CountCharacters(segment.source()));
@@ -265,6 +266,7 @@ Google::Result Google::TranslateDocument(const HttpRequest& request, const Field
     if (wants_report) body["salient"] = ReportOf(*response);
     HttpResponse http = JsonReply(body);
     WarnIgnored(ignored, &http);
+    CountUntilRead(std::move(permit), &http);
     reply(std::move(http));
   };
   return context_.host.Start(message, call, std::move(listener));

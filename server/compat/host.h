@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "salient/v1/translation.pb.h"
+#include "server/admission/admission.h"
 #include "server/admission/client.h"
 #include "server/http/message.h"
 
@@ -32,7 +34,8 @@ class CompatHost {
   // Both are called from any thread, one call at a time, and must not block.
   struct Listener {
     std::function<void(const v1::Progress&)> progress;  // may be empty
-    std::function<void(absl::StatusOr<v1::TranslateDocumentResponse>)> result;
+    // While the permit is kept the document counts as its client's. Null: it was not admitted.
+    std::function<void(absl::StatusOr<v1::TranslateDocumentResponse>, std::unique_ptr<Admission::Permit>)> result;
   };
 
   virtual ~CompatHost() = default;
@@ -45,6 +48,10 @@ class CompatHost {
   // translation.
   virtual absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
                                                       Listener listener) = 0;
+
+  // Counts what a call holds beside its documents as its client's while the permit is kept. RESOURCE_EXHAUSTED, with a
+  // retry delay, if there is no room for it.
+  virtual absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call) = 0;
 
   virtual v1::ListModelsResponse Models() const = 0;
 

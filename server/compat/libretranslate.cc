@@ -128,13 +128,17 @@ absl::Status LibreTranslate::Admit(const HttpRequest& request) {
   if (status.ok() || !key.empty() || !request.header("Authorization").empty() || !request.header("X-API-Key").empty()) {
     return status;
   }
+  const std::string coding = request.header("Content-Encoding");
+  const bool packed = !coding.empty() && !absl::EqualsIgnoreCase(coding, "identity");  // nobody knows into how much
   int64_t length = 0;
-  if (absl::SimpleAtoi(request.header("Content-Length"), &length) && length > 0 && length <= kLargestBodyWithKey) {
+  if (!packed && absl::SimpleAtoi(request.header("Content-Length"), &length) && length > 0 &&
+      length <= kLargestBodyWithKey) {
     return absl::OkStatus();  // Handle looks for the key in the body
   }
   return absl::UnauthenticatedError(
-      "this server asks for an API key; it may be in the field api_key of a body of 64 KiB at most, else send it as "
-      "?api_key=KEY or as \"Authorization: Bearer KEY\"");
+      "this server asks for an API key; it may be in the field api_key of a body of 64 KiB at most, not compressed, "
+      "else send "
+      "it as ?api_key=KEY or as \"Authorization: Bearer KEY\"");
 }
 
 bool LibreTranslate::IsDownload(const HttpRequest& request) const { return request.path.starts_with(kDownloads); }
@@ -191,19 +195,20 @@ LibreTranslate::Result LibreTranslate::Translate(const HttpRequest& request, con
   auto made = MakeTextRequests(context_.host.Models(), controls->request, read->source, read->target, read->texts,
                                read->markup);
   if (!made.ok()) return made.status();
+  read->texts.clear();  // the requests have them
   const std::string ignored =
       fields.OtherThan({"q", "source", "target", "format", "alternatives", "api_key", "salient"});
-  return TranslateTexts(
-      context_.host, context_.workers, call, std::move(made->requests),
-      [this, reply = std::move(reply), read = *std::move(read), languages = std::move(made->languages),
-       wants_report = controls->wants_report, ignored, client = call.client.id(),
-       characters = made->characters](auto responses) {
-        if (!responses.ok()) return reply(Error(responses.status()));
-        context_.usage.Add(client, characters);
-        HttpResponse response = Translations(read, languages, wants_report, *responses);
-        WarnIgnored(ignored, &response);
-        reply(std::move(response));
-      });
+  return TranslateTexts(context_.host, context_.workers, call, std::move(made->requests),
+                        [this, reply = std::move(reply), read = *std::move(read),
+                         languages = std::move(made->languages), wants_report = controls->wants_report, ignored,
+                         client = call.client.id(), characters = made->characters](auto responses, auto permit) {
+                          if (!responses.ok()) return reply(Error(responses.status()));
+                          context_.usage.Add(client, characters);
+                          HttpResponse response = Translations(read, languages, wants_report, *responses);
+                          WarnIgnored(ignored, &response);
+                          CountUntilRead(std::move(permit), &response);
+                          reply(std::move(response));
+                        });
 }
 
 LibreTranslate::Result LibreTranslate::TranslateFile(const HttpRequest& request, const Fields& fields,
@@ -220,6 +225,7 @@ LibreTranslate::Result LibreTranslate::TranslateFile(const HttpRequest& request,
   }
   auto upload = ReadUpload(context_, fields.File("file"), "", *controls, *source == "auto" ? "" : *source, *target);
   if (!upload.ok()) return upload.status();
+  upload->needs_no_key = true;
   const auto finished = [this, reply, origin = OriginOf(request)](const StoredDocument& document) {
     if (document.state == DocumentState::kFailed) return reply(Error(document.failure));
     json body = {
@@ -269,8 +275,9 @@ HttpResponse LibreTranslate::Settings() const {
 absl::StatusOr<HttpResponse> LibreTranslate::FetchFile(const HttpRequest& request) {
   const std::string name = request.path.substr(sizeof(kDownloads) - 1);
   auto document = context_.documents.Find(name.substr(0, name.find('.')));
-  if (!document.ok()) return document.status();
-  if (document->state != DocumentState::kDone) return absl::NotFoundError("there is no such file");
+  if (!document.ok() || !document->needs_no_key || document->state != DocumentState::kDone) {
+    return absl::NotFoundError("there is no such file; it may be too old");
+  }
   return Download(*document);
 }
 

@@ -3,8 +3,9 @@
 //   POST /translate  /detect  /translate_file     GET /languages  /frontend/settings  /download_file/ID.NAME
 //
 // Keys: the field `api_key`, in the body or in the request's target. A key in the body is known only once the body was
-// read; so a request without one elsewhere may have a body of 64 KiB at most while the server asks for keys.
-// /languages, /frontend/settings and downloads, whose names cannot be guessed, ask for none, as LibreTranslate itself.
+// read; so a request without one elsewhere may have a body of 64 KiB at most, not compressed, while the server asks for
+// keys. /languages, /frontend/settings and downloads of what /translate_file has translated, whose names cannot be
+// guessed, ask for none, as LibreTranslate itself.
 // Errors: {"error": "..."}, 403 where the key is wrong.
 
 #pragma once

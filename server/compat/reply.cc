@@ -1,6 +1,8 @@
 #include "server/compat/reply.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/admission/retry_delay.h"
@@ -22,6 +24,12 @@ HttpResponse JsonError(const nlohmann::json& value, const absl::Status& status, 
 
 void WarnIgnored(const std::string& fields, HttpResponse* response) {
   if (!fields.empty()) response->headers["Warning"] = absl::StrCat("299 salient \"", HeaderSafe(fields), ": ignored\"");
+}
+
+void CountUntilRead(std::unique_ptr<Admission::Permit> permit, HttpResponse* response) {
+  if (permit == nullptr) return;
+  permit->Grow(static_cast<int64_t>(response->body.size()));
+  response->keep = std::move(permit);
 }
 
 std::string HeaderSafe(const std::string& text) {

@@ -2,10 +2,12 @@
 
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
+#include "server/admission/admission.h"
 #include "server/http/message.h"
 
 namespace salient {
@@ -19,6 +21,10 @@ HttpResponse JsonError(const nlohmann::json& value, const absl::Status& status, 
 
 // Tells the client that fields of its request were ignored: Warning: 299 salient "formality: ignored".
 void WarnIgnored(const std::string& fields, HttpResponse* response);
+
+// Until the client has read the response, or is gone, its body counts as the client's, and what the permit has as well.
+// `permit` may be null.
+void CountUntilRead(std::unique_ptr<Admission::Permit> permit, HttpResponse* response);
 
 // The text for use inside a quoted header value: quotation marks, line breaks and the like are replaced by "_".
 std::string HeaderSafe(const std::string& text);

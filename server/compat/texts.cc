@@ -15,12 +15,13 @@ namespace {
 class Texts : public std::enable_shared_from_this<Texts> {
  public:
   Texts(CompatHost& host, Workers& workers, CallInfo call, std::vector<v1::TranslateDocumentRequest> requests,
-        TextsDone done)
+        std::unique_ptr<Admission::Permit> held, TextsDone done)
       : host_(host),
         workers_(workers),
         call_(std::move(call)),
         requests_(std::move(requests)),
         done_(std::move(done)),
+        held_(std::move(held)),
         responses_(requests_.size()) {}
 
   void Begin() {
@@ -43,7 +44,9 @@ class Texts : public std::enable_shared_from_this<Texts> {
         starting_ = true;
       }
       CompatHost::Listener listener;
-      listener.result = [self = shared_from_this(), i](absl::StatusOr<v1::TranslateDocumentResponse> result) {
+      listener.result = [self = shared_from_this(), i](absl::StatusOr<v1::TranslateDocumentResponse> result,
+                                                       std::unique_ptr<Admission::Permit> permit) {
+        permit.reset();  // before the next text is started: the client may be allowed one document only
         self->Take(i, std::move(result));
       };
       auto cancel = host_.Start(requests_[i], call_, std::move(listener));
@@ -85,6 +88,7 @@ class Texts : public std::enable_shared_from_this<Texts> {
     {
       std::lock_guard lock(mutex_);
       --running_;
+      held_->Grow(static_cast<int64_t>(result->ByteSizeLong()));
       responses_[i] = *std::move(result);
     }
     Begin();
@@ -92,13 +96,15 @@ class Texts : public std::enable_shared_from_this<Texts> {
 
   void EndIfDone() {
     std::vector<v1::TranslateDocumentResponse> responses;
+    std::unique_ptr<Admission::Permit> held;
     {
       std::lock_guard lock(mutex_);
       if (ended_ || starting_ || running_ > 0 || next_ < requests_.size()) return;
       ended_ = true;
       responses = std::move(responses_);
+      held = std::move(held_);
     }
-    done_(std::move(responses));
+    done_(std::move(responses), std::move(held));
   }
 
   void End(const absl::Status& status) {
@@ -110,7 +116,7 @@ class Texts : public std::enable_shared_from_this<Texts> {
       cancels = std::move(cancels_);
     }
     for (const auto& [i, cancel] : cancels) cancel();
-    done_(status);
+    done_(status, nullptr);
   }
 
   static bool IsEmpty(const v1::TranslateDocumentRequest& request) {
@@ -124,6 +130,7 @@ class Texts : public std::enable_shared_from_this<Texts> {
   const TextsDone done_;
 
   std::mutex mutex_;
+  std::unique_ptr<Admission::Permit> held_;  // for the requests and responses; null: `done_` has it
   std::vector<v1::TranslateDocumentResponse> responses_;
   std::map<size_t, std::function<void()>> cancels_;
   size_t next_ = 0;
@@ -147,12 +154,31 @@ v1::TranslateDocumentRequest TextRequest(const v1::TranslateDocumentRequest& con
   return request;
 }
 
+// Before a copy of the controls is made for each text.
+absl::Status CheckSizes(size_t texts, const v1::TranslateDocumentRequest& controls) {
+  if (texts > kMostTexts) {
+    return absl::InvalidArgumentError(absl::StrCat(texts, " texts; at most ", kMostTexts, " are taken at once"));
+  }
+  const size_t bytes = controls.ByteSizeLong();
+  if (texts * bytes <= kMostControlBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the controls (salient, a glossary, ignored tags) have ", bytes, " bytes, which with each of ", texts,
+      " texts is more than ", kMostControlBytes, "; send fewer texts at once, or name a glossary of the server"));
+}
+
+int64_t BytesOf(const std::vector<v1::TranslateDocumentRequest>& requests) {
+  int64_t bytes = 0;
+  for (const v1::TranslateDocumentRequest& request : requests) bytes += static_cast<int64_t>(request.ByteSizeLong());
+  return bytes;
+}
+
 }  // namespace
 
 absl::StatusOr<TextRequests> MakeTextRequests(const v1::ListModelsResponse& models,
                                               const v1::TranslateDocumentRequest& controls, const std::string& source,
                                               const std::string& target, const std::vector<std::string>& texts,
                                               Markup markup) {
+  if (absl::Status status = CheckSizes(texts.size(), controls); !status.ok()) return status;
   auto languages = Languages(models, controls.model())
                        .Choose(source, target, absl::StrJoin(texts, "\n"), markup != Markup::kNone);
   if (!languages.ok()) return languages.status();
@@ -175,12 +201,12 @@ int64_t CountCharacters(std::string_view text) {
 
 std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& call,
                                      std::vector<v1::TranslateDocumentRequest> requests, TextsDone done) {
-  if (requests.size() > kMostTexts) {
-    done(absl::InvalidArgumentError(
-        absl::StrCat(requests.size(), " texts; at most ", kMostTexts, " are taken at once")));
+  auto held = host.Hold(BytesOf(requests), call);
+  if (!held.ok()) {
+    done(held.status(), nullptr);
     return nullptr;
   }
-  auto texts = std::make_shared<Texts>(host, workers, call, std::move(requests), std::move(done));
+  auto texts = std::make_shared<Texts>(host, workers, call, std::move(requests), *std::move(held), std::move(done));
   texts->Begin();
   return [texts] { texts->Cancel(); };
 }

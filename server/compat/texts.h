@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ enum class Markup { kNone, kHtml, kXml };
 
 constexpr size_t kMostTexts = 1024;  // of a request
 constexpr int kTextsAtOnce = 16;     // of a request, in the engine
+// Of the controls of all texts of a request: each text has them with it.
+constexpr size_t kMostControlBytes = 16 << 20;
 
 // The texts of a request, as requests of ours.
 struct TextRequests {
@@ -29,7 +32,7 @@ struct TextRequests {
 };
 
 // One request for each text: `controls` with the text as its document. `source` and `target` as Languages::Choose takes
-// them, and its errors.
+// them, and its errors. INVALID_ARGUMENT if there are too many texts, or too many for so large controls.
 absl::StatusOr<TextRequests> MakeTextRequests(const v1::ListModelsResponse& models,
                                               const v1::TranslateDocumentRequest& controls, const std::string& source,
                                               const std::string& target, const std::vector<std::string>& texts,
@@ -44,9 +47,11 @@ int64_t CountCharacters(std::string_view text);
 // Calls `done` once: with one response for each request, in the same order, or with the first failure; then the other
 // translations are cancelled. A request with an empty text gets an empty response and is not translated. If the engine
 // has no room for a text, or the client's allowance is used up, the text waits until another text of the same call is
-// finished; the call is refused only if none is running.
-// Returns a function that cancels. `workers` and `host` must live until `done` was called.
-using TextsDone = std::function<void(absl::StatusOr<std::vector<v1::TranslateDocumentResponse>>)>;
+// finished; the call is refused only if none is running, or if there is no room to hold its texts until it is done.
+// Returns a function that cancels. `workers` and `host` must live until `done` was called. While `done` keeps the
+// permit the texts and responses count as the client's; null: after a failure.
+using TextsDone =
+    std::function<void(absl::StatusOr<std::vector<v1::TranslateDocumentResponse>>, std::unique_ptr<Admission::Permit>)>;
 std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& call,
                                      std::vector<v1::TranslateDocumentRequest> requests, TextsDone done);
 

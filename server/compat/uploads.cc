@@ -48,6 +48,7 @@ absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInf
   document.client = call.client.id();
   document.file_name = std::move(upload.file_name);
   document.wants_report = wants_report;
+  document.needs_no_key = upload.needs_no_key;
   auto stored =
       context.documents.Add(std::move(document), static_cast<int64_t>(upload.request.document().content().size()));
   if (!stored.ok()) return stored;
@@ -55,7 +56,8 @@ absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInf
   listener.progress = [&context, id = stored->id](const v1::Progress& progress) {
     context.documents.SetProgress(id, progress);
   };
-  listener.result = [&context, id = stored->id, finished = std::move(finished)](auto result) {
+  listener.result = [&context, id = stored->id, finished = std::move(finished)](auto result, auto permit) {
+    permit.reset();  // from here on the store counts it
     context.documents.Finish(id, std::move(result));
     const auto kept = context.documents.Find(id);
     if (!kept.ok()) return;

@@ -16,7 +16,8 @@ namespace salient {
 struct Upload {
   v1::TranslateDocumentRequest request;
   LanguageChoice languages;
-  std::string file_name;  // of the translation: "report.de.docx" of "report.docx"
+  std::string file_name;      // of the translation: "report.de.docx" of "report.docx"
+  bool needs_no_key = false;  // as StoredDocument
 };
 
 // The file of field `file`; its name tells the format. INVALID_ARGUMENT says what is missing or not known.

@@ -226,6 +226,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void Send(HttpResponse answer, bool close) {
     ForgetBody();
     decoder_.reset();
+    keep_ = std::move(answer.keep);
     const auto& header = parser_->get();
     const bool keep_alive = !close && header.keep_alive() && !shared_.stopping;
     response_.emplace();
@@ -240,6 +241,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
                 absl::Seconds(static_cast<int64_t>(response_->body().size() / kSlowestReader)));
     http::async_write(stream_, *response_, [self = this->shared_from_this(), keep_alive, close](Error error, size_t) {
       self->response_.reset();
+      self->keep_.reset();
       if (error) return self->End();
       if (keep_alive) return self->ReadHeader();
       if (close) return self->Linger();
@@ -305,6 +307,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   std::unique_ptr<BodyDecoder> decoder_;
   std::unique_ptr<std::array<char, kPiece>> piece_;
   std::optional<http::response<http::string_body>> response_;
+  std::shared_ptr<void> keep_;  // of the response that is being written
   HttpRequest request_;
   std::string peer_address_, subject_;
   std::function<void()> cancel_;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ struct HttpResponse {
   std::string content_type = "text/plain";
   std::string body;
   std::map<std::string, std::string> headers;  // except Content-Type and Content-Length
+  std::shared_ptr<void> keep;                  // let go of when the response is written, or the client is gone
 };
 
 // Answers requests. Called from the listener's threads, several at a time.

@@ -104,11 +104,14 @@ TEST(GlossaryTest, TermsOfTheSameWordsAreToldByCase) {
 }
 
 TEST(GlossaryTest, LongTermsAreRefused) {
-  const std::string most(1000, 'a'), more(1001, 'a');
+  const std::string most(1024, 'a'), more(1025, 'a');
   EXPECT_TRUE(Glossary::Parse(most + "\t" + most + "\n").ok());
   EXPECT_THAT(Glossary::Parse(more + "\tx\n").status().message(),
-              HasSubstr("line 1: a term's source has 1001 bytes; at most 1000 are allowed"));
-  EXPECT_THAT(Glossary().Add({"a", more}).message(), HasSubstr("a term's target has 1001 bytes; at most 1000"));
+              HasSubstr("line 1: a term's source has 1025 bytes; at most 1024 are allowed"));
+  EXPECT_THAT(Glossary().Add({"a", more}).message(), HasSubstr("a term's target has 1025 bytes; at most 1024"));
+  std::string words;
+  for (int i = 0; i < 101; ++i) words += "a ";
+  EXPECT_THAT(Glossary().Add({words, "x"}).message(), HasSubstr("a term's source has 101 words; at most 100"));
 }
 
 }  // namespace

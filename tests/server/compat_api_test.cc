@@ -1,7 +1,12 @@
 // The APIs of other services over HTTP: the door, documents of real formats, what is refused before it is read.
 
+#include <string>
+#include <thread>
+
+#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "tests/server/compat/compat_server.h"
+#include "tests/server/unread_reply.h"
 
 namespace salient {
 namespace {
@@ -98,6 +103,47 @@ TEST(CompatApiTest, AClientThatLeavesCancelsItsTexts) {
     EXPECT_FALSE(client.Post("/v2/translate", R"({"text": ["a", "b"], "target_lang": "DE"})", "application/json"));
   }
   server.engine().WaitForCancelled(2);
+}
+
+TEST(CompatApiTest, ADocumentThatNobodyReadsCountsAsItsClients) {
+  const TempFolder folder;
+  WriteFile(folder / "keys", std::string(kTestKey) + " name=tester documents=1\n");
+  TestServer server({}, {.compat = true,
+                         .access = *Access::Open({.api_keys = folder / "keys"}),
+                         .max_document_bytes = 16 << 20,
+                         .guard = GuardMode::kOff});
+  server.Start();
+  const auto request = [](size_t bytes) {
+    const std::string content = absl::Base64Escape("# " + std::string(bytes, 'a') + "\n");
+    const json config = {{"mimeType", "text/markdown"}, {"content", content}};
+    return json{{"documentInputConfig", config}, {"sourceLanguageCode", "en"}, {"targetLanguageCode", "de"}}.dump();
+  };
+  constexpr char kPath[] = "/v3/projects/p:translateDocument";
+  UnreadReply client(server.http_port());
+  ASSERT_EQ(client.Post(kPath, request(10 << 20), kTestKey), "HTTP/1.1 200 OK");
+  httplib::Client other("127.0.0.1", server.http_port());
+  const auto refused = other.Post(kPath, {{"x-goog-api-key", kTestKey}}, request(1), "application/json");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 429);
+  EXPECT_GE(client.Read(), size_t{13} << 20);
+  EXPECT_EQ(client.Post(kPath, request(1), kTestKey), "HTTP/1.1 200 OK");
+}
+
+TEST(CompatApiTest, TextsAreHeldWithinTheMemoryForDocuments) {
+  CompatServer server({.automatic = false}, 10000);  // 320,000 bytes in all, of which a client may have half
+  json texts = json::array();
+  for (int i = 0; i < 10; ++i) texts.emplace_back(std::string(9900, 'a'));
+  const json body = {{"text", texts}, {"target_lang", "DE"}, {"salient", {{"guard", "GUARD_OFF"}}}};
+  httplib::Response first;
+  std::thread caller([&] { first = server.Post("/v2/translate", body); });
+  server.engine().WaitForAdmitted(10);
+  const httplib::Response refused = server.Post("/v2/translate", body);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_FALSE(refused.get_header_value("Retry-After").empty());
+  EXPECT_EQ(server.engine().admitted(), 10);
+  for (int i = 0; i < 10; ++i) server.engine().Finish(i);
+  caller.join();
+  EXPECT_EQ(first.status, 200);
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 // Documents of a format over a real connection: content in, content out.
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
+#include "proto/retry_info.h"
 #include "server/conversion.h"
+#include "tests/documents/make_zip.h"
 #include "tests/server/test_server.h"
 #include "tests/server/translate.h"
 
@@ -91,6 +95,66 @@ TEST(ContentTest, RefusalsNameTheField) {
   v1::TranslateDocumentRequest lines = ContentRequest("text/html", "<p>x");
   lines.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
   EXPECT_THAT(Refusal(lines), HasSubstr("document.segmentation"));
+}
+
+// A Word document of less than a kilobyte, whose main part has so many bytes.
+v1::TranslateDocumentRequest PackedRequest(size_t bytes) {
+  std::string part =
+      "<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\"><w:body>"
+      "<w:p><w:r><w:t>text</w:t></w:r></w:p><!--";
+  part.append(bytes, ' ').append("--></w:body></w:document>");
+  return ContentRequest("application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+                        MakeZip({{"[Content_Types].xml", "<Types/>"}, {"word/document.xml", part}}));
+}
+
+// A server with two of them in flight: of 320,000 bytes a client may have half, so a third one finds no room.
+class UnpackedTest : public ::testing::Test {
+ protected:
+  UnpackedTest() {
+    server_.Start();
+    EXPECT_LT(request_.ByteSizeLong(), 1000u);
+    for (int i = 0; i < 2; ++i) {
+      callers_.emplace_back([this] { EXPECT_TRUE(Translate(server_, request_).status.ok()); });
+      server_.engine().WaitForAdmitted(i + 1);
+    }
+  }
+  void FinishBoth() {
+    for (int i = 0; i < 2; ++i) server_.engine().Finish(i);
+    for (std::thread& caller : callers_) caller.join();
+  }
+
+  const v1::TranslateDocumentRequest request_ = PackedRequest(60000);
+  TestServer server_{{.automatic = false}, 10000};
+
+ private:
+  std::vector<std::thread> callers_;
+};
+
+TEST_F(UnpackedTest, WhatADocumentIsUnpackedToCounts) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::TranslateDocumentResponse response;
+  const grpc::Status refused = server_.stub().TranslateDocument(&context, request_, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
+  EXPECT_THAT(refused.error_message(), HasSubstr("this client's documents in flight have"));
+  EXPECT_TRUE(RetryDelay(refused).has_value());
+  FinishBoth();
+}
+
+TEST_F(UnpackedTest, OneOfAStreamWaitsForRoom) {
+  grpc::ClientContext context;
+  auto stream = server_.stub().TranslateDocuments(&context);
+  v1::TranslateDocumentsRequest request;
+  *request.mutable_request() = request_;
+  EXPECT_TRUE(stream->Write(request));
+  stream->WritesDone();
+  FinishBoth();
+  server_.engine().WaitForAdmitted(3);
+  server_.engine().Finish(2);
+  v1::TranslateDocumentsResponse reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  EXPECT_TRUE(reply.has_response()) << reply.error().message();
+  EXPECT_TRUE(stream->Finish().ok());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "proto/retry_info.h"
+#include "tests/server/one_document_client.h"
 #include "tests/server/test_server.h"
 #include "tests/server/translate.h"
 
@@ -409,6 +410,35 @@ TEST(StreamTranslateDocumentTest, CancelledAtAnyMoment) {
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+TEST(StreamTranslateDocumentTest, EventsThatNobodyReadsCountAsTheirClients) {
+  const OneDocumentClient client;
+  TestServer server({.automatic = false}, {.access = client.access(), .guard = GuardMode::kOff});
+  server.Start();
+  const auto stub = client.StubOf(server);
+  grpc::ClientContext context, other_context;
+  for (grpc::ClientContext* one : {&context, &other_context}) client.Introduce(*one);
+  auto reader = stub->StreamTranslateDocument(&context, RequestFor(std::string(1 << 20, 'a')));
+  server.engine().WaitForAdmitted(1);
+  server.engine().Finish(0);
+  ASSERT_EQ(client.Call(*stub).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  // It waits for the place of the one that is unread.
+  auto other = stub->TranslateDocuments(&other_context);
+  v1::TranslateDocumentsRequest request;
+  *request.mutable_request() = RequestFor("other");
+  ASSERT_TRUE(other->Write(request));
+  v1::StreamTranslateDocumentResponse event;
+  while (reader->Read(&event)) {
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  server.engine().WaitForAdmitted(2);
+  server.engine().Finish(1);
+  other->WritesDone();
+  v1::TranslateDocumentsResponse reply;
+  ASSERT_TRUE(other->Read(&reply));
+  EXPECT_EQ(reply.response().text(), "OTHER");
+  EXPECT_TRUE(other->Finish().ok());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
+#include "tests/server/one_document_client.h"
 #include "tests/server/test_server.h"
 #include "tests/testing/temp_folder.h"
 
@@ -281,6 +282,30 @@ TEST(TranslateDocumentsTest, UnreadRepliesStopTheReading) {
   writer.join();
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(replies, kDocuments);
+}
+
+TEST(TranslateDocumentsTest, ARepliesMemoryCountsAsTheClientsUntilItIsRead) {
+  const OneDocumentClient client;
+  TestServer server({.automatic = false}, {.access = client.access(), .guard = GuardMode::kOff});
+  server.Start();
+  const auto stub = client.StubOf(server);
+  grpc::ClientContext context;
+  client.Introduce(context);
+  auto stream = stub->TranslateDocuments(&context);
+  ASSERT_TRUE(stream->Write(Numbered(0, std::string(1 << 20, 'a'))));
+  server.engine().WaitForAdmitted(1);
+  server.engine().Finish(0);
+  ASSERT_EQ(client.Call(*stub).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  ASSERT_TRUE(stream->Write(Numbered(1, "waits for the first one's place")));
+  stream->WritesDone();
+  v1::TranslateDocumentsResponse reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  EXPECT_EQ(reply.id(), "0");
+  server.engine().WaitForAdmitted(2);
+  server.engine().Finish(1);
+  ASSERT_TRUE(stream->Read(&reply));
+  EXPECT_TRUE(reply.has_response()) << reply.error().message();
+  EXPECT_TRUE(stream->Finish().ok());
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include "httplib.h"
 #include "nlohmann/json.hpp"
 #include "tests/server/test_server.h"
+#include "tests/server/unread_reply.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -264,6 +266,25 @@ TEST(MetricsTest, StepsAreObservedOnceTheModelIsKnown) {
   EXPECT_THAT(metrics.Text(), HasSubstr("salient_step_seconds_bucket{model=\"m\",le=\"0.01\"} 1"));
   EXPECT_THAT(metrics.Text(), HasSubstr("salient_stall_seconds_bucket{model=\"m\",le=\"0.005\"} 1"));
   EXPECT_THAT(metrics.Text(), HasSubstr("salient_preemptions_total{model=\"m\"} 1"));
+}
+
+// A reply is in the server's memory until its client has taken it.
+TEST(HttpUnreadTest, AReplyThatNobodyReadsCountsAsItsClients) {
+  constexpr char kKey[] = "the-only-key-0123456";
+  const TempFolder folder;
+  WriteFile(folder / "keys", std::string(kKey) + " name=a documents=1\n");
+  TestServer server({}, {.access = *Access::Open({.api_keys = folder / "keys"}), .guard = GuardMode::kOff});
+  server.Start();
+  const nlohmann::json large = {{"document", {{"text", std::string(4 << 20, 'a')}}}};
+  const std::string small = R"({"document": {"text": "a"}})";
+  UnreadReply client(server.http_port());
+  ASSERT_EQ(client.Post("/v1/translate", large.dump(), kKey), "HTTP/1.1 200 OK");
+  httplib::Client other("127.0.0.1", server.http_port());
+  const auto refused = other.Post("/v1/translate", {{"X-API-Key", kKey}}, small, "application/json");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 429);
+  EXPECT_GE(client.Read(), size_t{12} << 20);
+  EXPECT_EQ(client.Post("/v1/translate", small, kKey), "HTTP/1.1 200 OK");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "server/outbox.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -78,6 +80,41 @@ TEST(OutboxTest, AfterAFailedWriteTheRestIsDropped) {
   EXPECT_EQ(outbox.Next(), Outbox::Act::kNothing);
   outbox.Close(grpc::Status::OK);
   EXPECT_EQ(outbox.Next(), Outbox::Act::kFinish);
+}
+
+TEST(OutboxTest, KeepsSomethingForEachMessageUntilItIsWritten) {
+  Outbox outbox;
+  auto first = std::make_shared<int>(1), second = std::make_shared<int>(2);
+  const std::weak_ptr<int> with_first = first, with_second = second;
+  outbox.Push(Message("a"), std::move(first));
+  outbox.Push(Message("bcd"), std::move(second));
+  EXPECT_EQ(outbox.unsent_bytes(), 4);
+  EXPECT_EQ(NextWrite(outbox), "a");
+  EXPECT_FALSE(with_first.expired());
+  EXPECT_EQ(outbox.unsent_bytes(), 4);
+  outbox.Written(true);
+  EXPECT_TRUE(with_first.expired());
+  EXPECT_FALSE(with_second.expired());
+  EXPECT_EQ(outbox.unsent_bytes(), 3);
+  EXPECT_EQ(NextWrite(outbox), "bcd");
+  outbox.SetProgress(Message("99 %"));
+  outbox.Written(true);
+  EXPECT_TRUE(with_second.expired());
+}
+
+TEST(OutboxTest, KeepsNothingForWhatIsDropped) {
+  Outbox failed, full;
+  auto kept = std::make_shared<int>(1);
+  for (Outbox* outbox : {&failed, &full}) {
+    outbox->Push(Message("a"), kept);
+    outbox->Push(Message("b"), kept);
+    EXPECT_EQ(NextWrite(*outbox), "a");
+  }
+  failed.Written(false);
+  failed.Push(Message("c"), kept);
+  EXPECT_FALSE(full.Push(Message(std::string(Outbox::kMaxUnsentBytes, 'a')), kept));
+  full.Written(true);
+  EXPECT_EQ(kept.use_count(), 1);
 }
 
 }  // namespace

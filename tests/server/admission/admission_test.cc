@@ -101,5 +101,27 @@ TEST_F(AdmissionTest, ClientsOfDifferentKindsAreDifferent) {
   EXPECT_FALSE(Enter(key, 1).ok());
 }
 
+TEST_F(AdmissionTest, WhatADocumentIsUnpackedToNeedsRoomAsWell) {
+  ASSERT_TRUE(Enter(Named("a"), 10).ok());
+  EXPECT_TRUE(permits_[0]->TryGrow(5000, &refusal_).ok()) << "nothing else is held";
+  EXPECT_FALSE(Enter(Named("b"), 1).ok());
+  permits_.clear();
+
+  ASSERT_TRUE(Enter(Named("a"), 10).ok());
+  ASSERT_TRUE(Enter(Named("a"), 10).ok());
+  EXPECT_TRUE(permits_[0]->TryGrow(400, &refusal_).ok());
+  const absl::Status refused = permits_[1]->TryGrow(100, &refusal_);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_EQ(refusal_, Refusal::kClientBytes);
+  EXPECT_TRUE(GetRetryDelay(refused).has_value());
+  EXPECT_TRUE(permits_[1]->TryGrow(80, &refusal_).ok()) << "what was refused was not added";
+  ASSERT_TRUE(Enter(Named("b"), 10).ok());
+  EXPECT_FALSE(permits_[2]->TryGrow(600, &refusal_).ok());
+  EXPECT_EQ(refusal_, Refusal::kBytes) << "the one of 500 bytes, and another client's";
+  permits_.clear();
+  EXPECT_TRUE(Enter(Named("a"), 500).ok()) << "all of it came back";
+  EXPECT_TRUE(Enter(Named("b"), 500).ok());
+}
+
 }  // namespace
 }  // namespace salient

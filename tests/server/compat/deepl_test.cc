@@ -157,6 +157,52 @@ TEST_F(DeepLTest, ManyTextsWaitForEachOther) {
   EXPECT_LE(host_.most_at_once(), 3);
 }
 
+TEST_F(DeepLTest, ManyTextsOfAClientThatMayHaveOneDocument) {
+  host_.documents = 1;
+  host_.automatic = false;
+  Begin(Request("POST", "/v2/translate", json{{"text", json(10, "a")}, {"target_lang", "DE"}}.dump(),
+                "application/json"));
+  for (size_t i = 0; i < 10; ++i) {
+    host_.WaitForStarted(i + 1);
+    host_.Finish(i);
+  }
+  EXPECT_EQ(Json(Wait())["translations"].size(), 10u);
+}
+
+// A client may have half of what can be held.
+TEST_F(DeepLTest, TextsAreHeldWithinABound) {
+  host_.held = std::make_unique<Admission>(40000);
+  host_.automatic = false;
+  const HttpRequest request =
+      Request("POST", "/v2/translate", json{{"text", std::string(15000, 'a')}, {"target_lang", "DE"}}.dump(),
+              "application/json");
+  CompatService* const service = compat_.Find(request);
+  HttpResponse first, second;
+  const auto cancel = service->Handle(request, [&first](HttpResponse response) { first = std::move(response); });
+  host_.WaitForStarted(1);
+  service->Handle(request, [&second](HttpResponse response) { second = std::move(response); });
+  EXPECT_EQ(second.status, 429);
+  EXPECT_EQ(second.headers.count("Retry-After"), 1u);
+  EXPECT_EQ(host_.started(), 1u);
+  cancel();
+  EXPECT_EQ(first.status, 499);
+}
+
+TEST_F(DeepLTest, ControlsAreBoundedWithAllTexts) {
+  // Each text is a request of its own, with all controls.
+  const json large = {{"text", json(1000, "a")},
+                      {"target_lang", "DE"},
+                      {"tag_handling", "xml"},
+                      {"ignore_tags", {std::string(17 << 10, 'x')}}};
+  const HttpResponse refused = Post("/v2/translate", large);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(Json(refused)["message"].get<std::string>(), HasSubstr("send fewer texts at once"));
+  EXPECT_EQ(host_.started(), 0u);
+  json fewer = large;
+  fewer["text"] = json(100, "a");
+  EXPECT_EQ(Post("/v2/translate", fewer).status, 200);
+}
+
 TEST_F(DeepLTest, OneFailureCancelsTheOthers) {
   host_.automatic = false;
   const json body = {{"text", json(100, "a")}, {"target_lang", "DE"}};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "server/admission/retry_delay.h"
@@ -29,6 +30,10 @@ class FakeHost final : public CompatHost {
   bool automatic = true;           // documents finish at once
   int capacity = 1000;             // documents at once; more are refused with RESOURCE_EXHAUSTED
   absl::Status start_failure;      // of every document
+  int documents = 0;               // that a client may have at once; 0: any number
+  // Of documents, and of what calls hold beside them.
+  std::unique_ptr<Admission> admission = std::make_unique<Admission>(int64_t{1} << 40);
+  std::unique_ptr<Admission> held = std::make_unique<Admission>(int64_t{1} << 40);
   v1::ListModelsResponse models;
   std::vector<CompatGlossary> glossaries;
 
@@ -44,12 +49,14 @@ class FakeHost final : public CompatHost {
   absl::StatusOr<CallInfo> Identify(const HttpRequest& request, const std::string& given) override {
     const std::string bearer = request.header("Authorization");
     if (!key.empty() && given != key && bearer != "Bearer " + key) return absl::UnauthenticatedError("wrong key");
-    return CallInfo{{Client::Kind::kKey, key.empty() ? caller : key, {}}, "id-1", "", "http"};
+    return CallInfo{{Client::Kind::kKey, key.empty() ? caller : key, {.documents = documents}}, "id-1", "", "http"};
   }
 
-  absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo&,
+  absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
                                               Listener listener) override {
     if (!start_failure.ok()) return start_failure;
+    auto permit = Enter(*admission, static_cast<int64_t>(request.ByteSizeLong()), call.client);
+    if (!permit.ok()) return permit.status();
     size_t index = 0;
     {
       std::lock_guard lock(mutex_);
@@ -63,6 +70,7 @@ class FakeHost final : public CompatHost {
       most_ = std::max(most_, running_);
       requests_.push_back(request);
       listeners_.push_back(std::move(listener));
+      permits_.push_back(*std::move(permit));
     }
     started_.notify_all();
     if (automatic) Finish(index);
@@ -70,6 +78,12 @@ class FakeHost final : public CompatHost {
       std::lock_guard lock(mutex_);
       ++cancelled_;
     };
+  }
+
+  absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call) override {
+    Client client = call.client;
+    client.limits = {};
+    return Enter(*held, bytes, client);
   }
 
   v1::ListModelsResponse Models() const override { return models; }
@@ -84,11 +98,13 @@ class FakeHost final : public CompatHost {
   void Finish(size_t index) { End(index, Translate(request(index))); }
   void End(size_t index, absl::StatusOr<v1::TranslateDocumentResponse> result) {
     const Listener listener = Of(index);
+    std::unique_ptr<Admission::Permit> permit;
     {
       std::lock_guard lock(mutex_);
       --running_;
+      permit = std::move(permits_.at(index));
     }
-    listener.result(std::move(result));
+    listener.result(std::move(result), std::move(permit));
   }
 
   v1::TranslateDocumentRequest request(size_t index) const {
@@ -109,6 +125,12 @@ class FakeHost final : public CompatHost {
   }
 
  private:
+  static absl::StatusOr<std::unique_ptr<Admission::Permit>> Enter(Admission& admission, int64_t bytes,
+                                                                  const Client& client) {
+    Refusal refusal = Refusal::kOther;
+    return admission.Enter(client, {.bytes = bytes}, absl::Now(), &refusal);
+  }
+
   static v1::TranslateDocumentResponse Translate(const v1::TranslateDocumentRequest& request) {
     v1::TranslateDocumentResponse response;
     response.set_text(absl::AsciiStrToUpper(request.document().text()));
@@ -131,6 +153,7 @@ class FakeHost final : public CompatHost {
   std::condition_variable started_;
   std::vector<v1::TranslateDocumentRequest> requests_;
   std::vector<Listener> listeners_;
+  std::vector<std::unique_ptr<Admission::Permit>> permits_;  // of those that have not ended
   int running_ = 0, most_ = 0, cancelled_ = 0;
 };
 
@@ -208,7 +231,7 @@ class CompatTest : public ::testing::Test {
     HttpResponse Wait() {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return done_; });
-      return response_;
+      return std::move(response_);  // with what it keeps
     }
 
    private:

@@ -112,5 +112,31 @@ TEST_F(GoogleTest, Languages) {
   EXPECT_EQ(Post("/v3/projects/p:detectLanguage", {{"mimeType", "text/plain"}}).status, 400);
 }
 
+TEST_F(GoogleTest, ADocumentCountsUntilItsReplyIsRead) {
+  host_.documents = 1;
+  const json request = {
+      {"documentInputConfig", {{"mimeType", "text/html"}, {"content", absl::Base64Escape("<p>x</p>")}}},
+      {"sourceLanguageCode", "en"},
+      {"targetLanguageCode", "de"}};
+  HttpResponse unread = Post(kDocument, request);
+  EXPECT_EQ(unread.status, 200);
+  EXPECT_EQ(Post(kDocument, request).status, 429);
+  unread.keep.reset();
+  EXPECT_EQ(Post(kDocument, request).status, 200);
+}
+
+TEST_F(GoogleTest, TextsCountUntilTheirReplyIsRead) {
+  host_.held = std::make_unique<Admission>(40000);
+  const json request = {{"contents", {std::string(15000, 'a')}},
+                        {"mimeType", "text/plain"},
+                        {"sourceLanguageCode", "en"},
+                        {"targetLanguageCode", "de"}};
+  HttpResponse unread = Post(kText, request);
+  EXPECT_EQ(unread.status, 200);
+  EXPECT_EQ(Post(kText, request).status, 429);
+  unread.keep.reset();
+  EXPECT_EQ(Post(kText, request).status, 200);
+}
+
 }  // namespace
 }  // namespace salient

@@ -67,9 +67,10 @@ TEST_F(LibreTranslateTest, KeysInTheBody) {
 // Before a byte of it is read.
 TEST_F(LibreTranslateTest, ALargeBodyNeedsItsKeyBefore) {
   host_.key = "the-key";
-  const auto admitted = [&](const std::string& target, const std::string& length,
-                            const std::string& authorization = "") {
+  const auto admitted = [&](const std::string& target, const std::string& length, const std::string& authorization = "",
+                            const std::string& coding = "") {
     HttpRequest request = Request("POST", target);
+    if (!coding.empty()) request.headers["Content-Encoding"] = coding;
     request.headers.erase("Content-Length");
     if (!length.empty()) request.headers["Content-Length"] = length;
     if (!authorization.empty()) request.headers["Authorization"] = authorization;
@@ -79,6 +80,9 @@ TEST_F(LibreTranslateTest, ALargeBodyNeedsItsKeyBefore) {
   EXPECT_FALSE(admitted("/translate", "65537"));
   EXPECT_FALSE(admitted("/translate", "")) << "chunked: nobody knows how much comes";
   EXPECT_FALSE(admitted("/translate", "-1"));
+  EXPECT_FALSE(admitted("/translate", "100", "", "gzip")) << "nobody knows how much it is unpacked";
+  EXPECT_TRUE(admitted("/translate", "100", "", "Identity"));
+  EXPECT_TRUE(admitted("/translate", "100", "Bearer the-key", "gzip"));
   EXPECT_FALSE(admitted("/translate", "100", "Bearer other"));
   EXPECT_TRUE(admitted("/translate_file?api_key=the-key", "1000000"));
   EXPECT_FALSE(admitted("/translate_file?api_key=other", "100"));
@@ -119,6 +123,14 @@ TEST_F(LibreTranslateTest, Files) {
   const HttpResponse failed = Wait();
   EXPECT_EQ(failed.status, 400);
   EXPECT_EQ(Json(failed)["error"], "document.content: broken");
+}
+
+TEST_F(LibreTranslateTest, ADocumentOfDeepLsIsNoDownload) {
+  const HttpResponse uploaded = PostFile("/v2/document", "a.html", "<p>text</p>", {{"target_lang", "DE"}});
+  ASSERT_EQ(uploaded.status, 200) << uploaded.body;
+  const std::string id = Json(uploaded)["document_id"], key = Json(uploaded)["document_key"];
+  EXPECT_EQ(Get("/download_file/" + id + ".x").status, 404);
+  EXPECT_EQ(PostForm("/v2/document/" + id + "/result", "document_key=" + key).body, "<P>TEXT</P>");
 }
 
 }  // namespace

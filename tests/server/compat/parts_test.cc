@@ -1,12 +1,13 @@
 // Fields, languages, usage and the store, each alone.
 
 #include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
+#include "documents/language.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/admission/retry_delay.h"
-#include "documents/language.h"
 #include "server/compat/document_store.h"
 #include "server/compat/fields.h"
 #include "server/compat/languages.h"
@@ -181,6 +182,15 @@ TEST(DocumentStoreTest, ForgetsWhatWasNotFetched) {
   store.Finish(document->id, v1::TranslateDocumentResponse());
   absl::SleepFor(absl::Milliseconds(1));
   EXPECT_TRUE(absl::IsNotFound(store.Find(document->id).status()));
+}
+
+TEST(TextRequestsTest, TooManyAreRefusedBeforeTheyAreMade) {
+  const v1::ListModelsResponse models = Models({{"en", "de"}});
+  const auto make = [&](size_t texts) {
+    return MakeTextRequests(models, {}, "en", "de", std::vector<std::string>(texts, "a"), Markup::kNone).status();
+  };
+  EXPECT_TRUE(make(kMostTexts).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(make(kMostTexts + 1)));
 }
 
 }  // namespace

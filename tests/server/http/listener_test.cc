@@ -266,5 +266,34 @@ TEST(ListenerStartTest, SaysWhatIsWrongWithAnAddress) {
   EXPECT_THAT(second.Start().status().message(), HasSubstr("is the port taken"));
 }
 
+TEST_F(ListenerTest, WhatAResponseKeepsIsKeptUntilItIsWritten) {
+  Start({.threads = 1});
+  Client client(port_);
+  client.Send(std::string("POST /hold HTTP/1.1\r\n") + kKey + "\r\n");
+  WaitFor([&] { return echo_.held == 1; });
+  auto kept = std::make_shared<int>(1);
+  const std::weak_ptr<int> watched = kept;
+  echo_.replies[0]({.body = std::string(16 << 20, 'a') + "the end", .keep = std::move(kept)});
+  EXPECT_THAT(client.Read("HTTP/1.1 200"), StartsWith("HTTP/1.1 200"));  // more than that fits into no socket
+  EXPECT_THAT(Ask(std::string("GET /a HTTP/1.1\r\n") + kKey + "\r\n"), HasSubstr("GET /a 0"));  // by the one thread
+  EXPECT_FALSE(watched.expired());
+  EXPECT_TRUE(client.Read().ends_with("the end"));
+  WaitFor([&] { return watched.expired(); });
+}
+
+TEST_F(ListenerTest, WhatAResponseKeepsIsLetGoOfIfTheClientLeaves) {
+  Start();
+  auto kept = std::make_shared<int>(1);
+  const std::weak_ptr<int> watched = kept;
+  {
+    Client client(port_);
+    client.Send("POST /hold HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n\r\n");
+    WaitFor([&] { return echo_.held == 1; });
+    echo_.replies[0]({.body = std::string(16 << 20, 'a'), .keep = std::move(kept)});
+    EXPECT_THAT(client.Read("HTTP/1.1 200"), StartsWith("HTTP/1.1 200"));
+  }
+  WaitFor([&] { return watched.expired(); });
+}
+
 }  // namespace
 }  // namespace salient
