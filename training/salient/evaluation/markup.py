@@ -191,8 +191,8 @@ def main() -> None:
             print(f"| untagged | | | | {bleu(untagged, [without_tags(s.reference) for s in segments]):.1f} | |")
         for way in o.ways:
             try:
-                translated = paragraphs(server, [s.source for s in segments],
-                                                   {**o.controls, "document": {"markup": way}})
+                document = {**o.controls.get("document", {}), "markup": way}
+                translated = paragraphs(server, [s.source for s in segments], {**o.controls, "document": document})
             except urllib.error.HTTPError as error:  # a model without pieces for markers
                 print(f"{way}: {error.read().decode()}")
                 continue
