@@ -94,9 +94,10 @@ class RuntimeDevice final : public Device {
   void Zero(void* device, size_t bytes) override {
     if (ok()) Check(cudaMemsetAsync(device, 0, bytes, stream_), "cudaMemset");
   }
+  // The addresses say what is copied where: what the tests of operations take for device memory may be pinned.
   void CopyToDevice(void* device, const void* host, size_t bytes) override {
     if (!ok()) return;
-    Check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "a copy to the GPU");
+    Check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyDefault, stream_), "a copy to the GPU");
     cudaPointerAttributes attributes = {};
     const bool pinned =
         cudaPointerGetAttributes(&attributes, host) == cudaSuccess && attributes.type == cudaMemoryTypeHost;
@@ -104,10 +105,10 @@ class RuntimeDevice final : public Device {
   }
   void CopyToHost(void* host, const void* device, size_t bytes) override {
     if (!ok()) return;
-    Check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "a copy from the GPU");
+    Check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDefault, stream_), "a copy from the GPU");
     Synchronize();
   }
-  // The addresses say what is copied where (CopyOnDevice of cuda_backend.h).
+  // Also from one place of the device to another (CopyOnDevice of cuda_backend.h).
   void StartCopyToHost(void* pinned, const void* device, size_t bytes) override {
     if (ok()) Check(cudaMemcpyAsync(pinned, device, bytes, cudaMemcpyDefault, stream_), "a copy from the GPU");
   }
@@ -121,9 +122,9 @@ class RuntimeDevice final : public Device {
   std::unique_ptr<Graph> EndCapture() override {
     cudaGraph_t graph = nullptr;
     Check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
-    if (!ok() || graph == nullptr) return nullptr;
+    if (graph == nullptr) return nullptr;
     cudaGraphExec_t made = nullptr;
-    Check(cudaGraphInstantiate(&made, graph, 0), "cudaGraphInstantiate");
+    if (ok()) Check(cudaGraphInstantiate(&made, graph, 0), "cudaGraphInstantiate");
     cudaGraphDestroy(graph);
     return ok() ? std::make_unique<RuntimeGraph>(made) : nullptr;
   }

@@ -24,14 +24,25 @@ __device__ inline void WaitForPrevious() {
 #endif
 }
 
+// A block has at most 48 KB of shared memory, static and dynamic, unless its kernel is allowed more. No kernel has more
+// than 16 KB of the static kind.
+inline constexpr size_t kMostWithoutAsking = 32 << 10;
+
+// Allows a kernel all the shared memory that a block may have. Always the same value: it is the process's, and another
+// engine's thread may set it between this call and the launch.
+template <typename Kernel>
+void AllowSharedMemory(Device& device, Kernel* kernel) {
+  cudaFuncAttributes own = {};
+  device.Check(cudaFuncGetAttributes(&own, kernel), "cudaFuncGetAttributes");
+  if (!device.ok()) return;
+  const int rest = static_cast<int>(device.shared_bytes() - own.sharedSizeBytes);
+  device.Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, rest), "cudaFuncSetAttribute");
+}
+
 template <typename... Parameters, typename... Arguments>
 void Launch(Device& device, const LaunchShape& shape, void (*kernel)(Parameters...), Arguments&&... arguments) {
   if (shape.grid_x == 0 || shape.grid_y == 0 || !device.ok()) return;
-  if (shape.shared_bytes > 48 * 1024) {
-    device.Check(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
-        "cudaFuncSetAttribute");
-  }
+  if (shape.shared_bytes > kMostWithoutAsking) AllowSharedMemory(device, kernel);
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
