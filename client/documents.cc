@@ -183,7 +183,7 @@ absl::Status WriteTranslation(const std::string& path, std::string_view text) {
   if (special) return absl::OkStatus();
   fs::rename(unfinished, path, error);
   if (!error) return absl::OkStatus();
-  const absl::Status status = failure(error.value());
+  absl::Status status = failure(error.value());
   fs::remove(unfinished, error);
   return status;
 }

@@ -196,7 +196,7 @@ void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDoc
   }
   grpc::ByteBuffer message = SerializeMessage(reply);
   if (permit != nullptr) permit->Grow(static_cast<int64_t>(message.Length()));
-  if (!outbox_.Push(std::move(message), std::move(permit))) context_.TryCancel();
+  if (!outbox_.Push(message, std::move(permit))) context_.TryCancel();
   Pump(outbox_, *this);
 }
 

@@ -15,7 +15,9 @@ bool Outbox::Push(grpc::ByteBuffer message, std::shared_ptr<void> keep) {
     return false;
   }
   bytes_ += message.Length();
-  messages_.push_back({std::move(message), std::move(keep)});
+  Message& last = messages_.emplace_back();
+  last.bytes.Swap(&message);
+  last.keep = std::move(keep);
   return true;
 }
 
@@ -48,7 +50,7 @@ Outbox::Act Outbox::Next() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (writing_ || finished_) return Act::kNothing;
   if (!messages_.empty()) {
-    current_ = std::move(messages_.front().bytes);
+    current_.Swap(&messages_.front().bytes);
     keep_ = std::move(messages_.front().keep);
     messages_.pop_front();
     bytes_ -= current_.Length();

@@ -169,9 +169,10 @@ RowResult Sequence::ResultOf(const DecoderRows& rows, int32_t slot, int32_t widt
   const int32_t row = assigned_rows_[slot];
   const Candidate* candidates = rows.candidates.data() + static_cast<size_t>(row) * width;
   // Kernels take the step's `width` best tokens, the widest beam's, before three of them become one: the end, the
-  // separator and the marker that stands in for both. So a beam leaves out what a step of its own width may lack.
-  const bool may_merge = options_.beam > 1 && rows.constraint.data()[row].stand_in >= 0;
-  const int32_t count = candidates_wanted() - (may_merge ? 2 : 0);
+  // separator and the marker that stands in for both. If choices are left out for what they repeat, a beam must not
+  // reach what a step of its own width may lack.
+  const bool may_lack = options_.no_repeat > 0 && rows.constraint.data()[row].stand_in >= 0;
+  const int32_t count = candidates_wanted() - (may_lack ? 2 : 0);
   return {
       rows.exit_at.data()[row], {candidates, static_cast<size_t>(count)}, selected_[slot], rows.aligned.data()[row]};
 }

@@ -76,7 +76,7 @@ TEST_F(AccessTest, FilesThatDoNotFit) {
 }
 
 TEST_F(AccessTest, KeyFilesThatAreWrong) {
-  EXPECT_THAT(Refusal({.api_keys = folder_ + "/missing"}), HasSubstr("--api-keys: cannot read"));
+  EXPECT_THAT(Refusal({.api_keys = folder_ + "/missing"}), HasSubstr("missing cannot be read: No such file"));
   EXPECT_THAT(Refusal({.api_keys = Write("empty", "# none\n\n")}), HasSubstr("holds no key"));
   EXPECT_THAT(Refusal({.api_keys = Write("short", std::string(kKey) + "\nsecret\n")}),
               ::testing::AllOf(HasSubstr("line 2"), HasSubstr("openssl rand")));
