@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/connection.h"
-#include "client/documents.h"
 #include "client/latency.h"
 #include "engine/base/files.h"
 #include "google/protobuf/util/json_util.h"

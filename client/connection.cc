@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/documents.h"
 #include "engine/base/files.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"

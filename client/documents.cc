@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -22,11 +21,6 @@ namespace salient {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using OpenFile = std::unique_ptr<std::FILE, Close>;
 
 // What a file is, whatever its name: two paths of one file have the same. Nothing if there is no such file.
 using FileId = std::pair<dev_t, ino_t>;

@@ -16,12 +16,6 @@ namespace {
 constexpr size_t kMostBytes = 256 << 20;
 constexpr char kExtension[] = ".tsv";
 
-absl::StatusOr<std::string> ReadNamed(const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadBytes(path, kMostBytes);
-  if (bytes.ok()) return bytes;
-  return absl::Status(bytes.status().code(), absl::StrCat(path, " ", bytes.status().message()));
-}
-
 // A file of the operator that is too large stays so: no client should try again.
 absl::Status In(const std::string& path, const absl::Status& status) {
   const auto code = absl::IsResourceExhausted(status) ? absl::StatusCode::kFailedPrecondition : status.code();
@@ -94,7 +88,7 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
   const std::lock_guard lock(mutex_);
   ReadGlossary& read = glossaries_[name];
   if (read.glossary != nullptr && read.changed == changed) return read.glossary;
-  const absl::StatusOr<std::string> bytes = ReadNamed(path);
+  const absl::StatusOr<std::string> bytes = ReadNamed(path, kMostBytes);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<Glossary> glossary = Glossary::Parse(*bytes, Limits());
   if (!glossary.ok()) return In(absl::StrCat("glossary.name: ", name), glossary.status());
@@ -119,7 +113,7 @@ absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::Read
   for (auto path = memories_.rbegin(); path != memories_.rend(); ++path) {  // what is added later counts first
     const absl::StatusOr<std::string_view> mime_type = MemoryMimeTypeOfFile(*path);
     if (!mime_type.ok()) return mime_type.status();
-    const absl::StatusOr<std::string> bytes = ReadNamed(*path);
+    const absl::StatusOr<std::string> bytes = ReadNamed(*path, kMostBytes);
     if (!bytes.ok()) return bytes.status();
     const absl::StatusOr<TranslationMemory> memory =
         TranslationMemory::Load(*bytes, *mime_type, source_language, target_language, Limits());

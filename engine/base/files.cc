@@ -4,26 +4,24 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 
 namespace salient {
-namespace {
-
-struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-}  // namespace
 
 absl::StatusOr<std::string> ReadBytes(const std::string& path, size_t most) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return absl::InvalidArgumentError("is a folder");
-  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
+  const OpenFile file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return absl::NotFoundError(absl::StrCat("cannot be read: ", std::strerror(errno)));
   return ReadToEnd(file.get(), most);
+}
+
+absl::StatusOr<std::string> ReadNamed(const std::string& path, size_t most) {
+  absl::StatusOr<std::string> bytes = ReadBytes(path, most);
+  if (bytes.ok()) return bytes;
+  return absl::Status(bytes.status().code(), absl::StrCat(path, " ", bytes.status().message()));
 }
 
 absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most) {

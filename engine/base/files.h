@@ -5,17 +5,26 @@
 #include <cstddef>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 
 namespace salient {
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
+
 // The bytes of a file. The message says what is wrong with it, without its name: NOT_FOUND "cannot be read: REASON",
 // INVALID_ARGUMENT "is a folder" or "has more than MOST bytes", DATA_LOSS if the file breaks off.
 absl::StatusOr<std::string> ReadBytes(const std::string& path, size_t most = std::numeric_limits<size_t>::max());
 
-// The same of an open file, from where it is.
+// The same, with the file's name before the message.
+absl::StatusOr<std::string> ReadNamed(const std::string& path, size_t most = std::numeric_limits<size_t>::max());
+
+// As ReadBytes, of an open file, from where it is.
 absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most = std::numeric_limits<size_t>::max());
 
 }  // namespace salient

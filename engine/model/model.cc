@@ -188,9 +188,9 @@ class Builder {
 constexpr size_t kMaxConfigBytes = 1 << 20;
 
 absl::StatusOr<std::string> ReadConfig(const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadBytes(path, kMaxConfigBytes);
+  absl::StatusOr<std::string> bytes = ReadNamed(path, kMaxConfigBytes);
   if (bytes.ok()) return bytes;
-  return absl::Status(bytes.status().code(), absl::StrCat(path, " ", bytes.status().message(),
+  return absl::Status(bytes.status().code(), absl::StrCat(bytes.status().message(),
                                                           ": a model folder holds config.json, model.safetensors and "
                                                           "tokenizer.model"));
 }

@@ -4,8 +4,8 @@
 //   f_t = sigmoid(W_f x_t + b_f)      c_t = f_t c_{t-1} + (1 - f_t) W x_t      output: max(c_t, 0)
 //
 // A position's state is kept where its key and value would be, in fp32 whatever the store's type: `width` numbers at
-// the beginning of its row, which in bf16 they fill. (A store in int8 would be too small: decode/key_stores.cc.) So a hypothesis's history, a page's size and what is freed are the
-// same as with attention.
+// the beginning of its row, which in bf16 they fill. (A store in int8 would be too small: decode/key_stores.cc.) So a
+// hypothesis's history, a page's size and what is freed are the same as with attention.
 
 #pragma once
 

@@ -174,17 +174,14 @@ absl::Status CheckTokens(const std::string& path, const SentencePiece& model, in
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadNamed(const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadBytes(path, kMaxFileBytes);
-  if (!bytes.ok()) {
-    return absl::Status(bytes.status().code(), absl::StrCat(path, " ", bytes.status().message()));
-  }
-  if (bytes->empty()) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
+absl::StatusOr<std::string> ReadFull(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadNamed(path, kMaxFileBytes);
+  if (bytes.ok() && bytes->empty()) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
   return bytes;
 }
 
 absl::StatusOr<Model> LoadModel(const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadNamed(path);
+  absl::StatusOr<std::string> bytes = ReadFull(path);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<std::unique_ptr<SentencePiece>> model = SentencePiece::Parse(*bytes);
   if (absl::IsInvalidArgument(model.status())) {
@@ -196,7 +193,7 @@ absl::StatusOr<Model> LoadModel(const std::string& path) {
 }
 
 absl::StatusOr<std::vector<std::string>> LoadPieces(const std::string& path, int32_t size) {
-  absl::StatusOr<std::string> bytes = ReadNamed(path);
+  absl::StatusOr<std::string> bytes = ReadFull(path);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<Json> json = ParseJson(*bytes, path, kMaxFileBytes);
   if (!json.ok()) return json.status();

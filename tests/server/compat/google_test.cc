@@ -10,7 +10,17 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-using GoogleTest = CompatTest;
+class GoogleTest : public CompatTest {
+ protected:
+  // There is no room for a second request until the first one's reply is read.
+  void ExpectRoomOnceRead(const std::string& path, const json& request) {
+    HttpResponse unread = Post(path, request);
+    EXPECT_EQ(unread.status, 200);
+    EXPECT_EQ(Post(path, request).status, 429);
+    unread.keep.reset();
+    EXPECT_EQ(Post(path, request).status, 200);
+  }
+};
 
 constexpr char kText[] = "/v3/projects/p/locations/global:translateText?$alt=json%3Benum-encoding%3Dint";
 constexpr char kDocument[] = "/v3/projects/p/locations/global:translateDocument";
@@ -118,11 +128,7 @@ TEST_F(GoogleTest, ADocumentCountsUntilItsReplyIsRead) {
       {"documentInputConfig", {{"mimeType", "text/html"}, {"content", absl::Base64Escape("<p>x</p>")}}},
       {"sourceLanguageCode", "en"},
       {"targetLanguageCode", "de"}};
-  HttpResponse unread = Post(kDocument, request);
-  EXPECT_EQ(unread.status, 200);
-  EXPECT_EQ(Post(kDocument, request).status, 429);
-  unread.keep.reset();
-  EXPECT_EQ(Post(kDocument, request).status, 200);
+  ExpectRoomOnceRead(kDocument, request);
 }
 
 TEST_F(GoogleTest, TextsCountUntilTheirReplyIsRead) {
@@ -131,11 +137,7 @@ TEST_F(GoogleTest, TextsCountUntilTheirReplyIsRead) {
                         {"mimeType", "text/plain"},
                         {"sourceLanguageCode", "en"},
                         {"targetLanguageCode", "de"}};
-  HttpResponse unread = Post(kText, request);
-  EXPECT_EQ(unread.status, 200);
-  EXPECT_EQ(Post(kText, request).status, 429);
-  unread.keep.reset();
-  EXPECT_EQ(Post(kText, request).status, 200);
+  ExpectRoomOnceRead(kText, request);
 }
 
 }  // namespace
