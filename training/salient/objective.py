@@ -47,6 +47,10 @@ class Objective:
     def __init__(self, model: Transformer, options: argparse.Namespace, rng: random.Random):
         self.model, self.options, self.rng = model, options, rng
         self.layers, self.pad = model.config.decoder.layers, model.config.tokens.pad
+        unknown = [n for n, share in options.exit_shares.items() if not 1 <= n < self.layers or share < 0]
+        if unknown:
+            raise ValueError(f"--exit-shares: exits are 1 to {self.layers - 1} and shares at least 0; not {unknown[0]}="
+                             f"{options.exit_shares[unknown[0]]:g}")
         self.sentence_teacher = options.teacher and SentenceTeacher(options.teacher, options.data, model.config.tokens,
                                                                     options.device)
 
@@ -80,13 +84,16 @@ class Objective:
         return goes_on.long().cumprod(0).sum(0).to(target.device)
 
     def chosen_exits(self) -> list[tuple[int, float]]:
-        """The exits whose losses a step computes, and their weights."""
+        """The exits whose losses a step computes, and their weights: 1/N for the last, and the rest for the early ones
+        by `--exit-shares`."""
         n = self.layers
         if not self.aligned:
             return [(n - 1, 1.0)]
+        shares = [self.options.exit_shares.get(exit_layer + 1, 1.0) for exit_layer in range(n - 1)]
         if self.options.exit_loss == "sampled":
-            return [(n - 1, 1 / n), (self.rng.randrange(n - 1), (n - 1) / n)]
-        return [(exit_layer, 1 / n) for exit_layer in range(n)]
+            return [(n - 1, 1 / n), (self.rng.choices(range(n - 1), shares)[0], (n - 1) / n)]
+        early = (n - 1) / n / sum(shares)
+        return [*((exit_layer, share * early) for exit_layer, share in enumerate(shares)), (n - 1, 1 / n)]
 
     def inputs(self, target) -> torch.Tensor:
         """The decoder's input for each token of target [B, T + 1]: the reference. With `--mistakes` some words are

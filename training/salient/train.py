@@ -77,6 +77,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--exit-loss", choices=["sampled", "all", "mixed"], default="sampled",
                    help="of a model with early exits: sampled: the mean over all exits, estimated from the last and "
                         "one other; all: computed (eq. 4); mixed: every token at one random exit (eq. 5)")
+    p.add_argument("--exit-shares", type=table_of(int), default={}, metavar="EXIT=SHARE,...",
+                   help="weights of the losses of the early exits relative to each other, the first exit being 1; "
+                        "1 for those left out")
     p.add_argument("--dropout", type=float, default=0.0, help="share of the outputs of blocks that is dropped")
     p.add_argument("--word-dropout", type=float, default=0.0, help="share of the words whose embedding is dropped")
     p.add_argument("--hand-up", type=float, default=0.0,

@@ -3,6 +3,7 @@
 import copy
 import random
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -27,11 +28,11 @@ def copy_corpus(documents=60):
     return Corpus(flat, flat, bounds, bounds, ends, np.asarray(["one"]), np.zeros(len(ends) - 1, np.uint8))
 
 
-def new_model():
+def new_model(decoder_layers=2):
     torch.manual_seed(1)
     config = ModelConfig(vocab_size=24, d_model=32, heads=2, encoder=Stack(2, FeedForward("own", 48)),
-                         decoder=Stack(2, FeedForward("own", 48)), exits=Exits("tied", ["sequence", "multinomial",
-                                                                                     "geometric"]),
+                         decoder=Stack(decoder_layers, FeedForward("own", 48)),
+                         exits=Exits("tied", ["sequence", "multinomial", "geometric"]),
                          selection=Selection(8, 2, {"encoder": 2, "decoder": 2, "cross": 2}))
     return Transformer(config)
 
@@ -113,6 +114,22 @@ def test_the_losses_of_the_paper_are_those_of_equations_4_and_5(copier, kind):
     assert float(found.detach()) == pytest.approx(float(expected[real].mean().detach()), rel=1e-5)
     if exits is not None:
         assert exits[real].float().mean() == pytest.approx(0.5, abs=0.1)  # uniform over two layers
+
+
+@pytest.mark.parametrize("kind", ["all", "sampled"])
+def test_early_exits_have_the_weights_that_are_asked_for(kind):
+    model = new_model(decoder_layers=4)
+    objective = Trainer(model, options("base", "--exit-loss", kind, "--exit-shares", "1=0,2=3")).objective
+    found = Counter()
+    for _ in range(2000):
+        found.update({n: weight / 2000 for n, weight in objective.chosen_exits()})
+    assert {n: found[n] for n in range(4)} == pytest.approx({0: 0, 1: 0.75 * 3 / 4, 2: 0.75 / 4, 3: 0.25}, abs=0.03)
+
+
+@pytest.mark.parametrize("shares", ["4=1", "0=1", "1=-1"])
+def test_shares_of_exits_that_are_not_early_are_refused(shares):
+    with pytest.raises(ValueError, match="--exit-shares"):
+        Trainer(new_model(decoder_layers=4), options("base", "--exit-shares", shares))
 
 
 def test_dropout_is_of_training_only():
