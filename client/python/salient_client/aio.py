@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import TracebackType
 from typing import TYPE_CHECKING, AsyncIterator, Callable, Iterable, List, Optional, Tuple, Type, Union
 
@@ -81,6 +82,12 @@ class AsyncClient(BaseClient):
 class AsyncSegmentStream(BaseSegmentStream):
     """The segments of a translation in progress. After the last one, `result` is the reply without the segments."""
 
+    _cancelled = False  # by `cancel`
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        super().cancel()
+
     def __aiter__(self) -> "AsyncSegmentStream":
         return self
 
@@ -92,4 +99,15 @@ class AsyncSegmentStream(BaseSegmentStream):
                     return segment
         except grpc.aio.AioRpcError as error:
             raise errors.from_call(error) from None
+        except asyncio.CancelledError:
+            # grpc.aio raises it both for a cancelled call and for a cancelled task, which must end.
+            if not self._cancelled or _task_is_cancelled():
+                raise
+            raise errors.CancelledError("the translation was cancelled", grpc.StatusCode.CANCELLED) from None
         raise StopAsyncIteration
+
+
+def _task_is_cancelled() -> bool:
+    """Whether the running task was asked to end; before Python 3.11 a task does not say so."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is not None and cancelling() > 0

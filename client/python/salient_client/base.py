@@ -75,7 +75,7 @@ class BaseSegmentStream:
         self.result: Optional[pb.TranslateDocumentResponse] = None
 
     def cancel(self) -> None:
-        """Cancels the translation; the server stops working on it."""
+        """Cancels the translation; the server stops working on it. Who reads on gets `errors.CancelledError`."""
         self._call.cancel()
 
     def _segment_of(self, event: pb.StreamTranslateDocumentResponse) -> Optional[pb.TranslatedSegment]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+import sys
+import threading
 import time
 from concurrent import futures
 
@@ -45,6 +47,8 @@ class Fake(pb_grpc.TranslationServicer):
         for i, line in enumerate(request.document.text.splitlines()):
             yield pb.StreamTranslateDocumentResponse(progress=pb.Progress(segments_done=i))
             yield pb.StreamTranslateDocumentResponse(segment=pb.TranslatedSegment(index=i, text=line.upper()))
+        while "wait" in request.document.text and context.is_active():
+            time.sleep(0.01)
         if "fail" in request.document.text:
             context.abort(grpc.StatusCode.INTERNAL, "broken")
         yield pb.StreamTranslateDocumentResponse(result=pb.TranslateDocumentResponse(model="fake"))
@@ -205,6 +209,61 @@ def test_the_same_with_asyncio(fake, tmp_path):
 
     asyncio.run(use())
     assert {metadata["authorization"] for metadata in fake.metadata} == {"Bearer 0123456789abcdef"}
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_stream_that_is_cancelled_says_so(fake, early):
+    """Before it is read on, or while it is read; with both clients."""
+    with Client(fake.address) as client:
+        stream = client.stream("one\nwait")
+        assert [next(stream).text, next(stream).text] == ["ONE", "WAIT"]
+        stop = threading.Timer(0 if early else 0.1, stream.cancel)
+        stop.start()
+        if early:
+            stop.join()
+        with pytest.raises(errors.CancelledError):
+            next(stream)
+
+    async def use():
+        async with AsyncClient(fake.address) as client:
+            stream = client.stream("one\nwait")
+            assert [(await stream.__anext__()).text for _ in range(2)] == ["ONE", "WAIT"]
+            if early:
+                stream.cancel()
+            else:
+                asyncio.get_running_loop().call_later(0.1, stream.cancel)
+            for _ in range(2):
+                with pytest.raises(errors.CancelledError) as caught:
+                    await stream.__anext__()
+                assert caught.value.code == grpc.StatusCode.CANCELLED
+
+    asyncio.run(asyncio.wait_for(use(), 30))
+
+
+@pytest.mark.parametrize("also_the_stream", [False, True])
+def test_a_cancelled_task_ends_with_the_error_of_asyncio(fake, also_the_stream):
+    if also_the_stream and sys.version_info < (3, 11):
+        pytest.skip("a task does not say that it is cancelled")
+
+    async def use():
+        async with AsyncClient(fake.address) as client:
+            stream, read = client.stream("one\nwait"), []
+
+            async def reads():
+                async for segment in stream:
+                    read.append(segment.text)
+
+            task = asyncio.create_task(reads())
+            while len(read) < 2:
+                await asyncio.sleep(0.01)
+            if also_the_stream:
+                stream.cancel()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert task.cancelled()
+
+    asyncio.run(asyncio.wait_for(use(), 30))
 
 
 def test_both_clients_have_the_same_methods():
