@@ -13,6 +13,9 @@
 # of its quality with all figures, ablations and logs, at most 64 MiB in files of at most 16; checkpoints stay beside
 # it, in OUT.work.
 #
+# The languages are those of configs/MODEL.json (MODEL is base by default), and MODEL-wide.json beside it: English and
+# German, unless you change them there.
+#
 # MINUTES (default 25) is what training takes; before it come two short trials, after it export, evaluation and
 # ablations, whose length follows it. EVALUATION are the flags of `training/evaluate` (default --documents 24).
 # DEVICE=cpu MINUTES=1 MODEL=small rehearses every stage on a laptop (MODEL for `pack` too, since it gives the size of
@@ -47,6 +50,8 @@ at_most() {
   large=$(find "$1" -type f -size +"${3:-$2}"M)
   [ -z "$large" ] || die "larger than ${3:-$2} MiB: $large"
 }
+# field NAME: its value in the model's configuration.
+field() { sed -n "s/^  \"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" "$here/configs/$MODEL.json"; }
 # running: whether any process of the group that `start` made is left.
 running() { [ -e "$OUT/pid" ] && kill -0 -- "-$(cat "$OUT/pid")" 2>/dev/null; }
 # bring_programs: the engine into the pack, with every library and the loader, so that it runs on any Linux of this
@@ -168,7 +173,8 @@ case $command in
     for path in "${@:2}"; do texts+=("$(absolute "$path")"); done
     cd "$here"
     $PYTHON -m salient.prepare --train "${texts[0]}" --dev "${texts[1]}" --held-out "${texts[@]:1}" \
-      --vocab-size "$(grep -o '"vocab_size": [0-9]*' "configs/$MODEL.json" | grep -o '[0-9]*$')" --out "$PACK"
+      --vocab-size "$(field vocab_size)" --source-language "$(field source_language)" \
+      --target-language "$(field target_language)" --out "$PACK"
     bring_tests "${texts[@]:1}"
     bring_programs
     say "compressing"

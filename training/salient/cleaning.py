@@ -3,50 +3,101 @@
 Pairs are removed if they cannot teach translation: lengths that do not match, untranslated text, another language,
 markup on one side only. Documents are removed if nearly all of their text was seen before. Text that is held out for
 evaluation, and near copies of it, are removed.
+
+Some of this depends on how the two languages are written, which is learned from the pairs themselves (`writing_of`).
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections import Counter
+from dataclasses import dataclass
 from typing import Callable, Iterable
 
 LONGEST = 800  # characters of a segment
 GRAM = 8  # words; two texts that share one are taken to have a common origin
 MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|\{\{.*?\}\}|:::[^:]*:::|\[!\w+\]|&#?\w+;")
 WORD = re.compile(r"\w+")
+LATIN_END = "\u024f"  # letters up to here are those of most Latin alphabets
+OWN_SHARE = 0.1  # of a language's letters: with fewer beyond LATIN_END, these are of foreign words
+LEAST_SHARE = 0.02  # of its letters that each of its scripts has; Japanese has three
+# Scripts without spaces between words, by their names and by their characters.
+UNSPACED = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER"}
+CHARACTERS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+WORD_OR_CHARACTER = re.compile(rf"[{CHARACTERS}]|[^\W{CHARACTERS}]+")
 
 Pair = tuple[str, str]
 
 
-def words(text: str) -> list[str]:
-    return WORD.findall(text.lower())
+@dataclass(frozen=True)
+class Writing:
+    """How the two languages of the pairs are written. The default: both in Latin letters up to LATIN_END."""
+
+    scripts: frozenset[str] = frozenset()  # of one language or both, beyond LATIN_END
+    ratio: float = 1.0  # the target's characters per character of the source
+
+    def words(self, text: str) -> list[str]:
+        """The words; each character counts as one if a language has no spaces between words."""
+        return (WORD_OR_CHARACTER if self.scripts & UNSPACED else WORD).findall(text.lower())
 
 
-def fault(source: str, target: str) -> str | None:
+LATIN = Writing()
+
+
+@functools.lru_cache(maxsize=None)
+def script_of(letter: str) -> str:
+    """The script by the letter's name: CYRILLIC, CJK, HIRAGANA and so on."""
+    name = unicodedata.name(letter, "UNKNOWN").removeprefix("HALFWIDTH ").removeprefix("FULLWIDTH ")
+    first = re.split("[ -]", name)[0]
+    return "CJK" if first == "IDEOGRAPHIC" else first
+
+
+def is_beyond_latin(c: str) -> bool:
+    return c > LATIN_END and unicodedata.category(c)[0] == "L"
+
+
+def own_scripts(texts: list[str]) -> set[str]:
+    """The scripts, beyond LATIN_END, that the language of the texts is written in."""
+    counts = Counter(script_of(c) for text in texts for c in text if is_beyond_latin(c))
+    letters = sum(c.isalpha() for text in texts for c in text)
+    if sum(counts.values()) < OWN_SHARE * letters:
+        return set()
+    return {script for script, count in counts.items() if count > LEAST_SHARE * letters}
+
+
+def writing_of(pairs: list[Pair]) -> Writing:
+    """What a sample of pairs says about its languages."""
+    sides = [[pair[side] for pair in pairs] for side in (0, 1)]
+    scripts = frozenset().union(*map(own_scripts, sides))
+    source, target = (sum(map(len, texts)) for texts in sides)
+    return Writing(scripts, target / source) if scripts and source and target else LATIN
+
+
+def fault(source: str, target: str, writing: Writing = LATIN) -> str | None:
     """Why a pair cannot teach translation, or None if it can."""
     s, t = len(source), len(target)
     if not s or not t:
         return "empty"
     if max(s, t) > LONGEST:
         return "too long"
-    if max(s, t) > 30 and not 0.4 < t / s < 2.6:
+    if max(s, t) > 30 and not 0.4 < t / (s * writing.ratio) < 2.6:
         return "lengths differ"
-    if untranslated(source, target):
+    if untranslated(source, target, writing):
         return "untranslated"
-    if loops(target) and not loops(source):
+    if loops(target, writing) and not loops(source, writing):
         return "repetition"
-    if foreign(source) != foreign(target):
+    if foreign(source, writing) != foreign(target, writing):
         return "characters differ"
     if Counter(MARKUP.findall(source)) != Counter(MARKUP.findall(target)):
         return "markup differs"
     return None
 
 
-def untranslated(source: str, target: str) -> bool:
+def untranslated(source: str, target: str, writing: Writing = LATIN) -> bool:
     """Whether a target of more than four words consists mostly of the source's words in the same order."""
-    s, t = words(source), words(target)
+    s, t = writing.words(source), writing.words(target)
     if len(t) <= 4:
         return False
     pairs = Counter(zip(s, s[1:]))
@@ -54,17 +105,17 @@ def untranslated(source: str, target: str) -> bool:
     return kept > 0.7 * (len(t) - 1)
 
 
-def loops(text: str) -> bool:
+def loops(text: str, writing: Writing = LATIN) -> bool:
     """Whether a sequence of one to four words is repeated four times in a row."""
-    w = words(text)
+    w = writing.words(text)
     return any(all(w[i + j] == w[i + j + n] for j in range(3 * n))
                for n in range(1, 5) for i in range(len(w) - 4 * n + 1))
 
 
-def foreign(text: str) -> Counter:
-    """Symbols and letters of non-Latin scripts. A translation should copy them."""
-    return Counter(c for c in text if c > "\u024f" and unicodedata.category(c)[0] in "L" or
-                   unicodedata.category(c) == "So")
+def foreign(text: str, writing: Writing = LATIN) -> Counter:
+    """Symbols, and letters of scripts that neither language is written in. A translation should copy them."""
+    return Counter(c for c in text if is_beyond_latin(c) and script_of(c) not in writing.scripts
+                   or unicodedata.category(c) == "So")
 
 
 # Text -> whether the answer can be relied on, and the language's two-letter code.
@@ -82,7 +133,7 @@ def cld2(text: str) -> tuple[bool, str]:
     return reliable, details[0][1]
 
 
-def language_check(source_language: str, target_language: str,
+def language_check(source_language: str, target_language: str, writing: Writing = LATIN,
                    detect: Detector = cld2) -> Callable[[str, str], str | None]:
     """A function that finds pairs of at least eight words which are certainly not in the expected languages."""
 
@@ -91,7 +142,7 @@ def language_check(source_language: str, target_language: str,
         return not reliable or found in (expected, "un")
 
     def wrong(source: str, target: str) -> str | None:
-        if len(words(source)) < 8 or len(words(target)) < 8:
+        if len(writing.words(source)) < 8 or len(writing.words(target)) < 8:
             return None
         return None if speaks(source, source_language) and speaks(target, target_language) else "wrong language"
 
@@ -101,16 +152,17 @@ def language_check(source_language: str, target_language: str,
 class HeldOut:
     """The segments of evaluation documents, and word sequences that identify near copies of these documents."""
 
-    def __init__(self, segments: Iterable[str]):
+    def __init__(self, segments: Iterable[str], writing: Writing = LATIN):
+        self.writing = writing
         self.segments: set[tuple[str, ...]] = set()
         self.grams: set[int] = set()
         for text in segments:
-            w = words(text)
+            w = writing.words(text)
             self.segments.add(tuple(w))
             self.grams.update(_grams(w))
 
     def fault(self, source: str) -> str | None:
-        w = words(source)
+        w = self.writing.words(source)
         if len(w) > 4 and tuple(w) in self.segments:
             return "held out"
         grams = _grams(w)

@@ -11,19 +11,21 @@ tokenizer.model in --out is used as it is. If there is also a target_tokenizer.m
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Iterator
 
-from .cleaning import Duplicates, HeldOut, Pair, fault, language_check
+from .cleaning import Duplicates, HeldOut, Pair, fault, language_check, writing_of
 from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
 from .markers import with_markers
 from .pieces import marker
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
 
+SAMPLE = 20_000  # pairs that show how the languages are written
 
 Document = tuple[str, list[Pair]]  # `source|document`, and its pairs in order
 
@@ -42,15 +44,22 @@ def train_tokenizer(documents: list[list[Pair]], vocab_size: int, out: Path) -> 
 
 
 def cleaned(documents: Iterator[Document], o: argparse.Namespace, dropped: Counter) -> Iterator[Document]:
-    held_out = HeldOut(s for path in o.held_out for _, pairs in read_documents(path) for s, _ in pairs)
-    wrong_language = language_check(o.source_language, o.target_language) if o.check_language else lambda s, t: None
+    documents = (d for d in documents if not o.sources or origin_of(d[0]) in o.sources)
+    first, sample = [], []
+    for document in documents:
+        first.append(document)
+        sample += document[1]
+        if len(sample) >= SAMPLE:
+            break
+    writing = writing_of(sample)
+    held_out = HeldOut((s for path in o.held_out for _, pairs in read_documents(path) for s, _ in pairs), writing)
+    wrong_language = language_check(o.source_language, o.target_language, writing) if o.check_language else (
+        lambda s, t: None)
     duplicates = Duplicates()
-    for name, pairs in documents:
-        if o.sources and origin_of(name) not in o.sources:
-            continue
+    for name, pairs in itertools.chain(first, documents):
         kept = []
         for source, target in pairs:
-            why = fault(source, target) or held_out.fault(source) or wrong_language(source, target)
+            why = fault(source, target, writing) or held_out.fault(source) or wrong_language(source, target)
             if why:
                 dropped[why] += 1
             else:

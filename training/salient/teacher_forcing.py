@@ -49,12 +49,13 @@ def own_selection(model: Transformer) -> SelectionRun:
 
 
 @torch.no_grad()
-def force(model: Transformer, source: Tensor, target: Tensor, learned: bool = False) -> Forced:
-    """source [1, S], target [1, T + 1], BOS first. `learned`: with the model's own selection; otherwise dense."""
+def force(model: Transformer, source: Tensor, target: Tensor, learned: bool = False, given: int = 0) -> Forced:
+    """source [1, S], target [1, T + 1], BOS first. `learned`: with the model's own selection; otherwise dense. The
+    first `given` tokens after BOS are read, and not measured: the engine forces them."""
     run, halting = own_selection(model) if learned else SelectionRun(), model.halting
     memory = model.encode(source, run)
-    states = model.decode(target[:, :-1], source, memory, run)
-    gold = target[0, 1:]
+    states = [state[:, given:] for state in model.decode(target[:, :-1], source, memory, run)]
+    gold = target[0, 1 + given:]
     columns: dict[str, list[Tensor]] = {"likelihood": [], "correct": [], "best": [], "confidence": [],
                                         "halting": []}
     for n, state in enumerate(states):

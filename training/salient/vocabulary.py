@@ -1,9 +1,9 @@
-"""Text to tokens and back for model folders that have more than one SentencePiece model.
+"""Text to the tokens of a model folder and back. Reads the same files as the engine (engine/text/tokenizer.h):
 
     tokenizer.model           SentencePiece model of the source language
     target_tokenizer.model    SentencePiece model of the target language, if it differs
     vocabulary.json           the pieces of the target in the order of their tokens, also those of the source if there
-                              is no source_vocabulary.json; without it, tokens are the numbers of tokenizer.model
+                              is no source_vocabulary.json; without it, tokens are the SentencePiece model's numbers
     source_vocabulary.json    the pieces of the source
 
 A piece that is not in the vocabulary becomes the unknown token.
@@ -26,19 +26,35 @@ class Vocabulary:
     def __init__(self, folder: Path, config: ModelConfig):
         import sentencepiece
 
-        def pieces(name: str) -> list[str] | None:
+        def model(name: str) -> sentencepiece.SentencePieceProcessor:
+            return sentencepiece.SentencePieceProcessor(model_file=str(folder / name))
+
+        def listed(name: str) -> list[str] | None:
             return json.loads((folder / name).read_text(encoding="utf-8")) if (folder / name).exists() else None
 
-        self.tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(folder / TOKENIZER))
-        own = [self.tokenizer.id_to_piece(i) for i in range(self.tokenizer.get_piece_size())]
-        self.target = pieces(VOCABULARY) or own
-        self.source = pieces(SOURCE_VOCABULARY) or self.target
-        self.token_of = {piece: token for token, piece in enumerate(self.source)}
-        t = config.tokens
-        self.unknown, self.special = t.unk, {t.pad, t.unk, t.bos, t.eos, t.separator}
+        def own(tokenizer: sentencepiece.SentencePieceProcessor) -> list[str]:
+            return [tokenizer.id_to_piece(i) for i in range(tokenizer.get_piece_size())]
+
+        self.config, t = config, config.tokens
+        self.tokenizer = model(TOKENIZER)
+        self.target_tokenizer = model(TARGET_TOKENIZER) if (folder / TARGET_TOKENIZER).exists() else self.tokenizer
+        pieces, of_source = listed(VOCABULARY), listed(SOURCE_VOCABULARY)
+        self.target = pieces or own(self.target_tokenizer)
+        self.source = of_source or pieces or own(self.tokenizer)
+
+        # No text is divided into these. In a source's own list, the numbers of pad and bos may be ordinary pieces.
+        never = {t.eos, t.separator, *(config.languages.tokens.values() if config.languages else [])}
+        self.special = never | {t.pad, t.unk, t.bos}
+        self.unknown = t.unk
+        self.target_tokens = numbered(self.target, self.special)
+        self.source_tokens = numbered(self.source, never if of_source else self.special)
 
     def encode(self, text: str) -> list[int]:
-        return [self.token_of.get(piece, self.unknown) for piece in self.tokenizer.encode(text, out_type=str)]
+        return [self.source_tokens.get(piece, self.unknown) for piece in self.tokenizer.encode(text, out_type=str)]
+
+    def encode_target(self, text: str) -> list[int]:
+        pieces = self.target_tokenizer.encode(text, out_type=str)
+        return [self.target_tokens.get(piece, self.unknown) for piece in pieces]
 
     def decode(self, tokens: list[int]) -> str:
         out = bytearray()
@@ -47,3 +63,25 @@ class Vocabulary:
                 byte = BYTE.fullmatch(self.target[token])
                 out += bytes([int(byte[1], 16)]) if byte else self.target[token].replace("\u2581", " ").encode()
         return out.decode(errors="replace").removeprefix(" ")
+
+
+def numbered(pieces: list[str], without: set[int | None]) -> dict[str, int]:
+    return {piece: token for token, piece in enumerate(pieces) if token not in without}
+
+
+def language_prefixes(config: ModelConfig) -> tuple[list[int], list[int]]:
+    """The tokens before a chunk's source and before its translation, for the languages that config.json names. Only
+    models of several languages have any."""
+    has = config.languages
+    if has is None:
+        return [], []
+
+    def chosen(named: str, known: list[str]) -> str:
+        if named not in known and len(known) != 1:
+            raise ValueError(f"{config.name}: a model of several languages; convert one pair of it (--from and --to)")
+        return named if named in known else known[0]
+
+    source, target = chosen(config.source_language, has.source), chosen(config.target_language, has.target)
+    begins = {"none": [], "source": [source], "target": [target]}  # only these languages need a token
+    of_source, of_target = ([has.tokens[name] for name in begins[p]] for p in (has.source_prefix, has.target_prefix))
+    return of_source, of_target

@@ -299,7 +299,7 @@ def test_configurations_are_compared_with_a_second_seed_of_the_first(tmp_path, d
     text = [Chunk(torch.randint(5, 24, (1, 8), generator=generator), torch.randint(5, 24, (1, 8), generator=generator),
                   1) for _ in range(40)]
     monkeypatch.setattr(scratch, "chunks", lambda *_: text)
-    monkeypatch.setattr(scratch, "Tokenizer", lambda folder: None)
+    monkeypatch.setattr(scratch, "Vocabulary", lambda folder, config: None)
     o = options("ffn", data, tmp_path, "--config", str(tmp_path / "config.json"), "--test", str(tmp_path / "dev.tsv"),
                 "--only", "Transformer", "NoDec")
     first, other, seed = command.SUITES["ffn"].run(o, tmp_path / "ffn", Corpus.load(data / "dev.npz"))

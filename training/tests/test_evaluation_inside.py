@@ -1,15 +1,20 @@
 """What is asked of the PyTorch model: likelihoods of references, similarity, decoding with nothing forbidden."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from salient import teacher_forcing, thresholds
+from salient import evaluate, teacher_forcing, thresholds
+from salient.config import ModelConfig
 from salient.evaluation import inside, segments, similarity, tokens
-from salient.evaluation.run import Sizes
+from salient.evaluation.run import Run, Section, Sizes
+from salient.evaluation.sets import Document
 from salient.evaluation.tokens import Chunk
 from salient.export import load_model
 from salient.selection import SelectionRun
 from salient.teacher_forcing import Forced
+from salient.vocabulary import Vocabulary
 
 TARGET = [2, 31, 47, 300, 4, 88, 340, 4, 17, 6, 3]
 
@@ -25,6 +30,67 @@ def forced_on(model, source: list[int]) -> Forced:
 def test_chunks_hold_what_fits():
     assert tokens.packed([3, 3, 3, 9, 1], 8) == [(0, 2), (2, 3), (3, 4), (4, 5)]
     assert tokens.packed([2], 8) == [(0, 1)] and tokens.packed([], 8) == []
+
+
+DOCUMENT = Document("news", ["Three birds sat on the roof.", "Nobody knew the answer."],
+                    [["Drei Vögel saßen auf dem Dach.", "Niemand wusste die Antwort."]])
+
+
+def chunks_of(folder, limit: int = 256) -> list[tuple[list[int], list[int], int]]:
+    made = tokens.chunks([DOCUMENT], Vocabulary(folder, ModelConfig.load(folder)), limit)
+    return [(c.source[0].tolist(), c.target[0].tolist(), c.segments) for c in made]
+
+
+def test_a_chunk_has_separators_between_its_segments(tiny_models):
+    [(source, target, segments)] = chunks_of(tiny_models / "base")
+    assert segments == 2 and source.count(4) == target.count(4) == 1
+    assert target[0] == 2 and source[-1] == target[-1] == 3
+
+
+def test_a_model_of_single_sentences_has_its_own_tokens_and_a_chunk_a_segment(tiny_models):
+    folder = tiny_models / "opus"
+    vocabulary, made = Vocabulary(folder, ModelConfig.load(folder)), chunks_of(folder)
+    assert [segments for *_, segments in made] == [1, 1]
+    for (source, target, _), line, reference in zip(made, DOCUMENT.lines, DOCUMENT.references[0]):
+        assert source == [*vocabulary.encode(line), 3]
+        assert target == [0, *vocabulary.encode(reference), 3]  # decoding starts from the pad token
+
+
+def test_a_model_of_several_languages_reads_its_own_pieces_after_the_languages_token(tiny_models):
+    folder = tiny_models / "multilingual"
+    vocabulary = Vocabulary(folder, ModelConfig.load(folder))
+    made = chunks_of(folder)
+    for (source, target, _), line, reference in zip(made, DOCUMENT.lines, DOCUMENT.references[0]):
+        assert (source[0], source[-1]) == (370, 3)
+        pieces = vocabulary.tokenizer.encode(line, out_type=str)
+        known = set(vocabulary.source)
+        assert [vocabulary.source[t] for t in source[1:-1]] == [p if p in known else "<unk>" for p in pieces]
+        assert (target[:2], target[-1]) == ([3, 371], 3)
+        assert [vocabulary.target[t] for t in target[2:-1]] == vocabulary.tokenizer.encode(reference, out_type=str)
+    assert len(made) == 2
+
+
+def test_the_token_of_the_language_is_not_measured(tiny_models):
+    folder = tiny_models / "multilingual"
+    model, config = load_model(folder)
+    [chunk, _] = tokens.chunks([DOCUMENT], Vocabulary(folder, config), 256)
+    forced = teacher_forcing.force(model, chunk.source, chunk.target, given=chunk.given)
+    whole = teacher_forcing.force(model, chunk.source, chunk.target)
+    assert chunk.given == 1 and len(forced.likelihood) == chunk.target.shape[1] - 2
+    for name in ("likelihood", "correct", "same", "loss", "confidence"):
+        assert torch.equal(getattr(forced, name), getattr(whole, name)[1:])
+
+
+@pytest.mark.parametrize("variant", ["base", "opus", "student", "multilingual"])
+def test_the_sections_take_any_model(tiny_models, tmp_path, monkeypatch, variant):
+    monkeypatch.setattr(inside.figures, "similarity", lambda title, *_: tmp_path / f"{title}.svg")  # no matplotlib
+    (tmp_path / "dev.tsv").write_text("".join(f"news|{n // 2}\t{line}\t{reference}\n" for n, (line, reference) in
+                                              enumerate(zip(DOCUMENT.lines * 4, DOCUMENT.references[0] * 4))))
+    run = Run(None, tiny_models / variant, tmp_path / "dev.tsv", tmp_path, Sizes())
+    assert "oracle, likelihood" in inside.oracles(run).body
+    assert "8 segments" in inside.likeness(run).body
+    counts = inside.segment_counts(run).body
+    assert ("have as many segments" if variant == "base" else "has no separator") in counts
 
 
 # Teacher forcing: a chunk of two tokens and three exits.
@@ -238,3 +304,32 @@ def test_a_numpy_that_pytorch_cannot_use_is_told_before_any_work(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "numpy", numpy)
     with pytest.raises(ValueError, match="cannot use NumPy .* install both from one place"):
         inside.check_numpy()
+
+
+@pytest.mark.parametrize("name", evaluate.SECTIONS)
+def test_numpy_is_checked_only_for_sections_that_use_pytorch(monkeypatch, name):
+    class Page:
+        def __init__(self, *_):
+            pass
+
+        def add(self, name, section):
+            made.append(name)
+
+    class Place:
+        out = Path("out")
+
+    def refuse():
+        raise ValueError("cannot use NumPy")
+
+    made = []
+    monkeypatch.setattr(inside, "check_numpy", refuse)
+    monkeypatch.setattr(evaluate, "Report", Page)
+    monkeypatch.setitem(evaluate.SECTIONS, name, lambda run: Section(name, ""))
+    options = type("Options", (), {"only": [name]})
+    if name in ("depth", "counts", "similarity", "oracles"):
+        with pytest.raises(ValueError, match="cannot use NumPy"):
+            evaluate.write_report(Place, options, "command")
+        assert not made
+    else:
+        evaluate.write_report(Place, options, "command")
+        assert made == [name]

@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from salient.cleaning import Duplicates, HeldOut, fault, language_check, words
+from salient.cleaning import LATIN, Duplicates, HeldOut, fault, language_check, writing_of
 from salient.data import Corpus
 from salient.prepare import cleaned, parser, prepare
 from salient.tiny import SENTENCES
@@ -27,11 +27,67 @@ def test_faults_of_a_pair(source, target, why):
     assert fault(source, target) == why
 
 
+RUSSIAN = [("Старый дом стоит у реки.", "The old house stands at the river."),
+           ("Она открыла окно и выглянула.", "She opened the window and looked out."),
+           ("Три птицы сидели на крыше.", "Three birds sat on the roof."),
+           ("Никто не знал ответа.", "Nobody knew the answer."),
+           ("Зимой озеро замерзает.", "In winter the lake freezes."),
+           ("Запустите программу salient, чтобы перевести файл.", "Run the program salient to translate the file.")]
+CHINESE = [("河边有一座老房子。", "An old house stands at the river."),
+           ("她打开窗户，向外看去。", "She opened the window and looked out."),
+           ("三只鸟停在屋顶上。", "Three birds sat on the roof."),
+           ("孩子们在花园里一直玩到天黑。", "The children played in the garden until it grew dark."),
+           ("他多年没有见过他的兄弟了。", "He had not seen his brother for years.")]
+JAPANESE = [("古い家が川のそばに建っている。", "The old house stands at the river."),
+            ("彼女はカーテンを開けて外を見た。", "She opened the curtain and looked out."),
+            ("テーブルの上に手紙があった。", "A letter lay on the table.")]
+
+
+def test_pairs_across_scripts_are_kept(tmp_path):
+    for pairs in (RUSSIAN, CHINESE, JAPANESE, [(t, s) for s, t in RUSSIAN], [(t, s) for s, t in CHINESE],
+                  [("Ngôi nhà cũ đứng bên bờ sông, gần cửa.", "The old house stands at the river, near the door.")]):
+        dropped: Counter = Counter()
+        kept = list(cleaned(iter([("a|1", pairs)]), options(tmp_path), dropped))
+        assert kept == [("a|1", pairs)], dropped
+
+
+def test_letters_of_a_third_script_must_be_copied():
+    writing = writing_of(RUSSIAN)
+    assert writing.scripts == {"CYRILLIC"}
+    assert fault("Угол α равен 90°.", "The angle α is 90°.", writing) is None
+    assert fault("Угол α равен 90°.", "The angle is 90°.", writing) == "characters differ"
+    assert fault("Дом ☃", "House", writing) == "characters differ"
+    assert fault(RUSSIAN[0][0], RUSSIAN[0][0], writing) == "untranslated"
+
+
+@pytest.mark.parametrize("pairs", [SENTENCES, [(t, s) for s, t in SENTENCES]])
+def test_two_languages_in_latin_letters_are_cleaned_as_ever(pairs):
+    """A few foreign words, such as names of languages, do not make their script the language's own."""
+    writing = writing_of([*pairs, ("русский", "русский")])
+    assert writing == LATIN
+    assert fault("Say Привет", "Sag Hallo", writing) == "characters differ"
+    assert fault("Say 你好", "Sag 你好", writing) is None
+    assert writing.words("Sag 你好") == ["sag", "你好"]
+
+
+def test_chinese_is_compared_by_its_characters():
+    writing = writing_of(CHINESE)
+    long = "".join(source for source, _ in CHINESE)
+    assert writing.words("Python 很好") == ["python", "很", "好"]
+    held_out = HeldOut([long], writing)
+    assert held_out.fault(long) == "held out" and held_out.fault("昨天" + long) == "near copy of held out"
+    assert held_out.fault("今天的天气非常好，我们去公园散步吧。") is None
+    assert fault(CHINESE[3][0], CHINESE[3][0], writing) == "untranslated"
+    assert fault(long, CHINESE[3][1][:20], writing) == "lengths differ"
+    check = language_check("zh", "en", writing, detect=lambda text: (True, "ja" if "的" in text else "en"))
+    assert check("他多年没有见过他的兄弟了", "He had not seen his brother for so many years") == "wrong language"
+
+
 def test_languages_are_told_apart():
     def detect(text):
-        return "maybe" not in text, "de" if "der" in words(text) else "en"
+        return "maybe" not in text, "de" if "der" in LATIN.words(text) else "en"
 
-    check = language_check("en", "de", detect)
+    check = language_check("en", "de", detect=detect)
     english = "The server starts as soon as the model has been read from the disk."
     german = "Sobald der Server das Modell von der Platte gelesen hat, startet er."
     assert check(english, german) is None
@@ -86,4 +142,4 @@ def test_prepare_writes_what_training_reads(tmp_path):
 
 
 def test_words_are_what_comparisons_see():
-    assert words("Don't  PANIC, 42!") == ["don", "t", "panic", "42"]
+    assert LATIN.words("Don't  PANIC, 42!") == ["don", "t", "panic", "42"]

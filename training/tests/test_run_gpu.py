@@ -89,7 +89,8 @@ def stub_pack(folder: Path) -> None:
 def test_the_pack_has_text_and_programs_that_run_anywhere(run, tmp_path):
     assert pack(run)[0] == 0
     (packed,) = (tmp_path / "calls").read_text().splitlines()
-    assert f"--train {tmp_path}/train.tsv --dev {tmp_path}/dev.en-de.tsv" in packed and "--vocab-size 8000" in packed
+    assert f"--train {tmp_path}/train.tsv --dev {tmp_path}/dev.en-de.tsv" in packed
+    assert "--vocab-size 8000 --source-language en --target-language de --out" in packed
     elsewhere = tmp_path / "elsewhere"
     with tarfile.open(tmp_path / "pack.tar.xz") as archive:
         archive.extractall(elsewhere)

@@ -14,13 +14,13 @@ from corpora import corpus_of
 from salient import transfer
 from salient.config import ModelConfig
 from salient.data import PAD, Corpus
-from salient.evaluation.tokens import Tokenizer
 from salient.model import Transformer
 from salient.pieces import first_piece, pruned
 from salient.prepare import parser as prepare_parser, prepare
 from salient.shortlist import Shortlist
 from salient.tensor_file import read_folder
 from salient.tiny import SENTENCES
+from salient.vocabulary import Vocabulary
 
 MARKERS = 4
 # Every English word of the parent's vocabulary, its translation by the parent, and the new language's word.
@@ -101,9 +101,11 @@ def test_the_commands_make_a_model_to_start_from(tiny_models, tmp_path, text):
     corpus = Corpus.load(data / "train.npz")
     assert target.decode(corpus.pieces(0)[1].tolist()).endswith(" 0")
 
-    tokenizer = Tokenizer(out)
-    assert tokenizer.encode(english) == source.encode(english)
-    assert tokenizer.encode_target(english) == target.encode(english)
+    vocabulary = Vocabulary(out, config)
+    for sentence in english:
+        assert vocabulary.encode(sentence) == source.encode(sentence)
+        assert vocabulary.encode_target(sentence) == target.encode(sentence)
+    assert vocabulary.decode(target.encode("0 1")) == target.decode(target.encode("0 1"))
 
     kept, made = read_folder(parent), read_folder(out)
     Transformer(config).load_state_dict(made)

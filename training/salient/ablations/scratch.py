@@ -14,11 +14,11 @@ from torch import Tensor
 
 from ..config import FeedForward, ModelConfig, Positions
 from ..data import Corpus
-from ..evaluation.tokens import Tokenizer, chunks
+from ..evaluation.tokens import chunks
 from ..export import export, load_checkpoint
 from ..model import Transformer
 from ..train import load
-from ..vocabulary import TOKENIZER
+from ..vocabulary import TOKENIZER, Vocabulary
 from .likeness import layer_states, likeness, normalised
 from .measured import Measured, measure, table, test_set, translate, translations
 from .runs import Suite, batches_and_place, chosen, length, place_of, train
@@ -118,7 +118,7 @@ def suite(configurations: Callable[[ModelConfig], dict[str, ModelConfig]], o: ar
         m, model = trained_run(o, name, config, place, dev, *flags[name])
         found.append(m)
         if compares(o):
-            text = text or chunks(test_set(o).documents, Tokenizer(place), LIKENESS_TOKENS)
+            text = text or chunks(test_set(o).documents, Vocabulary(place, model.config), LIKENESS_TOKENS)
             states[name] = layer_states(model, text)
     if compares(o):
         seeds = likeness(states[first], states[SECOND_SEED])

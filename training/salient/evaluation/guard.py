@@ -35,9 +35,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..config import ModelConfig
+from ..vocabulary import Vocabulary
 from .server import Server
 from .sets import Document, read_set, sample
-from .tokens import Tokenizer
 
 LEAST_WORDS = 8  # of a reference that faults are planted in
 LOOP_COMPRESSION = 1.4  # a translation that loops compresses so many times better than the reference
@@ -124,8 +125,8 @@ class Signals:
 
     def __init__(self, programs: Path, model: Path):
         self.program = programs / "guard_signals"
-        self.language = json.loads((model / "config.json").read_text())["target_language"]
-        self.tokenizer = Tokenizer(model)
+        self.config = ModelConfig.load(model)
+        self.vocabulary = Vocabulary(model, self.config)
 
     def of(self, segments: list[dict]) -> list[dict]:
         lines = "\n".join(json.dumps(segment) for segment in segments)
@@ -133,9 +134,9 @@ class Signals:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def of_pairs(self, pairs: list[Pair]) -> list[dict]:
-        return self.of([{"source": source, "text": text, "target_language": self.language,
-                         "source_tokens": len(self.tokenizer.source.encode(source)),
-                         "target_tokens": len(self.tokenizer.target.encode(text))} for source, text in pairs])
+        return self.of([{"source": source, "text": text, "target_language": self.config.target_language,
+                         "source_tokens": len(self.vocabulary.encode(source)),
+                         "target_tokens": len(self.vocabulary.encode_target(text))} for source, text in pairs])
 
 
 def share(part: int, whole: int) -> str:

@@ -47,6 +47,8 @@ def likeness(run: Run) -> Section:
 
 def segment_counts(run: Run) -> Section:
     separator, eos = run.config.tokens.separator, run.config.tokens.eos
+    if separator is None:
+        return Section("Segment counts", "The model has no separator: each segment is a chunk of its own.")
     whole = [c for c in run.chunks(run.sizes.free_segments) if c.segments > 1]
     sources = [c.source[0].tolist() for c in whole]
     free = segments.decode_freely(run.pytorch, sources)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..config import ModelConfig
+from ..vocabulary import Vocabulary
 from . import sets
 from .engine import Engine
 from .score import Scorer
@@ -89,31 +90,34 @@ class Run:
 
         return load_model(self.model)[0]
 
-    def chunks(self, segments: int):
-        """Chunks of development documents, for the PyTorch model."""
-        from .tokens import Tokenizer, chunks
+    def chunked(self, documents: list[Document]):
+        """Chunks for the PyTorch model, with the model's own tokens."""
+        from .tokens import chunks
 
-        return chunks(self.read("dev", segments).documents, Tokenizer(self.model), self.config.chunk_tokens)
+        return chunks(documents, Vocabulary(self.model, self.config), self.config.chunk_tokens)
+
+    def chunks(self, segments: int):
+        """Chunks of development documents."""
+        return self.chunked(self.read("dev", segments).documents)
+
+    def read_by_pytorch(self, documents: list[Document], learned: bool = False):
+        from ..teacher_forcing import force
+
+        return [force(self.pytorch, c.source, c.target, learned, c.given) for c in self.chunked(documents)]
 
     @functools.cached_property
     def forced(self):
-        from ..teacher_forcing import force
-
-        return [force(self.pytorch, c.source, c.target) for c in self.chunks(self.sizes.inside_segments)]
+        return self.read_by_pytorch(self.read("dev", self.sizes.inside_segments).documents)
 
     @functools.cached_property
     def forced_for_tuning(self):
         """Chunks of the development documents that settings are tuned on. Translations at full depth replace the
         references, because in decoding a model reads its own output."""
-        from ..teacher_forcing import force
-        from .tokens import Tokenizer, chunks
-
         documents = [self.dev.documents[i] for i in sets.halves(self.dev.documents)[0]]
         part = sets.sample(DocumentSet("dev, tuning", documents), self.sizes.inside_segments)
         own = [Document(t.document.source, t.document.lines, [t.lines])
                for t in self.engine.translate(part, Setting(self.sparse)).translated]
-        found = chunks(own, Tokenizer(self.model), self.config.chunk_tokens)
-        return [force(self.pytorch, c.source, c.target, self.sparse == "learned") for c in found]
+        return self.read_by_pytorch(own, self.sparse == "learned")
 
     def figure(self, name: str) -> Path:
         return self.out / "figures" / f"{name}.svg"

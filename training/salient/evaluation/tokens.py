@@ -1,18 +1,18 @@
 """Documents as chunks of token ids, for measurements with the PyTorch model.
 
-Segments are packed into chunks of the model's size in order, as the engine does with documents that exceed it.
+Segments are packed into chunks of the model's size in order, as the engine does with documents that exceed it. A model
+without a separator gets each segment as a chunk of its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from ..data import join
-from ..vocabulary import TARGET_TOKENIZER, TOKENIZER
+from ..vocabulary import Vocabulary, language_prefixes
 from .sets import Document
 
 
@@ -22,22 +22,7 @@ class Chunk:
     target: Tensor  # [1, T + 1], BOS first: the reference
     segments: int
     origin: str = ""  # the corpus that it comes from
-
-
-class Tokenizer:
-    """The tokenizers of a model folder: one for both languages, or one for each."""
-
-    def __init__(self, model: Path):
-        import sentencepiece
-
-        files = [model / name for name in (TOKENIZER, TARGET_TOKENIZER) if (model / name).exists()]
-        self.source, self.target = (sentencepiece.SentencePieceProcessor(model_file=str(files[i])) for i in (0, -1))
-
-    def encode(self, lines: list[str]) -> list[list[int]]:
-        return [self.source.encode(line) for line in lines]
-
-    def encode_target(self, lines: list[str]) -> list[list[int]]:
-        return [self.target.encode(line) for line in lines]
+    given: int = 0  # tokens after BOS that the engine forces: the target's language
 
 
 def packed(lengths: list[int], limit: int) -> list[tuple[int, int]]:
@@ -52,12 +37,18 @@ def packed(lengths: list[int], limit: int) -> list[tuple[int, int]]:
     return [*bounds, (first, len(lengths))] if lengths else []
 
 
-def chunks(documents: list[Document], tokenizer: Tokenizer, limit: int) -> list[Chunk]:
+def chunks(documents: list[Document], vocabulary: Vocabulary, limit: int) -> list[Chunk]:
+    """limit: the greatest number of source tokens of a chunk."""
+    tokens, (source_prefix, target_prefix) = vocabulary.config.tokens, language_prefixes(vocabulary.config)
+    room = 0 if tokens.separator is None else limit - len(source_prefix)
     found = []
     for document in documents:
-        sources, targets = tokenizer.encode(document.lines), tokenizer.encode_target(document.references[0])
-        for first, last in packed([len(s) for s in sources], limit):
-            found.append(Chunk(torch.from_numpy(join(sources[first:last], False))[None],
-                                torch.from_numpy(join(targets[first:last], True))[None], last - first,
-                                document.source))
+        sources = [vocabulary.encode(line) for line in document.lines]
+        targets = [vocabulary.encode_target(line) for line in document.references[0]]
+        for first, last in packed([len(s) for s in sources], room):
+            source = [source_prefix + sources[first], *sources[first + 1:last]]
+            target = [target_prefix + targets[first], *targets[first + 1:last]]
+            found.append(Chunk(torch.from_numpy(join(source, False, tokens))[None],
+                               torch.from_numpy(join(target, True, tokens))[None], last - first, document.source,
+                               len(target_prefix)))
     return found
