@@ -87,7 +87,7 @@ void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) 
                  "API key. Prefer the variable SALIENT_API_KEY, because other users can see command lines")
       ->type_name("KEY")
       ->group("Server");
-  app.add_option("--report", report, "Format of the report of costs: table or json")
+  app.add_option("--report", report, "Format of the report: table or json")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str()
@@ -151,11 +151,13 @@ void AddControls(CLI::App& app, Raw& raw) {
                               "the model is trained for it, otherwise dense"))
       ->type_name("POLICY")
       ->group(kGroup);
-  app.add_option("--min-keys", raw.min_keys, "The least number of keys that a query reads")->group(kGroup);
+  app.add_option("--min-keys", raw.min_keys, "The least number of keys that a query reads. Default: the model's")
+      ->group(kGroup);
   app.add_option(
          "--exit", raw.exit,
          absl::StrCat("After which decoder layer a token is predicted: ", DepthForms(), ". verify:2 gives the ",
-                      "output of full, with tokens drafted at layer 2. Without thresholds: the model's. Default: full"))
+                      "output of full, with tokens drafted at layer 2. Without thresholds: 0.5 for geometric, the "
+                      "model's for confidence. Default: full"))
       ->type_name("POLICY")
       ->group(kGroup);
   app.add_option("--min-exit", raw.min_exit, "No exit before this layer")->type_name("LAYER")->group(kGroup);
@@ -180,9 +182,10 @@ void AddControls(CLI::App& app, Raw& raw) {
 void AddSearch(CLI::App& app, Raw& raw) {
   constexpr char kGroup[] = "Search";
   app.add_option("--beam", raw.beam, "Hypotheses kept, 1 to 16; 1 is greedy. Default: 1")->group(kGroup);
-  app.add_option("--length-penalty", raw.length_penalty, "Score / length^penalty. Default: 1")->group(kGroup);
+  app.add_option("--length-penalty", raw.length_penalty, "Score / length^penalty. Default: the model's, mostly 1")
+      ->group(kGroup);
   app.add_option("--max-length-ratio", raw.max_length_ratio,
-                 "The most target tokens for each source token of a segment. Default: 3")
+                 "The most target tokens for each source token of a segment, which may have 16 more. Default: 3")
       ->group(kGroup);
   app.add_option("--n-best", raw.n_best, "Translations of each document, 1 to --beam; needs --report json")
       ->group(kGroup);
@@ -374,7 +377,9 @@ void AddLoad(CLI::App& app, BenchFlags& flags) {
       ->capture_default_str()
       ->group("Load");
   app.add_option("--timeout", flags.timeout_seconds, "Time limit for a document; 0: none")
+      ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str()
       ->group("Load");
   app.add_option("--seed", flags.seed, "Random seed of the arrivals and the choices")
       ->capture_default_str()

@@ -2,7 +2,7 @@
 //
 // A term is found where its words stand, one after the other. In the translation the words that belong to it (between
 // the markers that the model has carried over, or along an alignment) are replaced by the target. So a term that is
-// found is used, whatever the model says.
+// found is used, whatever the model says, unless no words of the translation belong to it.
 
 #pragma once
 

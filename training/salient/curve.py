@@ -18,6 +18,8 @@ from pathlib import Path
 from .evaluation import figures
 from .objective import TRAINED
 
+NAME_WIDTH = 0.02  # of the figure: the place that the name of a phase takes
+
 
 @dataclass
 class Course:
@@ -57,10 +59,13 @@ def draw(found: list[Course], path: Path) -> None:
         values = [math.nan if nll[exit_layer] is None else nll[exit_layer] for c in found for nll in c.nll]
         axes.plot(tokens, values, linewidth=1.2, marker=".", markersize=5,
                   label=f"exit {exit_layer + 1}" if exits > 1 else None)
-    top = axes.get_ylim()[1]
+    top, named = axes.get_ylim()[1], -math.inf
     for c in found:
         axes.axvline(c.start / 1e6, color="#999999", linewidth=0.6, linestyle=":")
-        axes.text(c.start / 1e6, top, f"{c.name} ", fontsize=6, rotation=90, va="top", color="#666666")
+        if c.start / 1e6 < named + NAME_WIDTH * tokens[-1]:
+            continue  # its name would lie on the one before
+        named = c.start / 1e6
+        axes.text(named, top, f"{c.name} ", fontsize=6, rotation=90, va="top", color="#666666")
     axes.set(xlabel="million target tokens", ylabel="nats a token of development text")
     if exits > 1:
         axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))

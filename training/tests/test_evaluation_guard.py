@@ -98,3 +98,10 @@ def test_signals_are_asked_with_the_tokens_that_the_model_counts(tiny_models, mo
     assert signals.of_pairs([PAIR]) == [{"faults": []}]
     [segment] = asked
     assert segment["source_tokens"] > 0 and segment["target_tokens"] > 0 and segment["text"] == PAIR[1]
+
+
+def test_a_missing_program_is_named_with_how_to_build_it(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("sys.argv", ["guard", "fit", "--bin", str(tmp_path), "--model", "m", "--data", "d.tsv"])
+    with pytest.raises(SystemExit):
+        guard.main()
+    assert "fit needs; build it: cmake -DSALIENT_BENCHMARKS=ON" in capsys.readouterr().err

@@ -366,7 +366,8 @@ def report_fit(server: Server, signals: Signals, documents: list[Document], cont
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("what", choices=("planted", "loops", "coverage", "cost", "fit"))
-    p.add_argument("--bin", type=Path, required=True, help="the folder of salient-server and guard_signals")
+    p.add_argument("--bin", type=Path, required=True,
+                   help="the folder of salient-server and, built with -DSALIENT_BENCHMARKS=ON, of guard_signals")
     p.add_argument("--model", type=Path, required=True)
     p.add_argument("--data", type=Path, required=True)
     p.add_argument("--other", type=Path, help="planted: the same segments with references in a third language")
@@ -374,6 +375,8 @@ def main() -> None:
     p.add_argument("--controls", type=json.loads, default={}, help="fields of every request, as JSON")
     p.add_argument("--rounds", type=int, default=3, help="cost: how often each document is translated")
     o = p.parse_args()
+    if o.what not in ("loops", "cost") and not (o.bin / "guard_signals").exists():
+        p.error(f"{o.bin} has no guard_signals, which {o.what} needs; build it: cmake -DSALIENT_BENCHMARKS=ON")
     documents = sample(read_set(o.data), o.segments).documents
     if o.what == "planted":
         pairs = [pair for d in documents for pair in zip(d.lines, d.references[0])]
