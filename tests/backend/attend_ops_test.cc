@@ -177,7 +177,7 @@ struct Shape {
   int32_t width, heads;
 };
 constexpr Shape kShapes[] = {{32, 1}, {32, 4},  {48, 3},  {48, 4},  {64, 1},
-                             {64, 2}, {256, 4}, {256, 8}, {512, 8}, {96, 32}};
+                             {64, 2}, {256, 4}, {256, 8}, {512, 8}, {96, 32}, {512, 256}};
 
 TEST_P(AttendOpsTest, KeysAndValuesAreStoredLikeTheReferences) {
   for (int32_t width : {12, 32, 48, 512}) {

@@ -62,6 +62,19 @@ TEST_P(CudaLinearTest, AgreesWithTheReference) {
   }
 }
 
+// A grid has at most 65,535 blocks along y.
+TEST_P(CudaLinearTest, TakesAnyNumberOfRows) {
+  constexpr int32_t kRows = 4 * 65'536, kCounted = 3;
+  const std::vector<float> weight = {2}, bias = {1}, input(kRows, 3);
+  const auto packed = backend().Pack({weight.data(), bias.data(), 1, 1});
+  std::vector<float> output(kRows, 0);
+  const std::vector<int32_t> count(1, kCounted);
+  backend().Linear(
+      {.weight = packed.get(), .rows = {nullptr, count.data(), kRows}, .input = input.data(), .output = output.data()});
+  EXPECT_NEAR(output[kCounted - 1], 7, 0.05);
+  EXPECT_EQ(output[kCounted], 0);
+}
+
 TEST_P(CudaLinearTest, ScattersAccumulatesAndStopsAtTheCount) {
   constexpr int32_t kInputs = 48, kOutputs = 21;
   const std::vector<float> weight = Normal(kInputs * kOutputs), bias = Normal(kOutputs), input = Normal(60 * kInputs);

@@ -213,6 +213,24 @@ TEST(EmulationTest, AGraphLaunchesAgainWhatWasCaptured) {
   EXPECT_EQ(counter[0], 128);
 }
 
+TEST(EmulationTest, WhatCudaDoesNotLaunchIsAnError) {
+  const auto launched = [](const LaunchShape& shape) {
+    EmulatedDevice device;
+    Pinned<int> counter(device, 1);
+    Launch(device, shape, CountKernel, counter.data(), 1);
+    device.Synchronize();
+    EXPECT_EQ(counter[0] > 0, device.ok());
+    return device.ok();
+  };
+  const size_t shared = EmulatedDevice().shared_bytes();
+  EXPECT_TRUE(launched({.grid_x = 65'536, .threads = 32, .shared_bytes = shared}));
+  EXPECT_TRUE(launched({.grid_y = 65'535, .threads = 32}));
+  EXPECT_TRUE(launched({.threads = 1024}));
+  EXPECT_FALSE(launched({.grid_y = 65'536, .threads = 32}));
+  EXPECT_FALSE(launched({.threads = 1056}));
+  EXPECT_FALSE(launched({.threads = 32, .shared_bytes = shared + 1}));
+}
+
 TEST(EmulationTest, NothingIsLaunchedAfterAnError) {
   emulation::FailNextDeviceAfter(1, /*lasts=*/false);
   absl::StatusOr<std::unique_ptr<Device>> opened = OpenDevice();

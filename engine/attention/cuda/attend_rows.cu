@@ -11,7 +11,7 @@
 // rows, one after the other, with all splits of each. After tiles there are few such rows, or none: for one document of
 // 2,048 tokens 65,536 blocks a layer were launched for nothing, and now one wave.
 //
-// The general kernel serves every other shape: a block a row, scores of 128 keys at a time through shared memory.
+// The general kernel serves every other shape: a block a row, scores of up to 128 keys at a time through shared memory.
 
 #include <algorithm>
 
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kRowThreads, (kBlocksResident<T, kEach>))
   }
 }
 
-constexpr int kChunk = 128;  // keys at a time in the general kernel
+constexpr int kMostChunk = 128;  // keys at a time in the general kernel
 
 template <typename T>
 __device__ float ToFloat(T value) {
@@ -123,7 +123,8 @@ __device__ float ToFloat(T value) {
   }
 }
 
-// Shared memory of the general kernel, beside its scores [heads][kChunk]: values [width], and by head the softmax.
+// Shared memory of the general kernel: scores [heads][chunk], values [width], and by head the softmax. With many heads
+// there is room for the scores of few keys at a time.
 struct General {
   float* scores;
   float* values;
@@ -131,19 +132,24 @@ struct General {
   float* sum;
   float* shrink;
 
-  static __host__ __device__ size_t Floats(int32_t heads, int32_t width) {
-    return static_cast<size_t>(heads) * (kChunk + 3) + width;
+  static size_t Bytes(int32_t heads, int32_t width, int32_t chunk) {
+    return (static_cast<size_t>(heads) * (chunk + 3) + width) * sizeof(float);
   }
-  __device__ General(int32_t heads, int32_t width)
+  static int32_t Chunk(int32_t heads, int32_t width, size_t bytes) {
+    const size_t fixed = Bytes(heads, width, 0), each = heads * sizeof(float);
+    return bytes < fixed + each ? 1 : static_cast<int32_t>(std::min((bytes - fixed) / each, size_t{kMostChunk}));
+  }
+  __device__ General(int32_t heads, int32_t width, int32_t chunk)
       : scores(reinterpret_cast<float*>(DynamicShared())),
-        values(scores + heads * kChunk),
+        values(scores + heads * chunk),
         largest(values + width),
         sum(largest + heads),
         shrink(sum + heads) {}
 };
 
 template <typename T>
-__global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, PagesView pages, AttendSpace space) {
+__global__ void __launch_bounds__(kRowThreads)
+    AttendAnyKernel(AttendArgs args, PagesView pages, AttendSpace space, int32_t chunk) {
   WaitForPrevious();
   const SingleRows single = {space.plan};
   if (static_cast<int32_t>(blockIdx.x) >= single.Count(args.rows)) return;
@@ -152,7 +158,7 @@ __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, 
   constexpr bool kScaled = sizeof(T) == 1;
   const Keys keys = KeysOf(args, row);
   if (threadIdx.x == 0) Tally(args, row, keys.count);
-  const General shared(heads, width);
+  const General shared(heads, width, chunk);
   const float scale = 1.0f / sqrtf(static_cast<float>(head_width));
   const float* query = args.queries + static_cast<size_t>(i) * width;
   const auto thread = static_cast<int32_t>(threadIdx.x);
@@ -161,8 +167,8 @@ __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, 
     shared.largest[head] = kNothing;
     shared.sum[head] = 0;
   }
-  for (int32_t first = 0; first < keys.count; first += kChunk) {
-    const int32_t count = min(kChunk, keys.count - first);
+  for (int32_t first = 0; first < keys.count; first += chunk) {
+    const int32_t count = min(chunk, keys.count - first);
     __syncthreads();
     for (int32_t at = thread; at < heads * count; at += kRowThreads) {
       const int32_t head = at % heads, j = at / heads;
@@ -170,11 +176,11 @@ __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, 
       float score = 0;
       for (int32_t c = 0; c < head_width; ++c) score += query[head * head_width + c] * ToFloat(key[c]);
       if constexpr (kScaled) score *= pages.Scales(keys.pages, keys.Position(first + j))[head];
-      shared.scores[head * kChunk + j] = score * scale;
+      shared.scores[head * chunk + j] = score * scale;
     }
     __syncthreads();
     for (int32_t head = thread; head < heads; head += kRowThreads) {
-      float* scores = shared.scores + head * kChunk;
+      float* scores = shared.scores + head * chunk;
       float largest = shared.largest[head], sum = 0;
       for (int32_t j = 0; j < count; ++j) largest = fmaxf(largest, scores[j]);
       for (int32_t j = 0; j < count; ++j) sum += scores[j] = expf(scores[j] - largest);
@@ -184,7 +190,7 @@ __global__ void __launch_bounds__(kRowThreads) AttendAnyKernel(AttendArgs args, 
     }
     __syncthreads();
     for (int32_t c = thread; c < width; c += kRowThreads) {
-      const float* weights = shared.scores + c / head_width * kChunk;
+      const float* weights = shared.scores + c / head_width * chunk;
       float value = shared.values[c] * shared.shrink[c / head_width];
       for (int32_t j = 0; j < count; ++j) {
         const int32_t position = keys.Position(first + j);
@@ -218,11 +224,12 @@ void LaunchRows(Device& device, const AttendArgs& args, const AttendSpace& space
 
 template <typename T>
 void LaunchAny(Device& device, const AttendArgs& args, const AttendSpace& space) {
+  const int32_t width = args.store.layout.width, chunk = General::Chunk(args.heads, width, device.shared_bytes());
   Launch(device,
          {.grid_x = static_cast<unsigned>(args.rows.capacity),
           .threads = kRowThreads,
-          .shared_bytes = General::Floats(args.heads, args.store.layout.width) * sizeof(float)},
-         AttendAnyKernel<T>, args, PagesView(args.store, args.layer), space);
+          .shared_bytes = General::Bytes(args.heads, width, chunk)},
+         AttendAnyKernel<T>, args, PagesView(args.store, args.layer), space, chunk);
 }
 
 template <typename T>

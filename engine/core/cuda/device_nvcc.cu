@@ -16,8 +16,6 @@ namespace {
 
 // Ampere: cp.async, and mma of bf16.
 constexpr int kLeastCapability = 80;
-// Copies of up to this many bytes from ordinary memory are taken over at the call (the runtime's own staging).
-constexpr size_t kTakenOver = 64 << 10;
 
 // An error that lasts has been seen in this process.
 std::atomic<bool> g_lost{false};
@@ -94,14 +92,15 @@ class RuntimeDevice final : public Device {
   void Zero(void* device, size_t bytes) override {
     if (ok()) Check(cudaMemsetAsync(device, 0, bytes, stream_), "cudaMemset");
   }
-  // The addresses say what is copied where: what the tests of operations take for device memory may be pinned.
+  // The addresses say what is copied where: what the tests of operations take for device memory may be pinned. CUDA may
+  // read ordinary memory after the call, where the GPU can reach it.
   void CopyToDevice(void* device, const void* host, size_t bytes) override {
     if (!ok()) return;
     Check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyDefault, stream_), "a copy to the GPU");
     cudaPointerAttributes attributes = {};
     const bool pinned =
         cudaPointerGetAttributes(&attributes, host) == cudaSuccess && attributes.type == cudaMemoryTypeHost;
-    if (!pinned && bytes > kTakenOver) Synchronize();
+    if (!pinned) Synchronize();
   }
   void CopyToHost(void* host, const void* device, size_t bytes) override {
     if (!ok()) return;

@@ -80,7 +80,7 @@ struct HeldRow {
 // Angles: position * turns in double precision, of which only the fraction of a turn is kept, then fp32 sine and cosine
 // of that: as exact for position 9000 as for position 1, at three double operations an angle.
 __device__ inline void Turn(int32_t position, double turns, float* sine, float* cosine) {
-  const double angle = position * turns;
+  const double angle = __dmul_rn(position, turns);
   sincospif(static_cast<float>(2 * (angle - rint(angle))), sine, cosine);
 }
 

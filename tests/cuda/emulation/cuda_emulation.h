@@ -152,6 +152,7 @@ void Launch(Device& device, const LaunchShape& shape, void (*kernel)(Parameters.
   grid.grid = {shape.grid_x, shape.grid_y, 1};
   grid.threads = shape.threads;
   grid.shared_bytes = shape.shared_bytes;
+  if (!emulation::Fits(grid, device.shared_bytes())) return device.Fail(emulation::kInvalidConfiguration, "a launch");
   auto& emulated = static_cast<emulation::EmulatedDevice&>(device);
   emulated.Enqueue(
       [grid, kernel, on = emulated.number(), held = std::tuple<Parameters...>(static_cast<Parameters>(arguments)...)] {

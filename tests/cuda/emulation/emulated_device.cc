@@ -11,8 +11,6 @@ namespace {
 
 constexpr int kIllegalAddress = 700;  // cudaErrorIllegalAddress
 constexpr int kOutOfResources = 701;  // cudaErrorLaunchOutOfResources
-// Copies of up to this many bytes from ordinary memory are taken over at the call.
-constexpr size_t kTakenOver = 64 << 10;
 
 std::atomic<int64_t> g_waits_for_everything{0}, g_pageable_copies{0}, g_replays{0};
 std::atomic<bool> g_lost{false}, g_all_pinned{false};
@@ -72,15 +70,8 @@ void EmulatedDevice::Zero(void* device, size_t bytes) {
 void EmulatedDevice::CopyToDevice(void* device, const void* host, size_t bytes) {
   const bool pinned = g_all_pinned || gpu_->IsPinned(host);
   if (!pinned) ++g_pageable_copies;
-  if (pinned || bytes > kTakenOver) {
-    Enqueue([=] { std::memcpy(device, host, bytes); });
-    if (!pinned) Synchronize();
-    return;
-  }
-  const auto* from = static_cast<const std::byte*>(host);
-  Enqueue([device, taken = std::vector<std::byte>(from, from + bytes)] {
-    std::memcpy(device, taken.data(), taken.size());
-  });
+  Enqueue([=] { std::memcpy(device, host, bytes); });
+  if (!pinned) Synchronize();
 }
 
 void EmulatedDevice::CopyToHost(void* host, const void* device, size_t bytes) {
@@ -148,6 +139,8 @@ std::string EmulatedDevice::ErrorText(int error) const {
       return "an illegal memory access was encountered";
     case kOutOfResources:
       return "too many resources requested for launch";
+    case kInvalidConfiguration:
+      return "invalid configuration argument";
     default:
       return "error " + std::to_string(error);
   }

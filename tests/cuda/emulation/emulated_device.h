@@ -48,6 +48,9 @@ void PinAllHostMemory(bool pinned);
 // Whether an error that lasts was seen.
 bool ProcessIsLost();
 
+// cudaErrorInvalidConfiguration: a grid that is too large, or one of blocks that are.
+inline constexpr int kInvalidConfiguration = 9;
+
 // What the streams of a device share: memory, and whose turn it is.
 class Gpu;
 

@@ -32,6 +32,12 @@ struct GridShape {
 
 inline constexpr int kWarpLanes = 32;
 
+// Whether CUDA launches such a grid on a device whose blocks have at most `shared_bytes` of dynamic shared memory.
+inline bool Fits(const GridShape& shape, size_t shared_bytes) {
+  return shape.grid.x <= 0x7fffffff && shape.grid.y <= 0xffff && shape.threads <= 1024 &&
+         shape.shared_bytes <= shared_bytes;
+}
+
 // Seeds the order of threads and blocks from here on.
 void SeedOrder(uint64_t seed);
 
