@@ -104,7 +104,7 @@ absl::Status UnitSegments::AddPart(size_t unit, const UnitPart& part, bool start
       text.origin.push_back(end);
     }
     texts_.push_back(std::move(text.text));
-    place.origin = std::move(text.origin);
+    place.origin = BytePlaces(text.origin);
     places_.push_back(std::move(place));
   }
   return absl::OkStatus();
@@ -166,12 +166,9 @@ std::vector<UnitSegments::LackedTerm> UnitSegments::LackedTerms(size_t segment, 
       last.push_back({t, {translation.size(), translation.size()}});
       continue;
     }
-    const auto seen = [&place](size_t at) {
-      return static_cast<size_t>(std::lower_bound(place.origin.begin(), place.origin.end(), at) - place.origin.begin());
-    };
     const auto id = static_cast<int32_t>(of_pair.size());
-    unit.source.places.push_back({seen(found.range.begin), 2 * id});
-    unit.source.places.push_back({seen(found.range.end), 2 * id + 1});
+    unit.source.places.push_back({place.origin.FirstNotBefore(found.range.begin), 2 * id});
+    unit.source.places.push_back({place.origin.FirstNotBefore(found.range.end), 2 * id + 1});
     unit.markers.push_back({MarkerKind::kOpen, id});
     unit.markers.push_back({MarkerKind::kClose, id});
     of_pair.push_back(t);
@@ -257,6 +254,21 @@ std::string UnitSegments::WithTerms(size_t segment, std::string_view translation
     link.target_end = std::max(now(link.target_end), link.target_begin);
   }
   return made;
+}
+
+size_t UnitSegments::Place::bytes() const {
+  size_t bytes = sizeof(*this) + origin.memory();
+  for (const FoundTerm& found : terms) bytes += sizeof(found) + found.source.size();
+  if (spelled.has_value()) bytes += spelled->bytes();
+  return bytes;
+}
+
+size_t UnitSegments::bytes() const {
+  size_t bytes = MemoryOf(units_);
+  for (const std::string& text : texts_) bytes += sizeof(text) + text.size();
+  for (const Place& place : places_) bytes += place.bytes();
+  for (const Term& term : terms_) bytes += sizeof(term) + term.source.size() + term.target.size();
+  return bytes;
 }
 
 std::string_view UnitSegments::TextOf(size_t segment) const {

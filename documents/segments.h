@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "documents/byte_places.h"
 #include "documents/glossary.h"
 #include "documents/markup.h"
 #include "documents/projection.h"
@@ -79,6 +80,9 @@ class UnitSegments {
   // The words of segment i in its unit, and of its translation, linked as the engine has linked tokens.
   Alignment AlignmentOf(size_t segment, std::string_view translation, const std::vector<TokenLink>& links) const;
 
+  // About how many bytes of memory they take.
+  size_t bytes() const;
+
  private:
   struct FoundTerm {
     size_t term = 0;       // of terms_
@@ -91,11 +95,13 @@ class UnitSegments {
   struct Place {
     size_t unit = 0;
     ByteRange range;                          // in the unit's text, with white space next to a marker at an end
-    std::vector<size_t> origin;               // of each byte of the text its place in the unit's; of its end, too
+    BytePlaces origin;                        // of each byte of the text its place in the unit's; of its end, too
     size_t first_marker = 0, end_marker = 0;  // which of the unit's places it has
     std::optional<SpelledSegment> spelled;    // if it spells markers
     std::vector<FoundTerm> terms;
     bool starts_paragraph = false;
+
+    size_t bytes() const;
   };
   // A term that a translation lacks, and the words there that were made of it; an empty range: none were, and it
   // belongs there.

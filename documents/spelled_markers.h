@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,11 +20,17 @@ namespace salient {
 
 // A segment's text for the model, and what has to be known to read its translation.
 struct SpelledSegment {
-  MarkedText source;                   // the segment; its places in order, `marker` indexes the unit's markers
+  MarkedText source;  // the segment; its places in order, `marker` indexes the unit's markers
   std::string text;
   std::vector<int32_t> before, after;  // markers that stay at its beginning and its end
   std::vector<int32_t> place_of;       // of each number that is spelled the index of its place in `source`; -1: none
   std::vector<int32_t> term_numbers;   // of each term the number before it, the next one is after it; -1: not spelled
+
+  // About how many bytes of memory it takes beside the object.
+  size_t bytes() const {
+    return source.text.size() + source.places.size() * sizeof(MarkerPlace) + text.size() +
+           (before.size() + after.size() + place_of.size() + term_numbers.size()) * sizeof(int32_t);
+  }
 };
 
 // A segment's text and the markers in it, with at most `most` numbers. False where these do not suffice. `terms`:

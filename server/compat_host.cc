@@ -40,9 +40,11 @@ absl::StatusOr<CallInfo> TranslatorHost::Identify(const HttpRequest& request, co
 }
 
 absl::StatusOr<std::function<void()>> TranslatorHost::Start(const v1::TranslateDocumentRequest& request,
-                                                            const CallInfo& call, Listener listener) {
+                                                            const CallInfo& call, Listener listener,
+                                                            WhenFull when_full) {
   auto ticket = translator_.Start(request, call, absl::InfiniteFuture(),
-                                  std::make_shared<ListeningRecipient>(std::move(listener)));
+                                  std::make_shared<ListeningRecipient>(std::move(listener)),
+                                  when_full == WhenFull::kWait ? salient::WhenFull::kWait : salient::WhenFull::kRefuse);
   if (!ticket.ok()) return ticket.status();
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };
 }

@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kPartFactor = 8, kUnpackedFactor = 32;  // how much larger what an archive holds may be
 constexpr int kMostTerms = 1000, kMostEntries = 100000, kMostElements = 1000, kMostMemoryFiles = 16;
 constexpr size_t kMostSuggestions = 3;
+// Of the translations and suggestions of all segments: an entry may be long, and like each of them.
+constexpr size_t kMostMemoryBytes = size_t{64} << 20;
 
 // All that is wrong with a document is wrong with the request: trying again later does not help.
 absl::Status InDocument(std::string_view field, const absl::Status& status) {
@@ -149,6 +151,18 @@ absl::StatusOr<TranslationMemory> MemoryOf(const v1::Memory& request, const Mode
   return memory;
 }
 
+size_t BytesOf(const std::vector<Suggestion>& suggestions) {
+  size_t bytes = 0;
+  for (const Suggestion& one : suggestions) bytes += sizeof(one) + one.source.size() + one.translation.size();
+  return bytes;
+}
+
+absl::Status TooMuchKnown() {
+  return absl::InvalidArgumentError(
+      absl::StrCat("memory: its translations and suggestions for all segments take more than ", kMostMemoryBytes,
+                   " bytes; leave out the longest entries, or split the document"));
+}
+
 bool HasMarkers(const std::vector<Unit>& units) {
   return std::any_of(units.begin(), units.end(), [](const Unit& unit) { return !unit.markers.empty(); });
 }
@@ -183,8 +197,7 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   std::string mime_type;
   ParsedDocument document = Parse(request.document(), model, max_bytes, &mime_type);
   if (!document.ok()) return document.status();
-  absl::StatusOr<UnitSegments> segments =
-      Cut(request, model, **document, *markup == v1::MARKUP_MARKERS, resources);
+  absl::StatusOr<UnitSegments> segments = Cut(request, model, **document, *markup == v1::MARKUP_MARKERS, resources);
   if (!segments.ok()) return segments.status();
   const absl::StatusOr<TranslationMemory> memory = MemoryOf(request.memory(), model, max_bytes, resources);
   if (!memory.ok()) return memory.status();
@@ -192,7 +205,7 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
   std::unique_ptr<Conversion> conversion(new Conversion(*std::move(document), *std::move(segments)));
   conversion->mime_type_ = std::move(mime_type);
   conversion->shows_alignment_ = request.alignment();
-  conversion->Decide(request.memory(), *memory);
+  if (absl::Status status = conversion->Decide(request.memory(), *memory); !status.ok()) return status;
   const UnitSegments& cut = conversion->segments_;
   bool& has_terms = conversion->has_terms_;
   for (size_t i = 0; i < cut.texts().size(); ++i) has_terms = has_terms || cut.has_terms(i);
@@ -216,22 +229,25 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
 }
 
 int64_t Conversion::bytes() const {
-  size_t bytes = document_->bytes() + request_.ByteSizeLong();
-  for (const std::string& text : segments_.texts()) bytes += text.size();
+  size_t bytes = document_->bytes() + request_.ByteSizeLong() + segments_.bytes();
   for (const Fate& fate : fates_) bytes += sizeof(fate) + fate.translation.size();
+  for (const std::vector<Suggestion>& suggestions : suggestions_) bytes += sizeof(suggestions) + BytesOf(suggestions);
   return static_cast<int64_t>(bytes);
 }
 
 // Which segments are translated, and where the others' translations are from.
-void Conversion::Decide(const v1::Memory& request, const TranslationMemory& memory) {
+absl::Status Conversion::Decide(const v1::Memory& request, const TranslationMemory& memory) {
   std::unordered_map<std::string, int32_t> first;  // segment by its text
   const bool suggests = request.has_suggestions_from();
+  size_t bytes = 0;
   for (size_t i = 0; i < segments_.texts().size(); ++i) {
     const std::string& text = segments_.texts()[i];
     const std::string plain = WithoutSpelled(text);
     const auto index = static_cast<int32_t>(i);
     Fate fate;
     if (const std::string* known = memory.Find(plain); known != nullptr) {
+      bytes += known->size();
+      if (bytes > kMostMemoryBytes) return TooMuchKnown();
       fate.translation = *known;
       std::replace(fate.translation.begin(), fate.translation.end(), '\n', ' ');
     } else if (const auto [seen, is_new] = first.emplace(text, index); !is_new && request.repeats()) {
@@ -245,7 +261,10 @@ void Conversion::Decide(const v1::Memory& request, const TranslationMemory& memo
     suggestions_.push_back(fates_.back().asked < 0
                                ? std::vector<Suggestion>()
                                : memory.FindAlike(plain, request.suggestions_from(), kMostSuggestions));
+    bytes += BytesOf(suggestions_.back());
+    if (bytes > kMostMemoryBytes) return TooMuchKnown();
   }
+  return absl::OkStatus();
 }
 
 // A segment whose translation the memory has.

@@ -64,9 +64,9 @@ class Conversion {
       : document_(std::move(document)), segments_(std::move(segments)) {}
 
   static absl::StatusOr<UnitSegments> Cut(const v1::TranslateDocumentRequest& request, const ModelConfig& model,
-                                          const FormattedDocument& document, bool spells,
-                                          LanguageResources& resources);
-  void Decide(const v1::Memory& request, const TranslationMemory& memory);
+                                          const FormattedDocument& document, bool spells, LanguageResources& resources);
+  // INVALID_ARGUMENT if what the memory knows of all segments takes too many bytes.
+  absl::Status Decide(const v1::Memory& request, const TranslationMemory& memory);
   v1::TranslatedSegment Known(size_t index) const;
   v1::TranslatedSegment Final(size_t index, v1::TranslatedSegment segment, std::vector<TokenLink>* links) const;
 
@@ -76,9 +76,9 @@ class Conversion {
   std::string mime_type_;  // empty: the request had text
   bool has_terms_ = false;
   bool shows_alignment_ = false;
-  bool aligns_markers_ = false;  // else they are put back by the place of words
-  std::vector<Fate> fates_;                            // of each segment of the document
-  std::vector<int32_t> asked_;                         // of each segment of request() which one it is
+  bool aligns_markers_ = false;                       // else they are put back by the place of words
+  std::vector<Fate> fates_;                           // of each segment of the document
+  std::vector<int32_t> asked_;                        // of each segment of request() which one it is
   std::vector<std::vector<Suggestion>> suggestions_;  // of each segment; empty: not asked for
 };
 

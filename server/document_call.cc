@@ -1,9 +1,9 @@
 #include "server/document_call.h"
 
-#include <chrono>
 #include <memory>
 #include <utility>
 
+#include "grpc/support/time.h"
 #include "server/outbox.h"
 #include "server/stalled_reader.h"
 #include "server/status.h"
@@ -12,13 +12,20 @@
 namespace salient {
 namespace {
 
+// How far a stream's client may be behind while the memory for documents is full. One that keeps up with its segments
+// is not.
+constexpr size_t kBehindWhenFull = 1 << 20;
+
 // Starts the translation of a request's bytes for `recipient`, and attaches it to the cancellation. If it fails, the
 // recipient hears nothing.
 absl::Status Start(Translator& translator, const CallInfo& call, const grpc::ByteBuffer& bytes,
                    const grpc::CallbackServerContext& context, std::shared_ptr<Recipient> recipient,
                    Cancellation& cancellation) {
   v1::TranslateDocumentRequest request;
-  if (absl::Status status = ParseMessage(bytes, &request); !status.ok()) return status;
+  if (absl::Status status = ParseMessage(bytes, &request); !status.ok()) {
+    translator.TellRefused(call, Refusal::kOther, status.code());
+    return status;
+  }
   auto ticket = translator.Start(request, call, DeadlineOf(context), std::move(recipient));
   if (!ticket.ok()) return ticket.status();
   cancellation.Attach(*std::move(ticket));
@@ -91,15 +98,15 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   bool wants_segments() const override { return true; }
 
-  void TakePermit(std::unique_ptr<Admission::Permit> permit) override {
-    permit_ = std::move(permit);
-    permit_->Grow(static_cast<int64_t>(outbox_.unsent_bytes()));
-  }
+  void TakePermit(std::unique_ptr<Admission::Permit> permit) override { permit_ = std::move(permit); }
 
-  void TakeSegment(v1::TranslatedSegment segment) override {
+  void TakeSegment(v1::TranslatedSegment segment, const Admission::Permit* permit) override {
     v1::StreamTranslateDocumentResponse event;
     *event.mutable_segment() = std::move(segment);
-    Send(event);
+    if (permit == nullptr) return Send(event, *permit_);
+    Send(event, *permit);
+    const size_t unsent = outbox_.unsent_bytes();
+    if (unsent > kBehindWhenFull && !permit->KeepsLimits(static_cast<int64_t>(unsent))) GiveUp();
   }
 
   void TakeProgress(v1::Progress progress) override {
@@ -115,7 +122,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       result->clear_segments();  // sent already, one by one
       *event.mutable_result() = *std::move(result);
       if (const absl::Status fits = CheckReplySize(event); !fits.ok()) return End(fits);
-      Send(event);
+      Send(event, *permit_);
     }
     End(result.status());
   }
@@ -134,13 +141,18 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   }
 
  private:
-  void Send(const v1::StreamTranslateDocumentResponse& event) {
-    if (permit_ != nullptr) permit_->Grow(static_cast<int64_t>(event.ByteSizeLong()));
-    if (!outbox_.Push(SerializeMessage(event))) {
-      cancellation_.Cancel();
-      context_.TryCancel();
-    }
+  // Until it is written the event counts as the client's.
+  void Send(const v1::StreamTranslateDocumentResponse& event, const Admission::Permit& permit) {
+    grpc::ByteBuffer message = SerializeMessage(event);
+    std::shared_ptr<void> counted = permit.MakeShare(static_cast<int64_t>(message.Length()));
+    if (!outbox_.Push(std::move(message), std::move(counted))) GiveUp();
     Pump(outbox_, *this);
+  }
+
+  // The client reads too slowly.
+  void GiveUp() {
+    cancellation_.Cancel();
+    context_.TryCancel();
   }
 
   void End(const absl::Status& status) {
@@ -159,10 +171,11 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
 }  // namespace
 
+// A call may ask for more time than a time_point of nanoseconds holds, and context.deadline() would overflow.
 absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
-  const std::chrono::system_clock::time_point deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
-  return absl::FromChrono(deadline);
+  const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
+  if (gpr_time_cmp(deadline, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0) return absl::InfiniteFuture();
+  return absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
 }
 
 grpc::ServerUnaryReactor* TranslateDocumentCall(Translator& translator, CallInfo call,

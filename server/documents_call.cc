@@ -4,10 +4,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/utf8.h"
 #include "server/document_call.h"
+#include "server/http/status_code.h"
 #include "server/outbox.h"
 #include "server/stalled_reader.h"
 #include "server/status.h"
@@ -18,6 +22,21 @@ namespace {
 
 // Replies that may lie unsent before reading stops.
 constexpr size_t kMaxUnsent = 16;
+
+// Of a document's id, which the reply repeats. What is refused has no permit to count it with.
+constexpr size_t kLongestId = 1024;
+
+absl::Status CheckId(const std::string& id) {
+  if (id.size() <= kLongestId) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("id: has ", id.size(), " bytes; give the document a shorter one, of ",
+                                                 kLongestId, " bytes at most"));
+}
+
+// As much of an id as a reply may repeat.
+std::string BeginningOf(const std::string& id) {
+  const std::string_view beginning = std::string_view(id).substr(0, kLongestId);
+  return id.substr(0, FirstInvalidUtf8(beginning).value_or(beginning.size()));
+}
 
 class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                             public std::enable_shared_from_this<DocumentsCall> {
@@ -114,8 +133,11 @@ void DocumentsCall::OnReadDone(bool ok) {
     return;
   }
   v1::TranslateDocumentsRequest request;
-  if (const absl::Status status = ParseMessage(incoming_, &request); !status.ok()) {
-    Reply(request.id(), status, nullptr);
+  absl::Status status = ParseMessage(incoming_, &request);
+  if (status.ok()) status = CheckId(request.id());
+  if (!status.ok()) {
+    translator_.TellRefused(call_, Refusal::kOther, status.code());
+    Reply(BeginningOf(request.id()), status, nullptr);
   } else {
     auto document = std::make_shared<Document>(shared_from_this(), std::move(request));
     Enter(document);
@@ -188,7 +210,7 @@ void DocumentsCall::Reply(const std::string& id, absl::StatusOr<v1::TranslateDoc
     *reply.mutable_response() = *std::move(result);
   } else {
     reply.mutable_error()->set_code(static_cast<int>(result.status().code()));
-    reply.mutable_error()->set_message(std::string(result.status().message()));
+    reply.mutable_error()->set_message(MessageOf(result.status()));
   }
   if (const absl::Status fits = CheckReplySize(reply); !fits.ok()) {
     reply.mutable_error()->set_code(static_cast<int>(fits.code()));

@@ -84,7 +84,10 @@ CompatService* HttpApi::CompatFor(const HttpRequest& request) const {
 }
 
 std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
-  if (IsProbe(request)) return std::nullopt;
+  if (IsProbe(request)) {
+    if (!request.has_body()) return std::nullopt;
+    return ErrorReply(absl::InvalidArgumentError(absl::StrCat(request.path, ": takes no body; leave it out")));
+  }
   CompatService* const compat = CompatFor(request);
   CallInfo call;
   const absl::Status status = Admit(request, compat, &call);
@@ -164,9 +167,12 @@ std::function<void()> HttpApi::Translate(const HttpRequest& request, const CallI
     return nullptr;
   };
   auto deadline = ReadDeadline(request);
-  if (!deadline.ok()) return refuse(deadline.status());
   auto message = ReadBody(request.body);
-  if (!message.ok()) return refuse(message.status());
+  for (const absl::Status& status : {deadline.status(), message.status()}) {
+    if (status.ok()) continue;
+    translator_.TellRefused(call, Refusal::kOther, status.code());
+    return refuse(status);
+  }
   auto ticket = translator_.Start(*message, call, *deadline, std::make_shared<HttpRecipient>(reply));
   if (!ticket.ok()) return refuse(ticket.status());
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };

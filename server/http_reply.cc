@@ -13,7 +13,7 @@ HttpResponse ErrorReply(const absl::Status& status) {
   const nlohmann::json body = {{"error",
                                 {{"code", static_cast<int>(status.code())},
                                  {"status", absl::StatusCodeToString(status.code())},
-                                 {"message", std::string(status.message())}}}};
+                                 {"message", MessageOf(status)}}}};
   HttpResponse response{.status = ToHttp(status.code()), .content_type = "application/json"};
   response.body = body.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (const auto seconds = RetryAfter(status)) response.headers.emplace("Retry-After", *seconds);
@@ -39,6 +39,7 @@ HttpResponse Probe(const absl::Status& status, const std::string& text) {
 absl::Status TransportError(int status, const std::string& message) {
   absl::StatusCode code = absl::StatusCode::kInvalidArgument;
   if (status == 415) code = absl::StatusCode::kUnimplemented;
+  if (status == 500) code = absl::StatusCode::kInternal;
   if (status == 503) code = absl::StatusCode::kUnavailable;
   absl::Status error(code, status == 413 ? message + " (--max-document-bytes); send the document in parts" : message);
   if (status == 503) SetRetryDelay(error, absl::Seconds(1));

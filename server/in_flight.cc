@@ -90,8 +90,10 @@ int InFlight::CancelAll() {
     std::lock_guard<std::mutex> lock(mutex_);
     stopped_ = true;
     count = static_cast<int>(documents_.size());
-    for (const auto& [id, weak] : documents_) {
-      if (auto ticket = weak.lock()) tickets.push_back(std::move(ticket));
+    for (const auto& [id, of_document] : documents_) {
+      for (const auto& weak : of_document) {
+        if (auto ticket = weak.lock()) tickets.push_back(std::move(ticket));
+      }
     }
   }
   for (const auto& ticket : tickets) ticket->Cancel();
@@ -114,13 +116,13 @@ void InFlight::Leave(uint64_t id) {
   if (documents_.empty()) idle_.notify_all();
 }
 
-void InFlight::SetTicket(uint64_t id, const std::shared_ptr<TranslationTicket>& ticket) {
+void InFlight::AddTicket(uint64_t id, const std::shared_ptr<TranslationTicket>& ticket) {
   bool too_late = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = documents_.find(id);
     if (found == documents_.end()) return;  // finished already
-    found->second = ticket;
+    found->second.push_back(ticket);
     too_late = stopped_;
   }
   if (too_late) ticket->Cancel();

@@ -55,8 +55,9 @@ class InFlight {
   // UNAVAILABLE after StartDraining.
   absl::StatusOr<std::unique_ptr<Slot>> Enter();
 
-  // Sets the ticket with which CancelAll cancels the document. Does nothing if its slot is already destroyed.
-  void SetTicket(uint64_t id, const std::shared_ptr<TranslationTicket>& ticket);
+  // Adds a ticket with which CancelAll cancels the document: one that waits for its model has another one later. Does
+  // nothing if its slot is already destroyed.
+  void AddTicket(uint64_t id, const std::shared_ptr<TranslationTicket>& ticket);
 
   // Refuses new documents from now on. Calls all callbacks of OnDrain whose owners are still alive.
   void StartDraining();
@@ -88,7 +89,7 @@ class InFlight {
   bool draining_ = false;
   bool stopped_ = false;
   uint64_t next_id_ = 0;
-  std::map<uint64_t, std::weak_ptr<TranslationTicket>> documents_;
+  std::map<uint64_t, std::vector<std::weak_ptr<TranslationTicket>>> documents_;
   std::vector<Watcher> watchers_;
 };
 

@@ -3,13 +3,14 @@
 #include <string>
 
 #include "proto/retry_info.h"
+#include "server/http/status_code.h"
 
 namespace salient {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   const auto code = static_cast<grpc::StatusCode>(status.code());
-  const std::string message(status.message());
+  const std::string message = MessageOf(status);
   const auto delay = GetRetryDelay(status);
   return delay.has_value() ? StatusWithRetry(code, message, *delay) : grpc::Status(code, message);
 }

@@ -1,6 +1,7 @@
 #include "server/translator.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -90,9 +91,9 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
     if (!recipient_->wants_segments()) return;
     v1::TranslatedSegment wire = ToProto(segment);
     if (verdict != nullptr) *wire.mutable_check() = ToProto(*verdict);
-    if (context_.conversion == nullptr) return recipient_->TakeSegment(std::move(wire));
+    if (context_.conversion == nullptr) return recipient_->TakeSegment(std::move(wire), permit_.get());
     for (v1::TranslatedSegment& shown : context_.conversion->Shown(std::move(wire))) {
-      recipient_->TakeSegment(std::move(shown));
+      recipient_->TakeSegment(std::move(shown), permit_.get());
     }
   }
 
@@ -129,58 +130,62 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
   }
 
   void Finish(absl::StatusOr<TranslationResult> result) {
-    const std::shared_ptr<Recipient> recipient = std::move(recipient_);
-    // The slot is given up only after the reply is on its way, for a drain waits until all slots are free.
+    // The slot is given up only after the reply is on its way and the recipient is let go of, for a drain waits until
+    // all slots are free.
     const std::unique_ptr<InFlight::Slot> slot = std::move(slot_);
+    const std::shared_ptr<Recipient> recipient = std::move(recipient_);
+    std::optional<CostReport> report;
     if (result.ok()) {
-      permit_->Correct(result->report.source_tokens);
+      report = result->report;
+      permit_->Correct(report->source_tokens);
     } else if (stage_ != Stage::kQueue) {
       permit_->Spend();  // the engine has worked on it
     }
+    absl::StatusOr<v1::TranslateDocumentResponse> reply = MakeReply(std::move(result));
+    Log(reply.status(), report);
+    Count(reply.status(), report);
     recipient->TakePermit(std::move(permit_));
-    Log(result);
-    if (result.ok()) {
-      context_.model->metrics->ObserveResult(result->report, SecondsSinceArrival());
-      context_.model->metrics->ObserveGuard(verdicts_);
-      v1::TranslateDocumentResponse reply = ToProto(*std::move(result));
-      AddVerdicts(&reply);
-      reply.set_model(context_.model->description.name());
-      reply.set_operating_point(context_.operating_point);
-      absl::Status rendered;
-      if (context_.conversion != nullptr) rendered = context_.conversion->Render(&reply);
-      context_.model->metrics->CountFinished(rendered.code());
-      if (rendered.ok() && context_.conversion != nullptr && recipient->wants_segments()) {
-        for (v1::TranslatedSegment& segment : context_.conversion->NotShown(reply)) {
-          recipient->TakeSegment(std::move(segment));
-        }
+    if (reply.ok() && context_.conversion != nullptr && recipient->wants_segments()) {
+      for (v1::TranslatedSegment& segment : context_.conversion->NotShown(*reply)) {
+        recipient->TakeSegment(std::move(segment), nullptr);
       }
-      if (rendered.ok()) {
-        recipient->TakeResult(std::move(reply));
-      } else {
-        recipient->TakeResult(rendered);
-      }
-    } else {
-      const absl::Status status = Explain(result.status());
-      context_.model->metrics->CountFinished(status.code());
-      if (absl::IsDeadlineExceeded(status)) context_.model->metrics->CountDeadlineMissed(stage_);
-      recipient->TakeResult(status);
     }
+    recipient->TakeResult(std::move(reply));
     context_.admission_retry_queue.Nudge();
   }
 
-  void Log(const absl::StatusOr<TranslationResult>& result) const {
+  absl::StatusOr<v1::TranslateDocumentResponse> MakeReply(absl::StatusOr<TranslationResult> result) const {
+    if (!result.ok()) return Explain(result.status(), context_.deadline, context_.in_flight);
+    v1::TranslateDocumentResponse reply = ToProto(*std::move(result));
+    AddVerdicts(&reply);
+    reply.set_model(context_.model->description.name());
+    reply.set_operating_point(context_.operating_point);
+    if (context_.conversion != nullptr) {
+      if (absl::Status rendered = context_.conversion->Render(&reply); !rendered.ok()) return rendered;
+    }
+    return reply;
+  }
+
+  // `report`: of a document that the engine has translated, whatever became of its reply.
+  void Count(const absl::Status& outcome, const std::optional<CostReport>& report) const {
+    ModelMetrics& metrics = *context_.model->metrics;
+    metrics.CountFinished(outcome.code());
+    if (report.has_value()) {
+      metrics.ObserveResult(*report, SecondsSinceArrival());
+      metrics.ObserveGuard(verdicts_);
+    }
+    if (absl::IsDeadlineExceeded(outcome)) metrics.CountDeadlineMissed(stage_);
+  }
+
+  void Log(const absl::Status& outcome, const std::optional<CostReport>& report) const {
     DocumentLine line{context_.call, context_.model->description.name(), context_.operating_point, context_.bulk};
-    line.outcome = result.ok() ? absl::StatusCode::kOk : Explain(result.status()).code();
-    if (result.ok()) line.report = result->report;
+    line.outcome = outcome.code();
+    if (report.has_value()) line.report = *report;
     line.total_seconds = SecondsSinceArrival();
     LogDocument(line);
   }
 
   double SecondsSinceArrival() const { return absl::ToDoubleSeconds(absl::Now() - context_.arrival); }
-
-  absl::Status Explain(const absl::Status& status) const {
-    return salient::Explain(status, context_.deadline, context_.in_flight);
-  }
 
   const Context context_;
   std::unique_ptr<InFlight::Slot> slot_;
@@ -331,7 +336,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Admit(const std::
   auto model = slot->Await(waiting, arrival);
   if (!model.ok()) return model.status();
   if (*model != nullptr) return Submit(*model, request, waiting->TakeBack(), refusal);
-  in_flight_.SetTicket(id, waiting);
+  in_flight_.AddTicket(id, waiting);
   return waiting;
 }
 
@@ -373,7 +378,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
   }
   auto ticket =
       TranslateWithTerms(*model->engine, std::move(settings->request), std::move(options), std::move(listener));
-  if (ticket.ok()) in_flight_.SetTicket(id, *ticket);
+  if (ticket.ok()) in_flight_.AddTicket(id, *ticket);
   return ticket;
 }
 

@@ -33,10 +33,11 @@ namespace salient {
 class Recipient {
  public:
   virtual ~Recipient() = default;
-  virtual void TakeSegment(v1::TranslatedSegment) {}
+  // `permit`: the document's, to count what is held of its segments; null after TakePermit.
+  virtual void TakeSegment(v1::TranslatedSegment, const Admission::Permit* /*permit*/) {}
   virtual void TakeProgress(v1::Progress) {}
-  // Just before the result: while it is kept the document counts as its client's. To be kept by who holds the result in
-  // memory until the client has taken it.
+  // Before the last segments and the result: while it is kept the document counts as its client's. To be kept by who
+  // holds the result in memory until the client has taken it.
   virtual void TakePermit(std::unique_ptr<Admission::Permit>) {}
   virtual void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) = 0;
   // False: segments are not needed and not created.

@@ -10,24 +10,22 @@
 #include <md4c.h>
 
 #include <algorithm>
-#include <bitset>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "documents/character_references.h"
 #include "documents/formats/parsers.h"
 #include "documents/html_tokens.h"
 #include "documents/input.h"
+#include "documents/markdown_syntax.h"
+#include "documents/markdown_writer.h"
 #include "documents/unit_builder.h"
 
 namespace salient {
 namespace {
-
-constexpr std::string_view kSpecial = "\\`*_[]<~|";
 
 // One event that md4c reports within a paragraph, heading or table cell.
 struct Event {
@@ -37,141 +35,6 @@ struct Event {
   MD_SPANTYPE span = MD_SPAN_EM;
 
   bool is_text() const { return kind < Kind::kSoftBreak; }
-};
-
-// The end of a link whose text ends at `at`: behind "](destination \"title\")", "][label]" or "]".
-size_t LinkEnd(std::string_view text, size_t at) {
-  const auto skip_space = [text](size_t i) {
-    while (i < text.size() && absl::ascii_isspace(static_cast<unsigned char>(text[i]))) ++i;
-    return i;
-  };
-  size_t i = at + 1;
-  if (i < text.size() && text[i] == '[') {
-    for (++i; i < text.size() && text[i] != ']'; ++i) i += text[i] == '\\';
-    return std::min(i + 1, text.size());
-  }
-  if (i >= text.size() || text[i] != '(') return i;
-  i = skip_space(i + 1);
-  if (i < text.size() && text[i] == '<') {
-    for (; i < text.size() && text[i] != '>'; ++i) i += text[i] == '\\';
-    ++i;
-  } else {
-    for (int depth = 0; i < text.size() && !absl::ascii_isspace(static_cast<unsigned char>(text[i])); ++i) {
-      if (text[i] == '(') ++depth;
-      if (text[i] == ')' && depth-- == 0) break;
-      i += text[i] == '\\';
-    }
-  }
-  i = skip_space(i);
-  if (i < text.size() && (text[i] == '"' || text[i] == '\'' || text[i] == '(')) {
-    const char end = text[i] == '(' ? ')' : text[i];
-    for (++i; i < text.size() && text[i] != end; ++i) i += text[i] == '\\';
-    i = skip_space(i + 1);
-  }
-  return i < text.size() && text[i] == ')' ? i + 1 : at + 1;
-}
-
-// The text between the quotes of a link's title. `link`: the range that LinkEnd found.
-std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link) {
-  size_t end = link.end - 1;  // the parenthesis
-  if (text[end] != ')') return std::nullopt;
-  while (end > link.begin && absl::ascii_isspace(static_cast<unsigned char>(text[end - 1]))) --end;
-  const char quote = text[end - 1];
-  if (quote != '"' && quote != '\'') return std::nullopt;
-  for (size_t i = --end; i-- > link.begin + 2;) {
-    if (text[i] == quote && absl::ascii_isspace(static_cast<unsigned char>(text[i - 1]))) return ByteRange{i + 1, end};
-  }
-  return std::nullopt;
-}
-
-// The end of front matter in YAML or TOML; the beginning of the text if there is none.
-size_t FrontMatterEnd(std::string_view text) {
-  const size_t begin = ByteOrderMark(text);
-  for (const std::string_view fence : {"---", "+++"}) {
-    if (text.substr(begin, 3) != fence) continue;
-    size_t line = text.find('\n', begin);
-    if (line == std::string_view::npos ||
-        absl::StripAsciiWhitespace(std::string(text.substr(begin + 3, line - begin - 3))) != "")
-      continue;
-    while (line != std::string_view::npos) {
-      const size_t next = text.find('\n', line + 1);
-      std::string_view found = text.substr(line + 1, next == std::string_view::npos ? next : next - line - 1);
-      if (found.ends_with('\r')) found.remove_suffix(1);
-      if (found == fence || (fence == "---" && found == "..."))
-        return next == std::string_view::npos ? text.size() : next + 1;
-      line = next;
-    }
-  }
-  return begin;
-}
-
-// The text, with spaces for each line that begins with ":::" after white space, from `begin` on. Such lines are fences
-// of containers (Docusaurus, MyST, VuePress), which md4c does not know: it sees blank lines, which end a paragraph.
-std::string WithoutContainerFences(std::string_view text, size_t begin) {
-  std::string out(text);
-  for (size_t line = begin; line < out.size();) {
-    const size_t end = std::min(out.find_first_of("\r\n", line), out.size());
-    const size_t first = std::min(out.find_first_not_of(" \t", line), end);
-    if (text.substr(first, 3) == ":::") std::fill(out.begin() + first, out.begin() + end, ' ');
-    line = end + 1;
-  }
-  return out;
-}
-
-// Writes translated text with the escapes that it needs.
-class MarkdownWriter {
- public:
-  // `text`: the unit's text; `raw`: the same in the source. Special characters that the source does not escape are not
-  // escaped. All others are: those that the source escapes, and those that only the translation contains.
-  MarkdownWriter(std::string_view text, std::string_view raw) {
-    for (const char c : text) plain_[static_cast<unsigned char>(c)] = true;
-    for (size_t i = 0; i + 1 < raw.size(); ++i) {
-      if (raw[i] != '\\') continue;
-      plain_[static_cast<unsigned char>(raw[++i])] = false;
-    }
-  }
-
-  std::string Write(std::string_view text, bool at_beginning) const {
-    std::string out;
-    if (at_beginning && StartsBlock(text)) {
-      const size_t digits = text.find_first_not_of("0123456789");
-      out.append(text.substr(0, digits)).push_back('\\');
-      text.remove_prefix(digits);
-      out.push_back(text[0]);
-      text.remove_prefix(1);
-    }
-    for (size_t i = 0; i < text.size(); ++i) {
-      const unsigned char c = static_cast<unsigned char>(text[i]);
-      const bool special = kSpecial.find(text[i]) != std::string_view::npos;
-      if (c == '&' && ReadCharacterReference(text, i).length > 0) {
-        out.append("&amp;");
-      } else if (c == '\n' || c == '\r') {
-        out.push_back(' ');
-      } else {
-        const char next = i + 1 < text.size() ? text[i + 1] : ' ';
-        const bool begins_tag = c == '<' && (absl::ascii_isalpha(static_cast<unsigned char>(next)) || next == '/' ||
-                                             next == '!' || next == '?');
-        if (begins_tag || (special && !plain_[c])) out.push_back('\\');
-        out.push_back(text[i]);
-      }
-    }
-    return out;
-  }
-
- private:
-  // Whether Markdown would read the line as a heading, a quotation or a list item.
-  static bool StartsBlock(std::string_view text) {
-    const size_t at = text.find_first_not_of("0123456789");
-    if (at == std::string_view::npos) return false;
-    const char c = text[at];
-    const bool space = at + 1 == text.size() || text[at + 1] == ' ';
-    if (at > 0) return at < 10 && (c == '.' || c == ')') && space;
-    return c == '>' || ((c == '-' || c == '+') && space) ||
-           (c == '#' && text.find_first_not_of('#') != std::string_view::npos &&
-            text[text.find_first_not_of('#')] == ' ');
-  }
-
-  std::bitset<256> plain_;  // which special characters need no backslash
 };
 
 class MarkdownReader {
@@ -310,83 +173,12 @@ class MarkdownReader {
   size_t LeadingBegin(size_t first) const {
     size_t at = events_[first].range.begin;
     for (size_t i = first; i-- > 0;) {
-      const size_t length = events_[i].kind == Event::Kind::kEnter ? OpeningBefore(events_[i].span, at) : 0;
+      const size_t length =
+          events_[i].kind == Event::Kind::kEnter ? OpeningLength(bytes_, begin_, events_[i].span, at) : 0;
       at -= std::min(length, at - begin_);
     }
     if (at > begin_ && first == 0 && bytes_[at - 1] == '\\') --at;
     return at;
-  }
-
-  // The length of a span's opening delimiter, which ends at `at`.
-  size_t OpeningBefore(MD_SPANTYPE span, size_t at) const {
-    const auto run = [this, at](size_t from, char c) {
-      size_t begin = from;
-      while (begin > begin_ && bytes_[begin - 1] == c) --begin;
-      return at - begin;
-    };
-    switch (span) {
-      case MD_SPAN_EM:
-        return 1;
-      case MD_SPAN_STRONG:
-        return 2;
-      case MD_SPAN_DEL:
-        return std::min<size_t>(run(at, '~'), 2);
-      case MD_SPAN_IMG:
-        return 2;
-      case MD_SPAN_CODE: {
-        size_t from = at;
-        while (from > begin_ && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from - 1]))) --from;
-        return run(from, '`');
-      }
-      default:
-        return 1;  // a link, or an address in angle brackets
-    }
-  }
-
-  // The end of a span's delimiter that begins at `at`.
-  size_t DelimiterEnd(const Event& event, size_t at) const {
-    const bool leaves = event.kind == Event::Kind::kLeave;
-    const auto run = [this](size_t from, char c) {
-      while (from < bytes_.size() && bytes_[from] == c) ++from;
-      return from;
-    };
-    switch (event.span) {
-      case MD_SPAN_EM:
-        return at + 1;
-      case MD_SPAN_STRONG:
-        return at + 2;
-      case MD_SPAN_DEL:
-        return std::min(run(at, '~'), at + 2);
-      case MD_SPAN_CODE: {
-        size_t from = at;
-        while (leaves && from < bytes_.size() && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from]))) ++from;
-        from = run(from, '`');
-        while (!leaves && from < bytes_.size() && absl::ascii_isspace(static_cast<unsigned char>(bytes_[from]))) ++from;
-        return from;
-      }
-      case MD_SPAN_IMG:
-        return leaves ? LinkEnd(bytes_, at) : at + 2;
-      default:
-        return leaves && at < bytes_.size() && bytes_[at] == ']' ? LinkEnd(bytes_, at) : at + 1;
-    }
-  }
-
-  bool IsDelimiter(const Event& event, ByteRange range) const {
-    if (range.begin >= range.end || range.end > bytes_.size()) return false;
-    const char c = bytes_[range.begin], last = bytes_[range.end - 1];
-    switch (event.span) {
-      case MD_SPAN_EM:
-      case MD_SPAN_STRONG:
-        return (c == '*' || c == '_') && last == c;
-      case MD_SPAN_DEL:
-        return c == '~';
-      case MD_SPAN_CODE:
-        return c == '`' || last == '`';
-      case MD_SPAN_IMG:
-        return event.kind == Event::Kind::kLeave ? c == ']' : c == '!';
-      default:
-        return event.kind == Event::Kind::kLeave ? c == ']' || c == '>' : c == '[' || c == '<';
-    }
   }
 
   // Reads events [i, next), none of which is text, with the bytes from at_ up to the text `next`.
@@ -404,8 +196,9 @@ class MarkdownReader {
       if (event.kind == Event::Kind::kSoftBreak || event.kind == Event::Kind::kHardBreak) {
         end = last ? at : BreakEnd(k, next, at, gap_end);
       } else {
-        end = DelimiterEnd(event, at);
-        if (!IsDelimiter(event, {at, end})) return TakeWhole(last ? at_ : gap_end, breaks);
+        const bool closing = event.kind == Event::Kind::kLeave;
+        end = DelimiterEnd(bytes_, event.span, closing, at);
+        if (!IsDelimiter(bytes_, event.span, closing, {at, end})) return TakeWhole(last ? at_ : gap_end, breaks);
       }
       if (end > gap_end || end < at) return TakeWhole(last ? at_ : gap_end, breaks);
       ranges.push_back({at, end});
@@ -430,7 +223,7 @@ class MarkdownReader {
     }
     for (size_t later = next; later-- > k + 1;) {
       if (events_[later].kind != Event::Kind::kEnter) return end;
-      const size_t length = OpeningBefore(events_[later].span, end);
+      const size_t length = OpeningLength(bytes_, begin_, events_[later].span, end);
       end -= std::min(length, end - at);
     }
     return end;

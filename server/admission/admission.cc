@@ -85,6 +85,7 @@ void Admission::Hold(const std::string& client, int64_t bytes) {
   std::lock_guard lock(mutex_);
   clients_[client].bytes += bytes;
   bytes_ += bytes;
+  ForgetIfGone(client);
 }
 
 absl::Status Admission::TryHold(const std::string& client, int64_t own, int64_t more, Refusal* refusal) {
@@ -96,13 +97,19 @@ absl::Status Admission::TryHold(const std::string& client, int64_t own, int64_t 
   return absl::OkStatus();
 }
 
+bool Admission::KeepsLimits(const std::string& client, int64_t own) {
+  std::lock_guard lock(mutex_);
+  Refusal refusal = Refusal::kOther;
+  return CheckBytes(clients_[client], own, 0, &refusal).ok();
+}
+
 void Admission::Leave(const std::string& client, int64_t bytes) {
   std::lock_guard lock(mutex_);
   State& state = clients_[client];
   --state.documents;
   state.bytes -= bytes;
   bytes_ -= bytes;
-  if (state.documents == 0 && state.tokens_per_minute == 0) clients_.erase(client);
+  ForgetIfGone(client);
 }
 
 void Admission::Charge(const std::string& client, int64_t tokens) {
@@ -111,10 +118,16 @@ void Admission::Charge(const std::string& client, int64_t tokens) {
   if (found != clients_.end()) found->second.tokens -= static_cast<double>(tokens);
 }
 
+void Admission::ForgetIfGone(const std::string& client) {
+  const auto found = clients_.find(client);
+  const State& state = found->second;
+  if (state.documents == 0 && state.bytes == 0 && state.tokens_per_minute == 0) clients_.erase(found);
+}
+
 // After a minute without a document an allowance is full again, unless more than it was used.
 void Admission::ForgetIdle(absl::Time now) {
   std::erase_if(clients_, [now](const auto& entry) {
-    return entry.second.documents == 0 && entry.second.filled + absl::Minutes(2) < now;
+    return entry.second.documents == 0 && entry.second.bytes == 0 && entry.second.filled + absl::Minutes(2) < now;
   });
 }
 

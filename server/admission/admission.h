@@ -1,7 +1,8 @@
 // Admission control: cheap checks that decide whether a document is accepted, before any other work.
 //
 //   bytes   a limit on the bytes of all documents in flight; a client that has documents in flight may use half of it;
-//           what a document was unpacked to and replies that the client has not read count as well
+//           what a document was unpacked to and replies that the client has not read count as well, and so do the
+//           events of a stream
 //   client  limits on a client's documents in flight, and on its source tokens a minute (a token bucket of one minute)
 //
 // At admission tokens are estimated from bytes. The estimate is corrected when the number is known, and given back if
@@ -45,6 +46,23 @@ class Admission {
  public:
   explicit Admission(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
+  // Bytes that count as a client's until this object is destroyed.
+  class Share {
+   public:
+    Share(Admission& owner, std::string client, int64_t bytes)
+        : owner_(owner), client_(std::move(client)), bytes_(bytes) {
+      owner_.Hold(client_, bytes_);
+    }
+    ~Share() { owner_.Hold(client_, -bytes_); }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+   private:
+    Admission& owner_;
+    const std::string client_;
+    const int64_t bytes_;
+  };
+
   // Permission for one document, which is in flight until this object is destroyed.
   class Permit {
    public:
@@ -68,6 +86,11 @@ class Admission {
       if (status.ok()) bytes_ += bytes;
       return status;
     }
+    // Bytes that are held for the document and may be let go of before it, or after it.
+    std::unique_ptr<Share> MakeShare(int64_t bytes) const { return std::make_unique<Share>(owner_, client_, bytes); }
+    // Whether all that is held keeps to Enter's limits. The document's own bytes, and the `shares` bytes of its shares,
+    // may exceed them where nothing else is held.
+    bool KeepsLimits(int64_t shares) const { return owner_.KeepsLimits(client_, bytes_ + shares); }
     // The document was worked on: the client has used the tokens of the estimate.
     void Spend() { spent_ = true; }
     // It was translated: replaces the estimate by the real number of source tokens.
@@ -101,8 +124,11 @@ class Admission {
   absl::Status CheckBytes(const State& state, int64_t own, int64_t more, Refusal* refusal) const;
   void Hold(const std::string& client, int64_t bytes);
   absl::Status TryHold(const std::string& client, int64_t own, int64_t more, Refusal* refusal);
+  bool KeepsLimits(const std::string& client, int64_t own);
   void Leave(const std::string& client, int64_t bytes);
   void Charge(const std::string& client, int64_t tokens);
+  // Forgets a client of which nothing has to be known.
+  void ForgetIfGone(const std::string& client);
   void ForgetIdle(absl::Time now);
 
   const int64_t max_bytes_;

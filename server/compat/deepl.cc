@@ -6,10 +6,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/compat/answer.h"
 #include "server/compat/controls.h"
 #include "server/compat/languages.h"
 #include "server/compat/reply.h"
 #include "server/compat/texts.h"
+#include "server/http/status_code.h"
 
 namespace salient {
 namespace {
@@ -105,7 +107,7 @@ absl::Status DeepL::Admit(const HttpRequest& request) {
 bool DeepL::IsDownload(const HttpRequest& request) const { return request.path.starts_with(kDeepLDocuments); }
 
 HttpResponse DeepL::Error(const absl::Status& status) const {
-  return JsonError({{"message", std::string(status.message())}}, status, /*unauthenticated=*/403);
+  return JsonError({{"message", MessageOf(status)}}, status, /*unauthenticated=*/403);
 }
 
 std::function<void()> DeepL::Handle(HttpRequest request, HttpHandler::Reply reply) {
@@ -119,9 +121,9 @@ std::function<void()> DeepL::Handle(HttpRequest request, HttpHandler::Reply repl
 DeepL::Result DeepL::Route(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply) {
   const bool post = request.method == "POST", get = request.method == "GET";
   if (post && request.path == "/v2/translate") return Translate(request, call, reply);
-  absl::StatusOr<HttpResponse> response = absl::NotFoundError(absl::StrCat(
-      request.method, " ", request.path,
-      ": there is /v2/translate, /v2/document, /v2/languages, /v2/usage, /v2/glossaries"));
+  absl::StatusOr<HttpResponse> response = absl::NotFoundError(
+      absl::StrCat(request.method, " ", request.path,
+                   ": there is /v2/translate, /v2/document, /v2/languages, /v2/usage, /v2/glossaries"));
   if (post && request.path == "/v2/document") {
     response = Upload(request, call);
   } else if ((post || get) && request.path.starts_with(kDeepLDocuments)) {
@@ -153,17 +155,9 @@ DeepL::Result DeepL::Translate(const HttpRequest& request, const CallInfo& call,
   if (read->show_billed) {
     for (const std::string& text : read->texts) billed.push_back(CountCharacters(text));
   }
-  return TranslateTexts(context_.host, context_.workers, call, std::move(made->requests),
-                        [this, reply, billed = std::move(billed), languages = std::move(made->languages),
-                         wants_report = controls->wants_report, ignored = IgnoredByDeepL(*fields),
-                         client = call.client.id(), characters = made->characters](auto responses, auto permit) {
-                          if (!responses.ok()) return reply(Error(responses.status()));
-                          context_.usage.Add(client, characters);
-                          HttpResponse response = Translations(billed, languages, wants_report, *responses);
-                          WarnIgnored(ignored, &response);
-                          CountUntilRead(std::move(permit), &response);
-                          reply(std::move(response));
-                        });
+  const auto write = [billed = std::move(billed), languages = made->languages, wants_report = controls->wants_report](
+                         const auto& responses) { return Translations(billed, languages, wants_report, responses); };
+  return AnswerTexts(context_, call, *std::move(made), {*this, reply, IgnoredByDeepL(*fields), write});
 }
 
 absl::StatusOr<HttpResponse> DeepL::ListLanguages(const HttpRequest& request) const {

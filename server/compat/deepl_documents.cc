@@ -11,6 +11,7 @@
 #include "server/compat/deepl.h"
 #include "server/compat/reply.h"
 #include "server/compat/uploads.h"
+#include "server/http/status_code.h"
 
 namespace salient {
 namespace {
@@ -42,7 +43,7 @@ json StateOf(const StoredDocument& document) {
     state["billed_characters"] = document.characters;
     if (document.wants_report) state["salient"] = ReportOf(*document.response);
   }
-  if (document.state == DocumentState::kFailed) state["error_message"] = std::string(document.failure.message());
+  if (document.state == DocumentState::kFailed) state["error_message"] = MessageOf(document.failure);
   return state;
 }
 
@@ -110,8 +111,9 @@ absl::StatusOr<HttpResponse> DeepL::State(const HttpRequest& request, const Call
   if (!result) return JsonReply(StateOf(*document));
   if (document->state == DocumentState::kFailed) return document->failure;
   if (document->state != DocumentState::kDone) return absl::UnavailableError("the document is not translated yet");
-  context_.documents.Remove(id);
-  return Download(*document);
+  auto download = Download(context_, call, *document);
+  if (download.ok()) context_.documents.Remove(id);
+  return download;
 }
 
 }  // namespace salient

@@ -18,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char kGlossaries[] = "/v2/glossaries", kEntries[] = "/entries";
+constexpr size_t kLongestName = 1024;  // lists of glossaries have all names
 
 json InfoOf(const CompatGlossary& glossary) {
   return {{"glossary_id", glossary.id},
@@ -86,10 +87,7 @@ absl::StatusOr<HttpResponse> DeepL::Glossaries(const HttpRequest& request, const
   } else if (get) {
     auto terms = context_.glossaries.Terms(std::string(id), client);
     if (!terms.ok()) return terms.status();
-    HttpResponse response;
-    response.headers["Content-Type"] = "text/tab-separated-values; charset=utf-8";
-    response.body = *std::move(terms);
-    return response;
+    return FileReply(context_.host, call, "text/tab-separated-values; charset=utf-8", *terms);
   } else if (request.method == "DELETE" && !entries) {
     if (absl::Status status = context_.glossaries.Remove(std::string(id), client); !status.ok()) return status;
     HttpResponse response;
@@ -110,6 +108,10 @@ absl::StatusOr<HttpResponse> DeepL::MakeGlossary(const HttpRequest& request, con
   }
   for (const auto& [field, value] : {std::pair{"name", &*name}, {"source_lang", &*source}, {"target_lang", &*target}}) {
     if (value->empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": is missing"));
+    if (value->size() > kLongestName) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": has ", value->size(), " bytes; at most ", kLongestName, " are taken"));
+    }
   }
   if (*format == "csv") {
     auto rows = TsvOfCsv(*entries);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "documents/formats/registry.h"
+#include "server/compat/answer.h"
 #include "server/compat/controls.h"
 #include "server/compat/languages.h"
 #include "server/compat/reply.h"
@@ -118,6 +119,20 @@ json Translation(const v1::TranslateDocumentResponse& response, const LanguageCh
   return one;
 }
 
+HttpResponse Translations(const LanguageChoice& languages, bool wants_report, bool with_glossary,
+                          const std::vector<v1::TranslateDocumentResponse>& responses) {
+  json translations = json::array();
+  for (const v1::TranslateDocumentResponse& response : responses) {
+    json one = Translation(response, languages);
+    one["translatedText"] = TranslatedText(response);
+    if (wants_report) one["salient"] = ReportOf(response);
+    translations.push_back(std::move(one));
+  }
+  json body = {{"translations", translations}};
+  if (with_glossary) body["glossaryTranslations"] = std::move(translations);
+  return JsonReply(body);
+}
+
 // {"mimeType", "content"} of documentInputConfig.
 absl::StatusOr<v1::Document> ReadDocument(const Fields& fields) {
   const std::string name = NameIn(fields, "documentInputConfig");
@@ -154,7 +169,7 @@ absl::Status Google::Admit(const HttpRequest& request) {
 HttpResponse Google::Error(const absl::Status& status) const {
   constexpr int kUnauthenticated = 401;
   const json error = {{"code", absl::IsUnauthenticated(status) ? kUnauthenticated : ToHttp(status.code())},
-                      {"message", std::string(status.message())},
+                      {"message", MessageOf(status)},
                       {"status", absl::StatusCodeToString(status.code())}};
   return JsonError({{"error", error}}, status, kUnauthenticated);
 }
@@ -206,27 +221,11 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
   const Markup markup = *type == "text/plain" ? Markup::kNone : Markup::kHtml;  // HTML is Google's default
   auto made = MakeTextRequests(models, common->controls.request, common->source, common->target, *texts, markup);
   if (!made.ok()) return made.status();
-  return TranslateTexts(
-      context_.host, context_.workers, call, std::move(made->requests),
-      [this, reply = std::move(reply), languages = std::move(made->languages), ignored = Ignored(fields),
-       wants_report = common->controls.wants_report, with_glossary = common->controls.request.has_glossary(),
-       client = call.client.id(), characters = made->characters](auto responses, auto permit) {
-        if (!responses.ok()) return reply(Error(responses.status()));
-        context_.usage.Add(client, characters);
-        json translations = json::array();
-        for (const v1::TranslateDocumentResponse& response : *responses) {
-          json one = Translation(response, languages);
-          one["translatedText"] = TranslatedText(response);
-          if (wants_report) one["salient"] = ReportOf(response);
-          translations.push_back(std::move(one));
-        }
-        json body = {{"translations", translations}};
-        if (with_glossary) body["glossaryTranslations"] = std::move(translations);
-        HttpResponse response = JsonReply(body);
-        WarnIgnored(ignored, &response);
-        CountUntilRead(std::move(permit), &response);
-        reply(std::move(response));
-      });
+  const auto write = [languages = made->languages, wants_report = common->controls.wants_report,
+                      with_glossary = common->controls.request.has_glossary()](const auto& responses) {
+    return Translations(languages, wants_report, with_glossary, responses);
+  };
+  return AnswerTexts(context_, call, *std::move(made), {*this, std::move(reply), Ignored(fields), write});
 }
 
 Google::Result Google::TranslateDocument(const HttpRequest& request, const Fields& fields, const CallInfo& call,

@@ -44,10 +44,16 @@ class CompatHost {
   // what is wrong.
   virtual absl::StatusOr<CallInfo> Identify(const HttpRequest& request, const std::string& key) = 0;
 
+  // What becomes of a request for which there is no room now.
+  enum class WhenFull {
+    kRefuse,  // it is refused, which is logged and counted, and RESOURCE_EXHAUSTED has a retry delay
+    kWait,    // RESOURCE_EXHAUSTED: the caller tries again
+  };
+
   // If it returns OK, `result` is called exactly once; otherwise never. The function that it returns cancels the
   // translation.
   virtual absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
-                                                      Listener listener) = 0;
+                                                      Listener listener, WhenFull when_full = WhenFull::kRefuse) = 0;
 
   // Counts what a call holds beside its documents as its client's while the permit is kept. RESOURCE_EXHAUSTED, with a
   // retry delay, if there is no room for it.

@@ -10,11 +10,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "documents/formats/registry.h"
+#include "server/compat/answer.h"
 #include "server/compat/controls.h"
 #include "server/compat/languages.h"
 #include "server/compat/reply.h"
 #include "server/compat/texts.h"
 #include "server/compat/uploads.h"
+#include "server/http/status_code.h"
 
 namespace salient {
 namespace {
@@ -122,7 +124,7 @@ bool LibreTranslate::Serves(std::string_view path) const {
 }
 
 absl::Status LibreTranslate::Admit(const HttpRequest& request) {
-  if (IsOpen(request)) return absl::OkStatus();
+  if (IsOpen(request) && !request.has_body()) return absl::OkStatus();
   const std::string key = KeyInTarget(request);
   absl::Status status = context_.host.Identify(request, key).status();
   if (status.ok() || !key.empty() || !request.header("Authorization").empty() || !request.header("X-API-Key").empty()) {
@@ -143,7 +145,7 @@ absl::Status LibreTranslate::Admit(const HttpRequest& request) {
 bool LibreTranslate::IsDownload(const HttpRequest& request) const { return request.path.starts_with(kDownloads); }
 
 HttpResponse LibreTranslate::Error(const absl::Status& status) const {
-  return JsonError({{"error", std::string(status.message())}}, status, /*unauthenticated=*/403);
+  return JsonError({{"error", MessageOf(status)}}, status, /*unauthenticated=*/403);
 }
 
 std::function<void()> LibreTranslate::Handle(HttpRequest request, HttpHandler::Reply reply) {
@@ -195,19 +197,10 @@ LibreTranslate::Result LibreTranslate::Translate(const HttpRequest& request, con
                                read->markup);
   if (!made.ok()) return made.status();
   read->texts.clear();  // the requests have them
-  const std::string ignored =
-      fields.OtherThan({"q", "source", "target", "format", "alternatives", "api_key", "salient"});
-  return TranslateTexts(context_.host, context_.workers, call, std::move(made->requests),
-                        [this, reply = std::move(reply), read = *std::move(read),
-                         languages = std::move(made->languages), wants_report = controls->wants_report, ignored,
-                         client = call.client.id(), characters = made->characters](auto responses, auto permit) {
-                          if (!responses.ok()) return reply(Error(responses.status()));
-                          context_.usage.Add(client, characters);
-                          HttpResponse response = Translations(read, languages, wants_report, *responses);
-                          WarnIgnored(ignored, &response);
-                          CountUntilRead(std::move(permit), &response);
-                          reply(std::move(response));
-                        });
+  std::string ignored = fields.OtherThan({"q", "source", "target", "format", "alternatives", "api_key", "salient"});
+  const auto write = [read = *std::move(read), languages = made->languages, wants_report = controls->wants_report](
+                         const auto& responses) { return Translations(read, languages, wants_report, responses); };
+  return AnswerTexts(context_, call, *std::move(made), {*this, std::move(reply), std::move(ignored), write});
 }
 
 LibreTranslate::Result LibreTranslate::TranslateFile(const HttpRequest& request, const Fields& fields,
@@ -228,7 +221,7 @@ LibreTranslate::Result LibreTranslate::TranslateFile(const HttpRequest& request,
   const auto finished = [this, reply, origin = OriginOf(request)](const StoredDocument& document) {
     if (document.state == DocumentState::kFailed) return reply(Error(document.failure));
     json body = {
-        {"translatedFileUrl", absl::StrCat(origin, kDownloads, document.id, ".", HeaderSafe(document.file_name))}};
+        {"translatedFileUrl", absl::StrCat(origin, kDownloads, document.id, ".", UrlSafe(document.file_name))}};
     if (document.wants_report) body["salient"] = ReportOf(*document.response);
     reply(JsonReply(body));
   };
@@ -277,7 +270,12 @@ absl::StatusOr<HttpResponse> LibreTranslate::FetchFile(const HttpRequest& reques
   if (!document.ok() || !document->needs_no_key || document->state != DocumentState::kDone) {
     return absl::NotFoundError("there is no such file; it may be too old");
   }
-  return Download(*document);
+  // A download needs no key. Who shows none is known by the address.
+  auto call = context_.host.Identify(request, KeyInTarget(request));
+  if (!call.ok()) {
+    call = CallInfo{{Client::Kind::kAddress, request.peer_address, {}}, request.header("X-Request-Id"), "", "http"};
+  }
+  return Download(context_, *call, *document);
 }
 
 }  // namespace salient

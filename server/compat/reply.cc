@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/admission/retry_delay.h"
 #include "server/http/status_code.h"
@@ -32,11 +33,34 @@ void CountUntilRead(std::unique_ptr<Admission::Permit> permit, HttpResponse* res
   response->keep = std::move(permit);
 }
 
+absl::StatusOr<HttpResponse> FileReply(CompatHost& host, const CallInfo& call, std::string content_type,
+                                       std::string_view bytes) {
+  auto held = host.Hold(static_cast<int64_t>(bytes.size()), call);
+  if (!held.ok()) return held.status();
+  return HttpResponse{.content_type = std::move(content_type),
+                      .body = std::string(bytes),
+                      .keep = std::shared_ptr<void>(*std::move(held))};
+}
+
 std::string HeaderSafe(const std::string& text) {
   constexpr size_t kLongest = 1000;
   std::string safe = text.substr(0, kLongest);
   std::replace_if(
       safe.begin(), safe.end(), [](char c) { return c < ' ' || c > '~' || c == '"' || c == '\\'; }, '_');
+  return safe;
+}
+
+std::string UrlSafe(std::string_view text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (absl::ascii_isalnum(byte) || c == '-' || c == '.' || c == '_' || c == '~') {
+      safe += c;
+    } else {
+      safe += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
+    }
+  }
   return safe;
 }
 

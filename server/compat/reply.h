@@ -4,10 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "server/admission/admission.h"
+#include "server/compat/host.h"
 #include "server/http/message.h"
 
 namespace salient {
@@ -26,7 +29,15 @@ void WarnIgnored(const std::string& fields, HttpResponse* response);
 // `permit` may be null.
 void CountUntilRead(std::unique_ptr<Admission::Permit> permit, HttpResponse* response);
 
+// The bytes as a file, which count as the client's until it has read them. RESOURCE_EXHAUSTED, with a retry delay, if
+// there is no room for them.
+absl::StatusOr<HttpResponse> FileReply(CompatHost& host, const CallInfo& call, std::string content_type,
+                                       std::string_view bytes);
+
 // The text for use inside a quoted header value: quotation marks, line breaks and the like are replaced by "_".
 std::string HeaderSafe(const std::string& text);
+
+// The text for use inside the path of a URL.
+std::string UrlSafe(std::string_view text);
 
 }  // namespace salient

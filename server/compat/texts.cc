@@ -35,12 +35,13 @@ class Texts : public std::enable_shared_from_this<Texts> {
   void StartSome() {
     for (;;) {
       size_t i = 0;
+      bool others_run = false;
       {
         std::lock_guard lock(mutex_);
         if (ended_ || starting_ || running_ == kTextsAtOnce || next_ == requests_.size()) break;
         i = next_++;
         if (IsEmpty(requests_[i])) continue;
-        ++running_;
+        others_run = running_++ > 0;
         starting_ = true;
       }
       CompatHost::Listener listener;
@@ -49,14 +50,15 @@ class Texts : public std::enable_shared_from_this<Texts> {
         permit.reset();  // before the next text is started: the client may be allowed one document only
         self->Take(i, std::move(result));
       };
-      auto cancel = host_.Start(requests_[i], call_, std::move(listener));
-      if (!Started(i, std::move(cancel))) return;
+      const auto when_full = others_run ? CompatHost::WhenFull::kWait : CompatHost::WhenFull::kRefuse;
+      auto cancel = host_.Start(requests_[i], call_, std::move(listener), when_full);
+      if (!Started(i, std::move(cancel), when_full)) return;
     }
     EndIfDone();
   }
 
   // False: there is no room now, and the end of another text will start this one.
-  bool Started(size_t i, absl::StatusOr<std::function<void()>> cancel) {
+  bool Started(size_t i, absl::StatusOr<std::function<void()>> cancel, CompatHost::WhenFull when_full) {
     absl::Status failure;
     {
       std::lock_guard lock(mutex_);
@@ -68,9 +70,10 @@ class Texts : public std::enable_shared_from_this<Texts> {
         }
       } else {
         --running_;
-        if (absl::IsResourceExhausted(cancel.status()) && running_ > 0) {
+        const bool waits = running_ > 0 || when_full == CompatHost::WhenFull::kWait;
+        if (absl::IsResourceExhausted(cancel.status()) && waits && !ended_) {
           next_ = i;
-          return false;
+          return running_ == 0;  // the others have ended meanwhile: it is tried once more
         }
         failure = cancel.status();
       }
@@ -179,8 +182,8 @@ absl::StatusOr<TextRequests> MakeTextRequests(const v1::ListModelsResponse& mode
                                               const std::string& target, const std::vector<std::string>& texts,
                                               Markup markup) {
   if (absl::Status status = CheckSizes(texts.size(), controls); !status.ok()) return status;
-  auto languages = Languages(models, controls.model())
-                       .Choose(source, target, absl::StrJoin(texts, "\n"), markup != Markup::kNone);
+  auto languages =
+      Languages(models, controls.model()).Choose(source, target, absl::StrJoin(texts, "\n"), markup != Markup::kNone);
   if (!languages.ok()) return languages.status();
   TextRequests made{.languages = *std::move(languages)};
   for (const std::string& text : texts) {

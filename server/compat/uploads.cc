@@ -11,6 +11,8 @@
 namespace salient {
 namespace {
 
+constexpr size_t kLongestName = 1024;  // it is kept with the document
+
 // Without folders, as browsers of old send them.
 std::string BaseName(const std::string& name) { return name.substr(name.find_last_of("/\\") + 1); }
 
@@ -25,6 +27,10 @@ absl::StatusOr<Upload> ReadUpload(const CompatContext& context, const FormPart* 
                                   const Controls& controls, const std::string& source, const std::string& target) {
   if (file == nullptr) return absl::InvalidArgumentError("file: is missing; send it in a form of multipart/form-data");
   const std::string name = BaseName(file_name.empty() ? file->file_name : file_name);
+  if (name.size() > kLongestName) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("file: its name has ", name.size(), " bytes; at most ", kLongestName, " are taken"));
+  }
   auto format = FormatOfFile(name);
   if (!format.ok()) return absl::InvalidArgumentError(absl::StrCat("file: ", format.status().message()));
   if (file->content.empty()) return absl::InvalidArgumentError("file: is empty");
@@ -70,11 +76,12 @@ absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInf
   return started.status();
 }
 
-HttpResponse Download(const StoredDocument& document) {
+absl::StatusOr<HttpResponse> Download(CompatContext& context, const CallInfo& call, const StoredDocument& document) {
   const v1::TranslateDocumentResponse& response = *document.response;
-  HttpResponse reply{.content_type = response.mime_type(), .body = TranslatedText(response)};
-  reply.headers["Content-Disposition"] = absl::StrCat("attachment; filename=\"", HeaderSafe(document.file_name), "\"");
-  if (document.wants_report) reply.headers["X-Salient-Report"] = ReportOf(response).dump();
+  auto reply = FileReply(context.host, call, response.mime_type(), TranslatedText(response));
+  if (!reply.ok()) return reply;
+  reply->headers["Content-Disposition"] = absl::StrCat("attachment; filename=\"", HeaderSafe(document.file_name), "\"");
+  if (document.wants_report) reply->headers["X-Salient-Report"] = ReportOf(response).dump();
   return reply;
 }
 

@@ -28,7 +28,7 @@ absl::StatusOr<Upload> ReadUpload(const CompatContext& context, const FormPart* 
 absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInfo& call, Upload upload,
                                            bool wants_report, std::function<void(const StoredDocument&)> finished);
 
-// The translation as a file, with its report if one was asked for.
-HttpResponse Download(const StoredDocument& document);
+// The translation as a file, with its report if one was asked for; and FileReply's error.
+absl::StatusOr<HttpResponse> Download(CompatContext& context, const CallInfo& call, const StoredDocument& document);
 
 }  // namespace salient

@@ -43,6 +43,11 @@ std::string HttpRequest::header(const std::string& name) const {
   return found == headers.end() ? std::string() : found->second;
 }
 
+bool HttpRequest::has_body() const {
+  const std::string length = header("Content-Length");
+  return headers.contains("Transfer-Encoding") || (!length.empty() && length != "0");
+}
+
 bool ParseForm(std::string_view form, FormFields& fields) {
   while (!form.empty()) {
     const size_t end = form.find('&');

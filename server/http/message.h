@@ -29,6 +29,8 @@ struct HttpRequest {
 
   // Empty if there is no such header.
   std::string header(const std::string& name) const;
+  // Whether its header says that a body follows.
+  bool has_body() const;
 };
 
 struct HttpResponse {

@@ -1,6 +1,24 @@
 #include "server/http/status_code.h"
 
+#include <cstddef>
+
 namespace salient {
+namespace {
+
+constexpr size_t kLongestMessage = 2000;
+
+bool IsWithinCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+}  // namespace
+
+std::string MessageOf(const absl::Status& status) {
+  std::string message(status.message());
+  if (message.size() <= kLongestMessage) return message;
+  size_t end = kLongestMessage;
+  while (end > 0 && IsWithinCharacter(message[end])) --end;
+  message.resize(end);
+  return message + "...";
+}
 
 int ToHttp(absl::StatusCode code) {
   switch (code) {

@@ -9,7 +9,7 @@
 #include "documents/formats/parsers.h"
 #include "documents/segments.h"
 #include "engine/base/utf8.h"
-#include "tests/documents/make_zip.h"
+#include "tests/documents/zip_parts.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace salient {

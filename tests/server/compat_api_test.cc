@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "absl/strings/escaping.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "tests/server/compat/compat_server.h"
 #include "tests/server/unread_reply.h"
@@ -13,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(CompatApiTest, OnlyWithTheFlag) {
   TestServer server;
@@ -144,6 +146,25 @@ TEST(CompatApiTest, TextsAreHeldWithinTheMemoryForDocuments) {
   for (int i = 0; i < 10; ++i) server.engine().Finish(i);
   caller.join();
   EXPECT_EQ(first.status, 200);
+}
+
+TEST(CompatApiTest, TextsThatWaitForEachOtherAreNotCountedAsRefused) {
+  CompatServer server({.automatic = false, .capacity = 1});
+  const json body = {{"text", {"a", "b", "c"}}, {"target_lang", "DE"}, {"salient", {{"guard", "GUARD_OFF"}}}};
+  httplib::Response reply;
+  std::thread caller([&] { reply = server.Post("/v2/translate", body); });
+  for (int i = 0; i < 3; ++i) {
+    server.engine().WaitForAdmitted(i + 1);
+    absl::SleepFor(absl::Milliseconds(50));  // meanwhile the next one is tried
+    server.engine().Finish(i);
+  }
+  caller.join();
+  EXPECT_EQ(reply.status, 200);
+  const auto metrics = httplib::Client("127.0.0.1", server.admin_port()).Get("/metrics");
+  ASSERT_TRUE(metrics);
+  EXPECT_THAT(metrics->body, HasSubstr("salient_requests_total{model=\"fake\",outcome=\"ok\"} 3"));
+  EXPECT_THAT(metrics->body, Not(HasSubstr("salient_refusals_total{")));
+  EXPECT_THAT(metrics->body, Not(HasSubstr("outcome=\"resource_exhausted\"")));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 #include "grpcpp/client_context.h"
 #include "proto/retry_info.h"
 #include "server/conversion.h"
-#include "tests/documents/make_zip.h"
+#include "server/language_resources.h"
+#include "tests/documents/zip_parts.h"
 #include "tests/server/test_server.h"
 #include "tests/server/translate.h"
 
@@ -95,6 +96,26 @@ TEST(ContentTest, RefusalsNameTheField) {
   v1::TranslateDocumentRequest lines = ContentRequest("text/html", "<p>x");
   lines.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
   EXPECT_THAT(Refusal(lines), HasSubstr("document.segmentation"));
+}
+
+// Of each byte of a segment the place that it came from is kept, and so are the units.
+TEST(ConversionTest, WhatSegmentsTakeBesideTheirTextsCounts) {
+  const FakeEngine engine{FakeEngineOptions()};
+  LanguageResources resources("", {});
+  const auto bytes_of = [&](const std::string& words) {
+    std::string text;
+    for (int i = 0; i < 10000; ++i) text += words;
+    v1::TranslateDocumentRequest request;
+    request.mutable_document()->set_text(text);
+    request.mutable_memory()->set_repeats(true);
+    const auto conversion = Conversion::Create(request, engine.info().config, resources, 4 << 20);
+    EXPECT_TRUE(conversion.ok()) << conversion.status();
+    return static_cast<double>((*conversion)->bytes()) / static_cast<double>(text.size());
+  };
+  const double plain = bytes_of("A line of text that is long, ");
+  EXPECT_GT(plain, 3.5) << "document, units, texts, request";
+  EXPECT_LT(plain, 4.5) << "bytes that are neighbours take no place each";
+  EXPECT_GT(bytes_of("A line of text that is long,\n "), plain + 0.4) << "16 bytes for each line";
 }
 
 // A Word document of less than a kilobyte, whose main part has so many bytes.

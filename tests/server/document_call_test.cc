@@ -7,9 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "proto/retry_info.h"
+#include "tests/server/http2_client.h"
 #include "tests/server/one_document_client.h"
 #include "tests/server/test_server.h"
 #include "tests/server/translate.h"
@@ -19,6 +21,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // The status of a request that must fail.
@@ -178,6 +181,18 @@ TEST(TranslateDocumentTest, TextThatIsNotUtf8IsInvalidAndThePlaceIsNamed) {
   EXPECT_THAT(status.error_message(), HasSubstr("document.text: not UTF-8 at byte 3"));
 }
 
+// A client of gRPC takes 8 KiB of trailers.
+TEST(TranslateDocumentTest, AnErrorThatRepeatsMuchIsCut) {
+  v1::TranslateDocumentRequest request = RequestFor("text");
+  std::string name = "m";
+  for (int i = 0; i < 10000; ++i) name += "ö";
+  request.set_model(name);
+  const grpc::Status status = Refused(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND) << status.error_message();
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("model: there is no 'mö"), EndsWith("ö...")));
+  EXPECT_LT(status.error_message().size(), 2010u);
+}
+
 TEST(TranslateDocumentTest, OperatingPointsAreUsedAndReported) {
   FakeEngineOptions options;
   OperatingPoint best, fast;
@@ -271,6 +286,16 @@ TEST(TranslateDocumentTest, TheDefaultDeadlineIsForCallsThatHaveNone) {
   }
   EXPECT_LT(server.engine().request(0).deadline, start + absl::Seconds(30));
   EXPECT_GT(server.engine().request(1).deadline, start + absl::Seconds(30));
+}
+
+TEST(TranslateDocumentTest, ADeadlineMayBeFartherThanATimePointHolds) {
+  TestServer server({.automatic = false});
+  server.Start();
+  Http2Client client(server.server().grpc_port());
+  client.Call("/salient.v1.Translation/TranslateDocument", RequestFor("text").SerializeAsString(), 60000, "99999999H");
+  for (int i = 0; i < 2000 && server.engine().admitted() == 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_EQ(server.engine().admitted(), 1);
+  EXPECT_GT(server.engine().request(0).deadline, absl::Now() + 1000 * 365 * absl::Hours(24));
 }
 
 TEST(TranslateDocumentTest, WhatTheEngineSaysOfADeadlineIsTold) {
@@ -438,6 +463,54 @@ TEST(StreamTranslateDocumentTest, EventsThatNobodyReadsCountAsTheirClients) {
   v1::TranslateDocumentsResponse reply;
   ASSERT_TRUE(other->Read(&reply));
   EXPECT_EQ(reply.response().text(), "OTHER");
+  EXPECT_TRUE(other->Finish().ok());
+}
+
+// Of 320,000 bytes for documents a client may have half.
+constexpr int64_t kSmallDocuments = 10000;
+v1::TranslateDocumentRequest SmallDocument() { return RequestFor(std::string(9900, 'a')); }
+
+TEST(StreamTranslateDocumentTest, SegmentsThatNobodyReadsCountBeforeTheResult) {
+  const OneDocumentClient client;
+  TestServer server({.automatic = false}, {.max_document_bytes = kSmallDocuments, .guard = GuardMode::kOff});
+  server.Start();
+  const auto stub = client.StubOf(server);
+  grpc::ClientContext context;
+  auto reader = stub->StreamTranslateDocument(&context, SmallDocument());
+  server.engine().WaitForAdmitted(1);
+  for (int i = 0; i < 30; ++i) server.engine().Segment(0, 0);  // 20 KB each
+  const grpc::Status refused = client.Call(*stub);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("bytes of documents, of 320000"));
+  for (int i = 0; i < 100; ++i) server.engine().Segment(0, 0);
+  server.engine().Finish(0);
+  int segments = 0;
+  v1::StreamTranslateDocumentResponse event;
+  while (reader->Read(&event)) segments += event.has_segment() ? 1 : 0;
+  EXPECT_EQ(segments, 130);
+  EXPECT_TRUE(reader->Finish().ok()) << "a document that is alone may exceed the limits";
+}
+
+TEST(StreamTranslateDocumentTest, WhoIsFarBehindIsCancelledWhileTheMemoryIsFull) {
+  const OneDocumentClient client;
+  TestServer server({.automatic = false}, {.max_document_bytes = kSmallDocuments, .guard = GuardMode::kOff});
+  server.Start();
+  const auto stub = client.StubOf(server), other_stub = client.StubOf(server);
+  grpc::ClientContext context, other_context;
+  auto reader = stub->StreamTranslateDocument(&context, SmallDocument());
+  server.engine().WaitForAdmitted(1);
+  auto other = other_stub->StreamTranslateDocument(&other_context, SmallDocument());
+  server.engine().WaitForAdmitted(2);
+  for (int i = 0; i < 100; ++i) server.engine().Segment(0, 0);
+  server.engine().WaitForCancelled(1);
+  server.engine().Segment(1, 0);
+  server.engine().Finish(1);
+  v1::StreamTranslateDocumentResponse event;
+  while (reader->Read(&event)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  while (other->Read(&event)) {
+  }
   EXPECT_TRUE(other->Finish().ok());
 }
 

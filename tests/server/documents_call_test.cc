@@ -308,5 +308,29 @@ TEST(TranslateDocumentsTest, ARepliesMemoryCountsAsTheClientsUntilItIsRead) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// What is refused counts as nobody's, and its reply repeats the id.
+TEST(TranslateDocumentsTest, AnIdIsBounded) {
+  TestServer server;
+  server.Start();
+  grpc::ClientContext context;
+  auto stream = server.stub().TranslateDocuments(&context);
+  v1::TranslateDocumentsRequest request = Numbered(0, "text");
+  std::string id = "x";
+  for (int i = 0; i < 1000; ++i) id += "ö";
+  request.set_id(id);
+  ASSERT_TRUE(stream->Write(request));
+  v1::TranslateDocumentsResponse reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  EXPECT_EQ(reply.error().code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
+  EXPECT_THAT(reply.error().message(), HasSubstr("id: has 2001 bytes"));
+  EXPECT_EQ(reply.id(), id.substr(0, 1023)) << "its whole characters";
+  request.set_id(id.substr(0, 1023));
+  ASSERT_TRUE(stream->Write(request));
+  stream->WritesDone();
+  ASSERT_TRUE(stream->Read(&reply));
+  EXPECT_EQ(reply.response().text(), "TEXT") << reply.error().message();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 }  // namespace
 }  // namespace salient

@@ -26,9 +26,10 @@ class Http2Client {
 
   // Sends a unary call to `path` on stream 1 with a serialized message. The server may send `window` bytes of the
   // reply. `message` must fit into the server's first window (65,535 bytes) and into one frame (16,384 bytes).
-  void Call(std::string_view path, std::string_view message, uint16_t window) {
+  // `timeout` is the header grpc-timeout; empty: none.
+  void Call(std::string_view path, std::string_view message, uint16_t window, std::string_view timeout = "") {
     const std::string settings = std::string("\0\4", 2) + Store32(window);  // SETTINGS_INITIAL_WINDOW_SIZE
-    Send(Begin(path, settings) + Frame(kData, kEndStream, 1, MessageHead(message.size()).append(message)));
+    Send(Begin(path, settings, timeout) + Frame(kData, kEndStream, 1, MessageHead(message.size()).append(message)));
   }
 
   // Sends a unary call to `path` on stream 1 with a message of `size` bytes, and stops before the last byte. Returns
@@ -41,8 +42,8 @@ class Http2Client {
     const size_t bytes = head.size() + size - 1;
     size_t sent = 0;
     while (sent < bytes) {
-      const auto part = std::min({static_cast<int64_t>(bytes - sent), static_cast<int64_t>(kFrameBytes),
-                                  connection_window_, stream_window_});
+      const auto part = std::min(
+          {static_cast<int64_t>(bytes - sent), static_cast<int64_t>(kFrameBytes), connection_window_, stream_window_});
       if (part <= 0) {
         if (!ReadFrame(end) || ended_) break;
         continue;
@@ -87,14 +88,16 @@ class Http2Client {
   static constexpr char kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kGoAway = 7, kWindowUpdate = 8;
   static constexpr char kAck = 1, kEndStream = 1, kEndHeaders = 4;
 
-  static std::string Begin(std::string_view path, std::string_view settings) {
+  static std::string Begin(std::string_view path, std::string_view settings, std::string_view timeout = "") {
     std::string headers;
     for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>{":method", "POST"},
                                       {":scheme", "http"},
                                       {":path", path},
                                       {":authority", "localhost"},
                                       {"content-type", "application/grpc"},
-                                      {"te", "trailers"}}) {
+                                      {"te", "trailers"},
+                                      {"grpc-timeout", timeout}}) {
+      if (value.empty()) continue;
       headers.append(1, '\0').append(Literal(name)).append(Literal(value));  // HPACK: a field that is not indexed
     }
     return std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")

@@ -12,6 +12,7 @@
 #include "grpcpp/client_context.h"
 #include "httplib.h"
 #include "nlohmann/json.hpp"
+#include "server/http_reply.h"
 #include "tests/server/test_server.h"
 #include "tests/server/unread_reply.h"
 #include "tests/testing/temp_folder.h"
@@ -226,6 +227,42 @@ TEST_F(HttpTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("salient_exit_layer_sum{model=\"fake\"} 24"));
   EXPECT_THAT(text, HasSubstr("salient_attention_cost_ratio_sum{model=\"fake\"} 0.21"));
   EXPECT_THAT(text, HasSubstr("salient_keys_selected_ratio_count{model=\"fake\",module=\"cross\"} 3"));
+}
+
+TEST_F(HttpTest, RequestsThatCannotBeReadAreCounted) {
+  server_.Start();
+  Post("{not JSON");
+  Post(R"({"document": {"text": "a"}})", "/v1/translate?timeout_seconds=soon");
+  grpc::ClientContext context;
+  v1::TranslateDocumentResponse response;
+  server_.stub().TranslateDocument(&context, RequestFor("caf\xE9"), &response);
+  grpc::ClientContext stream_context;
+  auto stream = server_.stub().TranslateDocuments(&stream_context);
+  v1::TranslateDocumentsRequest request;
+  *request.mutable_request() = RequestFor("caf\xE9");
+  stream->Write(request);
+  stream->WritesDone();
+  v1::TranslateDocumentsResponse reply;
+  EXPECT_TRUE(stream->Read(&reply));
+  EXPECT_TRUE(stream->Finish().ok());
+  const std::string text = Metrics();
+  EXPECT_THAT(text, HasSubstr("salient_requests_total{outcome=\"invalid_argument\"} 4"));
+  EXPECT_THAT(text, HasSubstr("salient_refusals_total{client=\"address\",reason=\"other\"} 4"));
+}
+
+// It asks for no key, so a body would be taken from anybody.
+TEST_F(HttpTest, AProbeTakesNoBody) {
+  server_.Start();
+  for (const char* path : {"/healthz", "/readyz"}) {
+    const httplib::Response reply = Post(std::string(1 << 20, 'a'), path);
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_THAT(Error(reply)["message"].get<std::string>(), HasSubstr(std::string(path) + ": takes no body"));
+  }
+}
+
+TEST(HttpReplyTest, AMistakeOfTheServersIsNoInvalidArgument) {
+  const nlohmann::json error = nlohmann::json::parse(TransportErrorReply(500, "failed").body)["error"];
+  EXPECT_EQ(error["status"], "INTERNAL");
 }
 
 TEST(MetricsTest, TheStageOfAMissedDeadline) {

@@ -224,6 +224,27 @@ TEST(MemoryRequestTest, EverySegmentIsStreamedOnce) {
   EXPECT_THAT(texts, ElementsAre("Bekannt.", "ONE.", "ONE.", "Bekannt.", "TWO.", "Bekannt."));
 }
 
+// An entry may be long, and like every segment.
+TEST(MemoryRequestTest, WhatIsKnownOfAllSegmentsIsBounded) {
+  TestServer server;
+  server.Start();
+  const auto refusal = [&server](const std::string& sentence, int sentences) {
+    std::string text;
+    for (int i = 0; i < sentences; ++i) absl::StrAppend(&text, sentence, " ");
+    v1::TranslateDocumentRequest request = TextRequest(text);
+    AddEntry("Press the green key now.", std::string(1 << 20, 'a'), &request);
+    request.mutable_memory()->set_suggestions_from(0.6);
+    grpc::ClientContext context;
+    v1::TranslateDocumentResponse response;
+    const grpc::Status status = server.stub().TranslateDocument(&context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  constexpr char kMessage[] = "memory: its translations and suggestions for all segments take more than 67108864 bytes";
+  EXPECT_THAT(refusal("Press the green key now.", 65), HasSubstr(kMessage));
+  EXPECT_THAT(refusal("Press the red key now.", 65), HasSubstr(kMessage));
+}
+
 class LanguageResourcesTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& text) {

@@ -123,5 +123,30 @@ TEST_F(AdmissionTest, WhatADocumentIsUnpackedToNeedsRoomAsWell) {
   EXPECT_TRUE(Enter(Named("b"), 500).ok());
 }
 
+TEST_F(AdmissionTest, SharesCountUntilTheyEnd) {
+  ASSERT_TRUE(Enter(Named("a"), 10).ok());
+  std::unique_ptr<Admission::Share> share = permits_[0]->MakeShare(600);
+  EXPECT_TRUE(permits_[0]->KeepsLimits(600)) << "nothing else is held";
+  EXPECT_FALSE(permits_[0]->KeepsLimits(0));
+  EXPECT_FALSE(Enter(Named("b"), 400).ok());
+  EXPECT_EQ(refusal_, Refusal::kBytes);
+  permits_.clear();
+  EXPECT_FALSE(Enter(Named("a"), 10).ok()) << "it may outlive its document";
+  EXPECT_EQ(refusal_, Refusal::kClientBytes);
+  share.reset();
+  EXPECT_TRUE(Enter(Named("a"), 500).ok()) << "all of it came back";
+  EXPECT_TRUE(Enter(Named("b"), 500).ok());
+}
+
+TEST_F(AdmissionTest, WhoElseIsHeldDecidesWhetherADocumentMayExceedALimit) {
+  ASSERT_TRUE(Enter(Named("a"), 10).ok());
+  ASSERT_TRUE(Enter(Named("a"), 10).ok());
+  const auto share = permits_[0]->MakeShare(400);
+  EXPECT_TRUE(permits_[0]->KeepsLimits(400));
+  const auto more = permits_[0]->MakeShare(100);
+  EXPECT_FALSE(permits_[0]->KeepsLimits(500)) << "a client has half";
+  EXPECT_FALSE(permits_[1]->KeepsLimits(0));
+}
+
 }  // namespace
 }  // namespace salient

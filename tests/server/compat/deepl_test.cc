@@ -311,5 +311,37 @@ TEST_F(DeepLTest, DocumentsThatFail) {
   EXPECT_EQ(PostFile("/v2/document", "a.md", "text", {{"target_lang", "DE"}}).status, 429);
 }
 
+// A client may have half of what can be held.
+TEST_F(DeepLTest, AResultCountsAsItsClientsUntilItIsRead) {
+  host_.held = std::make_unique<Admission>(40000);
+  std::vector<std::pair<std::string, json>> documents;
+  for (int i = 0; i < 2; ++i) {
+    const json uploaded = Json(PostFile("/v2/document", "a.txt", std::string(15000, 'a'), {{"target_lang", "DE"}}));
+    documents.emplace_back("/v2/document/" + uploaded["document_id"].get<std::string>() + "/result",
+                           json{{"document_key", uploaded["document_key"]}});
+  }
+  HttpResponse unread = Post(documents[0].first, documents[0].second);
+  ASSERT_EQ(unread.status, 200);
+  const HttpResponse refused = Post(documents[1].first, documents[1].second);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.headers.count("Retry-After"), 1u);
+  unread = HttpResponse();
+  EXPECT_EQ(Post(documents[1].first, documents[1].second).body, std::string(15000, 'A')) << "it is still there";
+}
+
+TEST_F(DeepLTest, AFilesNameIsBounded) {
+  const HttpResponse response =
+      PostFile("/v2/document", "a.txt", "text", {{"target_lang", "DE"}, {"filename", std::string(2000, 'a') + ".txt"}});
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(Json(response)["message"].get<std::string>(), HasSubstr("file: its name has 2004 bytes; at most 1024"));
+}
+
+TEST_F(DeepLTest, AnErrorThatRepeatsMuchIsCut) {
+  const HttpResponse response = Post("/v2/translate", {{"text", "a"}, {"target_lang", std::string(1 << 20, 'x')}});
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(Json(response)["message"].get<std::string>(), HasSubstr("the target language 'xxx"));
+  EXPECT_LT(response.body.size(), 2100u);
+}
+
 }  // namespace
 }  // namespace salient

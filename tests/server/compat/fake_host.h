@@ -53,7 +53,7 @@ class FakeHost final : public CompatHost {
   }
 
   absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
-                                              Listener listener) override {
+                                              Listener listener, WhenFull /*when_full*/) override {
     if (!start_failure.ok()) return start_failure;
     auto permit = Enter(*admission, static_cast<int64_t>(request.ByteSizeLong()), call.client);
     if (!permit.ok()) return permit.status();

@@ -164,5 +164,31 @@ TEST(CsvTest, BecomesTsv) {
   EXPECT_THAT(std::string(TsvOfCsv("a,b\nc").status().message()), HasSubstr("row 2"));
 }
 
+TEST_F(CompatGlossariesTest, NamesAreBounded) {
+  for (const char* field : {"name", "source_lang", "target_lang"}) {
+    json body = {{"name", "a"},
+                 {"source_lang", "en"},
+                 {"target_lang", "de"},
+                 {"entries", "house\tHaus\n"},
+                 {"entries_format", "tsv"}};
+    body[field] = "en-" + std::string(2000, 'a');
+    EXPECT_EQ(Refusal(Post("/v2/glossaries", body)), std::string(field) + ": has 2003 bytes; at most 1024 are taken");
+  }
+}
+
+TEST_F(CompatGlossariesTest, EntriesCountAsTheirClientsUntilTheyAreRead) {
+  std::string entries;
+  for (int i = 0; i < 1000; ++i) entries += "house" + std::to_string(i) + "\tHaus\n";
+  const std::string path = "/v2/glossaries/" + Made(entries) + "/entries";
+  host_.held =
+      std::make_unique<Admission>(2 * static_cast<int64_t>(entries.size()));  // of which a client may have half
+  HttpResponse unread = Get(path);
+  EXPECT_EQ(unread.body, entries);
+  EXPECT_EQ(unread.content_type, "text/tab-separated-values; charset=utf-8");
+  EXPECT_EQ(Get(path).status, 429);
+  unread = HttpResponse();
+  EXPECT_EQ(Get(path).status, 200);
+}
+
 }  // namespace
 }  // namespace salient

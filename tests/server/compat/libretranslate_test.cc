@@ -133,5 +133,45 @@ TEST_F(LibreTranslateTest, ADocumentOfDeepLsIsNoDownload) {
   EXPECT_EQ(PostForm("/v2/document/" + id + "/result", "document_key=" + key).body, "<P>TEXT</P>");
 }
 
+TEST_F(LibreTranslateTest, ADownloadCountsUntilItIsRead) {
+  const HttpResponse response =
+      PostFile("/translate_file", "a.txt", std::string(15000, 'a'), {{"source", "en"}, {"target", "de"}});
+  ASSERT_EQ(response.status, 200) << response.body;
+  const std::string url = Json(response)["translatedFileUrl"];
+  host_.held = std::make_unique<Admission>(40000);  // of which a client may have half
+  host_.key = "the-key";                            // which a download does not need
+  HttpRequest download = Request("GET", url.substr(url.find("/download_file/")));
+  download.peer_address = "192.0.2.1";
+  HttpResponse unread = Ask(download);
+  ASSERT_EQ(unread.status, 200);
+  EXPECT_EQ(Ask(download).status, 429);
+  download.peer_address = "192.0.2.2";
+  EXPECT_EQ(Ask(download).status, 200) << "another client";
+  download.peer_address = "192.0.2.1";
+  unread = HttpResponse();
+  EXPECT_EQ(Ask(download).status, 200);
+}
+
+TEST_F(LibreTranslateTest, AnyFileNameMakesAnAddress) {
+  const HttpResponse response =
+      PostFile("/translate_file", "100% größe?.txt", "text", {{"source", "en"}, {"target", "de"}});
+  const std::string url = Json(response)["translatedFileUrl"];
+  EXPECT_THAT(url, ::testing::EndsWith(".100%25%20gr%C3%B6%C3%9Fe%3F.de.txt"));
+  EXPECT_EQ(Get(url.substr(url.find("/download_file/"))).body, "TEXT");
+}
+
+// What needs no key has no body, or one that anybody may send.
+TEST_F(LibreTranslateTest, ABodyNeedsItsKeyWhereThePathDoesNot) {
+  host_.key = "the-key";
+  const auto admitted = [&](const std::string& length) {
+    HttpRequest request = Request("GET", "/languages");
+    request.headers["Content-Length"] = length;
+    return compat_.Find(request)->Admit(request).ok();
+  };
+  EXPECT_TRUE(admitted("0"));
+  EXPECT_TRUE(admitted("100"));
+  EXPECT_FALSE(admitted("1000000"));
+}
+
 }  // namespace
 }  // namespace salient

@@ -28,5 +28,17 @@ TEST(MessageTest, HeaderNamesHaveNoCase) {
   EXPECT_EQ(request.header("x"), "");
 }
 
+TEST(MessageTest, TheHeaderSaysWhetherABodyFollows) {
+  const auto has_body = [](const std::string& name, const std::string& value) {
+    HttpRequest request;
+    request.headers.emplace(name, value);
+    return request.has_body();
+  };
+  EXPECT_FALSE(has_body("Host", "h"));
+  EXPECT_FALSE(has_body("content-length", "0"));
+  EXPECT_TRUE(has_body("content-length", "1"));
+  EXPECT_TRUE(has_body("Transfer-Encoding", "chunked"));
+}
+
 }  // namespace
 }  // namespace salient

@@ -1,4 +1,4 @@
-// Zip archives of a test's own.
+// Office files of a test's own: zip archives, and their parts.
 
 #pragma once
 
@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "documents/zip_archive.h"
 
 namespace salient {
 
@@ -28,6 +30,20 @@ inline std::string MakeZip(const std::vector<std::pair<std::string, std::string>
   zip_source_close(source);
   zip_source_free(source);
   return bytes;
+}
+
+// The part of that name; empty if there is none.
+inline std::string PartOf(const std::string& bytes, const std::string& name) {
+  auto archive = ZipArchive::Open(bytes, "test", {});
+  return archive.ok() ? archive->Read(name).value_or("") : "";
+}
+
+inline constexpr char kWordSpace[] = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\"";
+
+inline std::string Repeated(const std::string& text, int count) {
+  std::string repeated;
+  for (int i = 0; i < count; ++i) repeated += text;
+  return repeated;
 }
 
 }  // namespace salient
