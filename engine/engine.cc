@@ -28,8 +28,11 @@ namespace {
 constexpr size_t kMaxFileBytes = 1 << 20;  // of a model's card, and of its operating points
 
 absl::StatusOr<Tokenizers> OpenTokenizers(const std::string& folder, const ModelConfig& config) {
-  TokenizerSpec spec{config.source_vocab_size, config.vocab_size, config.tokens, {}};
-  for (const auto& [language, token] : config.languages.tokens) spec.languages.push_back(token);
+  TokenizerSpec spec{config.source_vocab_size, config.vocab_size, config.tokens, {}, {}};
+  for (const auto& [language, token] : config.languages.tokens) {
+    if (config.source_has_languages()) spec.source_languages.push_back(token);
+    if (config.target_has_languages()) spec.target_languages.push_back(token);
+  }
   absl::StatusOr<Tokenizers> tokenizers = LoadTokenizers(folder, spec);
   if (tokenizers.ok() && config.byte_characters.has_value()) {
     tokenizers->copier = std::make_shared<Copier>(*tokenizers, config.tokens, *config.byte_characters);

@@ -54,6 +54,11 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   job->language_ = languages->target_prefix;
   job->prefix_ = job->language_;
   std::vector<int32_t> asked = tokenizers.target->Encode(request.options.search.prefix);
+  if (std::find(asked.begin(), asked.end(), config.tokens.unknown) != asked.end()) {
+    return absl::InvalidArgumentError(
+        "search.prefix has characters that the model cannot write, for its vocabulary has no piece for them; leave "
+        "them out");
+  }
   // Which markers the translation has is the search's to say.
   std::erase_if(asked, [&config](int32_t token) { return config.tokens.MarkerOf(token) >= 0; });
   job->prefix_.insert(job->prefix_.end(), asked.begin(), asked.end());

@@ -32,7 +32,7 @@ class DocumentJob {
                                                int64_t max_document_bytes);
 
   // Splits the text into chunks. `options` is the result of Check. INVALID_ARGUMENT for invalid text and for a prefix
-  // that is too long.
+  // that is too long or that the model cannot write.
   static absl::StatusOr<std::unique_ptr<DocumentJob>> Prepare(TranslationRequest request, ResolvedOptions options,
                                                               absl::Time submitted_at, const ModelConfig& config,
                                                               const Tokenizers& tokenizers, Workers& workers,

@@ -167,6 +167,7 @@ std::vector<TokenLink> DocumentReply::Alignment(int32_t index, std::string_view 
     const int32_t end =
         p + 1 < state.pieces.size() ? state.tokens_before[p + 1] : static_cast<int32_t>(state.tokens.size());
     for (const DecodedToken& token : state.pieces[p]->tokens) {
+      if (!tokenizers_.target->IsWritten(token.token)) continue;  // a language's token
       target.push_back(token.token);
       const int32_t source = token.aligned - state.first_in_chunk[p] + state.tokens_before[p];
       aligned.push_back(token.aligned >= state.first_in_chunk[p] && source < end ? source : -1);

@@ -249,10 +249,12 @@ void ReadLanguages(JsonObject languages, ModelConfig& config) {
       {{"none", SourcePrefix::kNone}, {"source", SourcePrefix::kSource}, {"target", SourcePrefix::kTarget}});
   read.target_prefix = languages.Choice<bool>("target_prefix", {{"none", false}, {"target", true}});
   JsonObject tokens = languages.Object("tokens");
-  const int32_t greatest = std::min(config.vocab_size, config.source_vocab_size) - 1;
+  int32_t vocabulary = std::max(config.vocab_size, config.source_vocab_size);
+  if (config.source_has_languages()) vocabulary = std::min(vocabulary, config.source_vocab_size);
+  if (config.target_has_languages()) vocabulary = std::min(vocabulary, config.vocab_size);
   const auto read_token = [&](const std::string& name) {
     if (read.tokens.count(name) > 0) return;
-    const int32_t token = read.tokens[name] = Integer(tokens, name, 0, greatest);
+    const int32_t token = read.tokens[name] = Integer(tokens, name, 0, vocabulary - 1);
     const SpecialTokens& special = config.tokens;
     if (token == special.unknown || token == special.end || token == special.separator ||
         special.MarkerOf(token) >= 0) {

@@ -105,6 +105,10 @@ struct ModelConfig {
   // The cross-attention whose weights tell which source token a target token is made of: the last but one.
   int32_t alignment_layer() const { return decoder.layers > 1 ? decoder.layers - 2 : 0; }
   bool recurs() const { return autoregression == Autoregression::kSsru; }
+  // Whether the tokens of languages are the source's, and the target's. In a vocabulary of its own a side that begins
+  // with none has ordinary pieces with their numbers.
+  bool source_has_languages() const { return !has_source_vocabulary || languages.source_prefix != SourcePrefix::kNone; }
+  bool target_has_languages() const { return !has_source_vocabulary || languages.target_prefix; }
   // Selection layers of a module: one for every `group` layers, the last group possibly smaller (eq. 8).
   int32_t groups(Module module) const {
     if (!has_selection || (recurs() && module == Module::kDecoder)) return 0;

@@ -7,12 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/files.h"
+#include "engine/search/candidates.h"
 
 namespace salient {
 namespace {
-
-// The output bias of a suppressed token: large enough that its probability is 0.
-constexpr float kNever = -1e9f;
 
 // Collects tensors into device structures. It keeps the first error, so that its callers need not check each tensor.
 class Builder {
@@ -152,7 +150,7 @@ class Builder {
     const std::span<const float> stored_bias = Get("output_bias", {config_.vocab_size});
     std::vector<float> bias(stored_bias.begin(), stored_bias.end());
     for (const int32_t token : config_.suppressed) {
-      if (!bias.empty()) bias[token] = kNever;
+      if (!bias.empty()) bias[token] = kSuppressed;
     }
     for (int32_t n = 0; n < (tied ? 1 : config_.decoder.layers); ++n) {
       const std::string name = !tied                ? absl::StrCat("exit_classifiers.", n, ".weight")

@@ -77,6 +77,7 @@ SearchOptions ReadSearch(JsonObject object) {
   search.n_best = IntegerIfThere(object, "n_best");
   if (object.Has("prefix")) search.prefix = object.String("prefix");
   if (object.Has("shortlist")) search.shortlist = object.Boolean("shortlist");
+  search.no_repeat = IntegerIfThere(object, "no_repeat");
   object.Finish();
   return search;
 }

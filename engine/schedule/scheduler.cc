@@ -149,7 +149,17 @@ Scheduler::Chunks::iterator Scheduler::NextToSchedule() {
   if (overtaking_ >= limits_.rows) return encoded_.begin();
   const auto alike =
       std::find_if(encoded_.begin(), encoded_.end(), [&](const Chunk& chunk) { return chunk.depth == depth_; });
-  return alike != encoded_.end() ? alike : encoded_.begin();
+  return alike != encoded_.end() && HasRoom(*alike) ? alike : encoded_.begin();
+}
+
+// The pages that are reserved for a chunk when it begins to be decoded.
+int32_t Scheduler::FirstPages(const Chunk& chunk) {
+  return chunk.again ? chunk.demand.self_pages : std::min(chunk.demand.expected_pages, chunk.demand.self_pages);
+}
+
+bool Scheduler::HasRoom(const Chunk& chunk) const {
+  return reserved_.rows + chunk.demand.rows <= limits_.rows &&
+         reserved_.self_pages + FirstPages(chunk) <= limits_.self_pages;
 }
 
 std::optional<Admission> Scheduler::ScheduleNext() {
@@ -158,15 +168,12 @@ std::optional<Admission> Scheduler::ScheduleNext() {
 
 std::optional<Admission> Scheduler::ScheduleOne() {
   const auto next = NextToSchedule();
-  if (next == encoded_.end()) return std::nullopt;
+  if (next == encoded_.end() || !HasRoom(*next)) return std::nullopt;
   Chunk chunk = *next;
   const Demand& demand = chunk.demand;
-  chunk.self_reserved = chunk.again ? demand.self_pages : std::min(demand.expected_pages, demand.self_pages);
-  if (reserved_.rows + demand.rows > limits_.rows || reserved_.self_pages + chunk.self_reserved > limits_.self_pages) {
-    return std::nullopt;
-  }
+  chunk.self_reserved = FirstPages(chunk);
   if (self_ != nullptr && !self_->Cover(reserved_.self_pages + chunk.self_reserved)) return std::nullopt;
-  overtaking_ = next == encoded_.begin() ? 0 : overtaking_ + 1;
+  overtaking_ = next == encoded_.begin() ? 0 : overtaking_ + demand.rows;
   depth_ = chunk.depth;
   encoded_.erase(next);
   reserved_.rows += demand.rows;

@@ -11,7 +11,8 @@
 //
 // Decoding. Once a chunk is encoded, the greatest depth of its tokens is known, and it gets rows when they are free. A
 // layer costs a step nearly the same for one row as for many, so chunks of the same depth are scheduled one after
-// another. After `max_rows` such picks the oldest chunk runs, so none starves; chunks of its depth follow it.
+// another. After `max_rows` rows of such picks the oldest chunk runs, so none starves; chunks of its depth follow it.
+// One that has no room yet does not hold back the oldest, which may have.
 //
 // Memory. Only the pages of a translation of usual length are reserved, since few become longer. A chunk that grows
 // longer reserves more pages. If none are left, the youngest chunk is preempted: it returns its pages and rows, waits
@@ -152,8 +153,10 @@ class Scheduler {
   std::optional<Admission> AdmitNext();
   std::optional<Admission> ScheduleOne();
   bool CanEncode(const Chunk& chunk) const;
+  bool HasRoom(const Chunk& chunk) const;
   void Encode(Chunk chunk);
   Chunks::iterator NextToSchedule();
+  static int32_t FirstPages(const Chunk& chunk);
   static std::vector<Admission> Names(const Chunks& chunks);
   static Chunks::iterator Find(Chunks& chunks, const Admission& name);
 
@@ -171,7 +174,7 @@ class Scheduler {
   int32_t pass_chunks_ = 0;
   int32_t rows_ahead_ = 0;  // rows of chunks that are admitted and not scheduled
   int32_t depth_ = 0;       // of the chunk that was scheduled last
-  int32_t overtaking_ = 0;  // chunks scheduled in succession before an older one
+  int32_t overtaking_ = 0;  // rows scheduled in succession before an older chunk
 };
 
 }  // namespace salient

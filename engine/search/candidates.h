@@ -9,6 +9,9 @@
 
 namespace salient {
 
+// The output bias of a token that a model suppresses: large enough that its probability is 0.
+inline constexpr float kSuppressed = -1e9f;
+
 // Which next tokens a row may take.
 struct TokenConstraint {
   int32_t forced = -1;  // only this token; -1: free
@@ -22,7 +25,7 @@ struct TokenConstraint {
 struct Candidate {
   int32_t token = 0;
   // Over the vocabulary, or the row's list; constraints apart. Of a stand-in the greatest of its own and of those that
-  // it stands in for.
+  // it stands in for. Of a token that is forced though the model suppresses it, such as a language's, 0: it is given.
   float log_probability = 0;
 };
 

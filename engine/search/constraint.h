@@ -9,7 +9,7 @@
 
 namespace salient {
 
-// A forced token is allowed whatever it is: a prefix given by the user may hold an unknown word.
+// A forced token is allowed whatever it is, even if text never has it: a language's token, for example.
 constexpr bool IsAllowed(const TokenConstraint& constraint, const SpecialTokens& special, int32_t token) {
   if (constraint.forced >= 0) return token == constraint.forced;
   if (token == special.separator) return constraint.allow_separator;
@@ -25,6 +25,12 @@ constexpr int32_t TakenFor(const TokenConstraint& constraint, const SpecialToken
   return closes ? constraint.stand_in : -1;
 }
 
+// What a token counts for. One that is forced though the model suppresses it would outweigh all others of its chunk.
+constexpr float LogProbabilityOf(const TokenConstraint& constraint, float log_probability) {
+  const bool is_suppressed = log_probability < kSuppressed / 2 && log_probability > 2 * kSuppressed;
+  return constraint.forced >= 0 && is_suppressed ? 0 : log_probability;
+}
+
 // Appends what a row takes for a token. What stands in for another may be there already, and is then left out.
 constexpr void AppendTaken(const TokenConstraint& constraint, const SpecialTokens& special, const Candidate& best,
                            Candidate* candidates, int32_t& count) {
@@ -32,7 +38,7 @@ constexpr void AppendTaken(const TokenConstraint& constraint, const SpecialToken
   for (int32_t k = 0; token == constraint.stand_in && k < count; ++k) {
     if (candidates[k].token == token) return;
   }
-  candidates[count++] = {token, best.log_probability};
+  candidates[count++] = {token, LogProbabilityOf(constraint, best.log_probability)};
 }
 
 // Stands where fewer tokens are allowed than asked for.

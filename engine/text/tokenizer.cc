@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <unordered_map>
@@ -28,12 +29,18 @@ constexpr char kVocabularyFile[] = "/vocabulary.json", kSourceVocabularyFile[] =
 
 using Model = std::shared_ptr<const SentencePiece>;
 
-// Tokens that no text is tokenized to. If the source has its own vocabulary, pad and begin belong to the target's, and
-// their numbers may be ordinary pieces of the source's.
-std::vector<int32_t> NeverInText(const TokenizerSpec& spec, bool own_source = false) {
+// What a tokenizer is for. If the source has its own vocabulary, pad and begin belong to the target's, and their
+// numbers may be ordinary pieces of the source's.
+struct Side {
+  bool source = true, target = true, own_source = false;
+};
+
+// Tokens that no text is tokenized to.
+std::vector<int32_t> NeverInText(const TokenizerSpec& spec, const Side& side) {
   std::vector<int32_t> tokens = {spec.special.end, spec.special.separator};
-  if (!own_source) tokens.insert(tokens.end(), {spec.special.pad, spec.special.begin});
-  tokens.insert(tokens.end(), spec.languages.begin(), spec.languages.end());
+  if (!side.own_source) tokens.insert(tokens.end(), {spec.special.pad, spec.special.begin});
+  if (side.source) tokens.insert(tokens.end(), spec.source_languages.begin(), spec.source_languages.end());
+  if (side.target) tokens.insert(tokens.end(), spec.target_languages.begin(), spec.target_languages.end());
   return tokens;
 }
 
@@ -44,8 +51,9 @@ bool Holds(const std::vector<int32_t>& tokens, int32_t token) {
 // For models whose tokens are SentencePiece's own ids.
 class OwnNumbers : public Tokenizer {
  public:
-  OwnNumbers(Model model, const TokenizerSpec& spec)
-      : model_(std::move(model)), special_(NeverInText(spec)), unknown_(spec.special.unknown) {}
+  // `special`: as ListedPieces'.
+  OwnNumbers(Model model, std::vector<int32_t> special, int32_t unknown)
+      : model_(std::move(model)), special_(std::move(special)), unknown_(unknown) {}
 
   std::vector<int32_t> Encode(std::string_view text) const override {
     std::vector<int32_t> tokens = model_->Encode(text);
@@ -58,10 +66,13 @@ class OwnNumbers : public Tokenizer {
   std::string Decode(const std::vector<int32_t>& tokens) const override {
     std::vector<int> words;
     words.reserve(tokens.size());
-    for (const int32_t token : tokens) {
-      if (IsKnown(token) && !Holds(special_, token) && token != unknown_) words.push_back(token);
-    }
+    std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(words),
+                 [this](int32_t token) { return IsWritten(token); });
     return model_->Decode(words);
+  }
+
+  bool IsWritten(int32_t token) const override {
+    return IsKnown(token) && !Holds(special_, token) && token != unknown_;
   }
 
   std::string Piece(int32_t token) const override { return IsKnown(token) ? model_->Piece(token) : ""; }
@@ -107,7 +118,7 @@ class ListedPieces : public Tokenizer {
   std::string Decode(const std::vector<int32_t>& tokens) const override {
     std::string bytes;
     for (const int32_t token : tokens) {
-      if (!IsKnown(token) || Holds(special_, token) || token == unknown_) continue;
+      if (!IsWritten(token)) continue;
       if (const std::optional<char> byte = ByteOf(pieces_[token])) {
         bytes += *byte;
         continue;
@@ -120,6 +131,10 @@ class ListedPieces : public Tokenizer {
       bytes += piece;
     }
     return WithoutInvalidBytes(std::string_view(bytes).substr(bytes.starts_with(' ') ? 1 : 0));
+  }
+
+  bool IsWritten(int32_t token) const override {
+    return IsKnown(token) && !Holds(special_, token) && token != unknown_;
   }
 
   std::string Piece(int32_t token) const override { return IsKnown(token) ? pieces_[token] : ""; }
@@ -212,18 +227,17 @@ absl::StatusOr<std::vector<std::string>> LoadPieces(const std::string& path, int
   return pieces;
 }
 
-// `list`: the file with the list of pieces; empty if tokens are SentencePiece's own ids. own_source: the tokenizer is
-// for the source only.
+// `list`: the file with the list of pieces; empty if tokens are SentencePiece's own ids.
 absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const std::string& path, Model model,
                                                                const std::string& list, int32_t size,
-                                                               const TokenizerSpec& spec, bool own_source) {
+                                                               const TokenizerSpec& spec, const Side& side) {
   if (list.empty()) {
     if (const absl::Status good = CheckTokens(path, *model, size, spec.special); !good.ok()) return good;
-    return std::make_shared<OwnNumbers>(std::move(model), spec);
+    return std::make_shared<OwnNumbers>(std::move(model), NeverInText(spec, side), spec.special.unknown);
   }
   absl::StatusOr<std::vector<std::string>> pieces = LoadPieces(list, size);
   if (!pieces.ok()) return pieces.status();
-  return std::make_shared<ListedPieces>(std::move(model), *std::move(pieces), NeverInText(spec, own_source),
+  return std::make_shared<ListedPieces>(std::move(model), *std::move(pieces), NeverInText(spec, side),
                                         spec.special.unknown);
 }
 
@@ -246,22 +260,22 @@ absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const Token
   absl::StatusOr<Model> model = LoadModel(folder + kModelFile);
   if (!model.ok()) return model.status();
   const std::string list = path_if(kVocabularyFile), source_list = path_if(kSourceVocabularyFile);
+  const bool own_model = has(kTargetModelFile), one_for_both = !own_model && source_list.empty();
 
   Tokenizers made;
   absl::StatusOr<std::shared_ptr<const Tokenizer>> source =
       MakeTokenizer(folder + kModelFile, *model, source_list.empty() ? list : source_list, spec.source_size, spec,
-                    !source_list.empty());
+                    {.target = one_for_both, .own_source = !source_list.empty()});
   if (!source.ok()) return source.status();
   made.source = *std::move(source);
   made.target = made.source;
-  const bool own_model = has(kTargetModelFile);
-  if (!own_model && source_list.empty()) return made;
+  if (one_for_both) return made;
 
   const std::string target_path = folder + (own_model ? kTargetModelFile : kModelFile);
   if (own_model) model = LoadModel(target_path);
   if (!model.ok()) return model.status();
   absl::StatusOr<std::shared_ptr<const Tokenizer>> target =
-      MakeTokenizer(target_path, *model, list, spec.target_size, spec, false);
+      MakeTokenizer(target_path, *model, list, spec.target_size, spec, {.source = false});
   if (!target.ok()) return target.status();
   made.target = *std::move(target);
   return made;

@@ -32,6 +32,8 @@ class Tokenizer {
   virtual std::vector<int32_t> Encode(std::string_view text) const = 0;
   // Special tokens are omitted; invalid bytes become U+FFFD.
   virtual std::string Decode(const std::vector<int32_t>& tokens) const = 0;
+  // Whether Decode writes the token: not if it is special.
+  virtual bool IsWritten(int32_t token) const = 0;
   // Empty for a number that is not a token.
   virtual std::string Piece(int32_t token) const = 0;
 };
@@ -49,8 +51,8 @@ struct Tokenizers {
 // The fields of config.json that concern tokenizers.
 struct TokenizerSpec {
   int32_t source_size = 0, target_size = 0;
-  SpecialTokens special;           // of both
-  std::vector<int32_t> languages;  // tokens that name languages; never part of text
+  SpecialTokens special;                                    // of both
+  std::vector<int32_t> source_languages, target_languages;  // tokens that name languages there; never part of text
 };
 
 // Reads the files of a model folder; makes no copier. INVALID_ARGUMENT, with the file, if one is damaged, or if its

@@ -93,10 +93,32 @@ TEST_P(CandidatesOpsTest, SpecialTokensAreNeverChosen) {
   backend().Candidates(args);
   EXPECT_EQ(candidates[0].token, 3);
   EXPECT_EQ(candidates[1].token, 4);
-  constraint.forced = 1;  // a prefix may hold an unknown word
+  constraint.forced = 1;  // then it is allowed
   backend().Candidates(args);
   EXPECT_EQ(candidates[0].token, 1);
   EXPECT_EQ(candidates[1].token, -1);
+}
+
+TEST_P(CandidatesOpsTest, WhatIsForcedThoughItIsSuppressedCountsAsGiven) {
+  const std::vector<float> logits = {0, 0, 0, 1, 2, kSuppressed + 3, 4, 0};
+  TokenConstraint constraint = {.forced = 5};
+  std::vector<Candidate> candidates(8);
+  const CandidatesArgs args = {.rows = Rows::First(1),
+                               .logits = {logits.data(), 8},
+                               .constraints = &constraint,
+                               .width = 8,
+                               .candidates = candidates.data()};
+  backend().Candidates(args);
+  EXPECT_EQ(candidates[0].token, 5);
+  EXPECT_EQ(candidates[0].log_probability, 0);
+  EXPECT_EQ(candidates[1].token, -1);
+  constraint.forced = 4;
+  backend().Candidates(args);
+  EXPECT_LT(candidates[0].log_probability, -2);
+  constraint = {};  // then it is the last choice
+  backend().Candidates(args);
+  EXPECT_EQ(candidates[4].token, 5);
+  EXPECT_LT(candidates[4].log_probability, kSuppressed / 2);
 }
 
 TEST_P(CandidatesOpsTest, AMarkerStandsInForWhatWouldCloseASegment) {

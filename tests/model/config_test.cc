@@ -337,6 +337,28 @@ TEST(ConfigTest, ReadsWhatModelsOfOtherToolkitsHave) {
   EXPECT_EQ(plain->length_penalty, 1.0);
 }
 
+// A language's token is in the vocabulary of the side that begins with it.
+TEST(ConfigTest, LanguagesTokensAreThoseOfTheSideThatHasThem) {
+  json config = ImportedConfigJson();  // 7,000 source tokens, 8,000 target tokens
+  const auto parse = [&](const char* source_prefix, const char* target_prefix, int32_t token) {
+    config["languages"]["source_prefix"] = source_prefix;
+    config["languages"]["target_prefix"] = target_prefix;
+    config["languages"]["tokens"]["fr"] = token;
+    return ModelConfig::Parse(config.dump());
+  };
+  EXPECT_TRUE(parse("source", "target", 6999).ok());
+  EXPECT_FALSE(parse("source", "target", 7500).ok());
+  EXPECT_FALSE(parse("target", "none", 7500).ok());
+  const auto target_only = parse("none", "target", 7500);
+  ASSERT_TRUE(target_only.ok()) << target_only.status();
+  EXPECT_TRUE(target_only->target_has_languages() && !target_only->source_has_languages());
+  config["source_vocab_size"] = 9000;
+  EXPECT_FALSE(parse("none", "target", 8500).ok());
+  const auto source_only = parse("target", "none", 8500);
+  ASSERT_TRUE(source_only.ok()) << source_only.status();
+  EXPECT_TRUE(source_only->source_has_languages() && !source_only->target_has_languages());
+}
+
 TEST(ConfigTest, WhatModelsOfOtherToolkitsHaveIsBounded) {
   const auto error_with = [](const std::string& pointer, const json& value) {
     json config = ImportedConfigJson();

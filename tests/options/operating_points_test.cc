@@ -18,7 +18,8 @@ using ::testing::StartsWith;
 json PointsJson() {
   return json::parse(R"({"points": [
     {"name": "best", "selection": {"policy": "dense"}, "depth": {"policy": "full"},
-     "search": {"beam": 4, "length_penalty": 0.8, "max_length_ratio": 2.5, "n_best": 2, "prefix": ""},
+     "search": {"beam": 4, "length_penalty": 0.8, "max_length_ratio": 2.5, "n_best": 2, "prefix": "",
+                "no_repeat": 3},
      "bleu": 30.5, "attention_cost_ratio": 1.0, "mean_exit": 4.0, "seconds_per_1000_tokens": 8.0},
     {"name": "balanced", "selection": {"policy": "mass", "value": 0.95, "encoder_value": 0.99, "decoder_value": 0.9,
                                        "cross_value": 0.8, "min_keys": 5},
@@ -52,6 +53,7 @@ TEST(OperatingPointsTest, ReadsEveryField) {
   EXPECT_EQ(points[0].options.search.length_penalty, 0.8);
   EXPECT_EQ(points[0].options.search.max_length_ratio, 2.5);
   EXPECT_EQ(points[0].options.search.n_best, 2);
+  EXPECT_EQ(points[0].options.search.no_repeat, 3);
   const SelectionOptions& selection = points[1].options.selection;
   EXPECT_EQ(selection.policy, SelectionPolicy::kMass);
   EXPECT_EQ(selection.value, 0.95);

@@ -263,6 +263,39 @@ TEST(SchedulerTest, AnotherDepthIsOvertakenByAsManyAsThereAreRows) {
   EXPECT_THAT(order, testing::ElementsAre(406, 506, 302, 606));
 }
 
+// A beam takes many rows at once, and counts as so many that overtake.
+TEST(SchedulerTest, ABeamOvertakesWithAllItsRows) {
+  Scheduler scheduler({.rows = 8, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
+  std::vector<int64_t> decoded = {106, 206};
+  for (const int64_t document : decoded) scheduler.Enqueue(document, {Chunk(10, 4)});
+  EXPECT_EQ(Begin(scheduler), decoded);
+  scheduler.Enqueue(302, {Chunk(10)});
+  std::vector<int64_t> order;
+  for (int64_t document = 406; order.size() < 4; document += 100) {
+    scheduler.Enqueue(document, {Chunk(10, 4)});
+    AdmitAll(scheduler);
+    EndPass(scheduler);
+    scheduler.Release({decoded.front(), 0});
+    decoded.erase(decoded.begin());
+    for (const int64_t scheduled : ScheduleAll(scheduler)) {
+      order.push_back(scheduled);
+      decoded.push_back(scheduled);
+    }
+  }
+  EXPECT_THAT(order, testing::ElementsAre(406, 506, 302, 606));
+}
+
+TEST(SchedulerTest, OneOfTheSameDepthThatHasNoRoomHoldsNobodyBack) {
+  Scheduler scheduler({.rows = 8, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
+  scheduler.Enqueue(106, {Chunk(10, 4)});
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(106));
+  scheduler.Enqueue(202, {Chunk(10)});
+  scheduler.Enqueue(306, {Chunk(10, 6)});
+  EXPECT_THAT(Begin(scheduler), testing::ElementsAre(202));  // it came first, and there are rows for it
+  scheduler.Release({106, 0});
+  EXPECT_THAT(ScheduleAll(scheduler), testing::ElementsAre(306));
+}
+
 TEST(SchedulerTest, CancelForgetsChunksThatWait) {
   Scheduler scheduler(kLimits);
   scheduler.Enqueue(1, {Chunk(900), Chunk(900)});

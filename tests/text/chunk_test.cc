@@ -32,6 +32,7 @@ class ByteTokenizer : public Tokenizer {
     return tokens;
   }
   std::string Decode(const std::vector<int32_t>&) const override { return ""; }
+  bool IsWritten(int32_t) const override { return true; }
   std::string Piece(int32_t token) const override {
     const int byte = (token - kFirstByte) % 256;
     if (byte >= 0x80) {

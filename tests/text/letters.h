@@ -39,6 +39,7 @@ class Letters : public Tokenizer {
     return tokens;
   }
   std::string Decode(const std::vector<int32_t>&) const override { return ""; }
+  bool IsWritten(int32_t) const override { return true; }
   std::string Piece(int32_t token) const override {
     if (token >= kFirst) return characters_[token - kFirst];
     if (token >= kSpecial.first_marker) return "\u27e6" + std::to_string(token - kSpecial.first_marker) + "\u27e7";

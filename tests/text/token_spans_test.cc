@@ -14,6 +14,7 @@ class Pieces : public Tokenizer {
   explicit Pieces(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
   std::vector<int32_t> Encode(std::string_view) const override { return All(); }
   std::string Decode(const std::vector<int32_t>&) const override { return ""; }
+  bool IsWritten(int32_t) const override { return true; }
   std::string Piece(int32_t token) const override { return pieces_[token]; }
   std::vector<int32_t> All() const {
     std::vector<int32_t> tokens;

@@ -99,6 +99,8 @@ TEST_F(TokenizerTest, DecodeLeavesSpecialTokensOut) {
   tokens.push_back(kSpecial.end);
   tokens.insert(tokens.end(), {-1, kPieces, 1 << 30});  // invalid tokens
   EXPECT_EQ(tokenizer_->Decode(tokens), text);
+  for (const int32_t token : tokens)
+    EXPECT_EQ(tokenizer_->IsWritten(token), token > kSpecial.separator && token < kPieces);
 }
 
 TEST_F(TokenizerTest, BytesThatMakeNoCharacterAreReplaced) {
@@ -157,7 +159,7 @@ TEST_F(TokenizerTest, ModelsOfSingleSentencesStartFromAnyControlPiece) {
 TEST_F(TokenizerTest, NoTextSpellsALanguage) {
   TokenizerSpec spec = Spec();
   const int32_t house = tokenizer_->Encode("house").back();
-  spec.languages = {house};
+  spec.source_languages = {house};
   const auto loaded = LoadTokenizers(folder_, spec);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_THAT(loaded->source->Encode("house"), ::testing::Not(::testing::Contains(house)));
@@ -262,6 +264,21 @@ TEST_F(ListedPiecesTest, BothSidesMayHaveTheirOwn) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->source->Encode("house"), Mirrored(tokenizer_->Encode("house")));
   EXPECT_EQ(loaded->target->Decode({4, 5, 4, 6, 7, 8, 9, 3}), "Haus haus");
+
+  // The numbers of languages with which only the source begins are ordinary pieces of the target.
+  spec.source_languages = {5, Mirrored(tokenizer_->Encode("house")).front()};
+  loaded = LoadTokenizers(folder_, spec);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->source->Encode("house").front(), spec.special.unknown);
+  EXPECT_TRUE(loaded->target->IsWritten(5));
+  EXPECT_EQ(loaded->target->Decode({4, 5, 4, 6, 7, 8, 9, 3}), "Haus haus");
+  spec.source_languages.clear();
+  spec.target_languages = {5};
+  loaded = LoadTokenizers(folder_, spec);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_FALSE(loaded->target->IsWritten(5));
+  EXPECT_EQ(loaded->target->Decode({4, 5, 4, 6, 7, 8, 9, 3}), " haus");
+  spec.target_languages.clear();
 
   // If the target has a model of its own, that one tokenizes its text.
   ASSERT_EQ(TrainTinyTokenizer(folder_ + "/target_tokenizer.model",
