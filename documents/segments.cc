@@ -265,7 +265,7 @@ size_t UnitSegments::Place::bytes() const {
 
 size_t UnitSegments::bytes() const {
   size_t bytes = MemoryOf(units_);
-  for (const std::string& text : texts_) bytes += sizeof(text) + text.size();
+  for (const std::string& text : texts_) bytes += sizeof(std::string) + text.size();
   for (const Place& place : places_) bytes += place.bytes();
   for (const Term& term : terms_) bytes += sizeof(term) + term.source.size() + term.target.size();
   return bytes;

@@ -231,7 +231,8 @@ absl::StatusOr<std::unique_ptr<Conversion>> Conversion::Create(const v1::Transla
 int64_t Conversion::bytes() const {
   size_t bytes = document_->bytes() + request_.ByteSizeLong() + segments_.bytes();
   for (const Fate& fate : fates_) bytes += sizeof(fate) + fate.translation.size();
-  for (const std::vector<Suggestion>& suggestions : suggestions_) bytes += sizeof(suggestions) + BytesOf(suggestions);
+  bytes += suggestions_.size() * sizeof(std::vector<Suggestion>);
+  for (const std::vector<Suggestion>& suggestions : suggestions_) bytes += BytesOf(suggestions);
   return static_cast<int64_t>(bytes);
 }
 

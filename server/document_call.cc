@@ -100,7 +100,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   void TakePermit(std::unique_ptr<Admission::Permit> permit) override { permit_ = std::move(permit); }
 
-  void TakeSegment(v1::TranslatedSegment segment, const Admission::Permit* permit) override {
+  void TakeSegment(v1::TranslatedSegment&& segment, const Admission::Permit* permit) override {
     v1::StreamTranslateDocumentResponse event;
     *event.mutable_segment() = std::move(segment);
     if (permit == nullptr) return Send(event, *permit_);
@@ -143,9 +143,9 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  private:
   // Until it is written the event counts as the client's.
   void Send(const v1::StreamTranslateDocumentResponse& event, const Admission::Permit& permit) {
-    grpc::ByteBuffer message = SerializeMessage(event);
+    const grpc::ByteBuffer message = SerializeMessage(event);
     std::shared_ptr<void> counted = permit.MakeShare(static_cast<int64_t>(message.Length()));
-    if (!outbox_.Push(std::move(message), std::move(counted))) GiveUp();
+    if (!outbox_.Push(message, std::move(counted))) GiveUp();
     Pump(outbox_, *this);
   }
 

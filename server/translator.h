@@ -34,7 +34,7 @@ class Recipient {
  public:
   virtual ~Recipient() = default;
   // `permit`: the document's, to count what is held of its segments; null after TakePermit.
-  virtual void TakeSegment(v1::TranslatedSegment, const Admission::Permit* /*permit*/) {}
+  virtual void TakeSegment(v1::TranslatedSegment&&, const Admission::Permit*) {}
   virtual void TakeProgress(v1::Progress) {}
   // Before the last segments and the result: while it is kept the document counts as its client's. To be kept by who
   // holds the result in memory until the client has taken it.
