@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "benchmarks"
@@ -27,15 +28,18 @@ def has_torch(python: str) -> bool:
     return subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
 
 
-def enter(module: str, folder: Path = BUILD / "venv") -> None:
-    """Runs `module` with this command's arguments in a virtual environment that has REQUIREMENTS. Does not return."""
-    python = folder / "bin" / "python"
+def enter(module: str, folder: Path = BUILD / "venv") -> NoReturn:
+    """Runs `module` with this command's arguments in a virtual environment that has REQUIREMENTS. For --help none is
+    made. Does not return."""
+    python, only_helps = folder / "bin" / "python", bool({"-h", "--help"} & set(sys.argv[1:]))
     ready = folder / "ready"
     wanted = REQUIREMENTS.read_text()
     if not ready.exists() or ready.read_text() != wanted:
         base = next((p for p in (sys.executable, "/usr/bin/python3") if Path(p).exists() and has_torch(p)), None)
         if base is None:
             die("no Python here has PyTorch, which makes the models: apt-get install python3-torch")
+        if only_helps:
+            run(base, module)
         say(f"Making a virtual environment in {folder} ({REQUIREMENTS.relative_to(ROOT)} from PyPI)")
         install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", str(REQUIREMENTS)]
         make = [base, "-m", "venv", "--clear", "--system-site-packages", str(folder)]
@@ -43,6 +47,10 @@ def enter(module: str, folder: Path = BUILD / "venv") -> None:
             if subprocess.run(command).returncode != 0:
                 die(f"{' '.join(command)} (Debian's venv is the package python3-venv)")
         ready.write_text(wanted)
+    run(python, module)
+
+
+def run(python: Path | str, module: str) -> NoReturn:
     path = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), str(ROOT / "training"),
                                          os.environ.get("PYTHONPATH")]))
     os.execve(python, [str(python), "-m", module, *sys.argv[1:]], {**os.environ, "PYTHONPATH": path})

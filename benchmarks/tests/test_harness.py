@@ -3,10 +3,11 @@
 import json
 import random
 import struct
+import sys
 
 import pytest
 
-from harness import cases, formats, measure, peers, report, scale, variants
+from harness import cases, environment, formats, measure, peers, report, scale, variants
 from harness.models import FIRST_WORD, LIKELY, likely_words, make, piece, shapes, tokenizer_bytes
 from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant, batchings, scaled
 
@@ -204,3 +205,15 @@ def test_formats_are_told_beside_fp32():
         [["8 of 2,048 tokens", "dense", "900", "1000", "1.11x", "40", "20"]])
     assert "| 8 of 2,048 tokens | dense | 900 | 1000 | 1.11x | 40 | 20 |" in text
     assert "| int8 | `--x` | 29.90 | -0.10 | -0.2 | 0.40 | 90.0% |" in text and "| fp32 | `--x` | 30.00 |  |" in text
+
+
+def test_help_makes_no_environment(monkeypatch, tmp_path):
+    def start(python, command, variables):
+        raise SystemExit(f"{python} {' '.join(command[1:])}")
+
+    monkeypatch.setattr(environment, "has_torch", lambda python: True)
+    monkeypatch.setattr("os.execve", start)
+    monkeypatch.setattr("sys.argv", ["peers", "--help"])
+    with pytest.raises(SystemExit, match=f"{sys.executable} -m harness.peers --help"):
+        environment.enter("harness.peers", tmp_path / "venv")
+    assert not any(tmp_path.iterdir())
