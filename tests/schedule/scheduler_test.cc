@@ -241,48 +241,41 @@ TEST(SchedulerTest, ChunksAreEncodedAheadWithinTheirLimit) {
   EXPECT_THAT(AdmitAll(scheduler), testing::ElementsAre(1101)) << "one more in place of the one that has rows";
 }
 
+// Documents 406, 506 ... of one chunk of `rows` rows come, one each time that the oldest of `decoded` leaves. The first
+// four that are scheduled.
+std::vector<int64_t> FirstScheduled(Scheduler& scheduler, std::vector<int64_t> decoded, int32_t rows) {
+  std::vector<int64_t> order;
+  for (int64_t document = 406; order.size() < 4; document += 100) {
+    scheduler.Enqueue(document, {Chunk(10, rows)});
+    AdmitAll(scheduler);
+    EndPass(scheduler);
+    scheduler.Release({decoded.front(), 0});
+    decoded.erase(decoded.begin());
+    for (const int64_t scheduled : ScheduleAll(scheduler)) {
+      order.push_back(scheduled);
+      decoded.push_back(scheduled);
+    }
+  }
+  return order;
+}
+
 TEST(SchedulerTest, AnotherDepthIsOvertakenByAsManyAsThereAreRows) {
   Scheduler scheduler({.rows = 2, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
   scheduler.Enqueue(106, {Chunk(10)});
   scheduler.Enqueue(206, {Chunk(10)});
   EXPECT_THAT(Begin(scheduler), testing::ElementsAre(106, 206));
   scheduler.Enqueue(302, {Chunk(10)});
-  std::vector<int64_t> order;
-  std::vector<int64_t> decoded = {106, 206};
-  for (int64_t document = 406; order.size() < 4; document += 100) {
-    scheduler.Enqueue(document, {Chunk(10)});
-    AdmitAll(scheduler);
-    EndPass(scheduler);
-    scheduler.Release({decoded.front(), 0});
-    decoded.erase(decoded.begin());
-    for (const int64_t scheduled : ScheduleAll(scheduler)) {
-      order.push_back(scheduled);
-      decoded.push_back(scheduled);
-    }
-  }
-  EXPECT_THAT(order, testing::ElementsAre(406, 506, 302, 606));
+  EXPECT_THAT(FirstScheduled(scheduler, {106, 206}, 1), testing::ElementsAre(406, 506, 302, 606));
 }
 
 // A beam takes many rows at once, and counts as so many that overtake.
 TEST(SchedulerTest, ABeamOvertakesWithAllItsRows) {
   Scheduler scheduler({.rows = 8, .self_pages = 100, .cross_pages = 100, .encode_tokens = 1000, .encode_chunks = 100});
-  std::vector<int64_t> decoded = {106, 206};
+  const std::vector<int64_t> decoded = {106, 206};
   for (const int64_t document : decoded) scheduler.Enqueue(document, {Chunk(10, 4)});
   EXPECT_EQ(Begin(scheduler), decoded);
   scheduler.Enqueue(302, {Chunk(10)});
-  std::vector<int64_t> order;
-  for (int64_t document = 406; order.size() < 4; document += 100) {
-    scheduler.Enqueue(document, {Chunk(10, 4)});
-    AdmitAll(scheduler);
-    EndPass(scheduler);
-    scheduler.Release({decoded.front(), 0});
-    decoded.erase(decoded.begin());
-    for (const int64_t scheduled : ScheduleAll(scheduler)) {
-      order.push_back(scheduled);
-      decoded.push_back(scheduled);
-    }
-  }
-  EXPECT_THAT(order, testing::ElementsAre(406, 506, 302, 606));
+  EXPECT_THAT(FirstScheduled(scheduler, decoded, 4), testing::ElementsAre(406, 506, 302, 606));
 }
 
 TEST(SchedulerTest, OneOfTheSameDepthThatHasNoRoomHoldsNobodyBack) {
