@@ -159,6 +159,14 @@ class ModelConfig:
         layers = (self.encoder if module == "encoder" else self.decoder).layers
         return list(range(0, layers, self.group_of(module)))
 
+    def languages_of(self, side: str) -> set[int]:
+        """The tokens of languages in the vocabulary of a side, `source` or `target`. In a vocabulary of its own, a side
+        that begins with none has ordinary pieces with their numbers."""
+        has = self.languages
+        if has is None or (self.source_vocab_size is not None and getattr(has, f"{side}_prefix") == "none"):
+            return set()
+        return set(has.tokens.values())
+
     def to_json(self) -> str:
         fields, plain = dataclasses.asdict(self), ModelConfig()
         for part, names in LATER.items():

@@ -179,17 +179,21 @@ class Objective:
         return sum(losses) / (len(losses) * len(teacher))
 
     @torch.no_grad()
-    def exit_scores(self, normed, gold) -> torch.Tensor:
-        """The scores that the oracle compares, [B, T, N], from the exits' normalised states."""
+    def exit_scores(self, normed, gold, candidates: Candidates | None = None) -> torch.Tensor:
+        """The scores that the oracle compares, [B, T, N], from the exits' normalised states. With candidates, an exit
+        predicts one of these, and a likelihood is an estimate."""
         model, found, best = self.model, [], []
+        tokens = slice(None) if candidates is None else candidates.tokens
+        wanted = gold if candidates is None else candidates.place[gold]
         for n, h in enumerate(normed):
-            logits = F.linear(h, model.classifier(n), model.output_bias).float()
+            logits = F.linear(h, model.classifier(n)[tokens], model.output_bias[tokens])
             if self.options.oracle == "likelihood":
-                found.append(logits.log_softmax(-1).gather(-1, gold.unsqueeze(-1)).squeeze(-1))
+                logits = logits.float() + (0 if candidates is None else candidates.weight_log)
+                found.append(logits.log_softmax(-1).gather(-1, wanted.unsqueeze(-1)).squeeze(-1))
             else:
                 best.append(logits.argmax(-1))
         if best:
-            reference = gold if self.options.oracle == "correctness" else best[-1]
+            reference = wanted if self.options.oracle == "correctness" else best[-1]
             found = [token.eq(reference).float() for token in best]
         return torch.stack(found, -1)
 
@@ -198,7 +202,7 @@ class Objective:
         model, heads, o = self.model, self.model.halting, self.options
         gold, real = target[:, 1:], target[:, 1:].ne(self.pad)
         normed = [norm(h) for norm, h in zip(model.exit_norms, states)]
-        score = self.exit_scores(normed, gold)
+        score = self.exit_scores(normed, gold, self.candidates(target))
         a_token = oracle(score, real, o.penalty, sigma=o.sigma)
         a_sequence = oracle(score, real, o.penalty, a_sequence=True)
         loss = torch.zeros((), device=gold.device)

@@ -43,11 +43,14 @@ class Vocabulary:
         self.source = of_source or pieces or own(self.tokenizer)
 
         # No text is divided into these. In a source's own list, the numbers of pad and bos may be ordinary pieces.
-        never = {t.eos, t.separator, *(config.languages.tokens.values() if config.languages else [])}
-        self.special = never | {t.pad, t.unk, t.bos}
+        of_text, of_decoding = {t.eos, t.separator, t.unk}, {t.pad, t.bos}
+        source, target = (of_text | config.languages_of(side) for side in ("source", "target"))
+        if of_source is None and self.target_tokenizer is self.tokenizer:  # one for both
+            source = target = source | target
+        self.special = target | of_decoding
         self.unknown = t.unk
         self.target_tokens = numbered(self.target, self.special)
-        self.source_tokens = numbered(self.source, never if of_source else self.special)
+        self.source_tokens = numbered(self.source, source if of_source else source | of_decoding)
 
     def encode(self, text: str) -> list[int]:
         return [self.source_tokens.get(piece, self.unknown) for piece in self.tokenizer.encode(text, out_type=str)]

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 from salient.config import Exits, FeedForward, ModelConfig, Selection, Stack
 from salient.data import Corpus, batches
+from salient.loss import sampled
 from salient.model import Transformer
 from salient.selection import MODULES, adapt_ratio
 from salient.recipe import RECIPE
@@ -277,6 +278,21 @@ def test_oracles_score_exits_by_likelihood_by_the_reference_or_by_the_last_exit(
                              ("agreement", [b.eq(best[-1]).float() for b in best])):
         trainer.options.oracle = oracle
         assert torch.allclose(trainer.objective.exit_scores(normed, gold), torch.stack(expected, -1), atol=1e-5), oracle
+        everything = sampled(gold.flatten(), copier[0].config.vocab_size, copier[0].config.vocab_size, torch.Generator())
+        assert torch.allclose(trainer.objective.exit_scores(normed, gold, everything), torch.stack(expected, -1),
+                              atol=1e-5), oracle
+
+
+def test_with_a_sample_of_the_vocabulary_exits_predict_its_tokens_alone(copier):
+    trainer = Trainer(copier[0], options("halting", "--oracle", "correctness"))
+    source, target = next(batches(copy_corpus(), 128, seed=1))
+    states, _, _ = trainer.forward(source, target)
+    normed, gold = [norm(h) for norm, h in zip(copier[0].exit_norms, states)], target[:, 1:]
+    few = sampled(gold.flatten(), copier[0].config.vocab_size, 1, torch.Generator())  # the batch's own and one other
+    assert len(few.tokens) < copier[0].config.vocab_size
+    logits = [F.linear(h, copier[0].classifier(n), copier[0].output_bias)[..., few.tokens] for n, h in enumerate(normed)]
+    expected = torch.stack([few.tokens[x.argmax(-1)].eq(gold).float() for x in logits], -1)
+    assert torch.equal(trainer.objective.exit_scores(normed, gold, few), expected)
 
 
 def test_a_budget_of_processor_time_counts_no_waiting(tmp_path, monkeypatch):

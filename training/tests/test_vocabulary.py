@@ -79,6 +79,11 @@ def test_text_never_has_special_tokens(tiny_models, tmp_path):
     (folder / "source_vocabulary.json").write_text(json.dumps(["<unk>", "x", "y", "z", "w"]))
     assert Vocabulary(folder, config).encode("z")[-1] == 3  # the pad token is the target's alone
     assert Vocabulary(folder, config).encode_target("z")[-1] == 0
+    config.source_vocab_size = 5
+    assert Vocabulary(folder, config).encode("y")[-1] == 0  # the source begins with the token of a language
+    config.languages.source_prefix = "none"
+    assert Vocabulary(folder, config).encode("y")[-1] == 2
+    assert Vocabulary(folder, config).encode_target("y")[-1] == 0
 
 
 def test_the_languages_of_the_model_begin_its_chunks(tiny_models):
