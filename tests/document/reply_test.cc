@@ -37,9 +37,9 @@ class Pieces : public Tokenizer {
   }
   bool IsWritten(int32_t token) const override { return token != kLanguage; }
   std::string Piece(int32_t token) const override {
-    static const std::vector<std::string> kPieces = {"__de__",    "\u2581the", "\u2581house",
-                                                     "\u2581das", "\u2581Ha",  "us"};
-    return kPieces.at(token - kLanguage);
+    static const std::vector<std::string> pieces = {"__de__",    "\u2581the", "\u2581house",
+                                                    "\u2581das", "\u2581Ha",  "us"};
+    return pieces.at(token - kLanguage);
   }
 };
 
