@@ -159,6 +159,14 @@ def markdown(found: dict) -> str:
         "One document, dense, by fixed exit:", depth]) + "\n"
 
 
+def label(axis, title: str, across: str, up: str) -> None:
+    axis.set_title(title, fontsize=9)
+    axis.set_xlabel(across, fontsize=8)
+    axis.set_ylabel(up, fontsize=8)
+    axis.set_ylim(bottom=0)
+    axis.legend(fontsize=8)
+
+
 def picture(found: dict, path: Path) -> None:
     import matplotlib
     matplotlib.use("Agg")
@@ -166,27 +174,24 @@ def picture(found: dict, path: Path) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(2, 2, figsize=(9, 6.5))
-    panels = [("lengths", "length", "seconds", f"source tokens, {OUT} out: seconds"),
-              ("lengths", "length", "bytes", "source tokens: MB above the weights"),
-              ("concurrency", "documents", "seconds", "documents of 256 at once: seconds a document")]
-    for axis, (part, x, y, title) in zip(axes.flat, panels):
+    panels = [("lengths", "length", "seconds", f"One document, {OUT} tokens out", "source tokens", "seconds"),
+              ("lengths", "length", "bytes", "Memory for one document", "source tokens", "MB above the weights"),
+              ("concurrency", "documents", "seconds", "Documents of 256 tokens at once", "documents at once",
+               "seconds a document")]
+    for axis, (part, x, y, title, across, up) in zip(axes.flat, panels):
         for name in OURS:
             scale = 1e-6 if y == "bytes" else 1
             values = [p[name][y] * scale / (p["documents"] if part == "concurrency" else 1) for p in found[part]]
             axis.plot([p[x] for p in found[part]], values, marker="o", label=name)
         axis.set_xscale("log", base=2)
-        axis.set_ylim(bottom=0)
-        axis.set_title(title, fontsize=9)
-        axis.legend(fontsize=8)
+        label(axis, title, across, up)
     last = axes.flat[3]
     last.plot([p["ratio"] for p in found["sparsity"]], [p["full depth"]["seconds"] for p in found["sparsity"]],
-              marker="o", label="share of keys read")
+              marker="o", label="keys read, full depth")
     layers = len(found["depth"])
     last.plot([p["exit"] / layers for p in found["depth"]], [p["dense"]["seconds"] for p in found["depth"]],
-              marker="s", label="share of layers run")
-    last.set_title("sparsity and depth: seconds", fontsize=9)
-    last.set_ylim(bottom=0)
-    last.legend(fontsize=8)
+              marker="s", label="layers run, dense")
+    label(last, "Sparsity and depth", "share of keys read, or of layers run", "seconds")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
 

@@ -20,6 +20,32 @@ from .runs import Suite, page_of
 SUITES: dict[str, Suite] = {"plain": scratch.PLAIN, "ffn": scratch.FFN, "converted": scratch.CONVERTED,
                             "selection": selection.BUDGETED, "paper": selection.PAPER, "exits": exits.EXITS}
 
+# For readers of the tables.
+TERMS = [
+    "NLL: negative log-likelihood of the reference at the last exit, in nats a token; lower is better. Measured on "
+    f"development chunks of {CHUNK_TOKENS} tokens. Dense: attention reads all keys. Selected: it reads those that the "
+    "model selects.",
+    "ds, r (arXiv 2309.14174): a selection layer chooses the keys that attention reads. ds is its width, and r the "
+    "number of consecutive layers that use its choice.",
+    "k, t (same paper): k is the share of keys that is selected. t is the share of the attention weight that these "
+    "keys should have; training changes k accordingly (eq. 7).",
+    "Supervision (same paper): a loss, with weight alpha, by which a selection layer learns to imitate attention.",
+    "Straight-through (same paper): the gradient of the translation loss reaches the selection layer through its "
+    "choice.",
+    "Attention cost: operations of attention and selection, over those of dense attention.",
+    "Exit (arXiv 1910.10073): a decoder layer at which a token may leave; it skips the layers above. A halting head "
+    "decides where. It learns from an oracle, a rule that compares the exits' predictions with the reference "
+    "(likelihood, correctness) or with the last exit's prediction (agreement).",
+    "Eq. 4, eq. 5 (same paper): losses that train the exits. Eq. 4, aligned: the mean of the losses of all exits. Eq. "
+    "5, mixed: every token leaves at a random exit, and only that exit has a loss.",
+    "SharedEnc, NoDec and so on (arXiv 2309.01826): the layers of the encoder or decoder share one feed-forward "
+    "block, or have none. One Wide FFN: the encoder's layers share one as wide as all together; the decoder has none.",
+    "CKA (centred kernel alignment): how alike the similarities between segments are in two models' states. It is 1 "
+    "if the states differ only by a rotation, a scale and a shift.",
+    "LNS (local neighbourhood similarity): of the nearest neighbours that a segment has in either model's states, the "
+    "share that it has in both; mean over segments.",
+]
+
 
 def sections(page: Path) -> dict[str, str]:
     """The sections of a page that was written before, by title."""
@@ -30,9 +56,8 @@ def sections(page: Path) -> dict[str, str]:
 def write_page(path: Path, name: str, section: str) -> None:
     """Puts the section of a suite into the page; the others stay. Text in notes/ablations-NAME.md is added to it."""
     found = {**sections(path), SUITES[name].title: section + note(path.parent, f"ablations-{name}")}
-    parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. NLL: nats a token of the last exit "
-             f"on development chunks of {CHUNK_TOKENS} tokens, dense and under the model's own selection. The runs are "
-             "short: they say which way a change goes, not where it would end."]
+    parts = ["# Ablations", "Written by `python -m salient.ablations`; do not edit. The runs are short: they say which "
+             "way a change goes, not where it would end.", "Terms:", "\n".join(f"- {term}" for term in TERMS)]
     parts += [f"## {s.title}\n\n{found[s.title]}" for s in SUITES.values() if s.title in found]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 

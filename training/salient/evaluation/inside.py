@@ -36,13 +36,17 @@ def likeness(run: Run) -> Section:
     model, found = run.pytorch, run.chunks(run.sizes.inside_segments)
     names, blocks = similarity.module_names(model), similarity.representations(model, found)
     pictures = []
-    for short, title, matrix in (("cka", "Linear CKA", similarity.cka_matrix),
-                                 ("lns", "Local neighbourhood similarity", similarity.lns_matrix)):
-        path = figures.similarity(title, *[(n, matrix(b)) for n, b in zip(names, blocks)], run.figure(short))
+    for short, title, drawn, matrix in (("cka", "Linear CKA", "Linear CKA", similarity.cka_matrix),
+                                        ("lns", "Local neighbourhood similarity", "LNS", similarity.lns_matrix)):
+        path = figures.similarity(drawn, *[(n, matrix(b)) for n, b in zip(names, blocks)], run.figure(short))
         pictures.append(run.link(path, title))
     return Section("Similarity of the layers", "Linear CKA, and the overlap of the nearest 5 % of segments (LNS), of "
                    "the states after every block; a row a segment (the mean of its tokens), "
-                   f"{sum(c.segments for c in found)} segments.\n\n" + "\n\n".join(pictures))
+                   f"{sum(c.segments for c in found)} segments. CKA (centred kernel alignment) says how alike the "
+                   "similarities between rows are in two blocks: it is 1 if the states differ only by a rotation, a "
+                   "scale and a shift. LNS (local neighbourhood similarity) looks only at the rows nearest to each "
+                   "row: it is the number of neighbours that both blocks share over the number that either has, mean "
+                   "over rows.\n\n" + "\n\n".join(pictures))
 
 
 def segment_counts(run: Run) -> Section:
