@@ -69,21 +69,21 @@ class InsecureCredentials final : public grpc::ServerCredentials {
 }  // namespace
 
 grpc::Status CallGate::Pass(grpc::string_ref path) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   if (closed_) return {grpc::StatusCode::UNAVAILABLE, "the server is shutting down; send the call to another one"};
   if (absl::StartsWith(absl::string_view(path.data(), path.size()), kServicePrefix)) ++arriving_;
   return grpc::Status::OK;
 }
 
 void CallGate::Begin() {
-  absl::MutexLock lock(&mutex_);
-  --arriving_;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (--arriving_ <= 0) none_arriving_.notify_all();
 }
 
 void CallGate::Close(absl::Duration patience) {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   closed_ = true;
-  mutex_.AwaitWithTimeout(absl::Condition(this, &CallGate::NoneArriving), patience);
+  none_arriving_.wait_for(lock, absl::ToChronoNanoseconds(patience), [this] { return arriving_ <= 0; });
 }
 
 std::shared_ptr<grpc::ServerCredentials> Guard(std::shared_ptr<CallGate> gate,

@@ -11,10 +11,11 @@
 
 #pragma once
 
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/support/status.h"
@@ -35,11 +36,10 @@ class CallGate {
   void Close(absl::Duration patience);
 
  private:
-  bool NoneArriving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return arriving_ <= 0; }
-
-  absl::Mutex mutex_;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t arriving_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::mutex mutex_;
+  std::condition_variable none_arriving_;
+  bool closed_ = false;
+  int64_t arriving_ = 0;
 };
 
 // Credentials whose port asks `gate` about every call. `tls` is null for a port without encryption.

@@ -5,6 +5,7 @@
 
 #include "grpc/support/time.h"
 #include "server/outbox.h"
+#include "server/reactor_order.h"
 #include "server/stalled_reader.h"
 #include "server/status.h"
 #include "server/wire.h"
@@ -41,6 +42,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
 
   grpc::ServerUnaryReactor* Begin(Translator& translator, const CallInfo& call, const grpc::ByteBuffer& bytes) {
     self_ = shared_from_this();
+    ShowHandOver(this);
     const absl::Status status = Start(translator, call, bytes, context_, self_, cancellation_);
     if (!status.ok()) End(status);
     return this;
@@ -59,8 +61,13 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
     End(status);
   }
 
-  void OnCancel() override { cancellation_.Cancel(); }
+  void OnCancel() override {
+    ShowTakeOver(this);
+    cancellation_.Cancel();
+  }
+
   void OnDone() override {  // the client has the reply, or is gone
+    ShowTakeOver(this);
     stalled_.Stop();
     permit_.reset();
     self_.reset();
@@ -69,6 +76,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
  private:
   void End(const absl::Status& status) {
     AddPushback(status, context_);
+    ShowHandOver(this);
     Finish(ToGrpc(status));
   }
 
@@ -91,6 +99,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                                                     const grpc::ByteBuffer& bytes) {
     self_ = shared_from_this();
     stalled_.Watch(self_, outbox_, context_);
+    ShowHandOver(this);
     const absl::Status status = Start(translator, call, bytes, context_, self_, cancellation_);
     if (!status.ok()) End(status);
     return this;
@@ -128,13 +137,19 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   }
 
   void OnWriteDone(bool ok) override {
+    ShowTakeOver(this);
     outbox_.Written(ok);
     if (!ok) cancellation_.Cancel();
     Pump(outbox_, *this);
   }
 
-  void OnCancel() override { cancellation_.Cancel(); }
+  void OnCancel() override {
+    ShowTakeOver(this);
+    cancellation_.Cancel();
+  }
+
   void OnDone() override {  // the client has the result, or is gone
+    ShowTakeOver(this);
     stalled_.Stop();
     permit_.reset();
     self_.reset();

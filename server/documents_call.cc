@@ -61,6 +61,7 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override {
+    ShowTakeOver(this);
     stalled_.Stop();
     self_.reset();
   }
@@ -127,6 +128,7 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 };
 
 void DocumentsCall::OnReadDone(bool ok) {
+  ShowTakeOver(this);
   if (!ok) {
     // The client has sent all: nothing of it is left unread, even if the server drains.
     StopReading(grpc::Status::OK);
@@ -247,6 +249,7 @@ void DocumentsCall::ReadOn() {
     reading_ = true;
     ++starting_reads_;
   }
+  ShowHandOver(this);
   StartRead(&incoming_);
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -280,6 +283,7 @@ void DocumentsCall::CloseIfDone() {
 }
 
 void DocumentsCall::OnWriteDone(bool ok) {
+  ShowTakeOver(this);
   outbox_.Written(ok);
   if (!ok) OnCancel();
   Pump(outbox_, *this);
@@ -288,6 +292,7 @@ void DocumentsCall::OnWriteDone(bool ok) {
 }
 
 void DocumentsCall::OnCancel() {
+  ShowTakeOver(this);
   std::map<const Document*, std::shared_ptr<Document>> documents;
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -21,6 +21,7 @@
 
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/status.h"
+#include "server/reactor_order.h"
 
 namespace salient {
 
@@ -80,9 +81,11 @@ template <class Reactor>
 void Pump(Outbox& outbox, Reactor& reactor) {
   switch (outbox.Next()) {
     case Outbox::Act::kWrite:
+      ShowHandOver(&reactor);
       reactor.StartWrite(outbox.current());
       break;
     case Outbox::Act::kFinish:
+      ShowHandOver(&reactor);
       reactor.Finish(outbox.status());
       break;
     case Outbox::Act::kNothing:
