@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "documents/message_fields.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
@@ -131,7 +132,7 @@ size_t UrlEnd(std::string_view text, size_t at) {
              std::string_view("<>\"`|").find(c) != std::string_view::npos;
     };
     while (end < text.size() && end - at < kLongest && !ends(text[end])) ++end;
-    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // cut in a character
+    while (end < text.size() && ContinuesCharacter(text[end])) --end;
     end = TrimAddress(text, at, end);
     if (end > at + start.size()) return end;
   }

@@ -1,6 +1,5 @@
 #include "documents/language.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/ascii.h"
@@ -45,9 +44,7 @@ std::string PrimaryLanguage(std::string_view tag) {
 }
 
 std::vector<DetectedLanguage> DetectLanguages(std::string_view text, bool markup) {
-  size_t size = std::min(text.size(), kMostBytes);
-  while (size < text.size() && size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
-  text = text.substr(0, size);
+  text = Utf8Prefix(text, kMostBytes);
   if (const auto invalid = FirstInvalidText(text)) text = text.substr(0, *invalid);
   std::vector<DetectedLanguage> found = Ask(text, markup, /*flags=*/0);
   if (found.empty()) {

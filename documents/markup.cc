@@ -1,13 +1,12 @@
 #include "documents/markup.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
 
-bool InsideCharacter(std::string_view text, size_t at) {
-  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
-}
+bool InsideCharacter(std::string_view text, size_t at) { return at < text.size() && ContinuesCharacter(text[at]); }
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "documents/characters.h"
 #include "documents/unit_builder.h"
 #include "documents/xml_events.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
@@ -26,7 +27,7 @@ size_t Width(std::string_view text) {
   bool in_tag = false;
   for (const char c : text) {
     if (c == '<') in_tag = true;
-    if (!in_tag && (static_cast<unsigned char>(c) & 0xc0) != 0x80) ++width;
+    if (!in_tag && !ContinuesCharacter(c)) ++width;
     if (c == '>') in_tag = false;
   }
   return width;

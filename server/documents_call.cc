@@ -13,6 +13,7 @@
 #include "server/document_call.h"
 #include "server/http/status_code.h"
 #include "server/outbox.h"
+#include "server/reactor_order.h"
 #include "server/stalled_reader.h"
 #include "server/status.h"
 #include "server/wire.h"
@@ -34,8 +35,7 @@ absl::Status CheckId(const std::string& id) {
 
 // As much of an id as a reply may repeat.
 std::string BeginningOf(const std::string& id) {
-  const std::string_view beginning = std::string_view(id).substr(0, kLongestId);
-  return id.substr(0, FirstInvalidUtf8(beginning).value_or(beginning.size()));
+  return std::string(Utf8Prefix(id, kLongestId));
 }
 
 class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,

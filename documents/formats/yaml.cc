@@ -21,6 +21,7 @@
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
 #include "documents/string_unit.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
@@ -176,7 +177,7 @@ class YamlReader {
     }
     while (character_ < character && byte_ < bytes_.size()) {
       ++byte_;
-      while (byte_ < bytes_.size() && (static_cast<unsigned char>(bytes_[byte_]) & 0xc0) == 0x80) ++byte_;
+      while (byte_ < bytes_.size() && ContinuesCharacter(bytes_[byte_])) ++byte_;
       ++character_;
     }
     return byte_;

@@ -25,6 +25,13 @@ std::optional<size_t> FirstInvalidText(std::string_view text) {
   return nul;
 }
 
+std::string_view Utf8Prefix(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  size_t end = most;
+  while (end > 0 && most - end < 3 && ContinuesCharacter(text[end])) --end;
+  return text.substr(0, end);
+}
+
 bool HasUtf16Mark(std::string_view bytes) { return bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff"); }
 
 }  // namespace salient

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/utf8.h"
+
 namespace salient {
 namespace {
 
@@ -21,9 +23,9 @@ struct Unit {
 };
 
 // True for a byte piece that is not the first byte of its character.
-bool ContinuesCharacter(std::string_view piece) {
+bool PieceContinuesCharacter(std::string_view piece) {
   const std::optional<char> byte = ByteOf(piece);
-  return byte.has_value() && (*byte & 0xC0) == 0x80;
+  return byte.has_value() && ContinuesCharacter(*byte);
 }
 
 // The end of a part that begins at `from` and has at most `most` tokens: before a word, or else before a character.
@@ -34,7 +36,7 @@ size_t CutPoint(const std::vector<int32_t>& tokens, size_t from, size_t most, co
     if (tokenizer.Piece(tokens[cut]).starts_with(kWordStart)) return cut;
   }
   for (size_t cut = end; cut > from; --cut) {
-    if (!ContinuesCharacter(tokenizer.Piece(tokens[cut]))) return cut;
+    if (!PieceContinuesCharacter(tokenizer.Piece(tokens[cut]))) return cut;
   }
   return end;
 }
@@ -42,11 +44,9 @@ size_t CutPoint(const std::vector<int32_t>& tokens, size_t from, size_t most, co
 // The part of `text` to tokenize at once: it ends before a space, or else before a character. Never empty.
 std::string_view NextPortion(std::string_view text) {
   if (text.size() <= kPortionBytes) return text;
-  size_t end = text.rfind(' ', kPortionBytes);
-  if (end != std::string_view::npos && end > 0) return text.substr(0, end);
-  end = kPortionBytes;
-  while (end > 1 && (text[end] & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
+  const size_t space = text.rfind(' ', kPortionBytes);
+  if (space != std::string_view::npos && space > 0) return text.substr(0, space);
+  return Utf8Prefix(text, kPortionBytes);
 }
 
 std::vector<Unit> MakeUnits(const SegmentedDocument& document, const Tokenizer& tokenizer, int32_t max_tokens) {

@@ -44,22 +44,37 @@ std::vector<int32_t> NeverInText(const TokenizerSpec& spec, const Side& side) {
   return tokens;
 }
 
-bool Holds(const std::vector<int32_t>& tokens, int32_t token) {
-  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
-}
+// A tokenizer of tokens 0 to size - 1.
+class BoundedTokenizer : public Tokenizer {
+ public:
+  // `special`: tokens that no text is tokenized to.
+  BoundedTokenizer(int32_t size, std::vector<int32_t> special, int32_t unknown)
+      : size_(size), special_(std::move(special)), unknown_(unknown) {}
+
+  bool IsWritten(int32_t token) const override { return IsKnown(token) && !IsSpecial(token) && token != unknown_; }
+
+ protected:
+  bool IsKnown(int32_t token) const { return token >= 0 && token < size_; }
+  bool IsSpecial(int32_t token) const { return std::find(special_.begin(), special_.end(), token) != special_.end(); }
+  int32_t unknown() const { return unknown_; }
+
+ private:
+  const int32_t size_;
+  const std::vector<int32_t> special_;
+  const int32_t unknown_;
+};
 
 // For models whose tokens are SentencePiece's own ids.
-class OwnNumbers : public Tokenizer {
+class OwnNumbers : public BoundedTokenizer {
  public:
-  // `special`: as ListedPieces'.
   OwnNumbers(Model model, std::vector<int32_t> special, int32_t unknown)
-      : model_(std::move(model)), special_(std::move(special)), unknown_(unknown) {}
+      : BoundedTokenizer(model->size(), std::move(special), unknown), model_(std::move(model)) {}
 
   std::vector<int32_t> Encode(std::string_view text) const override {
     std::vector<int32_t> tokens = model_->Encode(text);
     // The model was checked so that text cannot give a special token. This is a second line of defence.
     std::replace_if(
-        tokens.begin(), tokens.end(), [this](int32_t token) { return Holds(special_, token); }, unknown_);
+        tokens.begin(), tokens.end(), [this](int32_t token) { return IsSpecial(token); }, unknown());
     return tokens;
   }
 
@@ -71,18 +86,10 @@ class OwnNumbers : public Tokenizer {
     return model_->Decode(words);
   }
 
-  bool IsWritten(int32_t token) const override {
-    return IsKnown(token) && !Holds(special_, token) && token != unknown_;
-  }
-
   std::string Piece(int32_t token) const override { return IsKnown(token) ? model_->Piece(token) : ""; }
 
  private:
-  bool IsKnown(int32_t token) const { return token >= 0 && token < model_->size(); }
-
   const Model model_;
-  const std::vector<int32_t> special_;
-  const int32_t unknown_;
 };
 
 // Replaces every byte that is not part of a valid UTF-8 character.
@@ -97,11 +104,12 @@ std::string WithoutInvalidBytes(std::string_view bytes) {
 }
 
 // For models whose tokens are indices into a list of pieces.
-class ListedPieces : public Tokenizer {
+class ListedPieces : public BoundedTokenizer {
  public:
-  // `special`: tokens that no text is tokenized to.
   ListedPieces(Model model, std::vector<std::string> pieces, std::vector<int32_t> special, int32_t unknown)
-      : model_(std::move(model)), pieces_(std::move(pieces)), special_(std::move(special)), unknown_(unknown) {
+      : BoundedTokenizer(static_cast<int32_t>(pieces.size()), std::move(special), unknown),
+        model_(std::move(model)),
+        pieces_(std::move(pieces)) {
     for (size_t i = 0; i < pieces_.size(); ++i) tokens_[pieces_[i]] = static_cast<int32_t>(i);
     of_model_.reserve(model_->size());
     for (int i = 0; i < model_->size(); ++i) of_model_.push_back(Find(model_->Piece(i)));
@@ -133,23 +141,16 @@ class ListedPieces : public Tokenizer {
     return WithoutInvalidBytes(std::string_view(bytes).substr(bytes.starts_with(' ') ? 1 : 0));
   }
 
-  bool IsWritten(int32_t token) const override {
-    return IsKnown(token) && !Holds(special_, token) && token != unknown_;
-  }
-
   std::string Piece(int32_t token) const override { return IsKnown(token) ? pieces_[token] : ""; }
 
  private:
-  bool IsKnown(int32_t token) const { return token >= 0 && token < static_cast<int32_t>(pieces_.size()); }
   int32_t Find(std::string_view piece) const {
     const auto found = tokens_.find(piece);
-    return found == tokens_.end() || Holds(special_, found->second) ? unknown_ : found->second;
+    return found == tokens_.end() || IsSpecial(found->second) ? unknown() : found->second;
   }
 
   const Model model_;
   const std::vector<std::string> pieces_;
-  const std::vector<int32_t> special_;
-  const int32_t unknown_;
   std::unordered_map<std::string_view, int32_t> tokens_;  // key: the piece
   std::vector<int32_t> of_model_;                         // index: SentencePiece's id
 };

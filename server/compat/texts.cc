@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
@@ -198,8 +199,7 @@ const std::string& TranslatedText(const v1::TranslateDocumentResponse& response)
 }
 
 int64_t CountCharacters(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+  return std::count_if(text.begin(), text.end(), [](char c) { return !ContinuesCharacter(c); });
 }
 
 std::function<void()> TranslateTexts(CompatHost& host, Workers& workers, const CallInfo& call,

@@ -1,23 +1,21 @@
 #include "server/http/status_code.h"
 
 #include <cstddef>
+#include <string_view>
+
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
 
 constexpr size_t kLongestMessage = 2000;
 
-bool IsWithinCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
-
 }  // namespace
 
 std::string MessageOf(const absl::Status& status) {
-  std::string message(status.message());
-  if (message.size() <= kLongestMessage) return message;
-  size_t end = kLongestMessage;
-  while (end > 0 && IsWithinCharacter(message[end])) --end;
-  message.resize(end);
-  return message + "...";
+  const std::string whole(status.message());
+  const std::string_view kept = Utf8Prefix(whole, kLongestMessage);
+  return std::string(kept) + (kept.size() < whole.size() ? "..." : "");
 }
 
 int ToHttp(absl::StatusCode code) {

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <string>
 
-#include "engine/base/utf8.h"
 #include "gmock/gmock.h"
 #include "tests/client/process.h"
 
@@ -189,19 +188,6 @@ TEST(WriteTranslationTest, WhatCannotBeWrittenLeavesNothing) {
   std::filesystem::create_directory(folder / "a");
   EXPECT_THAT(Message(WriteTranslation(folder / "a", "text")), HasSubstr("Is a directory"));
   EXPECT_FALSE(std::filesystem::exists(folder / "a.part"));
-}
-
-TEST(FirstInvalidUtf8Test, TheEdgesOfTheRanges) {
-  for (const char* valid : {"", "a", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
-                            "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_EQ(FirstInvalidUtf8(valid), std::nullopt) << valid;
-  }
-  EXPECT_EQ(FirstInvalidUtf8(std::string_view("a\0b", 3)), std::nullopt);
-  for (const char* invalid :
-       {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2\x41", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xE1\x80",
-        "\xE1\x80\x41", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF1\x80\x80", "\xFF"}) {
-    EXPECT_EQ(FirstInvalidUtf8("é" + std::string(invalid)), 2);
-  }
 }
 
 }  // namespace
