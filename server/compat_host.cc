@@ -53,6 +53,11 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> TranslatorHost::Hold(int64_t 
   return translator_.Hold(bytes, call);
 }
 
+void TranslatorHost::TellRefused(const CallInfo& call, const absl::Status& status) {
+  const bool unknown = absl::IsUnauthenticated(status);
+  translator_.TellRefused(call, unknown ? Refusal::kUnauthenticated : Refusal::kOther, status.code());
+}
+
 std::vector<CompatGlossary> TranslatorHost::Glossaries() const {
   LanguageResources& resources = translator_.resources();
   std::vector<CompatGlossary> glossaries;

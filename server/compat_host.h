@@ -16,6 +16,7 @@ class TranslatorHost final : public CompatHost {
   absl::StatusOr<CallInfo> Identify(const HttpRequest& request, const std::string& key) override;
   absl::StatusOr<std::function<void()>> Start(const v1::TranslateDocumentRequest& request, const CallInfo& call,
                                               Listener listener, WhenFull when_full) override;
+  void TellRefused(const CallInfo& call, const absl::Status& status) override;
   absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call) override;
   v1::ListModelsResponse Models() const override;
   std::vector<CompatGlossary> Glossaries() const override;

@@ -120,12 +120,12 @@ std::function<void()> DeepL::Handle(HttpRequest request, HttpHandler::Reply repl
 
 DeepL::Result DeepL::Route(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply) {
   const bool post = request.method == "POST", get = request.method == "GET";
-  if (post && request.path == "/v2/translate") return Translate(request, call, reply);
+  if (post && request.path == "/v2/translate") return Told(context_, call, Translate(request, call, reply));
   absl::StatusOr<HttpResponse> response = absl::NotFoundError(
       absl::StrCat(request.method, " ", request.path,
                    ": there is /v2/translate, /v2/document, /v2/languages, /v2/usage, /v2/glossaries"));
   if (post && request.path == "/v2/document") {
-    response = Upload(request, call);
+    response = Told(context_, call, Upload(request, call));
   } else if ((post || get) && request.path.starts_with(kDeepLDocuments)) {
     response = State(request, call);
   } else if (get && request.path == "/v2/usage") {

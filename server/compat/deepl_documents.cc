@@ -89,7 +89,7 @@ absl::StatusOr<HttpResponse> DeepL::Upload(const HttpRequest& request, const Cal
   if (!upload.ok()) return upload.status();
   if (absl::Status status = CheckOutputFormat(*fields, upload->file_name); !status.ok()) return status;
   auto stored = StartUpload(context_, call, *std::move(upload), controls->wants_report, /*finished=*/nullptr);
-  if (!stored.ok()) return stored.status();
+  if (!stored.ok()) return Error(stored.status());
   HttpResponse response = JsonReply({{"document_id", stored->id}, {"document_key", stored->key}});
   WarnIgnored(IgnoredByDeepL(*fields), &response);
   return response;

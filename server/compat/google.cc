@@ -184,12 +184,12 @@ std::function<void()> Google::Handle(HttpRequest request, HttpHandler::Reply rep
 
 Google::Result Google::Route(const HttpRequest& request, const CallInfo& call, HttpHandler::Reply reply) {
   auto fields = Fields::Read(request);
-  if (!fields.ok()) return fields.status();
+  if (!fields.ok()) return Told(context_, call, Result(fields.status()));
   if (request.method == "POST" && absl::EndsWith(request.path, ":translateText")) {
-    return TranslateText(request, *fields, call, std::move(reply));
+    return Told(context_, call, TranslateText(request, *fields, call, std::move(reply)));
   }
   if (request.method == "POST" && absl::EndsWith(request.path, ":translateDocument")) {
-    return TranslateDocument(request, *fields, call, std::move(reply));
+    return Told(context_, call, TranslateDocument(request, *fields, call, std::move(reply)));
   }
   absl::StatusOr<HttpResponse> response = absl::UnimplementedError(
       absl::StrCat(request.method, " ", request.path,
@@ -268,7 +268,10 @@ Google::Result Google::TranslateDocument(const HttpRequest& request, const Field
     CountUntilRead(std::move(permit), &http);
     reply(std::move(http));
   };
-  return context_.host.Start(message, call, std::move(listener));
+  auto cancel = context_.host.Start(message, call, std::move(listener));
+  if (cancel.ok()) return cancel;
+  reply(Error(cancel.status()));  // the host has been told
+  return nullptr;
 }
 
 absl::StatusOr<HttpResponse> Google::DetectLanguage(const Fields& fields) const {

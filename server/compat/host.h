@@ -59,6 +59,9 @@ class CompatHost {
   // retry delay, if there is no room for it.
   virtual absl::StatusOr<std::unique_ptr<Admission::Permit>> Hold(int64_t bytes, const CallInfo& call) = 0;
 
+  // Counts and logs a request to translate that was refused before Start or Hold, which do so themselves.
+  virtual void TellRefused(const CallInfo& call, const absl::Status& status) = 0;
+
   virtual v1::ListModelsResponse Models() const = 0;
 
   // The server's own glossaries, by name.

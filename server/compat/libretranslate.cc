@@ -38,6 +38,11 @@ std::string KeyInTarget(const HttpRequest& request) {
   return found == request.query.end() ? "" : found->second;
 }
 
+// Who calls, if no key says so.
+CallInfo CallOfAddress(const HttpRequest& request) {
+  return {{Client::Kind::kAddress, request.peer_address, {}}, request.header("X-Request-Id"), "", "http"};
+}
+
 json DetectedOf(const LanguageChoice& languages) {
   // Where nothing was detected there was only one language that it could be.
   double confidence = 0;
@@ -165,16 +170,14 @@ LibreTranslate::Result LibreTranslate::Route(const HttpRequest& request, HttpHan
     return nullptr;
   }
   auto fields = Fields::Read(request);
-  if (!fields.ok()) return fields.status();
-  auto key = fields->String("api_key");  // in the body or the target
-  if (!key.ok()) return key.status();
-  auto call = context_.host.Identify(request, *key);
-  if (!call.ok()) return call.status();
+  auto key = fields.ok() ? fields->String("api_key") : fields.status();  // in the body or the target
+  auto call = key.ok() ? context_.host.Identify(request, *key) : key.status();
+  if (!call.ok()) return Told(context_, CallOfAddress(request), Result(call.status()));
   if (request.method == "POST" && request.path == "/translate") {
-    return Translate(request, *fields, *call, std::move(reply));
+    return Told(context_, *call, Translate(request, *fields, *call, std::move(reply)));
   }
   if (request.method == "POST" && request.path == "/translate_file") {
-    return TranslateFile(request, *fields, *call, std::move(reply));
+    return Told(context_, *call, TranslateFile(request, *fields, *call, std::move(reply)));
   }
   if (request.method == "POST" && request.path == "/detect") {
     auto response = Detect(*fields);
@@ -226,7 +229,7 @@ LibreTranslate::Result LibreTranslate::TranslateFile(const HttpRequest& request,
     reply(JsonReply(body));
   };
   auto stored = StartUpload(context_, call, *std::move(upload), controls->wants_report, finished);
-  if (!stored.ok()) return stored.status();
+  if (!stored.ok()) reply(Error(stored.status()));
   return nullptr;
 }
 
@@ -273,7 +276,7 @@ absl::StatusOr<HttpResponse> LibreTranslate::FetchFile(const HttpRequest& reques
   // A download needs no key. Who shows none is known by the address.
   auto call = context_.host.Identify(request, KeyInTarget(request));
   if (!call.ok()) {
-    call = CallInfo{{Client::Kind::kAddress, request.peer_address, {}}, request.header("X-Request-Id"), "", "http"};
+    call = CallOfAddress(request);
   }
   return Download(context_, *call, *document);
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "documents/formats/registry.h"
+#include "server/compat/answer.h"
 #include "server/compat/reply.h"
 #include "server/compat/texts.h"
 
@@ -57,7 +58,7 @@ absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInf
   document.needs_no_key = upload.needs_no_key;
   auto stored =
       context.documents.Add(std::move(document), static_cast<int64_t>(upload.request.document().content().size()));
-  if (!stored.ok()) return stored;
+  if (!stored.ok()) return Told(context, call, std::move(stored));
   CompatHost::Listener listener;
   listener.progress = [&context, id = stored->id](const v1::Progress& progress) {
     context.documents.SetProgress(id, progress);

@@ -24,7 +24,8 @@ struct Upload {
 absl::StatusOr<Upload> ReadUpload(const CompatContext& context, const FormPart* file, const std::string& file_name,
                                   const Controls& controls, const std::string& source, const std::string& target);
 
-// Stores the document and starts its translation, which continues if the client disconnects.
+// Stores the document and starts its translation, which continues if the client disconnects. The host has been told of
+// a failure.
 absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInfo& call, Upload upload,
                                            bool wants_report, std::function<void(const StoredDocument&)> finished);
 

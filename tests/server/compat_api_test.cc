@@ -148,6 +148,19 @@ TEST(CompatApiTest, TextsAreHeldWithinTheMemoryForDocuments) {
   EXPECT_EQ(first.status, 200);
 }
 
+TEST(CompatApiTest, RefusalsAreCountedAndLogged) {
+  CompatServer server({}, 4 << 20, AccessWithKey());
+  const json text = {{"q", "a"}, {"source", "en"}, {"target", "xx"}, {"api_key", kTestKey}};
+  EXPECT_EQ(server.Post("/translate", text).status, 400);
+  json stranger = text;
+  stranger["api_key"] = "no-key-of-this-server";
+  EXPECT_EQ(server.Post("/translate", stranger).status, 403);
+  const auto metrics = httplib::Client("127.0.0.1", server.admin_port()).Get("/metrics");
+  ASSERT_TRUE(metrics);
+  EXPECT_THAT(metrics->body, HasSubstr("salient_refusals_total{client=\"key\",reason=\"other\"} 1"));
+  EXPECT_THAT(metrics->body, HasSubstr("salient_refusals_total{client=\"address\",reason=\"unauthenticated\"} 1"));
+}
+
 TEST(CompatApiTest, TextsThatWaitForEachOtherAreNotCountedAsRefused) {
   CompatServer server({.automatic = false, .capacity = 1});
   const json body = {{"text", {"a", "b", "c"}}, {"target_lang", "DE"}, {"salient", {{"guard", "GUARD_OFF"}}}};

@@ -139,6 +139,18 @@ TEST_F(DeepLTest, ErrorsInItsShape) {
   EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}}).status, 503);
 }
 
+TEST_F(DeepLTest, TheHostIsToldOfRefusalsThatItDoesNotMake) {
+  Post("/v2/translate", {{"target_lang", "DE"}});
+  EXPECT_EQ(host_.refused().back(), "key:anybody: text: is missing; send one text or more");
+  EXPECT_EQ(PostFile("/v2/document", "a.exe", "text", {{"target_lang", "DE"}}).status, 400);
+  EXPECT_THAT(host_.refused().back(), HasSubstr("key:anybody: file: "));
+  EXPECT_EQ(Get("/v2/nothing").status, 404);
+  host_.start_failure = absl::InvalidArgumentError("document.text: bad");
+  EXPECT_EQ(Post("/v2/translate", {{"text", "a"}, {"target_lang", "DE"}}).status, 400);
+  EXPECT_EQ(PostFile("/v2/document", "a.md", "text", {{"target_lang", "DE"}}).status, 400);
+  EXPECT_EQ(host_.refused().size(), 2u);
+}
+
 TEST_F(DeepLTest, Keys) {
   host_.key = "the-key";
   HttpRequest request = Request("POST", "/v2/translate", R"({"text": "a", "target_lang": "DE"})", "application/json");

@@ -86,6 +86,11 @@ class FakeHost final : public CompatHost {
     return Enter(*held, bytes, client);
   }
 
+  void TellRefused(const CallInfo& call, const absl::Status& status) override {
+    std::lock_guard lock(mutex_);
+    refused_.push_back(call.client.id() + ": " + std::string(status.message()));
+  }
+
   v1::ListModelsResponse Models() const override { return models; }
   std::vector<CompatGlossary> Glossaries() const override { return glossaries; }
 
@@ -123,6 +128,11 @@ class FakeHost final : public CompatHost {
     std::lock_guard lock(mutex_);
     return cancelled_;
   }
+  // "CLIENT: MESSAGE" of each request that an API has refused by itself.
+  std::vector<std::string> refused() const {
+    std::lock_guard lock(mutex_);
+    return refused_;
+  }
 
  private:
   static absl::StatusOr<std::unique_ptr<Admission::Permit>> Enter(Admission& admission, int64_t bytes,
@@ -154,6 +164,7 @@ class FakeHost final : public CompatHost {
   std::vector<v1::TranslateDocumentRequest> requests_;
   std::vector<Listener> listeners_;
   std::vector<std::unique_ptr<Admission::Permit>> permits_;  // of those that have not ended
+  std::vector<std::string> refused_;
   int running_ = 0, most_ = 0, cancelled_ = 0;
 };
 

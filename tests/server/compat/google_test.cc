@@ -98,6 +98,20 @@ TEST_F(GoogleTest, ErrorsInItsShape) {
   EXPECT_EQ(Json(response)["error"]["status"], "RESOURCE_EXHAUSTED");
 }
 
+TEST_F(GoogleTest, TheHostIsToldOfRefusalsThatItDoesNotMake) {
+  Post(kText, {{"contents", {"a"}}, {"targetLanguageCode", "xx"}});
+  EXPECT_THAT(host_.refused().back(), HasSubstr("'xx'"));
+  Post(kDocument, {{"targetLanguageCode", "de"}});
+  EXPECT_EQ(host_.refused().back(), "key:anybody: document_input_config: is missing");
+  EXPECT_EQ(Ask(Request("POST", kText, "{", "application/json")).status, 400);
+  EXPECT_EQ(host_.refused().size(), 3u);
+  host_.start_failure = absl::InvalidArgumentError("document.text: bad");
+  EXPECT_EQ(Post(kText, {{"contents", {"a"}}, {"targetLanguageCode", "de"}}).status, 400);
+  const json document = {{"content", absl::Base64Escape("text")}, {"mimeType", "text/plain"}};
+  EXPECT_EQ(Post(kDocument, {{"documentInputConfig", document}, {"targetLanguageCode", "de"}}).status, 400);
+  EXPECT_EQ(host_.refused().size(), 3u);
+}
+
 TEST_F(GoogleTest, Keys) {
   host_.key = "the-key";
   HttpRequest request = Request("GET", "/v3/projects/p/supportedLanguages");

@@ -50,6 +50,23 @@ TEST_F(LibreTranslateTest, ErrorsInItsShape) {
   EXPECT_EQ(Ask(Request("GET", "/translate")).status, 404);
 }
 
+TEST_F(LibreTranslateTest, TheHostIsToldOfRefusalsThatItDoesNotMake) {
+  HttpRequest request = Request("POST", "/translate", "{", "application/json");
+  request.peer_address = "192.0.2.1";
+  EXPECT_EQ(Ask(request).status, 400);
+  EXPECT_THAT(host_.refused().back(), HasSubstr("address:192.0.2.1: "));
+  Post("/translate", {{"source", "en"}, {"target", "de"}});
+  EXPECT_EQ(host_.refused().back(), "key:anybody: Invalid request: missing q parameter");
+  EXPECT_EQ(PostFile("/translate_file", "a.exe", "text", {{"source", "en"}, {"target", "de"}}).status, 400);
+  host_.start_failure = absl::InvalidArgumentError("document.text: bad");
+  EXPECT_EQ(Post("/translate", {{"q", "a"}, {"source", "en"}, {"target", "de"}}).status, 400);
+  EXPECT_EQ(PostFile("/translate_file", "a.md", "text", {{"source", "en"}, {"target", "de"}}).status, 400);
+  EXPECT_EQ(host_.refused().size(), 3u);
+  host_.key = "the-key";
+  EXPECT_EQ(Post("/translate", {{"q", "a"}, {"source", "en"}, {"target", "de"}, {"api_key", "other"}}).status, 403);
+  EXPECT_EQ(host_.refused().back(), "address:: wrong key");
+}
+
 TEST_F(LibreTranslateTest, KeysInTheBody) {
   host_.key = "the-key";
   const json body = {{"q", "a"}, {"source", "en"}, {"target", "de"}};
