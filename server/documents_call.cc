@@ -33,9 +33,10 @@ absl::Status CheckId(const std::string& id) {
                                                  kLongestId, " bytes at most"));
 }
 
-// As much of an id as a reply may repeat.
+// As much of an id as a reply may repeat: a message whose id is not UTF-8 cannot be parsed, but has the id all the same.
 std::string BeginningOf(const std::string& id) {
-  return std::string(Utf8Prefix(id, kLongestId));
+  const std::string_view beginning = Utf8Prefix(id, kLongestId);
+  return id.substr(0, FirstInvalidUtf8(beginning).value_or(beginning.size()));
 }
 
 class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,

@@ -148,7 +148,7 @@ TEST(CompatApiTest, TextsAreHeldWithinTheMemoryForDocuments) {
   EXPECT_EQ(first.status, 200);
 }
 
-TEST(CompatApiTest, RefusalsAreCountedAndLogged) {
+TEST(CompatApiTest, RefusalsAreCounted) {
   CompatServer server({}, 4 << 20, AccessWithKey());
   const json text = {{"q", "a"}, {"source", "en"}, {"target", "xx"}, {"api_key", kTestKey}};
   EXPECT_EQ(server.Post("/translate", text).status, 400);

@@ -324,6 +324,11 @@ TEST(TranslateDocumentsTest, AnIdIsBounded) {
   EXPECT_EQ(reply.error().code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
   EXPECT_THAT(reply.error().message(), HasSubstr("id: has 2001 bytes"));
   EXPECT_EQ(reply.id(), id.substr(0, 1023)) << "its whole characters";
+  request.set_id("id\xFF");
+  ASSERT_TRUE(stream->Write(request));
+  ASSERT_TRUE(stream->Read(&reply)) << "the reply is UTF-8";
+  EXPECT_THAT(reply.error().message(), HasSubstr("id: not UTF-8 at byte 2"));
+  EXPECT_EQ(reply.id(), "id");
   request.set_id(id.substr(0, 1023));
   ASSERT_TRUE(stream->Write(request));
   stream->WritesDone();
