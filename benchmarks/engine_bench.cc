@@ -2,7 +2,8 @@
 // made from a file. `salient bench --in-flight` measures the same through a server; benchmarks/overload compares the
 // two.
 //
-// engine_bench MODEL FILE DOCUMENTS SECONDS
+// engine_bench MODEL FILE DOCUMENTS SECONDS [DEVICE]
+//   DEVICE: cpu (the default) or cuda
 //   prints {"documents_per_second": ..., "target_tokens_per_second": ...}
 
 #include <fstream>
@@ -17,10 +18,10 @@
 namespace salient {
 namespace {
 
-int Run(const std::string& model, const std::string& file, int documents, double seconds) {
+int Run(const std::string& model, const std::string& file, int documents, double seconds, const std::string& device) {
   std::ifstream in(file);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  auto engine = Engine::Create({.model_folder = model, .device = "cpu", .max_queued_documents = 1 << 20});
+  auto engine = Engine::Create({.model_folder = model, .device = device, .max_queued_documents = 1 << 20});
   if (!engine.ok() || text.empty()) {
     std::cerr << engine.status() << (text.empty() ? ", no text in " + file : "") << "\n";
     return 1;
@@ -40,9 +41,10 @@ int Run(const std::string& model, const std::string& file, int documents, double
 }  // namespace salient
 
 int main(int count, char** arguments) {
-  if (count != 5) {
-    std::cerr << "engine_bench MODEL FILE DOCUMENTS SECONDS\n";
+  if (count != 5 && count != 6) {
+    std::cerr << "engine_bench MODEL FILE DOCUMENTS SECONDS [DEVICE]\n";
     return 2;
   }
-  return salient::Run(arguments[1], arguments[2], std::stoi(arguments[3]), std::stod(arguments[4]));
+  return salient::Run(arguments[1], arguments[2], std::stoi(arguments[3]), std::stod(arguments[4]),
+                      count == 6 ? arguments[5] : "cpu");
 }

@@ -70,17 +70,21 @@ def fit_exits(model: Transformer, pairs: Pairs, exit_cost: float, confidence_cos
     the confidence's thresholds. One layer less may cost `exit_cost` or `confidence_cost`."""
     sparse = model.config.selection is not None and bool(model.config.selection.learned_ratio)
     forced = [force(model, source, target, sparse) for source, target in pairs]
-    loss = torch.cat([f.loss for f in forced])
-    model.config.exits.confidence = [*tuned(torch.cat([f.confidence for f in forced]), loss, confidence_cost), 0.0]
-    if model.halting.geometric is not None:
-        found = tuned(torch.cat([f.halting for f in forced]), loss, exit_cost)
-        model.halting.geometric.bias[:len(found)] -= torch.tensor(found).logit()
+    loss = torch.cat([f.loss for f in forced]).cpu()
+    confidence = torch.cat([f.confidence for f in forced]).cpu()
+    model.config.exits.confidence = [*tuned(confidence, loss, confidence_cost), 0.0]
+    bias = model.halting.geometric.bias if model.halting.geometric is not None else None
+    if bias is not None:
+        found = tuned(torch.cat([f.halting for f in forced]).cpu(), loss, exit_cost)
+        bias[:len(found)] -= torch.tensor(found).logit().to(bias.device)
 
 
 def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: float = EXIT_COST) -> None:
-    """Fits all, on `count` chunks of the training text that `salient.prepare` wrote to the folder `data`."""
-    corpus = Corpus.load(data / "train.npz")
-    pairs = training_chunks(corpus, count, min(TOKENS, model.config.chunk_tokens))
+    """Fits all on the model's device, on `count` chunks of the training text that `salient.prepare` wrote to the folder
+    `data`."""
+    corpus, device = Corpus.load(data / "train.npz"), model.output_bias.device
+    pairs = [(source.to(device), target.to(device))
+             for source, target in training_chunks(corpus, count, min(TOKENS, model.config.chunk_tokens))]
     if model.config.selection is not None:
         fit_key_steps(model, pairs)
     if model.config.exits is not None and model.config.decoder.layers > 1:

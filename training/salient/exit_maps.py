@@ -20,12 +20,13 @@ RIDGE = 1e-3  # relative to the mean square of the states
 
 @torch.no_grad()
 def fitted_maps(model: Transformer, corpus: Corpus, tokens: int, batch_tokens: int = 2048) -> list[torch.Tensor]:
-    """M_n [d, d] for every exit before the last, fitted to about `tokens` target tokens."""
-    d, layers = model.config.d_model, model.config.decoder.layers
-    own = [torch.zeros(d, d, dtype=torch.float64) for _ in range(layers - 1)]
-    both = [torch.zeros(d, d, dtype=torch.float64) for _ in range(layers - 1)]
+    """M_n [d, d] for every exit before the last, fitted to about `tokens` target tokens, on the model's device."""
+    d, layers, device = model.config.d_model, model.config.decoder.layers, model.output_bias.device
+    own = [torch.zeros(d, d, dtype=torch.float64, device=device) for _ in range(layers - 1)]
+    both = [torch.zeros(d, d, dtype=torch.float64, device=device) for _ in range(layers - 1)]
     seen = 0
     for source, target in batches(corpus, batch_tokens, seed=1, endless=False):
+        source, target = source.to(device), target.to(device)
         run, real = SelectionRun(), target[:, 1:].ne(model.config.tokens.pad)
         states = model.decode(target[:, :-1], source, model.encode(source, run), run)
         normed = [norm(h)[real] for norm, h in zip(model.exit_norms, states)]
@@ -35,14 +36,15 @@ def fitted_maps(model: Transformer, corpus: Corpus, tokens: int, batch_tokens: i
         seen += int(real.sum())
         if seen >= tokens:
             break
-    ridge = [RIDGE * a.diagonal().mean() * torch.eye(d, dtype=torch.float64) for a in own]
+    ridge = [RIDGE * a.diagonal().mean() * torch.eye(d, dtype=torch.float64, device=device) for a in own]
     return [torch.linalg.solve(a + r, b).t().float() for a, r, b in zip(own, ridge, both)]
 
 
 @torch.no_grad()
 def with_mapped_exits(model: Transformer, corpus: Corpus, tokens: int) -> Transformer:
-    """The model with a classifier for every exit. The last exit's is the model's own."""
-    maps = fitted_maps(model, corpus, tokens)
+    """The model with a classifier for every exit, on the CPU. The last exit's is the model's own."""
+    maps = [m.cpu() for m in fitted_maps(model, corpus, tokens)]
+    model.cpu()
     classifier = model.classifier(model.config.decoder.layers - 1)
     heads = list(model.config.exits.heads) if model.config.exits else []
     model.config.exits = Exits("untied", heads)

@@ -57,6 +57,8 @@ def sinusoid(positions: Tensor, width: int, kind: str = "half") -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     """Dense attention. Uses PyTorch's fused kernel on a GPU only: on a CPU its gradient is slower than this."""
     if q.is_cuda:
+        if mask is not None:  # a query without keys is padding; the fused kernels may make NaN of it
+            mask = mask | ~mask.any(-1, keepdim=True)
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
     if causal:
         mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()

@@ -42,7 +42,7 @@ from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULA
 # Relative times of the steps, of --minutes.
 SHARES = {"documents": 0.9, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
 # The model's own translations are the reference, so nothing is smoothed.
-ITS_OWN = ["--lr", "1e-4", "--matrix-lr", "0", "--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
+ITS_OWN = ["--matrix-lr", "0", "--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
            "20", "--cooldown", "0.7"]
 # With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
 CHUNKS = ["--mixture", f"0=0.3,96=0.2,192=0.25,{CHUNK_TOKENS}=0.25"]
@@ -69,7 +69,8 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     """In order. config: of the model that learns."""
     selects = o.selection if o.selection is not None else config.tokens.separator is not None
     large = config.vocab_size * config.d_model > LARGE
-    found = [Step("documents", "base", ITS_OWN + CHUNKS)] if o.documents else []
+    its_own = [*ITS_OWN, "--lr", str(o.lr)]
+    found = [Step("documents", "base", its_own + CHUNKS)] if o.documents else []
     if selects:
         found.append(Step("supervision", "supervision", ["--k-step", "0.016", "--captured", str(o.captured),
                                                          "--selection-width", str(o.selection_width)]))
@@ -78,16 +79,17 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     if o.untied_exits:
         found.append(Step(MAPPED, MAPPED, []))
     if o.adapt and not selects:
-        found.append(Step("adapt", "base", ITS_OWN + ALL_EXITS))
+        shares = ["--exit-shares", o.exit_shares] if o.exit_shares else []
+        found.append(Step("adapt", "base", its_own + ALL_EXITS + shares))
     elif not large:
         found.append(Step("exits", "exits", ["--untied-exits"] if o.untied_exits else []))
     return [*found, Step("halting", "halting", ["--oracle", "agreement"] if large else [])]
 
 
-def add_mapped_exits(start: Path, corpus: Corpus, out: Path) -> None:
+def add_mapped_exits(start: Path, corpus: Corpus, out: Path, device: str) -> None:
     """A checkpoint with mapped exits from a checkpoint or a model folder."""
     model = load_model(start)[0] if start.is_dir() else load_checkpoint(start)
-    model = with_mapped_exits(model, corpus, MAP_TOKENS)
+    model = with_mapped_exits(model.to(device), corpus, MAP_TOKENS)
     torch.save({"config": model.config.to_json(), "model": model.state_dict()}, out)
 
 
@@ -141,7 +143,7 @@ def retrofit(o: argparse.Namespace) -> None:
         if step.phase == MAPPED:
             print(f"exits: maps from {MAP_TOKENS} tokens at most", file=sys.stderr)
             if not checkpoint.exists():
-                add_mapped_exits(start, Corpus.load(data / "train.npz"), checkpoint)
+                add_mapped_exits(start, Corpus.load(data / "train.npz"), checkpoint, o.device)
         else:
             minutes = o.minutes * SHARES[step.name] / total
             print(f"{step.name}: {minutes:.1f} minutes, log in {work / step.name}.jsonl", file=sys.stderr)
@@ -149,11 +151,11 @@ def retrofit(o: argparse.Namespace) -> None:
                       "--minutes", str(minutes), "--batch-tokens", str(o.batch_tokens), "--device", o.device,
                       *step.flags)
         start = checkpoint
-    model = load_checkpoint(start)
+    model = load_checkpoint(start).to(o.device)
     sentences = config.tokens.separator is None
     calibrate(model, data, **({"count": CALIBRATED * 64} if sentences else {}))
     readme = o.model / "README.md"
-    export(model, o.model / TOKENIZER, o.out, dtype=o.dtype, readme=readme if readme.exists() else None)
+    export(model.cpu(), o.model / TOKENIZER, o.out, dtype=o.dtype, readme=readme if readme.exists() else None)
     copy_vocabulary(o, before)
     if o.monolingual:
         add_shortlist(o, config, Corpus.load(data / "train.npz"))
@@ -185,7 +187,12 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--selection-width", type=int, default=64)
     p.add_argument("--tied-exits", dest="untied_exits", action="store_false",
                    help="early exits have the model's own classifier: smaller; without --adapt much worse")
-    p.add_argument("--batch-tokens", type=int, default=4096)
+    p.add_argument("--exit-shares", metavar="EXIT=SHARE,...",
+                   help="with --adapt, for a model of single sentences: weights of the early exits' losses relative to "
+                        "each other, as in salient.train; equal when left out")
+    p.add_argument("--batch-tokens", type=int, default=4096, help="a GPU wants 16384 and more")
+    p.add_argument("--lr", type=float, default=1e-4,
+                   help="with --adapt or --documents: the learning rate; about 4e-4 for large batches")
     p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--dtype", choices=["f32", "bf16", "int8"], default="f32", help="type of the stored matrices")
     p.add_argument("--keep-work", action="store_true", help="keep checkpoints and logs in OUT/work")
