@@ -117,7 +117,8 @@ class AttendOpsTest : public BackendTest {
     std::fill(call.tallies.begin(), call.tallies.end(), AttentionTally());
     backend().Attend(Args(call, store, heads, lists));
     EXPECT_LE(LargestDifference(expected.data(), call.output.data(), expected.size()), tolerance)
-        << heads << " heads, width " << store.pages().layout.width << ", " << call.rows.size() << " rows";
+        << heads << " heads, width " << store.pages().layout.width << ", " << call.rows.size() << " rows; "
+        << WhereDifferent(expected.data(), call.output.data(), expected.size(), store.pages().layout.width);
     for (size_t row = 0; row < call.tallies.size(); ++row) {
       EXPECT_EQ(call.tallies[row].visible, expected_tallies[row].visible);
       EXPECT_EQ(call.tallies[row].attended, expected_tallies[row].attended);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "absl/strings/str_cat.h"
+
 namespace salient {
 
 BackendTest::BackendTest() : isa_(GetParam().isa), backend_(MakeBackend(GetParam())) {}
@@ -39,6 +41,16 @@ float LargestDifference(const float* a, const float* b, size_t n) {
     if (!std::isnan(difference)) largest = std::max(largest, difference);
   }
   return largest;
+}
+
+std::string WhereDifferent(const float* a, const float* b, size_t n, size_t width) {
+  size_t at = 0, different = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (LargestDifference(a + i, b + i, 1) > LargestDifference(a + at, b + at, 1)) at = i;
+    different += LargestDifference(a + i, b + i, 1) > 1e-3f ? 1 : 0;
+  }
+  return absl::StrCat("largest difference in row ", at / width, ", component ", at % width, ": ", a[at], " and ", b[at],
+                      "; ", different, " of ", n, " differ by more than 0.001");
 }
 
 std::string CaseName(const testing::TestParamInfo<BackendCase>& info) { return info.param.name; }

@@ -92,6 +92,8 @@ class SparseRows {
 
 // Largest |a - b| over n values.
 float LargestDifference(const float* a, const float* b, size_t n);
+// For a test's message: where the largest difference is, in rows of `width` values, and how many values differ.
+std::string WhereDifferent(const float* a, const float* b, size_t n, size_t width);
 
 inline bool SameBits(const float* a, const float* b, size_t n) { return std::memcmp(a, b, n * sizeof(float)) == 0; }
 

@@ -42,7 +42,7 @@ from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULA
 # Relative times of the steps, of --minutes.
 SHARES = {"documents": 0.9, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
 # The model's own translations are the reference, so nothing is smoothed.
-ITS_OWN = ["--matrix-lr", "0", "--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
+ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
            "20", "--cooldown", "0.7"]
 # With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
 CHUNKS = ["--mixture", f"0=0.3,96=0.2,192=0.25,{CHUNK_TOKENS}=0.25"]
@@ -69,7 +69,7 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     """In order. config: of the model that learns."""
     selects = o.selection if o.selection is not None else config.tokens.separator is not None
     large = config.vocab_size * config.d_model > LARGE
-    its_own = [*ITS_OWN, "--lr", str(o.lr)]
+    its_own = [*ITS_OWN, "--lr", str(o.lr), "--matrix-lr", str(o.matrix_lr)]
     found = [Step("documents", "base", its_own + CHUNKS)] if o.documents else []
     if selects:
         found.append(Step("supervision", "supervision", ["--k-step", "0.016", "--captured", str(o.captured),
@@ -193,6 +193,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--batch-tokens", type=int, default=4096, help="a GPU wants 16384 and more")
     p.add_argument("--lr", type=float, default=1e-4,
                    help="with --adapt or --documents: the learning rate; about 4e-4 for large batches")
+    p.add_argument("--matrix-lr", type=float, default=0,
+                   help="the same: Muon's, for the layers' matrices; 0: Adam has them, too")
     p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--dtype", choices=["f32", "bf16", "int8"], default="f32", help="type of the stored matrices")
     p.add_argument("--keep-work", action="store_true", help="keep checkpoints and logs in OUT/work")

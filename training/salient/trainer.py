@@ -28,6 +28,7 @@ class Trainer:
         self.model, self.options, self.config = model.to(self.device), options, model.config
         self.step, self.elapsed, self.worked = 0, 0.0, 0.0  # wall-clock and processor seconds
         self.target_tokens = 0  # that were learned from
+        self.left_out = 0  # steps whose gradient was not finite: one of them would end the model
         self.average, self.averaged = {}, 0  # sums of trained weights, and their number
         self.objective = Objective(model, options, random.Random(options.seed))
         self.model.train()
@@ -148,10 +149,15 @@ class Trainer:
         with self.precision():
             loss, run, notes = self.loss(source, target)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.grad is not None], 2.0)
+        norm = torch.nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.grad is not None], 2.0)
+        finite = bool(torch.isfinite(norm))
+        self.left_out += not finite
+        if self.left_out:
+            notes["left_out"] = self.left_out
         for optimiser in self.optimisers:
             optimiser.param_groups[0]["lr"] = optimiser.defaults["lr"] * self.rate()
-            optimiser.step()
+            if finite:
+                optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         if o.phase in ("supervision", "selection"):
             self.adapt(run)
