@@ -96,7 +96,8 @@ def sentence_model(tmp_path_factory, dense):
     return folder
 
 
-@pytest.mark.parametrize("flags", [[], ["--adapt"], ["--adapt", "--tied-exits"]])
+@pytest.mark.parametrize("flags", [[], ["--adapt"], ["--adapt", "--tied-exits"],
+                                   ["--adapt", "--lr", "4e-4", "--matrix-lr", "0.006", "--exit-shares", "1=0.2,2=1"]])
 def test_text_of_one_language_is_enough(sentence_model, tmp_path, phases_here, translated, flags):
     out = tmp_path / "out"
     retrofit.retrofit(retrofit.parser().parse_args(

@@ -454,3 +454,21 @@ def test_a_phase_takes_its_recipe_unless_the_command_says_otherwise():
 def test_bf16_is_the_default_where_it_is_fast(monkeypatch, capability, flags, bf16):
     monkeypatch.setattr(torch.__config__, "show", lambda: f"PyTorch:\n  - CPU capability usage: {capability}\n")
     assert parse(["--phase", "base", "--data", "x", "--out", "x", *flags]).bf16 is bf16
+
+
+def test_a_step_whose_gradient_is_not_finite_is_left_out():
+    trainer = Trainer(new_model(), options("base"))
+    before = copy.deepcopy(trainer.model.state_dict())
+    right = trainer.loss
+
+    def broken(source, target):
+        loss, run, notes = right(source, target)
+        return loss * float("nan"), run, notes
+
+    trainer.loss = broken
+    assert train(trainer, 2)[-1]["left_out"] == 2
+    after = trainer.model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    trainer.loss = right
+    assert "loss" in train(trainer, 1)[0]
+    assert any(not torch.equal(before[name], tensor) for name, tensor in trainer.model.state_dict().items())

@@ -64,8 +64,8 @@ struct Cursor {
   // Which keys of the page it reads; goes past them.
   __device__ unsigned long long Take(int32_t page) {
     const int32_t first = page * kPagePositions;
-    // Not as min, max and a comparison with 64: of those ptxas 13.0 makes one instruction for sm_90 (VIMNMX.RELU), whose
-    // predicate it takes for its opposite, and every mask is full.
+    // Not by min, max and a comparison with 64. Of these ptxas 13.0 makes one instruction for sm_90 (VIMNMX.RELU) and
+    // takes its predicate for the opposite, so that every mask is full.
     if (!sparse) return length <= first ? 0 : ~0ull >> max(0, first + kPagePositions - length);
     unsigned long long mask = 0;
     for (; next < count && listed[next] < first + kPagePositions; ++next) mask |= 1ull << (listed[next] - first);
