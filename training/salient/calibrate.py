@@ -73,10 +73,10 @@ def fit_exits(model: Transformer, pairs: Pairs, exit_cost: float, confidence_cos
     loss = torch.cat([f.loss for f in forced]).cpu()
     confidence = torch.cat([f.confidence for f in forced]).cpu()
     model.config.exits.confidence = [*tuned(confidence, loss, confidence_cost), 0.0]
-    bias = model.halting.geometric.bias if model.halting.geometric is not None else None
-    if bias is not None:
+    geometric = model.halting.geometric
+    if geometric is not None:
         found = tuned(torch.cat([f.halting for f in forced]).cpu(), loss, exit_cost)
-        bias[:len(found)] -= torch.tensor(found).logit().to(bias.device)
+        geometric.bias[:len(found)] -= torch.tensor(found, device=geometric.bias.device).logit()
 
 
 def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: float = EXIT_COST) -> None:

@@ -43,8 +43,7 @@ def fitted_maps(model: Transformer, corpus: Corpus, tokens: int, batch_tokens: i
 @torch.no_grad()
 def with_mapped_exits(model: Transformer, corpus: Corpus, tokens: int) -> Transformer:
     """The model with a classifier for every exit, on the CPU. The last exit's is the model's own."""
-    maps = [m.cpu() for m in fitted_maps(model, corpus, tokens)]
-    model.cpu()
+    maps = fitted_maps(model, corpus, tokens)
     classifier = model.classifier(model.config.decoder.layers - 1)
     heads = list(model.config.exits.heads) if model.config.exits else []
     model.config.exits = Exits("untied", heads)

@@ -42,8 +42,7 @@ from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULA
 # Relative times of the steps, of --minutes.
 SHARES = {"documents": 0.9, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
 # The model's own translations are the reference, so nothing is smoothed.
-ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup",
-           "20", "--cooldown", "0.7"]
+ITS_OWN = ["--label-smoothing", "0", "--vocabulary-sample", "4096", "--warmup", "20", "--cooldown", "0.7"]
 # With --documents: single sentences as before, and chunks of up to as many tokens as it is to translate at once.
 CHUNKS = ["--mixture", f"0=0.3,96=0.2,192=0.25,{CHUNK_TOKENS}=0.25"]
 # With --adapt: all exits of the decoder, before classifiers that stay as they are.
