@@ -520,6 +520,8 @@ class Oracle:
                 step, log_probabilities = self.step(h, cross, segments, s, decided, tallies)
                 h.steps.append(step)
                 gains, (allowed, stand_in) = log_probabilities.tolist(), self.allowed(h, source, segments, s)
+                if len(h.tokens) < len(s.prefix) and gains[allowed[0]] == -math.inf:
+                    gains[allowed[0]] = 0.0  # it is given, though the model suppresses it, such as a language's token
                 if stand_in is not None:
                     closing = (gains[t] for t in (self.config.tokens.separator, self.config.tokens.eos) if t is not None)
                     gains[stand_in] = max(gains[stand_in], *closing)

@@ -159,7 +159,7 @@ class Trainer:
             if finite:
                 optimiser.step()
             optimiser.zero_grad(set_to_none=True)
-        if o.phase in ("supervision", "selection"):
+        if finite and o.phase in ("supervision", "selection"):
             self.adapt(run)
         self.step += 1
         if self.progress() > 1 - o.average and self.step % AVERAGE_EVERY == 0:
@@ -222,13 +222,14 @@ class Trainer:
         part = path.with_suffix(".part")
         torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
                     "elapsed": self.elapsed, "worked": self.worked, "target_tokens": self.target_tokens,
-                    "average": self.average, "averaged": self.averaged,
+                    "average": self.average, "averaged": self.averaged, "left_out": self.left_out,
                     "optimisers": [o.state_dict() for o in self.optimisers]}, part)
         part.replace(path)
 
     def resume(self, stored: dict) -> None:
         self.step, self.elapsed, self.worked = stored["step"], stored["elapsed"], stored["worked"]
-        self.target_tokens = stored.get("target_tokens", 0)  # older checkpoints have none
+        self.target_tokens = stored.get("target_tokens", 0)  # older checkpoints lack this and left_out
+        self.left_out = stored.get("left_out", 0)
         self.average, self.averaged = stored["average"], stored["averaged"]
         for optimiser, state in zip(self.optimisers, stored["optimisers"]):
             optimiser.load_state_dict(state)

@@ -160,6 +160,18 @@ def test_ctranslate2_types(tmp_path, spm, kind, tolerance):
     same(read, made.model(), 1e-3)  # int8 as it was
 
 
+def test_ctranslate2_with_a_tokenizer_for_each_side(tmp_path, spm):
+    pieces = pieces_of(spm)
+    write_ctranslate2(tmp_path, random_model(len(pieces)), spm, pieces)
+    assert from_ctranslate2.convert(tmp_path, source="en", target="de").target_tokenizer is None
+    (tmp_path / "sentencepiece.model").rename(tmp_path / "source.spm")
+    (tmp_path / "target.spm").write_bytes(spm.read_bytes())
+    made = from_ctranslate2.convert(tmp_path, source="en", target="de")
+    assert (made.tokenizer, made.target_tokenizer) == (tmp_path / "source.spm", tmp_path / "target.spm")
+    other = from_ctranslate2.convert(tmp_path, source="en", target="de", target_tokenizer=tmp_path / "other.model")
+    assert other.target_tokenizer == tmp_path / "other.model"
+
+
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_ctranslate2_layer_variants(tmp_path, spm, norm):
     pieces = pieces_of(spm)

@@ -200,6 +200,14 @@ def test_a_full_segment_is_closed(oracle_of, chunk):
     assert [len(s) for s in segments_of(best.tokens)] == [SLACK + 3, SLACK + 1, SLACK + 2]
 
 
+def test_a_forced_token_that_the_model_suppresses_counts_nothing(oracle_of, chunk, monkeypatch):
+    oracle = oracle_of("base")
+    monkeypatch.setattr(oracle.config.search, "suppressed", [9])
+    best = oracle.translate(chunk, Settings(prefix=[9, 11], max_length_ratio=0.3)).finished[0]
+    assert best.tokens[:2] == [9, 11] and 9 not in best.tokens[1:]
+    assert best.steps[0].log_probability == 0.0 and math.isfinite(best.total)
+
+
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 2.0])
 def test_beams_add_up(oracle_of, chunk, penalty):
     oracle = oracle_of("base")

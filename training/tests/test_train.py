@@ -456,7 +456,7 @@ def test_bf16_is_the_default_where_it_is_fast(monkeypatch, capability, flags, bf
     assert parse(["--phase", "base", "--data", "x", "--out", "x", *flags]).bf16 is bf16
 
 
-def test_a_step_whose_gradient_is_not_finite_is_left_out():
+def test_a_step_whose_gradient_is_not_finite_is_left_out(tmp_path):
     trainer = Trainer(new_model(), options("base"))
     before = copy.deepcopy(trainer.model.state_dict())
     right = trainer.loss
@@ -467,6 +467,10 @@ def test_a_step_whose_gradient_is_not_finite_is_left_out():
 
     trainer.loss = broken
     assert train(trainer, 2)[-1]["left_out"] == 2
+    trainer.save(tmp_path / "x.pt")
+    again = Trainer(new_model(), trainer.options)
+    again.resume(torch.load(tmp_path / "x.pt", map_location="cpu"))
+    assert again.left_out == 2
     after = trainer.model.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
     trainer.loss = right

@@ -151,6 +151,12 @@ def find_tokenizer(folder: Path, given: Path | None) -> Path:
     raise ValueError(f"{folder}: no SentencePiece model (sentencepiece.model, source.spm); name one with --tokenizer")
 
 
+def find_target_tokenizer(folder: Path, given: Path | None, tokenizer: Path) -> Path | None:
+    """None: the source's tokenizer is the target's, too. A folder with source.spm has one for each side."""
+    beside = folder / "target.spm"
+    return given or (beside if tokenizer.name == "source.spm" and beside.exists() else None)
+
+
 def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
             tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
     """source, target: the languages, if the folder does not name them."""
@@ -234,7 +240,9 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         tokens=Tokens(pad=bos, unk=unk, bos=bos, eos=eos, separator=None), chunk_tokens=CHUNK_TOKENS,
         source_vocab_size=len(source_embedding) if own_source else None, output="own" if own_output else "tied",
         embedding_norm=embedding_norm, search=Search(length_penalty=1.0))
-    return Converted(config, out, find_tokenizer(folder, tokenizer), target_tokenizer, vocabulary, source_vocabulary,
+    tokenizer = find_tokenizer(folder, tokenizer)
+    target_tokenizer = find_target_tokenizer(folder, target_tokenizer, tokenizer)
+    return Converted(config, out, tokenizer, target_tokenizer, vocabulary, source_vocabulary,
                      origin=f"the {'Argos package' if package else 'CTranslate2 folder'} {folder.name}",
                      licence=licence(folder), dtype="int8" if file.int8 else "f32")
 
