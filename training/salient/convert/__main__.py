@@ -76,7 +76,8 @@ def main() -> None:
     parser.add_argument("--to", dest="target", help="target language, where the folder does not say")
     parser.add_argument("--name", help="the model's name; SOURCE-TARGET when left out")
     parser.add_argument("--tokenizer", type=Path, help="SentencePiece model of the source, where it lies elsewhere")
-    parser.add_argument("--target-tokenizer", type=Path, help="that of the target, if it is another; target.spm beside source.spm is found")
+    parser.add_argument("--target-tokenizer", type=Path,
+                        help="that of the target, if it is another; target.spm beside source.spm is found")
     parser.add_argument("--dtype", choices=DTYPES, help="type of the stored matrices; what loses nothing when left out")
     o = parser.parse_args()
     started = time.monotonic()
