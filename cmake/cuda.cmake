@@ -2,8 +2,7 @@
 # tests run everywhere (tests/cuda). Kernels live beside their operation.
 set(SALIENT_CUDA_KERNELS
     engine/attention/cuda/append.cu engine/attention/cuda/attend_rows.cu engine/attention/cuda/attend_tiles.cu
-    engine/attention/cuda/project.cu engine/attention/cuda/select.cu engine/attention/cuda/select_attend.cu
-    engine/attention/cuda/tile_plan.cu
+    engine/attention/cuda/project.cu engine/attention/cuda/select.cu engine/attention/cuda/tile_plan.cu
     engine/depth/cuda/exit.cu engine/depth/cuda/fill.cu
     engine/linear/cuda/linear_few.cu engine/linear/cuda/linear_f32.cu engine/linear/cuda/linear_many.cu
     engine/linear/cuda/packed.cu engine/norm/cuda/norm.cu

@@ -4,10 +4,10 @@
 //
 // Linear layers: with the rows known to the host, as an encoder's are, and counted on the device, as a step's are.
 // Attention: one decoding step's calls for one layer, in bytes that must be read over time, beside the device's own
-// copying speed; and selection with it, as one operation and as two. Decoding: random weights in the shape that the
-// targets are given for (d 512, 8 heads, 6 + 6 layers, feed-forward 2,048, vocabulary 32,000), random sources, dense,
-// with selection, and with selection and early exits. Each setting is measured in turn, over and over, and the median
-// is told, beside a floor: what a step must read, at the speed of copying.
+// copying speed; and the same with selection before it. Decoding: random weights in the shape that the targets are
+// given for (d 512, 8 heads, 6 + 6 layers, feed-forward 2,048, vocabulary 32,000), random sources, dense, with
+// selection, and with selection and early exits. Each setting is measured in turn, over and over, and the median is
+// told, beside a floor: what a step must read, at the speed of copying.
 
 #include <cstdio>
 #include <cstring>

@@ -68,11 +68,6 @@ class Backend {
   }
   virtual void Select(const SelectArgs& args) = 0;
   virtual void Attend(const AttendArgs& args) = 0;
-  // Select and then Attend, with the same rows, views, store and lists; identical results, lists and tallies.
-  virtual void SelectAndAttend(const SelectArgs& select, const AttendArgs& attend) {
-    Select(select);
-    Attend(attend);
-  }
   virtual void DecideExits(const DecideExitsArgs& args) { salient::DecideExits(args); }
   virtual void ResolveExits(const ResolveExitsArgs& args) { salient::ResolveExits(args); }
   virtual void PickRows(const PickRowsArgs& args) { salient::PickRows(args); }

@@ -402,7 +402,8 @@ void Decoder::Attend(Module module, int32_t index, Rows active, KvStore& store) 
     select.queries = block_.selection_queries();
     select.key_inverse_step = weights->key_inverse_step;
   }
-  backend_.SelectAndAttend(select, attend);
+  backend_.Select(select);
+  backend_.Attend(attend);
   if (!selection_probe_) return;
   const Rows on_host = copies_.OnHost(active);
   selection_probe_(module, group, on_host, copies_.OnHost(lists, max_rows_, on_host));

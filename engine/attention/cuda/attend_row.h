@@ -1,4 +1,4 @@
-// Attention of one query over some of its keys: the arithmetic that AttendRowsKernel and SelectAttendKernel share.
+// Attention of one query over some of its keys: the arithmetic of AttendRowsKernel.
 //
 // A position's K and V are one row of memory, and a warp works on it as a whole for all heads at once. Lane l holds
 // kEach consecutive components of the query, of K, of V and of the output; the kEach-wide products of the lanes that
@@ -7,8 +7,8 @@
 //
 // Many keys are divided into splits; the division depends on the number of keys alone. Each split stores its maximum,
 // sum and weighted values. The block that finishes a row's last split adds them up in the order of the keys, so the
-// result does not depend on which block computed which split. Both kernels must round alike, so fused operations are
-// written out (fmaf, __fmul_rn) and not left to the compiler.
+// result does not depend on which block computed which split. Fused operations are written out (fmaf, __fmul_rn) and not
+// left to the compiler, which may choose otherwise for another instance of the kernel.
 
 #pragma once
 

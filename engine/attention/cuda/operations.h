@@ -39,10 +39,6 @@ size_t PlanBytes(int32_t rows);
 
 // Each query by itself: one block a row, or several for many keys. With a plan, the rows that no tile has.
 void AttendRows(Device& device, const AttendArgs& args, const AttendSpace& space);
-// Select and then AttendRows in one kernel, with their results to the bit, where that is faster (select_attend.cu);
-// does nothing and says false where it is not.
-bool SelectAttend(Device& device, const SelectArgs& select, const AttendArgs& attend, const uint32_t* mass_table,
-                  const AttendSpace& space);
 // Documents' queries on tensor cores, bf16 keys. PlanTiles says which; the others are AttendRows'.
 bool TilesTake(const KvLayout& layout, int32_t heads);
 void PlanTiles(Device& device, const AttendArgs& args, const AttendSpace& space);

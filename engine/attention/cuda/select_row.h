@@ -1,5 +1,4 @@
-// Selection of one row's keys by one block: int8 scores by dp4a and an exact top-k, for SelectKernel and for
-// SelectAttendKernel.
+// Selection of one row's keys by one block: int8 scores by dp4a and an exact top-k.
 //
 // The k-th best score is found by a radix search, 8 bits at a time from the top, on the difference between a score and
 // the least one. Each pass makes a histogram of the scores that share the digits found so far, and takes the bin in

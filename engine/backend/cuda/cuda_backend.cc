@@ -127,12 +127,6 @@ class CudaBackend final : public Backend {
     AttendRows(*device_, args, space);
     Done();
   }
-  void SelectAndAttend(const SelectArgs& select, const AttendArgs& attend) override {
-    if (MayShareTiles(attend) || !SelectAttend(*device_, select, attend, mass_table_.data(), SpaceFor(attend, false))) {
-      return Backend::SelectAndAttend(select, attend);
-    }
-    Done();
-  }
   void DecideExits(const DecideExitsArgs& args) override {
     cuda::DecideExits(*device_, args);
     Done();

@@ -113,7 +113,6 @@ void EmulatedDevice::Enqueue(std::function<void()> work) {
   NoteFailure();
 }
 
-int64_t EmulatedDevice::launches() const { return static_cast<int64_t>(gpu_->given(stream_)); }
 void EmulatedDevice::FailAfter(int64_t launches, bool lasts) { gpu_->FailAfter(launches, lasts); }
 void EmulatedDevice::Limit(size_t bytes) { gpu_->Limit(bytes); }
 void EmulatedDevice::FailAllocation(int64_t allocations, bool pinned) { gpu_->FailAllocation(allocations, pinned); }

@@ -89,8 +89,6 @@ class EmulatedDevice final : public cuda::Device {
   // Puts the work into the stream's queue, or keeps it for the graph that is being captured.
   void Enqueue(std::function<void()> work);
   int number() const { return stream_; }  // of the stream, among the device's
-  // Kernels and copies that the stream has been given.
-  int64_t launches() const;
   void FailAfter(int64_t launches, bool lasts);
   void Limit(size_t bytes);
   void FailAllocation(int64_t allocations, bool pinned);
