@@ -7,31 +7,13 @@
 #include "absl/strings/string_view.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_credentials_options.h"
-#include "openssl/err.h"
-#include "openssl/ssl.h"
 #include "server/admission/key_ring.h"
-#include "spdlog/spdlog.h"
+#include "server/tls_files.h"
 
 namespace salient {
 namespace {
 
 constexpr unsigned kLookEverySeconds = 60;  // at certificates for gRPC
-
-struct FreeContext {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-
-// What OpenSSL complained of first, in its own words.
-std::string Complaint() {
-  const unsigned long code = ERR_peek_error();  // NOLINT: OpenSSL's type
-  ERR_clear_error();
-  const char* const reason = code == 0 ? nullptr : ERR_reason_error_string(code);
-  return reason == nullptr ? "not a PEM file that can be read" : reason;
-}
-
-absl::Status Wrong(const char* flag, const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat(flag, ": ", path, ": ", Complaint()));
-}
 
 absl::Status CheckFlags(const AccessOptions& options) {
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
@@ -46,57 +28,6 @@ absl::Status CheckFlags(const AccessOptions& options) {
   return absl::OkStatus();
 }
 
-using Context = std::unique_ptr<SSL_CTX, FreeContext>;
-
-// The server's certificate and its key, which fit each other.
-absl::StatusOr<Context> ReadPair(const AccessOptions& options) {
-  ERR_clear_error();
-  Context context(SSL_CTX_new(TLS_server_method()));
-  if (SSL_CTX_use_certificate_chain_file(context.get(), options.tls_certificate.c_str()) != 1) {
-    return Wrong("--tls-cert", options.tls_certificate);
-  }
-  if (SSL_CTX_use_PrivateKey_file(context.get(), options.tls_key.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(context.get()) != 1) {
-    return Wrong("--tls-key", options.tls_key);
-  }
-  return context;
-}
-
-// Reads the files as the ports will, to say now what would otherwise fail at every handshake.
-absl::Status CheckFiles(const AccessOptions& options) {
-  const absl::StatusOr<Context> pair = ReadPair(options);
-  if (!pair.ok()) return pair.status();
-  if (!options.tls_client_ca.empty() &&
-      SSL_CTX_load_verify_locations(pair->get(), options.tls_client_ca.c_str(), nullptr) != 1) {
-    return Wrong("--tls-client-ca", options.tls_client_ca);
-  }
-  return absl::OkStatus();
-}
-
-// Before every handshake: the files as they are now. Where they do not fit, such as while one of a pair is replaced,
-// the connection keeps what the context has.
-int UseFilesOfTheMoment(SSL* connection, void* argument) {
-  const auto& options = *static_cast<const AccessOptions*>(argument);
-  if (const absl::StatusOr<Context> pair = ReadPair(options); pair.ok()) {
-    STACK_OF(X509)* chain = nullptr;
-    SSL_CTX_get0_chain_certs(pair->get(), &chain);
-    SSL_use_cert_and_key(connection, SSL_CTX_get0_certificate(pair->get()), SSL_CTX_get0_privatekey(pair->get()), chain,
-                         /*override=*/1);
-  } else {
-    spdlog::warn("{}", std::string(pair.status().message()));
-  }
-  if (!options.tls_client_ca.empty()) {
-    X509_STORE* const store = X509_STORE_new();
-    if (X509_STORE_load_file(store, options.tls_client_ca.c_str()) == 1) {
-      SSL_set1_verify_cert_store(connection, store);
-    } else {
-      spdlog::warn("{}", std::string(Wrong("--tls-client-ca", options.tls_client_ca).message()));
-    }
-    X509_STORE_free(store);
-  }
-  return 1;
-}
-
 }  // namespace
 
 Access::Access() = default;
@@ -107,7 +38,9 @@ absl::StatusOr<std::shared_ptr<const Access>> Access::Open(const AccessOptions& 
   auto access = std::make_shared<Access>();
   access->options_ = options;
   if (access->encrypted()) {
-    if (absl::Status status = CheckFiles(options); !status.ok()) return status;
+    auto files = TlsFiles::Open({options.tls_certificate, options.tls_key, options.tls_client_ca});
+    if (!files.ok()) return files.status();
+    access->tls_ = *std::move(files);
   }
   if (!options.api_keys.empty()) {
     auto keys = KeyRing::Open(options.api_keys);
@@ -130,19 +63,7 @@ std::shared_ptr<grpc::ServerCredentials> Access::GrpcCredentials() const {
   return tls::TlsServerCredentials(options);
 }
 
-bool Access::SetUp(ssl_ctx_st& context) const {
-  SSL_CTX_set_min_proto_version(&context, TLS1_2_VERSION);
-  if (asks_for_certificate()) {
-    SSL_CTX_set_verify(&context, SSL_VERIFY_PEER, nullptr);
-    // A resumed session would not be checked against the authority of the moment.
-    SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
-    SSL_CTX_set_num_tickets(&context, 0);
-  }
-  SSL_CTX_set_cert_cb(&context, UseFilesOfTheMoment, const_cast<AccessOptions*>(&options_));
-  return SSL_CTX_use_certificate_chain_file(&context, options_.tls_certificate.c_str()) == 1 &&
-         SSL_CTX_use_PrivateKey_file(&context, options_.tls_key.c_str(), SSL_FILETYPE_PEM) == 1;
-}
+void Access::SetUp(ssl_ctx_st& context) const { tls_->SetUp(context); }
 
 absl::StatusOr<Client> Access::Identify(const Credentials& credentials) const {
   if (keys_ == nullptr) {

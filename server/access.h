@@ -2,8 +2,7 @@
 //
 // The files are read again when they change, because certificates are renewed and keys replaced while a server runs. A
 // new connection gets the current certificate, and a new call is checked against the current keys. If a file becomes
-// unreadable or invalid, the log says so, and keys and gRPC go on with the previous contents. HTTPS goes on with the
-// certificate that it had at the start, and admits no client certificate while their authority cannot be read.
+// unreadable or invalid, the log says so, and the previous contents hold.
 //
 // Health and reflection need no key, and /healthz, /readyz and /metrics need neither key nor client certificate, so
 // that probes of the platform work. On the gRPC port every connection needs the client certificate, if one is required.
@@ -33,6 +32,7 @@ struct AccessOptions {
 };
 
 class KeyRing;
+class TlsFiles;
 
 class Access {
  public:
@@ -49,9 +49,8 @@ class Access {
   // Null without TLS.
   std::shared_ptr<grpc::ServerCredentials> GrpcCredentials() const;
 
-  // Sets up the TLS context of an HTTPS port: it presents the certificate, and requests, but does not require, the
-  // client's. This object must outlive the context.
-  bool SetUp(ssl_ctx_st& context) const;
+  // Sets up the TLS context of an HTTPS port (tls_files.h), with TLS only. This object must outlive the context.
+  void SetUp(ssl_ctx_st& context) const;
 
   // The credentials of a call; each may be empty.
   struct Credentials {
@@ -63,6 +62,7 @@ class Access {
 
  private:
   AccessOptions options_;
+  std::unique_ptr<TlsFiles> tls_;
   std::unique_ptr<KeyRing> keys_;
 };
 

@@ -57,7 +57,7 @@ HttpListenerOptions ForClients(const ServerOptions& options) {
   http.max_body_bytes = HttpApi::MaxBodyBytes(options.max_document_bytes);
   http.max_bodies_bytes = kBodiesAtOnce * http.max_body_bytes;
   if (options.access->encrypted()) {
-    http.set_up_tls = [access = options.access](ssl_ctx_st& context) { return access->SetUp(context); };
+    http.set_up_tls = [access = options.access](ssl_ctx_st& context) { access->SetUp(context); };
   }
   return http;
 }

@@ -58,9 +58,7 @@ class HttpListener::Impl {
     if (!address.ok()) return address.status();
     if (options.set_up_tls) {
       tls_.emplace(asio::ssl::context::tls_server);
-      if (!options.set_up_tls(*tls_->native_handle())) {
-        return absl::InvalidArgumentError(absl::StrCat(options.flag, ": TLS could not be set up"));
-      }
+      options.set_up_tls(*tls_->native_handle());
     }
     Error error;
     tcp::resolver resolver(io_);

@@ -37,8 +37,7 @@ struct HttpListenerOptions {
   absl::Duration request_timeout = absl::Seconds(60);
   size_t max_body_bytes = 1 << 20;
   size_t max_bodies_bytes = 8 << 20;
-  // Sets up TLS; empty: plain HTTP. Returns false on failure.
-  std::function<bool(ssl_ctx_st&)> set_up_tls;
+  std::function<void(ssl_ctx_st&)> set_up_tls;  // empty: plain HTTP
 };
 
 class HttpListener {

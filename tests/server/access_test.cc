@@ -264,6 +264,40 @@ TEST_F(AccessTest, HttpsTakesUpARenewedCertificate) {
   new_authority.Issue("server");
   EXPECT_FALSE(get(old_authority));
   EXPECT_TRUE(get(new_authority));
+
+  // Files that have become unreadable leave the renewed certificate, not the first one.
+  WriteFile(own.certificate, "no certificate");
+  EXPECT_FALSE(get(old_authority));
+  EXPECT_TRUE(get(new_authority));
+  std::filesystem::remove(own.key);
+  EXPECT_TRUE(get(new_authority));
+  old_authority.Issue("server");
+  EXPECT_TRUE(get(old_authority));
+  EXPECT_FALSE(get(new_authority));
+}
+
+TEST_F(AccessTest, HttpsKeepsTheAuthorityOfClientsWhileItsFileIsUnreadable) {
+  Authority authority(folder_, "ca"), stranger(folder_, "stranger");
+  const CertificateFiles own = authority.Issue("server"), client = authority.Issue("client"),
+                         forged = stranger.Issue("forged");
+  const std::string authorities = folder_ + "/authorities.pem";
+  std::filesystem::copy_file(authority.path(), authorities);
+  TestServer server({}, 4 << 20,
+                    Open({.tls_certificate = own.certificate, .tls_key = own.key, .tls_client_ca = authorities}));
+  server.Start();
+  const auto models = [&](const CertificateFiles& files) {
+    httplib::SSLClient with("127.0.0.1", server.http_port(), files.certificate, files.key);
+    with.enable_server_certificate_verification(false);
+    const auto reply = with.Get("/v1/models");
+    return reply ? reply->status : 0;
+  };
+  EXPECT_EQ(models(client), 200);
+  std::filesystem::remove(authorities);
+  EXPECT_EQ(models(client), 200);
+  EXPECT_EQ(models(forged), 0);
+  std::filesystem::copy_file(stranger.path(), authorities);
+  EXPECT_EQ(models(client), 0);
+  EXPECT_EQ(models(forged), 200);
 }
 
 }  // namespace
