@@ -46,6 +46,12 @@ absl::Status LoadedModel::OpenOn(const std::string& name, const EngineOptions& o
   backend = *std::move(opened);
   absl::StatusOr<std::unique_ptr<Model>> read = Model::Load(options.model_folder, *backend);
   if (!read.ok()) return read.status();
+  if (stores == nullptr) {
+    config = (*read)->config;
+  } else if ((*read)->config != config) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(options.model_folder, "/config.json is not as it was when the model was loaded"));
+  }
   model = *std::move(read);
   batch_options = {.max_rows = std::max(options.max_rows, 1),
                    .encode_tokens = std::max(options.encode_tokens, model->config.chunk_tokens)};

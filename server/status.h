@@ -1,4 +1,4 @@
-// Converts absl::Status, which the engine uses, to gRPC and HTTP statuses.
+// Converts absl::Status, which the engine uses, to the statuses of gRPC (of HTTP: http/status_code.h).
 
 #pragma once
 

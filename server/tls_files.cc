@@ -64,7 +64,7 @@ int TlsFiles::BeforeHandshake(ssl_st* connection, void* files) {
   auto& self = *static_cast<TlsFiles*>(files);
   const std::lock_guard lock(self.mutex_);
   std::string complaint;
-  if (const absl::Status read = self.Read(); !read.ok()) complaint = read.message();
+  if (const absl::Status read = self.Read(); !read.ok()) complaint = std::string(read.message());
   if (complaint != self.complaint_) {
     if (complaint.empty()) {
       spdlog::info("{}: read again", self.paths_.certificate);

@@ -14,6 +14,8 @@ struct SpecialTokens {
   // most kMaxMarkers. Markers 2k and 2k + 1 of a segment are a pair if they come in this order.
   int32_t first_marker = 0, markers = 0;
 
+  bool operator==(const SpecialTokens&) const = default;
+
   constexpr bool has_separator() const { return separator >= 0; }
   // Which marker a token is; -1 where it is none.
   constexpr int32_t MarkerOf(int32_t token) const {

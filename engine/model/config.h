@@ -26,6 +26,8 @@ struct StackConfig {
   int32_t layers = 0;
   FeedForwardKind ffn = FeedForwardKind::kOwn;
   int32_t ffn_width = 0;  // of the block that is used; 0 for kNone
+
+  bool operator==(const StackConfig&) const = default;
 };
 
 // How a decoder layer sees earlier tokens: by attention, or by a recurrent state (engine/recurrence/ssru.h).
@@ -44,6 +46,8 @@ struct SelectionConfig {
   std::array<int32_t, kModules> group = {};
   // By Module: the learned ratio of keys of each selection layer (k of eq. 7); empty if it was not learned.
   std::array<std::vector<double>, kModules> learned_ratio;
+
+  bool operator==(const SelectionConfig&) const = default;
 };
 
 // A model of several languages has a token for each. SourcePrefix: which language's token begins the source.
@@ -55,6 +59,8 @@ struct LanguagesConfig {
   std::vector<std::string> source, target;  // the languages that it translates from and to
   SourcePrefix source_prefix = SourcePrefix::kNone;
   bool target_prefix = false;
+
+  bool operator==(const LanguagesConfig&) const = default;
 };
 
 struct ModelConfig {
@@ -126,6 +132,8 @@ struct ModelConfig {
   // Parses and checks config.json: every error names the field, what it is and what is allowed. Sizes are bounded, so
   // that no configuration makes the engine allocate absurd amounts.
   static absl::StatusOr<ModelConfig> Parse(std::string_view json);
+
+  bool operator==(const ModelConfig&) const = default;
 };
 
 }  // namespace salient

@@ -313,6 +313,26 @@ TEST(EmulatedDeviceTest, AFailedDeviceFailsWhatIsUnderWayAndIsOpenedAnew) {
   }
 }
 
+// The memory for keys is that of the model that was loaded first, so another one in its folder is not opened with it.
+TEST(EmulatedDeviceTest, ADeviceIsNotOpenedAnewWithAnotherModel) {
+  const TempFolder temp;
+  std::filesystem::copy(absl::StrCat(SALIENT_TINY_MODELS, "/base"), temp.path(),
+                        std::filesystem::copy_options::recursive);
+  FailNextDeviceAfter(700, /*lasts=*/false);
+  EngineOptions options = Options(ComputeType::kF32);
+  options.model_folder = temp.path();
+  const std::unique_ptr<Engine> engine = Make(options);
+  ASSERT_NE(engine, nullptr);
+  nlohmann::json config = nlohmann::json::parse(ReadFile(temp / "config.json"));
+  config["chunk_tokens"] = config.at("chunk_tokens").get<int>() * 2;
+  WriteFile(temp / "config.json", config.dump());
+  std::mt19937 random(7);
+  EXPECT_FALSE(engine->Translate({.text = RandomDocument(random, 5)}).ok());
+  const absl::Status next = engine->Translate({.text = "The answer came late."}).status();
+  EXPECT_EQ(next.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(next.message()), HasSubstr("config.json is not as it was"));
+}
+
 TEST(EmulatedDeviceTest, MoreKeyMemoryThanThereIsIsRefusedBeforeItIsTaken) {
   LimitNextDevice(size_t{300} << 20);
   EngineOptions options = Options(ComputeType::kF32);
