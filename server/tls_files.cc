@@ -79,11 +79,11 @@ int TlsFiles::BeforeHandshake(ssl_st* connection, void* files) {
 
 // Takes what fits; the first error of what does not.
 absl::Status TlsFiles::Read() {
-  absl::StatusOr<std::shared_ptr<SSL_CTX>> pair = ReadPair(paths_);
-  if (pair.ok()) pair_ = *std::move(pair);
+  const absl::StatusOr<std::shared_ptr<SSL_CTX>> pair = ReadPair(paths_);
+  if (pair.ok()) pair_ = *pair;
   if (paths_.client_ca.empty()) return pair.status();
-  absl::StatusOr<std::shared_ptr<X509_STORE>> authority = ReadAuthority(paths_.client_ca);
-  if (authority.ok()) authority_ = *std::move(authority);
+  const absl::StatusOr<std::shared_ptr<X509_STORE>> authority = ReadAuthority(paths_.client_ca);
+  if (authority.ok()) authority_ = *authority;
   return pair.ok() ? authority.status() : pair.status();
 }
 
