@@ -265,10 +265,9 @@ void AddResources(CLI::App& app, Raw& raw) {
 }
 
 void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
-  app.add_option(
-         "--drain-delay", raw.drain_delay,
-         "How long after SIGTERM documents are still accepted, while probes and health already fail: as long as "
-         "clients and proxies need to notice")
+  app.add_option("--drain-delay", raw.drain_delay,
+                 "How long after SIGTERM documents are still accepted, while readiness already says no: as long as "
+                 "clients and proxies need to notice")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str()
