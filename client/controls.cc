@@ -57,7 +57,7 @@ std::optional<Typed> Split(std::string_view text) {
   return typed;
 }
 
-std::string Describe(const std::string& policy, const std::vector<double>& values) {
+std::string Named(const std::string& policy, const std::vector<double>& values) {
   return absl::StrCat(absl::AsciiStrToLower(policy), values.empty() ? "" : ":", absl::StrJoin(values, ","));
 }
 
@@ -132,7 +132,7 @@ std::string Describe(const v1::SelectionControls& controls) {
   } else if (controls.has_value()) {
     values = {controls.value()};
   }
-  return Describe(v1::SelectionControls::Policy_Name(controls.policy()), values);
+  return Named(v1::SelectionControls::Policy_Name(controls.policy()), values);
 }
 
 std::string Describe(const v1::DepthControls& controls) {
@@ -140,7 +140,7 @@ std::string Describe(const v1::DepthControls& controls) {
   if (controls.has_fixed_exit()) values = {static_cast<double>(controls.fixed_exit())};
   if (controls.has_draft_exit()) values = {static_cast<double>(controls.draft_exit())};
   if (controls.has_draft_tokens()) values.push_back(controls.draft_tokens());
-  return Describe(v1::DepthControls::Policy_Name(controls.policy()), values);
+  return Named(v1::DepthControls::Policy_Name(controls.policy()), values);
 }
 
 }  // namespace salient

@@ -16,7 +16,13 @@ if(SALIENT_SANITIZE MATCHES undefined)
   set(SALIENT_NO_SANITIZE -fno-sanitize=null,vptr,object-size,alignment)
 endif()
 
+# CMake's unity build: most of the time of compiling a source is spent on what it includes. What has a name in a source's
+# anonymous namespace must have another one in the target's other sources.
+option(SALIENT_GROUPS "Compile the sources of a target in groups: a third of the time, but a change compiles its whole \
+group, and compile_commands.json has the groups instead of the sources" ON)
+
 function(salient_configure target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SALIENT_GROUPS} UNITY_BUILD_BATCH_SIZE 9)
   target_compile_options(${target} PRIVATE ${SALIENT_WARNINGS})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   if(SALIENT_SANITIZE)

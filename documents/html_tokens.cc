@@ -4,17 +4,14 @@
 #include <initializer_list>
 
 #include "absl/strings/ascii.h"
+#include "documents/ascii.h"
 
 namespace salient {
 namespace {
 
 constexpr size_t kMostAttributes = 100;
 
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }
-bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)); }
-bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+bool IsHtmlSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -103,10 +100,10 @@ class Tokenizer {
   // Reads a tag's name and attributes; returns where it ends. `from`: where its name begins.
   size_t Tag(size_t from, HtmlToken& token) const {
     size_t i = from;
-    while (i < text_.size() && !IsSpace(text_[i]) && text_[i] != '/' && text_[i] != '>') ++i;
+    while (i < text_.size() && !IsHtmlSpace(text_[i]) && text_[i] != '/' && text_[i] != '>') ++i;
     token.name = LowerCase(text_.substr(from, i - from));
     while (i < text_.size()) {
-      while (i < text_.size() && (IsSpace(text_[i]) || text_[i] == '/')) {
+      while (i < text_.size() && (IsHtmlSpace(text_[i]) || text_[i] == '/')) {
         token.self_closing = text_[i] == '/' && At(i + 1) == '>';
         ++i;
       }
@@ -121,13 +118,13 @@ class Tokenizer {
 
   size_t Attribute(size_t i, HtmlToken& token) const {
     const size_t name_begin = i++;  // a "=" at the beginning is a part of the name
-    while (i < text_.size() && !IsSpace(text_[i]) && text_[i] != '/' && text_[i] != '>' && text_[i] != '=') ++i;
+    while (i < text_.size() && !IsHtmlSpace(text_[i]) && text_[i] != '/' && text_[i] != '>' && text_[i] != '=') ++i;
     HtmlAttribute attribute{LowerCase(text_.substr(name_begin, i - name_begin)), {i, i}};
     size_t value = i;
-    while (value < text_.size() && IsSpace(text_[value])) ++value;
+    while (value < text_.size() && IsHtmlSpace(text_[value])) ++value;
     if (At(value) == '=') {
       ++value;
-      while (value < text_.size() && IsSpace(text_[value])) ++value;
+      while (value < text_.size() && IsHtmlSpace(text_[value])) ++value;
       i = value;
       if (At(value) == '"' || At(value) == '\'') {
         attribute.quote = text_[value];
@@ -135,7 +132,7 @@ class Tokenizer {
         attribute.value = {value + 1, i};
         i = std::min(i + 1, text_.size());
       } else {
-        while (i < text_.size() && !IsSpace(text_[i]) && text_[i] != '>') ++i;
+        while (i < text_.size() && !IsHtmlSpace(text_[i]) && text_[i] != '>') ++i;
         attribute.value = {value, i};
       }
     }
@@ -176,7 +173,7 @@ class Tokenizer {
       if (absl::ascii_tolower(static_cast<unsigned char>(text_[i + k])) != name[k]) return false;
     }
     const char next = At(i + name.size());
-    return i + name.size() < text_.size() && (IsSpace(next) || next == '/' || next == '>');
+    return i + name.size() < text_.size() && (IsHtmlSpace(next) || next == '/' || next == '>');
   }
 
   // Where the end tag of an element begins that holds text only.

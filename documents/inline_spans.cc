@@ -11,12 +11,12 @@
 namespace salient {
 namespace {
 
-constexpr size_t kLongest = 1000;  // bytes of a span
-constexpr size_t kLongestName = 64;
+constexpr size_t kLongestSpan = 1000;  // bytes of a span
+constexpr size_t kLongestPart = 64;
 
-bool IsWordByte(char c) { return absl::ascii_isalnum(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
-bool WordBefore(std::string_view text, size_t at) { return at > 0 && IsWordByte(text[at - 1]); }
-bool WordAt(std::string_view text, size_t at) { return at < text.size() && IsWordByte(text[at]); }
+bool IsIdentifierByte(char c) { return absl::ascii_isalnum(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+bool WordBefore(std::string_view text, size_t at) { return at > 0 && IsIdentifierByte(text[at - 1]); }
+bool WordAt(std::string_view text, size_t at) { return at < text.size() && IsIdentifierByte(text[at]); }
 
 // `start` is in lower case.
 bool StartsWithAnyCase(std::string_view text, std::string_view start) {
@@ -33,7 +33,7 @@ constexpr Brackets kTemplates[] = {{"{{", "}}"}, {"{%", "%}"}, {"{#", "#}"}, {"<
 
 // The end of a template at `at`, or `at`.
 size_t TemplateEnd(std::string_view text, size_t at) {
-  const std::string_view rest = text.substr(at, kLongest);
+  const std::string_view rest = text.substr(at, kLongestSpan);
   for (const Brackets& brackets : kTemplates) {
     if (!rest.starts_with(brackets.open)) continue;
     const size_t close = rest.substr(0, rest.find('\n')).find(brackets.close, brackets.open.size());
@@ -46,7 +46,7 @@ size_t TemplateEnd(std::string_view text, size_t at) {
 // replacement fields have a grammar of their own.
 size_t BraceEnd(std::string_view text, size_t at) {
   if (text[at] != '{') return at;
-  for (size_t i = at + 1; i < text.size() && i - at <= kLongestName; ++i) {
+  for (size_t i = at + 1; i < text.size() && i - at <= kLongestPart; ++i) {
     const char c = text[i];
     if (c == '}') return i + 1;
     const bool allowed =
@@ -66,7 +66,7 @@ size_t PrintfMacroEnd(std::string_view text, size_t at) {
   };
   size_t i = skip_spaces(at + 1);
   if (!text.substr(i).starts_with("PRI")) return at;
-  while (i < text.size() && i - at < kLongestName && absl::ascii_isalnum(text[i])) ++i;
+  while (i < text.size() && i - at < kLongestPart && absl::ascii_isalnum(text[i])) ++i;
   i = skip_spaces(i);
   return i < text.size() && text[i] == closing ? i + 1 : at;
 }
@@ -79,7 +79,7 @@ size_t PercentEnd(std::string_view text, size_t at) {
     while (i < text.size() && i - at < 16 && set.find(text[i]) != std::string_view::npos) ++i;
   };
   if (i < text.size() && text[i] == '(') {
-    const size_t close = text.substr(0, at + kLongestName).find(')', i);
+    const size_t close = text.substr(0, at + kLongestPart).find(')', i);
     if (close == std::string_view::npos) return at;
     i = close + 1;
   } else {
@@ -123,7 +123,7 @@ size_t TrimAddress(std::string_view text, size_t begin, size_t end) {
 size_t UrlEnd(std::string_view text, size_t at) {
   constexpr std::string_view kStarts[] = {"http://", "https://", "ftp://", "file://", "mailto:", "www."};
   if (WordBefore(text, at)) return at;
-  const std::string_view rest = text.substr(at, kLongest);
+  const std::string_view rest = text.substr(at, kLongestSpan);
   for (const std::string_view start : kStarts) {
     if (!StartsWithAnyCase(rest, start)) continue;
     size_t end = at + start.size();
@@ -131,7 +131,7 @@ size_t UrlEnd(std::string_view text, size_t at) {
       return absl::ascii_isspace(c) || absl::ascii_iscntrl(c) ||
              std::string_view("<>\"`|").find(c) != std::string_view::npos;
     };
-    while (end < text.size() && end - at < kLongest && !ends(text[end])) ++end;
+    while (end < text.size() && end - at < kLongestSpan && !ends(text[end])) ++end;
     while (end < text.size() && ContinuesCharacter(text[end])) --end;
     end = TrimAddress(text, at, end);
     if (end > at + start.size()) return end;
@@ -147,7 +147,7 @@ bool IsMailByte(char c) {
 size_t MailEnd(std::string_view text, size_t at) {
   if (!absl::ascii_isalnum(text[at]) || (at > 0 && (IsMailByte(text[at - 1]) || WordBefore(text, at)))) return at;
   size_t i = at;
-  while (i < text.size() && i - at < kLongestName && IsMailByte(text[i])) ++i;
+  while (i < text.size() && i - at < kLongestPart && IsMailByte(text[i])) ++i;
   if (i >= text.size() || text[i] != '@') return at;
   const size_t domain = ++i;
   while (i < text.size() && i - domain < 254 && (absl::ascii_isalnum(text[i]) || text[i] == '.' || text[i] == '-')) ++i;
@@ -163,14 +163,14 @@ bool FindTag(std::string_view text, size_t at, InlineSpan& span) {
   const bool closes = text[at + 1] == '/';
   const size_t name = at + 1 + (closes ? 1 : 0);
   size_t i = name;
-  while (i < text.size() && i - name < kLongestName &&
+  while (i < text.size() && i - name < kLongestPart &&
          (absl::ascii_isalnum(text[i]) || text[i] == '-' || text[i] == ':' || text[i] == '.'))
     ++i;
   if (i == name || text[name] == '-') return false;
   const size_t name_end = i;
   if (i < text.size() && text[i] != '>' && text[i] != '/' && !absl::ascii_isspace(text[i])) return false;
   char quote = '\0';
-  for (; i < text.size() && i - at < kLongest; ++i) {
+  for (; i < text.size() && i - at < kLongestSpan; ++i) {
     const char c = text[i];
     if (c == '\n' || (quote == '\0' && c == '<')) return false;
     if (quote != '\0') {
@@ -193,7 +193,7 @@ class Terms {
  public:
   explicit Terms(const std::vector<std::string>& terms) {
     for (const std::string& term : terms) {
-      if (!term.empty() && term.size() <= kLongest) by_first_[static_cast<unsigned char>(term[0])].push_back(term);
+      if (!term.empty() && term.size() <= kLongestSpan) by_first_[static_cast<unsigned char>(term[0])].push_back(term);
     }
     for (auto& group : by_first_) {
       std::sort(group.begin(), group.end(), [](auto a, auto b) { return a.size() > b.size(); });

@@ -18,9 +18,9 @@ namespace salient {
 namespace {
 
 constexpr size_t kCandidates = 64;
-constexpr size_t kMostCommon = 20000;  // entries of a word that are looked at
-constexpr size_t kMostWords = 400;     // of a segment that is compared
-constexpr size_t kEntriesCleared = 8;  // whose weights are cleared in the time of a step
+constexpr size_t kMostCommon = 20000;       // entries of a word that are looked at
+constexpr size_t kMostComparedWords = 400;  // of a segment that is compared
+constexpr size_t kEntriesCleared = 8;       // whose weights are cleared in the time of a step
 
 std::string SingleSpaces(std::string_view text) {
   std::string single;
@@ -224,7 +224,7 @@ std::vector<Suggestion> TranslationMemory::FindAlike(std::string_view source, do
   const std::string key = SingleSpaces(source);
   const std::vector<ByteRange> ranges = WordsOf(key);
   std::vector<Suggestion> suggestions;
-  if (ranges.empty() || ranges.size() > kMostWords) return suggestions;
+  if (ranges.empty() || ranges.size() > kMostComparedWords) return suggestions;
   std::vector<uint32_t> words;
   auto unknown = static_cast<uint32_t>(word_entries_.size());
   for (const ByteRange& range : ranges) {
@@ -234,7 +234,7 @@ std::vector<Suggestion> TranslationMemory::FindAlike(std::string_view source, do
   for (const uint32_t index : Candidates(words)) {
     const Entry& entry = entries_[index];
     const size_t longer = std::max(entry.words.size(), words.size());
-    if (entry.words.size() > kMostWords || !steps_.Take(entry.words.size() * words.size())) continue;
+    if (entry.words.size() > kMostComparedWords || !steps_.Take(entry.words.size() * words.size())) continue;
     const double score = 1 - static_cast<double>(WordEdits(entry.words, words)) / static_cast<double>(longer);
     if (score >= least) suggestions.push_back({entry.source, entry.translation, score});
   }

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "documents/ascii.h"
 
 namespace salient {
 namespace {
 
 constexpr size_t kLongestField = 100;  // bytes of a replacement field
-
-bool IsOneOf(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
 
 // Reads a text from left to right.
 class Scanner {
@@ -40,9 +39,6 @@ class Scanner {
   size_t at_ = 0;
 };
 
-bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
-bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)); }
-bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsNameByte(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
 
 // Takes the name of a field, which may be empty; false if it is malformed.

@@ -10,9 +10,9 @@
 namespace salient {
 namespace {
 
-class Reader {
+class EntryReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit EntryReader(std::string_view bytes) : bytes_(bytes) {}
 
   absl::StatusOr<std::vector<PoEntry>> Read() {
     for (size_t begin = ByteOrderMark(bytes_); begin < bytes_.size(); ++line_) {
@@ -121,7 +121,7 @@ class Reader {
 
 absl::StatusOr<std::vector<PoEntry>> ReadPoEntries(std::string_view bytes, const DocumentLimits& limits) {
   if (absl::Status status = CheckText(bytes, "PO", limits); !status.ok()) return status;
-  return Reader(bytes).Read();
+  return EntryReader(bytes).Read();
 }
 
 }  // namespace salient

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "documents/ascii.h"
+
 namespace salient {
 namespace {
 
 constexpr size_t kMostPaired = 256;  // markers of a unit whose pairs are placed by what is in them
-
-bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Target words [begin, end).
 struct Span {

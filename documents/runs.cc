@@ -16,7 +16,7 @@ namespace {
 
 using Kind = XmlEvent::Kind;
 
-bool IsOneOf(const std::string& name, const std::vector<std::string>& names) {
+bool IsNamed(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -137,7 +137,7 @@ class RunReader {
     bool has_runs = false;
     for (size_t i = start + 1; i < Match(start); ++i) {
       if (events_[i].kind != Kind::kStart) continue;
-      if (!IsOneOf(events_[i].name, names_.outside)) {
+      if (!IsNamed(events_[i].name, names_.outside)) {
         const ByteRange whole = Whole(i);
         place = {std::min(place.begin, whole.begin), std::max(place.end, whole.end)};
         if (events_[i].name == names_.text) {
@@ -176,7 +176,7 @@ class RunReader {
   void TakeChildren(size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (events_[i].kind != Kind::kStart) continue;
-      if (begin > paragraph_ + 1 || (!IsOneOf(events_[i].name, names_.outside) && events_[i].name != names_.text)) {
+      if (begin > paragraph_ + 1 || (!IsNamed(events_[i].name, names_.outside) && events_[i].name != names_.text)) {
         size_t done = i;  // what is before this event has been taken
         while (done < Match(i)) {
           const FieldPart* field = FieldPartFrom(done);
@@ -234,7 +234,7 @@ class RunReader {
   bool HasContent(size_t begin, size_t end) const {
     for (size_t i = begin; i < end; ++i) {
       if (events_[i].kind != Kind::kStart) continue;
-      if (events_[i].name != names_.properties && !IsOneOf(events_[i].name, names_.dropped)) return true;
+      if (events_[i].name != names_.properties && !IsNamed(events_[i].name, names_.dropped)) return true;
       i = Match(i);
     }
     return false;
@@ -242,7 +242,7 @@ class RunReader {
 
   void TakeChild(size_t i) {
     const std::string& name = events_[i].name;
-    if (IsOneOf(name, names_.dropped)) return;
+    if (IsNamed(name, names_.dropped)) return;
     const bool holds_runs = runs_before_[Match(i)] > runs_before_[i + 1];
     const bool holds_paragraphs = paragraphs_before_[Match(i)] > paragraphs_before_[i + 1];
     if (name == names_.run) {
@@ -273,7 +273,7 @@ class RunReader {
 
   // Whether an element is kept with the runs in it.
   bool IsKept(size_t i) const {
-    if (IsOneOf(events_[i].name, names_.opaque)) return true;
+    if (IsNamed(events_[i].name, names_.opaque)) return true;
     return events_[i].name == names_.prefix + "fldSimple" &&
            !IsResultTranslated(AttributeOf(bytes_, events_[i], names_.prefix + "instr"));
   }
@@ -312,7 +312,7 @@ class RunReader {
       } else if (name == names_.prefix + "noBreakHyphen") {
         // A hyphen to the model as well, which does not know the character U+2011 of such hyphens.
         pieces_.push_back({Piece::Kind::kText, Whole(i), "-", "", properties});
-      } else if (name != names_.properties && !IsOneOf(name, names_.dropped)) {
+      } else if (name != names_.properties && !IsNamed(name, names_.dropped)) {
         pieces_.push_back({.kind = Piece::Kind::kObject,
                            .range = Whole(i),
                            .properties = properties,

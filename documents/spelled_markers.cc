@@ -10,9 +10,7 @@ namespace {
 constexpr std::string_view kBegin = "\u27e6", kEnd = "\u27e7";  // mathematical white square brackets
 constexpr size_t kMostDigits = 3;
 
-std::string Spelling(int32_t number) {
-  return std::string(kBegin).append(std::to_string(number)).append(kEnd);
-}
+std::string Spelling(int32_t number) { return std::string(kBegin).append(std::to_string(number)).append(kEnd); }
 
 struct Spelled {
   size_t begin = 0, end = 0;
@@ -46,7 +44,7 @@ size_t PartnerOf(const std::vector<Marker>& markers, const std::vector<MarkerPla
   return end;
 }
 
-bool IsSpace(std::string_view text, size_t at) { return at < text.size() && text[at] == ' '; }
+bool IsSpaceAt(std::string_view text, size_t at) { return at < text.size() && text[at] == ' '; }
 
 }  // namespace
 
@@ -102,9 +100,8 @@ bool SpellMarkers(const std::vector<Marker>& markers, MarkedText source, const s
     marks.push_back({term.end, 0, next + 1});
     next += 2;
   }
-  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
-    return a.at != b.at ? a.at < b.at : a.order < b.order;
-  });
+  std::stable_sort(marks.begin(), marks.end(),
+                   [](const Mark& a, const Mark& b) { return a.at != b.at ? a.at < b.at : a.order < b.order; });
   size_t done = 0;
   for (const Mark& mark : marks) {
     spelled->text.append(source.text, done, mark.at - done).append(Spelling(mark.number));
@@ -130,7 +127,7 @@ MarkedText ReadSpelled(const std::vector<Marker>& markers, const SpelledSegment&
     const MarkerPlace& of_source = spelled.source.places[index];
     const MarkerKind kind = markers[of_source.marker].kind;
     // White space goes where the source has it: out of a pair that has none at its ends.
-    if (kind == MarkerKind::kOpen && !IsSpace(source, of_source.at) && IsSpace(translation, done)) {
+    if (kind == MarkerKind::kOpen && !IsSpaceAt(source, of_source.at) && IsSpaceAt(translation, done)) {
       if (!marked.text.empty() && marked.text.back() != ' ') marked.text.push_back(' ');
       ++done;
     }
@@ -139,7 +136,7 @@ MarkedText ReadSpelled(const std::vector<Marker>& markers, const SpelledSegment&
     const bool source_has_space = of_source.at > 0 && source[of_source.at - 1] == ' ';
     if (kind == MarkerKind::kClose && !source_has_space && after_text && marked.text.back() == ' ') {
       --at;
-      if (IsSpace(translation, done)) ++done;
+      if (IsSpaceAt(translation, done)) ++done;
     }
     marked.places.push_back({at, of_source.marker});
   }
@@ -176,7 +173,7 @@ std::string WithoutSpelled(std::string_view text) {
   while (const std::optional<Spelled> found = FindSpelled(text, done)) {
     without.append(text.substr(done, found->begin - done));
     done = found->end;
-    if ((without.empty() || without.back() == ' ') && IsSpace(text, done)) ++done;
+    if ((without.empty() || without.back() == ' ') && IsSpaceAt(text, done)) ++done;
   }
   without.append(text.substr(done));
   while (!without.empty() && without.back() == ' ') without.pop_back();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "documents/ascii.h"
 #include "documents/unit_builder.h"
 #include "engine/base/utf8.h"
 
@@ -15,11 +16,8 @@ namespace {
 
 constexpr char kPlaceholder = '\0';  // stands for a placeholder in the text of a string
 
-bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)); }
-bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsUpper(char c) { return absl::ascii_isupper(static_cast<unsigned char>(c)); }
 bool IsLower(char c) { return absl::ascii_islower(static_cast<unsigned char>(c)); }
-bool IsOneOf(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
 
 bool HasSpaceOrNonAscii(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) {

@@ -17,9 +17,9 @@
 namespace salient {
 namespace {
 
-constexpr size_t kLineWidth = 42;     // characters, as broadcasters have it
-constexpr size_t kMostCues = 6;       // that one unit joins
-constexpr size_t kMostWords = 10000;  // of a cue that is broken into lines
+constexpr size_t kLineWidth = 42;        // characters, as broadcasters have it
+constexpr size_t kMostCues = 6;          // that one unit joins
+constexpr size_t kMostCueWords = 10000;  // of a cue that is broken into lines
 
 // Characters, without tags.
 size_t Width(std::string_view text) {
@@ -63,7 +63,7 @@ size_t LinesOfWidth(const std::vector<size_t>& lengths, size_t width) {
 // As few lines as `width` allows, and then as even as can be: the narrowest that are no more.
 std::string Balance(std::string_view text, size_t width, const std::string& line_break) {
   const std::vector<std::string> words = absl::StrSplit(std::string(text), ' ', absl::SkipEmpty());
-  if (words.size() > kMostWords) return std::string(text);
+  if (words.size() > kMostCueWords) return std::string(text);
   std::vector<size_t> lengths;
   for (const std::string& word : words) lengths.push_back(Width(word));
   const size_t fewest = LinesOfWidth(lengths, width);

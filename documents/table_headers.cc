@@ -9,8 +9,8 @@
 namespace salient {
 namespace {
 
-constexpr size_t kMostLetters = 3;  // of a column
-constexpr size_t kMostDigits = 7;   // of a row
+constexpr size_t kMostLetters = 3;    // of a column
+constexpr size_t kMostRowDigits = 7;  // of a row
 
 struct CellPlace {
   int64_t row = 0, column = 0;  // from 1
@@ -25,7 +25,7 @@ std::optional<CellPlace> ReadPlace(std::string_view reference) {
     place.column = place.column * 26 + (reference[letters++] - 'A' + 1);
   }
   const std::string row(reference.substr(letters));
-  if (letters == 0 || row.size() > kMostDigits || !absl::SimpleAtoi(row, &place.row)) return std::nullopt;
+  if (letters == 0 || row.size() > kMostRowDigits || !absl::SimpleAtoi(row, &place.row)) return std::nullopt;
   return place;
 }
 
@@ -33,7 +33,7 @@ std::optional<CellPlace> ReadPlace(std::string_view reference) {
 int64_t NumberOf(std::string_view bytes, const XmlEvent& event, std::string_view attribute, int64_t otherwise) {
   const std::string value(AttributeOf(bytes, event, attribute));
   int64_t number = 0;
-  return value.size() <= kMostDigits && absl::SimpleAtoi(value, &number) ? number : otherwise;
+  return value.size() <= kMostRowDigits && absl::SimpleAtoi(value, &number) ? number : otherwise;
 }
 
 }  // namespace

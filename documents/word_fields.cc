@@ -7,7 +7,7 @@
 namespace salient {
 namespace {
 
-constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr size_t kNoPosition = static_cast<size_t>(-1);
 
 class FieldFinder {
  public:
@@ -36,7 +36,7 @@ class FieldFinder {
 
  private:
   struct OpenField {
-    size_t begin = 0, separate = kNone;
+    size_t begin = 0, separate = kNoPosition;
     std::string instruction;
   };
 
@@ -51,7 +51,7 @@ class FieldFinder {
     if (type == "begin") {
       open.push_back({i});
     } else if (type == "separate") {
-      if (!open.empty() && open.back().separate == kNone) open.back().separate = i;
+      if (!open.empty() && open.back().separate == kNoPosition) open.back().separate = i;
     } else if (type == "end" && !open.empty()) {
       AddParts(open.back(), i);
       open.pop_back();
@@ -60,12 +60,12 @@ class FieldFinder {
 
   void TakeInstruction(size_t start) {
     std::vector<OpenField>& open = stories_.back();
-    if (open.empty() || open.back().separate != kNone) return;
+    if (open.empty() || open.back().separate != kNoPosition) return;
     for (size_t i = start + 1; i < events_[start].match; ++i) open.back().instruction.append(events_[i].text);
   }
 
   void AddParts(const OpenField& field, size_t end) {
-    if (field.separate != kNone && IsResultTranslated(field.instruction)) {
+    if (field.separate != kNoPosition && IsResultTranslated(field.instruction)) {
       parts_.push_back({FieldPart::Kind::kOpen, field.begin, field.separate, field.begin});
       parts_.push_back({FieldPart::Kind::kClose, end, end, field.begin});
     } else {

@@ -13,27 +13,27 @@ namespace salient {
 namespace {
 
 // What expat calls, and what it has told so far.
-class Reader {
+class EventReader {
  public:
-  Reader(std::string_view bytes, std::string_view what, const DocumentLimits& limits)
+  EventReader(std::string_view bytes, std::string_view what, const DocumentLimits& limits)
       : bytes_(bytes), what_(what), limits_(limits), parser_(XML_ParserCreate("UTF-8")) {
     XML_Parser parser = parser_.get();
     XML_SetUserData(parser, this);
     XML_SetElementHandler(
-        parser, [](void* self, const char* name, const char**) { static_cast<Reader*>(self)->OnStart(name); },
-        [](void* self, const char* name) { static_cast<Reader*>(self)->OnEnd(name); });
+        parser, [](void* self, const char* name, const char**) { static_cast<EventReader*>(self)->OnStart(name); },
+        [](void* self, const char* name) { static_cast<EventReader*>(self)->OnEnd(name); });
     XML_SetCharacterDataHandler(parser, [](void* self, const char* text, int length) {
-      static_cast<Reader*>(self)->OnText({text, static_cast<size_t>(length)});
+      static_cast<EventReader*>(self)->OnText({text, static_cast<size_t>(length)});
     });
     XML_SetCdataSectionHandler(
-        parser, [](void* self) { static_cast<Reader*>(self)->OnCdata(true); },
-        [](void* self) { static_cast<Reader*>(self)->OnCdata(false); });
+        parser, [](void* self) { static_cast<EventReader*>(self)->OnCdata(true); },
+        [](void* self) { static_cast<EventReader*>(self)->OnCdata(false); });
     XML_SetEntityDeclHandler(parser, [](void* self, const char* name, int, const char*, int, const char*, const char*,
-                                        const char*, const char*) { static_cast<Reader*>(self)->OnEntity(name); });
+                                        const char*, const char*) { static_cast<EventReader*>(self)->OnEntity(name); });
     XML_SetXmlDeclHandler(parser, [](void* self, const char*, const char* encoding, int) {
-      static_cast<Reader*>(self)->OnDeclaration(encoding);
+      static_cast<EventReader*>(self)->OnDeclaration(encoding);
     });
-    XML_SetDefaultHandler(parser, [](void* self, const char*, int) { static_cast<Reader*>(self)->OnOther(); });
+    XML_SetDefaultHandler(parser, [](void* self, const char*, int) { static_cast<EventReader*>(self)->OnOther(); });
   }
 
   absl::StatusOr<std::vector<XmlEvent>> Read() {
@@ -189,7 +189,7 @@ std::string Escape(std::string_view text, bool quotes) {
 absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::string_view what,
                                                const DocumentLimits& limits) {
   if (absl::Status status = CheckText(bytes, what, limits); !status.ok()) return status;
-  return Reader(bytes, what, limits).Read();
+  return EventReader(bytes, what, limits).Read();
 }
 
 std::optional<ByteRange> FindAttribute(std::string_view bytes, ByteRange tag, std::string_view name) {

@@ -96,8 +96,8 @@ absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t m
 absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& source, const ModelConfig& model,
                                                          int64_t max_bytes, std::string* mime_type) {
   if (source.content().empty()) return std::make_unique<PlainDocument>(source.text());
-  const absl::StatusOr<const Format*> format = FormatOfMimeType(source.mime_type());
-  if (!format.ok()) return absl::InvalidArgumentError(absl::StrCat("document.", format.status().message()));
+  const absl::StatusOr<DocumentType> type = TypeNamed(source.mime_type());
+  if (!type.ok()) return absl::InvalidArgumentError(absl::StrCat("document.", type.status().message()));
   ParseOptions options{.source_language = model.source_language, .target_language = model.target_language};
   options.keep_terms.assign(source.keep_terms().begin(), source.keep_terms().end());
   const v1::ElementRules& named = source.elements();
@@ -107,9 +107,9 @@ absl::StatusOr<std::unique_ptr<FormattedDocument>> Parse(const v1::Document& sou
   options.elements.listed_only = named.listed_only();
   options.limits.max_bytes = kPartFactor * max_bytes;
   options.limits.max_unpacked_bytes = kUnpackedFactor * max_bytes;
-  ParsedDocument document = ParseDocument(**format, source.content(), options);
+  ParsedDocument document = ParseDocument(*type->format, source.content(), options);
   if (!document.ok()) return InDocument("content", document.status());
-  *mime_type = std::string((*format)->mime_type);
+  *mime_type = std::string(type->mime_type);
   return document;
 }
 

@@ -1,5 +1,6 @@
-// The server's Prometheus metrics. Every name begins with salient_, every time is in seconds, and every label has a
-// closed set of values: models, outcomes, stages, modules. No label identifies a client.
+// The server's Prometheus metrics. Every name begins with salient_, but for the process_ metrics that all Prometheus
+// clients have. Every time is in seconds, and every label has a closed set of values: models, outcomes, stages,
+// modules. No label identifies a client.
 //
 // Thread safety: all methods may be called from any thread.
 

@@ -17,7 +17,7 @@ namespace salient {
 namespace {
 
 // How often deadlines and idle models are looked at: a document that waits for a model is late by this at most.
-constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
+constexpr absl::Duration kLookForIdleEvery = absl::Milliseconds(100);
 
 absl::StatusOr<std::set<std::string>> FoldersIn(const std::string& folder) {
   std::set<std::string> names;
@@ -241,7 +241,7 @@ void ModelLoader::RunLoads() {
 
 void ModelLoader::LookAfter() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, absl::ToChronoMilliseconds(kLookEvery), [this] { return stopping_; })) {
+  while (!wake_.wait_for(lock, absl::ToChronoMilliseconds(kLookForIdleEvery), [this] { return stopping_; })) {
     lock.unlock();
     const absl::Time now = absl::Now();
     for (const auto& slot : models_.models()) {

@@ -9,18 +9,18 @@
 namespace salient {
 namespace {
 
-constexpr std::string_view kTransitional = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
-constexpr std::string_view kStrict = "http://purl.oclc.org/ooxml/wordprocessingml/main";
+constexpr std::string_view kWordTransitional = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
+constexpr std::string_view kWordStrict = "http://purl.oclc.org/ooxml/wordprocessingml/main";
 
-std::string PlainProperties(std::string_view properties, const std::string& prefix, const std::string&) {
+std::string PlainWordProperties(std::string_view properties, const std::string& prefix, const std::string&) {
   std::string plain(properties);
   for (const char* name : {"lang", "noProof"}) plain = WithoutElement(plain, prefix + name);
   const std::string empty = "<" + prefix + "rPr></" + prefix + "rPr>";
   return plain == empty || plain == "<" + prefix + "rPr/>" ? "" : plain;
 }
 
-PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
-  const std::optional<std::string> prefix = PrefixOfEither(bytes, events, kTransitional, kStrict);
+PartContent ReadWordPart(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
+  const std::optional<std::string> prefix = PrefixOfEither(bytes, events, kWordTransitional, kWordStrict);
   if (!prefix.has_value()) return {};
   const std::string w = *prefix;
   RunNames names{w + "p", w + "r", w + "rPr", w + "t"};
@@ -28,25 +28,25 @@ PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events
   names.outside = {w + "pPr"};
   names.dropped = {w + "proofErr", w + "lastRenderedPageBreak", w + "softHyphen"};
   names.opaque = {w + "del", w + "moveFrom"};
-  names.plain_properties = PlainProperties;
+  names.plain_properties = PlainWordProperties;
   names.prefix = w;
   return ReadRuns(bytes, events, options, names);
 }
 
 // The document's language is a default in the styles.
 PartContent ReadStyles(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
-  const std::optional<std::string> prefix = PrefixOfEither(bytes, events, kTransitional, kStrict);
+  const std::optional<std::string> prefix = PrefixOfEither(bytes, events, kWordTransitional, kWordStrict);
   if (!prefix.has_value()) return {};
   return {{}, LanguageEdits(bytes, events, options, *prefix + "lang", *prefix + "val")};
 }
 
-PartReader ReaderOf(std::string_view name) {
+PartReader WordReaderOf(std::string_view name) {
   if (name == "word/styles.xml") return ReadStyles;
   if (!name.starts_with("word/") || !name.ends_with(".xml") || name.find('/', 5) != std::string_view::npos) {
     return nullptr;
   }
   for (const std::string_view start : {"header", "footer", "footnotes", "endnotes"}) {
-    if (name.substr(5).starts_with(start)) return ReadPart;
+    if (name.substr(5).starts_with(start)) return ReadWordPart;
   }
   return nullptr;
 }
@@ -54,7 +54,7 @@ PartReader ReaderOf(std::string_view name) {
 }  // namespace
 
 ParsedDocument ParseDocx(std::string_view bytes, const ParseOptions& options) {
-  return ParsePackage(bytes, options, {"DOCX", "word/document.xml", ReaderOf, nullptr, "", ReadPart});
+  return ParsePackage(bytes, options, {"DOCX", "word/document.xml", WordReaderOf, nullptr, "", ReadWordPart});
 }
 
 }  // namespace salient

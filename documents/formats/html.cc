@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "documents/ascii.h"
 #include "documents/formats/parsers.h"
 #include "documents/html_tokens.h"
 #include "documents/input.h"
@@ -22,11 +23,7 @@
 namespace salient {
 namespace {
 
-using Kind = HtmlToken::Kind;
-
-bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+using TokenKind = HtmlToken::Kind;
 
 bool IsVoid(std::string_view name) {
   return IsOneOf(name, {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
@@ -79,8 +76,8 @@ class HtmlReader {
     std::map<std::string_view, std::vector<size_t>> open;
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const HtmlToken& token = tokens_[i];
-      if (token.kind == Kind::kStart && !IsVoid(token.name)) open[token.name].push_back(i);
-      if (token.kind != Kind::kEnd) continue;
+      if (token.kind == TokenKind::kStart && !IsVoid(token.name)) open[token.name].push_back(i);
+      if (token.kind != TokenKind::kEnd) continue;
       const auto starts = open.find(token.name);
       if (starts == open.end() || starts->second.empty()) continue;
       ends[starts->second.back()] = i;
@@ -93,7 +90,7 @@ class HtmlReader {
   size_t Take(size_t i) {
     const HtmlToken& token = tokens_[i];
     switch (token.kind) {
-      case Kind::kText:
+      case TokenKind::kText:
         if (token.raw) {
           builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
         } else {
@@ -101,17 +98,17 @@ class HtmlReader {
                                          /*in_attribute=*/false);
         }
         return i;
-      case Kind::kOther:
+      case TokenKind::kOther:
         builder_.Standalone(token.range, /*ordered=*/false, /*is_word=*/false);
         return i;
-      case Kind::kEnd:
+      case TokenKind::kEnd:
         if (IsInline(token.name)) {
           builder_.Close(token.range, token.name);
         } else {
           Flush();
         }
         return i;
-      case Kind::kStart:
+      case TokenKind::kStart:
         return TakeStart(i);
     }
     return i;

@@ -90,7 +90,8 @@ class OdfReader {
   PartContent content_;
 };
 
-PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
+PartContent ReadOpenDocumentPart(std::string_view bytes, const std::vector<XmlEvent>& events,
+                                 const ParseOptions& options) {
   PartContent content;
   const std::optional<std::string> text = PrefixOf(bytes, events, kText), office = PrefixOf(bytes, events, kOffice);
   if (text.has_value()) content = OdfReader(bytes, events, options, *text, office.value_or("office:")).Read();
@@ -110,14 +111,14 @@ PartContent ReadPart(std::string_view bytes, const std::vector<XmlEvent>& events
   return content;
 }
 
-PartReader ReaderOf(std::string_view name) {
-  return name == "content.xml" || name == "styles.xml" ? ReadPart : nullptr;
+PartReader OpenDocumentReaderOf(std::string_view name) {
+  return name == "content.xml" || name == "styles.xml" ? ReadOpenDocumentPart : nullptr;
 }
 
 }  // namespace
 
 ParsedDocument ParseOpenDocument(std::string_view bytes, const ParseOptions& options) {
-  return ParsePackage(bytes, options, {"OpenDocument", "content.xml", ReaderOf});
+  return ParsePackage(bytes, options, {"OpenDocument", "content.xml", OpenDocumentReaderOf});
 }
 
 }  // namespace salient

@@ -9,10 +9,6 @@
 namespace salient {
 namespace {
 
-bool Has(const std::vector<std::string_view>& values, const std::string& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
 // One field of every format as a list, for an error message.
 template <typename Field>
 std::string Listed(Field field) {
@@ -27,42 +23,42 @@ std::string Listed(Field field) {
 
 const std::vector<Format>& AllFormats() {
   static const auto* const formats = new std::vector<Format>{
-      {"text", "text/plain", {}, {"txt", "text"}},
-      {"markdown", "text/markdown", {"text/x-markdown"}, {"md", "markdown", "mkd"}},
-      {"html", "text/html", {"application/xhtml+xml"}, {"html", "htm", "xhtml"}},
+      {"text", {{"text/plain", {"txt", "text"}}}},
+      {"markdown", {{"text/markdown", {"md", "markdown", "mkd"}}, {"text/x-markdown", {}}}},
+      {"html", {{"text/html", {"html", "htm"}}, {"application/xhtml+xml", {"xhtml"}}}},
       {"docx",
-       "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-       {"application/vnd.openxmlformats-officedocument.wordprocessingml.template",
-        "application/vnd.ms-word.document.macroenabled.12", "application/vnd.ms-word.template.macroenabled.12"},
-       {"docx", "docm", "dotx", "dotm"},
+       {{"application/vnd.openxmlformats-officedocument.wordprocessingml.document", {"docx"}},
+        {"application/vnd.openxmlformats-officedocument.wordprocessingml.template", {"dotx"}},
+        {"application/vnd.ms-word.document.macroEnabled.12", {"docm"}},
+        {"application/vnd.ms-word.template.macroEnabled.12", {"dotm"}}},
        true},
       {"pptx",
-       "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-       {"application/vnd.openxmlformats-officedocument.presentationml.template",
-        "application/vnd.openxmlformats-officedocument.presentationml.slideshow",
-        "application/vnd.ms-powerpoint.presentation.macroenabled.12",
-        "application/vnd.ms-powerpoint.template.macroenabled.12",
-        "application/vnd.ms-powerpoint.slideshow.macroenabled.12"},
-       {"pptx", "pptm", "potx", "potm", "ppsx", "ppsm"},
+       {{"application/vnd.openxmlformats-officedocument.presentationml.presentation", {"pptx"}},
+        {"application/vnd.openxmlformats-officedocument.presentationml.template", {"potx"}},
+        {"application/vnd.openxmlformats-officedocument.presentationml.slideshow", {"ppsx"}},
+        {"application/vnd.ms-powerpoint.presentation.macroEnabled.12", {"pptm"}},
+        {"application/vnd.ms-powerpoint.template.macroEnabled.12", {"potm"}},
+        {"application/vnd.ms-powerpoint.slideshow.macroEnabled.12", {"ppsm"}}},
        true},
       {"xlsx",
-       "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-       {"application/vnd.openxmlformats-officedocument.spreadsheetml.template",
-        "application/vnd.ms-excel.sheet.macroenabled.12", "application/vnd.ms-excel.template.macroenabled.12"},
-       {"xlsx", "xlsm", "xltx", "xltm"},
+       {{"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", {"xlsx"}},
+        {"application/vnd.openxmlformats-officedocument.spreadsheetml.template", {"xltx"}},
+        {"application/vnd.ms-excel.sheet.macroEnabled.12", {"xlsm"}},
+        {"application/vnd.ms-excel.template.macroEnabled.12", {"xltm"}}},
        true},
       {"odt",
-       "application/vnd.oasis.opendocument.text",
-       {"application/vnd.oasis.opendocument.presentation", "application/vnd.oasis.opendocument.spreadsheet"},
-       {"odt", "odp", "ods"},
+       {{"application/vnd.oasis.opendocument.text", {"odt"}},
+        {"application/vnd.oasis.opendocument.presentation", {"odp"}},
+        {"application/vnd.oasis.opendocument.spreadsheet", {"ods"}}},
        true},
-      {"xliff", "application/xliff+xml", {"application/x-xliff+xml"}, {"xlf", "xliff"}},
-      {"po", kPoMimeType, {"text/x-po", "application/x-gettext"}, {"po", "pot"}},
-      {"srt", "application/x-subrip", {"text/srt", "application/srt"}, {"srt"}},
-      {"vtt", "text/vtt", {}, {"vtt"}},
-      {"json", "application/json", {"text/json"}, {"json", "arb"}},
-      {"yaml", "application/yaml", {"text/yaml", "text/x-yaml", "application/x-yaml"}, {"yaml", "yml"}},
-      {"xml", "application/xml", {"text/xml"}, {"xml"}},
+      {"xliff", {{"application/xliff+xml", {"xlf", "xliff"}}, {"application/x-xliff+xml", {}}}},
+      {"po", {{kPoMimeType, {"po", "pot"}}, {"text/x-po", {}}, {"application/x-gettext", {}}}},
+      {"srt", {{"application/x-subrip", {"srt"}}, {"text/srt", {}}, {"application/srt", {}}}},
+      {"vtt", {{"text/vtt", {"vtt"}}}},
+      {"json", {{"application/json", {"json", "arb"}}, {"text/json", {}}}},
+      {"yaml",
+       {{"application/yaml", {"yaml", "yml"}}, {"text/yaml", {}}, {"text/x-yaml", {}}, {"application/x-yaml", {}}}},
+      {"xml", {{"application/xml", {"xml"}}, {"text/xml", {}}}},
   };
   return *formats;
 }
@@ -75,35 +71,42 @@ absl::StatusOr<const Format*> FormatNamed(std::string_view name) {
                                                  Listed([](const Format& format) { return format.name; })));
 }
 
-absl::StatusOr<const Format*> FormatOfMimeType(std::string_view mime_type) {
-  std::string type(mime_type.substr(0, mime_type.find(';')));
-  absl::StripAsciiWhitespace(&type);
-  absl::AsciiStrToLower(&type);
+absl::StatusOr<DocumentType> TypeNamed(std::string_view mime_type) {
+  std::string name = absl::AsciiStrToLower(std::string(mime_type.substr(0, mime_type.find(';'))));
+  absl::StripAsciiWhitespace(&name);
   for (const Format& format : AllFormats()) {
-    if (format.mime_type == type || Has(format.other_mime_types, type)) return &format;
+    for (const FileType& type : format.types) {
+      if (absl::AsciiStrToLower(std::string(type.mime_type)) == name) return DocumentType{&format, type.mime_type};
+    }
   }
-  return absl::InvalidArgumentError(absl::StrCat("mime_type is \"", std::string(mime_type), "\"; known are ",
-                                                 Listed([](const Format& format) { return format.mime_type; })));
+  return absl::InvalidArgumentError(
+      absl::StrCat("mime_type is \"", std::string(mime_type), "\"; known are ",
+                   Listed([](const Format& format) { return format.types.front().mime_type; })));
 }
 
-absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name) {
+absl::StatusOr<DocumentType> TypeOfFile(std::string_view file_name) {
   const size_t dot = file_name.rfind('.');
   const std::string extension =
       dot == std::string_view::npos ? "" : absl::AsciiStrToLower(std::string(file_name.substr(dot + 1)));
   for (const Format& format : AllFormats()) {
-    if (Has(format.extensions, extension)) return &format;
+    for (const FileType& type : format.types) {
+      const auto& known = type.extensions;
+      if (std::find(known.begin(), known.end(), extension) != known.end()) return DocumentType{&format, type.mime_type};
+    }
   }
   return absl::InvalidArgumentError(absl::StrCat("the name \"", std::string(file_name),
                                                  "\" tells no format; formats are ",
                                                  Listed([](const Format& format) { return format.name; })));
 }
 
-std::string KnownExtensions() {
-  std::string list;
+std::vector<std::string> AllExtensions() {
+  std::vector<std::string> extensions;
   for (const Format& format : AllFormats()) {
-    for (const std::string_view extension : format.extensions) list.append(list.empty() ? "" : ", ").append(extension);
+    for (const FileType& type : format.types) {
+      extensions.insert(extensions.end(), type.extensions.begin(), type.extensions.end());
+    }
   }
-  return list;
+  return extensions;
 }
 
 }  // namespace salient

@@ -11,23 +11,33 @@
 
 namespace salient {
 
+// One type of a format's files.
+struct FileType {
+  std::string_view mime_type;
+  std::vector<std::string_view> extensions;  // without the dot, lower case; empty if this is another name of a type
+};
+
 struct Format {
-  std::string_view name;                           // the value of `--format`: "markdown"
-  std::string_view mime_type;                      // as in replies
-  std::vector<std::string_view> other_mime_types;  // lower case
-  std::vector<std::string_view> extensions;        // without the dot, lower case
-  bool is_binary = false;                          // not text for a terminal
+  std::string_view name;        // the value of `--format`: "markdown"
+  std::vector<FileType> types;  // the first is the one that stands for the format
+  bool is_binary = false;       // not text for a terminal
+};
+
+// The format of a document, and which of the format's types it has. A reply names the same type.
+struct DocumentType {
+  const Format* format;
+  std::string_view mime_type;
 };
 
 const std::vector<Format>& AllFormats();
 
-// Finds a format by name, by MIME type (parameters such as "; charset=utf-8" are ignored), or by a file's name.
-// INVALID_ARGUMENT lists the formats.
+// Finds a format by its name, and a type by its MIME type (in any case; parameters such as "; charset=utf-8" are
+// ignored) or by a file's name. INVALID_ARGUMENT lists the formats.
 absl::StatusOr<const Format*> FormatNamed(std::string_view name);
-absl::StatusOr<const Format*> FormatOfMimeType(std::string_view mime_type);
-absl::StatusOr<const Format*> FormatOfFile(std::string_view file_name);
+absl::StatusOr<DocumentType> TypeNamed(std::string_view mime_type);
+absl::StatusOr<DocumentType> TypeOfFile(std::string_view file_name);
 
-// The extensions of all formats, for an error message: "txt, text, md".
-std::string KnownExtensions();
+// The extensions of all formats, without dots.
+std::vector<std::string> AllExtensions();
 
 }  // namespace salient

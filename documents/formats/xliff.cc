@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/unit_builder.h"
@@ -24,10 +25,6 @@ namespace salient {
 namespace {
 
 using Kind = XmlEvent::Kind;
-
-bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 std::string_view LocalName(const std::string& name) {
   const size_t colon = name.find(':');

@@ -17,10 +17,10 @@
 namespace salient {
 namespace {
 
-constexpr std::string_view kTransitional = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
-constexpr std::string_view kStrict = "http://purl.oclc.org/ooxml/spreadsheetml/main";
+constexpr std::string_view kSheetTransitional = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+constexpr std::string_view kSheetStrict = "http://purl.oclc.org/ooxml/spreadsheetml/main";
 
-std::string PlainProperties(std::string_view properties, const std::string&, const std::string&) {
+std::string PlainSheetProperties(std::string_view properties, const std::string&, const std::string&) {
   return std::string(properties);
 }
 
@@ -30,7 +30,7 @@ PartContent ReadStrings(std::string_view bytes, const std::vector<XmlEvent>& eve
   RunNames names{x + element, x + "r", x + "rPr", x + "t"};
   names.text_tag = "<" + x + "t xml:space=\"preserve\">";
   names.outside = {x + "rPh", x + "phoneticPr"};
-  names.plain_properties = PlainProperties;
+  names.plain_properties = PlainSheetProperties;
   names.prefix = x;
   PartContent content = ReadRuns(bytes, events, options, names);
   std::erase_if(content.units, [&kept](const PlacedUnit& unit) {
@@ -87,7 +87,7 @@ class WorkbookReader {
 
   PartContent ReadSheet(const std::string& sheet, std::string_view bytes, const std::vector<XmlEvent>& events,
                         const ParseOptions& options) {
-    const std::optional<std::string> x = PrefixOfEither(bytes, events, kTransitional, kStrict);
+    const std::optional<std::string> x = PrefixOfEither(bytes, events, kSheetTransitional, kSheetStrict);
     if (!x.has_value()) return {};
     const auto headers = headers_.find(sheet);
     std::vector<ByteRange> kept;
@@ -115,7 +115,7 @@ class WorkbookReader {
 
   PartContent ReadSharedStrings(std::string_view bytes, const std::vector<XmlEvent>& events,
                                 const ParseOptions& options) {
-    const std::optional<std::string> x = PrefixOfEither(bytes, events, kTransitional, kStrict);
+    const std::optional<std::string> x = PrefixOfEither(bytes, events, kSheetTransitional, kSheetStrict);
     if (!x.has_value()) return {};
     std::vector<ByteRange> kept;
     uint32_t number = 0;

@@ -126,10 +126,10 @@ class XmlReader {
   std::vector<PlacedUnit> units_;
 };
 
-// A piece that was parsed as the content of a root element.
-class Piece final : public FormattedDocument {
+// A fragment that was parsed as the content of a root element.
+class Fragment final : public FormattedDocument {
  public:
-  explicit Piece(std::unique_ptr<FormattedDocument> whole) : whole_(std::move(whole)) {}
+  explicit Fragment(std::unique_ptr<FormattedDocument> whole) : whole_(std::move(whole)) {}
 
   const std::vector<Unit>& units() const override { return whole_->units(); }
 
@@ -162,7 +162,7 @@ ParsedDocument ParseGenericXml(std::string_view bytes, const ParseOptions& optio
   }
   ParsedDocument whole = Parse(absl::StrCat(std::string(kOpening), std::string(bytes), std::string(kClosing)), options);
   if (!whole.ok()) return whole.status();
-  return std::make_unique<Piece>(*std::move(whole));
+  return std::make_unique<Fragment>(*std::move(whole));
 }
 
 }  // namespace salient

@@ -30,7 +30,7 @@ constexpr char kScale[] = ".scale";
 constexpr size_t kMaxHeaderBytes = 16 << 20;
 constexpr int64_t kMaxFileBytes = int64_t{64} << 30;
 constexpr size_t kMaxDimensions = 8;
-constexpr size_t kMaxNameBytes = 256;
+constexpr size_t kMaxTensorNameBytes = 256;
 
 enum class Type { kF32, kF16, kBF16, kU16, kU32, kI8 };
 
@@ -58,7 +58,7 @@ absl::Status Bad(const std::string& file, const std::string& name, absl::string_
 }
 
 bool IsTensorName(const std::string& name) {
-  return !name.empty() && name.size() <= kMaxNameBytes &&
+  return !name.empty() && name.size() <= kMaxTensorNameBytes &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
 }
 
@@ -89,7 +89,8 @@ bool ReadType(const Json& value, Type& type) {
 absl::StatusOr<Stored> ReadEntry(const std::string& file, const std::string& name, const Json& entry,
                                  std::string_view data) {
   if (!IsTensorName(name)) {
-    return Bad(file, name, absl::StrCat("has a name that is not 1 to ", kMaxNameBytes, " printable ASCII characters"));
+    return Bad(file, name,
+               absl::StrCat("has a name that is not 1 to ", kMaxTensorNameBytes, " printable ASCII characters"));
   }
   if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") || !entry.contains("shape") ||
       !entry.contains("data_offsets")) {

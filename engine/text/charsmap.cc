@@ -11,7 +11,7 @@
 namespace salient {
 namespace {
 
-constexpr size_t kMaxBytes = 4 << 20;  // NFKC with case folding has 0.24 MB
+constexpr size_t kMaxCharsmapBytes = 4 << 20;  // NFKC with case folding has 0.24 MB
 constexpr int kMaxRuleBytes = 512;
 constexpr int kMaxMatches = 32;  // the library's array
 // NFKC's longest replacement has 33 bytes. The limit keeps one character from becoming megabytes.
@@ -110,7 +110,7 @@ class Checker {
 }  // namespace
 
 std::string CheckCharsmap(std::string_view charsmap) {
-  if (charsmap.size() > kMaxBytes) return absl::StrCat("it has more than ", kMaxBytes, " bytes");
+  if (charsmap.size() > kMaxCharsmapBytes) return absl::StrCat("it has more than ", kMaxCharsmapBytes, " bytes");
   if (charsmap.size() < 4) return "it has no trie";
   const uint32_t size = ReadUnit(charsmap);
   charsmap.remove_prefix(4);

@@ -28,7 +28,7 @@ struct Character {
 };
 
 // The character that begins at `from`, which is less than the text's size.
-Character CharacterAt(std::string_view text, size_t from) {
+Character MarkedCharacterAt(std::string_view text, size_t from) {
   text = text.substr(from, kMaxCharacterBytes);
   Character character;
   int32_t end = 0;
@@ -125,7 +125,7 @@ class Copier::Scan {
 
 std::vector<Substitution> Copier::Scan::Substitutions() && {
   for (size_t at = 0; at < text_.size();) {
-    const Character character = CharacterAt(text_, at);
+    const Character character = MarkedCharacterAt(text_, at);
     size_t end = at + character.bytes.size();
     if (const size_t marker = MarkerSize(at); marker > 0) {
       end = at + marker;
@@ -156,7 +156,7 @@ size_t Copier::Scan::MarkerSize(size_t at) const {
 // On both sides.
 bool Copier::Scan::Knows(std::string_view word) const {
   for (size_t at = 0; at < word.size();) {
-    const std::string_view character = CharacterAt(word, at).bytes;
+    const std::string_view character = MarkedCharacterAt(word, at).bytes;
     if (!known_.Reads(character) || !known_.Writes(character)) return false;
     at += character.size();
   }
@@ -168,7 +168,7 @@ size_t Copier::Scan::TakeWord(size_t begin) {
   bool reads = true, lacks_digit = false, lacks_letter = false, has_letter = false;
   size_t end = begin;
   while (end < text_.size()) {
-    const Character character = CharacterAt(text_, end);
+    const Character character = MarkedCharacterAt(text_, end);
     if (!character.is_word() || character.is_invisible()) break;
     const bool writes = known_.Writes(character.bytes), is_digit = character.is(U_GC_ND_MASK);
     reads = reads && known_.Reads(character.bytes);
@@ -182,7 +182,7 @@ size_t Copier::Scan::TakeWord(size_t begin) {
     return end;
   }
   const std::string_view word = text_.substr(begin, end - begin);
-  std::string plain = u_islower(CharacterAt(text_, begin).base) ? WithoutMarks(word) : std::string();
+  std::string plain = u_islower(MarkedCharacterAt(text_, begin).base) ? WithoutMarks(word) : std::string();
   if (!plain.empty() && Knows(plain)) {
     Replace(begin, end, std::move(plain));
     copy_is_open_ = false;

@@ -14,7 +14,6 @@
 namespace salient {
 namespace {
 
-constexpr size_t kMaxPieceBytes = 512;  // the time to tokenize grows with the longest piece
 constexpr size_t kMaxBytesOfPieces = 32 << 20;
 constexpr float kMaxScore = 1e9;    // keeps sums finite; the score of a piece in BPE is minus the number of its merge
 constexpr size_t kMaxNested = 64;   // the library's array for user-defined pieces that are prefixes of others

@@ -3,11 +3,14 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "engine/text/sentencepiece_model.h"
 
 namespace salient {
+
+inline constexpr size_t kMaxPieceBytes = 512;  // the time to tokenize grows with the longest piece
 
 // Empty if the library can encode and decode any text with the model, in time and memory bounded by the text, and no
 // text can produce a control piece. Otherwise the error and the requirement in one sentence: "it has 0 unknown pieces;

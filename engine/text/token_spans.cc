@@ -6,8 +6,6 @@
 namespace salient {
 namespace {
 
-constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";  // U+2581, a space within a piece
-
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // The words of a text, separated by white space.
@@ -22,15 +20,7 @@ std::vector<TokenSpan> WordSpans(std::string_view text) {
 }
 
 // The text of a piece. A byte piece counts as one byte, "?".
-std::string TextOf(std::string_view piece) {
-  if (ByteOf(piece).has_value()) return "?";
-  std::string text;
-  for (size_t space; (space = piece.find(kSpaceSymbol)) != piece.npos;) {
-    text.append(piece.substr(0, space)) += ' ';
-    piece.remove_prefix(space + kSpaceSymbol.size());
-  }
-  return text.append(piece);
-}
+std::string TextOf(std::string_view piece) { return ByteOf(piece).has_value() ? "?" : WithSpaces(piece); }
 
 }  // namespace
 

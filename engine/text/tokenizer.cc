@@ -14,14 +14,13 @@
 #include "engine/base/utf8.h"
 #include "engine/model/json.h"
 #include "engine/text/sentencepiece.h"
+#include "engine/text/sentencepiece_check.h"
 
 namespace salient {
 namespace {
 
 constexpr uintmax_t kMaxFileBytes = 32 << 20;  // 256,000 pieces have 5 MB
-constexpr size_t kMaxPieceBytes = 512;
 constexpr char kSeparatorPiece[] = "<sep>";
-constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";  // U+2581, a space within a piece
 constexpr char kReplacementCharacter[] = "\xEF\xBF\xBD";
 
 constexpr char kModelFile[] = "/tokenizer.model", kTargetModelFile[] = "/target_tokenizer.model";
@@ -131,12 +130,7 @@ class ListedPieces : public BoundedTokenizer {
         bytes += *byte;
         continue;
       }
-      std::string_view piece = pieces_[token];
-      for (size_t space; (space = piece.find(kSpaceSymbol)) != piece.npos;) {
-        bytes.append(piece.substr(0, space)) += ' ';
-        piece.remove_prefix(space + kSpaceSymbol.size());
-      }
-      bytes += piece;
+      bytes += WithSpaces(pieces_[token]);
     }
     return WithoutInvalidBytes(std::string_view(bytes).substr(bytes.starts_with(' ') ? 1 : 0));
   }
@@ -252,6 +246,16 @@ std::optional<char> ByteOf(std::string_view piece) {
     byte = 16 * byte + (c <= '9' ? c - '0' : c - 'A' + 10);
   }
   return static_cast<char>(byte);
+}
+
+std::string WithSpaces(std::string_view piece) {
+  constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
+  std::string text;
+  for (size_t space; (space = piece.find(kSpaceSymbol)) != piece.npos;) {
+    text.append(piece.substr(0, space)) += ' ';
+    piece.remove_prefix(space + kSpaceSymbol.size());
+  }
+  return text.append(piece);
 }
 
 absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const TokenizerSpec& spec) {

@@ -40,6 +40,8 @@ class Tokenizer {
 
 // The byte that a byte piece such as "<0x0A>" stands for; nullopt for other pieces.
 std::optional<char> ByteOf(std::string_view piece);
+// The text of a piece that stands for no byte: U+2581 is a space.
+std::string WithSpaces(std::string_view piece);
 
 // The tokenizers of both sides of a model, the same object if they share a vocabulary; and what keeps from it the
 // characters that they do not know.

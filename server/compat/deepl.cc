@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr int64_t kNoLimit = 1000000000000;  // what DeepL says where there is no limit of characters
 
-std::string KeyOf(const HttpRequest& request) {
+std::string DeepLKeyOf(const HttpRequest& request) {
   const std::string header = request.header("Authorization");
   constexpr absl::string_view kScheme = "DeepL-Auth-Key ";
   if (!absl::StartsWithIgnoreCase(header, kScheme)) return "";
@@ -28,7 +28,7 @@ std::string KeyOf(const HttpRequest& request) {
 }
 
 // DeepL's fields of a request for texts, as ours.
-struct TextFields {
+struct DeepLTexts {
   std::vector<std::string> texts;
   std::string source, target;
   Markup markup = Markup::kNone;
@@ -58,7 +58,7 @@ absl::Status ReadTags(const Fields& fields, v1::ElementRules* rules) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TextFields> ReadTexts(const Fields& fields, v1::TranslateDocumentRequest* request) {
+absl::StatusOr<DeepLTexts> ReadTexts(const Fields& fields, v1::TranslateDocumentRequest* request) {
   auto texts = fields.Strings("text");
   auto source = fields.String("source_lang"), target = fields.String("target_lang"),
        split = fields.String("split_sentences");
@@ -77,7 +77,7 @@ absl::StatusOr<TextFields> ReadTexts(const Fields& fields, v1::TranslateDocument
   } else if (*split == "0") {
     request->mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
   }
-  return TextFields{*std::move(texts), *std::move(source), *std::move(target), *markup, show->value_or(false)};
+  return DeepLTexts{*std::move(texts), *std::move(source), *std::move(target), *markup, show->value_or(false)};
 }
 
 // `billed`: the characters of each text; empty: they are not asked for.
@@ -101,7 +101,7 @@ bool DeepL::Serves(std::string_view path) const {
 }
 
 absl::Status DeepL::Admit(const HttpRequest& request) {
-  return context_.host.Identify(request, KeyOf(request)).status();
+  return context_.host.Identify(request, DeepLKeyOf(request)).status();
 }
 
 bool DeepL::IsDownload(const HttpRequest& request) const { return request.path.starts_with(kDeepLDocuments); }
@@ -111,7 +111,7 @@ HttpResponse DeepL::Error(const absl::Status& status) const {
 }
 
 std::function<void()> DeepL::Handle(HttpRequest request, HttpHandler::Reply reply) {
-  auto call = context_.host.Identify(request, KeyOf(request));
+  auto call = context_.host.Identify(request, DeepLKeyOf(request));
   Result result = call.ok() ? Route(request, *call, reply) : Result(call.status());
   if (result.ok()) return *std::move(result);
   reply(Error(result.status()));

@@ -18,7 +18,6 @@ namespace {
 using nlohmann::json;
 
 constexpr char kGlossaries[] = "/v2/glossaries", kEntries[] = "/entries";
-constexpr size_t kLongestName = 1024;  // lists of glossaries have all names
 
 json InfoOf(const CompatGlossary& glossary) {
   return {{"glossary_id", glossary.id},
@@ -108,10 +107,7 @@ absl::StatusOr<HttpResponse> DeepL::MakeGlossary(const HttpRequest& request, con
   }
   for (const auto& [field, value] : {std::pair{"name", &*name}, {"source_lang", &*source}, {"target_lang", &*target}}) {
     if (value->empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": is missing"));
-    if (value->size() > kLongestName) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, ": has ", value->size(), " bytes; at most ", kLongestName, " are taken"));
-    }
+    if (const absl::Status status = CheckNameLength(absl::StrCat(field, ":"), *value); !status.ok()) return status;
   }
   if (*format == "csv") {
     auto rows = TsvOfCsv(*entries);

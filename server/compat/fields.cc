@@ -13,6 +13,8 @@
 namespace salient {
 namespace {
 
+constexpr size_t kLongestName = 1024;
+
 using nlohmann::json;
 
 // Counts, and stops the parser where there is too much.
@@ -64,6 +66,12 @@ absl::Status CheckText(const json& fields) {
 }
 
 }  // namespace
+
+absl::Status CheckNameLength(const std::string& what, std::string_view name) {
+  if (name.size() <= kLongestName) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " has ", name.size(), " bytes; at most ", kLongestName, " are taken"));
+}
 
 absl::StatusOr<json> ParseJson(std::string_view text) {
   Bounds bounds;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "server/compat/multipart.h"
@@ -18,6 +19,10 @@ namespace salient {
 constexpr int kMaxJsonDepth = 16;
 constexpr int kMaxJsonValues = 20000;
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text);
+
+// Names are kept, and lists of glossaries have all names. INVALID_ARGUMENT says what is too long: "file: its name has
+// ...".
+absl::Status CheckNameLength(const std::string& what, std::string_view name);
 
 class Fields {
  public:

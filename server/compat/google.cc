@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr char kProjects[] = "/v3/projects/";
 
-std::string KeyOf(const HttpRequest& request) {
+std::string GoogleKeyOf(const HttpRequest& request) {
   const auto in_target = request.query.find("key");
   const std::string header = request.header("x-goog-api-key");
   return !header.empty() || in_target == request.query.end() ? header : in_target->second;
@@ -163,7 +163,7 @@ absl::StatusOr<v1::Document> ReadDocument(const Fields& fields) {
 bool Google::Serves(std::string_view path) const { return path.starts_with(kProjects); }
 
 absl::Status Google::Admit(const HttpRequest& request) {
-  return context_.host.Identify(request, KeyOf(request)).status();
+  return context_.host.Identify(request, GoogleKeyOf(request)).status();
 }
 
 HttpResponse Google::Error(const absl::Status& status) const {
@@ -175,7 +175,7 @@ HttpResponse Google::Error(const absl::Status& status) const {
 }
 
 std::function<void()> Google::Handle(HttpRequest request, HttpHandler::Reply reply) {
-  auto call = context_.host.Identify(request, KeyOf(request));
+  auto call = context_.host.Identify(request, GoogleKeyOf(request));
   Result result = call.ok() ? Route(request, *call, reply) : Result(call.status());
   if (result.ok()) return *std::move(result);
   reply(Error(result.status()));
@@ -235,13 +235,15 @@ Google::Result Google::TranslateDocument(const HttpRequest& request, const Field
   if (!common.ok()) return common.status();
   auto document = ReadDocument(fields);
   if (!document.ok()) return document.status();
-  auto format = FormatOfMimeType(document->mime_type());
-  if (!format.ok())
-    return absl::InvalidArgumentError(absl::StrCat("document_input_config.", format.status().message()));
-  const bool markup = (*format)->name == "html" || (*format)->name == "xml";
-  auto choice = Languages(models, common->controls.request.model())
-                    .Choose(common->source, common->target,
-                            (*format)->is_binary ? std::string_view() : std::string_view(document->content()), markup);
+  auto type = TypeNamed(document->mime_type());
+  if (!type.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("document_input_config.", type.status().message()));
+  }
+  const bool markup = type->format->name == "html" || type->format->name == "xml";
+  auto choice =
+      Languages(models, common->controls.request.model())
+          .Choose(common->source, common->target,
+                  type->format->is_binary ? std::string_view() : std::string_view(document->content()), markup);
   if (!choice.ok()) return choice.status();
   v1::TranslateDocumentRequest message = common->controls.request;
   *message.mutable_document() = *std::move(document);

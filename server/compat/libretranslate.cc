@@ -53,7 +53,7 @@ json DetectedOf(const LanguageChoice& languages) {
 }
 
 // LibreTranslate's fields of a request for texts, as ours.
-struct TextFields {
+struct LibreTexts {
   std::vector<std::string> texts;
   bool is_list = false;  // and so is the reply then
   std::string source, target;
@@ -61,7 +61,7 @@ struct TextFields {
   int alternatives = 0;
 };
 
-absl::StatusOr<TextFields> ReadTexts(const Fields& fields) {
+absl::StatusOr<LibreTexts> ReadTexts(const Fields& fields) {
   auto texts = fields.Strings("q");
   auto source = fields.String("source"), target = fields.String("target"), format = fields.String("format");
   auto alternatives = fields.Int("alternatives");
@@ -79,7 +79,7 @@ absl::StatusOr<TextFields> ReadTexts(const Fields& fields) {
   if (*alternatives < 0 || *alternatives > kMostAlternatives) {
     return absl::InvalidArgumentError(absl::StrCat("alternatives: must be from 0 to ", kMostAlternatives));
   }
-  TextFields read{*std::move(texts), fields.values()["q"].is_array(), *std::move(source), *std::move(target)};
+  LibreTexts read{*std::move(texts), fields.values()["q"].is_array(), *std::move(source), *std::move(target)};
   if (read.source == "auto") read.source.clear();
   read.markup = *format == "html" ? Markup::kHtml : Markup::kNone;
   read.alternatives = read.markup == Markup::kHtml ? 0 : *alternatives;  // as LibreTranslate: none of HTML
@@ -92,7 +92,7 @@ void AskForAlternatives(int alternatives, v1::SearchControls* search) {
   if (search->beam() < search->n_best()) search->set_beam(search->n_best());
 }
 
-HttpResponse Translations(const TextFields& fields, const LanguageChoice& languages, bool wants_report,
+HttpResponse Translations(const LibreTexts& fields, const LanguageChoice& languages, bool wants_report,
                           const std::vector<v1::TranslateDocumentResponse>& responses) {
   json texts = json::array(), alternatives = json::array(), detected = json::array(), reports = json::array();
   for (const v1::TranslateDocumentResponse& response : responses) {
@@ -257,10 +257,7 @@ HttpResponse LibreTranslate::ListLanguages() const {
 
 HttpResponse LibreTranslate::Settings() const {
   json formats = json::array();
-  for (const Format& format : AllFormats()) {
-    for (const std::string_view extension : format.extensions)
-      formats.push_back(absl::StrCat(".", std::string(extension)));
-  }
+  for (const std::string& extension : AllExtensions()) formats.push_back("." + extension);
   return JsonReply({{"charLimit", -1},
                     {"suggestions", false},
                     {"filesTranslation", true},

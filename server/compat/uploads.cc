@@ -12,8 +12,6 @@
 namespace salient {
 namespace {
 
-constexpr size_t kLongestName = 1024;  // it is kept with the document
-
 // Without folders, as browsers of old send them.
 std::string BaseName(const std::string& name) { return name.substr(name.find_last_of("/\\") + 1); }
 
@@ -28,23 +26,20 @@ absl::StatusOr<Upload> ReadUpload(const CompatContext& context, const FormPart* 
                                   const Controls& controls, const std::string& source, const std::string& target) {
   if (file == nullptr) return absl::InvalidArgumentError("file: is missing; send it in a form of multipart/form-data");
   const std::string name = BaseName(file_name.empty() ? file->file_name : file_name);
-  if (name.size() > kLongestName) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("file: its name has ", name.size(), " bytes; at most ", kLongestName, " are taken"));
-  }
-  auto format = FormatOfFile(name);
-  if (!format.ok()) return absl::InvalidArgumentError(absl::StrCat("file: ", format.status().message()));
+  if (const absl::Status status = CheckNameLength("file: its name", name); !status.ok()) return status;
+  auto type = TypeOfFile(name);
+  if (!type.ok()) return absl::InvalidArgumentError(absl::StrCat("file: ", type.status().message()));
   if (file->content.empty()) return absl::InvalidArgumentError("file: is empty");
-  const bool markup = (*format)->name == "html" || (*format)->name == "xml";
+  const bool markup = type->format->name == "html" || type->format->name == "xml";
   const Languages languages(context.host.Models(), controls.request.model());
-  auto choice = languages.Choose(source, target, (*format)->is_binary ? std::string_view() : file->content, markup);
+  auto choice = languages.Choose(source, target, type->format->is_binary ? std::string_view() : file->content, markup);
   if (!choice.ok()) return choice.status();
 
   Upload upload{controls.request, *std::move(choice)};
   upload.request.set_source_language(upload.languages.source);
   upload.request.set_target_language(upload.languages.target);
   upload.request.mutable_document()->set_content(std::string(file->content));
-  upload.request.mutable_document()->set_mime_type(std::string((*format)->mime_type));
+  upload.request.mutable_document()->set_mime_type(std::string(type->mime_type));
   upload.file_name = TranslatedName(name, upload.languages.target);
   return upload;
 }

@@ -34,7 +34,7 @@ using tcp = asio::ip::tcp;
 using Error = boost::system::error_code;
 
 constexpr size_t kMaxHeader = 16 << 10;
-constexpr size_t kPiece = 64 << 10;
+constexpr size_t kBodyPiece = 64 << 10;
 constexpr size_t kSlowestReader = 64 << 10;               // bytes/s: the slowest rate of a client
 constexpr std::chrono::milliseconds kLookForClient(250);  // how often to check that the client is still connected
 constexpr std::chrono::seconds kLinger(2);                // how long to keep reading from a client that was refused
@@ -149,7 +149,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   void ReadBody() {
     if (parser_->is_done()) return TakeRequest();
-    if (piece_ == nullptr) piece_ = std::make_unique<std::array<char, kPiece>>();
+    if (piece_ == nullptr) piece_ = std::make_unique<std::array<char, kBodyPiece>>();
     parser_->get().body().data = piece_->data();
     parser_->get().body().size = piece_->size();
     http::async_read_some(stream_, buffer_, *parser_,
@@ -256,7 +256,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     Lowest().expires_after(kLinger);
     Error ignored;
     if constexpr (!kTls) Lowest().socket().shutdown(tcp::socket::shutdown_send, ignored);
-    piece_ = std::make_unique<std::array<char, kPiece>>();
+    piece_ = std::make_unique<std::array<char, kBodyPiece>>();
     Discard();
   }
   void Discard() {
@@ -302,10 +302,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   const std::function<void(HttpConnection*)> gone_;
   Stream stream_;
   asio::steady_timer watch_;
-  beast::flat_buffer buffer_{kMaxHeader + kPiece};
+  beast::flat_buffer buffer_{kMaxHeader + kBodyPiece};
   std::optional<http::request_parser<http::buffer_body>> parser_;
   std::unique_ptr<BodyDecoder> decoder_;
-  std::unique_ptr<std::array<char, kPiece>> piece_;
+  std::unique_ptr<std::array<char, kBodyPiece>> piece_;
   std::optional<http::response<http::string_body>> response_;
   std::shared_ptr<void> keep_;  // of the response that is being written
   HttpRequest request_;

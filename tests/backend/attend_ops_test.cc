@@ -174,11 +174,11 @@ std::vector<BackendCase> AttendCases() {
 }
 INSTANTIATE_TEST_SUITE_P(All, AttendOpsTest, testing::ValuesIn(AttendCases()), CaseName);
 
-struct Shape {
+struct AttendShape {
   int32_t width, heads;
 };
-constexpr Shape kShapes[] = {{32, 1}, {32, 4},  {48, 3},  {48, 4},  {64, 1},
-                             {64, 2}, {256, 4}, {256, 8}, {512, 8}, {96, 32}, {512, 256}};
+constexpr AttendShape kShapes[] = {{32, 1},  {32, 4},  {48, 3},  {48, 4},  {64, 1},   {64, 2},
+                                   {256, 4}, {256, 8}, {512, 8}, {96, 32}, {512, 256}};
 
 TEST_P(AttendOpsTest, KeysAndValuesAreStoredLikeTheReferences) {
   for (int32_t width : {12, 32, 48, 512}) {
@@ -210,7 +210,7 @@ TEST_P(AttendOpsTest, KeysAndValuesAreStoredLikeTheReferences) {
 }
 
 TEST_P(AttendOpsTest, SingleQueriesAreTheReferences) {
-  for (const Shape& shape : kShapes) {
+  for (const AttendShape& shape : kShapes) {
     TestStore store(backend(), Layout(shape.width, shape.heads), TestStore::PagesWithGaps(1000, 11));
     std::vector<TestDocument> documents;
     for (int32_t length : {1, 2, 15, 16, 17, 63, 64, 65, 130, 300}) {
@@ -240,7 +240,8 @@ TEST_P(AttendOpsTest, BeamsReadTheirOwnHistory) {
 }
 
 TEST_P(AttendOpsTest, ManyQueriesOfADocumentAreTheReferences) {
-  for (const Shape& shape : {Shape{32, 4}, Shape{48, 4}, Shape{64, 1}, Shape{96, 2}, Shape{256, 4}}) {
+  for (const AttendShape& shape :
+       {AttendShape{32, 4}, AttendShape{48, 4}, AttendShape{64, 1}, AttendShape{96, 2}, AttendShape{256, 4}}) {
     for (int32_t length : {1, 40, 64, 130, 201}) {
       TestStore store(backend(), Layout(shape.width, shape.heads), TestStore::PagesWithGaps(2 * length, 3));
       std::vector<TestDocument> documents = {store.Add(length), store.Add(length)};
@@ -259,7 +260,8 @@ TEST_P(AttendOpsTest, ManyQueriesOfADocumentAreTheReferences) {
 // Heads that fill tiles in part, and heads that take several.
 TEST_P(AttendOpsTest, HeadsOfManyWidthsShareTiles) {
   constexpr int32_t kLength = 130;
-  for (const Shape& shape : {Shape{64, 4}, Shape{64, 2}, Shape{96, 1}, Shape{128, 1}, Shape{256, 1}}) {
+  for (const AttendShape& shape :
+       {AttendShape{64, 4}, AttendShape{64, 2}, AttendShape{96, 1}, AttendShape{128, 1}, AttendShape{256, 1}}) {
     TestStore store(backend(), Layout(shape.width, shape.heads), TestStore::PagesWithGaps(kLength, 1));
     const std::vector<TestDocument> documents = {store.Add(kLength)};
     Fill(store, documents[0], shape.width);
@@ -360,14 +362,14 @@ TEST_P(AttendOpsTest, ScoresMayRiseAndFallFromPageToPage) {
 }
 
 TEST_P(AttendOpsTest, AQueryDoesNotDependOnOtherRows) {
-  for (const Shape& shape : {Shape{64, 2}, Shape{96, 3}, Shape{512, 8}}) {
+  for (const AttendShape& shape : {AttendShape{64, 2}, AttendShape{96, 3}, AttendShape{512, 8}}) {
     ExpectSameBitsAmongOtherDocuments({1, 30, 64, 100, 300, 5, 700}, 1, shape.width, shape.heads, true);
     ExpectSameBitsAmongOtherDocuments({20, 33, 300}, 16, shape.width, shape.heads, false);
   }
 }
 
 TEST_P(AttendOpsTest, ADocumentsQueriesDoNotDependOnOtherDocuments) {
-  for (const Shape& shape : {Shape{64, 2}, Shape{96, 3}, Shape{256, 4}}) {
+  for (const AttendShape& shape : {AttendShape{64, 2}, AttendShape{96, 3}, AttendShape{256, 4}}) {
     ExpectSameBitsAmongOtherDocuments({100, 64, 130, 257}, 90, shape.width, shape.heads, true);
     ExpectSameBitsAmongOtherDocuments({100, 64, 130, 257}, 90, shape.width, shape.heads, false);
   }
@@ -378,7 +380,7 @@ TEST_P(AttendOpsTest, ADocumentsQueriesDoNotDependOnOtherDocuments) {
 // of an odd and of an even number of pages.
 TEST_P(AttendOpsTest, RoomForOthersChangesNothing) {
   struct Case {
-    Shape shape;
+    AttendShape shape;
     int32_t documents, rows_each;
   };
   constexpr int32_t kLengths[] = {300, 100, 170};

@@ -16,7 +16,7 @@
 namespace salient {
 namespace {
 
-constexpr SpecialTokens kSpecial = {.first_marker = 6, .markers = 20};
+constexpr SpecialTokens kSpecialTokens = {.first_marker = 6, .markers = 20};
 
 class CandidatesOpsTest : public BackendTest {
  protected:
@@ -27,7 +27,7 @@ class CandidatesOpsTest : public BackendTest {
     std::vector<Candidate> expected(static_cast<size_t>(rows.end() + 1) * width, untouched), got = expected;
     CandidatesArgs args = {.rows = rows.rows(),
                            .logits = {logits.data(), vocabulary},
-                           .special = kSpecial,
+                           .special = kSpecialTokens,
                            .constraints = constraints.data(),
                            .width = width,
                            .candidates = expected.data()};
@@ -56,7 +56,7 @@ TEST_P(CandidatesOpsTest, CandidatesAreTheReferences) {
           constraint.allow_end = Uniform(0, 1) == 1;
           constraint.allow_separator = Uniform(0, 1) == 1;
           constraint.markers = static_cast<uint32_t>(Uniform(0, (1 << 20) - 1));
-          if (Uniform(0, 2) == 0) constraint.stand_in = kSpecial.first_marker + Uniform(0, 3);
+          if (Uniform(0, 2) == 0) constraint.stand_in = kSpecialTokens.first_marker + Uniform(0, 3);
           if (Uniform(0, 4) == 0) constraint.forced = Uniform(0, vocabulary - 1);
         }
         Compare(rows, Normal(static_cast<size_t>(rows.capacity()) * vocabulary, 4.0f), vocabulary, width, constraints);
@@ -244,7 +244,7 @@ class ListedTokensTest : public CandidatesOpsTest {
     for (TokenConstraint& constraint : constraints_) {
       constraint.allow_end = Uniform(0, 1) == 1;
       constraint.markers = static_cast<uint32_t>(Uniform(0, (1 << 20) - 1));
-      if (Uniform(0, 2) == 0) constraint.stand_in = kSpecial.first_marker + Uniform(0, 3);
+      if (Uniform(0, 2) == 0) constraint.stand_in = kSpecialTokens.first_marker + Uniform(0, 3);
       if (Uniform(0, 3) == 0) constraint.forced = Uniform(0, vocabulary - 1);  // in the list or not
     }
     values_.resize(static_cast<size_t>(rows_.capacity()) * vocabulary);
@@ -265,7 +265,7 @@ class ListedTokensTest : public CandidatesOpsTest {
     std::vector<Candidate> found(static_cast<size_t>(rows_.end() + 1) * width, Candidate{-7, -7.0f});
     const CandidatesArgs args = {.rows = rows_.rows(),
                                  .logits = logits,
-                                 .special = kSpecial,
+                                 .special = kSpecialTokens,
                                  .constraints = constraints_.data(),
                                  .width = width,
                                  .candidates = found.data()};

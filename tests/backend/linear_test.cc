@@ -84,14 +84,14 @@ std::vector<uint32_t> Bits(const std::vector<float>& values) {
 }
 
 // Sizes around every block size of the kernels, and the models' own.
-struct Shape {
+struct LinearShape {
   int32_t inputs, outputs, rows;
 };
-const Shape kShapes[] = {{1, 1, 1},      {1, 17, 3},    {3, 2, 16},     {4, 33, 17},  {15, 16, 5},   {16, 64, 33},
-                         {17, 65, 4},    {31, 31, 31},  {32, 96, 64},   {33, 100, 7}, {63, 1, 40},   {64, 48, 15},
-                         {65, 129, 130}, {100, 7, 520}, {127, 80, 23},  {200, 3, 2},  {256, 256, 1}, {256, 256, 9},
-                         {512, 1, 1},    {512, 1, 100}, {512, 500, 70}, {512, 96, 1}, {700, 50, 6},  {1024, 64, 6},
-                         {2048, 40, 3},  {2048, 64, 64}};
+const LinearShape kShapes[] = {
+    {1, 1, 1},     {1, 17, 3},   {3, 2, 16},    {4, 33, 17},   {15, 16, 5},   {16, 64, 33},   {17, 65, 4},
+    {31, 31, 31},  {32, 96, 64}, {33, 100, 7},  {63, 1, 40},   {64, 48, 15},  {65, 129, 130}, {100, 7, 520},
+    {127, 80, 23}, {200, 3, 2},  {256, 256, 1}, {256, 256, 9}, {512, 1, 1},   {512, 1, 100},  {512, 500, 70},
+    {512, 96, 1},  {700, 50, 6}, {1024, 64, 6}, {2048, 40, 3}, {2048, 64, 64}};
 
 // The greatest error in units of sum_k |x_k w_k| + |b|, which is what rounding is relative to.
 double LargestError(const Layer& layer, const std::vector<float>& input, const std::vector<float>& result,
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Isas, LinearTest,
                          IsaAndTypeName);
 
 TEST_P(LinearTest, AgreesWithTheReference) {
-  for (const Shape& shape : kShapes) {
+  for (const LinearShape& shape : kShapes) {
     for (bool with_bias : {true, false}) {
       const Layer layer(shape.inputs, shape.outputs, with_bias);
       const auto input = RandomFloats(static_cast<size_t>(shape.rows) * shape.inputs, 5);
@@ -384,7 +384,7 @@ class Int8LinearTest : public ::testing::TestWithParam<CpuIsa> {
 INSTANTIATE_TEST_SUITE_P(Isas, Int8LinearTest, kIsas, IsaTestName);
 
 TEST_P(Int8LinearTest, IsBitForBitItsDefinition) {
-  for (const Shape& shape : kShapes) {
+  for (const LinearShape& shape : kShapes) {
     const Layer layer(shape.inputs, shape.outputs);
     const auto input = RandomFloats(static_cast<size_t>(shape.rows) * shape.inputs, 13, 3.0f);
     const auto packed = PackLinearCpu(layer.view, ComputeType::kInt8, pool_);

@@ -114,11 +114,11 @@ TEST_P(NormOpsTest, EmbedIsTheReferences) {
 }
 
 TEST_P(NormOpsTest, RotateIsTheReferences) {
-  struct Shape {
+  struct RotateShape {
     int32_t heads, head_width, stride;
   };
-  for (const Shape& shape :
-       {Shape{8, 64, 512}, Shape{1, 32, 32}, Shape{1, 64, 70}, Shape{3, 16, 48}, Shape{4, 10, 99}, Shape{2, 2, 4}}) {
+  for (const RotateShape& shape : {RotateShape{8, 64, 512}, RotateShape{1, 32, 32}, RotateShape{1, 64, 70},
+                                   RotateShape{3, 16, 48}, RotateShape{4, 10, 99}, RotateShape{2, 2, 4}}) {
     for (int32_t n : {0, 1, 6, 150}) {
       const SparseRows rows(n);
       std::vector<int32_t> positions(rows.end() + 1);

@@ -84,14 +84,14 @@ struct Chunks {
 };
 
 TEST_P(CudaDepthTest, FillsAreCollectedLikeThePlainOnes) {
-  constexpr int32_t kWidth = 8, kLayers = 4, kSteps = 20, kRows = 24, kFills = 96;
+  constexpr int32_t kWidth = 8, kLayers = 4, kPositions = 20, kRows = 24, kFills = 96;
   for (int32_t round = 0; round < 20; ++round) {
     TestStore store(backend(), {.layers = 1, .width = kWidth, .exit_states = true}, 64);
     Chunks made;
     while (made.chunk_of.size() < kRows - 3) {
       const int32_t beam = Uniform(1, 3), chunk = static_cast<int32_t>(made.ledgers.size());
-      made.documents.push_back(store.Add(kSteps * beam));
-      made.exit_of.emplace_back(kSteps * beam, kNoExit);
+      made.documents.push_back(store.Add(kPositions * beam));
+      made.exit_of.emplace_back(kPositions * beam, kNoExit);
       for (uint8_t& exit : made.exit_of.back()) {
         if (Uniform(0, 5) > 0) exit = static_cast<uint8_t>(Uniform(1, kLayers));
       }
@@ -112,7 +112,7 @@ TEST_P(CudaDepthTest, FillsAreCollectedLikeThePlainOnes) {
       }
     }
     std::vector<int32_t> step_of(made.ledgers.size());
-    for (int32_t& step : step_of) step = Uniform(5, kSteps);
+    for (int32_t& step : step_of) step = Uniform(5, kPositions);
     for (int32_t row = 0; row < rows; ++row) {
       views[row] = ViewOf(made.documents[made.chunk_of[row]], 0);
       ledgers[row] = &made.ledgers[made.chunk_of[row]];

@@ -33,13 +33,14 @@ class CudaLinearTest : public BackendTest {
 };
 SALIENT_TEST_ALL_BACKENDS(CudaLinearTest);
 
-struct Shape {
+struct LinearShape {
   int32_t inputs, outputs, rows;
 };
 
 TEST_P(CudaLinearTest, AgreesWithTheReference) {
-  for (const Shape& shape : {Shape{1, 1, 1}, Shape{33, 9, 17}, Shape{48, 96, 5}, Shape{64, 200, 70}, Shape{600, 17, 33},
-                             Shape{40, 4500, 3}, Shape{128, 72, 300}}) {
+  for (const LinearShape& shape :
+       {LinearShape{1, 1, 1}, LinearShape{33, 9, 17}, LinearShape{48, 96, 5}, LinearShape{64, 200, 70},
+        LinearShape{600, 17, 33}, LinearShape{40, 4500, 3}, LinearShape{128, 72, 300}}) {
     const std::vector<float> weight = Normal(static_cast<size_t>(shape.inputs) * shape.outputs);
     const std::vector<float> bias = Normal(shape.outputs);
     const std::vector<float> input = Normal(static_cast<size_t>(shape.rows) * shape.inputs);
@@ -108,8 +109,8 @@ TEST_P(CudaLinearTest, ScattersAccumulatesAndStopsAtTheCount) {
 TEST_P(CudaLinearTest, Int8IsTheCpusToTheBit) {
   if (GetParam().compute != ComputeType::kInt8) return;
   const std::unique_ptr<Backend> cpu = MakeCpuBackend({.threads = 1, .compute = ComputeType::kInt8});
-  for (const Shape& shape :
-       {Shape{1, 1, 1}, Shape{33, 9, 17}, Shape{512, 64, 40}, Shape{1100, 24, 70}, Shape{64, 4200, 3}}) {
+  for (const LinearShape& shape : {LinearShape{1, 1, 1}, LinearShape{33, 9, 17}, LinearShape{512, 64, 40},
+                                   LinearShape{1100, 24, 70}, LinearShape{64, 4200, 3}}) {
     const std::vector<float> bias = Normal(shape.outputs);
     std::vector<float> weight = Normal(static_cast<size_t>(shape.inputs) * shape.outputs);
     std::vector<float> input = Normal(static_cast<size_t>(shape.rows) * shape.inputs);

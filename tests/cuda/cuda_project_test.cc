@@ -11,10 +11,10 @@
 namespace salient {
 namespace {
 
-struct Shape {
+struct ProjectShape {
   int32_t width, heads, selection;
 };
-void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.width << " in " << shape.heads << " heads"; }
+void PrintTo(const ProjectShape& shape, std::ostream* out) { *out << shape.width << " in " << shape.heads << " heads"; }
 
 class CudaProjectTest : public BackendTest {
  protected:
@@ -47,7 +47,8 @@ SALIENT_TEST_ALL_BACKENDS(CudaProjectTest);
 // An attention block of a step: keys and values of some rows, a part of which also has queries.
 TEST_P(CudaProjectTest, AnAttentionBlockIsItsPartsToTheBit) {
   constexpr float kStep = 20;
-  for (const Shape& shape : {Shape{48, 3, 16}, Shape{96, 2, 32}, Shape{544, 17, 16}, Shape{40, 5, 8}}) {
+  for (const ProjectShape& shape :
+       {ProjectShape{48, 3, 16}, ProjectShape{96, 2, 32}, ProjectShape{544, 17, 16}, ProjectShape{40, 5, 8}}) {
     SCOPED_TRACE(::testing::PrintToString(shape));
     const int32_t width = shape.width, head_width = width / shape.heads;
     const Layer key_value = MakeLayer(width, 2 * width), query = MakeLayer(width, width);

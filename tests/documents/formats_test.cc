@@ -13,24 +13,29 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(FormatsTest, AreFoundByNameTypeAndFile) {
-  EXPECT_EQ((*FormatNamed("markdown"))->mime_type, "text/markdown");
-  EXPECT_EQ((*FormatOfMimeType("Text/HTML; charset=utf-8"))->name, "html");
-  EXPECT_EQ((*FormatOfFile("a.b/Report.DOCX"))->name, "docx");
-  for (const char* name : {"a.docm", "a.dotx", "a.dotm"}) EXPECT_EQ((*FormatOfFile(name))->name, "docx");
-  for (const char* name : {"a.pptm", "a.potx", "a.ppsx"}) EXPECT_EQ((*FormatOfFile(name))->name, "pptx");
-  for (const char* name : {"a.xlsm", "a.xltx", "a.xltm"}) EXPECT_EQ((*FormatOfFile(name))->name, "xlsx");
-  EXPECT_EQ((*FormatOfMimeType("application/vnd.ms-word.document.macroEnabled.12"))->name, "docx");
+  EXPECT_EQ((*FormatNamed("markdown"))->types.front().mime_type, "text/markdown");
+  EXPECT_EQ(TypeNamed("Text/HTML ; charset=utf-8")->format->name, "html");
+  EXPECT_EQ(TypeOfFile("a.b/Report.DOCX")->format->name, "docx");
+  for (const char* name : {"a.docm", "a.dotx", "a.dotm"}) EXPECT_EQ(TypeOfFile(name)->format->name, "docx");
+  for (const char* name : {"a.pptm", "a.potx", "a.ppsx"}) EXPECT_EQ(TypeOfFile(name)->format->name, "pptx");
+  for (const char* name : {"a.xlsm", "a.xltx", "a.xltm"}) EXPECT_EQ(TypeOfFile(name)->format->name, "xlsx");
+  EXPECT_EQ(TypeNamed("application/vnd.ms-word.document.macroenabled.12")->format->name, "docx");
   EXPECT_THAT(std::string(FormatNamed("wordstar").status().message()), HasSubstr("known are text, markdown, html"));
-  EXPECT_THAT(std::string(FormatOfMimeType("image/png").status().message()), HasSubstr("text/vtt"));
-  EXPECT_FALSE(FormatOfFile("README").ok());
+  EXPECT_THAT(std::string(TypeNamed("image/png").status().message()), HasSubstr("text/vtt"));
+  EXPECT_FALSE(TypeOfFile("README").ok());
 }
 
 TEST(FormatsTest, NamesTypesAndExtensionsAreEachOfOneFormat) {
   for (const Format& format : AllFormats()) {
     EXPECT_EQ(*FormatNamed(format.name), &format);
-    EXPECT_EQ(*FormatOfMimeType(format.mime_type), &format);
-    for (const auto& type : format.other_mime_types) EXPECT_EQ(*FormatOfMimeType(type), &format);
-    for (const auto& extension : format.extensions) EXPECT_EQ(*FormatOfFile("x." + std::string(extension)), &format);
+    for (const FileType& type : format.types) {
+      EXPECT_EQ(TypeNamed(type.mime_type)->format, &format);
+      EXPECT_EQ(TypeNamed(type.mime_type)->mime_type, type.mime_type);
+      for (const auto& extension : type.extensions) {
+        EXPECT_EQ(TypeOfFile("x." + std::string(extension))->format, &format);
+        EXPECT_EQ(TypeOfFile("x." + std::string(extension))->mime_type, type.mime_type);
+      }
+    }
   }
 }
 

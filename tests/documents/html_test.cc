@@ -9,26 +9,26 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::vector<std::string> Units(std::string_view html) { return Shown(*ParseAs("html", html)); }
+std::vector<std::string> HtmlUnits(std::string_view html) { return Shown(*ParseAs("html", html)); }
 
 TEST(HtmlTest, UnitsAreWhatStandsBetweenBlockTags) {
-  EXPECT_THAT(Units("<h1>A title</h1>\n<p>One <b>bold</b> word.<p>Next<ul><li>First<li>Second</ul>after"),
+  EXPECT_THAT(HtmlUnits("<h1>A title</h1>\n<p>One <b>bold</b> word.<p>Next<ul><li>First<li>Second</ul>after"),
               ElementsAre("A title", "One ⟦<b>⟧bold⟦</b>⟧ word.", "Next", "First", "Second", "after"));
 }
 
 TEST(HtmlTest, WhatSurroundsAllOfAUnitIsLeftOutside) {
-  EXPECT_THAT(Units("<p> <b><i>All of it</i></b><br> </p>"), ElementsAre("All of it"));
-  EXPECT_THAT(Units("<p><img src=a> Text <a name=b></a></p>"), ElementsAre("Text"));
+  EXPECT_THAT(HtmlUnits("<p> <b><i>All of it</i></b><br> </p>"), ElementsAre("All of it"));
+  EXPECT_THAT(HtmlUnits("<p><img src=a> Text <a name=b></a></p>"), ElementsAre("Text"));
 }
 
 TEST(HtmlTest, CodeIsAWordOfTheSentence) {
-  EXPECT_THAT(Units("<p>Run <code>make all</code> now.<pre>not this</pre><script>nor(\"this\")</script>"),
+  EXPECT_THAT(HtmlUnits("<p>Run <code>make all</code> now.<pre>not this</pre><script>nor(\"this\")</script>"),
               ElementsAre("Run ⟦<code>make all</code>⟧ now."));
 }
 
 TEST(HtmlTest, KeepsWhatIsNotToBeTranslated) {
-  EXPECT_THAT(Units("<p>Buy <span translate=no>Blue Widget</span> or <i class='x notranslate'>Red</i>.</p>"
-                    "<div translate=\"no\"><p>Nothing here</p></div>"),
+  EXPECT_THAT(HtmlUnits("<p>Buy <span translate=no>Blue Widget</span> or <i class='x notranslate'>Red</i>.</p>"
+                        "<div translate=\"no\"><p>Nothing here</p></div>"),
               ElementsAre("Buy ⟦<span translate=no>Blue Widget</span>⟧ or ⟦<i class='x notranslate'>Red</i>⟧."));
 }
 
@@ -71,9 +71,10 @@ TEST(HtmlTest, UnknownReferencesStay) {
 
 TEST(HtmlTest, ReferencesWithoutASemicolon) {
   EXPECT_THAT(
-      Units("<p>The&nbsp old &copy2024, &COPY 2025 &eacutet&eacute &#233t &ampx R&D &notx AT&T &check &hellip."),
+      HtmlUnits("<p>The&nbsp old &copy2024, &COPY 2025 &eacutet&eacute &#233t &ampx R&D &notx AT&T &check &hellip."),
       ElementsAre("The\u00a0 old \u00a92024, \u00a9 2025 \u00e9t\u00e9 \u00e9t &x R&D \u00acx AT&T &check &hellip."));
-  EXPECT_THAT(Units("<img alt='Go &copy=2 &copyx &copy; &copy !'>"), ElementsAre("Go &copy=2 &copyx \u00a9 \u00a9 !"));
+  EXPECT_THAT(HtmlUnits("<img alt='Go &copy=2 &copyx &copy; &copy !'>"),
+              ElementsAre("Go &copy=2 &copyx \u00a9 \u00a9 !"));
   const std::string html = "<p>A &lt b &# &#x &; &";
   ExpectIdentity("html", html);
   EXPECT_EQ(RenderRot13(*ParseAs("html", html)), "<p>N &lt; o &amp;# &amp;#k &amp;; &amp;");
@@ -95,7 +96,7 @@ TEST(HtmlTest, LanguageBecomesTheTarget) {
 }
 
 TEST(HtmlTest, CommentsAndTemplatesStay) {
-  EXPECT_THAT(Units("<p><!-- not this -->Dear {{ user.name }}, <% if x > y %>hello<% end %>!</p>"),
+  EXPECT_THAT(HtmlUnits("<p><!-- not this -->Dear {{ user.name }}, <% if x > y %>hello<% end %>!</p>"),
               ElementsAre("Dear ⟦{{ user.name }}⟧, ⟦<% if x > y %>⟧hello⟦<% end %>⟧!"));
 }
 

@@ -7,30 +7,30 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> Units(std::string_view text) { return Shown(*ParseAs("markdown", text)); }
+std::vector<std::string> MarkdownUnits(std::string_view text) { return Shown(*ParseAs("markdown", text)); }
 
 std::string Translated(std::string_view text, const std::vector<std::pair<std::string, std::string>>& translated) {
   return RenderWith(*ParseAs("markdown", text), translated);
 }
 
 TEST(MarkdownTest, UnitsAreParagraphsHeadingsItemsAndCells) {
-  EXPECT_THAT(Units("# A title #\n\nOne\nparagraph.\n\n- first\n- second\n\n> quoted\n\nSetext\n======\n\n"
-                    "| a | b |\n|---|---|\n| one | two |\n"),
+  EXPECT_THAT(MarkdownUnits("# A title #\n\nOne\nparagraph.\n\n- first\n- second\n\n> quoted\n\nSetext\n======\n\n"
+                            "| a | b |\n|---|---|\n| one | two |\n"),
               ElementsAre("A title", "One paragraph.", "first", "second", "quoted", "Setext", "a", "b", "one", "two"));
 }
 
 TEST(MarkdownTest, EmphasisAndLinksArePairs) {
-  EXPECT_THAT(Units("Some **bold *and italic* text**, a [link](http://x.org/a_(b) \"t\") and ~~gone~~."),
+  EXPECT_THAT(MarkdownUnits("Some **bold *and italic* text**, a [link](http://x.org/a_(b) \"t\") and ~~gone~~."),
               ElementsAre("t",
                           "Some ⟦**⟧bold ⟦*⟧and italic⟦*⟧ text⟦**⟧, a ⟦[⟧link⟦](http://x.org/a_(b) \"t\")⟧ and "
                           "⟦~~⟧gone⟦~~⟧."));
-  EXPECT_THAT(Units("a ***b*** c"), ElementsAre("a ⟦*⟧⟦**⟧b⟦**⟧⟦*⟧ c"));
-  EXPECT_THAT(Units("[ref][id] and [id] and ![alt text](i.png).\n\n[id]: http://x.org 'Title'\n"),
+  EXPECT_THAT(MarkdownUnits("a ***b*** c"), ElementsAre("a ⟦*⟧⟦**⟧b⟦**⟧⟦*⟧ c"));
+  EXPECT_THAT(MarkdownUnits("[ref][id] and [id] and ![alt text](i.png).\n\n[id]: http://x.org 'Title'\n"),
               ElementsAre("⟦[⟧ref⟦][id]⟧ and ⟦[⟧id⟦]⟧ and ⟦![⟧alt text⟦](i.png)⟧."));
 }
 
 TEST(MarkdownTest, CodeAndAddressesAreWords) {
-  EXPECT_THAT(Units("Run `make all` or ``a ` b``; see <http://x.org> and https://y.org/z."),
+  EXPECT_THAT(MarkdownUnits("Run `make all` or ``a ` b``; see <http://x.org> and https://y.org/z."),
               ElementsAre("Run ⟦`make all`⟧ or ⟦``a ` b``⟧; see ⟦<http://x.org>⟧ and ⟦https://y.org/z⟧."));
   // A reference by its text keeps its label. So the link is part of the unit, even if it encloses all of the text.
   const std::string list = "* [One two][]\n* [Three]\n\n[one two]: x\n[three]: y\n";
@@ -38,13 +38,13 @@ TEST(MarkdownTest, CodeAndAddressesAreWords) {
   ASSERT_EQ(document->units().size(), 2u);
   EXPECT_EQ(*document->Render({{"Eins zwei", {{0, 0}, {9, 1}}}, {"Drei", {{0, 0}, {4, 1}}}}),
             "* [Eins zwei][One two]\n* [Drei][Three]\n\n[one two]: x\n[three]: y\n");
-  EXPECT_THAT(Units("`code` first"), ElementsAre("⟦`code`⟧ first"));
+  EXPECT_THAT(MarkdownUnits("`code` first"), ElementsAre("⟦`code`⟧ first"));
 }
 
 TEST(MarkdownTest, CodeFrontMatterAndHtmlBlocksStay) {
-  EXPECT_THAT(
-      Units("---\ntitle: Not this\n---\n\nText.\n\n```sh\nnot this\n```\n\n    nor this\n\n<div>\nnor\n</div>\n"),
-      ElementsAre("Text."));
+  EXPECT_THAT(MarkdownUnits(
+                  "---\ntitle: Not this\n---\n\nText.\n\n```sh\nnot this\n```\n\n    nor this\n\n<div>\nnor\n</div>\n"),
+              ElementsAre("Text."));
 }
 
 TEST(MarkdownTest, FencesOfContainersStayAndEndParagraphs) {
@@ -52,16 +52,16 @@ TEST(MarkdownTest, FencesOfContainersStayAndEndParagraphs) {
       "Before\nit.\n:::note A title\nThis is\nthe note.\n:::\nAfter it.\n\n::::{tip}\r\n:::{warning}\r\nInside.\r\n"
       ":::\r\n::::\r\n\n- item\n\n  :::info\n  In the *list*.\n  :::\n\nA ::: here stays "
       "text.\n\n```\n:::\ncode\n```\n:::";
-  EXPECT_THAT(Units(text), ElementsAre("Before it.", "This is the note.", "After it.", "Inside.", "item",
-                                       "In the ⟦*⟧list⟦*⟧.", "A ::: here stays text."));
+  EXPECT_THAT(MarkdownUnits(text), ElementsAre("Before it.", "This is the note.", "After it.", "Inside.", "item",
+                                               "In the ⟦*⟧list⟦*⟧.", "A ::: here stays text."));
   ExpectIdentity("markdown", text);
   ExpectTranslationIsRead("markdown", text);
   EXPECT_EQ(Translated(":::note\nYes.\n:::\n", {{"Yes.", "Ja."}}), ":::note\nJa.\n:::\n");
 }
 
 TEST(MarkdownTest, BreaksAndInlineHtml) {
-  EXPECT_THAT(Units("> one  \n> two\\\n> three\n> four"), ElementsAre("one⟦  \n> ⟧two⟦\\\n> ⟧three four"));
-  EXPECT_THAT(Units("a <kbd>Key</kbd> b<br>c <!-- no --> d"),
+  EXPECT_THAT(MarkdownUnits("> one  \n> two\\\n> three\n> four"), ElementsAre("one⟦  \n> ⟧two⟦\\\n> ⟧three four"));
+  EXPECT_THAT(MarkdownUnits("a <kbd>Key</kbd> b<br>c <!-- no --> d"),
               ElementsAre("a ⟦<kbd>⟧Key⟦</kbd>⟧ b⟦<br>⟧c ⟦<!-- no -->⟧ d"));
 }
 
@@ -74,7 +74,7 @@ TEST(MarkdownTest, HardBreaksEndSegmentsAndSoftOnesDoNot) {
 }
 
 TEST(MarkdownTest, EscapesAreUndoneAndDoneAgain) {
-  EXPECT_THAT(Units("5 \\* 3 &amp; 2 \\[x\\]"), ElementsAre("5 * 3 & 2 [x]"));
+  EXPECT_THAT(MarkdownUnits("5 \\* 3 &amp; 2 \\[x\\]"), ElementsAre("5 * 3 & 2 [x]"));
   EXPECT_EQ(Translated("5 \\* 3 &amp; 2 \\[x\\]", {{"5 * 3 & 2 [x]", "fünf * drei & zwei [y]"}}),
             "fünf \\* drei & zwei \\[y\\]");
   EXPECT_EQ(Translated("Note[^1] here", {{"Note[^1] here", "Hinweis[^1] hier"}}), "Hinweis[^1] hier");

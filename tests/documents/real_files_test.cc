@@ -30,8 +30,8 @@ std::vector<std::string> FilesOf(const Format& format) {
     const auto options = fs::directory_options::skip_permission_denied;
     for (fs::recursive_directory_iterator at(folder, options, error), end; !error && at != end; at.increment(error)) {
       const std::string extension = at->path().extension().string();
-      const auto& known = format.extensions;
-      if (extension.size() < 2 || std::find(known.begin(), known.end(), extension.substr(1)) == known.end()) continue;
+      const auto type = TypeOfFile("file" + extension);
+      if (!type.ok() || type->format != &format) continue;
       if (at->is_regular_file(error) && at->file_size(error) <= kLargest) files.push_back(at->path().string());
     }
   }

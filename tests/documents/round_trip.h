@@ -110,4 +110,11 @@ inline void ExpectTranslationIsRead(const std::string& format, std::string_view 
   }
 }
 
+// The sentences of a document in English; a model that knows no markers has 0 of them.
+inline UnitSegments Segments(const FormattedDocument& document, int32_t markers = 0) {
+  auto segments = UnitSegments::Create(document.units(), {.source_language = "en", .markers = markers});
+  EXPECT_TRUE(segments.ok()) << segments.status();
+  return *std::move(segments);
+}
+
 }  // namespace salient

@@ -10,12 +10,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-UnitSegments Segments(const FormattedDocument& document) {
-  auto segments = UnitSegments::Create(document.units(), {.source_language = "en"});
-  EXPECT_TRUE(segments.ok()) << segments.status();
-  return *std::move(segments);
-}
-
 TEST(UnitSegmentsTest, UnitsAreCutIntoSentences) {
   const auto document =
       ParseAs("html", "<h1>Title</h1><p>First <b>one</b>. Second <code>x</code> one!<td>12<p>Run<br>away");

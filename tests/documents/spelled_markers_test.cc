@@ -9,12 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-UnitSegments Segments(const FormattedDocument& document, int32_t markers = 32) {
-  auto segments = UnitSegments::Create(document.units(), {.source_language = "en", .markers = markers});
-  EXPECT_TRUE(segments.ok()) << segments.status();
-  return *std::move(segments);
-}
-
 std::string Rendered(const FormattedDocument& document, const UnitSegments& segments,
                      const std::vector<std::string>& translations) {
   const auto rendered = document.Render(segments.Join(translations));
@@ -24,7 +18,7 @@ std::string Rendered(const FormattedDocument& document, const UnitSegments& segm
 
 TEST(SpelledMarkersTest, AModelReadsThemWhereTheyStand) {
   const auto document = ParseAs("html", "<p>Press <b>the <i>red</i> key</b> of {name}. Then <code>x</code>.</p>");
-  const UnitSegments segments = Segments(*document);
+  const UnitSegments segments = Segments(*document, 32);
   EXPECT_THAT(segments.texts(), ElementsAre("Press ⟦0⟧the ⟦2⟧red⟦3⟧ key⟦1⟧ of ⟦4⟧.", "Then ⟦0⟧."));
   EXPECT_EQ(Rendered(*document, segments, {"Von ⟦4⟧ ⟦0⟧die ⟦2⟧rote⟦3⟧ Taste⟦1⟧ drücken.", "Dann ⟦0⟧."}),
             "<p>Von {name} <b>die <i>rote</i> Taste</b> drücken. Dann <code>x</code>.</p>");
@@ -32,7 +26,7 @@ TEST(SpelledMarkersTest, AModelReadsThemWhereTheyStand) {
 
 TEST(SpelledMarkersTest, WhatIsAroundASegmentStaysAroundIt) {
   const auto document = ParseAs("html", "<p><b><i>All</i> of it.</b> <u>And this. And that.</u></p>");
-  const UnitSegments segments = Segments(*document);
+  const UnitSegments segments = Segments(*document, 32);
   EXPECT_THAT(segments.texts(), ElementsAre("⟦0⟧All⟦1⟧ of it.", "And this.", "And that."));
   EXPECT_EQ(Rendered(*document, segments, {"Das ⟦0⟧alles⟦1⟧.", "Und dies.", "Und das."}),
             "<p><b>Das <i>alles</i>.</b> <u>Und dies. Und das.</u></p>");
@@ -40,14 +34,14 @@ TEST(SpelledMarkersTest, WhatIsAroundASegmentStaysAroundIt) {
 
 TEST(SpelledMarkersTest, SpacesStandWhereTheSourceHasThem) {
   const auto document = ParseAs("html", "<p>See <b>this</b> one.</p>");
-  const UnitSegments segments = Segments(*document);
+  const UnitSegments segments = Segments(*document, 32);
   EXPECT_EQ(Rendered(*document, segments, {"Siehe ⟦0⟧ dies ⟦1⟧ an."}), "<p>Siehe <b>dies</b> an.</p>");
   EXPECT_EQ(Rendered(*document, segments, {"Siehe⟦0⟧ dies ⟦1⟧."}), "<p>Siehe <b>dies</b> .</p>");
 }
 
 TEST(SpelledMarkersTest, ATranslationThatBreaksThemIsPutRight) {
   const auto document = ParseAs("html", "<p>See <b>this</b> and <i>that</i> one.</p>");
-  const UnitSegments segments = Segments(*document);
+  const UnitSegments segments = Segments(*document, 32);
   for (const char* broken : {"Siehe dies und das.", "Siehe ⟦0⟧dies⟦0⟧ und das.", "⟦3⟧Siehe⟦2⟧ dies ⟦1⟧und⟦0⟧ das.",
                              "Siehe ⟦0⟧dies ⟦2⟧und⟦1⟧ das⟦3⟧.", "Siehe ⟦9⟧dies und das."}) {
     const std::string rendered = Rendered(*document, segments, {broken});
@@ -60,7 +54,7 @@ TEST(SpelledMarkersTest, MoreThanTheModelHasAreLeftOut) {
   std::string source = "<p>See";
   for (int i = 0; i < 17; ++i) source += " <b>w" + std::to_string(i) + "</b> and";
   const auto document = ParseAs("html", source + " more.</p>");
-  const UnitSegments segments = Segments(*document);
+  const UnitSegments segments = Segments(*document, 32);
   EXPECT_EQ(WithoutSpelled(segments.texts()[0]), segments.texts()[0]);
   const UnitSegments enough = Segments(*document, 34);
   EXPECT_NE(WithoutSpelled(enough.texts()[0]), enough.texts()[0]);
@@ -68,7 +62,7 @@ TEST(SpelledMarkersTest, MoreThanTheModelHasAreLeftOut) {
 
 TEST(SpelledMarkersTest, TwoByThemselvesAreNoPair) {
   const auto document = ParseAs("markdown", "Copy `a` to `b` now.\n");
-  EXPECT_THAT(Segments(*document).texts(), ElementsAre("Copy ⟦0⟧ to ⟦2⟧ now."));
+  EXPECT_THAT(Segments(*document, 32).texts(), ElementsAre("Copy ⟦0⟧ to ⟦2⟧ now."));
 }
 
 TEST(SpelledMarkersTest, TextWithoutThem) {
@@ -84,9 +78,9 @@ TEST(SegmentAlignmentTest, LinksOfTokensPlaceMarkers) {
     const auto begin = static_cast<int32_t>(source.find(from)), at = static_cast<int32_t>(translation.find(to));
     return TokenLink{begin, begin + static_cast<int32_t>(from.size()), at, at + static_cast<int32_t>(to.size())};
   };
-  const Alignment alignment =
-      segments.AlignmentOf(0, translation, {link("The", "La"), link("house", "casa"), link("red", "roja"),
-                                            link("of", "de"), link("men", "hombres"), link(".", ".")});
+  const Alignment alignment = segments.AlignmentOf(0, translation,
+                                                   {link("The", "La"), link("house", "casa"), link("red", "roja"),
+                                                    link("of", "de"), link("men", "hombres"), link(".", ".")});
   const auto rendered = document->Render(segments.Join({translation}, {alignment}));
   EXPECT_EQ(*rendered, "<p>La casa <b>roja</b> de {n} hombres.</p>");
 }

@@ -52,6 +52,13 @@ TEST(ContentTest, AnHtmlPageComesBackTranslated) {
   EXPECT_EQ(reply.response.segments(1).source(), "One bold word.");
 }
 
+TEST(ContentTest, AReplyHasTheTypeOfItsRequest) {
+  TestServer server;
+  server.Start();
+  const Reply reply = Translate(server, ContentRequest("Application/XHTML+xml", "<p>One</p>"));
+  EXPECT_EQ(reply.response.mime_type(), "application/xhtml+xml");
+}
+
 TEST(ContentTest, SegmentsAreStreamedAndContentIsInTheResult) {
   TestServer server;
   server.Start();

@@ -21,7 +21,6 @@ using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::Key;
 
-constexpr DrainOptions kPatiently = {.patience = absl::InfiniteDuration()};
 constexpr char kMethod[] = "/salient.v1.Translation/TranslateDocument";
 
 class Outcomes {

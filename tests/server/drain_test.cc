@@ -17,8 +17,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr DrainOptions kPatiently = {.patience = absl::InfiniteDuration()};
-
 void WaitUntilDraining(TestServer& server) {
   while (!server.server().translator().in_flight().draining()) absl::SleepFor(absl::Milliseconds(1));
 }
@@ -109,9 +107,8 @@ TEST(DrainTest, WhoWatchesTheHealthIsTurnedAwayFirstAndHoldsNothingUp) {
   const auto deadline = std::chrono::system_clock::now() + std::chrono::minutes(1);
   ASSERT_TRUE(channel->WaitForConnected(deadline));
   const absl::Time begun = absl::Now();
-  std::thread drainer([&] {
-    EXPECT_EQ(server.server().Drain({.delay = absl::Seconds(1), .patience = absl::InfiniteDuration()}), 0);
-  });
+  std::thread drainer(
+      [&] { EXPECT_EQ(server.server().Drain({.delay = absl::Seconds(1), .patience = absl::InfiniteDuration()}), 0); });
   EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, deadline));
   EXPECT_FALSE(server.server().translator().in_flight().draining()) << "heard of it only when it was too late";
   drainer.join();

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr char kText[] = "All is well.\nCall read_file now.\n";
 
-v1::TranslateDocumentResponse Translate(TestServer& server, v1::Guard guard) {
+v1::TranslateDocumentResponse Translated(TestServer& server, v1::Guard guard) {
   v1::TranslateDocumentRequest request = RequestFor(kText);
   request.set_guard(guard);
   v1::TranslateDocumentResponse response;
@@ -30,7 +30,7 @@ v1::TranslateDocumentResponse Translate(TestServer& server, v1::Guard guard) {
 TEST(GuardApiTest, ReportNamesTheFaults) {
   TestServer server;
   server.Start();
-  const v1::TranslateDocumentResponse response = Translate(server, v1::GUARD_REPORT);
+  const v1::TranslateDocumentResponse response = Translated(server, v1::GUARD_REPORT);
   ASSERT_EQ(response.segments_size(), 2);
   EXPECT_EQ(response.guard(), v1::GUARD_REPORT);
   EXPECT_EQ(response.segments(0).check().faults_size(), 0);
@@ -43,7 +43,7 @@ TEST(GuardApiTest, ReportNamesTheFaults) {
 TEST(GuardApiTest, OffChecksNothing) {
   TestServer server;
   server.Start();
-  const v1::TranslateDocumentResponse response = Translate(server, v1::GUARD_OFF);
+  const v1::TranslateDocumentResponse response = Translated(server, v1::GUARD_OFF);
   EXPECT_EQ(response.guard(), v1::GUARD_OFF);
   EXPECT_FALSE(response.segments(1).has_check());
   EXPECT_EQ(response.report().segments_flagged(), 0);
@@ -52,7 +52,7 @@ TEST(GuardApiTest, OffChecksNothing) {
 TEST(GuardApiTest, RetryIsTheServersDefaultUnlessItIsStartedWithAnother) {
   TestServer server;
   server.Start();
-  const v1::TranslateDocumentResponse response = Translate(server, v1::GUARD_UNSPECIFIED);
+  const v1::TranslateDocumentResponse response = Translated(server, v1::GUARD_UNSPECIFIED);
   EXPECT_EQ(response.guard(), v1::GUARD_RETRY);
   EXPECT_EQ(server.engine().admitted(), 2);
   EXPECT_EQ(server.engine().request(1).text, "Call read_file now.");
@@ -63,7 +63,7 @@ TEST(GuardApiTest, RetryIsTheServersDefaultUnlessItIsStartedWithAnother) {
 
   TestServer other({}, {.guard = GuardMode::kOff});
   other.Start();
-  EXPECT_EQ(Translate(other, v1::GUARD_UNSPECIFIED).guard(), v1::GUARD_OFF);
+  EXPECT_EQ(Translated(other, v1::GUARD_UNSPECIFIED).guard(), v1::GUARD_OFF);
 }
 
 TEST(GuardApiTest, DocumentsOfAFormatAreChecked) {
@@ -107,9 +107,9 @@ TEST(GuardApiTest, OverHttp) {
   const auto reply = client.Post("/v1/translate", kRequest, "application/json");
   ASSERT_TRUE(reply) << httplib::to_string(reply.error());
   ASSERT_EQ(reply->status, 200) << reply->body;
-  const auto json = nlohmann::json::parse(reply->body);
-  EXPECT_EQ(json["guard"], "GUARD_REPORT");
-  EXPECT_EQ(json["segments"][0]["check"]["faults"][0], "FAULT_NAMES");
+  const auto answer = nlohmann::json::parse(reply->body);
+  EXPECT_EQ(answer["guard"], "GUARD_REPORT");
+  EXPECT_EQ(answer["segments"][0]["check"]["faults"][0], "FAULT_NAMES");
 }
 
 TEST(GuardApiTest, AnUnknownModeIsRefusedByName) {
@@ -127,7 +127,7 @@ TEST(GuardApiTest, AnUnknownModeIsRefusedByName) {
 TEST(GuardApiTest, MetricsCountFaultsByKind) {
   TestServer server;
   server.Start();
-  Translate(server, v1::GUARD_RETRY);
+  Translated(server, v1::GUARD_RETRY);
   httplib::Client client("127.0.0.1", server.admin_port());
   const auto metrics = client.Get("/metrics");
   ASSERT_TRUE(metrics);

@@ -105,12 +105,12 @@ TEST_F(HttpTest, TranslatesJson) {
   const httplib::Response reply =
       Post(R"({"document": {"text": "größe\nzwei"}, "selection": {"policy": "RATIO", "value": 0.1}})");
   ASSERT_EQ(reply.status, 200) << reply.body;
-  const nlohmann::json json = nlohmann::json::parse(reply.body);
-  EXPECT_EQ(json["text"], "GRößE\nZWEI");
-  EXPECT_EQ(json["segments"].size(), 2);
-  EXPECT_EQ(json["report"]["attention_cost_ratio"], 0.07);
-  EXPECT_EQ(json["report"]["queue_seconds"], 0) << "zeros are told";
-  EXPECT_EQ(json["selection"]["policy"], "RATIO");
+  const nlohmann::json answer = nlohmann::json::parse(reply.body);
+  EXPECT_EQ(answer["text"], "GRößE\nZWEI");
+  EXPECT_EQ(answer["segments"].size(), 2);
+  EXPECT_EQ(answer["report"]["attention_cost_ratio"], 0.07);
+  EXPECT_EQ(answer["report"]["queue_seconds"], 0) << "zeros are told";
+  EXPECT_EQ(answer["selection"]["policy"], "RATIO");
 }
 
 TEST_F(HttpTest, UnpacksBodies) {
@@ -307,21 +307,21 @@ TEST(MetricsTest, StepsAreObservedOnceTheModelIsKnown) {
 
 // A reply is in the server's memory until its client has taken it.
 TEST(HttpUnreadTest, AReplyThatNobodyReadsCountsAsItsClients) {
-  constexpr char kKey[] = "the-only-key-0123456";
+  constexpr char kOnlyKey[] = "the-only-key-0123456";
   const TempFolder folder;
-  WriteFile(folder / "keys", std::string(kKey) + " name=a documents=1\n");
+  WriteFile(folder / "keys", std::string(kOnlyKey) + " name=a documents=1\n");
   TestServer server({}, {.access = *Access::Open({.api_keys = folder / "keys"}), .guard = GuardMode::kOff});
   server.Start();
   const nlohmann::json large = {{"document", {{"text", std::string(4 << 20, 'a')}}}};
   const std::string small = R"({"document": {"text": "a"}})";
   UnreadReply client(server.http_port());
-  ASSERT_EQ(client.Post("/v1/translate", large.dump(), kKey), "HTTP/1.1 200 OK");
+  ASSERT_EQ(client.Post("/v1/translate", large.dump(), kOnlyKey), "HTTP/1.1 200 OK");
   httplib::Client other("127.0.0.1", server.http_port());
-  const auto refused = other.Post("/v1/translate", {{"X-API-Key", kKey}}, small, "application/json");
+  const auto refused = other.Post("/v1/translate", {{"X-API-Key", kOnlyKey}}, small, "application/json");
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->status, 429);
   EXPECT_GE(client.Read(), size_t{12} << 20);
-  EXPECT_EQ(client.Post("/v1/translate", small, kKey), "HTTP/1.1 200 OK");
+  EXPECT_EQ(client.Post("/v1/translate", small, kOnlyKey), "HTTP/1.1 200 OK");
 }
 
 }  // namespace

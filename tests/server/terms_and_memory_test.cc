@@ -20,18 +20,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-v1::TranslateDocumentResponse Translate(TestServer& server, const v1::TranslateDocumentRequest& request) {
+v1::TranslateDocumentResponse Translated(TestServer& server, const v1::TranslateDocumentRequest& request) {
   v1::TranslateDocumentResponse response;
   grpc::ClientContext context;
   const grpc::Status status = server.stub().TranslateDocument(&context, request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return response;
-}
-
-v1::TranslateDocumentRequest TextRequest(const std::string& text) {
-  v1::TranslateDocumentRequest request;
-  request.mutable_document()->set_text(text);
-  return request;
 }
 
 void AddTerm(const std::string& source, const std::string& target, v1::TranslateDocumentRequest* request) {
@@ -55,9 +49,9 @@ std::vector<std::string> Texts(const v1::TranslateDocumentResponse& response) {
 TEST(GlossaryRequestTest, TermsStandInTheTranslation) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("Open the data base now.\n\nNo terms here.\n\nData bases.\n");
+  v1::TranslateDocumentRequest request = RequestFor("Open the data base now.\n\nNo terms here.\n\nData bases.\n");
   AddTerm("data base", "Datenbank", &request);
-  const v1::TranslateDocumentResponse response = Translate(server, request);
+  const v1::TranslateDocumentResponse response = Translated(server, request);
   EXPECT_EQ(response.text(), "OPEN THE Datenbank NOW.\n\nNO TERMS HERE.\n\nDATA BASES.\n");
   ASSERT_EQ(response.segments_size(), 3);
   ASSERT_EQ(response.segments(0).terms_size(), 1);
@@ -70,9 +64,9 @@ TEST(GlossaryRequestTest, TermsStandInTheTranslation) {
 TEST(GlossaryRequestTest, ATargetThatIsThereAnywayStaysWhereItIs) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("Open the data base now. The data.");
+  v1::TranslateDocumentRequest request = RequestFor("Open the data base now. The data.");
   AddTerm("data", "now", &request);
-  const v1::TranslateDocumentResponse response = Translate(server, request);
+  const v1::TranslateDocumentResponse response = Translated(server, request);
   // The engine of the test goes on at the same byte.
   EXPECT_THAT(Texts(response), ElementsAre("OPEN THE DATA BASE NOW.", "THE nowA."));
   EXPECT_TRUE(response.segments(0).terms(0).used());
@@ -85,7 +79,7 @@ TEST(GlossaryRequestTest, ATermAcrossAMarkerIsUsed) {
   request.mutable_document()->set_content("<p>The <b>data</b> base and data base.</p>");
   request.mutable_document()->set_mime_type("text/html");
   AddTerm("data base", "Datenbank", &request);
-  const v1::TranslateDocumentResponse response = Translate(server, request);
+  const v1::TranslateDocumentResponse response = Translated(server, request);
   EXPECT_EQ(response.content(), "<p>THE<b></b> Datenbank AND Datenbank.</p>") << "placed by the order of words";
   ASSERT_EQ(response.segments(0).terms_size(), 2);
   EXPECT_TRUE(response.segments(0).terms(0).used());
@@ -95,10 +89,10 @@ TEST(GlossaryRequestTest, ATermAcrossAMarkerIsUsed) {
 TEST(GlossaryRequestTest, TheSearchGoesOnFromTheTargetThatIsLacking) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("All is well. Open the data base now.");
+  v1::TranslateDocumentRequest request = RequestFor("All is well. Open the data base now.");
   request.set_guard(v1::GUARD_OFF);
   AddTerm("data base", "Daten", &request);
-  const v1::TranslateDocumentResponse response = Translate(server, request);
+  const v1::TranslateDocumentResponse response = Translated(server, request);
   ASSERT_EQ(server.engine().admitted(), 2);
   EXPECT_EQ(server.engine().request(0).options.search.prefix, "");
   const TranslationRequest second = server.engine().request(1);
@@ -113,20 +107,20 @@ TEST(GlossaryRequestTest, TheSearchGoesOnFromTheTargetThatIsLacking) {
 TEST(GlossaryRequestTest, WhereNoTermIsLackingNothingIsTranslatedAgain) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("Open the data base now.");
+  v1::TranslateDocumentRequest request = RequestFor("Open the data base now.");
   AddTerm("data base", "base", &request);
-  EXPECT_EQ(Translate(server, request).text(), "OPEN THE DATA BASE NOW.");
+  EXPECT_EQ(Translated(server, request).text(), "OPEN THE DATA BASE NOW.");
   AddTerm("machine", "Rechner", &request);
-  EXPECT_TRUE(Translate(server, request).segments(0).terms(0).used());
+  EXPECT_TRUE(Translated(server, request).segments(0).terms(0).used());
   EXPECT_EQ(server.engine().admitted(), 2);
 }
 
 TEST(MemoryRequestTest, KnownSegmentsAreTakenOver) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("One two. Known  one. Three. Known one.");
+  v1::TranslateDocumentRequest request = RequestFor("One two. Known  one. Three. Known one.");
   AddEntry("Known one.", "Bekannt.", &request);
-  const v1::TranslateDocumentResponse response = Translate(server, request);
+  const v1::TranslateDocumentResponse response = Translated(server, request);
   EXPECT_EQ(response.text(), "ONE TWO. Bekannt. THREE. Bekannt.");
   EXPECT_THAT(Texts(response), ElementsAre("ONE TWO.", "Bekannt.", "THREE.", "Bekannt."));
   EXPECT_EQ(response.segments(0).origin(), v1::ORIGIN_MODEL);
@@ -144,18 +138,18 @@ void AddFile(const std::string& content, std::string_view mime_type, v1::Transla
 TEST(MemoryRequestTest, FilesAreReadLaterOnesFirstAndEntriesBeforeAll) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("One. Two. Three. Four.");
+  v1::TranslateDocumentRequest request = RequestFor("One. Two. Three. Four.");
   AddFile("msgid \"One.\"\nmsgstr \"po 1\"\n\nmsgid \"Two.\"\nmsgstr \"po 2\"\n", kPoMimeType, &request);
   AddFile("Two.\ttsv 2\nThree.\ttsv 3\n", kTsvMimeType, &request);
   AddEntry("Three.", "entry 3", &request);
-  EXPECT_THAT(Texts(Translate(server, request)), ElementsAre("po 1", "tsv 2", "entry 3", "FOUR."));
+  EXPECT_THAT(Texts(Translated(server, request)), ElementsAre("po 1", "tsv 2", "entry 3", "FOUR."));
 }
 
 TEST(MemoryRequestTest, FilesThatCannotBeUsedAreRefusedByName) {
   TestServer server;
   server.Start();
   const auto refusal = [&server](const std::string& content, std::string_view mime_type, int files = 1) {
-    v1::TranslateDocumentRequest request = TextRequest("One.");
+    v1::TranslateDocumentRequest request = RequestFor("One.");
     for (int i = 0; i < files; ++i) AddFile(content, mime_type, &request);
     grpc::ClientContext context;
     v1::TranslateDocumentResponse response;
@@ -175,9 +169,9 @@ TEST(MemoryRequestTest, FilesThatCannotBeUsedAreRefusedByName) {
 TEST(MemoryRequestTest, RepeatsAreTranslatedOnce) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("One. Two. One. Two. Three.");
+  v1::TranslateDocumentRequest request = RequestFor("One. Two. One. Two. Three.");
   request.mutable_memory()->set_repeats(true);
-  const v1::TranslateDocumentResponse response = Translate(server, request);
+  const v1::TranslateDocumentResponse response = Translated(server, request);
   EXPECT_EQ(response.text(), "ONE. TWO. ONE. TWO. THREE.");
   EXPECT_EQ(response.segments(2).origin(), v1::ORIGIN_REPEAT);
   EXPECT_EQ(response.segments(4).origin(), v1::ORIGIN_MODEL);
@@ -186,18 +180,18 @@ TEST(MemoryRequestTest, RepeatsAreTranslatedOnce) {
 TEST(MemoryRequestTest, AllKnownIsADocument) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("One.");
+  v1::TranslateDocumentRequest request = RequestFor("One.");
   AddEntry("One.", "Eins.", &request);
-  EXPECT_EQ(Translate(server, request).text(), "Eins.");
+  EXPECT_EQ(Translated(server, request).text(), "Eins.");
 }
 
 TEST(MemoryRequestTest, EntriesThatAreAlikeAreSuggested) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("Press the red key now.");
+  v1::TranslateDocumentRequest request = RequestFor("Press the red key now.");
   AddEntry("Press the green key now.", "Jetzt die grüne Taste.", &request);
   request.mutable_memory()->set_suggestions_from(0.6);
-  const v1::TranslateDocumentResponse response = Translate(server, request);
+  const v1::TranslateDocumentResponse response = Translated(server, request);
   ASSERT_EQ(response.segments(0).suggestions_size(), 1);
   EXPECT_EQ(response.segments(0).suggestions(0).translation(), "Jetzt die grüne Taste.");
   EXPECT_GT(response.segments(0).suggestions(0).score(), 0.7);
@@ -206,7 +200,7 @@ TEST(MemoryRequestTest, EntriesThatAreAlikeAreSuggested) {
 TEST(MemoryRequestTest, EverySegmentIsStreamedOnce) {
   TestServer server;
   server.Start();
-  v1::TranslateDocumentRequest request = TextRequest("Known. One. One. Known. Two. Known.");
+  v1::TranslateDocumentRequest request = RequestFor("Known. One. One. Known. Two. Known.");
   AddEntry("Known.", "Bekannt.", &request);
   request.mutable_memory()->set_repeats(true);
   grpc::ClientContext context;
@@ -231,7 +225,7 @@ TEST(MemoryRequestTest, WhatIsKnownOfAllSegmentsIsBounded) {
   const auto refusal = [&server](const std::string& sentence, int sentences) {
     std::string text;
     for (int i = 0; i < sentences; ++i) absl::StrAppend(&text, sentence, " ");
-    v1::TranslateDocumentRequest request = TextRequest(text);
+    v1::TranslateDocumentRequest request = RequestFor(text);
     AddEntry("Press the green key now.", std::string(1 << 20, 'a'), &request);
     request.mutable_memory()->set_suggestions_from(0.6);
     grpc::ClientContext context;
@@ -240,9 +234,9 @@ TEST(MemoryRequestTest, WhatIsKnownOfAllSegmentsIsBounded) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
     return status.error_message();
   };
-  constexpr char kMessage[] = "memory: its translations and suggestions for all segments take more than 67108864 bytes";
-  EXPECT_THAT(refusal("Press the green key now.", 65), HasSubstr(kMessage));
-  EXPECT_THAT(refusal("Press the red key now.", 65), HasSubstr(kMessage));
+  constexpr char kTooMuch[] = "memory: its translations and suggestions for all segments take more than 67108864 bytes";
+  EXPECT_THAT(refusal("Press the green key now.", 65), HasSubstr(kTooMuch));
+  EXPECT_THAT(refusal("Press the red key now.", 65), HasSubstr(kTooMuch));
 }
 
 class LanguageResourcesTest : public ::testing::Test {

@@ -14,6 +14,9 @@
 
 namespace salient {
 
+// Waits for all documents.
+inline constexpr DrainOptions kPatiently = {.patience = absl::InfiniteDuration()};
+
 class TestServer {
  public:
   explicit TestServer(const FakeEngineOptions& options = {}, int64_t max_document_bytes = 4 << 20,

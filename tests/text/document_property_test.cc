@@ -6,6 +6,7 @@
 
 #include "engine/text/document.h"
 #include "gtest/gtest.h"
+#include "tests/text/segment_texts.h"
 #include "unicode/uchar.h"
 #include "unicode/utf8.h"
 
@@ -102,12 +103,6 @@ std::string Unwrapped(const std::string& text) {
     result.append(bytes, length);
   }
   return result + (has_break ? " " : run);
-}
-
-std::vector<std::string> Texts(const SegmentedDocument& document) {
-  std::vector<std::string> texts;
-  for (const Segment& segment : document.segments) texts.push_back(segment.text);
-  return texts;
 }
 
 void ExpectWellFormed(const SegmentedDocument& document, const std::string& source) {

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/text/segment_texts.h"
 
 namespace salient {
 namespace {
@@ -18,12 +19,6 @@ SegmentedDocument Split(std::string_view text, const std::string& language = "en
   absl::StatusOr<SegmentedDocument> document = SplitDocument(text, segmentation, language);
   EXPECT_TRUE(document.ok()) << document.status();
   return document.ok() ? *document : SegmentedDocument{};
-}
-
-std::vector<std::string> Texts(const SegmentedDocument& document) {
-  std::vector<std::string> texts;
-  for (const Segment& segment : document.segments) texts.push_back(segment.text);
-  return texts;
 }
 
 std::vector<std::string> SplitTexts(std::string_view text, const std::string& language = "en") {
@@ -256,7 +251,8 @@ TEST(DocumentTest, SentencesThatNeedNoSpaceGetOneWhereTheTranslationDoes) {
   ASSERT_EQ(document.segments.size(), 3U);
   EXPECT_EQ(JoinDocument(document, Texts(document)), "他说：“走吧。”我们走了。\n好。");
   EXPECT_EQ(JoinDocument(document, {"He said, \"Go.\"", "We went.", "Good."}), "He said, \"Go.\" We went.\nGood.");
-  EXPECT_EQ(JoinDocument(document, {"彼は「行け」と言った。", "行った。", "良い。"}), "彼は「行け」と言った。行った。\n良い。");
+  EXPECT_EQ(JoinDocument(document, {"彼は「行け」と言った。", "行った。", "良い。"}),
+            "彼は「行け」と言った。行った。\n良い。");
 }
 
 }  // namespace

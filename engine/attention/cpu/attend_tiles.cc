@@ -18,7 +18,7 @@ struct alignas(64) CacheLine {
   std::byte bytes[64];
 };
 
-struct Scratch {
+struct TileScratch {
   TilePlan plan;
   std::vector<int32_t> groups;    // the plan's groups that use tiles
   std::vector<CacheLine> packed;  // [heads][pages]
@@ -28,12 +28,10 @@ struct Scratch {
   int32_t layer = 0, length = 0;
 };
 
-Scratch& ThreadScratch() {
-  thread_local Scratch scratch;
+TileScratch& ThreadTileScratch() {
+  thread_local TileScratch scratch;
   return scratch;
 }
-
-const KeyView& ViewAt(const AttendArgs& args, int32_t i) { return args.views[args.rows[i]]; }
 
 const TileKernels& KernelsOf(const AttendArgs& args) {
   return TileKernelsFor(DetectCpuIsa(), args.store.layout.width / args.heads, args.store.layout.type);
@@ -42,7 +40,7 @@ const TileKernels& KernelsOf(const AttendArgs& args) {
 // Computes the groups of a plan that use tiles.
 class TileRun {
  public:
-  TileRun(const AttendArgs& args, ThreadPool& pool, const TileKernels& kernels, Scratch& scratch)
+  TileRun(const AttendArgs& args, ThreadPool& pool, const TileKernels& kernels, TileScratch& scratch)
       : args_(args),
         pool_(pool),
         kernels_(kernels),
@@ -148,7 +146,7 @@ class TileRun {
   const AttendArgs& args_;
   ThreadPool& pool_;
   const TileKernels& kernels_;
-  Scratch& scratch_;
+  TileScratch& scratch_;
   const TilePlan& plan_;
   const int32_t head_width_;
   const size_t page_lines_;
@@ -168,7 +166,7 @@ RowRange DocumentRows(const AttendArgs& args, int32_t first) {
 }
 
 void ForgetPackedKeys(const AttendArgs& args) {
-  Scratch& scratch = ThreadScratch();
+  TileScratch& scratch = ThreadTileScratch();
   if (!args.same_keys && scratch.store == args.store.base) scratch.store = nullptr;
 }
 
@@ -183,7 +181,7 @@ void AttendTiles(const AttendArgs& args, const RowRange& document, double least_
   if (document.size() < kLeastRows || !kernels.takes(args.store.layout.width / args.heads, args.store.layout.type)) {
     return leave(document);
   }
-  Scratch& scratch = ThreadScratch();
+  TileScratch& scratch = ThreadTileScratch();
   TilePlan& plan = scratch.plan;
   plan.Begin(args, document);
   ParallelRanges(pool, plan.groups(), int64_t{plan.length()} * kGroupQueries / 4, [&plan](int64_t begin, int64_t end) {

@@ -23,7 +23,7 @@
 namespace salient {
 namespace {
 
-struct Scratch {
+struct SelectScratch {
   std::vector<int8_t> queries;
   std::vector<int32_t> scores;  // a multiple of the block size
   std::vector<int32_t> narrowed, listed;
@@ -31,8 +31,8 @@ struct Scratch {
   std::vector<const int8_t*> pages;
 };
 
-Scratch& ThreadScratch() {
-  thread_local Scratch scratch;
+SelectScratch& ThreadSelectScratch() {
+  thread_local SelectScratch scratch;
   return scratch;
 }
 
@@ -113,7 +113,7 @@ class Choice {
   // The smallest number of best keys whose weights sum to the rule's share of the total.
   int32_t KeysForMass(const SelectionRule& rule) const {
     const int32_t n = view_.length;
-    std::vector<uint32_t>& room = ThreadScratch().weights;
+    std::vector<uint32_t>& room = ThreadSelectScratch().weights;
     room.resize(n);
     uint32_t* weights = room.data();
     const float scale = MassScale(largest_query_, args_.key_inverse_step, args_.store.layout.selection_width);
@@ -141,7 +141,7 @@ class Choice {
     const Threshold threshold = FindThreshold(keep);
     // The kernel writes a vector for each one that it reads, so it writes to memory that is in the cache; the list is
     // copied.
-    std::vector<int32_t>& listed = ThreadScratch().listed;
+    std::vector<int32_t>& listed = ThreadSelectScratch().listed;
     if (listed.size() < static_cast<size_t>(view_.length)) listed.resize(view_.length);
     const int32_t ties = keep - threshold.above;
     list.count = kernels_.list_above(scores_, view_.length, threshold.score, ties, listed.data());
@@ -163,7 +163,7 @@ class Choice {
     int32_t low = least_ - 1, high = greatest_, most = n, least = 0;
     while (high - low > 1) {
       if ((most - least) * kWorthCopying <= n) {
-        std::vector<int32_t>& room = ThreadScratch().narrowed;
+        std::vector<int32_t>& room = ThreadSelectScratch().narrowed;
         if (scores == scores_) room.resize(n);
         n = kernels_.between(scores, n, low, high, room.data());
         scores = room.data();
@@ -226,7 +226,7 @@ class RowsSelection {
   }
 
   void ScoreAlone(int32_t i) const {
-    Scratch& scratch = ThreadScratch();
+    SelectScratch& scratch = ThreadSelectScratch();
     const KeyView& view = View(i);
     scratch.queries.resize(width_);
     scratch.scores.resize(static_cast<size_t>(Blocks(view.length)) * kSelectionBlock);
@@ -237,7 +237,7 @@ class RowsSelection {
   }
 
   void ScoreTogether(int32_t first, int32_t count) const {
-    Scratch& scratch = ThreadScratch();
+    SelectScratch& scratch = ThreadSelectScratch();
     int32_t length = 0;
     for (int32_t i = first; i < first + count; ++i) length = std::max(length, View(i).length);
     ScoreTask task;
@@ -291,7 +291,7 @@ void AppendSelectionCpu(const AppendSelectionArgs& args, ThreadPool& pool) {
   const SelectKernels& kernels = AttentionKernelsFor(DetectCpuIsa()).select;
   const int32_t width = args.store.layout.selection_width;
   ParallelRanges(pool, args.rows.size(), width * 8, [&](int64_t begin, int64_t end) {
-    std::vector<int8_t>& components = ThreadScratch().queries;
+    std::vector<int8_t>& components = ThreadSelectScratch().queries;
     components.resize(width);
     for (int64_t i = begin; i < end; ++i) {
       const int32_t row = args.rows[static_cast<int32_t>(i)];

@@ -9,8 +9,6 @@
 namespace salient {
 namespace {
 
-const KeyView& ViewAt(const AttendArgs& args, int32_t i) { return args.views[args.rows[i]]; }
-
 // The key list of the call's i-th query; null if the query reads all keys that it may see.
 const KeyList* ListAt(const AttendArgs& args, int32_t i) {
   if (args.lists == nullptr) return nullptr;

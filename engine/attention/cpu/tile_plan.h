@@ -18,6 +18,9 @@ struct RowRange {
   int32_t size() const { return last - first; }
 };
 
+// The keys of the i-th row of the call.
+inline const KeyView& ViewAt(const AttendArgs& args, int32_t i) { return args.views[args.rows[i]]; }
+
 struct GroupPlan {
   RowRange rows;
   int32_t pages = 0;                     // that any of the group's queries reads

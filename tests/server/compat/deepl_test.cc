@@ -247,6 +247,12 @@ TEST_F(DeepLTest, Languages) {
   EXPECT_EQ(Get("/v2/languages?type=both").status, 400);
 }
 
+TEST_F(DeepLTest, AnUploadHasTheTypeOfItsName) {
+  ASSERT_EQ(PostFile("/v2/document", "slides.odp", "bytes", {{"target_lang", "DE"}, {"source_lang", "EN"}}).status,
+            200);
+  EXPECT_EQ(host_.request(0).document().mime_type(), "application/vnd.oasis.opendocument.presentation");
+}
+
 TEST_F(DeepLTest, Documents) {
   host_.automatic = false;
   const HttpResponse uploaded = PostFile("/v2/document", "C:\\My Page.html", "<p>text</p>",
