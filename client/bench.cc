@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/connection.h"
+#include "client/documents.h"
 #include "client/latency.h"
 #include "engine/base/files.h"
 #include "google/protobuf/util/json_util.h"
@@ -30,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
 
 constexpr std::chrono::seconds kTellEvery(1);
+constexpr int kMostArrivals = 10000000;
 
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -179,17 +181,11 @@ class Call final : public grpc::ClientReadReactor<v1::StreamTranslateDocumentRes
   int64_t tokens_ = 0;
 };
 
-absl::StatusOr<std::string> ReadAll(const std::string& path) {
-  auto bytes = ReadBytes(path);
-  if (bytes.ok()) return bytes;
-  return absl::Status(bytes.status().code(), absl::StrCat(path, ": ", std::string(bytes.status().message())));
-}
-
 // Every document with every setting: what arrivals choose from.
 absl::StatusOr<std::vector<v1::TranslateDocumentRequest>> Mix(const BenchFlags& flags) {
   std::vector<v1::TranslateDocumentRequest> settings;
   if (!flags.settings.empty()) {
-    auto text = ReadAll(flags.settings);
+    auto text = ReadNamed(flags.settings, kMostDocumentBytes);
     if (!text.ok()) return text.status();
     int number = 0;
     for (size_t at = 0; at < text->size();) {
@@ -198,8 +194,10 @@ absl::StatusOr<std::vector<v1::TranslateDocumentRequest>> Mix(const BenchFlags& 
       at = end + 1;
       ++number;
       if (absl::StripAsciiWhitespace(line).empty()) continue;
+      v1::TranslateDocumentRequest setting;
+      const auto parsed = google::protobuf::util::JsonStringToMessage(line, &setting);
       settings.push_back(flags.request);
-      const auto parsed = google::protobuf::util::JsonStringToMessage(line, &settings.back());
+      settings.back().MergeFrom(setting);
       if (parsed.ok()) continue;
       return absl::InvalidArgumentError(
           absl::StrCat(flags.settings, ", line ", number,
@@ -209,7 +207,7 @@ absl::StatusOr<std::vector<v1::TranslateDocumentRequest>> Mix(const BenchFlags& 
   if (settings.empty()) settings.push_back(flags.request);
   std::vector<v1::TranslateDocumentRequest> mix;
   for (const std::string& path : flags.files) {
-    auto text = ReadAll(path);
+    auto text = ReadNamed(path, kMostDocumentBytes);
     if (!text.ok()) return text.status();
     for (const v1::TranslateDocumentRequest& setting : settings) {
       mix.push_back(setting);
@@ -261,6 +259,11 @@ int RunBench(const BenchFlags& flags, std::ostream& out, std::ostream& err) {
   };
   auto mix = Mix(flags);
   if (!mix.ok()) return fail(mix.status());
+  const double expected = (flags.rate + flags.end_rate) / 2 * flags.seconds;
+  if (expected > kMostArrivals) {
+    return fail(absl::InvalidArgumentError(
+        absl::StrFormat("--rate and --seconds: %.0f documents; at most %d are sent", expected, kMostArrivals)));
+  }
   auto stub = Connect(flags.connection, Retries::kNever);  // a refusal is a result, and costs the server once
   if (!stub.ok()) return fail(stub.status());
   const std::vector<double> arrivals = Arrivals(flags.rate, flags.end_rate, flags.seconds, flags.seed);
@@ -300,6 +303,7 @@ int RunBench(const BenchFlags& flags, std::ostream& out, std::ostream& err) {
   } else {
     PrintTable(report, out);
   }
+  if (!out.flush()) return fail(absl::UnavailableError("cannot write the report"));
   return 0;
 }
 

@@ -1,10 +1,12 @@
 #include "client/connection.h"
 
+#include <algorithm>
 #include <chrono>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/files.h"
 #include "grpcpp/create_channel.h"
@@ -42,6 +44,7 @@ constexpr int kRetryBytes = 64 << 20;
 
 constexpr int kFirstReconnectMs = 200;
 constexpr int kLastReconnectMs = 2000;
+constexpr int kProbeEveryMs = 30000;  // a server that is gone without a word is noticed while a call waits
 
 absl::Status ReadPem(const char* flag, const std::string& path, std::string* pem) {
   if (path.empty()) return absl::OkStatus();
@@ -114,6 +117,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ConnectionFlags& flags,
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kRetryBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastReconnectMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kProbeEveryMs);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as it takes
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (!flags.api_key.empty()) interceptors.push_back(std::make_unique<KeyInterceptors>(flags.api_key));
   return grpc::experimental::CreateCustomChannelWithInterceptors(flags.server, credentials, arguments,
@@ -134,6 +139,11 @@ absl::Status Unreachable(const ConnectionFlags& flags) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<v1::Translation::Stub>> Connect(const ConnectionFlags& flags, Retries retries) {
+  // gRPC ends the program if a header has another character, and prints it.
+  if (!std::all_of(flags.api_key.begin(), flags.api_key.end(), absl::ascii_isgraph)) {
+    return absl::InvalidArgumentError(
+        "the API key (SALIENT_API_KEY) has a character that is not printable ASCII, such as a line break at its end");
+  }
   auto credentials = Credentials(flags);
   if (!credentials.ok()) return credentials.status();
   const std::shared_ptr<grpc::Channel> channel = MakeChannel(flags, *credentials, retries);

@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/files.h"
 #include "engine/base/utf8.h"
 
@@ -75,7 +76,8 @@ int WriteAndClose(OpenFile file, std::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary) {
-  absl::StatusOr<std::string> bytes = file == "-" ? ReadToEnd(stdin) : ReadBytes(file);
+  absl::StatusOr<std::string> bytes =
+      file == "-" ? ReadToEnd(stdin, kMostDocumentBytes) : ReadBytes(file, kMostDocumentBytes);
   if (!bytes.ok()) return bytes;
   const std::string& text = *bytes;
   if (text.empty()) return absl::InvalidArgumentError("is empty; there is nothing to translate");
@@ -92,10 +94,9 @@ absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary
 absl::StatusOr<const Format*> FormatOfDocument(const std::string& file) {
   const std::string extension = fs::path(file).extension().string();
   if (file == "-" || extension.empty() || extension == ".") return FormatNamed("text");
-  auto format = FormatOfFile(file);
-  if (format.ok()) return format;
+  if (const auto type = TypeOfFile(file); type.ok()) return type->format;
   return absl::InvalidArgumentError(
-      absl::StrCat("its extension is ", extension, "; known are ", KnownExtensions(),
+      absl::StrCat("its extension is ", extension, "; known are ", absl::StrJoin(AllExtensions(), ", "),
                    "; give --format to say which format it has, --format text if it is plain text"));
 }
 
@@ -110,7 +111,7 @@ absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::stri
     const size_t before = documents.size();
     for (fs::recursive_directory_iterator at(file, error), end; !error && at != end; at.increment(error)) {
       std::error_code of_entry;  // a link that leads nowhere is no file
-      if (!at->is_regular_file(of_entry) || !FormatOfFile(at->path().filename().string()).ok()) continue;
+      if (!at->is_regular_file(of_entry) || !TypeOfFile(at->path().filename().string()).ok()) continue;
       documents.push_back({at->path().string(), at->path().lexically_relative(file).string()});
     }
     if (error) return absl::UnavailableError(absl::StrCat(file, ": cannot be read: ", error.message()));
@@ -148,28 +149,33 @@ absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile
     }
   }
   if (const absl::Status status = CheckPlan(files, paths); !status.ok()) return status;
-  if (is_folder) {
-    for (const std::string& path : paths) {
-      const fs::path folder = fs::path(path).parent_path();
-      fs::create_directories(folder, error);
-      if (error) {
-        return absl::UnavailableError(absl::StrCat("--out: cannot make ", folder.string(), ": ", error.message()));
-      }
+  for (const std::string& path : paths) {
+    const fs::path folder = fs::path(path).parent_path();
+    if (folder.empty()) continue;
+    fs::create_directories(folder, error);
+    if (error) {
+      return absl::UnavailableError(absl::StrCat("--out: cannot make ", folder.string(), ": ", error.message()));
     }
   }
   return paths;
 }
 
-absl::Status WriteTranslation(const std::string& path, std::string_view text) {
-  const auto failure = [&path](int reason) {
-    return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(reason)));
+absl::Status WriteTranslation(const std::string& out, std::string_view text) {
+  const auto failure = [&out](int reason) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", out, ": ", std::strerror(reason)));
   };
-  // A device or a pipe has no place for a second file beside it, and nothing in it to keep.
+  // A link stays, and so do the permissions of what it leads to.
   std::error_code error;
-  const bool special = fs::exists(path, error) && !fs::is_regular_file(path, error);
+  const fs::path target = fs::canonical(out, error);
+  const std::string path = error ? out : target.string();
+  const fs::file_status old = fs::status(path, error);
+  // A device or a pipe has no place for a second file beside it, and nothing in it to keep. Nor may the file be
+  // replaced to which the shell has led /dev/stdout: the shell writes on to the old one.
+  const bool special = fs::exists(old) && (!fs::is_regular_file(old) || out.starts_with("/dev/"));
   std::string unfinished = path;
-  OpenFile file(special ? std::fopen(path.c_str(), "wb") : CreateBeside(path, &unfinished));
+  OpenFile file(special ? std::fopen(out.c_str(), "wb") : CreateBeside(path, &unfinished));
   if (file == nullptr) return failure(errno);
+  if (!special && fs::exists(old)) fs::permissions(unfinished, old.permissions(), error);
   if (const int reason = WriteAndClose(std::move(file), text); reason != 0) {
     if (!special) fs::remove(unfinished, error);
     return failure(reason);

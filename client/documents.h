@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +13,11 @@
 
 namespace salient {
 
-// The bytes of a document; "-" is standard input. Errors do not name the file (engine/base/files.h). Also fails if it is
-// empty or, unless the format is binary, if it is not UTF-8; the error recognises UTF-16, or names the position.
+// Of a document that the clients read. A message of gRPC has less than 2 GiB.
+inline constexpr size_t kMostDocumentBytes = size_t{1} << 30;
+
+// The bytes of a document; "-" is standard input. Errors do not name the file (engine/base/files.h). Also fails if it
+// is empty or, unless the format is binary, if it is not UTF-8; the error recognises UTF-16, or names the position.
 absl::StatusOr<std::string> ReadDocument(const std::string& file, bool is_binary = false);
 
 // The format of a document by its name. Standard input and names without an extension are text. INVALID_ARGUMENT for an

@@ -115,6 +115,7 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
   app.add_option("--keep", raw.keep,
                  "A name or term that is not translated, in all formats except text; may be repeated")
       ->type_name("TERM")
+      ->allow_extra_args(false)
       ->group("Languages");
   app.add_option("--markup", raw.markup,
                  "How markup and placeholders get into the translation: markers (the model writes them), alignment, or "
@@ -125,6 +126,7 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
   app.add_option("--glossary", raw.glossary, "A glossary of the server")->type_name("NAME")->group("Terms and memory");
   app.add_option("--term", raw.terms, "A term and its translation, as SOURCE=TARGET; may be repeated")
       ->type_name("TERM")
+      ->allow_extra_args(false)
       ->group("Terms and memory");
   app.add_flag("--memory", raw.memory, "Take translations of whole segments from the server's memory")
       ->group("Terms and memory");
@@ -132,6 +134,7 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
          "--memory-file", raw.memory_files,
          "A file of translations to take: TMX, PO, or lines of source, tab, translation (.tsv); may be repeated")
       ->type_name("FILE")
+      ->allow_extra_args(false)
       ->group("Terms and memory");
   app.add_flag("--repeats", raw.repeats, "Translate segments that are the same only once")->group("Terms and memory");
   app.add_flag("--lines", raw.lines, "Each line is a segment, for text that is already split")->group("Languages");

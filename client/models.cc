@@ -1,5 +1,6 @@
 #include "client/models.h"
 
+#include <chrono>
 #include <ostream>
 #include <vector>
 
@@ -14,6 +15,8 @@
 
 namespace salient {
 namespace {
+
+constexpr std::chrono::seconds kWithin(30);  // the server answers from memory
 
 std::string SelectionPolicies(const v1::Model& model) {
   return absl::StrJoin(model.selection_policies(), " ", [](std::string* out, int policy) {
@@ -63,8 +66,7 @@ std::string ModelsTable(const v1::ListModelsResponse& models) {
     table.push_back({model.name(), absl::StrCat(model.source_language(), " > ", model.target_language()),
                      absl::StrCat(model.encoder_layers(), " + ", model.decoder_layers()), absl::StrCat(model.d_model()),
                      absl::StrFormat("%.1f M", static_cast<double>(model.parameters()) / 1e6),
-                     absl::StrCat(model.chunk_tokens(), " tokens"), model.device(),
-                     StateName(model.state())});
+                     absl::StrCat(model.chunk_tokens(), " tokens"), model.device(), StateName(model.state())});
   }
   std::string text = AlignColumns(table);
   for (const v1::Model& model : models.models()) text += Details(model);
@@ -79,14 +81,20 @@ int RunModels(const ModelsFlags& flags, std::ostream& out, std::ostream& err) {
   auto stub = Connect(flags.connection);
   if (!stub.ok()) return fail(stub.status());
   grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kWithin);
   v1::ListModelsResponse models;
   const grpc::Status status = (*stub)->ListModels(&context, {}, &models);
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return fail(absl::DeadlineExceededError(absl::StrCat("the server at ", flags.connection.server,
+                                                         " did not answer within ", kWithin.count(), " seconds")));
+  }
   if (!status.ok()) return fail(Explain(status, flags.connection.server));
   if (flags.report == ReportFormat::kTable) {
     out << ModelsTable(models);
   } else {
     for (const v1::Model& model : models.models()) out << ToJson(model).dump() << "\n";
   }
+  if (!out.flush()) return fail(absl::UnavailableError("cannot write the list"));
   return 0;
 }
 

@@ -46,18 +46,19 @@ std::string FaultWords(v1::Fault fault) {
   return words;
 }
 
-// One run of the command: workers translate, several documents at once; the calling thread takes the results in the
-// order of the command line.
+// One run of the command: workers translate and store, several documents at once; the calling thread reports the
+// results in the order of the command line.
 class Run {
  public:
-  Run(const TranslateFlags& flags, std::ostream& out, Progress& progress)
-      : flags_(flags), out_(out), progress_(progress), results_(flags.files.size()) {}
+  // paths: where each translation is stored; "" is `out`.
+  Run(const TranslateFlags& flags, const std::vector<std::string>& paths, std::ostream& out, Progress& progress)
+      : flags_(flags), paths_(paths), out_(out), progress_(progress), results_(flags.files.size()) {}
 
-  int All(v1::Translation::Stub& stub, const std::vector<std::string>& paths) {
+  int All(v1::Translation::Stub& stub) {
     std::vector<std::thread> workers;
     const size_t count = std::min(flags_.files.size(), static_cast<size_t>(flags_.parallel));
     for (size_t i = 0; i < count; ++i) workers.emplace_back([this, &stub] { Work(stub); });
-    for (size_t i = 0; i < results_.size(); ++i) Emit(i, paths[i], results_[i].get_future().get());
+    for (size_t i = 0; i < results_.size(); ++i) Emit(i, results_[i].get_future().get());
     for (std::thread& worker : workers) worker.join();
     return failed_ == 0 ? 0 : 1;
   }
@@ -67,7 +68,7 @@ class Run {
  private:
   void Work(v1::Translation::Stub& stub) {
     for (size_t i = next_++; i < flags_.files.size(); i = next_++) {
-      results_[i].set_value(Translate(stub, i));
+      results_[i].set_value(Stored(i, Translate(stub, i)));
       progress_.Finish(i);
     }
   }
@@ -76,6 +77,9 @@ class Run {
     const auto found = FormatOf(index);
     if (!found.ok()) return found.status();
     const Format& format = **found;
+    if (paths_[index].empty() && format.is_binary) {
+      return absl::InvalidArgumentError("is of a format that is no text; say with --out where to");
+    }
     auto bytes = ReadDocument(flags_.files[index], format.is_binary);
     if (!bytes.ok()) return bytes.status();
     v1::TranslateDocumentRequest request = flags_.request;
@@ -84,7 +88,7 @@ class Run {
       request.mutable_document()->clear_keep_terms();
     } else {
       request.mutable_document()->set_content(*std::move(bytes));
-      request.mutable_document()->set_mime_type(std::string(format.mime_type));
+      request.mutable_document()->set_mime_type(std::string(format.types.front().mime_type));
     }
     CallOptions options{.server = flags_.connection.server};
     if (flags_.timeout_seconds > 0) options.timeout = absl::Seconds(flags_.timeout_seconds);
@@ -93,29 +97,31 @@ class Run {
     });
   }
 
+  // The translation, whose text is in its file if it has one: nothing that ends the program later loses it.
+  absl::StatusOr<Translation> Stored(size_t index, absl::StatusOr<Translation> translation) const {
+    if (!translation.ok()) return translation;
+    v1::TranslateDocumentResponse& response = translation->response;
+    if (!response.mime_type().empty()) response.set_text(std::move(*response.mutable_content()));
+    if (paths_[index].empty()) return translation;
+    const absl::Status status = WriteTranslation(paths_[index], response.text());
+    if (!status.ok()) return status;
+    response.clear_text();
+    return translation;
+  }
+
   absl::StatusOr<const Format*> FormatOf(size_t index) const {
     if (flags_.format != nullptr) return flags_.format;
     return FormatOfDocument(flags_.files[index]);
   }
 
-  void Emit(size_t index, const std::string& path, absl::StatusOr<Translation> translation) {
+  void Emit(size_t index, absl::StatusOr<Translation> translation) {
     const std::string& file = flags_.files[index];
     if (!translation.ok()) return EmitFailure(file, translation.status());
-    v1::TranslateDocumentResponse& response = translation->response;
-    const Format& format = **FormatOf(index);
-    if (format.name != "text") response.set_text(std::move(*response.mutable_content()));
-    if (path.empty() && format.is_binary) {
-      return EmitFailure(file, absl::InvalidArgumentError("is of a format that is no text; say with --out where to"));
-    }
-    const std::string& text = response.text();
-    if (!path.empty()) {
-      if (const absl::Status status = WriteTranslation(path, text); !status.ok()) return EmitFailure(file, status);
-    }
     progress_.Clear();
     if (flags_.report == ReportFormat::kJson) {
-      out_ << Line(DocumentJson(file, *translation, /*with_text=*/path.empty()));
-    } else if (path.empty()) {
-      out_ << text;
+      out_ << Line(DocumentJson(file, *translation, /*with_text=*/paths_[index].empty()));
+    } else {
+      out_ << translation->response.text();
     }
     out_.flush();
     WarnOfLimits(file, translation->response);
@@ -162,6 +168,7 @@ class Run {
   }
 
   const TranslateFlags& flags_;
+  const std::vector<std::string>& paths_;
   std::ostream& out_;
   Progress& progress_;
   std::vector<std::promise<absl::StatusOr<Translation>>> results_;
@@ -190,8 +197,8 @@ int RunTranslate(TranslateFlags flags, std::ostream& out, std::ostream& err, boo
   flags.files.clear();
   for (const NamedFile& document : *documents) flags.files.push_back(document.path);
   Progress progress(ShownNames(flags.files), err, err_is_terminal, flags.quiet);
-  Run run(flags, out, progress);
-  const int exit_status = run.All(**stub, *paths);
+  Run run(flags, *paths, out, progress);
+  const int exit_status = run.All(**stub);
   progress.Clear();
   if (flags.report == ReportFormat::kTable && !flags.quiet) err << CostTable(run.rows());
   if (!out) return fail(absl::UnavailableError("cannot write to standard output"));

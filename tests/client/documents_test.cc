@@ -169,6 +169,18 @@ TEST(WriteTranslationTest, AFileIsReplacedAsAWhole) {
   EXPECT_TRUE(WriteTranslation("/dev/null", "text").ok());
 }
 
+TEST(WriteTranslationTest, ALinkAndThePermissionsStay) {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  WriteFile(folder / "v3", "old");
+  fs::permissions(folder / "v3", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("v3", folder / "latest");
+  ASSERT_TRUE(WriteTranslation(folder / "latest", "new").ok());
+  EXPECT_TRUE(fs::is_symlink(folder / "latest"));
+  EXPECT_EQ(ReadFile(folder / "v3"), "new");
+  EXPECT_EQ(fs::status(folder / "v3").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST(WriteTranslationTest, NoOtherFileIsTouched) {
   const TempFolder folder;
   WriteFile(folder / "a.part", "a document");

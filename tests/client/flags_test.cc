@@ -163,6 +163,14 @@ TEST(ClientFlagsTest, Settings) {
 
 TEST(ClientFlagsTest, NoFileIsStandardInput) { EXPECT_THAT(Parse({"translate"}).translate->files, ElementsAre("-")); }
 
+TEST(ClientFlagsTest, ARepeatableOptionLeavesTheFilesAlone) {
+  const ParsedClientFlags parsed = Parse({"translate", "--keep", "Salient", "--keep", "[Go]", "--term", "a=b", "a.md"});
+  ASSERT_TRUE(parsed.translate.has_value());
+  EXPECT_THAT(parsed.translate->files, ElementsAre("a.md"));
+  EXPECT_THAT(parsed.translate->request.document().keep_terms(), ElementsAre("Salient", "[Go]"));
+  EXPECT_EQ(parsed.translate->request.glossary().terms_size(), 1);
+}
+
 TEST(ClientFlagsTest, NegativeNumbersReachTheServer) {
   EXPECT_EQ(Parse({"translate", "--beam", "-1"}).translate->request.search().beam(), -1);
 }

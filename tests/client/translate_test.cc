@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "client/connection.h"
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "tests/client/process.h"
@@ -162,6 +163,34 @@ TEST_F(TranslateTest, AFolderIsNoFileOfAnOption) {
   }
 }
 
+TEST_F(TranslateTest, ABinaryDocumentWithoutOutIsRefusedBeforeItIsRead) {
+  const ProcessResult result = Salient({"translate", "--format", "docx", folder_ / "none"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr("say with --out where to"));
+}
+
+TEST_F(TranslateTest, AFileMayGoIntoANewFolder) {
+  EXPECT_EQ(Salient({"translate", File("a", "a"), "--out", folder_ / "new/b"}).exit_status, 0);
+  EXPECT_EQ(ReadFile(folder_ / "new/b"), "A");
+}
+
+TEST_F(TranslateTest, AListThatCannotBeWrittenIsAnError) {
+  const std::string command = SALIENT_PROGRAM " models --server " + server_.address() + " > /dev/full";
+  EXPECT_EQ(RunProgram({"/bin/sh", "-c", command}).exit_status, 1);
+}
+
+TEST_F(TranslateTest, TheSettingsOfABenchAreAddedToItsFlags) {
+  const std::string settings = File("settings", R"({"search": {"beam": 2}})");
+  const ProcessResult result = Salient({"bench", File("a", "a"), "--settings", settings, "--model", "none", "--rate",
+                                        "9", "--seconds", "1", "--report", "json"});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("NOT_FOUND"), Not(HasSubstr("\"OK\"")))) << result.err;
+}
+
+TEST_F(TranslateTest, ABenchOfTooManyDocumentsIsRefused) {
+  EXPECT_THAT(Salient({"bench", File("a", "a"), "--rate", "1000000", "--seconds", "1000000"}).err,
+              HasSubstr("--rate and --seconds: 1000000000000 documents; at most 10000000 are sent"));
+}
+
 TEST_F(TranslateTest, TheServersErrorsAreShownAsTheyAre) {
   const ProcessResult result = Salient({"translate", "--selection", "ratio:2"}, "text");
   EXPECT_EQ(result.exit_status, 1);
@@ -186,6 +215,14 @@ TEST(ConnectionTest, NoServerIsSaidWithTheRemedy) {
       result.err,
       "salient: cannot reach a server at localhost:1: start one with `salient-server --model DIR`, or name another "
       "with --server HOST:PORT, and with --tls if it speaks TLS\n");
+}
+
+TEST(ConnectionTest, AKeyThatNoHeaderCanHaveIsRefusedAndNotShown) {
+  for (const char* key : {"secret\r", "schl\u00FCssel"}) {
+    const absl::Status status = Connect({.server = "localhost:1", .api_key = key}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("SALIENT_API_KEY"), Not(HasSubstr("secret"))));
+  }
 }
 
 // In this process, where the engine can be held.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, AsyncIterator, Callable, Iterable, List, Optio
 import grpc
 
 from . import errors
-from .base import BaseClient, BaseSegmentStream, outcome_of
+from .base import BaseClient, BaseSegmentStream, Requests, outcome_of
 from .files import StrPath, read_document, write_document
 from .proto import translation_pb2 as pb
 
@@ -47,12 +47,18 @@ class AsyncClient(BaseClient):
     async def translate_many(
         self, texts: Iterable[str], *, timeout: Optional[float] = None, **options: Unpack[Options],
     ) -> AsyncIterator[Tuple[int, Union[pb.TranslateDocumentResponse, errors.SalientError]]]:
-        """Translates many texts at once over one call. Gives (index, reply) in the order in which they are finished."""
+        """Translates many texts at once over one call. Gives (index, reply) in the order in which they are finished.
+
+        What reading `texts` raises comes after the earlier texts' replies.
+        """
+        requests = Requests(texts, options)
         try:
-            async for reply in self._start_many(texts, timeout, options):
+            async for reply in self._start_many(requests, timeout):
                 yield outcome_of(reply)
         except grpc.aio.AioRpcError as error:
             raise errors.from_call(error) from None
+        if requests.error is not None:
+            raise requests.error
 
     async def models(self, *, timeout: Optional[float] = None) -> List[pb.Model]:
         """The models of the server, with their languages, policies and operating points."""

@@ -44,17 +44,31 @@ class BaseClient:
         request = make_request(pb.Document(text=text), options)
         return self._stub.StreamTranslateDocument(request, **self._settings(timeout))
 
-    def _start_many(self, texts: Iterable[str], timeout: Optional[float], options: "Options") -> Any:
-        """The ids of the texts are their indices."""
-        def requests() -> Iterator[pb.TranslateDocumentsRequest]:
-            for index, text in enumerate(texts):
-                yield pb.TranslateDocumentsRequest(id=str(index), request=make_request(pb.Document(text=text), options))
-
-        make_request(pb.Document(), options)  # raises errors in the options here, and not where `requests` is read
-        return self._stub.TranslateDocuments(requests(), **self._settings(timeout))
+    def _start_many(self, requests: "Requests", timeout: Optional[float]) -> Any:
+        return self._stub.TranslateDocuments(iter(requests), **self._settings(timeout))
 
     def _start_models(self, timeout: Optional[float]) -> Any:
         return self._stub.ListModels(pb.ListModelsRequest(), **self._settings(timeout))
+
+
+class Requests:
+    """The requests for many texts, whose ids are their indices. ValueError: the options are wrong.
+
+    gRPC reads them, and would hide what reading a text raises. So they end there, and `error` is what was raised.
+    """
+
+    def __init__(self, texts: Iterable[str], options: "Options") -> None:
+        make_request(pb.Document(), options)  # raises what is wrong with the options
+        self._texts, self._options = texts, options
+        self.error: Optional[Exception] = None
+
+    def __iter__(self) -> Iterator[pb.TranslateDocumentsRequest]:
+        try:
+            for index, text in enumerate(self._texts):
+                request = make_request(pb.Document(text=text), self._options)
+                yield pb.TranslateDocumentsRequest(id=str(index), request=request)
+        except Exception as error:
+            self.error = error
 
 
 def outcome_of(

@@ -67,4 +67,6 @@ class Connection:
             ("grpc.per_rpc_retry_buffer_size", _RETRY_BYTES),
             ("grpc.initial_reconnect_backoff_ms", 200),
             ("grpc.max_reconnect_backoff_ms", 2000),
+            ("grpc.keepalive_time_ms", 30_000),  # notices a server that is gone without a word while a call waits
+            ("grpc.http2.max_pings_without_data", 0),  # as many as it takes
         ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Optional, 
 import grpc
 
 from . import errors
-from .base import BaseClient, BaseSegmentStream, outcome_of
+from .base import BaseClient, BaseSegmentStream, Requests, outcome_of
 from .files import StrPath, read_document, write_document
 from .proto import translation_pb2 as pb
 
@@ -55,13 +55,16 @@ class Client(BaseClient):
         """Translates many texts at once over one call. Gives (index, reply) in the order in which they are finished.
 
         A text that fails gives its error instead of a reply, and the others continue. `texts` is read from another
-        thread, only as fast as the server admits requests.
+        thread, only as fast as the server admits requests. What reading it raises comes after the earlier texts' replies.
         """
+        requests = Requests(texts, options)
         try:
-            for reply in self._start_many(texts, timeout, options):
+            for reply in self._start_many(requests, timeout):
                 yield outcome_of(reply)
         except grpc.RpcError as error:
             raise errors.from_call(error) from None
+        if requests.error is not None:
+            raise requests.error
 
     def models(self, *, timeout: Optional[float] = None) -> List[pb.Model]:
         """The models of the server, with their languages, policies and operating points."""

@@ -8,15 +8,21 @@ from typing import Optional, Union
 from .proto import translation_pb2 as pb
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
+_WORD, _POWERPOINT = "application/vnd.ms-word.", "application/vnd.ms-powerpoint."
+_EXCEL = "application/vnd.ms-excel."
 _OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
 # docs/formats.md says what is translated in each format.
 MIME_TYPES = {
     "txt": "text/plain", "text": "text/plain",
     "md": "text/markdown", "markdown": "text/markdown", "mkd": "text/markdown",
-    "html": "text/html", "htm": "text/html", "xhtml": "text/html",
-    **dict.fromkeys(["docx", "docm", "dotx", "dotm"], _OFFICE + "wordprocessingml.document"),
-    **dict.fromkeys(["pptx", "pptm", "potx", "potm", "ppsx", "ppsm"], _OFFICE + "presentationml.presentation"),
-    **dict.fromkeys(["xlsx", "xlsm", "xltx", "xltm"], _OFFICE + "spreadsheetml.sheet"),
+    "html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml",
+    "docx": _OFFICE + "wordprocessingml.document", "dotx": _OFFICE + "wordprocessingml.template",
+    "docm": _WORD + "document.macroEnabled.12", "dotm": _WORD + "template.macroEnabled.12",
+    "pptx": _OFFICE + "presentationml.presentation", "potx": _OFFICE + "presentationml.template",
+    "ppsx": _OFFICE + "presentationml.slideshow", "pptm": _POWERPOINT + "presentation.macroEnabled.12",
+    "potm": _POWERPOINT + "template.macroEnabled.12", "ppsm": _POWERPOINT + "slideshow.macroEnabled.12",
+    "xlsx": _OFFICE + "spreadsheetml.sheet", "xltx": _OFFICE + "spreadsheetml.template",
+    "xlsm": _EXCEL + "sheet.macroEnabled.12", "xltm": _EXCEL + "template.macroEnabled.12",
     "odt": _OPEN_DOCUMENT + "text", "odp": _OPEN_DOCUMENT + "presentation", "ods": _OPEN_DOCUMENT + "spreadsheet",
     "xlf": "application/xliff+xml", "xliff": "application/xliff+xml",
     "po": "text/x-gettext-translation", "pot": "text/x-gettext-translation",

@@ -79,6 +79,8 @@ def _full_name(name: str, value: Any) -> Any:
 
 def make_request(document: pb.Document, options: Mapping[str, Any]) -> pb.TranslateDocumentRequest:
     """The request for a document. ValueError names an option or a value that the API does not have."""
+    if "document" in options:
+        raise ValueError(f"options: document is the text or the file; of its fields there are {', '.join(_OF_DOCUMENT)}")
     given = {name: _full_name(name, value) for name, value in options.items() if value is not None}
     fields = {name: value for name, value in given.items() if name not in _OF_DOCUMENT}
     fields["document"] = {name: value for name, value in given.items() if name in _OF_DOCUMENT}
