@@ -523,8 +523,8 @@ class Oracle:
                 if len(h.tokens) < len(s.prefix) and gains[allowed[0]] == -math.inf:
                     gains[allowed[0]] = 0.0  # it is given, though the model suppresses it, such as a language's token
                 if stand_in is not None:
-                    closing = (gains[t] for t in (self.config.tokens.separator, self.config.tokens.eos) if t is not None)
-                    gains[stand_in] = max(gains[stand_in], *closing)
+                    closing = [t for t in (self.config.tokens.separator, self.config.tokens.eos) if t is not None]
+                    gains[stand_in] = max(gains[stand_in], *(gains[t] for t in closing))
                     allowed = {*allowed, stand_in}
                 ranked = sorted((-gains[v], v) for v in allowed)
                 pool += [(h.total - lost, index, v, -lost) for lost, v in ranked[:2 * s.beam]]

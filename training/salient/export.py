@@ -3,8 +3,9 @@
     python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out en-de
 
 The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
-tokenizer.model and README.md; also target_tokenizer.model, if the target has a vocabulary of its own. Untrained parts
-are left out: selection layers before phase `selection`, halting heads before phase `halting`. `--calibrate` fits
+tokenizer.model and README.md; also target_tokenizer.model, if the target has a vocabulary of its own, and the
+vocabulary.json and source_vocabulary.json beside the tokenizer. Nothing of another model stays in the folder. Untrained
+parts are left out: selection layers before phase `selection`, halting heads before phase `halting`. `--calibrate` fits
 further parameters to text (calibrate.py).
 """
 
@@ -22,8 +23,9 @@ from torch import Tensor
 from .calibrate import CHUNKS, EXIT_COST, calibrate
 from .config import Exits, ModelConfig
 from .model import Transformer
+from .model_folder import CONFIG, copy_existing, new_files
 from .tensor_file import quantise_rows, read_folder, write_folder
-from .vocabulary import TARGET_TOKENIZER, TOKENIZER
+from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
 
 DTYPES = ("f32", "bf16", "int8")
 
@@ -83,18 +85,18 @@ def card(config: ModelConfig, parameters: int) -> str:
 
 
 def export(model: Transformer, tokenizer: Path, out: Path, *, dtype: str = "f32", readme: Path | None = None,
-           shard_bytes: int = 90 << 20) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "config.json").write_text(model.config.to_json() + "\n")
-    write_folder(out, stored_tensors(model, dtype), shard_bytes)
-    vocabularies = {TOKENIZER: tokenizer}
-    if model.config.source_vocab_size and tokenizer.with_name(TARGET_TOKENIZER).exists():
-        vocabularies[TARGET_TOKENIZER] = tokenizer.with_name(TARGET_TOKENIZER)
-    for name, given in vocabularies.items():
-        if given.resolve() != (out / name).resolve():
-            shutil.copyfile(given, out / name)
-    parameters = sum(p.numel() for p in model.parameters())
-    (out / "README.md").write_text(readme.read_text() if readme else card(model.config, parameters))
+           shard_bytes: int = 90 << 20, vocabularies: Path | None = None) -> None:
+    """Writes the model folder `out`, which may be there. vocabularies: the folder of vocabulary.json and
+    source_vocabulary.json, if the model has them; None: `out`. Nothing else of another model stays."""
+    with new_files(out) as made:
+        (made / CONFIG).write_text(model.config.to_json() + "\n")
+        write_folder(made, stored_tensors(model, dtype), shard_bytes)
+        shutil.copyfile(tokenizer, made / TOKENIZER)
+        if model.config.source_vocab_size:
+            copy_existing(tokenizer.parent, made, TARGET_TOKENIZER)
+        copy_existing(vocabularies or out, made, VOCABULARY, SOURCE_VOCABULARY)
+        parameters = sum(p.numel() for p in model.parameters())
+        (made / "README.md").write_text(readme.read_text() if readme else card(model.config, parameters))
 
 
 def main() -> None:
@@ -120,7 +122,8 @@ def main() -> None:
         calibrate(model, o.calibrate, o.calibrate_chunks, o.exit_cost)
     else:
         print("no --calibrate: steps of selection keys and biases of halting heads stay as trained", file=sys.stderr)
-    export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20)
+    export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20,
+           vocabularies=o.tokenizer.parent)
     print(f"wrote {o.out}: {', '.join(sorted(p.name for p in o.out.iterdir()))}", file=sys.stderr)
 
 

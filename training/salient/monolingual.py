@@ -40,6 +40,11 @@ def read_text(path: Path) -> list[tuple[str, list[str]]]:
         return [(f"text|{path.name}", [line.strip() for line in file if line.strip()])]
 
 
+def one_line(sentence: str) -> str:
+    """Without line breaks such as U+2028, at which the engine would divide it."""
+    return " ".join(sentence.splitlines())
+
+
 def documents_of(paths: list[Path], language: str, most: int, whole: bool, seed: int = 1) -> list[list[str]]:
     """At most `most` different sentences in documents, which are in random order. `whole`: as they are in the text;
     otherwise each sentence is one."""
@@ -47,7 +52,8 @@ def documents_of(paths: list[Path], language: str, most: int, whole: bool, seed:
     found: list[list[str]] = []
     for path in paths:
         for _, paragraphs in read_text(path):
-            new = dict.fromkeys(s for p in paragraphs for s in split(p) if len(s) <= MOST_CHARACTERS and s not in seen)
+            cut = [one_line(s) for p in paragraphs for s in split(p)]
+            new = dict.fromkeys(s for s in cut if len(s) <= MOST_CHARACTERS and s not in seen)
             seen.update(new)
             found += [list(new)] if whole and new else [[s] for s in new]
     found.sort()
@@ -89,13 +95,16 @@ def translate(model: Path, sentences: list[str], programs: Path, work: Path) -> 
     documents = [Document("text", sentences[i:i + SENTENCES], [[]]) for i in range(0, len(sentences), SENTENCES)]
     with Engine(programs, model, work) as engine:
         done = engine.translate(DocumentSet("monolingual", documents), "--selection dense --exit full", trace=True)
+    for one in done.translated:
+        if len(one.report["trace"]) != len(one.document.lines):  # else they would be paired with their neighbours'
+            raise ValueError(f"--monolingual: the engine made {len(one.report['trace'])} segments of the "
+                             f"{len(one.document.lines)} sentences from {one.document.lines[0]!r} on; remove the text "
+                             "that it cuts in another way")
     return [[piece for piece, *_ in segment] for one in done.translated for segment in one.report["trace"]]
 
 
 def monolingual(model: Path, config: ModelConfig, paths: list[Path], programs: Path, out: Path, most: int) -> Path:
     """The folder with train.npz and dev.npz, which is made only once. config: of the model that is to be trained."""
-    if config.languages is not None:
-        raise ValueError(f"{model}: a model of several languages; convert one pair of it (--from and --to)")
     data = out / "data"
     if (data / "dev.npz").exists():
         return data

@@ -15,12 +15,13 @@ original model. `--adapt` adds a phase that changes the model. With selection la
 selection: better with few keys. Without, it trains the decoder's layers for all exits (eq. 4 of arXiv 1910.10073), and
 the encoder and all classifiers stay as they are. `--documents` first teaches a model of single sentences to translate
 several as one chunk (salient.joined); all of its weights learn.
-A stopped run can be continued.
+A stopped run can be continued with the same model, text and flags; --minutes, --batch-tokens and --device may differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 from dataclasses import dataclass
@@ -31,9 +32,11 @@ import torch
 from .calibrate import calibrate
 from .config import ModelConfig
 from .data import Corpus
+from .evaluation.engine import file_hash, model_hash
 from .exit_maps import with_mapped_exits
 from .export import export, load_checkpoint, load_model
 from .joined import CHUNK_TOKENS, join, write_vocabulary
+from .model_folder import SHORTLIST, copy_existing, new_files
 from .monolingual import monolingual
 from .shortlist import shortlist
 from .train import run_phase
@@ -50,9 +53,10 @@ ALL_EXITS = ["--early-exits", "--frozen", "encoder", "embedding", "source_embedd
 MAPPED = "mapped"  # not a training phase: exits get the classifiers of salient.exit_maps
 LARGE = 16 << 20  # weights of a classifier that is not trained further, because its gradients would take all the time
 MAP_TOKENS = 100_000  # tokens that the maps are fitted to
-SHORTLIST = "shortlist.safetensors"
 WIDTH, COMMON, PAIRS = 64, 2000, 20_000_000  # shortlist: tokens per source token, in every list; pairs read
 CALIBRATED = 16  # factor of the number of chunks if each chunk is a single sentence
+RUN = "run.json"  # in the work folder: what its data and checkpoints were made from
+FREE = ("out", "bin", "minutes", "batch_tokens", "device", "dtype", "keep_work")  # may change when a run is continued
 
 
 @dataclass
@@ -92,21 +96,19 @@ def add_mapped_exits(start: Path, corpus: Corpus, out: Path, device: str) -> Non
     torch.save({"config": model.config.to_json(), "model": model.state_dict()}, out)
 
 
-def copy_vocabulary(o: argparse.Namespace, config: ModelConfig) -> None:
+def copy_vocabulary(o: argparse.Namespace, config: ModelConfig, out: Path) -> None:
     """config: of the model as it was."""
-    for name in (VOCABULARY, SOURCE_VOCABULARY, TARGET_TOKENIZER, SHORTLIST):
-        if (o.model / name).exists():
-            shutil.copyfile(o.model / name, o.out / name)
+    copy_existing(o.model, out, VOCABULARY, SOURCE_VOCABULARY, TARGET_TOKENIZER, SHORTLIST)
     if o.documents:
-        write_vocabulary(o.model, config, o.out)
-        (o.out / SHORTLIST).unlink(missing_ok=True)  # it is of a smaller vocabulary
+        write_vocabulary(o.model, config, out)
+        (out / SHORTLIST).unlink(missing_ok=True)  # it is of a smaller vocabulary
 
 
-def add_shortlist(o: argparse.Namespace, config: ModelConfig, corpus: Corpus) -> None:
+def add_shortlist(config: ModelConfig, corpus: Corpus, out: Path) -> None:
     """Makes a shortlist from the model's own translations if it has none. A separate source vocabulary shares no
     ids."""
-    if not (o.out / SHORTLIST).exists() and config.source_vocab_size is None:
-        shortlist(corpus, config.vocab_size, WIDTH, COMMON, PAIRS).save(o.out / SHORTLIST)
+    if not (out / SHORTLIST).exists() and config.source_vocab_size is None:
+        shortlist(corpus, config.vocab_size, WIDTH, COMMON, PAIRS).save(out / SHORTLIST)
 
 
 def training_data(o: argparse.Namespace, config: ModelConfig, work: Path) -> Path:
@@ -123,13 +125,43 @@ def training_data(o: argparse.Namespace, config: ModelConfig, work: Path) -> Pat
     return o.data
 
 
+def refuse_what_cannot_learn(model: Path, config: ModelConfig) -> None:
+    if config.autoregression == "ssru":
+        raise ValueError(f"{model}: its decoder has an SSRU, whose state a layer that was skipped cannot make later; "
+                         "such models have no early exits")
+    if config.languages is not None:
+        raise ValueError(f"{model}: its config.json has `languages`, and models with language tokens (M2M-100, NLLB, "
+                         "OPUS-MT with >>xx<<) are not supported, even with one pair of languages")
+
+
+def made_from(o: argparse.Namespace) -> dict:
+    """What the data and the checkpoints of a run depend on."""
+    texts = o.monolingual or [o.data / name for name in ("train.npz", "dev.npz") if (o.data / name).exists()]
+    for path in texts:
+        if not path.is_file():
+            raise ValueError(f"--monolingual: there is no file {path}")
+    options = {name: value for name, value in vars(o).items() if name not in (*FREE, "data", "monolingual")}
+    return options | {"model": model_hash(o.model), "text": file_hash(texts)}
+
+
+def claim(work: Path, o: argparse.Namespace) -> None:
+    """Makes the work folder of a run. Refuses that of another run, whose data and checkpoints would be taken for this
+    one's."""
+    run, now = work / RUN, made_from(o)
+    before = json.loads(run.read_text()) if run.exists() else {}
+    others = [name for name, value in now.items() if before.get(name) != value]
+    if others and {path.name for path in work.glob("*")} - {RUN}:  # it has made something
+        raise ValueError(f"{work}: it is of a run with other values of {', '.join(others)}; remove it, or name another "
+                         "--out")
+    work.mkdir(parents=True, exist_ok=True)
+    run.write_text(json.dumps(now, indent=2) + "\n")
+
+
 def retrofit(o: argparse.Namespace) -> None:
     work = o.out / "work"
-    work.mkdir(parents=True, exist_ok=True)
     config, start = ModelConfig.load(o.model), o.model
-    if config.autoregression == "ssru":
-        raise ValueError(f"{o.model}: its decoder has an SSRU, whose state a layer that was skipped cannot make later; "
-                         "such models have no early exits")
+    refuse_what_cannot_learn(o.model, config)
+    claim(work, o)
     before = config
     if o.documents:
         start = work / "joined.pt"
@@ -154,10 +186,11 @@ def retrofit(o: argparse.Namespace) -> None:
     sentences = config.tokens.separator is None
     calibrate(model, data, **({"count": CALIBRATED * 64} if sentences else {}))
     readme = o.model / "README.md"
-    export(model.cpu(), o.model / TOKENIZER, o.out, dtype=o.dtype, readme=readme if readme.exists() else None)
-    copy_vocabulary(o, before)
-    if o.monolingual:
-        add_shortlist(o, config, Corpus.load(data / "train.npz"))
+    with new_files(o.out) as made:
+        export(model.cpu(), o.model / TOKENIZER, made, dtype=o.dtype, readme=readme if readme.exists() else None)
+        copy_vocabulary(o, before, made)
+        if o.monolingual:
+            add_shortlist(config, Corpus.load(data / "train.npz"), made)
     if not o.keep_work:
         shutil.rmtree(work)
     print(f"wrote {o.out}; measure it with training/evaluate", file=sys.stderr)

@@ -2,6 +2,7 @@
 against what the toolkit itself computes."""
 
 import json
+import shutil
 import struct
 import subprocess
 import sys
@@ -13,10 +14,11 @@ import pytest
 import torch
 
 from salient.config import FeedForward, ModelConfig, Positions, Stack, Tokens
-from salient.convert import Unsupported, from_ctranslate2, from_marian
+from salient.convert import Unsupported, converted, from_ctranslate2, from_marian
 from salient.convert.__main__ import convert
 from salient.convert.from_huggingface import read_weights, unpickled
 from salient.convert.lexical import MAGIC, read_shortlist
+from salient.convert.reading import licence
 from salient.export import load_model
 from salient.model import Transformer, sinusoid
 from salient.prepare import train_tokenizer
@@ -319,6 +321,114 @@ def test_nothing_of_another_model_stays_in_the_folder(tmp_path, spm):
     assert (out / "tokenizer.model").read_bytes() == spm.read_bytes()
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_a_conversion_that_stops_leaves_the_folder_as_it_was(tmp_path, spm, monkeypatch, error):
+    write_marian(tmp_path / "theirs", marian_model(spm), spm)
+    made, out = convert(tmp_path / "theirs", source="en", target="pt"), tmp_path / "ours"
+    made.write(out)
+    before = files_of(out)
+
+    def stop(folder, *_):
+        (folder / "model.safetensors").write_text("half of it")
+        raise error
+
+    monkeypatch.setattr(converted, "write_folder", stop)
+    for folder in (out, tmp_path / "new"):
+        with pytest.raises(type(error) if isinstance(error, OSError) else error):
+            made.write(folder)
+    assert files_of(out) == before and not (tmp_path / "new").exists()
+
+
+def test_a_model_that_does_not_fit_changes_nothing(tmp_path, spm):
+    write_marian(tmp_path / "theirs", marian_model(spm), spm)
+    made, out = convert(tmp_path / "theirs", source="en", target="pt"), tmp_path / "ours"
+    for name in ("", "my model/1", ".hidden", "x" * 65, "en-pt\n"):
+        made.config.name = name
+        with pytest.raises(ValueError, match="--name"):
+            made.write(out)
+    made.config.name = "nllb-200_600M+1.2"
+    del made.tensors["embedding.weight"]
+    with pytest.raises(Unsupported, match="embedding.weight is missing"):
+        made.write(out)
+    assert not out.exists()
+
+
+@pytest.fixture(scope="module")
+def other_spm(tmp_path_factory) -> Path:
+    """As many pieces as `spm` has, and others."""
+    path = tmp_path_factory.mktemp("other") / "other.model"
+    train_tokenizer([[(s[::-1], t[::-1]) for s, t in SENTENCES]], VOCABULARY, path)
+    assert len(pieces_of(path)) == VOCABULARY
+    return path
+
+
+def two_vocabularies(folder: Path, spm: Path, other_spm: Path, source: str, target: str) -> None:
+    """A Marian model with a vocabulary and an embedding for each side, and no configuration that names them."""
+    model = marian_model(spm)
+    tensors = marian_tensors(model)
+    tensors["decoder_Wemb"] = tensors["Wemb"]
+    tensors["encoder_Wemb"] = tensors.pop("Wemb") + 1
+    write_marian(folder, model, spm)
+    with np.load(folder / "model.npz") as stored:
+        np.savez(folder / "two.npz", **tensors, **{"special:model.yml": stored["special:model.yml"]})
+    (folder / "two.npz").replace(folder / "model.npz")
+    for name in ("vocab.spm", "config.yml"):
+        (folder / name).unlink()
+    shutil.copyfile(spm, folder / source)
+    shutil.copyfile(other_spm, folder / target)
+
+
+def test_two_vocabularies_without_sides_are_refused(tmp_path, spm, other_spm):
+    two_vocabularies(tmp_path, spm, other_spm, "vocab.en.spm", "vocab.de.spm")  # not in the order of the alphabet
+    languages = {"source": "en", "target": "de"}
+    source, target = tmp_path / "vocab.en.spm", tmp_path / "vocab.de.spm"
+    for given in ({}, {"tokenizer": source}, {"target_tokenizer": target}):
+        with pytest.raises(ValueError, match="--tokenizer and --target-tokenizer"):
+            convert(tmp_path, **languages, **given)
+    made = convert(tmp_path, **languages, tokenizer=source, target_tokenizer=target)
+    assert (made.tokenizer, made.target_tokenizer) == (source, target)
+    assert made.source_vocabulary == pieces_of(spm) and made.vocabulary[:-1] == pieces_of(other_spm)
+    (tmp_path / "config.yml").write_text("vocabs: [vocab.en.spm, vocab.de.spm]")
+    assert convert(tmp_path, **languages).tokenizer == source
+
+
+def test_the_names_of_vocabularies_tell_the_sides(tmp_path, spm, other_spm):
+    two_vocabularies(tmp_path, spm, other_spm, "z-srcvocab.ende.spm", "a-trgvocab.ende.spm")
+    made = convert(tmp_path, source="en", target="de")
+    assert (made.tokenizer.name, made.target_tokenizer.name) == ("z-srcvocab.ende.spm", "a-trgvocab.ende.spm")
+
+
+def test_each_side_keeps_its_own_tokenizer(tmp_path, spm, other_spm, monkeypatch):
+    two_vocabularies(tmp_path / "theirs", spm, other_spm, "source.spm", "target.spm")
+    shutil.copyfile(other_spm, tmp_path / "mine.spm")
+    monkeypatch.chdir(tmp_path)
+    made = convert(Path("theirs"), source="en", target="de", target_tokenizer=Path("mine.spm"))
+    assert (made.tokenizer.name, made.target_tokenizer) == ("source.spm", Path("mine.spm"))
+    made = convert(Path("theirs"), source="en", target="de", tokenizer=Path("mine.spm"))
+    assert (made.tokenizer, made.target_tokenizer) == (Path("mine.spm"), None)  # target.spm has the same bytes
+    assert made.source_vocabulary == pieces_of(other_spm)
+    shared = tmp_path / "shared"
+    write_marian(shared, marian_model(spm), spm)
+    (shared / "vocab.spm").rename(tmp_path / "elsewhere.spm")  # the configuration names a file that is not there
+    made = convert(shared, source="en", target="de", tokenizer=Path("elsewhere.spm"))
+    assert (made.tokenizer, made.target_tokenizer) == (Path("elsewhere.spm"), None)
+
+
+@pytest.mark.parametrize("flag", ["tokenizer", "target_tokenizer"])
+def test_a_tokenizer_that_is_missing_is_refused_by_its_flag(tmp_path, spm, flag):
+    pieces = pieces_of(spm)
+    write_ctranslate2(tmp_path / "ctranslate2", random_model(len(pieces)), spm, pieces)
+    write_marian(tmp_path / "marian", marian_model(spm), spm)
+    opus_mt(tmp_path / "opus", spm, random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None)), pieces)
+    for folder in ("ctranslate2", "marian", "opus"):
+        with pytest.raises(ValueError, match=f"--{flag.replace('_', '-')}: there is no file .*typo.model"):
+            convert(tmp_path / folder, source="en", target="de", **{flag: tmp_path / "typo.model"})
+
+
 @pytest.mark.parametrize("option, value", [("transformer-postprocess", "dhn"), ("dec-cell", "gru"),
                                            ("transformer-ffn-depth", 3), ("type", "s2s"),
                                            ("transformer-decoder-autoreg", "average-attention")])
@@ -412,13 +522,17 @@ def write_huggingface(folder: Path, model: Transformer, kind: str) -> None:
     (folder / "config.json").write_text(json.dumps(settings_of(model.config, kind)))
 
 
+def opus_mt(folder: Path, spm: Path, model: Transformer, pieces: list[str]) -> None:
+    write_huggingface(folder, model, "marian")
+    (folder / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(spm.read_bytes())
+
+
 def test_opus_mt(tmp_path, spm):
     pieces = [*pieces_of(spm), ">>deu<<", ">>fra<<"]
     model = random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None))
-    write_huggingface(tmp_path, model, "marian")
-    (tmp_path / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
-    for name in ("source.spm", "target.spm"):
-        (tmp_path / name).write_bytes(spm.read_bytes())
+    opus_mt(tmp_path, spm, model, pieces)
     made = convert(tmp_path, source="en", target="mul")
     same(made.model(), model)
     assert made.config.positions == Positions("sinusoidal", "none", "none")
@@ -453,6 +567,112 @@ def test_nllb(tmp_path, spm):
     assert (languages.source_prefix, languages.target_prefix) == ("source", "target")
     assert made.config.tokens == Tokens(1, 3, 2, 2, None)
     assert made.vocabulary[languages.tokens["de"]] == "deu_Latn"
+
+
+def test_nllb_is_named_after_its_folder(tmp_path, spm, monkeypatch):
+    nllb_folder(tmp_path / "nllb-200", spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
+    monkeypatch.chdir(tmp_path / "nllb-200")
+    made = convert(Path("."))
+    assert made.config.name == "nllb-200" and made.origin.endswith("nllb-200")
+    made.write(tmp_path / "out")
+    with pytest.raises(ValueError, match="--target-tokenizer: M2M-100 and NLLB"):
+        convert(Path("."), target_tokenizer=spm)
+
+
+@pytest.mark.parametrize("text, said", [
+    ("---\ntags:\n- translation\nlicense: apache-2.0\n---\n# A model\n", "apache-2.0"),
+    ("# License\n\nNothing is said of it.\n", ""), ("license:\n- mit\n", ""),
+    ("- **Licence:** CC BY 4.0.\n", "CC BY 4.0"), ("It is licensed under MIT.\n", "It is licensed under MIT"),
+])
+def test_a_licence_is_found(tmp_path, spm, text, said):
+    (tmp_path / "README.md").write_text(text)
+    assert licence(tmp_path) == said
+
+
+def test_every_reader_looks_for_the_licence(tmp_path, spm):
+    pieces = pieces_of(spm)
+    write_ctranslate2(tmp_path / "ctranslate2", random_model(len(pieces)), spm, pieces)
+    write_marian(tmp_path / "marian", marian_model(spm), spm)
+    opus_mt(tmp_path / "opus", spm, random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None)), pieces)
+    nllb_folder(tmp_path / "nllb", spm, m2m_model(len(pieces) + 1 + 3))
+    for folder in ("ctranslate2", "marian", "opus", "nllb"):
+        (tmp_path / folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
+        made = convert(tmp_path / folder, source="en", target="de")
+        assert "Licence: apache-2.0." in made.card(1)
+
+
+# Damage
+
+
+def test_damaged_archives_are_refused_by_name(tmp_path):
+    for data in (b"", b"PK\x03\x04 no archive"):
+        (tmp_path / "x.argosmodel").write_bytes(data)
+        with pytest.raises(ValueError, match="x.argosmodel: not a readable zip archive"):
+            convert(tmp_path / "x.argosmodel")
+
+
+def test_damaged_weights_are_refused_by_name(tmp_path, spm):
+    pieces = pieces_of(spm)
+    opus_mt(tmp_path, spm, random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None)), pieces)
+    header = json.dumps([1, 2]).encode()
+    (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(ValueError, match="model.safetensors: not a readable"):
+        convert(tmp_path, source="en", target="de")
+    (tmp_path / "model.safetensors").unlink()
+    torch.save({"a": torch.ones(200)}, tmp_path / "whole.bin")
+    whole = (tmp_path / "whole.bin").read_bytes()
+    torch.save({"a": Path("of a class")}, tmp_path / "class.bin")
+    for data in (b"", b"no pickle", whole[:len(whole) // 2], (tmp_path / "class.bin").read_bytes()):
+        (tmp_path / "pytorch_model.bin").write_bytes(data)
+        with pytest.raises(ValueError, match="pytorch_model.bin: ") as refused:
+            convert(tmp_path, source="en", target="de")
+        assert "weights_only" not in str(refused.value)
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": ["a"]}))
+    with pytest.raises(ValueError, match="index.json: not a readable index"):
+        convert(tmp_path, source="en", target="de")
+
+
+@pytest.mark.parametrize("name, value", [("encoder_layers", None), ("decoder_ffn_dim", "wide"), ("pad_token_id", None),
+                                         ("encoder_attention_heads", 0), ("d_model", None)])
+def test_a_setting_that_is_missing_is_named(tmp_path, spm, name, value):
+    pieces = pieces_of(spm)
+    opus_mt(tmp_path, spm, random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None)), pieces)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(settings | {name: value}))
+    said = "missing" if value is None else repr(value)
+    with pytest.raises(ValueError, match=f"config.json: {name} is {said}; it must be a whole number"):
+        convert(tmp_path, source="en", target="de")
+
+
+def test_parts_that_do_not_fit_are_named(tmp_path, spm):
+    pieces = pieces_of(spm)
+    model = random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None))
+    opus_mt(tmp_path / "opus", spm, model, pieces)
+    name = "model.encoder.layers.0.self_attn.k_proj.weight"
+    write_file(tmp_path / "opus" / "model.safetensors", huggingface_tensors(model) | {name: torch.ones(32, 31)})
+    with pytest.raises(Unsupported, match=f"{name} has shape \\[32, 31\\]"):
+        convert(tmp_path / "opus", source="en", target="de")
+    write_marian(tmp_path / "marian", marian_model(spm), spm)
+    for name, shape in (("encoder_l1_self_Wk", (31, 32)), ("Wemb", (32,)), ("decoder_ff_logit_out_b", (1, 7))):
+        with np.load(tmp_path / "marian" / "model.npz") as stored:
+            np.savez(tmp_path / "marian" / "other.npz", **{**stored, name: np.ones(shape, np.float32)})
+        with pytest.raises(Unsupported, match="shape"):
+            convert(tmp_path / "marian" / "other.npz", source="en", target="de").model()
+
+
+def test_damaged_settings_are_refused_by_name(tmp_path, spm):
+    write_marian(tmp_path, marian_model(spm), spm)
+    (tmp_path / "config.yml").write_text("vocabs: [")
+    with pytest.raises(ValueError, match="config.yml: not a readable YAML"):
+        convert(tmp_path, source="en", target="de")
+    (tmp_path / "config.yml").write_text("vocabs: [vocab.spm]")
+    (tmp_path / "vocab.spm").write_text("no model")
+    with pytest.raises(ValueError, match="vocab.spm: not a readable SentencePiece model"):
+        convert(tmp_path, source="en", target="de")
+    for text in ("{", "[1]"):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(ValueError, match="config.json: not a readable JSON"):
+            convert(tmp_path, source="en", target="de")
 
 
 @pytest.mark.parametrize("kind, message", [("t5", "T5"), ("bart", "BART"), ("xyz", "'xyz'")])

@@ -9,7 +9,8 @@ from salient.config import Tokens
 from salient.convert import Unsupported, get
 from salient.convert.__main__ import convert
 from salient.export import load_model
-from test_convert import pieces_of, random_model, same, spm, write_huggingface  # noqa: F401 (spm: a fixture)
+from test_convert import (m2m_model, nllb_folder, pieces_of, random_model, same, spm,  # noqa: F401 (spm: a fixture)
+                          write_huggingface)
 
 
 def archive(path, members):
@@ -89,6 +90,28 @@ def test_a_cached_opus_mt_repository_becomes_a_model_folder(tmp_path, monkeypatc
     made, config = load_model(tmp_path / "out")
     assert (config.source_language, config.target_language) == ("xx", "yy")
     same(made, model)
+
+
+def test_a_repository_gives_the_model_its_name(tmp_path, monkeypatch, spm):
+    snapshot = tmp_path / ("0" * 40)
+    nllb_folder(snapshot, spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
+    monkeypatch.setattr(get, "from_hub", lambda repository: snapshot)
+    get.get("facebook/nllb-200-distilled-600M", tmp_path / "out", tmp_path)
+    assert load_model(tmp_path / "out")[1].name == "nllb-200-distilled-600M"
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "facebook/nllb-200-distilled-600M" in card and "0" * 40 not in card
+
+
+def test_a_damaged_model_is_refused_with_a_message(tmp_path, monkeypatch, spm):
+    nllb_folder(tmp_path / "nllb", spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
+    settings = json.loads((tmp_path / "nllb" / "config.json").read_text())
+    del settings["encoder_layers"]
+    (tmp_path / "nllb" / "config.json").write_text(json.dumps(settings))
+    monkeypatch.setattr(get, "from_hub", lambda repository: tmp_path / "nllb")
+    monkeypatch.setattr("sys.argv", ["get-model", "facebook/nllb", "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="^get-model: config.json: encoder_layers is missing"):
+        get.main()
+    assert not (tmp_path / "out").exists()
 
 
 def test_fairseq_checkpoints_are_refused_by_name(tmp_path):

@@ -68,6 +68,42 @@ def test_shards_hold_the_same_tensors(tiny_models, tmp_path):
     assert sorted(p.name for p in tmp_path.glob("model*")) == [tensor_file.SINGLE]
 
 
+def test_nothing_of_another_model_stays(tiny_models, tmp_path):
+    model, _ = load_model(tiny_models / "base")
+    out = tmp_path / "out"
+    out.mkdir()
+    stale = ("target_tokenizer.model", "shortlist.safetensors", "guard.json", "operating_points.json")
+    for name in (*stale, "vocabulary.json", "source_vocabulary.json", "notes.txt"):
+        (out / name).write_text("of another model")
+    (tmp_path / "tokenizer.model").write_bytes((tiny_models / "tokenizer.model").read_bytes())
+    export(model, tmp_path / "tokenizer.model", out, vocabularies=tmp_path)
+    expected = ["README.md", "config.json", "model.safetensors", "notes.txt", "tokenizer.model"]
+    assert sorted(path.name for path in out.iterdir()) == expected
+    (tmp_path / "vocabulary.json").write_text("[]")
+    for vocabularies in (tmp_path, None):  # then what was in the folder
+        export(model, tmp_path / "tokenizer.model", out, vocabularies=vocabularies)
+        assert (out / "vocabulary.json").read_text() == "[]"
+
+
+def test_a_model_is_exported_over_itself(tiny_models, tmp_path):
+    model, _ = load_model(tiny_models / "base")
+    (tmp_path / "tokenizer.model").write_bytes((tiny_models / "tokenizer.model").read_bytes())
+    export(model, tmp_path / "tokenizer.model", tmp_path)
+    export(model, tmp_path / "tokenizer.model", tmp_path, readme=tmp_path / "README.md")
+    assert (tmp_path / "tokenizer.model").read_bytes() == (tiny_models / "tokenizer.model").read_bytes()
+
+
+def test_an_export_that_fails_leaves_the_folder_as_it_was(tiny_models, tmp_path):
+    model, _ = load_model(tiny_models / "base")
+    export(model, tiny_models / "tokenizer.model", tmp_path / "out")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    for out in ("out", "new"):
+        with pytest.raises(FileNotFoundError):
+            export(load_model(tiny_models / "post")[0], tmp_path / "typo.model", tmp_path / out)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert not (tmp_path / "new").exists()
+
+
 def test_the_file_is_safetensors(tmp_path):
     path = tmp_path / "x.safetensors"
     write_file(path, {"a": torch.tensor([[1.0, -2.0]]), "b": torch.tensor([3], dtype=torch.int8)})

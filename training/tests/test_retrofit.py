@@ -10,6 +10,7 @@ from salient import monolingual as mono
 from salient import retrofit
 from salient.config import Exits, FeedForward, ModelConfig, Positions, Stack, Tokens
 from salient.data import Corpus, batches
+from salient.evaluation.engine import Result, Translated
 from salient.exit_maps import with_mapped_exits
 from salient.export import export, load_model
 from salient.joined import with_separator
@@ -17,6 +18,7 @@ from salient.model import Transformer
 from salient.prepare import parser as prepare_parser
 from salient.prepare import prepare
 from salient.selection import SelectionRun
+from salient.shortlist import Shortlist
 from salient.tiny import SENTENCES
 from salient.train import main as train_main
 
@@ -100,6 +102,9 @@ def sentence_model(tmp_path_factory, dense):
                                    ["--adapt", "--lr", "4e-4", "--matrix-lr", "0.006", "--exit-shares", "1=0.2,2=1"]])
 def test_text_of_one_language_is_enough(sentence_model, tmp_path, phases_here, translated, flags):
     out = tmp_path / "out"
+    out.mkdir()
+    for name in ("shortlist.safetensors", "source_vocabulary.json", "guard.json"):
+        (out / name).write_text("of another model")
     retrofit.retrofit(retrofit.parser().parse_args(
         ["--model", str(sentence_model / "model"), "--monolingual", str(sentence_model / "text.txt"), "--out", str(out),
          "--minutes", "0.03", "--batch-tokens", "256", "--keep-work", *flags]))
@@ -123,7 +128,66 @@ def test_text_of_one_language_is_enough(sentence_model, tmp_path, phases_here, t
         assert all(now < was for was, now in zip(*losses)), losses
     else:
         assert losses[0][2] == losses[1][2]
-    assert {p.name for p in out.iterdir()} >= {"vocabulary.json", "shortlist.safetensors", "model.safetensors"}
+    assert {p.name for p in out.iterdir()} == {"README.md", "config.json", "model.safetensors", "shortlist.safetensors",
+                                               "tokenizer.model", "vocabulary.json", "work"}
+    assert len(Shortlist.load(out / "shortlist.safetensors").tokens) == config.vocab_size
+
+
+def arguments(model, text, out, *flags):
+    return retrofit.parser().parse_args(["--model", str(model), "--monolingual", str(text), "--out", str(out), *flags])
+
+
+def test_the_work_of_another_run_is_refused(dense, sentence_model, tmp_path):
+    model, text, work = sentence_model / "model", sentence_model / "text.txt", tmp_path / "work"
+    retrofit.claim(work, arguments(model, text, tmp_path, "--documents"))
+    retrofit.claim(work, arguments(model, text, tmp_path))  # nothing is made yet
+    (work / "mapped.pt").write_text("of this run")
+    retrofit.claim(work, arguments(model, text, tmp_path, "--minutes", "90", "--dtype", "int8", "--keep-work"))
+    (tmp_path / "text.txt").write_text("Another text.\n")
+    for o, others in ((arguments(dense / "model", text, tmp_path), "model"),
+                      (arguments(model, tmp_path / "text.txt", tmp_path), "text"),
+                      (arguments(model, text, tmp_path, "--adapt", "--lr", "1e-3"), "adapt, lr")):
+        with pytest.raises(ValueError, match=f"work: it is of a run with other values of {others}; remove it"):
+            retrofit.retrofit(o)
+    (work / retrofit.RUN).unlink()
+    with pytest.raises(ValueError, match="remove it"):
+        retrofit.retrofit(arguments(model, text, tmp_path))
+    with pytest.raises(ValueError, match="--monolingual: there is no file"):
+        retrofit.retrofit(arguments(model, tmp_path / "typo.txt", tmp_path))
+
+
+LINE_BREAKS = "\n\v\f\r\x85\u2028\u2029"  # of the engine (IsLineBreak in engine/text/document.cc)
+
+
+def test_sentences_have_no_line_breaks(tmp_path, translated):
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"One{c}and\u00a0two. Three{c}{c}four\n" for c in LINE_BREAKS if c not in "\n\r"),
+                    encoding="utf-8")
+    found = [s for document in mono.documents_of([text], "en", 100, whole=False) for s in document]
+    assert found == ["One and\u00a0two", "Three  four"] or found == ["Three  four", "One and\u00a0two"]
+    assert all(mono.one_line(f"a{c}b") == "a b" for c in LINE_BREAKS)
+
+
+def test_segments_that_are_no_sentences_are_refused(tmp_path, monkeypatch):
+    class Engine:
+        def __init__(self, *_):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def translate(self, documents, flags, trace):
+            traces = [[[["x", 1, 1.0]]] * (len(one.lines) + (one.lines[0] == "64")) for one in documents.documents]
+            return Result([Translated(one, one.lines, {"trace": trace})
+                           for one, trace in zip(documents.documents, traces)], 1.0)
+
+    monkeypatch.setattr(mono, "Engine", Engine)
+    assert mono.translate(tmp_path, [str(i) for i in range(64)], tmp_path, tmp_path) == [["x"]] * 64
+    with pytest.raises(ValueError, match="made 37 segments of the 36 sentences from '64' on"):
+        mono.translate(tmp_path, [str(i) for i in range(100)], tmp_path, tmp_path)
 
 
 def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_here, translated):
@@ -169,7 +233,8 @@ def test_what_cannot_learn_documents_is_refused(dense, sentence_model, tmp_path)
     for model, reason in ((dense / "model", "documents already"), (other, "a piece <sep>")):
         with pytest.raises(ValueError, match=f"--documents: .*{reason}"):
             retrofit.retrofit(retrofit.parser().parse_args(
-                ["--model", str(model), "--monolingual", "x", "--documents", "--out", str(tmp_path / "out")]))
+                ["--model", str(model), "--monolingual", str(sentence_model / "text.txt"), "--documents", "--out",
+                 str(tmp_path / f"out-{reason[:2]}")]))
 
 
 def test_mapped_exits_are_nearer_to_the_last(sentence_model):
@@ -207,9 +272,10 @@ def test_several_languages_are_refused(sentence_model, tmp_path):
     config = json.loads((tmp_path / "config.json").read_text())
     config["languages"] = {"tokens": {"de": 7}, "source": ["en"], "target": ["de"]}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="one pair"):
-        mono.monolingual(tmp_path, ModelConfig.load(tmp_path), [sentence_model / "text.txt"], tmp_path,
-                         tmp_path / "out", 500)
+    for flags in ([], ["--documents"]):
+        with pytest.raises(ValueError, match="config.json has `languages`.*not supported, even with one pair"):
+            retrofit.retrofit(arguments(tmp_path, sentence_model / "text.txt", tmp_path / "out", *flags))
+    assert not (tmp_path / "out").exists()
 
 
 def test_another_tokeniser_is_refused(dense, tmp_path):

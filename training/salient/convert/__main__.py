@@ -12,7 +12,6 @@ T5, MADLAD, BART and other unsupported models are refused with the reason. See d
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -22,6 +21,7 @@ from pathlib import Path
 from ..export import DTYPES
 from . import Unsupported, from_ctranslate2, from_huggingface, from_marian
 from .converted import Converted
+from .reading import read_json, reading, refusals
 
 MOST_PACKAGE_BYTES = 16 << 30
 
@@ -30,8 +30,7 @@ def reader_of(folder: Path):
     """The module that can read the folder."""
     if from_ctranslate2.find_model(folder) is not None:
         return from_ctranslate2
-    settings = folder / "config.json"
-    if settings.exists() and "model_type" in json.loads(settings.read_text()):
+    if "model_type" in read_json(folder / "config.json"):
         return from_huggingface
     if from_marian.find_model(folder) is not None:
         return from_marian
@@ -45,15 +44,20 @@ def reader_of(folder: Path):
 
 def unpacked(package: Path, into: Path) -> Path:
     """The folder of an Argos package."""
-    with zipfile.ZipFile(package) as archive:
+    with reading(package, "zip archive"), zipfile.ZipFile(package) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_PACKAGE_BYTES:
-            raise ValueError(f"{package}: it unpacks to more than {MOST_PACKAGE_BYTES >> 30} GB")
+            raise ValueError(f"it unpacks to more than {MOST_PACKAGE_BYTES >> 30} GB")
         archive.extractall(into)  # keeps all files within the folder
     inside = [path for path in into.iterdir() if path.is_dir()]
     return inside[0] if len(inside) == 1 else into
 
 
 def convert(path: Path, **options) -> Converted:
+    path = path.absolute()  # the folder `.` has a name, too
+    for name in ("tokenizer", "target_tokenizer"):
+        given = options.get(name)
+        if given is not None and not given.is_file():
+            raise ValueError(f"--{name.replace('_', '-')}: there is no file {given}")
     if path.is_file() and path.suffix in (".argosmodel", ".zip"):
         # The folder must exist as long as the process does, because the converted model names its files.
         convert.unpacked = tempfile.TemporaryDirectory(prefix="salient-convert-")
@@ -74,7 +78,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the model folder to write")
     parser.add_argument("--from", dest="source", help="source language, where the folder does not say")
     parser.add_argument("--to", dest="target", help="target language, where the folder does not say")
-    parser.add_argument("--name", help="the model's name; SOURCE-TARGET when left out")
+    parser.add_argument("--name", help="the model's name; when left out SOURCE-TARGET, or the folder's name (M2M-100, "
+                        "NLLB)")
     parser.add_argument("--tokenizer", type=Path, help="SentencePiece model of the source, where it lies elsewhere")
     parser.add_argument("--target-tokenizer", type=Path,
                         help="that of the target, if it is another; target.spm beside source.spm is found")
@@ -87,7 +92,7 @@ def main() -> None:
 
     if o.out.exists() and o.folder.exists() and (o.out.samefile(o.folder) or o.out.samefile(o.folder.parent)):
         parser.error("--out is the folder of the model itself, whose files would be overwritten; name another")
-    try:
+    with refusals("salient-convert"):
         say(f"reading {o.folder}")
         made = convert(o.folder, source=o.source, target=o.target, name=o.name, tokenizer=o.tokenizer,
                        target_tokenizer=o.target_tokenizer)
@@ -95,10 +100,6 @@ def main() -> None:
         say(f"{made.origin}: {c.source_language} to {c.target_language}, {c.encoder.layers} + {c.decoder.layers} "
             f"layers of width {c.d_model}, {c.vocab_size} target tokens; writing")
         made.write(o.out, o.dtype)
-    except Unsupported as reason:
-        sys.exit(f"salient-convert: not supported: {reason}")
-    except (ValueError, OSError, KeyError) as reason:
-        sys.exit(f"salient-convert: {reason}")
     size = sum(path.stat().st_size for path in o.out.iterdir())
     say(f"wrote {o.out}, {size / 1e6:.1f} MB: {', '.join(sorted(path.name for path in o.out.iterdir()))}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,13 @@ from torch import Tensor
 from ..config import ModelConfig
 from ..export import stored_tensors
 from ..model import Transformer
+from ..model_folder import CONFIG, SHORTLIST, new_files
 from ..shortlist import Shortlist
 from ..tensor_file import write_folder
 from ..vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
 from . import Unsupported
 
-SHORTLIST = "shortlist.safetensors"
-OF_ONE_MODEL = ("operating_points.json", "guard.json")
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,63}")  # what the engine accepts (engine/model/config.cc)
 SHARD_BYTES = 1 << 30
 CHUNK_TOKENS = 512  # the greatest number of source tokens in a sentence
 NEVER = -1e9  # the output bias of a token that only starts decoding
@@ -57,24 +58,22 @@ class Converted:
 
     def write(self, out: Path, dtype: str | None = None) -> None:
         """Writes the model folder `out`, which may be there. Nothing of another model stays in it."""
-        out.mkdir(parents=True, exist_ok=True)
+        if not PLAIN_NAME.fullmatch(self.config.name):
+            raise ValueError(f"the model's name {self.config.name!r} must be 1 to 64 letters, digits, '-', '_', '.' or "
+                             "'+', and not begin with '.'; set another with --name")
         model = self.model()
-        (out / "config.json").write_text(self.config.to_json() + "\n")
-        write_folder(out, stored_tensors(model, dtype or self.dtype), SHARD_BYTES)
-        for name, made in {TOKENIZER: self.tokenizer, TARGET_TOKENIZER: self.target_tokenizer}.items():
-            if made is None:
-                (out / name).unlink(missing_ok=True)
-            elif made.resolve() != (out / name).resolve():
-                shutil.copyfile(made, out / name)
-        for name, pieces in {VOCABULARY: self.vocabulary, SOURCE_VOCABULARY: self.source_vocabulary}.items():
-            (out / name).unlink(missing_ok=True)
-            if pieces is not None:
-                (out / name).write_text(json.dumps(pieces, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-        for name in (SHORTLIST, *OF_ONE_MODEL):  # they may be of the model that was there before
-            (out / name).unlink(missing_ok=True)
-        if self.shortlist is not None:
-            self.shortlist.save(out / SHORTLIST)
-        (out / "README.md").write_text(self.card(sum(p.numel() for p in model.parameters())))
+        with new_files(out) as made:
+            (made / CONFIG).write_text(self.config.to_json() + "\n")
+            write_folder(made, stored_tensors(model, dtype or self.dtype), SHARD_BYTES)
+            for name, given in {TOKENIZER: self.tokenizer, TARGET_TOKENIZER: self.target_tokenizer}.items():
+                if given is not None:
+                    shutil.copyfile(given, made / name)
+            for name, pieces in {VOCABULARY: self.vocabulary, SOURCE_VOCABULARY: self.source_vocabulary}.items():
+                if pieces is not None:
+                    (made / name).write_text(json.dumps(pieces, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+            if self.shortlist is not None:
+                self.shortlist.save(made / SHORTLIST)
+            (made / "README.md").write_text(self.card(sum(p.numel() for p in model.parameters())))
 
     def card(self, parameters: int) -> str:
         c = self.config

@@ -14,6 +14,7 @@ from ..model import sinusoid
 from . import Unsupported
 from .converted import CHUNK_TOKENS, NEVER, Converted, with_start
 from .ctranslate2 import ModelFile, read_model
+from .reading import licence, matrix, number, read_json, reading
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 UNSUPPORTED_ACTIVATIONS = {1: "gelu by tanh", 4: "gelu by sigmoid", 5: "tanh", 6: "sigmoid"}
@@ -116,6 +117,7 @@ def positions_of(take: Taker, d: int) -> Positions:
 
 def recognise(table: Tensor) -> Positions:
     """The kind of sinusoids in a table of positions [n, d]."""
+    matrix(table, "position_encodings")
     at = torch.arange(min(len(table), 64))
     for kind in ("half", "half_minus_one"):
         for offset in range(4):
@@ -127,24 +129,21 @@ def recognise(table: Tensor) -> Positions:
 def read_vocabulary(folder: Path, name: str) -> list[str] | None:
     for path in (folder / f"{name}.json", folder / f"{name}.txt"):
         if path.exists():
-            text = path.read_text(encoding="utf-8")
-            pieces = json.loads(text) if path.suffix == ".json" else text.removesuffix("\n").split("\n")
-            if not isinstance(pieces, list) or not all(isinstance(p, str) for p in pieces):
-                raise ValueError(f"{path}: it must be a list of pieces")
+            with reading(path, "vocabulary"):
+                text = path.read_text(encoding="utf-8")
+                pieces = json.loads(text) if path.suffix == ".json" else text.removesuffix("\n").split("\n")
+                if not isinstance(pieces, list) or not all(isinstance(p, str) for p in pieces):
+                    raise ValueError("it must be a list of pieces")
             return pieces
     return None
 
 
-def number(pieces: list[str], token: str, what: str) -> int:
-    if token not in pieces:
-        raise Unsupported(f"the vocabulary lacks {token!r}, the {what} token that config.json names")
-    return pieces.index(token)
-
-
 def find_tokenizer(folder: Path, given: Path | None) -> Path:
-    for path in (given, folder / "sentencepiece.model", folder / "source.spm", folder / "spm.model",
+    if given is not None:
+        return given
+    for path in (folder / "sentencepiece.model", folder / "source.spm", folder / "spm.model",
                  folder / "model" / "sentencepiece.model"):
-        if path is not None and path.exists():
+        if path.exists():
             return path
     if (folder / "bpe.model").exists():
         raise Unsupported("its tokens are subword-nmt's BPE (bpe.model); only SentencePiece models are supported")
@@ -161,8 +160,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
             tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
     """source, target: the languages, if the folder does not name them."""
     place = find_model(folder)
-    package = json.loads((folder / "metadata.json").read_text()) if (folder / "metadata.json").exists() else {}
-    settings = json.loads((place / "config.json").read_text()) if (place / "config.json").exists() else {}
+    package, settings = read_json(folder / "metadata.json"), read_json(place / "config.json")
     if package.get("target_prefix"):
         raise Unsupported(f"the package's target_prefix {package['target_prefix']!r}")
     source, target = source or package.get("from_code"), target or package.get("to_code")
@@ -178,7 +176,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     if activation not in ACTIVATIONS:
         raise Unsupported(f"the activation {UNSUPPORTED_ACTIVATIONS.get(activation, activation)}")
     pre = bool(same_on_both_sides(take, "pre_norm"))
-    embedding = take.need("decoder/embeddings/weight")
+    embedding = matrix(take.need("decoder/embeddings/weight"), "decoder/embeddings/weight")
     d = embedding.shape[1]
     scale = same_on_both_sides(take, "scale_embeddings", 1)
     if scale not in (0, 1) and abs(scale - d ** 0.5) > 1e-3:
@@ -209,7 +207,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     if take.flag("decoder/start_from_zero_embedding"):
         bos = len(vocabulary)
         vocabulary, (embedding, output, bias) = with_start(vocabulary, embedding, output, bias)
-        bias[bos] = NEVER
+        bias[-1] = NEVER
         if not own_source:
             source_embedding = embedding
         elif source_vocabulary is None:
@@ -245,13 +243,3 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     return Converted(config, out, tokenizer, target_tokenizer, vocabulary, source_vocabulary,
                      origin=f"the {'Argos package' if package else 'CTranslate2 folder'} {folder.name}",
                      licence=licence(folder), dtype="int8" if file.int8 else "f32")
-
-
-def licence(folder: Path) -> str:
-    for path in (folder / "README.md", folder / "LICENSE"):
-        if path.exists():
-            lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
-            found = [line for line in lines if "licens" in line.lower() or "CC-BY" in line]
-            if found:
-                return found[0].rstrip(".")
-    return ""

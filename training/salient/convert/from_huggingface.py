@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 import zipfile
 from dataclasses import dataclass, field
@@ -16,7 +15,9 @@ from ..config import FeedForward, Languages, ModelConfig, Positions, Search, Sta
 from ..tensor_file import read_stored
 from . import Unsupported
 from .converted import Converted
+from .reading import licence, matrix, number, pieces_of, read_json, reading, side_by_side, whole_number
 
+CONFIG = "config.json"
 MARIAN, M2M = "marian", "m2m_100"
 REFUSED = {
     "t5": "T5 (and MADLAD): relative position biases, norms by the root mean square, gated feed-forward blocks",
@@ -42,14 +43,16 @@ SHORT = dict(pair.split(":") for pair in (
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """All tensors as float32: model.safetensors, its shards, or pytorch_model.bin."""
     index = folder / "model.safetensors.index.json"
-    files = sorted({folder / name for name in json.loads(index.read_text())["weight_map"].values()}) \
-        if index.exists() else [folder / "model.safetensors"]
+    places = read_json(index).get("weight_map", {})
+    with reading(index, "index"):
+        files = sorted({folder / name for name in places.values()}) or [folder / "model.safetensors"]
     if all(path.exists() for path in files):
         found: dict[str, Tensor] = {}
         for path in files:
-            for name, (kind, shape, data) in read_stored(path).items():
-                if kind in FLOATS:
-                    found[name] = torch.from_numpy(floats(kind, data).reshape(shape))
+            with reading(path, "safetensors file"):
+                for name, (kind, shape, data) in read_stored(path).items():
+                    if kind in FLOATS:
+                        found[name] = torch.from_numpy(floats(kind, data).reshape(shape))
         return found
     pickled = sorted(folder.glob("pytorch_model*.bin"))
     if not pickled:
@@ -63,11 +66,16 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 def unpickled(path: Path) -> dict:
     """The tensors of a pytorch_model.bin. PyTorch before 2.6 runs the code in a TorchScript archive, and extracts a tar
     archive, whatever `weights_only` says."""
-    names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
+    with reading(path, "archive"):
+        names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
     scripted = any(Path(name).name == "constants.pkl" for name in names)
     if scripted or tarfile.is_tarfile(path):
         raise ValueError(f"{path}: a TorchScript or tar archive, which may run code; save the model as safetensors")
-    part = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        part = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # damage may raise any, and PyTorch's own message proposes to run the file's code
+        raise ValueError(f"{path}: it is damaged, or holds more than tensors; get it again, or save the model as "
+                         "safetensors") from None
     if not isinstance(part, dict):
         raise ValueError(f"{path}: it is no table of tensors")
     return part
@@ -98,8 +106,9 @@ class Taker:
 
     def linear(self, names: list[str], into: str, out: dict[str, Tensor]) -> None:
         """Joins projections side by side."""
-        out[f"{into}.weight"] = torch.cat([self.need(f"{name}.weight") for name in names])
-        out[f"{into}.bias"] = torch.cat([self.need(f"{name}.bias") for name in names])
+        for kind in ("weight", "bias"):
+            parts = [f"{name}.{kind}" for name in names]
+            out[f"{into}.{kind}"] = side_by_side([self.need(part) for part in parts], parts)
 
     def norm(self, name: str, into: str, out: dict[str, Tensor]) -> None:
         out[f"{into}.weight"], out[f"{into}.bias"] = self.need(f"{name}.weight"), self.need(f"{name}.bias")
@@ -109,7 +118,7 @@ class Taker:
 
 
 def stack(take: Taker, side: str, settings: dict, out: dict[str, Tensor]) -> Stack:
-    layers = int(settings[f"{side}_layers"])
+    layers = whole_number(settings, f"{side}_layers", CONFIG)
     for n in range(layers):
         name, into = f"model.{side}.layers.{n}", f"{side}_layers.{n}"
         own = [f"{name}.self_attn.{part}_proj" for part in "qkv"]
@@ -125,13 +134,14 @@ def stack(take: Taker, side: str, settings: dict, out: dict[str, Tensor]) -> Sta
         take.linear([f"{name}.fc1"], f"{into}.ffn.up", out)
         take.linear([f"{name}.fc2"], f"{into}.ffn.down", out)
         take.norm(f"{name}.final_layer_norm", f"{into}.ffn_norm", out)
-    return Stack(layers, FeedForward("own", int(settings[f"{side}_ffn_dim"])))
+    return Stack(layers, FeedForward("own", whole_number(settings, f"{side}_ffn_dim", CONFIG)))
 
 
 def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig, dict[str, Tensor]]:
     """The network only: languages and name must still be set."""
     kind, take, out = settings["model_type"], Taker(weights), {}
-    if settings["encoder_attention_heads"] != settings["decoder_attention_heads"]:
+    heads = whole_number(settings, "encoder_attention_heads", CONFIG)
+    if heads != whole_number(settings, "decoder_attention_heads", CONFIG):
         raise Unsupported("encoder and decoder with different numbers of heads")
     if settings.get("activation_function") not in ACTIVATIONS:
         raise Unsupported(f"activation_function {settings.get('activation_function')!r}")
@@ -141,8 +151,9 @@ def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig
             if settings.get(name, required) != required:
                 raise Unsupported(f"config.json's {name}: {settings[name]!r}; supported is {required!r}")
     encoder, decoder = stack(take, "encoder", settings, out), stack(take, "decoder", settings, out)
-    embedding = take.need("model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
-    source = take.find("model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+    shared = "model.shared.weight", "lm_head.weight"
+    embedding, source = (matrix(take.need(f"model.{side}.embed_tokens.weight", *shared), f"the {side}'s embedding")
+                         for side in ("decoder", "encoder"))
     output, bias = take.find("lm_head.weight"), take.find("final_logits_bias")
     own_source, own_output = not torch.equal(source, embedding), output is not None and not torch.equal(output,
                                                                                                         embedding)
@@ -158,17 +169,17 @@ def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig
             take.norm("model.decoder.layer_norm", f"exit_norms.{n}", out)
     if take.left():
         raise Unsupported(f"parts of the model that are unknown: {', '.join(take.left()[:8])}")
+    pad, eos = (whole_number(settings, f"{name}_token_id", CONFIG, least=0) for name in ("pad", "eos"))
     positions = Positions("sinusoidal", "none", "none") if kind == MARIAN else \
-        Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=settings["pad_token_id"] + 1)
-    start = settings.get("decoder_start_token_id")
+        Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=pad + 1)
+    start = whole_number(settings, "decoder_start_token_id", CONFIG, least=0, default=pad)
     return ModelConfig(
-        vocab_size=len(embedding), d_model=int(settings["d_model"]), heads=int(settings["encoder_attention_heads"]),
+        vocab_size=len(embedding), d_model=whole_number(settings, "d_model", CONFIG), heads=heads,
         encoder=encoder, decoder=decoder, norm="post" if kind == MARIAN else "pre",
         activation=ACTIVATIONS[settings["activation_function"]], layer_norm_epsilon=1e-5,
         scale_embeddings=bool(settings.get("scale_embedding")), positions=positions, selection=None, exits=None,
-        tokens=Tokens(pad=settings["pad_token_id"], unk=-1, bos=settings["pad_token_id"] if start is None else start,
-                      eos=settings["eos_token_id"], separator=None),
-        chunk_tokens=min(int(settings.get("max_position_embeddings", 512)), 1024),
+        tokens=Tokens(pad=pad, unk=-1, bos=start, eos=eos, separator=None),
+        chunk_tokens=min(whole_number(settings, "max_position_embeddings", CONFIG, default=512), 1024),
         source_vocab_size=len(source) if own_source else None, output="own" if own_output else "tied"), out
 
 
@@ -182,10 +193,6 @@ def listed(pieces: dict[str, int], size: int, where: Path) -> list[str]:
     return found
 
 
-def read_json(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
 def special_tokens(folder: Path) -> list[str]:
     found = read_json(folder / "special_tokens_map.json").get("additional_special_tokens") or \
         read_json(folder / "tokenizer_config.json").get("additional_special_tokens") or []
@@ -196,17 +203,15 @@ def multilingual_pieces(folder: Path, tokenizer: Path) -> dict[str, int]:
     """Tokens by piece, for M2M-100 (vocab.json, then languages) and NLLB (the tokenizer's pieces plus one, then
     languages)."""
     whole = read_json(folder / "tokenizer.json")
-    if whole.get("model", {}).get("vocab"):
-        vocab = whole["model"]["vocab"]
-        pieces = dict(vocab) if isinstance(vocab, dict) else {entry[0]: i for i, entry in enumerate(vocab)}
-        return pieces | {token["content"]: token["id"] for token in whole.get("added_tokens", [])}
+    with reading(folder / "tokenizer.json", "tokenizer"):
+        if whole.get("model", {}).get("vocab"):
+            vocab = whole["model"]["vocab"]
+            pieces = dict(vocab) if isinstance(vocab, dict) else {entry[0]: i for i, entry in enumerate(vocab)}
+            return pieces | {token["content"]: token["id"] for token in whole.get("added_tokens", [])}
     pieces = read_json(folder / "vocab.json")
     if not pieces:
-        import sentencepiece
-
-        model = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
         pieces = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-        pieces |= {model.id_to_piece(i): i + 1 for i in range(3, model.get_piece_size())}
+        pieces |= {piece: i + 4 for i, piece in enumerate(pieces_of(tokenizer)[3:])}
     added = read_json(folder / "added_tokens.json")
     if added:
         return pieces | added
@@ -232,7 +237,7 @@ def languages_of(pieces: dict[str, int]) -> Languages:
 
 def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
             tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
-    settings = read_json(folder / "config.json")
+    settings = read_json(folder / CONFIG)
     kind = settings.get("model_type")
     if kind not in (MARIAN, M2M):
         raise Unsupported(REFUSED.get(kind, f"the model type {kind!r}") + " is missing here; supported are "
@@ -240,7 +245,8 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     generation = settings | read_json(folder / "generation_config.json")
     config, tensors = transformer(settings | {k: v for k, v in generation.items() if k == "decoder_start_token_id"},
                                   read_weights(folder))
-    config.search = Search(length_penalty=float(generation.get("length_penalty", 1.0)))
+    penalty = generation.get("length_penalty")
+    config.search = Search(length_penalty=1.0 if penalty is None else float(penalty))
     return (marian if kind == MARIAN else multilingual)(folder, config, tensors, source, target, name, tokenizer,
                                                         target_tokenizer)
 
@@ -258,7 +264,7 @@ def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source
     source_vocabulary = None
     if target_pieces or config.source_vocab_size:
         source_vocabulary = listed(pieces, source_size, folder / "vocab.json")
-    config.tokens.unk = vocabulary.index("<unk>")
+    config.tokens.unk = number(vocabulary, "<unk>", "unknown")
     tokenizer, target_tokenizer = tokenizer or folder / "source.spm", target_tokenizer or folder / "target.spm"
     if not tokenizer.exists():
         raise ValueError(f"{tokenizer}: the source's SentencePiece model is missing")
@@ -270,16 +276,19 @@ def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source
         config.languages = Languages(tags, [source], sorted(tags), "target", "none")
     config.name, config.source_language, config.target_language = name or f"{source}-{target}", source, target
     return Converted(config, tensors, tokenizer, target_tokenizer if target_tokenizer.exists() else None, vocabulary,
-                     source_vocabulary, origin=f"the Hugging Face folder {folder.name}")
+                     source_vocabulary, origin=f"the Hugging Face folder {folder.name}", licence=licence(folder))
 
 
 def multilingual(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source: str | None,
-                 target: str | None, name: str | None, tokenizer: Path | None, _: Path | None) -> Converted:
+                 target: str | None, name: str | None, tokenizer: Path | None,
+                 target_tokenizer: Path | None) -> Converted:
+    if target_tokenizer is not None:
+        raise ValueError("--target-tokenizer: M2M-100 and NLLB have one tokenizer for both sides, --tokenizer")
     tokenizer = tokenizer or folder / "sentencepiece.bpe.model"
     if not tokenizer.exists():
         raise ValueError(f"{tokenizer}: the SentencePiece model is missing")
     pieces = multilingual_pieces(folder, tokenizer)
-    config.tokens.unk = pieces["<unk>"]
+    config.tokens.unk = number(pieces, "<unk>", "unknown")
     config.languages = languages_of(pieces)
     if not config.languages.tokens:
         raise Unsupported("a multilingual vocabulary without language tokens such as __en__ or eng_Latn")
@@ -295,4 +304,4 @@ def multilingual(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], 
     config.source_language, config.target_language = source or "mul", target or "mul"
     config.name = name or folder.name
     return Converted(config, tensors, tokenizer, None, vocabulary, None,
-                     origin=f"the Hugging Face folder {folder.name}")
+                     origin=f"the Hugging Face folder {folder.name}", licence=licence(folder))

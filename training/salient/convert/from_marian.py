@@ -3,18 +3,19 @@ a lexical shortlist."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+import yaml
 from torch import Tensor
 
 from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
 from . import Unsupported
 from .converted import CHUNK_TOKENS, NEVER, Converted, with_start
 from .lexical import read_shortlist
-from .marian import MarianModel, read_model
+from .marian import OPTIONS, MarianModel, read_model
+from .reading import licence, matrix, number, pieces_of, read_json, reading, side_by_side, whole_number
 
 EPSILON = 1e-6
 # The required values of options, if present. Other values change what the model computes.
@@ -27,6 +28,7 @@ REQUIRED = {
     "transformer-ffn-activation": ("relu", "swish", "gelu"), "transformer-decoder-dim-ffn": (0,),
     "transformer-decoder-ffn-depth": (0,), "output-omit-bias": (False,),
 }
+SIDES = ("src", "source"), ("trg", "tgt", "target")  # in the names of vocabularies
 NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 
 
@@ -52,7 +54,7 @@ class Taker:
         return found
 
     def weight(self, name: str) -> Tensor:
-        return self.need(name).T.contiguous()
+        return matrix(self.need(name), name).T.contiguous()
 
     def vector(self, name: str) -> Tensor:
         return self.need(name).reshape(-1)
@@ -64,7 +66,8 @@ class Taker:
 
     def linear(self, name: str, parts: str, into: str, out: dict[str, Tensor]) -> None:
         """Joins projections side by side: parts of q, k, v, o, 1, 2."""
-        out[f"{into}.weight"] = torch.cat([self.weight(f"{name}_W{p}") for p in parts])
+        names = [f"{name}_W{p}" for p in parts]
+        out[f"{into}.weight"] = side_by_side([self.weight(n) for n in names], names)
         out[f"{into}.bias"] = torch.cat([self.vector(f"{name}_b{p}") for p in parts])
 
     def left(self) -> list[str]:
@@ -93,11 +96,10 @@ def is_model(path: Path) -> bool:
 
 def settings_of(folder: Path) -> dict:
     """The decoder's configuration beside a model. Bergamot and OPUS-MT give it different names."""
-    import yaml
-
     for path in (*sorted(folder.glob("config*.yml")), folder / "decoder.yml", *sorted(folder.glob("*.decoder.yml"))):
         if path.exists():
-            found = yaml.safe_load(path.read_text())
+            with reading(path, "YAML file"):
+                found = yaml.safe_load(path.read_text(encoding="utf-8"))
             if isinstance(found, dict):
                 return found
     return {}
@@ -145,13 +147,13 @@ def transformer(model: MarianModel) -> tuple[ModelConfig, dict[str, Tensor]]:
     options = model.options
     norm, take, out = check(options), Taker(model), {}
     ssru = options.get("transformer-decoder-autoreg") == "rnn"
-    encoder = stack(take, "encoder", int(options["enc-depth"]), False, out)
-    decoder = stack(take, "decoder", int(options["dec-depth"]), ssru, out)
+    encoder = stack(take, "encoder", whole_number(options, "enc-depth", OPTIONS), False, out)
+    decoder = stack(take, "decoder", whole_number(options, "dec-depth", OPTIONS), ssru, out)
     if norm == "pre":
         take.norm("encoder_top", "encoder_norm", out)
         for n in range(decoder.layers):
             take.norm("decoder_top", f"exit_norms.{n}", out)
-    embedding = take.need("decoder_Wemb", "Wemb")
+    embedding = matrix(take.need("decoder_Wemb", "Wemb"), "the target's embedding")
     source = take.find("encoder_Wemb")
     vector = take.vector("decoder_ff_logit_out_b")
     output = take.find("decoder_ff_logit_out_Wt")
@@ -162,40 +164,54 @@ def transformer(model: MarianModel) -> tuple[ModelConfig, dict[str, Tensor]]:
     # Marian's decoder starts from an embedding of zeros.
     bos = len(embedding)
     embedding, vector = (torch.cat((t, torch.zeros(1, *t.shape[1:]))) for t in (embedding, vector))
-    vector[bos] = NEVER
+    vector[-1] = NEVER
     out |= {"embedding.weight": embedding, "output_bias": vector}
     if source is not None:
         out["source_embedding.weight"] = source
     if output is not None:
-        out["output.weight"] = torch.cat((output, torch.zeros(1, output.shape[1])))
+        out["output.weight"] = torch.cat((matrix(output, "the output"), torch.zeros(1, output.shape[1])))
     config = ModelConfig(
-        vocab_size=len(embedding), d_model=embedding.shape[1], heads=int(options["transformer-heads"]), encoder=encoder,
-        decoder=decoder, norm=norm, activation=options.get("transformer-ffn-activation", "swish"),
-        layer_norm_epsilon=EPSILON, scale_embeddings=True,
-        positions=Positions("sinusoidal", "none", "none", sinusoid="half_minus_one"), selection=None, exits=None,
+        vocab_size=len(embedding), d_model=embedding.shape[1],
+        heads=whole_number(options, "transformer-heads", OPTIONS), encoder=encoder, decoder=decoder, norm=norm,
+        activation=options.get("transformer-ffn-activation", "swish"), layer_norm_epsilon=EPSILON,
+        scale_embeddings=True, positions=Positions("sinusoidal", "none", "none", sinusoid="half_minus_one"),
+        selection=None, exits=None,
         tokens=Tokens(pad=bos, unk=1, bos=bos, eos=0, separator=None), chunk_tokens=CHUNK_TOKENS,
         source_vocab_size=len(source) if source is not None else None, output="tied" if output is None else "own",
         autoregression="ssru" if ssru else "attention")
     return config, out
 
 
-def vocabularies(folder: Path, named: list[str]) -> list[Path]:
-    paths = [folder / str(name) for name in named] or sorted(folder.glob("*vocab*.spm")) or sorted(folder.glob("*.spm"))
-    for path in paths:
+def vocabularies(folder: Path, named: list[str], tokenizer: Path | None,
+                 target_tokenizer: Path | None) -> tuple[Path, Path]:
+    """The source's and the target's: those that the command line gives, that the configuration names, or that the
+    folder holds. `tokenizer` alone is for both sides if the folder does not have two."""
+    if tokenizer is not None and target_tokenizer is not None:
+        return tokenizer, target_tokenizer
+    found = [folder / str(name) for name in named] or vocabularies_in(folder)
+    if tokenizer is not None and len(set(found)) < 2:
+        return tokenizer, tokenizer
+    if not found:
+        raise ValueError(f"{folder}: no vocabulary (.spm); name one with --tokenizer")
+    chosen = tokenizer or found[0], target_tokenizer or found[-1]
+    for path in {*chosen} - {tokenizer, target_tokenizer}:
         if path.suffix != ".spm":
             raise Unsupported(f"the vocabulary {path.name}; supported are SentencePiece models (.spm)")
         if not path.exists():
             raise ValueError(f"{path}: the vocabulary is missing")
-    if not paths:
-        raise ValueError(f"{folder}: no vocabulary (.spm)")
-    return [paths[0], paths[-1]]
+    return chosen
 
 
-def pieces_of(path: Path) -> list[str]:
-    import sentencepiece
-
-    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
-    return [model.id_to_piece(i) for i in range(model.get_piece_size())]
+def vocabularies_in(folder: Path) -> list[Path]:
+    """The folder's only vocabulary, or the source's and the target's, if their names tell them apart."""
+    paths = sorted(folder.glob("*vocab*.spm")) or sorted(folder.glob("*.spm"))
+    if len({path.read_bytes() for path in paths}) < 2:
+        return paths[:1]
+    source, target = ([path for path in paths if any(word in path.name for word in words)] for words in SIDES)
+    if len(source) != 1 or len(target) != 1 or source == target:
+        raise ValueError(f"{folder}: nothing says which of {', '.join(path.name for path in paths)} is the source's "
+                         "vocabulary; name both with --tokenizer and --target-tokenizer")
+    return source + target
 
 
 def convert(folder: Path, *, model: Path | None = None, source: str | None = None, target: str | None = None,
@@ -209,8 +225,7 @@ def convert(folder: Path, *, model: Path | None = None, source: str | None = Non
         if guessed is None:
             raise ValueError(f"{folder}: it does not say its languages; name them with --from and --to")
         source, target = source or guessed[0], target or guessed[1]
-    named = [str(p) for p in (tokenizer, target_tokenizer or tokenizer) if p] or settings.get("vocabs") or []
-    source_model, target_model = vocabularies(folder, named)
+    source_model, target_model = vocabularies(folder, settings.get("vocabs") or [], tokenizer, target_tokenizer)
     config, tensors = transformer(read_model(path))
     vocabulary = pieces_of(target_model)
     shared = source_model.read_bytes() == target_model.read_bytes()
@@ -219,7 +234,7 @@ def convert(folder: Path, *, model: Path | None = None, source: str | None = Non
             source_vocabulary is not None and len(source_vocabulary) != config.source_vocab_size):
         raise Unsupported(f"the vocabularies have {len(pieces_of(source_model))} and {len(vocabulary)} pieces, the "
                           f"embeddings {config.source_vocab_size or config.vocab_size - 1} and {config.vocab_size - 1}")
-    config.tokens.eos, config.tokens.unk = vocabulary.index("</s>"), vocabulary.index("<unk>")
+    config.tokens.eos, config.tokens.unk = number(vocabulary, "</s>", "end"), number(vocabulary, "<unk>", "unknown")
     vocabulary, _ = with_start(vocabulary)
     config.name, config.source_language, config.target_language = name or f"{source}-{target}", source, target
     config.search = Search(length_penalty=float(settings.get("normalize", 0) or 0))
@@ -231,14 +246,13 @@ def convert(folder: Path, *, model: Path | None = None, source: str | None = Non
         if source_vocabulary is None:
             shortlist = shortlist.with_rows(config.vocab_size)
     return Converted(config, tensors, source_model, None if shared else target_model, vocabulary, source_vocabulary,
-                     shortlist, origin=f"the Marian model {path.name}", dtype="f32")
+                     shortlist, origin=f"the Marian model {path.name}", licence=licence(folder), dtype="f32")
 
 
 def guess_languages(folder: Path) -> tuple[str, str] | None:
     """Guesses from Bergamot's metadata, such as the short name "en-pt-tiny"."""
     for path in (folder / "model_info.json", folder / "modelMeta.json"):
-        if path.exists():
-            short = str(json.loads(path.read_text()).get("shortName", "")).split("-")
-            if len(short) >= 2 and all(2 <= len(part) <= 3 for part in short[:2]):
-                return short[0], short[1]
+        short = str(read_json(path).get("shortName", "")).split("-")
+        if len(short) >= 2 and all(2 <= len(part) <= 3 for part in short[:2]):
+            return short[0], short[1]
     return None

@@ -19,11 +19,11 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from . import Unsupported
 from .__main__ import convert
+from .reading import refusals
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")
-PATTERNS = ["*.json", "*.spm", "*.model", "*.safetensors", "pytorch_model*.bin", "README.md"]
+PATTERNS = ["*.json", "*.spm", "*.model", "*.safetensors", "pytorch_model*.bin", "README.md", "LICENSE"]
 MOST_UNPACKED = 4 << 30
 
 
@@ -92,13 +92,16 @@ def get(name: str, out: Path, cache: Path, **options) -> None:
             folder = unpack(archive_of(entry, cache), entry["path"], Path(work))
         elif "/" in name:
             folder = from_hub(name)
+            options["name"] = name.split("/")[-1]
         else:
             raise ValueError(f"no model {name!r}; there are {', '.join(catalogue())}, and Hugging Face repositories "
                              "such as Helsinki-NLP/opus-mt-en-fr")
-        say(f"converting {folder.name}")
+        say(f"converting {name}")
         made = convert(folder, **options)
         if entry is not None:
             made.licence = entry["licence"]
+        else:
+            made.origin = f"the Hugging Face repository {name}"  # its folder is named after a commit
         made.write(out)
     say(f"wrote {out}; serve it with: salient-server --model {out}")
 
@@ -118,12 +121,8 @@ def main() -> None:
             print(f"{entry['name']:8} {entry['languages']:24} {entry['megabytes']:4} MB  {entry['what']}\n"
                   f"{'':8} {entry['licence']}")
         return
-    try:
+    with refusals("get-model"):
         get(o.name, o.out or Path("models") / o.name.split("/")[-1], o.cache, source=o.source, target=o.target)
-    except Unsupported as reason:
-        sys.exit(f"get-model: not supported: {reason}")
-    except (ValueError, OSError) as reason:
-        sys.exit(f"get-model: {reason}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,105 @@
+"""What the readers share: damaged files and missing settings become a ValueError with the file's name."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zipfile
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+import torch
+import yaml
+from torch import Tensor
+
+from . import Unsupported
+
+DAMAGE = (AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError, yaml.YAMLError,
+          zipfile.BadZipFile, zlib.error)
+LICENCE = re.compile(r"licen[cs]|CC-BY", re.IGNORECASE)
+LICENCE_FIELD = re.compile(r"^\W*licen[cs]e\W*:\W*", re.IGNORECASE)
+
+
+@contextmanager
+def refusals(program: str) -> Iterator[None]:
+    """Ends the program with a message if the block refuses a model."""
+    try:
+        yield
+    except Unsupported as reason:
+        sys.exit(f"{program}: not supported: {reason}")
+    except (ValueError, OSError) as reason:
+        sys.exit(f"{program}: {reason}")
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Whatever the block raises because the file is damaged becomes a ValueError."""
+    try:
+        yield
+    except DAMAGE as reason:
+        raise ValueError(f"{path}: not a readable {kind}: {reason}") from None
+
+
+def read_json(path: Path) -> dict:
+    """A file's object; an empty one if there is no such file."""
+    if not path.exists():
+        return {}
+    with reading(path, "JSON file"):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("it must be an object")
+    return found
+
+
+def whole_number(settings: dict, name: str, file: str, *, least: int = 1, default: int | None = None) -> int:
+    """file: that of the settings, for the message. default: if the setting is missing or null."""
+    value = default if settings.get(name) is None else settings[name]
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{file}: {name} is {'missing' if value is None else repr(value)}; it must be a whole number, "
+                         f"{least} or more")
+    return value
+
+
+def pieces_of(path: Path) -> list[str]:
+    """The pieces of a SentencePiece model."""
+    import sentencepiece
+
+    with reading(path, "SentencePiece model"):
+        model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    return [model.id_to_piece(i) for i in range(model.get_piece_size())]
+
+
+def number(pieces: list[str] | dict[str, int], token: str, what: str) -> int:
+    """The number of a special token."""
+    if token not in pieces:
+        raise Unsupported(f"the vocabulary lacks {token!r}, the {what} token")
+    return pieces[token] if isinstance(pieces, dict) else pieces.index(token)
+
+
+def matrix(tensor: Tensor, name: str) -> Tensor:
+    if tensor.dim() != 2:
+        raise Unsupported(f"{name} has shape {list(tensor.shape)}; it must be a matrix")
+    return tensor
+
+
+def side_by_side(tensors: list[Tensor], names: list[str]) -> Tensor:
+    try:
+        return torch.cat(tensors)
+    except RuntimeError:
+        shapes = ", ".join(f"{name} has shape {list(t.shape)}" for name, t in zip(names, tensors))
+        raise Unsupported(f"the model's parts do not fit each other: {shapes}") from None
+
+
+def licence(folder: Path) -> str:
+    """What the folder says of its licence in a line; empty if it says nothing."""
+    for path in (folder / "README.md", folder / "LICENSE"):
+        if path.exists():
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            found = [LICENCE_FIELD.sub("", line).strip().rstrip(".") for line in lines
+                     if LICENCE.search(line) and not line.startswith("#")]
+            if any(found):
+                return next(filter(None, found))
+    return ""

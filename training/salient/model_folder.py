@@ -1,0 +1,47 @@
+"""The files of a model folder, and how a folder gets those of a new model."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+from .tensor_file import INDEX
+from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
+
+CONFIG, SHORTLIST = "config.json", "shortlist.safetensors"
+FILES = (CONFIG, "README.md", "model*.safetensors", INDEX, TOKENIZER, TARGET_TOKENIZER, VOCABULARY, SOURCE_VOCABULARY,
+         SHORTLIST, "operating_points.json", "guard.json")
+
+
+@contextmanager
+def new_files(out: Path) -> Iterator[Path]:
+    """A temporary folder for the files of a model. At the end of the block they become those of the model folder `out`,
+    in which no file of an earlier model stays. After an error or Ctrl-C in the block `out` is as before."""
+    is_new = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out) as made:
+            yield Path(made)
+            replace(out, Path(made))
+    except BaseException:
+        if is_new:
+            shutil.rmtree(out)
+        raise
+
+
+def copy_existing(folder: Path, out: Path, *names: str) -> None:
+    for name in names:
+        if (folder / name).exists():
+            shutil.copyfile(folder / name, out / name)
+
+
+def replace(out: Path, made: Path) -> None:
+    """config.json goes first and comes last, because a folder without it is no model."""
+    for pattern in FILES:
+        for old in out.glob(pattern):
+            old.unlink()
+    for path in sorted(made.iterdir(), key=lambda path: path.name == CONFIG):
+        path.replace(out / path.name)
