@@ -18,7 +18,7 @@ endif()
 
 # CMake's unity build: most of the time of compiling a source is spent on what it includes. What has a name in a source's
 # anonymous namespace must have another one in the target's other sources.
-option(SALIENT_GROUPS "Compile the sources of a target in groups: a third of the time, but a change compiles its whole \
+option(SALIENT_GROUPS "Compile the sources of a target in groups: less than half the time, but a change compiles its whole \
 group, and compile_commands.json has the groups instead of the sources" ON)
 
 function(salient_configure target)

@@ -1,6 +1,7 @@
 # Functions that the other scripts share: messages, installing missing packages, building. To be sourced, not run.
 
 set -euo pipefail
+caller=$PWD  # what the arguments of a script are relative to
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 started=$SECONDS

@@ -76,6 +76,8 @@ def test_health_check_asks_readyz(tmp_path):
         return subprocess.run([script], env=environment, capture_output=True, check=False).returncode
 
     assert check() == 0
+    environment["SALIENT_SERVER_ADMIN"] = f"127.0.0.1:{server.server_port}"
+    assert check() == 0
     Handler.status = 503
     assert check() != 0
     server.shutdown()
