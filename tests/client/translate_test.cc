@@ -183,7 +183,7 @@ TEST_F(TranslateTest, TheSettingsOfABenchAreAddedToItsFlags) {
   const std::string settings = File("settings", R"({"search": {"beam": 2}})");
   const ProcessResult result = Salient({"bench", File("a", "a"), "--settings", settings, "--model", "none", "--rate",
                                         "9", "--seconds", "1", "--report", "json"});
-  EXPECT_THAT(result.out, AllOf(HasSubstr("NOT_FOUND"), Not(HasSubstr("\"OK\"")))) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("not_found"), Not(HasSubstr("\"ok\"")))) << result.err;
 }
 
 TEST_F(TranslateTest, ABenchOfTooManyDocumentsIsRefused) {
