@@ -4,6 +4,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -98,11 +99,12 @@ class Run {
   }
 
   // The translation, whose text is in its file if it has one: nothing that ends the program later loses it.
-  absl::StatusOr<Translation> Stored(size_t index, absl::StatusOr<Translation> translation) const {
+  absl::StatusOr<Translation> Stored(size_t index, absl::StatusOr<Translation> translation) {
     if (!translation.ok()) return translation;
     v1::TranslateDocumentResponse& response = translation->response;
     if (!response.mime_type().empty()) response.set_text(std::move(*response.mutable_content()));
     if (paths_[index].empty()) return translation;
+    std::lock_guard<std::mutex> lock(storing_);  // an unfinished file must not be taken for another translation's
     const absl::Status status = WriteTranslation(paths_[index], response.text());
     if (!status.ok()) return status;
     response.clear_text();
@@ -173,6 +175,7 @@ class Run {
   Progress& progress_;
   std::vector<std::promise<absl::StatusOr<Translation>>> results_;
   std::atomic<size_t> next_ = 0;
+  std::mutex storing_;
   std::vector<ReportRow> rows_;
   int failed_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "documents/ascii.h"
@@ -28,7 +30,11 @@ bool BreaksOut(std::string_view name) {
 
 class Tokenizer {
  public:
-  explicit Tokenizer(std::string_view text) : text_(text) {}
+  explicit Tokenizer(std::string_view text) : text_(text) {
+    constexpr std::string_view kByteOrderMark = "\ufeff";
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    is_xhtml_ = text.starts_with("<?xml");
+  }
 
   std::vector<HtmlToken> Run() {
     while (at_ < text_.size()) {
@@ -142,29 +148,46 @@ class Tokenizer {
     return i;
   }
 
+  bool DeclaresXhtml(const HtmlToken& token) const {
+    const HtmlAttribute* space = token.Find("xmlns");
+    return token.name == "html" && space != nullptr &&
+           text_.substr(space->value.begin, space->value.end - space->value.begin) == "http://www.w3.org/1999/xhtml";
+  }
+
   void StartTag() {
     HtmlToken token{HtmlToken::Kind::kStart};
     const size_t end = Tag(at_ + 1, token);
     const std::string name = token.name;
+    is_xhtml_ = is_xhtml_ || DeclaresXhtml(token);
     const bool complete = token.kind == HtmlToken::Kind::kStart, self_closing = token.self_closing;
     if (foreign_ > 0 && BreaksOut(name)) foreign_ = 0;
     const bool foreign = foreign_ > 0;
     if (complete && !self_closing && IsOneOf(name, {"svg", "math"})) ++foreign_;
+    const bool is_empty = self_closing && (foreign || is_xhtml_ || IsOneOf(name, {"svg", "math"}));
+    token.is_empty = is_empty;
     Add(std::move(token), end);
-    if (!complete || foreign) return;
+    if (!complete || foreign || is_empty) return;
     if (name == "plaintext") {
       at_ = text_.size();
       FlushText(at_, /*raw=*/true);
-    } else if (IsOneOf(name, {"title", "textarea"})) {
+    } else if (IsOneOf(name, {"title", "textarea"}) && EndTagComes(name)) {
       at_ = RawEnd(name, at_);
       FlushText(at_);
-    } else if (IsOneOf(name, {"style", "xmp", "iframe", "noembed", "noframes"})) {
+    } else if (IsOneOf(name, {"xmp", "iframe", "noembed", "noframes"}) && EndTagComes(name)) {
       at_ = RawEnd(name, at_);
       FlushText(at_, /*raw=*/true);
-    } else if (name == "script") {
-      at_ = ScriptEnd();
+    } else if (IsOneOf(name, {"script", "style"}) && (!self_closing || EndTagComes(name))) {
+      at_ = name == "script" ? ScriptEnd() : RawEnd(name, at_);
       FlushText(at_, /*raw=*/true);
     }
+  }
+
+  // If none comes once, none comes later; so all calls take linear time.
+  bool EndTagComes(const std::string& name) {
+    if (unended_.contains(name)) return false;
+    const bool comes = RawEnd(name, at_) < text_.size();
+    if (!comes) unended_.insert(name);
+    return comes;
   }
 
   bool IsTagAt(size_t i, std::string_view name) const {
@@ -207,6 +230,8 @@ class Tokenizer {
   const std::string_view text_;
   size_t at_ = 0, text_begin_ = 0;
   int foreign_ = 0;  // open SVG and MathML elements
+  bool is_xhtml_ = false;
+  std::set<std::string> unended_;  // names of which no end tag comes
   std::vector<HtmlToken> tokens_;
 };
 

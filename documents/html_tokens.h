@@ -1,4 +1,7 @@
-// HTML tokens in the order of the bytes, as defined by the tokenizer of the HTML standard (13.2.5).
+// HTML tokens in the order of the bytes, as defined by the tokenizer of the HTML standard (13.2.5), with two
+// exceptions. In XHTML, which begins with `<?xml` or declares its namespace, an element that `/>` closes is empty. And
+// an element of text, such as `title`, does not hold the rest of the document if its end tag never comes, unless it is
+// a script or a style.
 //
 // No tree is built: units are runs of inline tokens between block tags, even if tags overlap, and copying needs the
 // byte range of every token.
@@ -27,7 +30,8 @@ struct HtmlToken {
   std::string name;                       // of a tag, in lower case
   std::vector<HtmlAttribute> attributes;  // of a start tag, each name once
   bool self_closing = false;
-  bool raw = false;  // text without character references, as in a script
+  bool is_empty = false;  // self_closing, in XHTML, SVG or MathML: the element has no content
+  bool raw = false;       // text without character references, as in a script
 
   const HtmlAttribute* Find(std::string_view attribute) const;
 };

@@ -1,12 +1,14 @@
 #include "documents/inline_spans.h"
 
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "absl/strings/ascii.h"
 #include "documents/message_fields.h"
-#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
@@ -14,9 +16,31 @@ namespace {
 constexpr size_t kLongestSpan = 1000;  // bytes of a span
 constexpr size_t kLongestPart = 64;
 
-bool IsIdentifierByte(char c) { return absl::ascii_isalnum(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
-bool WordBefore(std::string_view text, size_t at) { return at > 0 && IsIdentifierByte(text[at - 1]); }
-bool WordAt(std::string_view text, size_t at) { return at < text.size() && IsIdentifierByte(text[at]); }
+// Chinese, Japanese and the like, which put no space between words.
+bool IsWide(UChar32 c) {
+  const int width = u_getIntPropertyValue(c, UCHAR_EAST_ASIAN_WIDTH);
+  return width == U_EA_WIDE || width == U_EA_FULLWIDTH;
+}
+
+// Letters with their accents, digits and underscores.
+bool IsWordCharacter(UChar32 c) {
+  return c >= 0 && (U_GET_GC_MASK(c) & (U_GC_L_MASK | U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 && !IsWide(c);
+}
+
+bool WordBefore(std::string_view text, size_t at) {
+  if (at == 0) return false;
+  auto end = static_cast<int32_t>(at);
+  UChar32 c;
+  U8_PREV(reinterpret_cast<const uint8_t*>(text.data()), 0, end, c);
+  return IsWordCharacter(c);
+}
+
+bool WordAt(std::string_view text, size_t at) {
+  if (at >= text.size()) return false;
+  UChar32 c;
+  U8_NEXT(reinterpret_cast<const uint8_t*>(text.data()), at, text.size(), c);
+  return IsWordCharacter(c);
+}
 
 // `start` is in lower case.
 bool StartsWithAnyCase(std::string_view text, std::string_view start) {
@@ -75,6 +99,7 @@ size_t PrintfMacroEnd(std::string_view text, size_t at) {
 size_t PercentEnd(std::string_view text, size_t at) {
   if (text[at] != '%') return at;
   size_t i = at + 1;
+  if (text.substr(i).starts_with('%')) return i + 1;
   const auto skip = [&](std::string_view set) {
     while (i < text.size() && i - at < 16 && set.find(text[i]) != std::string_view::npos) ++i;
   };
@@ -103,8 +128,13 @@ size_t PercentEnd(std::string_view text, size_t at) {
 
 // Where an address that begins at `at` ends, without punctuation that belongs to the sentence.
 size_t TrimAddress(std::string_view text, size_t begin, size_t end) {
+  constexpr std::string_view kEllipsis = "\u2026";
   while (end > begin) {
     const char last = text[end - 1];
+    if (text.substr(begin, end - begin).ends_with(kEllipsis)) {
+      end -= kEllipsis.size();
+      continue;
+    }
     if (std::string_view(".,;:!?'\"*_").find(last) != std::string_view::npos) {
       --end;
       continue;
@@ -120,6 +150,16 @@ size_t TrimAddress(std::string_view text, size_t begin, size_t end) {
   return end;
 }
 
+// White space, quotes and brackets but those of ASCII, and all characters of Chinese and Japanese.
+bool EndsUrl(UChar32 c) {
+  if (c >= 0 && c < 0x80) {
+    return absl::ascii_isspace(static_cast<unsigned char>(c)) || absl::ascii_iscntrl(static_cast<unsigned char>(c)) ||
+           std::string_view("<>\"`|").find(static_cast<char>(c)) != std::string_view::npos;
+  }
+  constexpr uint32_t kQuotes = U_GC_PI_MASK | U_GC_PF_MASK | U_GC_PS_MASK | U_GC_PE_MASK;
+  return u_isUWhiteSpace(c) || (U_GET_GC_MASK(c) & kQuotes) != 0 || IsWide(c);
+}
+
 size_t UrlEnd(std::string_view text, size_t at) {
   constexpr std::string_view kStarts[] = {"http://", "https://", "ftp://", "file://", "mailto:", "www."};
   if (WordBefore(text, at)) return at;
@@ -127,12 +167,11 @@ size_t UrlEnd(std::string_view text, size_t at) {
   for (const std::string_view start : kStarts) {
     if (!StartsWithAnyCase(rest, start)) continue;
     size_t end = at + start.size();
-    const auto ends = [](char c) {
-      return absl::ascii_isspace(c) || absl::ascii_iscntrl(c) ||
-             std::string_view("<>\"`|").find(c) != std::string_view::npos;
-    };
-    while (end < text.size() && end - at < kLongestSpan && !ends(text[end])) ++end;
-    while (end < text.size() && ContinuesCharacter(text[end])) --end;
+    for (size_t next = end; next < text.size(); end = next) {
+      UChar32 c;
+      U8_NEXT(reinterpret_cast<const uint8_t*>(text.data()), next, text.size(), c);
+      if (EndsUrl(c) || next - at > kLongestSpan) break;
+    }
     end = TrimAddress(text, at, end);
     if (end > at + start.size()) return end;
   }

@@ -28,8 +28,9 @@ struct InlineRules {
 //   {0} {name} {{ x }} {% x %} {# x #} <% x %> ${x} #{x} %{x}     templates and message formats
 //   {n, plural, one{# file} other{# files}}                      arguments of ICU messages, branches included
 //   {user[name]!r:>10} {when:%d.%m. %H:%M}                       replacement fields of Python and similar
-//   %s %1$s %-5.2f %(name)s %" PRIu64 "                          printf and similar; not the percent sign of "50 % of"
-//   https://example.org/a www.example.org mailto:a@b.org a@b.org  without the full stop at the end of a sentence
+//   %s %1$s %-5.2f %(name)s %" PRIu64 " %%                       printf and similar; not the percent sign of "50 % of"
+//   https://example.org/a www.example.org mailto:a@b.org a@b.org  without the full stop at the end of a sentence, and
+//                                                                 without what is Chinese or Japanese
 // No span is longer than 1,000 bytes or contains a line break, except for ICU's arguments. Linear time.
 std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules& rules);
 

@@ -110,6 +110,10 @@ bool IsDelimiter(std::string_view text, MD_SPANTYPE span, bool closing, ByteRang
   }
 }
 
+bool IsEscape(std::string_view text, size_t at) {
+  return text[at] == '\\' && at + 1 < text.size() && absl::ascii_ispunct(static_cast<unsigned char>(text[at + 1]));
+}
+
 std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link) {
   size_t end = link.end - 1;  // the parenthesis
   if (text[end] != ')') return std::nullopt;

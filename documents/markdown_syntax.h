@@ -17,11 +17,14 @@ namespace salient {
 size_t OpeningLength(std::string_view text, size_t begin, MD_SPANTYPE span, size_t at);
 
 // The end of a span's opening or closing delimiter, which begins at `at`. The end of a link is behind "](destination
-// \"title\")", "][label]" or "]".
+// \"title\")", "][label]" or "]". The time is that of reading to the end of `text`: what follows "](" may have no end.
 size_t DelimiterEnd(std::string_view text, MD_SPANTYPE span, bool closing, size_t at);
 
 // Whether the range can be such a delimiter.
 bool IsDelimiter(std::string_view text, MD_SPANTYPE span, bool closing, ByteRange range);
+
+// Whether the character at `at` is a backslash that makes the next one plain text.
+bool IsEscape(std::string_view text, size_t at);
 
 // The text between the quotes of a link's title. `link`: the closing delimiter of the link.
 std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link);

@@ -1,7 +1,10 @@
 #include "documents/markdown_writer.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "documents/character_references.h"
+#include "documents/markdown_syntax.h"
 
 namespace salient {
 namespace {
@@ -15,23 +18,34 @@ bool StartsBlock(std::string_view text) {
   const char c = text[at];
   const bool space = at + 1 == text.size() || text[at + 1] == ' ';
   if (at > 0) return at < 10 && (c == '.' || c == ')') && space;
-  return c == '>' || ((c == '-' || c == '+') && space) ||
+  return c == '>' || ((c == '-' || c == '+' || c == '*') && space) ||
          (c == '#' && text.find_first_not_of('#') != std::string_view::npos &&
           text[text.find_first_not_of('#')] == ' ');
+}
+
+// Whether Markdown would read the "&" at `at` as a part of a character reference, which ends with a semicolon.
+bool BeginsReference(std::string_view text, size_t at) {
+  const size_t length = ReadHtmlReference(text, at, /*in_attribute=*/false).length;
+  return length > 0 && text[at + length - 1] == ';';
 }
 
 }  // namespace
 
 MarkdownWriter::MarkdownWriter(std::string_view text, std::string_view raw) {
-  for (const char c : text) plain_[static_cast<unsigned char>(c)] = true;
+  for (const char c : kSpecial) escaped_[static_cast<unsigned char>(c)] = true;
+  for (const char c : text) escaped_[static_cast<unsigned char>(c)] = false;
   for (size_t i = 0; i + 1 < raw.size(); ++i) {
-    if (raw[i] != '\\') continue;
-    plain_[static_cast<unsigned char>(raw[++i])] = false;
+    if (IsEscape(raw, i)) escaped_[static_cast<unsigned char>(raw[++i])] = true;
   }
 }
 
 std::string MarkdownWriter::Write(std::string_view text, bool at_beginning) const {
   std::string out;
+  if (at_beginning) {
+    const size_t spaces = std::min(text.find_first_not_of(' '), text.size());
+    out.append(text.substr(0, spaces));
+    text.remove_prefix(spaces);
+  }
   if (at_beginning && StartsBlock(text)) {
     const size_t digits = text.find_first_not_of("0123456789");
     out.append(text.substr(0, digits)).push_back('\\');
@@ -41,8 +55,7 @@ std::string MarkdownWriter::Write(std::string_view text, bool at_beginning) cons
   }
   for (size_t i = 0; i < text.size(); ++i) {
     const unsigned char c = static_cast<unsigned char>(text[i]);
-    const bool special = kSpecial.find(text[i]) != std::string_view::npos;
-    if (c == '&' && ReadCharacterReference(text, i).length > 0) {
+    if (c == '&' && BeginsReference(text, i)) {
       out.append("&amp;");
     } else if (c == '\n' || c == '\r') {
       out.push_back(' ');
@@ -50,9 +63,18 @@ std::string MarkdownWriter::Write(std::string_view text, bool at_beginning) cons
       const char next = i + 1 < text.size() ? text[i + 1] : ' ';
       const bool begins_tag = c == '<' && (absl::ascii_isalpha(static_cast<unsigned char>(next)) || next == '/' ||
                                            next == '!' || next == '?');
-      if (begins_tag || (special && !plain_[c])) out.push_back('\\');
+      if (begins_tag || escaped_[c]) out.push_back('\\');
       out.push_back(text[i]);
     }
+  }
+  return out;
+}
+
+std::string WriteTitle(std::string_view text, char quote) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == quote || text[i] == '\\') out.push_back('\\');
+    out.append(text[i] == '&' && BeginsReference(text, i) ? "&amp;" : text.substr(i, 1));
   }
   return out;
 }

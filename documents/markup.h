@@ -25,7 +25,7 @@ enum class MarkerKind { kOpen, kClose, kStandalone };
 struct Marker {
   MarkerKind kind = MarkerKind::kStandalone;
   int32_t id = 0;        // shared by the opening and closing marker of a pair; otherwise unique in a unit
-  std::string bytes;     // the source bytes that it stands for, unescaped
+  std::string bytes;     // the source bytes that it stands for, unescaped; of long ones the beginning
   bool ordered = false;  // must keep its order relative to other ordered markers: a line break, half of a broken pair
   bool breaks = false;   // ends a segment: a line break, a tab. Such a marker is ordered, too.
   bool is_word = false;  // stands for a word of its sentence: a code span, a placeholder, a name to keep

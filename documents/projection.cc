@@ -9,7 +9,10 @@
 namespace salient {
 namespace {
 
-constexpr size_t kMostPaired = 256;  // markers of a unit whose pairs are placed by what is in them
+// What has more is placed in a simpler way, so that time and memory are bounded.
+constexpr size_t kMostPaired = 256;                  // markers of a unit whose pairs are placed by what is in them
+constexpr size_t kMostSingleWork = size_t{1} << 22;  // markers by themselves, times the places between words
+constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 // Target words [begin, end).
 struct Span {
@@ -61,6 +64,7 @@ class Projector {
     Place(root);
     out_ = {};
     copied_ = 0;
+    shown_end_ = kNowhere;
     EmitChildren(root);
     CopyTo(translation_.size());
     return std::move(out_);
@@ -68,10 +72,14 @@ class Projector {
 
   // ---- What there is to place.
 
+  // How many words of the source end at byte `at` or before it, and how many begin before it.
   size_t WordsBefore(size_t at) const {
-    size_t count = 0;
-    while (count < alignment_.source.size() && alignment_.source[count].end <= at) ++count;
-    return count;
+    const auto ends = [at](const ByteRange& word) { return word.end <= at; };
+    return static_cast<size_t>(std::ranges::partition_point(alignment_.source, ends) - alignment_.source.begin());
+  }
+  size_t WordsBegun(size_t at) const {
+    const auto begins = [at](const ByteRange& word) { return word.begin < at; };
+    return static_cast<size_t>(std::ranges::partition_point(alignment_.source, begins) - alignment_.source.begin());
   }
 
   Node Single(const MarkerPlace& place, bool ordered) const {
@@ -92,11 +100,7 @@ class Projector {
       if (marker.kind == MarkerKind::kClose) {
         if (marker.id != id) continue;
         parent->close = place.marker;
-        parent->source_end = parent->source_begin;
-        while (parent->source_end < alignment_.source.size() &&
-               alignment_.source[parent->source_end].begin < place.at) {
-          ++parent->source_end;
-        }
+        parent->source_end = std::max(parent->source_begin, WordsBegun(place.at));
         return;
       }
       Node node = Single(place, marker.ordered);
@@ -115,34 +119,52 @@ class Projector {
     return totals_[target] > 0 ? weight / totals_[target] : 0;
   }
 
-  float Share(size_t target, const Node& node) const {
-    float weight = 0;
-    for (const Link& link : alignment_.links[target]) {
-      const size_t source = static_cast<size_t>(link.source);
-      if (source >= node.source_begin && source < node.source_end) weight += link.weight;
+  // A target word, and which share of its weight is inside a pair.
+  struct WordShare {
+    size_t word = 0;
+    float share = 0;
+  };
+  // A pair to be placed, and the words that have a share in it, from left to right.
+  struct Choice {
+    Node* pair = nullptr;
+    std::vector<WordShare> shares;
+  };
+
+  std::vector<WordShare> SharesOf(const Node& node, Span words) const {
+    std::vector<WordShare> shares;
+    for (size_t t = words.begin; t < words.end; ++t) {
+      float weight = 0;
+      for (const Link& link : alignment_.links[t]) {
+        const size_t source = static_cast<size_t>(link.source);
+        if (source >= node.source_begin && source < node.source_end) weight += link.weight;
+      }
+      if (weight > 0) shares.push_back({t, weight / totals_[t]});
     }
-    return totals_[target] > 0 ? weight / totals_[target] : 0;
+    return shares;
   }
 
   // The best stretch for a pair within `free`, and its sum; a single word where no stretch has the most of its weight.
-  std::pair<Span, float> BestSpan(const Node& node, Span free) const {
+  static std::pair<Span, float> BestSpan(const std::vector<WordShare>& shares, Span free) {
     Span best{free.begin, free.begin}, single = best;
     float best_sum = 0, best_share = 0, sum = 0;
-    size_t begin = free.begin;
-    for (size_t t = free.begin; t < free.end; ++t) {
-      const float share = Share(t, node);
+    size_t begin = free.begin, done = free.begin;
+    const auto is_before = [&free](const WordShare& known) { return known.word < free.begin; };
+    for (auto at = std::ranges::partition_point(shares, is_before); at != shares.end() && at->word < free.end; ++at) {
+      const auto [t, share] = *at;
       if (share > best_share) {
         best_share = share;
         single = {t, t + 1};
       }
+      sum -= 0.5f * static_cast<float>(t - done);  // of the words between, which have none
       if (sum <= 0) {
         sum = 0;
         begin = t;
       }
       sum += share - 0.5f;
+      done = t + 1;
       if (sum > best_sum) {
         best_sum = sum;
-        best = {begin, t + 1};
+        best = {begin, done};
       }
     }
     if (best_sum > 0) return {best, best_sum};
@@ -151,10 +173,14 @@ class Projector {
 
   void Place(Node& parent) {
     std::vector<Span> free = {parent.place};
-    std::vector<Node*> pairs, singles;
+    std::vector<Choice> pairs;
+    std::vector<Node*> singles;
     for (Node& child : parent.children) {
-      const bool holds_words = child.is_pair() && child.source_end > child.source_begin;
-      (holds_words ? pairs : singles).push_back(&child);
+      if (child.is_pair() && child.source_end > child.source_begin) {
+        pairs.push_back({&child, SharesOf(child, parent.place)});
+      } else {
+        singles.push_back(&child);
+      }
     }
     // Those whose place is clearest choose first.
     while (!pairs.empty()) {
@@ -162,14 +188,14 @@ class Projector {
       std::pair<Span, float> best{{parent.place.begin, parent.place.begin}, -2};
       for (size_t p = 0; p < pairs.size(); ++p) {
         for (size_t f = 0; f < free.size(); ++f) {
-          const std::pair<Span, float> candidate = BestSpan(*pairs[p], free[f]);
+          const std::pair<Span, float> candidate = BestSpan(pairs[p].shares, free[f]);
           if (candidate.first.empty() || candidate.second <= best.second) continue;
           best = candidate;
           chosen = p;
           where = f;
         }
       }
-      Node& pair = *pairs[chosen];
+      Node& pair = *pairs[chosen].pair;
       pairs.erase(pairs.begin() + static_cast<std::ptrdiff_t>(chosen));
       if (best.first.empty()) {  // no word is left for it
         singles.push_back(&pair);
@@ -186,6 +212,14 @@ class Projector {
     }
   }
 
+  // How many of the parent's target words stand before a marker that keeps its place in the text.
+  static double ExpectedWords(const Node& parent, const Node& node) {
+    const double source_words = std::max<double>(1, static_cast<double>(parent.source_end - parent.source_begin));
+    const double target_words = static_cast<double>(parent.place.end - parent.place.begin);
+    const size_t before = node.source_begin - std::min(node.source_begin, parent.source_begin);
+    return static_cast<double>(before) / source_words * target_words;
+  }
+
   // How well a marker stands before target word `gap`: higher is better.
   float GapScore(const Node& parent, const Node& node, size_t gap) const {
     const size_t next = node.source_begin;
@@ -200,11 +234,8 @@ class Projector {
     } else if (gap < parent.place.end) {
       score += Weight(gap, next);
     }
-    const double source_words = std::max<double>(1, static_cast<double>(parent.source_end - parent.source_begin));
     const double target_words = static_cast<double>(parent.place.end - parent.place.begin);
-    const double expected =
-        static_cast<double>(next - std::min(next, parent.source_begin)) / source_words * target_words;
-    const double distance = std::abs(static_cast<double>(gap - parent.place.begin) - expected);
+    const double distance = std::abs(static_cast<double>(gap - parent.place.begin) - ExpectedWords(parent, node));
     return score - static_cast<float>(0.01 * distance / (1 + target_words));
   }
 
@@ -216,6 +247,7 @@ class Projector {
       }
     }
     std::sort(singles.begin(), singles.end(), [](const Node* a, const Node* b) { return a->open < b->open; });
+    if (singles.size() * gaps.size() > kMostSingleWork) return PlaceByProportion(parent, singles, gaps);
     std::vector<Node*> ordered;
     for (Node* node : singles) {
       if (node->ordered) {
@@ -236,17 +268,26 @@ class Projector {
     PlaceOrdered(parent, ordered, gaps);
   }
 
+  static void PlaceByProportion(const Node& parent, const std::vector<Node*>& nodes, const std::vector<size_t>& gaps) {
+    for (Node* node : nodes) {
+      const size_t expected = parent.place.begin + static_cast<size_t>(ExpectedWords(parent, *node));
+      const auto gap = std::lower_bound(gaps.begin(), gaps.end(), expected);
+      const size_t at = gap == gaps.end() ? gaps.back() : *gap;
+      node->place = {at, at};
+    }
+  }
+
   // The places that are best together, none before that of the marker before it.
   void PlaceOrdered(const Node& parent, const std::vector<Node*>& nodes, const std::vector<size_t>& gaps) {
     std::vector<float> best(gaps.size());  // of the markers so far, the last of them at a gap up to this
-    std::vector<std::vector<size_t>> chosen(nodes.size());  // which gap that is
+    std::vector<std::vector<uint32_t>> chosen(nodes.size());  // which gap that is
     for (size_t i = 0; i < nodes.size(); ++i) {
       chosen[i].resize(gaps.size());
       for (size_t g = 0; g < gaps.size(); ++g) {
         const float here = best[g] + GapScore(parent, *nodes[i], gaps[g]);
         const bool better = g == 0 || here > best[g - 1];
         best[g] = better ? here : best[g - 1];
-        chosen[i][g] = better ? g : chosen[i][g - 1];
+        chosen[i][g] = better ? static_cast<uint32_t>(g) : chosen[i][g - 1];
       }
     }
     size_t last = gaps.size() - 1;
@@ -312,14 +353,26 @@ class Projector {
     const size_t end_before = WordEnd(gap);
     const bool has_space = end_before < WordBegin(gap) && IsSpace(translation_[end_before]);
     CopyTo(space_before && has_space && !at_end ? end_before + 1 : end_before);
-    if (space_before && !out_.text.empty() && !IsSpace(out_.text.back())) out_.text.push_back(' ');
+    const bool after_marker = out_.text.size() == shown_end_;
+    const bool after_text = !out_.text.empty() && !IsSpace(out_.text.back());
+    if (space_before && (after_marker || after_text)) AddSpace(at_end ? end_before : WordBegin(gap));
     Mark(node.open);
     if (node.is_pair()) {
       EmitChildren(node);
       Mark(node.close);
     }
+    if (shows) shown_end_ = out_.text.size();
     const bool goes_on = copied_ < translation_.size() && !at_end;
     if (space_after && goes_on && !IsSpace(translation_[copied_]) && !IsClosing(copied_)) out_.text.push_back(' ');
+  }
+
+  // The translation's next byte if that is a space before byte `end`, or a space of our own.
+  void AddSpace(size_t end) {
+    if (copied_ < end && IsSpace(translation_[copied_])) {
+      CopyTo(copied_ + 1);
+    } else {
+      out_.text.push_back(' ');
+    }
   }
 
   bool IsClosing(size_t at) const {
@@ -332,7 +385,8 @@ class Projector {
   const size_t words_;
   std::vector<float> totals_;  // of each target word's weights
   MarkedText out_;
-  size_t copied_ = 0;  // bytes of the translation that are in out_
+  size_t copied_ = 0;            // bytes of the translation that are in out_
+  size_t shown_end_ = kNowhere;  // byte of out_ at which the last marker stands that shows something
 };
 
 }  // namespace

@@ -122,6 +122,7 @@ class RunReader {
     for (size_t i = 0; i < events_.size(); ++i) {
       if (events_[i].kind == Kind::kStart && events_[i].name == names_.paragraph) TakeParagraph(i);
     }
+    content_.edits = EncodingEdits(bytes_);
     return std::move(content_);
   }
 
@@ -134,6 +135,7 @@ class RunReader {
     pieces_.clear();
     paragraph_ = start;
     ByteRange place{bytes_.size(), 0};
+    std::vector<size_t> bare_texts;
     bool has_runs = false;
     for (size_t i = start + 1; i < Match(start); ++i) {
       if (events_[i].kind != Kind::kStart) continue;
@@ -141,19 +143,22 @@ class RunReader {
         const ByteRange whole = Whole(i);
         place = {std::min(place.begin, whole.begin), std::max(place.end, whole.end)};
         if (events_[i].name == names_.text) {
-          TakeBareText(i);
+          bare_texts.push_back(i);
         } else {
           has_runs = true;
         }
       }
       i = Match(i);
     }
-    if (!has_runs) return;
+    if (!has_runs) {
+      for (const size_t text : bare_texts) TakeBareText(text);
+      return;
+    }
     TakeChildren(start + 1, Match(start));
     Build(place);
   }
 
-  // A text without a run, as a cell of a spreadsheet has it.
+  // A text without a run, as a cell of a spreadsheet has it. Beside runs such a text is like that of a run.
   void TakeBareText(size_t start) {
     for (size_t i = start + 1; i < Match(start); ++i) builder_.AddDecoded(events_[i].range, events_[i].text);
     const ByteRange place{events_[start].range.end, events_[Match(start)].range.begin};
@@ -164,11 +169,13 @@ class RunReader {
     content_.units.push_back(std::move(unit));
   }
 
-  // The first part of a field that ends at event i or after it.
-  const FieldPart* FieldPartFrom(size_t i) const {
-    const auto part = std::lower_bound(fields_.begin(), fields_.end(), i,
-                                       [](const FieldPart& field, size_t event) { return field.last < event; });
-    return part == fields_.end() ? nullptr : &*part;
+  // The first part of a field that has some of the events from `begin` to `last`. Those in text boxes and notes within
+  // the paragraph are not parts of it.
+  const FieldPart* FieldPartIn(size_t begin, size_t last) const {
+    auto part = std::lower_bound(fields_.begin(), fields_.end(), begin,
+                                 [](const FieldPart& field, size_t event) { return field.last < event; });
+    while (part != fields_.end() && part->first <= last && part->story > paragraph_) ++part;
+    return part == fields_.end() || part->first > last ? nullptr : &*part;
   }
 
   // Takes the elements of one level, from event `begin` to `end`. A part of a field is one piece, from the element in
@@ -176,11 +183,11 @@ class RunReader {
   void TakeChildren(size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (events_[i].kind != Kind::kStart) continue;
-      if (begin > paragraph_ + 1 || (!IsNamed(events_[i].name, names_.outside) && events_[i].name != names_.text)) {
+      if (begin > paragraph_ + 1 || !IsNamed(events_[i].name, names_.outside)) {
         size_t done = i;  // what is before this event has been taken
         while (done < Match(i)) {
-          const FieldPart* field = FieldPartFrom(done);
-          if (field == nullptr || field->first > Match(i)) break;
+          const FieldPart* field = FieldPartIn(done, Match(i));
+          if (field == nullptr) break;
           const bool inside = field->first > i && field->last < Match(i);
           if (inside && events_[i].name != names_.run) break;
           TakeField(*field, end, &i, &done);
@@ -247,6 +254,8 @@ class RunReader {
     const bool holds_paragraphs = paragraphs_before_[Match(i)] > paragraphs_before_[i + 1];
     if (name == names_.run) {
       TakeRun(i, i + 1, Match(i));
+    } else if (name == names_.text) {
+      TakeText(i, Shared(""));
     } else if (holds_runs && !holds_paragraphs && !IsKept(i)) {
       // Properties of a container belong to its beginning: <w:sdt><w:sdtPr>...</w:sdtPr><w:sdtContent>.
       size_t inner = i;
@@ -289,14 +298,25 @@ class RunReader {
     return "";
   }
 
+  // The object that all equal properties share.
+  Properties Shared(std::string bytes) {
+    const auto properties = std::make_shared<const std::string>(std::move(bytes));
+    return properties_.emplace(*properties, properties).first->second;
+  }
+
   // Reads them once for all parts of a run.
   const Properties& PropertiesOf(size_t run) {
     if (read_run_ != run) {
-      const auto properties = std::make_shared<const std::string>(ReadProperties(run));
-      read_properties_ = properties_.emplace(*properties, properties).first->second;
+      read_properties_ = Shared(ReadProperties(run));
       read_run_ = run;
     }
     return read_properties_;
+  }
+
+  void TakeText(size_t start, const Properties& properties) {
+    for (size_t i = start + 1; i < Match(start); ++i) {
+      pieces_.push_back({Piece::Kind::kText, events_[i].range, events_[i].text, "", properties});
+    }
   }
 
   // Takes the content of a run from event `begin` to `end`.
@@ -306,9 +326,7 @@ class RunReader {
       if (events_[i].kind != Kind::kStart) continue;
       const std::string& name = events_[i].name;
       if (name == names_.text) {
-        for (size_t k = i + 1; k < Match(i); ++k) {
-          pieces_.push_back({Piece::Kind::kText, events_[k].range, events_[k].text, "", properties});
-        }
+        TakeText(i, properties);
       } else if (name == names_.prefix + "noBreakHyphen") {
         // A hyphen to the model as well, which does not know the character U+2011 of such hyphens.
         pieces_.push_back({Piece::Kind::kText, Whole(i), "-", "", properties});

@@ -9,6 +9,7 @@
 #include "documents/unit_cuts.h"
 #include "documents/unit_parts.h"
 #include "engine/base/check.h"
+#include "engine/text/document.h"
 
 namespace salient {
 namespace {
@@ -42,9 +43,15 @@ CutText WithoutMarkers(const std::vector<Marker>& markers, const std::vector<Mar
           {seen.origin.begin() + inner.begin, seen.origin.begin() + inner.end}};
 }
 
+absl::Status TooManySegments() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the document has more than ", kMaxSegments, " segments; split the document"));
+}
+
 }  // namespace
 
 absl::StatusOr<UnitSegments> UnitSegments::Create(const std::vector<Unit>& units, const SegmentOptions& options) {
+  if (units.size() > kMaxSegments) return TooManySegments();  // each has a letter, and so a segment
   UnitSegments segments;
   segments.units_ = units;
   for (size_t u = 0; u < units.size(); ++u) {
@@ -52,6 +59,7 @@ absl::StatusOr<UnitSegments> UnitSegments::Create(const std::vector<Unit>& units
     for (const UnitPart& part : PartsOf(units[u])) {
       const size_t segments_before = segments.texts_.size();
       if (absl::Status status = segments.AddPart(u, part, starts_paragraph, options); !status.ok()) return status;
+      if (segments.texts_.size() > kMaxSegments) return TooManySegments();
       starts_paragraph = segments.texts_.size() == segments_before;  // as after an empty line
     }
   }
@@ -277,6 +285,16 @@ std::string_view UnitSegments::TextOf(size_t segment) const {
       .substr(place.range.begin, place.range.end - place.range.begin);
 }
 
+bool UnitSegments::LacksSpaceBefore(size_t segment, const std::vector<std::string>& translations) const {
+  if (segment == 0) return false;
+  const Place &before = places_[segment - 1], &place = places_[segment];
+  const bool touches = before.unit == place.unit && before.range.end == place.range.begin &&
+                       before.end_marker == place.first_marker;  // no line break stands between them
+  if (!touches || WithoutOuterSpace(TextOf(segment)).begin > 0) return false;
+  const std::string said = WithoutSpelled(translations[segment - 1]);
+  return !said.empty() && !translations[segment].empty() && EndsWide(TextOf(segment - 1)) && !EndsWide(said);
+}
+
 Alignment UnitSegments::AlignmentOf(size_t segment, std::string_view translation,
                                     const std::vector<TokenLink>& links) const {
   const Place& place = places_[segment];
@@ -322,6 +340,7 @@ std::optional<MarkedText> UnitSegments::JoinSpelled(size_t unit, size_t first, s
   for (size_t i = first; i < end; ++i) {
     const Place& place = places_[i];
     copy(place.range.begin, place.first_marker);
+    if (LacksSpaceBefore(i, translations)) joined.text.push_back(' ');
     if (translations[i] == texts_[i]) {
       copy(place.range.end, place.end_marker);
       continue;
@@ -377,6 +396,7 @@ MarkedText UnitSegments::JoinPart(const Unit& unit, const UnitPart& part, size_t
   for (size_t i = first; i < end; ++i) {
     const ByteRange range = places_[i].range, inner = WithoutOuterSpace(TextOf(i));
     copy(range.begin + inner.begin);
+    if (LacksSpaceBefore(i, translations)) translated.push_back(' ');
     if (translations[i] == texts_[i]) {
       copy(range.end);
       continue;

@@ -46,8 +46,8 @@ struct TermUse {
 
 class UnitSegments {
  public:
-  // RESOURCE_EXHAUSTED if the terms of the glossary stand in so many places that their sources and targets would take
-  // more than 64 MiB.
+  // RESOURCE_EXHAUSTED if there are more than kMaxSegments segments (engine/text/document.h), or if the terms of the
+  // glossary stand in so many places that their sources and targets would take more than 64 MiB.
   static absl::StatusOr<UnitSegments> Create(const std::vector<Unit>& units, const SegmentOptions& options);
 
   // The segments to translate, in order, with the markers that they spell. Each has a letter at least, and no line
@@ -73,7 +73,7 @@ class UnitSegments {
                         std::vector<TermUse>* uses) const;
 
   // `translations[i]` is the translation of texts()[i], and `alignments[i]` its word alignment (AlignmentOf). Without
-  // an alignment, words are aligned by position.
+  // an alignment, words are aligned by position. A space goes between two segments as in JoinDocument.
   std::vector<MarkedText> Join(const std::vector<std::string>& translations,
                                const std::vector<Alignment>& alignments = {}) const;
 
@@ -117,6 +117,8 @@ class UnitSegments {
   // Adds the segments of one part of a unit.
   absl::Status AddPart(size_t unit, const UnitPart& part, bool starts_paragraph, const SegmentOptions& options);
   std::string_view TextOf(size_t segment) const;
+  // Whether a space must go before a translation that the source text has not, because its script needs none.
+  bool LacksSpaceBefore(size_t segment, const std::vector<std::string>& translations) const;
   std::optional<MarkedText> JoinSpelled(size_t unit, size_t first, size_t end,
                                         const std::vector<std::string>& translations) const;
   MarkedText JoinUnit(size_t unit, size_t first, size_t end, const std::vector<std::string>& translations,

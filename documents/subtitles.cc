@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "documents/characters.h"
 #include "documents/unit_builder.h"
 #include "documents/xml_events.h"
@@ -21,16 +20,38 @@ constexpr size_t kLineWidth = 42;        // characters, as broadcasters have it
 constexpr size_t kMostCues = 6;          // that one unit joins
 constexpr size_t kMostCueWords = 10000;  // of a cue that is broken into lines
 
+// Bytes of the tag at `at`; 0: there is none.
+size_t TagLength(std::string_view text, size_t at) {
+  if (text[at] != '<') return 0;
+  const size_t end = text.find_first_of("<>", at + 1);
+  return end != std::string_view::npos && text[end] == '>' ? end + 1 - at : 0;
+}
+
 // Characters, without tags.
 size_t Width(std::string_view text) {
   size_t width = 0;
-  bool in_tag = false;
-  for (const char c : text) {
-    if (c == '<') in_tag = true;
-    if (!in_tag && !ContinuesCharacter(c)) ++width;
-    if (c == '>') in_tag = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t tag = TagLength(text, at);
+    if (tag == 0 && !ContinuesCharacter(text[at])) ++width;
+    at += std::max<size_t>(tag, 1);
   }
   return width;
+}
+
+// What stands between spaces. A space in a tag divides nothing.
+std::vector<std::string> WordsAndTags(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = std::max<size_t>(TagLength(text, at), 1);
+    if (text[at] != ' ') {
+      words.back().append(text.substr(at, length));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+    at += length;
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
 }
 
 // The words in lines of at most `width`, unless a word is longer; `lengths` are those of the words.
@@ -62,7 +83,7 @@ size_t LinesOfWidth(const std::vector<size_t>& lengths, size_t width) {
 
 // As few lines as `width` allows, and then as even as can be: the narrowest that are no more.
 std::string Balance(std::string_view text, size_t width, const std::string& line_break) {
-  const std::vector<std::string> words = absl::StrSplit(std::string(text), ' ', absl::SkipEmpty());
+  const std::vector<std::string> words = WordsAndTags(text);
   if (words.size() > kMostCueWords) return std::string(text);
   std::vector<size_t> lengths;
   for (const std::string& word : words) lengths.push_back(Width(word));

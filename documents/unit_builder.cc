@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "documents/character_references.h"
 #include "documents/characters.h"
+#include "engine/base/utf8.h"
 
 namespace salient {
 namespace {
@@ -58,19 +59,21 @@ void UnitBuilder::AddDecoded(ByteRange range, std::string_view text) {
   Append(text, range, /*one_to_one=*/literal);
 }
 
+std::string UnitBuilder::BeginningOf(ByteRange range) const {
+  return std::string(Utf8Prefix(bytes_.substr(range.begin, range.end - range.begin), kMostBytes));
+}
+
 void UnitBuilder::Open(ByteRange range, std::string_view name) {
-  items_.push_back({text_.size(), MarkerKind::kOpen, range, std::string(name),
-                    std::string(bytes_.substr(range.begin, range.end - range.begin))});
+  items_.push_back({text_.size(), MarkerKind::kOpen, range, std::string(name), BeginningOf(range)});
 }
 
 void UnitBuilder::Close(ByteRange range, std::string_view name, bool stays) {
-  items_.push_back({text_.size(), MarkerKind::kClose, range, std::string(name),
-                    std::string(bytes_.substr(range.begin, range.end - range.begin)), /*ordered=*/false, stays});
+  items_.push_back(
+      {text_.size(), MarkerKind::kClose, range, std::string(name), BeginningOf(range), /*ordered=*/false, stays});
 }
 
 void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word, bool breaks) {
-  items_.push_back({text_.size(), MarkerKind::kStandalone, range, "",
-                    std::string(bytes_.substr(range.begin, range.end - range.begin)), ordered, is_word});
+  items_.push_back({text_.size(), MarkerKind::kStandalone, range, "", BeginningOf(range), ordered, is_word});
   items_.back().breaks = breaks;
   object_at_ = text_.size();
 }

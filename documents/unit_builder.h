@@ -54,6 +54,8 @@ class UnitBuilder {
 
  private:
   static constexpr size_t kNone = static_cast<size_t>(-1);
+  // The bytes that are kept of a marker with a range, which may hold other units. The writer copies the range.
+  static constexpr size_t kMostBytes = 1024;
   struct Item {     // a marker in the making
     size_t at = 0;  // in text_
     MarkerKind kind = MarkerKind::kStandalone;
@@ -67,6 +69,7 @@ class UnitBuilder {
   };
 
   void Append(std::string_view text, ByteRange range, bool one_to_one);
+  std::string BeginningOf(ByteRange range) const;
   void Splice();
   void Pair();
   void LeaveOutEnds();

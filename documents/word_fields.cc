@@ -21,7 +21,7 @@ class FieldFinder {
         if (std::find(opaque.begin(), opaque.end(), event.name) != opaque.end()) {
           i = event.match;
         } else if (IsStory(event.name)) {
-          stories_.emplace_back();
+          stories_.push_back({i});
         } else if (event.name == prefix_ + "fldChar") {
           TakeMark(i);
         } else if (event.name == prefix_ + "instrText") {
@@ -41,12 +41,17 @@ class FieldFinder {
   };
 
   // Text that is not part of the text around it: a field ends in the story in which it begins.
+  struct Story {
+    size_t start = 0;
+    std::vector<OpenField> open;  // its fields that have not ended
+  };
+
   bool IsStory(const std::string& name) const {
     return name == prefix_ + "txbxContent" || name == prefix_ + "footnote" || name == prefix_ + "endnote";
   }
 
   void TakeMark(size_t i) {
-    std::vector<OpenField>& open = stories_.back();
+    std::vector<OpenField>& open = stories_.back().open;
     const std::string_view type = AttributeOf(bytes_, events_[i], prefix_ + "fldCharType");
     if (type == "begin") {
       open.push_back({i});
@@ -59,17 +64,18 @@ class FieldFinder {
   }
 
   void TakeInstruction(size_t start) {
-    std::vector<OpenField>& open = stories_.back();
+    std::vector<OpenField>& open = stories_.back().open;
     if (open.empty() || open.back().separate != kNoPosition) return;
     for (size_t i = start + 1; i < events_[start].match; ++i) open.back().instruction.append(events_[i].text);
   }
 
   void AddParts(const OpenField& field, size_t end) {
+    const size_t story = stories_.back().start;
     if (field.separate != kNoPosition && IsResultTranslated(field.instruction)) {
-      parts_.push_back({FieldPart::Kind::kOpen, field.begin, field.separate, field.begin});
-      parts_.push_back({FieldPart::Kind::kClose, end, end, field.begin});
+      parts_.push_back({FieldPart::Kind::kOpen, field.begin, field.separate, field.begin, story});
+      parts_.push_back({FieldPart::Kind::kClose, end, end, field.begin, story});
     } else {
-      parts_.push_back({FieldPart::Kind::kWhole, field.begin, end, field.begin});
+      parts_.push_back({FieldPart::Kind::kWhole, field.begin, end, field.begin, story});
     }
   }
 
@@ -85,7 +91,7 @@ class FieldFinder {
   const std::string_view bytes_;
   const std::vector<XmlEvent>& events_;
   const std::string& prefix_;
-  std::vector<std::vector<OpenField>> stories_ = {{}};  // the fields that are open, by story
+  std::vector<Story> stories_ = {{}};  // outermost first
   std::vector<FieldPart> parts_;
 };
 

@@ -23,6 +23,7 @@ struct FieldPart {
   Kind kind = Kind::kWhole;
   size_t first = 0, last = 0;  // the start events of the fldChar elements where it begins and ends
   size_t field = 0;            // the same for the two parts of a field
+  size_t story = 0;            // the start event of the text box or note in which it is, 0 outside of them
 };
 
 // The parts from left to right, disjoint. Parts within other parts are left out. A field that does not end has none.

@@ -184,6 +184,28 @@ std::string Escape(std::string_view text, bool quotes) {
   return out;
 }
 
+// Calls visit(name, range of the value) for each attribute of a start tag, until it returns true.
+template <typename Visitor>
+void VisitAttributes(std::string_view bytes, ByteRange tag, const Visitor& visit) {
+  // The tag is well-formed: name, then attributes with quoted values.
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  size_t at = tag.begin + 1;
+  while (at < tag.end && !is_space(bytes[at]) && bytes[at] != '>') ++at;
+  while (at < tag.end) {
+    while (at < tag.end && is_space(bytes[at])) ++at;
+    const size_t begin = at;
+    while (at < tag.end && bytes[at] != '=' && !is_space(bytes[at])) ++at;
+    const std::string_view name = bytes.substr(begin, at - begin);
+    while (at < tag.end && bytes[at] != '"' && bytes[at] != '\'') ++at;
+    if (at >= tag.end) break;
+    const char quote = bytes[at++];
+    const size_t value = at;
+    while (at < tag.end && bytes[at] != quote) ++at;
+    if (visit(name, ByteRange{value, at})) break;
+    ++at;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::string_view what,
@@ -193,24 +215,12 @@ absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::stri
 }
 
 std::optional<ByteRange> FindAttribute(std::string_view bytes, ByteRange tag, std::string_view name) {
-  // The tag is well-formed: name, then attributes with quoted values.
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
-  size_t at = tag.begin + 1;
-  while (at < tag.end && !is_space(bytes[at]) && bytes[at] != '>') ++at;
-  while (at < tag.end) {
-    while (at < tag.end && is_space(bytes[at])) ++at;
-    const size_t begin = at;
-    while (at < tag.end && bytes[at] != '=' && !is_space(bytes[at])) ++at;
-    const std::string_view found = bytes.substr(begin, at - begin);
-    while (at < tag.end && bytes[at] != '"' && bytes[at] != '\'') ++at;
-    if (at >= tag.end) break;
-    const char quote = bytes[at++];
-    const size_t value = at;
-    while (at < tag.end && bytes[at] != quote) ++at;
-    if (found == name) return ByteRange{value, at};
-    ++at;
-  }
-  return std::nullopt;
+  std::optional<ByteRange> found;
+  VisitAttributes(bytes, tag, [&](std::string_view attribute, ByteRange value) {
+    if (attribute == name) found = value;
+    return found.has_value();
+  });
+  return found;
 }
 
 std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std::string_view name) {
@@ -220,20 +230,27 @@ std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std:
 
 std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<XmlEvent>& events,
                                     std::string_view name_space) {
+  std::optional<std::string> prefix;
+  const auto visit = [&](std::string_view attribute, ByteRange value) {
+    if (bytes.substr(value.begin, value.end - value.begin) != name_space) return false;
+    if (attribute == "xmlns") prefix = "";
+    if (attribute.starts_with("xmlns:")) prefix = std::string(attribute.substr(6)) + ":";
+    return prefix.has_value();
+  };
   for (const XmlEvent& event : events) {
-    if (event.kind != XmlEvent::Kind::kStart) continue;
-    const std::string_view tag = bytes.substr(event.range.begin, event.range.end - event.range.begin);
-    for (size_t at = tag.find(name_space); at != std::string_view::npos; at = tag.find(name_space, at + 1)) {
-      const size_t begin = tag.substr(0, at).rfind("xmlns");
-      const size_t end = at + name_space.size();
-      if (begin == std::string_view::npos || end >= tag.size() || tag[end] != tag[at - 1]) continue;
-      const std::string_view declared = tag.substr(begin + 5, at - begin - 5);  // :w=" or ="
-      const size_t name_end = declared.find_first_of("= \t\r\n");
-      if (declared.starts_with(':')) return std::string(declared.substr(1, name_end - 1)) + ":";
-      if (declared.find_first_not_of("= \t\r\n") == declared.size() - 1) return "";
-    }
+    if (event.kind == XmlEvent::Kind::kStart) VisitAttributes(bytes, event.range, visit);
+    if (prefix.has_value()) break;
   }
-  return std::nullopt;
+  return prefix;
+}
+
+std::vector<Edit> EncodingEdits(std::string_view bytes) {
+  const size_t begin = ByteOrderMark(bytes), end = bytes.find("?>", begin);
+  if (!bytes.substr(begin).starts_with("<?xml") || end == std::string_view::npos) return {};
+  const std::optional<ByteRange> value = FindAttribute(bytes, {begin, end}, "encoding");
+  if (!value.has_value()) return {};
+  const std::string encoding(bytes.substr(value->begin, value->end - value->begin));
+  return absl::EqualsIgnoreCase(encoding, "us-ascii") ? std::vector<Edit>{{*value, "UTF-8"}} : std::vector<Edit>();
 }
 
 std::string EscapeXml(std::string_view text) { return Escape(text, /*quotes=*/false); }

@@ -40,6 +40,9 @@ std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std:
 std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<XmlEvent>& events,
                                     std::string_view name_space);
 
+// Edits that declare UTF-8 where the XML declaration says us-ascii, for what is written need not be that.
+std::vector<Edit> EncodingEdits(std::string_view bytes);
+
 // Escapes &, <, > and carriage returns; in attributes quotation marks, line breaks and tabs, too.
 std::string EscapeXml(std::string_view text);
 std::string EscapeXmlAttribute(std::string_view text);

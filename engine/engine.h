@@ -74,7 +74,6 @@ struct EngineStatus {
   int64_t tokens_waiting = 0;         // of documents that are split, including those that have started
   double oldest_waiting_seconds = 0;  // since its submission; 0: none waits
   double turn_seconds = 0;            // since the last iteration of the step loop, while it has work
-  int32_t rows = 0;                   // in the last step
   int64_t kv_bytes_used = 0, kv_bytes_total = 0;
 };
 

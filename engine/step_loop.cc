@@ -210,9 +210,9 @@ void StepLoop::Step() {
   }
   for (Sequence* sequence : first) sequence->meter().AddStep(static_cast<int32_t>(first.size()));
   const absl::Time start = absl::Now();
-  rows_ = loaded_.batch->Step();
-  if (rows_ == 0) return;
-  if (observer_ != nullptr) observer_->OnStep(rows_, absl::ToDoubleSeconds(absl::Now() - start));
+  const int32_t rows = loaded_.batch->Step();
+  if (rows == 0) return;
+  if (observer_ != nullptr) observer_->OnStep(rows, absl::ToDoubleSeconds(absl::Now() - start));
 }
 
 // The status is told before the listeners are, so that who has just got a reply does not find its document running.
@@ -235,7 +235,6 @@ void StepLoop::Collect() {
 void StepLoop::Publish() {
   EngineStatus status;
   status.documents_running = static_cast<int32_t>(begun_.size());
-  status.rows = rows_;
   status.kv_bytes_used = loaded_.stores->used_bytes();
   status.kv_bytes_total = loaded_.pools->bytes;
   queue_.SetTokensCut(scheduler_.tokens_waiting());
@@ -297,8 +296,8 @@ void StepLoop::Recover(const absl::Status& failure) {
   if (opened.ok()) {
     Publish();
   } else {
-    const absl::Status dead = absl::UnavailableError(absl::StrCat(
-        failure.message(), "; it could not be started again: ", opened.message(), "; restart the server"));
+    const absl::Status dead = absl::UnavailableError(
+        absl::StrCat(failure.message(), "; it could not be started again: ", opened.message(), "; restart the server"));
     for (Arrival& arrival : queue_.End(dead)) Fail(std::move(arrival.job), dead);
     std::lock_guard lock(mutex_);
     status_ = {.state = EngineState::kDead};

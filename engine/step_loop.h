@@ -77,14 +77,13 @@ class StepLoop {
   Workers& workers_;
 
   // The loop's own.
-  LoadedModel loaded_;  // without a batch once a failed device could not be opened again
+  LoadedModel loaded_;                    // without a batch once a failed device could not be opened again
   PageShare &self_share_, &cross_share_;  // of its stores
   Scheduler scheduler_;
   Jobs jobs_;
   std::set<int64_t> begun_;                             // of jobs_, those of which a chunk was admitted
   std::map<int64_t, DocumentJob*> active_;              // of those, the ones that have chunks in flight now
   std::set<std::pair<absl::Time, int64_t>> deadlines_;  // of jobs_, but for those that have none
-  int32_t rows_ = 0;                                    // in the last step
   absl::Time pass_began_;
 
   std::atomic<bool> stopping_ = false;

@@ -82,9 +82,9 @@ build() {
   [ $# -gt 1 ] && targets=(--target "${@:2}")
   say "Building ($preset)"
   cmake --preset "$preset" "${options[@]}" >/dev/null || die "cmake --preset $preset"
-  # Compiling gRPC's headers takes up to 1 GB per process.
+  # Compiling a group of sources that include gRPC's headers takes up to 1.5 GB per process.
   local jobs memory_jobs
   jobs=$(nproc)
-  memory_jobs=$(awk '/MemAvailable/ {print int($2 / 1048576) + 1}' /proc/meminfo)
+  memory_jobs=$(awk '/MemAvailable/ {print int($2 / 1572864) + 1}' /proc/meminfo)
   cmake --build --preset "$preset" -j "$((jobs < memory_jobs ? jobs : memory_jobs))" "${targets[@]}" || die "the build"
 }

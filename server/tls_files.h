@@ -33,8 +33,6 @@ class TlsFiles {
   // INVALID_ARGUMENT names the flag, the file and the error.
   static absl::StatusOr<std::unique_ptr<TlsFiles>> Open(Paths paths);
 
-  const Paths& paths() const { return paths_; }
-
   // Sets up the TLS context of a port: it presents the certificate, and requests, but does not require, the client's.
   // This object must outlive the context.
   void SetUp(ssl_ctx_st& context);

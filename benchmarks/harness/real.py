@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .environment import BUILD, ROOT, die, say
+from .environment import BUILD, ROOT, die
 
 sys.path.insert(0, str(ROOT / "training"))
 

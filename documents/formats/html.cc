@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "documents/ascii.h"
 #include "documents/formats/parsers.h"
 #include "documents/html_tokens.h"
@@ -47,6 +49,18 @@ bool IsOpaqueName(std::string_view name) {
 }
 bool IsWordName(std::string_view name) { return IsOneOf(name, {"code", "kbd", "samp", "var", "math"}); }
 
+// What begins after an element whose end tag is left out. Others, such as `body`, last to the end of their parent.
+bool EndsBefore(std::string_view element, const HtmlToken& start) {
+  if (element == "li") return start.name == "li";
+  if (element == "p") return !IsInline(start.name);
+  if (IsOneOf(element, {"dt", "dd"})) return IsOneOf(start.name, {"dt", "dd"});
+  if (IsOneOf(element, {"option", "optgroup"})) return IsOneOf(start.name, {"option", "optgroup"});
+  const bool starts_row = IsOneOf(start.name, {"tr", "tbody", "thead", "tfoot"});
+  if (IsOneOf(element, {"td", "th"})) return starts_row || IsOneOf(start.name, {"td", "th"});
+  if (element == "tr") return starts_row;
+  return IsOneOf(element, {"tbody", "thead", "tfoot"}) && starts_row && start.name != "tr";
+}
+
 // Attributes that users see. Those of `meta` and `input` depend on another attribute, see IsTranslated.
 constexpr std::string_view kShown[] = {"alt", "title", "placeholder", "aria-label", "label", "summary"};
 
@@ -76,7 +90,7 @@ class HtmlReader {
     std::map<std::string_view, std::vector<size_t>> open;
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const HtmlToken& token = tokens_[i];
-      if (token.kind == TokenKind::kStart && !IsVoid(token.name)) open[token.name].push_back(i);
+      if (token.kind == TokenKind::kStart && !IsVoid(token.name) && !token.is_empty) open[token.name].push_back(i);
       if (token.kind != TokenKind::kEnd) continue;
       const auto starts = open.find(token.name);
       if (starts == open.end() || starts->second.empty()) continue;
@@ -84,6 +98,19 @@ class HtmlReader {
       starts->second.pop_back();
     }
     return ends;
+  }
+
+  // The last token of block i, whose end tag is left out: before a sibling, or before the end of its parent.
+  size_t LastOf(size_t i) const {
+    size_t last = i;
+    for (size_t next = i + 1; next < tokens_.size(); last = next, ++next) {
+      const HtmlToken& token = tokens_[next];
+      if (token.kind == TokenKind::kEnd && !IsInline(token.name)) break;
+      if (token.kind != TokenKind::kStart) continue;
+      if (EndsBefore(tokens_[i].name, token)) break;
+      next = std::max(next, ends_[next]);
+    }
+    return last;
   }
 
   // Reads token i and what belongs to it; returns the index of the last token that was read.
@@ -126,6 +153,7 @@ class HtmlReader {
       if (is_inline) builder_.Standalone(whole, /*ordered=*/false, is_word);
       return ends_[i];
     }
+    if (kept && !is_inline && !IsVoid(token.name) && !token.is_empty) return LastOf(i);
     if (token.name == "br") {
       builder_.Standalone(token.range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
     } else if (is_inline && (IsVoid(token.name) || ends_[i] == 0)) {
@@ -141,6 +169,10 @@ class HtmlReader {
     return bytes_.substr(attribute->value.begin, attribute->value.end - attribute->value.begin);
   }
 
+  std::string LowerValue(const HtmlToken& token, std::string_view attribute) const {
+    return absl::AsciiStrToLower(std::string(Value(token.Find(attribute))));
+  }
+
   // Elements that a request keeps by name are often placeholders, which are part of the sentence.
   bool IsKeptByName(const HtmlToken& token) const {
     const std::vector<std::string>& keep = options_.elements.keep;
@@ -148,25 +180,46 @@ class HtmlReader {
   }
 
   bool IsKept(const HtmlToken& token) const {
-    if (Value(token.Find("translate")) == "no") return true;
-    const std::string padded = absl::StrCat(" ", std::string(Value(token.Find("class"))), " ");
-    return padded.find(" notranslate ") != std::string::npos;
+    if (LowerValue(token, "translate") == "no") return true;
+    const std::vector<std::string> classes =
+        absl::StrSplit(std::string(Value(token.Find("class"))), absl::ByAnyChar(" \t\n\f\r"));
+    return std::ranges::find(classes, "notranslate") != classes.end();
   }
 
   bool IsTranslated(const HtmlToken& token, const HtmlAttribute& attribute) const {
     if (token.name == "meta") {
       constexpr std::string_view kDescriptions[] = {"description", "og:title", "og:description", "twitter:title",
                                                     "twitter:description"};
-      std::string_view what = Value(token.Find("name"));
-      if (what.empty()) what = Value(token.Find("property"));
+      std::string what = LowerValue(token, "name");
+      if (what.empty()) what = LowerValue(token, "property");
       return attribute.name == "content" &&
              std::find(std::begin(kDescriptions), std::end(kDescriptions), what) != std::end(kDescriptions);
     }
     if (token.name == "input" && attribute.name == "value") {
-      return IsOneOf(Value(token.Find("type")), {"submit", "button", "reset"});
+      return IsOneOf(LowerValue(token, "type"), {"submit", "button", "reset"});
     }
     if (token.name == "link" || token.name == "style") return false;  // the title of these names a style sheet
     return std::find(std::begin(kShown), std::end(kShown), attribute.name) != std::end(kShown);
+  }
+
+  // The bytes are UTF-8, whatever a text of ASCII alone declares; a translation has other characters.
+  void DeclareUtf8(const HtmlToken& token) {
+    ByteRange declared;
+    if (const HtmlAttribute* charset = token.Find("charset"); charset != nullptr) {
+      declared = charset->value;
+    } else if (LowerValue(token, "http-equiv") == "content-type") {
+      constexpr std::string_view kCharset = "charset=";
+      const std::string content = LowerValue(token, "content");
+      const size_t at = content.find(kCharset);
+      if (at == std::string::npos) return;
+      const size_t begin = at + kCharset.size(), end = content.find_first_of("; \t\n\f\r", begin);
+      const size_t value = token.Find("content")->value.begin;
+      declared = {value + begin, value + std::min(end, content.size())};
+    }
+    const std::string_view name = bytes_.substr(declared.begin, declared.end - declared.begin);
+    if (!name.empty() && !IsOneOf(absl::AsciiStrToLower(std::string(name)), {"utf-8", "utf8"})) {
+      edits_.push_back({declared, "utf-8"});
+    }
   }
 
   void TakeAttributes(const HtmlToken& token) {
@@ -176,6 +229,7 @@ class HtmlReader {
         if (lang != nullptr && !Value(lang).empty()) edits_.push_back({lang->value, options_.target_language});
       }
     }
+    if (token.name == "meta" && !options_.target_language.empty()) DeclareUtf8(token);
     for (const HtmlAttribute& attribute : token.attributes) {
       if (!IsTranslated(token, attribute)) continue;
       UnitRules rules = rules_;

@@ -139,9 +139,20 @@ class MarkdownReader {
       if (text < parsed_.data() || text + size > parsed_.data() + parsed_.size()) return 0;  // text that md4c made
       event.range.begin = static_cast<size_t>(text - parsed_.data());
       event.range.end = event.range.begin + size;
+      if (ContinuesTag(event)) {
+        events_.back().range.end = event.range.end;
+        return Count(1);
+      }
     }
     events_.push_back(event);
     return Count(1);
+  }
+
+  // Whether the event goes on with the tag or comment of the last one. md4c reports each line of a tag by itself, and
+  // the white space at its end, too.
+  bool ContinuesTag(const Event& event) const {
+    if (events_.empty() || event.kind != Event::Kind::kHtml || events_.back().kind != Event::Kind::kHtml) return false;
+    return event.range.begin > events_.back().range.end || bytes_[event.range.begin] != '<';
   }
 
   // ---- Evaluation of a paragraph's events
@@ -171,20 +182,26 @@ class MarkdownReader {
 
   // The beginning of the delimiters before the first text.
   size_t LeadingBegin(size_t first) const {
-    size_t at = events_[first].range.begin;
+    size_t at = BeginWithEscape(events_[first]);
     for (size_t i = first; i-- > 0;) {
       const size_t length =
           events_[i].kind == Event::Kind::kEnter ? OpeningLength(bytes_, begin_, events_[i].span, at) : 0;
       at -= std::min(length, at - begin_);
     }
-    if (at > begin_ && first == 0 && bytes_[at - 1] == '\\') --at;
     return at;
+  }
+
+  // Where a text begins, with the backslash before its first character. md4c reports every other backslash as text.
+  size_t BeginWithEscape(const Event& text) const {
+    const size_t begin = text.range.begin;
+    return text.kind == Event::Kind::kText && begin > at_ && bytes_[begin - 1] == '\\' ? begin - 1 : begin;
   }
 
   // Reads events [i, next), none of which is text, with the bytes from at_ up to the text `next`.
   void TakeGap(size_t i, size_t next) {
     const bool last = next == events_.size();
-    const size_t gap_end = last ? bytes_.size() : events_[next].range.begin;
+    const size_t gap_end = last ? bytes_.size() : BeginWithEscape(events_[next]);
+    const std::string_view text = bytes_.substr(0, gap_end);
     const size_t opaque_before = opaque_depth_, opaque_begin_before = opaque_begin_;
     const bool breaks = std::any_of(events_.begin() + i, events_.begin() + next,
                                     [](const Event& event) { return event.kind == Event::Kind::kHardBreak; });
@@ -197,15 +214,14 @@ class MarkdownReader {
         end = last ? at : BreakEnd(k, next, at, gap_end);
       } else {
         const bool closing = event.kind == Event::Kind::kLeave;
-        end = DelimiterEnd(bytes_, event.span, closing, at);
-        if (!IsDelimiter(bytes_, event.span, closing, {at, end})) return TakeWhole(last ? at_ : gap_end, breaks);
+        end = DelimiterEnd(text, event.span, closing, at);
+        if (!IsDelimiter(text, event.span, closing, {at, end})) return TakeWhole(last ? at_ : gap_end, breaks);
       }
       if (end > gap_end || end < at) return TakeWhole(last ? at_ : gap_end, breaks);
       ranges.push_back({at, end});
       at = end;
     }
-    const bool escape = !last && at + 1 == gap_end && bytes_[at] == '\\';
-    if (!last && at != gap_end && !escape) {
+    if (!last && at != gap_end) {
       opaque_depth_ = opaque_before;
       opaque_begin_ = opaque_begin_before;
       return TakeWhole(gap_end, breaks);
@@ -217,10 +233,6 @@ class MarkdownReader {
   // The end of a line break and of the next line's prefix. Delimiters of spans that open after the break are left out.
   size_t BreakEnd(size_t k, size_t next, size_t at, size_t gap_end) const {
     size_t end = gap_end;
-    if (end > at && bytes_[end - 1] == '\\' && (next >= events_.size() || events_[next].kind == Event::Kind::kText)) {
-      const size_t line = bytes_.substr(0, end).rfind('\n');
-      if (line != std::string_view::npos && line >= at) --end;  // an escape of the next line, not of this break
-    }
     for (size_t later = next; later-- > k + 1;) {
       if (events_[later].kind != Event::Kind::kEnter) return end;
       const size_t length = OpeningLength(bytes_, begin_, events_[later].span, end);
@@ -294,18 +306,19 @@ class MarkdownReader {
     const std::optional<ByteRange> title = LinkTitle(bytes_, link);
     if (!title.has_value()) return;
     UnitBuilder builder(bytes_, {{options_.keep_terms, /*tags=*/false}});
-    builder.AddText(*title);
+    const std::string_view text = bytes_.substr(0, title->end);
+    size_t done = title->begin;
+    for (size_t at = done; at < text.size(); ++at) {
+      if (!IsEscape(text, at)) continue;
+      builder.AddTextWithReferences({done, at}, /*in_attribute=*/true);
+      builder.AddDecoded({at, at + 2}, text.substr(at + 1, 1));
+      done = ++at + 1;
+    }
+    builder.AddTextWithReferences({done, title->end}, /*in_attribute=*/true);
     PlacedUnit unit;
     if (!builder.Finish(&unit)) return;
-    const char quote = bytes_[title->end];
-    unit.write = WriteEscaped([quote](std::string_view text) {
-      std::string out;
-      for (const char c : text) {
-        if (c == quote) out.push_back('\\');
-        out.push_back(c);
-      }
-      return out;
-    });
+    unit.write = WriteEscaped(
+        [quote = bytes_[title->end]](std::string_view title_text) { return WriteTitle(title_text, quote); });
     units_.push_back(std::move(unit));
   }
 
@@ -354,22 +367,32 @@ class MarkdownReader {
       const auto label = labels_.find(unit.markers[i].begin);
       if (label != labels_.end()) labelled[i] = absl::StrCat("][", label->second, "]");
     }
-    unit.write = [labelled,
-                  writer = MarkdownWriter(unit.unit.source.text,
-                                          bytes_.substr(unit.place.begin, unit.place.end - unit.place.begin))](
+    unit.write = [labelled, writer = MarkdownWriter(unit.unit.source.text, BytesBetweenMarkers(unit))](
                      const Unit&, const MarkedText& translation, const std::vector<std::string>& markers) {
       const std::string_view text = translation.text;
       std::string out;
       size_t done = 0;
+      bool at_beginning = true;  // of a line
       for (const MarkerPlace& place : translation.places) {
-        out.append(writer.Write(text.substr(done, place.at - done), out.empty()));
+        out.append(writer.Write(text.substr(done, place.at - done), at_beginning));
         const auto label = labelled.find(static_cast<size_t>(place.marker));
         out.append(label == labelled.end() ? markers[place.marker] : label->second);
+        at_beginning = markers[place.marker].find_first_of("\r\n") != std::string::npos;
         done = place.at;
       }
-      return out.append(writer.Write(text.substr(done), out.empty()));
+      return out.append(writer.Write(text.substr(done), at_beginning));
     };
     units_.push_back(std::move(unit));
+  }
+
+  std::string BytesBetweenMarkers(const PlacedUnit& unit) const {
+    std::string between;
+    size_t done = unit.place.begin;
+    for (const ByteRange& marker : unit.markers) {
+      if (marker.begin > done) between.append(bytes_.substr(done, marker.begin - done));
+      done = std::max(done, marker.end);
+    }
+    return between.append(bytes_.substr(done, unit.place.end - done));
   }
 
   const std::string_view bytes_;

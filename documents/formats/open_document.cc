@@ -90,24 +90,31 @@ class OdfReader {
   PartContent content_;
 };
 
+std::vector<Edit> OdfLanguageEdits(std::string_view bytes, const std::vector<XmlEvent>& events,
+                                   const ParseOptions& options) {
+  const std::optional<std::string> fo = PrefixOf(bytes, events, kFormatting);
+  if (!fo.has_value()) return {};
+  std::vector<Edit> edits = LanguageEdits(bytes, events, options, "", *fo + "language");
+  const size_t dash = options.target_language.find('-');
+  const std::string language = options.target_language.substr(0, dash);
+  const std::string country = dash == std::string::npos ? "none" : options.target_language.substr(dash + 1);
+  const size_t languages = edits.size();
+  for (size_t i = 0, event = 0; i < languages; ++i) {
+    edits[i].bytes = language;  // the country is in an attribute of its own
+    while (events[event].range.end < edits[i].place.end) ++event;
+    const std::optional<ByteRange> value = FindAttribute(bytes, events[event].range, *fo + "country");
+    if (value.has_value()) edits.push_back({*value, country});
+  }
+  return edits;
+}
+
 PartContent ReadOpenDocumentPart(std::string_view bytes, const std::vector<XmlEvent>& events,
                                  const ParseOptions& options) {
   PartContent content;
   const std::optional<std::string> text = PrefixOf(bytes, events, kText), office = PrefixOf(bytes, events, kOffice);
   if (text.has_value()) content = OdfReader(bytes, events, options, *text, office.value_or("office:")).Read();
-  const std::optional<std::string> fo = PrefixOf(bytes, events, kFormatting);
-  if (!fo.has_value()) return content;
-  content.edits = LanguageEdits(bytes, events, options, "", *fo + "language");
-  const size_t dash = options.target_language.find('-');
-  const std::string language = options.target_language.substr(0, dash);
-  const std::string country = dash == std::string::npos ? "none" : options.target_language.substr(dash + 1);
-  const size_t languages = content.edits.size();
-  for (size_t i = 0, event = 0; i < languages; ++i) {
-    content.edits[i].bytes = language;  // the country is in an attribute of its own
-    while (events[event].range.end < content.edits[i].place.end) ++event;
-    const std::optional<ByteRange> value = FindAttribute(bytes, events[event].range, *fo + "country");
-    if (value.has_value()) content.edits.push_back({*value, country});
-  }
+  content.edits = OdfLanguageEdits(bytes, events, options);
+  for (Edit& edit : EncodingEdits(bytes)) content.edits.push_back(std::move(edit));
   return content;
 }
 

@@ -1,7 +1,9 @@
 // Plain text: a unit is a sentence, found by SplitDocument, which also recognises hard-wrapped paragraphs and lists.
-// Placeholders and addresses are markers.
+// Sentences without a space between them, as in Chinese, are one unit. Placeholders and addresses are markers.
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
@@ -18,8 +20,18 @@ ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& option
   if (!document.ok()) return document.status();
   UnitBuilder builder(bytes, {{options.keep_terms, /*tags=*/false}, /*collapse_space=*/false});
   std::vector<PlacedUnit> units;
+  const auto finish = [&](bool starts_paragraph) {
+    PlacedUnit unit;
+    if (!builder.Finish(&unit)) return;
+    unit.unit.starts_paragraph = starts_paragraph;
+    unit.write = WriteEscaped([](std::string_view text) { return std::string(text); });
+    units.push_back(std::move(unit));
+  };
   size_t at = 0;
+  bool starts_paragraph = false;
   for (const Segment& segment : document->segments) {
+    if (!segment.glue.empty()) finish(starts_paragraph);
+    if (builder.empty()) starts_paragraph = segment.starts_paragraph;
     at += segment.glue.size();
     at = WalkSegment(bytes, at, segment.text, [&builder](ByteRange range, bool is_literal) {
       if (is_literal) {
@@ -28,12 +40,8 @@ ParsedDocument ParsePlainText(std::string_view bytes, const ParseOptions& option
         builder.AddDecoded(range, " ");
       }
     });
-    PlacedUnit unit;
-    if (!builder.Finish(&unit)) continue;
-    unit.unit.starts_paragraph = segment.starts_paragraph;
-    unit.write = WriteEscaped([](std::string_view text) { return std::string(text); });
-    units.push_back(std::move(unit));
   }
+  finish(starts_paragraph);
   return MakePatchedDocument(PatchedText(std::string(bytes), std::move(units), {}), options.limits);
 }
 

@@ -1,10 +1,14 @@
 // Messages of gettext. Only messages without a translation get one; those that are translated, fuzzy or obsolete stay.
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
+#include "documents/language.h"
 #include "documents/po_entries.h"
 #include "documents/string_unit.h"
 
@@ -48,9 +52,10 @@ class PoReader {
   ParsedDocument Read(const std::vector<PoEntry>& entries) {
     for (const PoEntry& entry : entries) {
       if (entry.id.value.empty()) {
-        if (!entry.translations.empty()) SetLanguage(entry.translations[0]);
+        if (!entry.translations.empty()) SetHeader(entry.translations[0]);
         continue;
       }
+      if (entry.fuzzy) continue;
       for (size_t i = 0; i < entry.translations.size(); ++i) {
         const bool plural = i > 0 && entry.plural.is_there();
         if (entry.translations[i].value.empty()) AddUnit(plural ? entry.plural : entry.id, entry.translations[i]);
@@ -71,17 +76,35 @@ class PoReader {
     units_.push_back(std::move(unit));
   }
 
-  // Sets the field Language, which is one of the lines in the header's string.
-  void SetLanguage(const PoString& header) {
-    constexpr std::string_view kField = "\"Language:";
-    const size_t field = bytes_.substr(0, header.range.end).find(kField, header.range.begin);
-    if (options_.target_language.empty() || field == std::string_view::npos) return;
-    const size_t begin = field + kField.size(), end = bytes_.find_first_of("\\\"", begin);
-    if (end == std::string_view::npos || end > header.range.end) return;
+  // Sets the language and the character set in the header's string. A region of the same language stays.
+  void SetHeader(const PoString& header) {
     std::string language = options_.target_language;
     for (char& c : language) c = c == '-' ? '_' : c;
     const std::string quoted = Quote(language);
-    edits_.push_back({{begin, end}, absl::StrCat(" ", quoted.substr(1, quoted.size() - 2))});
+    const std::optional<ByteRange> old_language = FindInHeader(header, "\"Language:", "\\\"");
+    if (!language.empty() && old_language.has_value() && PrimaryLanguage(Trimmed(*old_language)) != language) {
+      edits_.push_back({*old_language, absl::StrCat(" ", quoted.substr(1, quoted.size() - 2))});
+    }
+    const std::optional<ByteRange> charset = FindInHeader(header, "charset=", "\\\"; ");
+    if (charset.has_value() && !absl::EqualsIgnoreCase(Trimmed(*charset), "UTF-8")) {
+      edits_.push_back({*charset, "UTF-8"});
+    }
+  }
+
+  // What is behind `key` in the header's string, up to one of `ends`.
+  std::optional<ByteRange> FindInHeader(const PoString& header, std::string_view key, std::string_view ends) const {
+    const std::string_view text = bytes_.substr(0, header.range.end);
+    const size_t at = text.find(key, header.range.begin);
+    if (at == std::string_view::npos) return std::nullopt;
+    const size_t begin = at + key.size(), end = text.find_first_of(ends, begin);
+    if (end == std::string_view::npos) return std::nullopt;
+    return ByteRange{begin, end};
+  }
+
+  std::string Trimmed(ByteRange range) const {
+    std::string text(bytes_.substr(range.begin, range.end - range.begin));
+    absl::StripAsciiWhitespace(&text);
+    return text;
   }
 
   const std::string_view bytes_;

@@ -18,6 +18,7 @@
 #include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
+#include "documents/language.h"
 #include "documents/unit_builder.h"
 #include "documents/xml_events.h"
 
@@ -40,7 +41,8 @@ class XliffReader {
         builder_(bytes, {{options.keep_terms, /*tags=*/true},
                          /*collapse_space=*/false,
                          /*leave_out_ends=*/false,
-                         /*copies_markers=*/true}) {}
+                         /*copies_markers=*/true}),
+        edits_(EncodingEdits(bytes)) {}
 
   ParsedDocument Read() {
     for (size_t i = 0; i < events_.size(); ++i) {
@@ -67,12 +69,13 @@ class XliffReader {
     if (version_2_) SetLanguage(root, "trgLang", /*always=*/true);
   }
 
-  // `always`: adds the attribute if it is missing, because targets need it.
+  // `always`: adds the attribute if it is missing, because targets need it. A region of the same language stays.
   void SetLanguage(size_t element, const std::string& attribute, bool always) {
     if (options_.target_language.empty()) return;
     const ByteRange tag = events_[element].range;
     const std::string value = EscapeXmlAttribute(options_.target_language);
     if (const std::optional<ByteRange> found = FindAttribute(bytes_, tag, attribute)) {
+      if (PrimaryLanguage(Bytes(*found)) == options_.target_language) return;
       edits_.push_back({*found, value});
     } else if (always) {
       const size_t name_end = tag.begin + 1 + events_[element].name.size();

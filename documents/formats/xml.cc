@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
@@ -48,7 +47,8 @@ class XmlReader {
       if (builder_.marker_count() > static_cast<size_t>(options_.limits.max_markers)) Flush();
     }
     Flush();
-    return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), {}), options_.limits);
+    return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), EncodingEdits(bytes_)),
+                               options_.limits);
   }
 
  private:
@@ -156,10 +156,8 @@ ParsedDocument Parse(std::string_view bytes, const ParseOptions& options) {
 ParsedDocument ParseGenericXml(std::string_view bytes, const ParseOptions& options) {
   if (absl::Status status = CheckText(bytes, "XML", options.limits); !status.ok()) return status;
   const std::string_view text = bytes.substr(ByteOrderMark(bytes));
-  if (absl::StartsWith(absl::string_view(text.data(), text.size()), "<?xml") ||
-      absl::StartsWith(absl::string_view(text.data(), text.size()), "<!DOCTYPE")) {
-    return Parse(bytes, options);
-  }
+  ParsedDocument document = Parse(bytes, options);
+  if (document.ok() || text.starts_with("<?xml") || text.starts_with("<!DOCTYPE")) return document;
   ParsedDocument whole = Parse(absl::StrCat(std::string(kOpening), std::string(bytes), std::string(kClosing)), options);
   if (!whole.ok()) return whole.status();
   return std::make_unique<Fragment>(*std::move(whole));

@@ -26,15 +26,34 @@
 namespace salient {
 namespace {
 
+bool IsMadeOf(std::string_view text, std::string_view characters) {
+  return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+// Whether YAML 1.1 or 1.2 reads the value (in lower case) as a number or a time, or might do so: "0xff", "1_000.5e-3",
+// "2026-11-27t07:30:00z".
+bool IsNumberOrTime(std::string_view value) {
+  if (value.find_first_of("0123456789") == std::string_view::npos) return false;
+  if (value.starts_with('+') || value.starts_with('-')) value.remove_prefix(1);
+  if (value.starts_with("0x")) return IsMadeOf(value.substr(2), "0123456789abcdef_");
+  if (value.starts_with("0o") || value.starts_with("0b")) return IsMadeOf(value.substr(2), "01234567_");
+  if (const size_t exponent = value.find('e'); exponent != std::string_view::npos) {
+    return IsMadeOf(value.substr(0, exponent), "0123456789._") && IsMadeOf(value.substr(exponent + 1), "0123456789+-");
+  }
+  if (value.ends_with('z')) value.remove_suffix(1);
+  const size_t date = std::min(value.find('t'), value.size());
+  return IsMadeOf(value.substr(0, date), "0123456789.+-_: ") &&
+         (date == value.size() || IsMadeOf(value.substr(date + 1), "0123456789.+-: "));
+}
+
 // Whether YAML 1.1 or 1.2 reads the value as something other than a string.
 bool IsOtherThanString(std::string_view value) {
   const std::string lower = absl::AsciiStrToLower(std::string(value));
   for (const char* word :
-       {"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", "-.inf", ".nan"}) {
+       {"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", "+.inf", "-.inf", ".nan"}) {
     if (lower == word) return true;
   }
-  return value.find_first_not_of("0123456789.+-_:eExoTZabcdefABCDEF ") == std::string_view::npos &&
-         value.find_first_of("0123456789") != std::string_view::npos;
+  return IsNumberOrTime(lower);
 }
 
 // Bytes of the character at the front of `text` (UTF-8) if only double quotes can represent it, as an escape: a control
@@ -115,6 +134,8 @@ struct BlockWriter {
   std::string header, indent, end;
   bool folded = false;
 
+  static bool BeginsWithBlank(const std::string& line) { return line[0] == ' ' || line[0] == '\t'; }
+
   std::string operator()(const std::string& value) const {
     const std::vector<std::string> lines = absl::StrSplit(value.substr(0, value.find_last_not_of('\n') + 1), '\n');
     std::string out = header;
@@ -122,8 +143,8 @@ struct BlockWriter {
     size_t breaks = 0;                  // line breaks since then
     for (const std::string& line : lines) {
       if (!line.empty()) {
-        // In folded text one line break becomes a space, except next to a line with more indentation.
-        const bool folds = folded && last != nullptr && (*last)[0] != ' ' && line[0] != ' ';
+        // In folded text one line break becomes a space, except next to a line that begins with white space.
+        const bool folds = folded && last != nullptr && !BeginsWithBlank(*last) && !BeginsWithBlank(line);
         out.append(breaks + (folds ? 1 : 0), '\n').append(indent).append(line);
         last = &line;
         breaks = 0;
@@ -292,9 +313,9 @@ class YamlReader {
     const size_t last = raw.find_last_not_of(" \n\r\t");
     if (first == std::string_view::npos || last < first) return false;
     const size_t line = raw.rfind('\n', first) + 1;
-    writer->header = raw.substr(0, line);
+    writer->header = raw.substr(0, header_end + 1);
     writer->indent = raw.substr(line, first - line);
-    writer->end = raw.substr(last + 1);
+    writer->end = raw.substr(std::min(raw.find_first_of("\r\n", last), raw.size()));
     return !writer->indent.empty() || open_.empty();
   }
 

@@ -58,7 +58,6 @@ enum class DepthValues { kNone, kFixedExit, kThresholds, kDrafts };
 // The signal by which a policy decides. The sequence and multinomial heads are softmax heads over all exits; they are
 // computed once and name an exit. The other signals are computed after each layer and compared with its threshold.
 enum class ExitSignal : int32_t { kNone, kSequenceHead, kMultinomialHead, kGeometricHead, kConfidence };
-inline constexpr int kExitSignals = 5;
 
 struct DepthPolicyInfo {
   DepthPolicy policy;

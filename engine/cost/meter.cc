@@ -1,7 +1,6 @@
 #include "engine/cost/meter.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace salient {
 namespace {
@@ -79,10 +78,6 @@ void Meter::Merge(const Meter& other) {
   steps_ += other.steps_;
   documents_in_steps_ += other.documents_in_steps_;
   peak_documents_ = std::max(peak_documents_, other.peak_documents_);
-}
-
-int32_t Meter::target_tokens() const {
-  return static_cast<int32_t>(std::accumulate(exits_.begin(), exits_.end(), int64_t{0}));
 }
 
 CostReport Meter::Report() const {

@@ -39,8 +39,6 @@ class Meter {
   void AddDrafts(int32_t drafted, int32_t accepted);
   void Merge(const Meter& other);
 
-  int32_t target_tokens() const;
-
   // All fields except times, sizes of the text, and memory.
   CostReport Report() const;
 

@@ -68,7 +68,6 @@ class Hypotheses {
     script_ = script;
     live_[0].state.markers = MarkersOf(script, 0);
   }
-  const Script& script() const { return script_; }
 
   // Result i belongs to live hypothesis i.
   void TakeStep(std::span<const RowResult> results);

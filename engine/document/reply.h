@@ -31,7 +31,6 @@ class DocumentReply : public std::enable_shared_from_this<DocumentReply> {
                 const std::vector<int32_t>& prefix = {});
 
   int32_t segments() const { return static_cast<int32_t>(segments_.size()); }
-  int32_t source_tokens() const { return source_tokens_; }
 
   // Takes settled pieces of a chunk, from index `first` on.
   void TakePieces(int32_t chunk, int32_t first, std::vector<DecodedPiece> pieces);

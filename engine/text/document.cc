@@ -345,8 +345,8 @@ void ReplaceBreaksWithSpaces(Span span, std::string& text) {
   });
 }
 
-// Whether the last character before closing quotes and brackets is wide, as in Chinese and Japanese, which put no space
-// after a sentence.
+}  // namespace
+
 bool EndsWide(std::string_view text) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   for (auto at = static_cast<int32_t>(text.size()); at > 0;) {
@@ -358,8 +358,6 @@ bool EndsWide(std::string_view text) {
   }
   return false;
 }
-
-}  // namespace
 
 bool IsSegmentSpace(char32_t c) { return u_isUWhiteSpace(static_cast<UChar32>(c)) || c == 0xfeff || c == 0x200b; }
 

@@ -46,6 +46,10 @@ struct SegmentedDocument {
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language);
 
+// Whether the last character before closing quotes and brackets is wide, as in Chinese and Japanese, which put no space
+// after a sentence.
+bool EndsWide(std::string_view text);
+
 // The document with translations[i] in place of segment i. A space goes between two segments if the source text has
 // none because its script needs none (Chinese, Japanese), but the translation's script does. Appends to `begins`, if
 // not null, the byte at which each translation begins.

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import threading
 import time
 
@@ -85,8 +84,3 @@ class Cluster:
 
     def __exit__(self, *_):
         self.close()
-
-
-def resident_mib(pid):
-    done = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
-    return int(done.stdout) // 1024

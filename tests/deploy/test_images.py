@@ -52,7 +52,7 @@ def test_what_the_build_reads_is_sent():
     assert not any(name.startswith(("tests", "docs", "training")) for name in allowed)
 
 
-def test_health_check_asks_readyz(tmp_path):
+def test_health_check_asks_readyz():
     """Tests the script of HEALTHCHECK with a server of the test."""
     from http.server import BaseHTTPRequestHandler, HTTPServer
     from threading import Thread

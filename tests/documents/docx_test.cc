@@ -216,6 +216,19 @@ TEST(DocxTest, TextBoxesAreUnitsWithinUnits) {
   EXPECT_THAT(body, HasSubstr("<w:txbxContent><w:p><w:r><w:t xml:space=\"preserve\">Vaare grkg</w:t></w:r></w:p>"));
 }
 
+TEST(DocxTest, TextBoxesHaveFieldsOfTheirOwn) {
+  const std::string box = "<w:txbxContent><w:p>" + TextRunOf("Page ") + Field("PAGE", "3") + "</w:p></w:txbxContent>";
+  const std::string both = "<mc:AlternateContent><mc:Choice>" + box + "</mc:Choice><mc:Fallback><w:pict>" + box +
+                           "</w:pict></mc:Fallback></mc:AlternateContent>";
+  const std::string docx = Docx("<w:p xmlns:mc=\"mc\">" + TextRunOf("See ") + RunOf("<w:t>this</w:t>" + both) +
+                                Field("DATE", "today") + TextRunOf(" now") + "</w:p>");
+  const auto document = ParseAs("docx", docx);
+  EXPECT_THAT(Shown(*document), ElementsAre("See this⟦" + both + "⟧⟦" + Field("DATE", "today") + "⟧ now",
+                                            "Page ⟦" + Field("PAGE", "3") + "⟧", "Page ⟦" + Field("PAGE", "3") + "⟧"));
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+}
+
 TEST(DocxTest, BreaksAndTabsEndSegments) {
   const auto document = ParseAs("docx", Docx("<w:p><w:r><w:t>Name</w:t><w:tab/><w:t>the value</w:t></w:r><w:r><w:br/>"
                                              "<w:t>Street</w:t></w:r><w:r><w:t xml:space=\"preserve\"> name</w:t>"
@@ -270,6 +283,14 @@ TEST(DocxTest, PropertiesThatATranslationWouldHaveVeryOftenAreRefused) {
   const std::string paragraph = "<w:p><w:r>" + properties + Repeated("<w:br/><w:t>a</w:t>", 100) + "</w:r></w:p>";
   ParseAs("docx", Docx(Repeated(paragraph, 10)));
   EXPECT_THAT(RefusalAs("docx", Docx(Repeated(paragraph, 20))), HasSubstr("give it a simpler format"));
+}
+
+TEST(DocxTest, AnAttributeMayNameANamespaceVeryOften) {
+  const std::string space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
+  const std::string root = "<w:document x=\"" + Repeated(space + " ", 200000) + "\" " + kWordSpace + ">";
+  const auto document =
+      ParseAs("docx", MakeZip({{"word/document.xml", root + "<w:p>" + TextRunOf("Text") + "</w:p></w:document>"}}));
+  EXPECT_THAT(Shown(*document), ElementsAre("Text"));
 }
 
 TEST(DocxTest, ManyLanguagesInOneRunAreLeftOut) {

@@ -106,7 +106,8 @@ TEST(InlineSpansTest, Placeholders) {
   EXPECT_THAT(Spans("{0} of {name}, {{ user.name }} and ${x} #{y} %{z} {% if a %} {0,number,#.##}"),
               ElementsAre("{0}", "{name}", "{{ user.name }}", "${x}", "#{y}", "%{z}", "{% if a %}", "{0,number,#.##}"));
   EXPECT_THAT(Spans("%s: %1$s, %-5.2f%% (%d) %(name)s %@"),
-              ElementsAre("%s", "%1$s", "%-5.2f", "%d", "%(name)s", "%@"));
+              ElementsAre("%s", "%1$s", "%-5.2f", "%%", "%d", "%(name)s", "%@"));
+  EXPECT_THAT(Spans("It is 50%% of %s, not a %%s"), ElementsAre("%%", "%s", "%%"));
   EXPECT_THAT(Spans("50 % of them, 5 %d\u00e9part, {not a name}, a%b, 100 %."), IsEmpty());
 }
 
@@ -151,6 +152,21 @@ TEST(InlineSpansTest, AddressesEndBeforeTheSentenceDoes) {
   EXPECT_THAT(Spans("See https://x.org/a_(b)?c=d#e. Or (www.y.org), or mail a.b+c@d-e.org!"),
               ElementsAre("https://x.org/a_(b)?c=d#e", "www.y.org", "a.b+c@d-e.org"));
   EXPECT_THAT(Spans("at 5@home, @name, http:// alone"), IsEmpty());
+  EXPECT_THAT(
+      Spans("“Go to https://x.org.” Then www.y.org…” or »http://z.org/a«, 请看 https://x.org/b。然后 "
+            "https://x.org/c，再 www.y.org）"),
+      ElementsAre("https://x.org", "www.y.org", "http://z.org/a", "https://x.org/b", "https://x.org/c", "www.y.org"));
+  EXPECT_THAT(Spans("https://x.org/über/für"), ElementsAre("https://x.org/über/für"));
+}
+
+TEST(InlineSpansTest, OnlyLettersDigitsAndUnderscoresContinueAWord) {
+  EXPECT_THAT(Spans("Cannot open “%s” for reading: %s"), ElementsAre("%s", "%s"));
+  EXPECT_THAT(Spans("‘%d’ — %d… %d°C"), ElementsAre("%d", "%d", "%d"));
+  EXPECT_THAT(Spans("“https://x.org” “a@b.org”"), ElementsAre("https://x.org", "a@b.org"));
+  EXPECT_THAT(Spans("“Salient”, Salient’s, Salient—it; Salienté, éSalient, Salient_2, Salient\u0301",
+                    {.keep_terms = {"Salient"}}),
+              ElementsAre("Salient", "Salient", "Salient"));
+  EXPECT_THAT(Spans("共%d个，请用Salient打开", {.keep_terms = {"Salient"}}), ElementsAre("%d", "Salient"));
 }
 
 TEST(InlineSpansTest, TermsAreWholeWords) {

@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "documents/html_tokens.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
@@ -30,6 +31,46 @@ TEST(HtmlTest, KeepsWhatIsNotToBeTranslated) {
   EXPECT_THAT(HtmlUnits("<p>Buy <span translate=no>Blue Widget</span> or <i class='x notranslate'>Red</i>.</p>"
                         "<div translate=\"no\"><p>Nothing here</p></div>"),
               ElementsAre("Buy ⟦<span translate=no>Blue Widget</span>⟧ or ⟦<i class='x notranslate'>Red</i>⟧."));
+}
+
+TEST(HtmlTest, KeepsElementsWhoseEndTagIsLeftOut) {
+  EXPECT_THAT(HtmlUnits("<ul><li translate=\"no\">Keep<ul><li>me</ul> all<li>First</ul><p translate=no>Keep <i>it</i>"
+                        "<p>Second<dl><dt class=notranslate>Keep<dd>Third</dl>"
+                        "<table><tr translate=no><td>Keep<td>it<tr><td translate=no>Keep<td>Fourth</table>After"
+                        "<div translate=no>Keep"),
+              ElementsAre("First", "Second", "Third", "Fourth", "After"));
+  EXPECT_THAT(HtmlUnits("<html translate=no><head><title>Keep</title></head><body>it</body>"), IsEmpty());
+}
+
+TEST(HtmlTest, ValuesOfAttributesAreReadInAnyCase) {
+  EXPECT_THAT(HtmlUnits("<div translate=\"NO\">Keep</div><div class=\"foo\nnotranslate\">Keep</div>"
+                        "<meta name=\"Description\" content=\"About us\"><input type=SUBMIT value=Send>"),
+              ElementsAre("About us", "Send"));
+}
+
+TEST(HtmlTest, TheDeclaredCharacterSetBecomesUtf8) {
+  const ParseOptions options{.source_language = "en", .target_language = "de"};
+  for (const std::string charset : {"iso-8859-1", "UTF-8"}) {
+    const auto page = [](const std::string& declared, const char* text) {
+      return absl::StrCat("<meta charset=", declared,
+                          "><meta http-equiv=Content-Type content='text/html; Charset=", declared, "; x'><p>", text);
+    };
+    EXPECT_EQ(RenderWith(*ParseAs("html", page(charset, "About"), options), {{"About", "Über"}}),
+              page(charset == "UTF-8" ? charset : "utf-8", "Über"));
+  }
+}
+
+TEST(HtmlTest, EmptyElementsOfXhtmlHoldNothing) {
+  for (const std::string begin : {"<?xml version='1.0'?>\n<html>", "\ufeff<?xml version='1.0'?>\n<html>",
+                                  "<html xmlns=\"http://www.w3.org/1999/xhtml\">"}) {
+    const std::string html = begin +
+                             "<head><title/><script src='a.js'/><style/></head><body><p>Hello <b>big</b> world"
+                             "<div translate='no'/></p><div><iframe/><textarea/>More</div>"
+                             "<script>x()</script></body></html>";
+    EXPECT_THAT(HtmlUnits(html), ElementsAre("Hello ⟦<b>⟧big⟦</b>⟧ world", "More"));
+    ExpectIdentity("html", html);
+    ExpectTranslationIsRead("html", html);
+  }
 }
 
 TEST(HtmlTest, AttributesAreUnits) {
@@ -161,6 +202,15 @@ TEST(HtmlTokensTest, RawTextEndsAtItsOwnTag) {
   EXPECT_THAT(Tokens("<title><b></title><svg><title><b></title></svg>"),
               ElementsAre("start <title>", "text <b>", "end </title>", "start <svg>", "start <title>", "start <b>",
                           "end </title>", "end </svg>"));
+}
+
+TEST(HtmlTokensTest, WithoutAnEndTagTheRestIsRead) {
+  EXPECT_THAT(Tokens("<title>a<p>b"), ElementsAre("start <title>", "text a", "start <p>", "text b"));
+  EXPECT_THAT(Tokens("<script src=a /><p>b"), ElementsAre("start <script src=a />", "start <p>", "text b"));
+  EXPECT_THAT(Tokens("<script>a<p>b"), ElementsAre("start <script>", "text a<p>b"));
+  std::string many;  // each of which would look for its end tag in all the rest
+  for (int i = 0; i < 300000; ++i) many += "<title></p>";
+  EXPECT_EQ(Tokens(many).size(), 600000u);
 }
 
 TEST(HtmlTokensTest, AttributesHaveTheirValues) {

@@ -65,6 +65,17 @@ TEST(MarkdownTest, BreaksAndInlineHtml) {
               ElementsAre("a ⟦<kbd>⟧Key⟦</kbd>⟧ b⟦<br>⟧c ⟦<!-- no -->⟧ d"));
 }
 
+TEST(MarkdownTest, ATagOverTwoLinesIsOneMarker) {
+  const std::string text =
+      "A picture <img src=\"a.png\"  \n  width=\"30\"> of it.\n\n"
+      "> A <a\n> href=\"u\">link</a> <!-- one\n> two\n> three --> here.\n\nA <a\nhref=\"u\"><b>link</b></a> there.\n";
+  EXPECT_THAT(MarkdownUnits(text), ElementsAre("A picture ⟦<img src=\"a.png\"  \n  width=\"30\">⟧ of it.",
+                                               "A ⟦<a\n> href=\"u\">⟧link⟦</a>⟧ ⟦<!-- one\n> two\n> three -->⟧ here.",
+                                               "A ⟦<a\nhref=\"u\">⟧⟦<b>⟧link⟦</b>⟧⟦</a>⟧ there."));
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+}
+
 TEST(MarkdownTest, HardBreaksEndSegmentsAndSoftOnesDoNot) {
   const auto document = ParseAs("markdown", "one *two\\\nthree*  \nfour\nfive<br>six");
   EXPECT_THAT(SegmentTexts(*document), ElementsAre("one two", "three", "four five", "six"));
@@ -80,10 +91,47 @@ TEST(MarkdownTest, EscapesAreUndoneAndDoneAgain) {
   EXPECT_EQ(Translated("Note[^1] here", {{"Note[^1] here", "Hinweis[^1] hier"}}), "Hinweis[^1] hier");
 }
 
+TEST(MarkdownTest, EscapesThatTheSourceNeedsStay) {
+  const std::string text =
+      "Options:\\\n\\- first\n\n- Years:  \n  1986\\. A great one\n\n### sharp \\#\n\nWow\\![link](u), yes.\n\n"
+      "> One\\\n> \\> two\n\nA `code\\.` and C:\\dir.\n\n"
+      "**\\- bold** word\n\nA\\\n\\\n\\# b ![c\nd](u)\\> e\n";
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+  EXPECT_EQ(RenderRot13(*ParseAs("markdown", text)),
+            "Bcgvbaf:\\\n\\- svefg\n\n- Lrnef:  \n  1986\\. N terng bar\n\n### funec \\#\n\nJbj\\![yvax](u), lrf.\n\n"
+            "> Bar\\\n> \\> gjb\n\nN `code\\.` naq P:\\qve.\n\n"
+            "**\\- obyq** jbeq\n\nN\\\n\\\n\\# o ![p q](u)\\> r\n");
+  const auto document = ParseAs("markdown", "one  \ntwo");
+  EXPECT_EQ(*document->Render({{"eins - zwei", {{4, 0}}}}), "eins  \n \\- zwei");
+  EXPECT_EQ(*document->Render({{"eins  1) zwei", {{4, 0}}}}), "eins  \n  1\\) zwei");
+}
+
+TEST(MarkdownTest, EscapesInTitlesAreUndoneAndDoneAgain) {
+  const std::string text =
+      "[One](u \"The \\\"big\\\" C:\\dir & \\&amp; &amp;amp;\") and ![two](v 'it\\'s &check; a\\\\b').";
+  const auto document = ParseAs("markdown", text);
+  EXPECT_EQ(Shown(*document)[0], "The \"big\" C:\\dir & &amp; &amp;");
+  EXPECT_EQ(Shown(*document)[1], "it's ⟦&check;⟧ a\\b");
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+  EXPECT_EQ(Translated("[p](u \"The \\\"big\\\" title\")", {{"The \"big\" title", "Der \"große\" Titel\\"}}),
+            "[p](u \"Der \\\"große\\\" Titel\\\\\")");
+  EXPECT_THAT(MarkdownUnits("[One]( 'two\\')\n\nThree"), ElementsAre("two\\", "One", "Three")) << "no quote is escaped";
+}
+
+TEST(MarkdownTest, TextThatLooksLikeAReferenceStaysText) {
+  EXPECT_THAT(MarkdownUnits("Write &amp;check; or &amp;copy;"), ElementsAre("Write &check; or &copy;"));
+  EXPECT_EQ(Translated("Write &amp;check; or &amp;copy;, R&D &copy more",
+                       {{"Write &check; or &copy;, R&D &copy more", "&check; oder &copy;, R&D; &copy mehr"}}),
+            "&amp;check; oder &amp;copy;, R&amp;D; &copy mehr");
+}
+
 TEST(MarkdownTest, ATranslationIsNeverReadAsMarkup) {
   EXPECT_EQ(Translated("First", {{"First", "1. Erstens"}}), "1\\. Erstens");
   EXPECT_EQ(Translated("Heading", {{"Heading", "# Titel"}}), "\\# Titel");
   EXPECT_EQ(Translated("Plus", {{"Plus", "+ mehr"}}), "\\+ mehr");
+  EXPECT_EQ(Translated("A * b", {{"A * b", "* b"}}), "\\* b");
   EXPECT_EQ(Translated("Star", {{"Star", "*Stern* <b> `x`"}}), "\\*Stern\\* \\<b> \\`x\\`");
   EXPECT_EQ(Translated("| a |\n|---|\n| b |\n", {{"b", "x|y"}}), "| a |\n|---|\n| x\\|y |\n");
 }
@@ -122,6 +170,18 @@ over two lines with <b>html</b> and \_escapes\_ &copy; 2026.
 )";
   ExpectIdentity("markdown", text);
   ExpectTranslationIsRead("markdown", text);
+}
+
+// A link by its text, and then what may begin a destination that has no end.
+TEST(MarkdownTest, ManyLinksWithoutAnEndAreRead) {
+  const size_t count = 200000;
+  std::string paragraphs = "[a]: x\n\n", one_line = paragraphs;
+  for (size_t i = 0; i < count; ++i) {
+    paragraphs += "[a](<\n\n";
+    one_line += "[a](b";
+  }
+  EXPECT_EQ(ParseAs("markdown", paragraphs)->units().size(), count);
+  EXPECT_THAT(RefusalAs("markdown", one_line), HasSubstr("more than 2000 spans"));
 }
 
 TEST(MarkdownTest, RefusesWhatExpands) {

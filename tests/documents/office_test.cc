@@ -80,6 +80,18 @@ TEST(XlsxTest, StringsOfCells) {
                 "</rPr><t xml:space=\"preserve\">evpu</t></r></si>"));
 }
 
+TEST(XlsxTest, TextsBesideRunsAreTextOfTheCell) {
+  const std::string strings =
+      "<sst xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"><si><t>Hello </t><r><t>and "
+      "friends</t></r><r><rPr><b/></rPr><t> all</t></r><t> of us</t></si></sst>";
+  const std::string xlsx = MakeZip({{"xl/workbook.xml", "<x/>"}, {"xl/sharedStrings.xml", strings}});
+  EXPECT_THAT(Shown(*ParseAs("xlsx", xlsx)), ElementsAre("Hello and friends⟦⟧ all⟦⟧ of us"));
+  ExpectIdentity("xlsx", xlsx);
+  ExpectTranslationIsRead("xlsx", xlsx);
+  EXPECT_THAT(PartOf(RenderRot13(*ParseAs("xlsx", xlsx)), "xl/sharedStrings.xml"),
+              HasSubstr("<si><r><t xml:space=\"preserve\">Uryyb naq sevraqf</t></r>"));
+}
+
 constexpr char kSheetSpace[] = "xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"";
 
 // A workbook of a sheet with a table, and of shared strings.
@@ -199,6 +211,34 @@ TEST(OpenDocumentTest, AParagraphOfVeryManyElementsIsRefused) {
   EXPECT_THAT(
       RefusalAs("odt", MakeZip({{"content.xml", content}})),
       HasSubstr("OpenDocument: content.xml: a paragraph has more than 2000 changes of format, fields and objects"));
+}
+
+TEST(OpenDocumentTest, NestedParagraphsDoNotMultiplyWhatIsInThem) {
+  const std::string content =
+      "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+      "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\">" +
+      Repeated("<text:p>ab <text:note>", 60) + "<x y=\"" + std::string(1 << 20, 'y') + "\"/>" +
+      Repeated("</text:note> cd</text:p>", 60) + "</office:document-content>";
+  const std::string odt = MakeZip({{"content.xml", content}});
+  const auto document = ParseAs("odt", odt);
+  EXPECT_EQ(document->units().size(), 60u);
+  EXPECT_LT(document->bytes(), size_t{4} << 20);
+  ExpectIdentity("odt", odt);
+  ExpectTranslationIsRead("odt", odt);
+}
+
+TEST(OfficeTest, AsciiBecomesUtf8) {
+  const std::string declaration = "<?xml version='1.0' encoding='us-ascii'?>";
+  const std::string text =
+      "<w:document " + std::string(kWordSpace) + "><w:p><w:r><w:t>Size</w:t></w:r></w:p></w:document>";
+  const std::string docx = MakeZip({{"word/document.xml", declaration + text}});
+  EXPECT_THAT(PartOf(RenderWith(*ParseAs("docx", docx), {{"Size", "Größe"}}), "word/document.xml"),
+              HasSubstr("<?xml version='1.0' encoding='UTF-8'?><w:document"));
+  const std::string content =
+      declaration + "<text:p xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\">Size</text:p>";
+  const std::string odt = MakeZip({{"content.xml", content}});
+  EXPECT_THAT(PartOf(RenderWith(*ParseAs("odt", odt), {{"Size", "Größe"}}), "content.xml"),
+              HasSubstr("<?xml version='1.0' encoding='UTF-8'?><text:p"));
 }
 
 TEST(OfficeTest, RefusesByName) {

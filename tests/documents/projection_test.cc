@@ -64,6 +64,14 @@ TEST(ProjectionTest, AMarkerByItselfFollowsItsNeighbours) {
   EXPECT_EQ(Projected("to<x/> file", "zu Datei", {0, 1}), "zu<x/> Datei");
 }
 
+TEST(ProjectionTest, SpaceBetweenNeighboursStays) {
+  EXPECT_EQ(Projected("Welcome, <x/> <y/>!", "Willkommen, !", {0, 1, 2}), "Willkommen, <x/> <y/>!");
+  EXPECT_EQ(Projected("with <x/> <y/>.", "mit.", {0, 1}), "mit <x/> <y/>.");
+  EXPECT_EQ(Projected("with <x/><y/> <z/>.", "mit  .", {0, 1}), "mit <x/><y/> <z/>.");
+  EXPECT_EQ(Projected("<b><x/></b> <y/> it", "es", {0}), "<b><x/></b> <y/> es");
+  EXPECT_EQ(Projected("<b>it <x/></b> <y/> is", "ist es", {1, 0}), "<y/> ist <b>es <x/></b>");
+}
+
 TEST(ProjectionTest, OrderedMarkersStayInOrder) {
   Unit unit = MakeUnit("one <x/>two <y/>three");
   for (Marker& marker : unit.markers) marker.ordered = true;
@@ -74,6 +82,34 @@ TEST(ProjectionTest, OrderedMarkersStayInOrder) {
 
 TEST(ProjectionTest, WithoutLinksMarkersKeepTheirPlaceInTheText) {
   EXPECT_EQ(Projected("one two <x/> three four", "a b c d", {-1, -1, -1, -1}), "a b <x/> c d");
+}
+
+TEST(ProjectionTest, VeryManyWordsAndMarkersTakeBoundedResources) {
+  constexpr size_t kWords = 1000000;
+  std::string translation;
+  Alignment alignment;
+  for (size_t i = 0; i < kWords; ++i) {
+    alignment.source.push_back({translation.size(), translation.size() + 1});
+    alignment.links.push_back({{static_cast<int32_t>(i), 1.0f}});
+    translation += "1 ";
+  }
+  alignment.target = alignment.source;
+  Unit singles, pairs;
+  singles.source.text = pairs.source.text = translation;
+  for (int32_t i = 0; i < 2000; ++i) {
+    singles.markers.push_back({.id = i, .ordered = true});
+    singles.source.places.push_back({static_cast<size_t>(i) * 1000, i});
+  }
+  for (int32_t i = 0; i < 240; ++i) {
+    pairs.markers.push_back({i % 2 == 0 ? MarkerKind::kOpen : MarkerKind::kClose, i / 2});
+    pairs.source.places.push_back({static_cast<size_t>(i) * 1000 + (i % 2), i});
+  }
+  for (const Unit& unit : {singles, pairs}) {
+    const MarkedText placed = ProjectMarkers(unit, translation, alignment);
+    EXPECT_TRUE(CheckMarkers(unit.markers, placed).ok());
+    EXPECT_EQ(placed.text, translation);
+    EXPECT_NEAR(static_cast<double>(placed.places[100].at), 100000, 10) << "its place in the text";
+  }
 }
 
 TEST(ProjectionTest, EmptyTranslations) { EXPECT_EQ(Projected("<a>one</a> <x/> two", "", {}), "<a></a><x/>"); }

@@ -149,6 +149,35 @@ TEST(UnitSegmentsTest, SentencesSpellTheMarkersAtTheirEnds) {
   EXPECT_EQ(*rendered, "Sichern! Neu ist `a`. `c` oder `b` nutzen");
 }
 
+TEST(UnitSegmentsTest, SentencesWithoutSpaceBetweenThemGetOne) {
+  const auto html = ParseAs("html", "<p>你好。<b>世界</b>很大。</p><p>一。<br>二。</p>");
+  EXPECT_EQ(Rendered(*html, {"Hello.", "The world is big.", "One.", "Two."}).find("<p>Hello. "), 0u);
+  EXPECT_THAT(Rendered(*html, {"Hello.", "The world is big.", "One.", "Two."}), HasSubstr("<p>One.<br>Two.</p>"));
+  EXPECT_EQ(Rendered(*html, {"ハロー。", "世界は大きい。", "一。", "二。"}).find("<p>ハロー。"), 0u);
+  const auto text = ParseAs("text", "“你好。”世界很大。 再见。\n\n一。");
+  EXPECT_EQ(Rendered(*text, {"“Hello.”", "The world is big.", "Bye.", "One."}),
+            "“Hello.” The world is big. Bye.\n\nOne.");
+  const auto spelled = UnitSegments::Create(html->units(), {.source_language = "zh", .markers = 16});
+  ASSERT_TRUE(spelled.ok());
+  EXPECT_THAT(spelled->texts(), ElementsAre("你好。", "⟦0⟧世界⟦1⟧很大。", "一。", "二。"));
+  EXPECT_EQ(*html->Render(spelled->Join({"Hello.", "The ⟦0⟧world⟦1⟧ is big.", "One.", "Two."})),
+            "<p>Hello. The <b>world</b> is big.</p><p>One.<br>Two.</p>");
+}
+
+TEST(UnitSegmentsTest, TheNumberOfSegmentsIsBounded) {
+  std::vector<Unit> units(kMaxSegments + 1);
+  for (Unit& unit : units) unit.source.text = "x";
+  EXPECT_THAT(UnitSegments::Create(units, {.source_language = "en"}).status().ToString(),
+              HasSubstr("the document has more than 262144 segments; split the document"));
+  units.resize(2);
+  for (Unit& unit : units) {
+    for (size_t i = 0; i <= kMaxSegments / 2; ++i) unit.source.text += "x\n";
+  }
+  EXPECT_THAT(
+      UnitSegments::Create(units, {.source_language = "en", .segmentation = Segmentation::kLines}).status().ToString(),
+      HasSubstr("the document has more than 262144 segments"));
+}
+
 // A segment with terms, and a translation of it by "model".
 class TermsTest : public ::testing::Test {
  protected:

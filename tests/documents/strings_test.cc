@@ -1,5 +1,6 @@
 // JSON, YAML, PO and plain text.
 
+#include "absl/strings/str_cat.h"
 #include "documents/string_unit.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
@@ -196,6 +197,29 @@ TEST(YamlTest, ATabOnALineOfItsOwnStaysReadable) {
   EXPECT_NE(ParseAs("yaml", RenderWith(*document, {{"one text", "- x"}})), nullptr);
 }
 
+TEST(YamlTest, BlankLinesOfABlockStay) {
+  const std::string yaml =
+      "k: |\n\n\n  hello there\n\n  you\nl: >\n \n\n  some text\n\n\n  more text\n"
+      "m: >\n  first line\n  \tsecond line\n\n  third line\nn: |-\n  last line \n";
+  EXPECT_THAT(Shown(*ParseAs("yaml", yaml)), ElementsAre("\n\nhello there\n\nyou\n", "\n\nsome text\n\nmore text\n",
+                                                         "first line\n\tsecond line\n\nthird line\n", "last line "));
+  ExpectIdentity("yaml", yaml);
+  ExpectTranslationIsRead("yaml", yaml);
+  EXPECT_EQ(RenderWith(*ParseAs("yaml", "k: |\n\n\n  hello there\n"), {{"\n\nhello there\n", "\n\nhallo du\n"}}),
+            "k: |\n\n\n  hallo du\n");
+}
+
+TEST(YamlTest, WordsOfHexadecimalLettersAreText) {
+  EXPECT_THAT(Shown(*ParseAs("yaml", "- Facade 2\n- Decade 5\n- Café 3\n- 5 bad\n- A 1\n")),
+              ElementsAre("Facade 2", "Decade 5", "Café 3", "5 bad", "A 1"));
+  for (const char* value : {"0xFF", "-0x1f", "0o17", "0b10", "1e6", "+1_0.5E-3", "2026-11-27T07:30:00Z", "1:30",
+                            "2026-11-27 07:30:00.5 Z", "2026-11-27t07:30:00 +01:00", "+.inf", ".5e3"}) {
+    EXPECT_THAT(Shown(*ParseAs("yaml", absl::StrCat("- ", value, "\n"))), ElementsAre()) << value;
+    EXPECT_EQ(RenderWith(*ParseAs("yaml", "a: Some text\n"), {{"Some text", value}}),
+              absl::StrCat("a: \"", value, "\"\n"));
+  }
+}
+
 TEST(YamlTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("yaml", "a: [b\n"), HasSubstr("YAML: line 2"));
   EXPECT_THAT(RefusalAs("yaml", std::string(1000, '[')), HasSubstr("YAML"));
@@ -251,6 +275,28 @@ TEST(PoTest, TranslatesWhatHasNoTranslation) {
   const auto again = ParseAs("po", expected);
   EXPECT_THAT(again->units(), IsEmpty());
   EXPECT_EQ(*again->Render({}), expected);
+}
+
+std::string PoHeader(const std::string& language, const std::string& charset) {
+  return "#, fuzzy\nmsgid \"\"\nmsgstr \"\"\n\"Language:" + language +
+         "\\n\"\n\"Content-Type: text/plain; charset=" + charset + "\\n\"\n";
+}
+
+TEST(PoTest, TheHeaderNamesTheLanguageAndUtf8) {
+  const auto translated = [](const std::string& po) {
+    return *ParseAs("po", po, {.source_language = "en", .target_language = "de"})->Render({});
+  };
+  for (const char* charset : {"CHARSET", "ISO-8859-1", ""}) {
+    EXPECT_EQ(translated(PoHeader(" de", charset)), PoHeader(" de", "UTF-8"));
+  }
+  EXPECT_EQ(translated(PoHeader("", "utf-8")), PoHeader(" de", "utf-8"));
+  EXPECT_EQ(translated(PoHeader(" pt_BR", "utf-8")), PoHeader(" de", "utf-8"));
+  EXPECT_EQ(translated(PoHeader(" de_AT", "utf-8")), PoHeader(" de_AT", "utf-8"));
+}
+
+TEST(PoTest, FuzzyMessagesStay) {
+  const auto document = ParseAs("po", "#, c-format, fuzzy\nmsgid \"One\"\nmsgstr \"\"\n\nmsgid \"Two\"\nmsgstr \"\"\n");
+  EXPECT_THAT(Shown(*document), ElementsAre("Two"));
 }
 
 TEST(PoTest, QuotesWhatItWrites) {

@@ -78,6 +78,18 @@ TEST(SubRipTest, VeryLongLinesAreBalanced) {
   EXPECT_EQ(rendered.rfind('\n'), times.size() + line.size() / 2 - 1) << "in the middle";
 }
 
+TEST(SubRipTest, ATagStaysOnOneLine) {
+  const std::string times = "1\n00:00:01,000 --> 00:00:02,000\n";
+  const std::string tag = "<font color=\"#ffff00\" face=\"Arial\" size=\"20\">";
+  const auto document = ParseAs("srt", times + "We " + tag + "laugh</font> a lot.");
+  EXPECT_EQ(*document->Render({{"Nous avons rire", {{11, 0}, {15, 1}}}}), times + "Nous avons " + tag + "rire</font>");
+  EXPECT_EQ(*document->Render({{"Nous avons beaucoup de rire et encore plus de joie", {{23, 0}, {27, 1}}}}),
+            times + "Nous avons beaucoup de " + tag + "rire</font>\net encore plus de joie");
+  const auto heart = ParseAs("srt", times + "I <3 you.");
+  EXPECT_EQ(RenderWith(*heart, {{"I <3 you.", "Ich <3 dich und dich und dich und dich und dich."}}),
+            times + "Ich <3 dich und dich und\ndich und dich und dich.");
+}
+
 TEST(SubRipTest, ASentenceIsDividedAmongItsCues) {
   const auto document = ParseAs("srt", kSrt);
   const auto segments = UnitSegments::Create(document->units(), {.source_language = "en"});

@@ -160,6 +160,24 @@ TEST(XliffTest, CodesOfAnIcuMessageBelongToIt) {
               HasSubstr("<target>Now <g id=\"3\">" + message + "</g> here<x id=\"4\"/></target>"));
 }
 
+TEST(XliffTest, ARegionOfTheTargetLanguageStays) {
+  const auto translated = [](const std::string& xliff, const std::string& language) {
+    return *ParseAs("xliff", xliff, {.source_language = "en", .target_language = language})->Render({});
+  };
+  const std::string version1 = "<xliff version=\"1.2\"><file target-language=\"de-AT\"/></xliff>";
+  const std::string version2 = "<xliff version=\"2.0\" trgLang=\"de-AT\"/>";
+  EXPECT_EQ(translated(version1, "de"), version1);
+  EXPECT_EQ(translated(version2, "de"), version2);
+  EXPECT_THAT(translated(version1, "de-CH"), HasSubstr("target-language=\"de-CH\""));
+  EXPECT_THAT(translated(version2, "fr"), HasSubstr("trgLang=\"fr\""));
+}
+
+TEST(XliffTest, AsciiBecomesUtf8) {
+  const std::string text = "<?xml version=\"1.0\" encoding=\"US-ASCII\"?>" + Unit12("<source>Size</source>");
+  EXPECT_THAT(RenderWith(*ParseAs("xliff", text), {{"Size", "Größe"}}),
+              HasSubstr("<?xml version=\"1.0\" encoding=\"UTF-8\"?><xliff"));
+}
+
 TEST(XliffTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("xliff", "<tmx/>"), HasSubstr("root is not the element xliff"));
   EXPECT_THAT(RefusalAs("xliff", "<xliff>"), HasSubstr("XLIFF: line 1"));

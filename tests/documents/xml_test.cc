@@ -37,6 +37,18 @@ TEST(XmlTest, APieceNeedsNoElementAroundIt) {
   EXPECT_THAT(Shown(*ParseAs("xml", "<p>One</p><p>Two</p>")), ElementsAre("One", "Two"));
 }
 
+TEST(XmlTest, ADocumentMayBeginWithAComment) {
+  const std::string text = "<!-- license --><!DOCTYPE foo SYSTEM \"f.dtd\"><foo>Some text</foo>";
+  EXPECT_THAT(Shown(*ParseAs("xml", text)), ElementsAre("Some text"));
+  ExpectIdentity("xml", text);
+}
+
+TEST(XmlTest, AsciiBecomesUtf8) {
+  const std::string text = "<?xml version='1.0' encoding='us-ascii'?>\n<p>Size</p>";
+  EXPECT_EQ(RenderWith(*ParseAs("xml", text), {{"Size", "Größe"}}),
+            "<?xml version='1.0' encoding='UTF-8'?>\n<p>Größe</p>");
+}
+
 TEST(XmlTest, RulesSayWhereSentencesEnd) {
   const std::string text = "A <p>one</p> B <i>two</i>";
   EXPECT_THAT(Shown(*ParseAs("xml", text, {.elements = {.block = {"p"}}})),

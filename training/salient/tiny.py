@@ -50,7 +50,6 @@ SENTENCES = [
     ("The answer came late.", "Die Antwort kam spät."),
 ]
 VOCABULARY = 384  # 256 byte pieces, 5 special tokens, letters, and a few words
-ROTARY = Positions()
 SINUSOIDAL = Positions("sinusoidal", "none", "none")
 MARIAN = Positions("sinusoidal", "none", "none", sinusoid="half_minus_one")
 FAIRSEQ = Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=2)

@@ -1,7 +1,6 @@
 """A model of sentences teaches a model of documents: every segment of a chunk has the teacher's own predictions."""
 
 import pytest
-import sentencepiece
 import torch
 
 from salient.data import OURS, join, padded

@@ -15,7 +15,7 @@ from salient import transfer
 from salient.config import ModelConfig
 from salient.data import PAD, Corpus
 from salient.model import Transformer
-from salient.pieces import first_piece, pruned
+from salient.pieces import pruned
 from salient.prepare import parser as prepare_parser, prepare
 from salient.shortlist import Shortlist
 from salient.tensor_file import read_folder

@@ -37,7 +37,7 @@ struct SelectKernels {
   void (*score)(const int8_t* keys, int32_t blocks, const SelectionQuery& query, int32_t* scores);
   // max |x|
   float (*largest)(const float* x, int32_t n);
-  // QuantiseComponent (select_rules.h) of each; returns their sum.
+  // QuantiseComponent (quantise.h) of each; returns their sum.
   int32_t (*quantise)(const float* x, int32_t n, float factor, int8_t* out);
   void (*range)(const int32_t* scores, int32_t n, int32_t* least, int32_t* greatest);
   // Copies the scores above `low` but not above `high`, in any order; `out` has room for n. Returns how many.

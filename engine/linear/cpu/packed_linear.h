@@ -20,8 +20,7 @@ namespace salient::linear_internal {
 class AlignedBytes {
  public:
   uint8_t* data() const { return data_.get(); }
-  size_t size() const { return size_; }
-  // Afterwards size() >= bytes. New memory is not initialised.
+  // Afterwards there is room for so many bytes. New memory is not initialised.
   void Reserve(size_t bytes);
 
  private:

@@ -21,7 +21,6 @@
 #define __global__
 #define __device__
 #define __host__
-#define __forceinline__ inline
 #define __shared__ static
 #define __launch_bounds__(...)
 #define __grid_constant__
@@ -38,9 +37,6 @@ struct alignas(8) float2 {
 };
 struct alignas(16) float4 {
   float x, y, z, w;
-};
-struct alignas(8) uint2 {
-  unsigned x, y;
 };
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
@@ -59,7 +55,6 @@ inline float __fadd_rn(float a, float b) { return a + b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __clz(int bits) { return std::countl_zero(static_cast<unsigned>(bits)); }
-inline int __popcll(unsigned long long bits) { return std::popcount(bits); }
 inline void sincospif(float x, float* sine, float* cosine) {
   *sine = static_cast<float>(std::sin(M_PI * static_cast<double>(x)));
   *cosine = static_cast<float>(std::cos(M_PI * static_cast<double>(x)));
@@ -100,12 +95,6 @@ T __shfl_up_sync(unsigned mask, T value, unsigned by) {
   const int from = lane - static_cast<int>(by);
   return salient::emulation::FromLane("__shfl_up_sync", mask, value, from < 0 ? lane : from);
 }
-template <typename T>
-T __shfl_down_sync(unsigned mask, T value, unsigned by) {
-  const int lane = salient::emulation::Lane();
-  const int from = lane + static_cast<int>(by);
-  return salient::emulation::FromLane("__shfl_down_sync", mask, value, from > 31 ? lane : from);
-}
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
   const unsigned char vote = predicate != 0;
   const auto& votes = salient::emulation::WarpExchange("__ballot_sync", mask, &vote, 1);
@@ -118,24 +107,6 @@ template <typename T>
 T atomicAdd(T* address, T value) {
   const T before = *address;
   *address = before + value;
-  return before;
-}
-template <typename T>
-T atomicMax(T* address, T value) {
-  const T before = *address;
-  *address = std::max(before, value);
-  return before;
-}
-template <typename T>
-T atomicMin(T* address, T value) {
-  const T before = *address;
-  *address = std::min(before, value);
-  return before;
-}
-template <typename T>
-T atomicOr(T* address, T value) {
-  const T before = *address;
-  *address = before | value;
   return before;
 }
 

@@ -106,7 +106,7 @@ def same_on_both_sides(take: Taker, name: str, default: float = 0) -> float:
     return both[0]
 
 
-def positions_of(take: Taker, d: int) -> Positions:
+def positions_of(take: Taker) -> Positions:
     tables = [take.get(f"{side}/position_encodings/encodings") for side in ("encoder", "decoder")]
     if all(t is None for t in tables):  # the toolkit makes the table itself, and counts from 1
         return Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=1)
@@ -226,7 +226,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         out["source_embedding.weight"] = source_embedding
     if own_output:
         out["output.weight"] = output
-    positions = positions_of(take, d)
+    positions = positions_of(take)
     heads = int(same_on_both_sides(take, "num_heads", 8))
     if take.left():
         raise Unsupported(f"parts of the model that are unknown: {', '.join(take.left()[:8])}")

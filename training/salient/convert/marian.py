@@ -32,7 +32,6 @@ PLAIN = {0x0101: "<i1", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8"}
 INTGEMM = {0x4101: "<i1", 0x4102: "<i2"}
 OPTIONS = "special:model.yml"
 ALPHA = "_QuantMultA"
-OUTPUT_ALPHA = "none"
 
 
 @dataclass
