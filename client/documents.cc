@@ -160,20 +160,20 @@ absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile
   return paths;
 }
 
-absl::Status WriteTranslation(const std::string& out, std::string_view text) {
-  const auto failure = [&out](int reason) {
-    return absl::UnavailableError(absl::StrCat("cannot write ", out, ": ", std::strerror(reason)));
+absl::Status WriteTranslation(const std::string& path, std::string_view text) {
+  const auto failure = [&path](int reason) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(reason)));
   };
   // A link stays, and so do the permissions of what it leads to.
   std::error_code error;
-  const fs::path target = fs::canonical(out, error);
-  const std::string path = error ? out : target.string();
-  const fs::file_status old = fs::status(path, error);
+  const fs::path target = fs::canonical(path, error);
+  const std::string file_path = error ? path : target.string();
+  const fs::file_status old = fs::status(file_path, error);
   // A device or a pipe has no place for a second file beside it, and nothing in it to keep. Nor may the file be
   // replaced to which the shell has led /dev/stdout: the shell writes on to the old one.
-  const bool special = fs::exists(old) && (!fs::is_regular_file(old) || out.starts_with("/dev/"));
-  std::string unfinished = path;
-  OpenFile file(special ? std::fopen(out.c_str(), "wb") : CreateBeside(path, &unfinished));
+  const bool special = fs::exists(old) && (!fs::is_regular_file(old) || path.starts_with("/dev/"));
+  std::string unfinished = file_path;
+  OpenFile file(special ? std::fopen(path.c_str(), "wb") : CreateBeside(file_path, &unfinished));
   if (file == nullptr) return failure(errno);
   if (!special && fs::exists(old)) fs::permissions(unfinished, old.permissions(), error);
   if (const int reason = WriteAndClose(std::move(file), text); reason != 0) {
@@ -181,7 +181,7 @@ absl::Status WriteTranslation(const std::string& out, std::string_view text) {
     return failure(reason);
   }
   if (special) return absl::OkStatus();
-  fs::rename(unfinished, path, error);
+  fs::rename(unfinished, file_path, error);
   if (!error) return absl::OkStatus();
   absl::Status status = failure(error.value());
   fs::remove(unfinished, error);

@@ -43,8 +43,9 @@ std::string NameInLanguage(const std::string& name, const std::string& language)
 absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile>& files, const std::string& out,
                                                      const std::string& language = "");
 
-// Replaces the file atomically: if writing fails, the old file remains. No other file is changed: the unfinished text
-// is in a new file, PATH.part or, if that exists, PATH.part2 and so on.
+// Replaces the file atomically: if writing fails, the old file remains. A link stays, and so do the permissions of the
+// file to which it leads. A device or a pipe is written to. No other file is changed: the unfinished text is in a new
+// file, PATH.part or, if that exists, PATH.part2 and so on.
 absl::Status WriteTranslation(const std::string& path, std::string_view text);
 
 }  // namespace salient

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "documents/ascii.h"
+#include "documents/input.h"
 
 namespace salient {
 namespace {
@@ -30,11 +31,8 @@ bool BreaksOut(std::string_view name) {
 
 class Tokenizer {
  public:
-  explicit Tokenizer(std::string_view text) : text_(text) {
-    constexpr std::string_view kByteOrderMark = "\ufeff";
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-    is_xhtml_ = text.starts_with("<?xml");
-  }
+  explicit Tokenizer(std::string_view text)
+      : text_(text), is_xhtml_(text.substr(ByteOrderMark(text)).starts_with("<?xml")) {}
 
   std::vector<HtmlToken> Run() {
     while (at_ < text_.size()) {
@@ -230,7 +228,7 @@ class Tokenizer {
   const std::string_view text_;
   size_t at_ = 0, text_begin_ = 0;
   int foreign_ = 0;  // open SVG and MathML elements
-  bool is_xhtml_ = false;
+  bool is_xhtml_;
   std::set<std::string> unended_;  // names of which no end tag comes
   std::vector<HtmlToken> tokens_;
 };

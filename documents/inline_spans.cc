@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "documents/message_fields.h"
+#include "engine/text/document.h"
 
 namespace salient {
 namespace {
@@ -16,15 +17,10 @@ namespace {
 constexpr size_t kLongestSpan = 1000;  // bytes of a span
 constexpr size_t kLongestPart = 64;
 
-// Chinese, Japanese and the like, which put no space between words.
-bool IsWide(UChar32 c) {
-  const int width = u_getIntPropertyValue(c, UCHAR_EAST_ASIAN_WIDTH);
-  return width == U_EA_WIDE || width == U_EA_FULLWIDTH;
-}
-
 // Letters with their accents, digits and underscores.
 bool IsWordCharacter(UChar32 c) {
-  return c >= 0 && (U_GET_GC_MASK(c) & (U_GC_L_MASK | U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 && !IsWide(c);
+  return c >= 0 && (U_GET_GC_MASK(c) & (U_GC_L_MASK | U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 &&
+         !IsWide(static_cast<char32_t>(c));
 }
 
 bool WordBefore(std::string_view text, size_t at) {
@@ -157,7 +153,7 @@ bool EndsUrl(UChar32 c) {
            std::string_view("<>\"`|").find(static_cast<char>(c)) != std::string_view::npos;
   }
   constexpr uint32_t kQuotes = U_GC_PI_MASK | U_GC_PF_MASK | U_GC_PS_MASK | U_GC_PE_MASK;
-  return u_isUWhiteSpace(c) || (U_GET_GC_MASK(c) & kQuotes) != 0 || IsWide(c);
+  return u_isUWhiteSpace(c) || (U_GET_GC_MASK(c) & kQuotes) != 0 || IsWide(static_cast<char32_t>(c));
 }
 
 size_t UrlEnd(std::string_view text, size_t at) {

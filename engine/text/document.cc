@@ -347,13 +347,17 @@ void ReplaceBreaksWithSpaces(Span span, std::string& text) {
 
 }  // namespace
 
+bool IsWide(char32_t c) {
+  const int width = u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_EAST_ASIAN_WIDTH);
+  return width == U_EA_WIDE || width == U_EA_FULLWIDTH;
+}
+
 bool EndsWide(std::string_view text) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   for (auto at = static_cast<int32_t>(text.size()); at > 0;) {
     UChar32 c;
     U8_PREV(bytes, 0, at, c);
-    const int width = u_getIntPropertyValue(c, UCHAR_EAST_ASIAN_WIDTH);
-    if (width == U_EA_WIDE || width == U_EA_FULLWIDTH) return true;
+    if (IsWide(static_cast<char32_t>(c))) return true;
     if (u_charType(c) != U_FINAL_PUNCTUATION && u_charType(c) != U_END_PUNCTUATION) return false;
   }
   return false;

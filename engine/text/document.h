@@ -46,6 +46,9 @@ struct SegmentedDocument {
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language);
 
+// Whether a character is wide, as those of Chinese and Japanese, which put no space between words.
+bool IsWide(char32_t c);
+
 // Whether the last character before closing quotes and brackets is wide, as in Chinese and Japanese, which put no space
 // after a sentence.
 bool EndsWide(std::string_view text);

@@ -239,11 +239,8 @@ Google::Result Google::TranslateDocument(const HttpRequest& request, const Field
   if (!type.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("document_input_config.", type.status().message()));
   }
-  const bool markup = type->format->name == "html" || type->format->name == "xml";
-  auto choice =
-      Languages(models, common->controls.request.model())
-          .Choose(common->source, common->target,
-                  type->format->is_binary ? std::string_view() : std::string_view(document->content()), markup);
+  auto choice = Languages(models, common->controls.request.model())
+                    .Choose(common->source, common->target, *type->format, document->content());
   if (!choice.ok()) return choice.status();
   v1::TranslateDocumentRequest message = common->controls.request;
   *message.mutable_document() = *std::move(document);

@@ -103,6 +103,12 @@ absl::StatusOr<LanguageChoice> Languages::Choose(const std::string& source, cons
       absl::StrCat("the source language cannot be told from the text; name one of ", absl::StrJoin(sources, ", ")));
 }
 
+absl::StatusOr<LanguageChoice> Languages::Choose(const std::string& source, const std::string& target,
+                                                 const Format& format, std::string_view content) const {
+  const bool markup = format.name == "html" || format.name == "xml";
+  return Choose(source, target, format.is_binary ? std::string_view() : content, markup);
+}
+
 std::string LanguageName(const std::string& code, const std::string& in) {
   icu::UnicodeString name;
   const icu::Locale locale(code.c_str()), names(in.c_str());

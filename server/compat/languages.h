@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "salient/v1/translation.pb.h"
+#include "documents/formats/registry.h"
 #include "documents/language.h"
+#include "salient/v1/translation.pb.h"
 
 namespace salient {
 
@@ -34,6 +35,9 @@ class Languages {
   // other way round. Without a source the text is looked at. INVALID_ARGUMENT says which language is not there.
   absl::StatusOr<LanguageChoice> Choose(const std::string& source, const std::string& target, std::string_view text,
                                         bool markup) const;
+  // The same of a document. What is looked at is its content, unless the format is binary.
+  absl::StatusOr<LanguageChoice> Choose(const std::string& source, const std::string& target, const Format& format,
+                                        std::string_view content) const;
 
  private:
   std::set<std::pair<std::string, std::string>> pairs_;

@@ -30,9 +30,8 @@ absl::StatusOr<Upload> ReadUpload(const CompatContext& context, const FormPart* 
   auto type = TypeOfFile(name);
   if (!type.ok()) return absl::InvalidArgumentError(absl::StrCat("file: ", type.status().message()));
   if (file->content.empty()) return absl::InvalidArgumentError("file: is empty");
-  const bool markup = type->format->name == "html" || type->format->name == "xml";
   const Languages languages(context.host.Models(), controls.request.model());
-  auto choice = languages.Choose(source, target, type->format->is_binary ? std::string_view() : file->content, markup);
+  auto choice = languages.Choose(source, target, *type->format, file->content);
   if (!choice.ok()) return choice.status();
 
   Upload upload{controls.request, *std::move(choice)};
