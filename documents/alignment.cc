@@ -90,6 +90,15 @@ Alignment AlignByPlace(std::string_view source, std::string_view translation) {
   return alignment;
 }
 
+Alignment AlignWithItself(std::string_view text) {
+  Alignment alignment;
+  alignment.source = alignment.target = WordsOf(text);
+  for (size_t word = 0; word < alignment.target.size(); ++word) {
+    alignment.links.push_back({{static_cast<int32_t>(word), 1.0f}});
+  }
+  return alignment;
+}
+
 Alignment AlignByLinks(std::string_view source, std::string_view translation, const std::vector<TokenLink>& links) {
   Alignment alignment{WordsOf(source), WordsOf(translation)};
   alignment.links.resize(alignment.target.size());

@@ -29,6 +29,9 @@ std::vector<ByteRange> WordsOf(std::string_view text);
 // sequence of them in order, and those between are aligned by their place between these.
 Alignment AlignByPlace(std::string_view source, std::string_view translation);
 
+// What is not translated: each word is its own.
+Alignment AlignWithItself(std::string_view text);
+
 // An alignment of words out of one of tokens, whose links are bytes of the two texts.
 Alignment AlignByLinks(std::string_view source, std::string_view translation, const std::vector<TokenLink>& links);
 

@@ -30,7 +30,7 @@ struct DocumentLimits {
   int32_t max_depth = 200;                          // nesting of elements, lists or objects
   int32_t max_units = 1 << 20;
   int32_t max_markers = 2000;    // of one unit
-  int32_t max_events = 1 << 21;  // tags, texts and comments of XML; each takes about 100 bytes of memory
+  int32_t max_events = 1 << 21;  // tags, texts and comments of XML and HTML; each takes about 100 bytes of memory
 };
 
 // Rules for elements of HTML and XML, by name, in addition to the rules of the format.

@@ -34,8 +34,8 @@ class Tokenizer {
   explicit Tokenizer(std::string_view text)
       : text_(text), is_xhtml_(text.substr(ByteOrderMark(text)).starts_with("<?xml")) {}
 
-  std::vector<HtmlToken> Run() {
-    while (at_ < text_.size()) {
+  std::vector<HtmlToken> Run(size_t most) {
+    while (at_ < text_.size() && tokens_.size() < most) {
       if (!Markup()) ++at_;
     }
     FlushText(at_);
@@ -242,6 +242,6 @@ const HtmlAttribute* HtmlToken::Find(std::string_view attribute) const {
   return nullptr;
 }
 
-std::vector<HtmlToken> TokenizeHtml(std::string_view text) { return Tokenizer(text).Run(); }
+std::vector<HtmlToken> TokenizeHtml(std::string_view text, size_t most) { return Tokenizer(text).Run(most); }
 
 }  // namespace salient

@@ -36,7 +36,8 @@ struct HtmlToken {
   const HtmlAttribute* Find(std::string_view attribute) const;
 };
 
-// Accepts any UTF-8. Linear time, except for the attributes of a tag, of which the first 100 are kept.
-std::vector<HtmlToken> TokenizeHtml(std::string_view text);
+// Accepts any UTF-8. Linear time, except for the attributes of a tag, of which the first 100 are kept. Stops after
+// `most` tokens, or a few more.
+std::vector<HtmlToken> TokenizeHtml(std::string_view text, size_t most = static_cast<size_t>(-1));
 
 }  // namespace salient

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "documents/message_fields.h"
@@ -122,25 +123,25 @@ size_t PercentEnd(std::string_view text, size_t at) {
   return WordBefore(text, at) && std::string_view("sdiu@").find(text[i]) == std::string_view::npos ? at : i + 1;
 }
 
-// Where an address that begins at `at` ends, without punctuation that belongs to the sentence.
+// Where an address that begins at `begin` ends, without punctuation that belongs to the sentence.
 size_t TrimAddress(std::string_view text, size_t begin, size_t end) {
   constexpr std::string_view kEllipsis = "\u2026";
+  std::array<size_t, 128> counts = {};  // of each byte of ASCII in the address
+  for (const char c : text.substr(begin, end - begin)) {
+    if (static_cast<unsigned char>(c) < counts.size()) ++counts[static_cast<unsigned char>(c)];
+  }
   while (end > begin) {
     const char last = text[end - 1];
     if (text.substr(begin, end - begin).ends_with(kEllipsis)) {
       end -= kEllipsis.size();
       continue;
     }
-    if (std::string_view(".,;:!?'\"*_").find(last) != std::string_view::npos) {
-      --end;
-      continue;
-    }
     const char opening = last == ')' ? '(' : last == ']' ? '[' : last == '}' ? '{' : '\0';
-    const std::string_view address = text.substr(begin, end - begin);
-    if (opening == '\0' ||
-        std::count(address.begin(), address.end(), opening) >= std::count(address.begin(), address.end(), last)) {
-      break;
-    }
+    const bool is_mark = std::string_view(".,;:!?'\"*_").find(last) != std::string_view::npos;
+    const bool closes_nothing =
+        opening != '\0' && counts[static_cast<unsigned char>(opening)] < counts[static_cast<unsigned char>(last)];
+    if (!is_mark && !closes_nothing) break;
+    --counts[static_cast<unsigned char>(last)];
     --end;
   }
   return end;
@@ -187,8 +188,9 @@ size_t MailEnd(std::string_view text, size_t at) {
   const size_t domain = ++i;
   while (i < text.size() && i - domain < 254 && (absl::ascii_isalnum(text[i]) || text[i] == '.' || text[i] == '-')) ++i;
   while (i > domain && !absl::ascii_isalnum(text[i - 1])) --i;
-  const size_t dot = text.substr(0, i).rfind('.');
-  if (dot == std::string_view::npos || dot <= domain || i - dot < 3 || WordAt(text, i)) return at;
+  const std::string_view host = text.substr(domain, i - domain);
+  const size_t dot = host.rfind('.');
+  if (dot == std::string_view::npos || dot == 0 || host.size() - dot < 3 || WordAt(text, i)) return at;
   return i;
 }
 
@@ -223,34 +225,35 @@ bool FindTag(std::string_view text, size_t at, InlineSpan& span) {
   return false;
 }
 
-// The terms, by their first byte, longest first.
-class Terms {
- public:
-  explicit Terms(const std::vector<std::string>& terms) {
-    for (const std::string& term : terms) {
-      if (!term.empty() && term.size() <= kLongestSpan) by_first_[static_cast<unsigned char>(term[0])].push_back(term);
-    }
-    for (auto& group : by_first_) {
-      std::sort(group.begin(), group.end(), [](auto a, auto b) { return a.size() > b.size(); });
-    }
-  }
-
-  size_t End(std::string_view text, size_t at) const {
-    if (WordBefore(text, at)) return at;
-    for (const std::string_view term : by_first_[static_cast<unsigned char>(text[at])]) {
-      if (text.substr(at).starts_with(term) && !WordAt(text, at + term.size())) return at + term.size();
-    }
-    return at;
-  }
-
- private:
-  std::array<std::vector<std::string_view>, 256> by_first_;
-};
-
 }  // namespace
 
+KeptTerms::KeptTerms(const std::vector<std::string>& terms) {
+  auto by_first = std::make_shared<ByFirstByte>();
+  bool has_any = false;
+  for (const std::string& term : terms) {
+    if (term.empty() || term.size() > kLongestSpan) continue;
+    (*by_first)[static_cast<unsigned char>(term[0])].push_back(term);
+    has_any = true;
+  }
+  if (!has_any) return;
+  for (std::vector<std::string>& group : *by_first) {
+    std::sort(group.begin(), group.end(),
+              [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  }
+  terms_ = std::move(by_first);
+}
+
+size_t KeptTerms::End(std::string_view text, size_t at) const {
+  if (terms_ == nullptr) return at;
+  const std::vector<std::string>& group = (*terms_)[static_cast<unsigned char>(text[at])];
+  if (group.empty() || WordBefore(text, at)) return at;
+  for (const std::string& term : group) {
+    if (text.substr(at).starts_with(term) && !WordAt(text, at + term.size())) return at + term.size();
+  }
+  return at;
+}
+
 std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules& rules) {
-  const Terms terms(rules.keep_terms);
   MessageArguments messages(text);
   std::vector<InlineSpan> spans;
   for (size_t at = 0; at < text.size();) {
@@ -263,7 +266,7 @@ std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules
     span.end = messages.End(at);  // before templates: a branch may begin with "{{"
     span.is_message = span.end > at;
     if (!span.is_message) {
-      span.end = std::max({terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at),
+      span.end = std::max({rules.keep_terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at),
                            ReplacementFieldEnd(text, at), PercentEnd(text, at), UrlEnd(text, at), MailEnd(text, at)});
     }
     if (span.end == at) {

@@ -2,7 +2,10 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +22,25 @@ struct InlineSpan {
   bool is_message = false;  // an argument of an ICU message; markup within belongs to it
 };
 
+// Words that are not translated where they stand as whole words in this spelling. Copies share what is made of them
+// once, so that a document of many units makes it once, too.
+class KeptTerms {
+ public:
+  KeptTerms() = default;
+  KeptTerms(const std::vector<std::string>& terms);
+  KeptTerms(std::initializer_list<std::string> terms) : KeptTerms(std::vector<std::string>(terms)) {}
+
+  // The end of the longest one that stands at byte `at` of the text; `at` if none does.
+  size_t End(std::string_view text, size_t at) const;
+
+ private:
+  using ByFirstByte = std::array<std::vector<std::string>, 256>;  // longest first
+  std::shared_ptr<const ByFirstByte> terms_;                      // null: there are none
+};
+
 struct InlineRules {
-  std::vector<std::string> keep_terms;  // not translated if they are whole words in this spelling
-  bool tags = false;                    // `<b>`, `</b>` and `<br/>` in text that is not itself HTML or XML
+  KeptTerms keep_terms;
+  bool tags = false;  // `<b>`, `</b>` and `<br/>` in text that is not itself HTML or XML
 };
 
 // The spans from left to right, disjoint:

@@ -8,36 +8,62 @@
 namespace salient {
 namespace {
 
-// The end of a link whose text ends at `at`.
-size_t LinkEnd(std::string_view text, size_t at) {
-  const auto skip_space = [text](size_t i) {
-    while (i < text.size() && absl::ascii_isspace(static_cast<unsigned char>(text[i]))) ++i;
-    return i;
-  };
-  size_t i = at + 1;
-  if (i < text.size() && text[i] == '[') {
-    for (++i; i < text.size() && text[i] != ']'; ++i) i += text[i] == '\\';
-    return std::min(i + 1, text.size());
+bool IsMarkdownSpace(std::string_view text, size_t at) {
+  return at < text.size() && absl::ascii_isspace(static_cast<unsigned char>(text[at]));
+}
+
+// What follows the text of a link.
+struct LinkTail {
+  size_t end = 0;
+  std::optional<ByteRange> title;  // without its quotes
+};
+
+// Behind white space, and behind the signs of a quotation at the beginning of the next line.
+size_t MarkdownSpaceEnd(std::string_view text, size_t at) {
+  bool on_next_line = false;
+  for (; IsMarkdownSpace(text, at) || (on_next_line && at < text.size() && text[at] == '>'); ++at) {
+    on_next_line = on_next_line || text[at] == '\n' || text[at] == '\r';
   }
-  if (i >= text.size() || text[i] != '(') return i;
-  i = skip_space(i + 1);
-  if (i < text.size() && text[i] == '<') {
-    for (; i < text.size() && text[i] != '>'; ++i) i += text[i] == '\\';
-    ++i;
-  } else {
-    for (int depth = 0; i < text.size() && !absl::ascii_isspace(static_cast<unsigned char>(text[i])); ++i) {
-      if (text[i] == '(') ++depth;
-      if (text[i] == ')' && depth-- == 0) break;
-      i += text[i] == '\\';
-    }
+  return at;
+}
+
+// The end of a destination that begins at `at`: of "<a b>", or of what has no white space.
+size_t DestinationEnd(std::string_view text, size_t at) {
+  if (at < text.size() && text[at] == '<') {
+    while (at < text.size() && text[at] != '>') at += IsEscape(text, at) ? 2 : 1;
+    return std::min(at + 1, text.size());
   }
-  i = skip_space(i);
-  if (i < text.size() && (text[i] == '"' || text[i] == '\'' || text[i] == '(')) {
-    const char end = text[i] == '(' ? ')' : text[i];
-    for (++i; i < text.size() && text[i] != end; ++i) i += text[i] == '\\';
-    i = skip_space(i + 1);
+  for (int depth = 0; at < text.size() && !IsMarkdownSpace(text, at); ++at) {
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && depth-- == 0) break;
+    if (IsEscape(text, at)) ++at;
   }
-  return i < text.size() && text[i] == ')' ? i + 1 : at + 1;
+  return at;
+}
+
+// Reads what follows the text of a link, which ends at `at`: "][label]", "](destination \"title\")", or only "]".
+LinkTail ReadLinkTail(std::string_view text, size_t at) {
+  const size_t next = at + 1;
+  if (next < text.size() && text[next] == '[') {
+    size_t i = next + 1;
+    while (i < text.size() && text[i] != ']') i += text[i] == '\\' ? 2 : 1;
+    return {std::min(i + 1, text.size())};
+  }
+  if (next >= text.size() || text[next] != '(') return {next};
+  // Without a destination there is no title: that of [a]( "b") is "b", with the quotes.
+  const size_t destination_end = DestinationEnd(text, MarkdownSpaceEnd(text, next + 1));
+  size_t i = MarkdownSpaceEnd(text, destination_end);
+  LinkTail tail;
+  if (i > destination_end && i < text.size() && (text[i] == '"' || text[i] == '\'' || text[i] == '(')) {
+    const char quote = text[i] == '(' ? ')' : text[i];
+    const size_t begin = ++i;
+    while (i < text.size() && text[i] != quote) i += IsEscape(text, i) ? 2 : 1;
+    tail.title = {begin, std::min(i, text.size())};
+    i = MarkdownSpaceEnd(text, i + 1);
+  }
+  if (i >= text.size() || text[i] != ')') return {next};
+  tail.end = i + 1;
+  return tail;
 }
 
 }  // namespace
@@ -86,9 +112,9 @@ size_t DelimiterEnd(std::string_view text, MD_SPANTYPE span, bool closing, size_
       return from;
     }
     case MD_SPAN_IMG:
-      return closing ? LinkEnd(text, at) : at + 2;
+      return closing ? ReadLinkTail(text, at).end : at + 2;
     default:
-      return closing && at < text.size() && text[at] == ']' ? LinkEnd(text, at) : at + 1;
+      return closing && at < text.size() && text[at] == ']' ? ReadLinkTail(text, at).end : at + 1;
   }
 }
 
@@ -115,15 +141,8 @@ bool IsEscape(std::string_view text, size_t at) {
 }
 
 std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link) {
-  size_t end = link.end - 1;  // the parenthesis
-  if (text[end] != ')') return std::nullopt;
-  while (end > link.begin && absl::ascii_isspace(static_cast<unsigned char>(text[end - 1]))) --end;
-  const char quote = text[end - 1];
-  if (quote != '"' && quote != '\'') return std::nullopt;
-  for (size_t i = --end; i-- > link.begin + 2;) {
-    if (text[i] == quote && absl::ascii_isspace(static_cast<unsigned char>(text[i - 1]))) return ByteRange{i + 1, end};
-  }
-  return std::nullopt;
+  const LinkTail tail = ReadLinkTail(text.substr(0, link.end), link.begin);
+  return tail.end == link.end ? tail.title : std::nullopt;
 }
 
 size_t FrontMatterEnd(std::string_view text) {

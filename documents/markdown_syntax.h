@@ -26,7 +26,7 @@ bool IsDelimiter(std::string_view text, MD_SPANTYPE span, bool closing, ByteRang
 // Whether the character at `at` is a backslash that makes the next one plain text.
 bool IsEscape(std::string_view text, size_t at);
 
-// The text between the quotes of a link's title. `link`: the closing delimiter of the link.
+// The text between the quotes or parentheses of a link's title. `link`: the closing delimiter of the link.
 std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link);
 
 // The end of front matter in YAML or TOML; the beginning of the text if there is none.

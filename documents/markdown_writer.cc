@@ -63,7 +63,10 @@ std::string MarkdownWriter::Write(std::string_view text, bool at_beginning) cons
       const char next = i + 1 < text.size() ? text[i + 1] : ' ';
       const bool begins_tag = c == '<' && (absl::ascii_isalpha(static_cast<unsigned char>(next)) || next == '/' ||
                                            next == '!' || next == '?');
-      if (begins_tag || escaped_[c]) out.push_back('\\');
+      // Before a marker or the end of a line, a backslash would escape what follows, too.
+      const bool escapes =
+          c == '\\' && (i + 1 == text.size() || absl::ascii_ispunct(static_cast<unsigned char>(text[i + 1])));
+      if (begins_tag || escapes || escaped_[c]) out.push_back('\\');
       out.push_back(text[i]);
     }
   }
@@ -73,7 +76,7 @@ std::string MarkdownWriter::Write(std::string_view text, bool at_beginning) cons
 std::string WriteTitle(std::string_view text, char quote) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == quote || text[i] == '\\') out.push_back('\\');
+    if (text[i] == quote || text[i] == '\\' || (text[i] == '(' && quote == ')')) out.push_back('\\');
     out.append(text[i] == '&' && BeginsReference(text, i) ? "&amp;" : text.substr(i, 1));
   }
   return out;

@@ -21,7 +21,7 @@ class MarkdownWriter {
   std::bitset<256> escaped_;  // which characters need a backslash
 };
 
-// The title of a link as Markdown, without the quotes around it.
+// The title of a link as Markdown, without the quotes around it. `quote`: the last one, or a parenthesis.
 std::string WriteTitle(std::string_view text, char quote);
 
 }  // namespace salient

@@ -24,6 +24,9 @@ struct Suggestion {
 
 class TranslationMemory {
  public:
+  // `steps`: of FindAlike, for all of its calls; by default a few seconds' work.
+  explicit TranslationMemory(int64_t steps = int64_t{1} << 30) : steps_(steps) {}
+
   // `mime_type` is one of memory_file.h. If a segment has two translations, the later one is used. Languages are BCP 47
   // tags; in TMX their primary subtags are searched, the other kinds have only one pair. INVALID_ARGUMENT names the
   // line. Limits are those of a document; max_units bounds the entries (RESOURCE_EXHAUSTED).
@@ -45,7 +48,6 @@ class TranslationMemory {
   // is a pair of words that it compares. A copy has them all again, so a memory of its own bounds the time for a
   // document.
   std::vector<Suggestion> FindAlike(std::string_view source, double least = 0.7, size_t most = 3) const;
-  void set_steps(int64_t steps) { steps_ = Steps(steps); }
 
  private:
   class Steps {  // of FindAlike
@@ -79,7 +81,7 @@ class TranslationMemory {
   std::unordered_map<std::string, uint32_t> by_source_;
   std::unordered_map<std::string, uint32_t> word_index_;
   std::vector<std::vector<uint32_t>> word_entries_;  // by word: the entries that have it, without duplicates
-  Steps steps_{int64_t{1} << 30};                    // a few seconds' work
+  Steps steps_;
 };
 
 }  // namespace salient

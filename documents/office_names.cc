@@ -31,7 +31,7 @@ std::string WithoutAttribute(std::string tag, const std::string& name) {
   if (end == std::string::npos) return tag;
   const std::optional<ByteRange> value = FindAttribute(tag, {0, end + 1}, name);
   if (!value.has_value()) return tag;
-  const size_t begin = tag.rfind(name, value->begin) - 1;  // with one space before it
+  const size_t begin = tag.rfind(name, value->begin - 1) - 1;  // with one space before it
   return tag.erase(begin, value->end + 1 - begin);
 }
 

@@ -113,10 +113,14 @@ size_t PatchedText::memory() const {
   return bytes;
 }
 
+bool HasTooManyUnits(const std::vector<PlacedUnit>& units, const DocumentLimits& limits) {
+  return units.size() > static_cast<size_t>(limits.max_units);
+}
+
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits) {
   if (text.unit_count() > static_cast<size_t>(limits.max_units)) {
-    return absl::ResourceExhaustedError(absl::StrCat("the document has ", text.unit_count(), " units of text; at most ",
-                                                     limits.max_units, " are allowed; split it"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the document has more than ", limits.max_units, " units of text; split it"));
   }
   return std::make_unique<PatchedDocument>(std::move(text));
 }

@@ -37,6 +37,7 @@ class EntryReader {
     if (line.empty() || line[0] == '#') {
       if (!entry_.translations.empty()) FinishEntry();
       current_ = nullptr;
+      if (line.starts_with("#~")) entry_.fuzzy = false;  // the flags were those of an obsolete message
       entry_.fuzzy = entry_.fuzzy || (line.starts_with("#,") && line.find("fuzzy") != std::string_view::npos);
       return absl::OkStatus();
     }

@@ -388,8 +388,7 @@ MarkedText UnitSegments::JoinPart(const Unit& unit, const UnitPart& part, size_t
   size_t done = part.range.begin;
   const auto copy = [&](size_t to) {  // what stands between segments is aligned with itself
     const std::string_view glue = std::string_view(text).substr(done, to - done);
-    const Alignment same = AlignByPlace(glue, glue);
-    AppendAlignment(same, done - part.range.begin, translated.size(), &alignment);
+    AppendAlignment(AlignWithItself(glue), done - part.range.begin, translated.size(), &alignment);
     translated.append(glue);
     done = to;
   };

@@ -53,7 +53,6 @@ class UnitSegments {
   // The segments to translate, in order, with the markers that they spell. Each has a letter at least, and no line
   // break.
   const std::vector<std::string>& texts() const { return texts_; }
-  size_t unit_of(size_t segment) const { return places_[segment].unit; }
   bool has_terms(size_t segment) const { return !places_[segment].terms.empty(); }
 
   // One segment on each line, with an empty line before each paragraph. With kLines, SplitDocument finds the same

@@ -51,6 +51,7 @@ bool IsSpaceAt(std::string_view text, size_t at) { return at < text.size() && te
 bool SpellMarkers(const std::vector<Marker>& markers, MarkedText source, const std::vector<ByteRange>& terms,
                   int32_t most, SpelledSegment* spelled) {
   *spelled = {};
+  if (FindSpelled(source.text, 0).has_value()) return false;  // it could not be told from a marker
   const std::vector<MarkerPlace>& places = source.places;
   size_t first = 0, end = places.size();
   // Whole pairs around the segment, and halves of pairs of which the other half is in another segment.

@@ -33,9 +33,9 @@ struct SpelledSegment {
   }
 };
 
-// A segment's text and the markers in it, with at most `most` numbers. False where these do not suffice. `terms`:
-// disjoint parts of the text, from left to right and without markers in them, each of which gets a pair around it as
-// long as there are numbers.
+// A segment's text and the markers in it, with at most `most` numbers. False where these do not suffice, or where the
+// text itself has what spells a marker. `terms`: disjoint parts of the text, from left to right and without markers in
+// them, each of which gets a pair around it as long as there are numbers.
 bool SpellMarkers(const std::vector<Marker>& markers, MarkedText source, const std::vector<ByteRange>& terms,
                   int32_t most, SpelledSegment* spelled);
 

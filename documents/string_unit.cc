@@ -117,7 +117,7 @@ bool HasCodeJoint(std::string_view text) {
 
 }  // namespace
 
-bool MakeStringUnit(std::string_view value, ByteRange place, const std::vector<std::string>& keep_terms,
+bool MakeStringUnit(std::string_view value, ByteRange place, const KeptTerms& keep_terms,
                     std::function<std::string(const std::string&)> encode, PlacedUnit* unit) {
   if (FirstInvalidText(value).has_value()) return false;  // an escaped NUL
   UnitBuilder builder(value, {{keep_terms, /*tags=*/true}, /*collapse_space=*/false, /*leave_out_ends=*/false});

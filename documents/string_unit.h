@@ -13,7 +13,7 @@ namespace salient {
 
 // Makes a unit of the decoded string `value`, with tags and placeholders as markers. A changed translation replaces
 // `place`, encoded as a whole by `encode`. False if there is nothing to translate, or what is there is no text.
-bool MakeStringUnit(std::string_view value, ByteRange place, const std::vector<std::string>& keep_terms,
+bool MakeStringUnit(std::string_view value, ByteRange place, const KeptTerms& keep_terms,
                     std::function<std::string(const std::string&)> encode, PlacedUnit* unit);
 
 // Whether a string in data is an identifier, a path or similar, not text: one word with characters or capitals that

@@ -171,12 +171,13 @@ class SubtitleBuilder {
   SubtitleBuilder(std::string_view bytes, bool references, const ParseOptions& options)
       : bytes_(bytes),
         references_(references),
+        limits_(options.limits),
         builder_(bytes, {{options.keep_terms, /*tags=*/true}}),
         writer_{references, bytes.find("\r\n") != std::string_view::npos ? "\r\n" : "\n"} {}
 
   std::vector<PlacedUnit> Build(const std::vector<ByteRange>& cues) {
     size_t joined = 0;
-    for (size_t i = 0; i < cues.size(); ++i) {
+    for (size_t i = 0; i < cues.size() && !HasTooManyUnits(units_, limits_); ++i) {
       if (joined > 0) builder_.Standalone({cues[i - 1].end, cues[i].begin}, /*ordered=*/true, /*is_word=*/true);
       AddCue(cues[i]);
       const bool more = i + 1 < cues.size() && ++joined < kMostCues && GoesOn(Bytes(cues[i]), Bytes(cues[i + 1]));
@@ -225,6 +226,7 @@ class SubtitleBuilder {
 
   const std::string_view bytes_;
   const bool references_;
+  const DocumentLimits limits_;
   UnitBuilder builder_;
   CueWriter writer_;
   std::vector<PlacedUnit> units_;

@@ -80,6 +80,8 @@ void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word, bool b
 
 // Takes spans that are not translated out of the text and puts markers in their place.
 void UnitBuilder::Splice() {
+  const std::vector<InlineSpan> spans = FindInlineSpans(text_, rules_.inline_rules);
+  if (spans.empty()) return;
   std::vector<Item> items;
   std::string text;
   std::vector<ByteRange> origin;
@@ -104,7 +106,7 @@ void UnitBuilder::Splice() {
   const auto cuts_escape = [&](size_t at) {
     return cuts_range(at) && !(rules_.copies_markers && bytes_.substr(origin_[at].begin).starts_with("<![CDATA["));
   };
-  for (const InlineSpan& span : FindInlineSpans(text_, rules_.inline_rules)) {
+  for (const InlineSpan& span : spans) {
     const auto first_at_or_after = [&](size_t place) {
       return std::lower_bound(items_.begin() + next_item, items_.end(), place,
                               [](const Item& item, size_t at) { return item.at < at; });
@@ -245,6 +247,13 @@ bool UnitBuilder::Finish(PlacedUnit* unit) {
   items_.clear();
   object_at_ = kNone;
   return has_letter;
+}
+
+void UnitBuilder::FinishEscaped(std::string (*escape)(std::string_view), std::vector<PlacedUnit>* units) {
+  PlacedUnit unit;
+  if (!Finish(&unit)) return;
+  unit.write = WriteEscaped(escape);
+  units->push_back(std::move(unit));
 }
 
 }  // namespace salient

@@ -51,6 +51,8 @@ class UnitBuilder {
 
   // Fills in the unit, its place and its markers, and resets the builder. False if there is no letter to translate.
   bool Finish(PlacedUnit* unit);
+  // The same; adds the unit to `units`, with the writer WriteEscaped(escape).
+  void FinishEscaped(std::string (*escape)(std::string_view), std::vector<PlacedUnit>* units);
 
  private:
   static constexpr size_t kNone = static_cast<size_t>(-1);

@@ -7,16 +7,24 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "documents/ascii.h"
 #include "documents/input.h"
 
 namespace salient {
 namespace {
 
+constexpr std::string_view kPieceBegin = "<piece>", kPieceEnd = "</piece>";  // around a piece, for Expat
+
 // What expat calls, and what it has told so far.
 class EventReader {
  public:
-  EventReader(std::string_view bytes, std::string_view what, const DocumentLimits& limits)
-      : bytes_(bytes), what_(what), limits_(limits), parser_(XML_ParserCreate("UTF-8")) {
+  EventReader(std::string_view bytes, std::string_view what, const DocumentLimits& limits, bool is_piece)
+      : bytes_(bytes),
+        what_(what),
+        limits_(limits),
+        is_piece_(is_piece),
+        piece_begin_(is_piece ? ByteOrderMark(bytes) : 0),
+        parser_(XML_ParserCreate("UTF-8")) {
     XML_Parser parser = parser_.get();
     XML_SetUserData(parser, this);
     XML_SetElementHandler(
@@ -37,9 +45,11 @@ class EventReader {
   }
 
   absl::StatusOr<std::vector<XmlEvent>> Read() {
-    const XML_Status parsed = XML_Parse(parser_.get(), bytes_.data(), static_cast<int>(bytes_.size()), XML_TRUE);
+    bool parsed = !is_piece_ || Parse(kPieceBegin, /*is_last=*/false);
+    parsed = parsed && Parse(bytes_.substr(piece_begin_), /*is_last=*/!is_piece_);
+    if (is_piece_) parsed = parsed && Parse(kPieceEnd, /*is_last=*/true);
     if (!refusal_.ok()) return refusal_;
-    if (parsed == XML_STATUS_ERROR) {
+    if (!parsed) {
       return absl::InvalidArgumentError(
           absl::StrCat(what_, ": line ", XML_GetCurrentLineNumber(parser_.get()),
                        " is not well-formed XML: ", XML_ErrorString(XML_GetErrorCode(parser_.get()))));
@@ -52,13 +62,24 @@ class EventReader {
     void operator()(XML_Parser parser) const { XML_ParserFree(parser); }
   };
 
+  bool Parse(std::string_view bytes, bool is_last) {
+    return XML_Parse(parser_.get(), bytes.data(), static_cast<int>(bytes.size()), is_last ? XML_TRUE : XML_FALSE) !=
+           XML_STATUS_ERROR;
+  }
+
+  // In the bytes.
   ByteRange Range() const {
-    const size_t begin = static_cast<size_t>(XML_GetCurrentByteIndex(parser_.get()));
+    size_t begin = static_cast<size_t>(XML_GetCurrentByteIndex(parser_.get()));
+    if (is_piece_) begin = begin - kPieceBegin.size() + piece_begin_;
     return {begin, begin + static_cast<size_t>(XML_GetCurrentByteCount(parser_.get()))};
   }
 
   void OnStart(const char* name) {
     if (!refusal_.ok()) return;  // expat may still tell of what it had begun
+    if (is_piece_ && !in_piece_) {
+      in_piece_ = true;  // the element around it, which has no events
+      return;
+    }
     if (open_.size() >= static_cast<size_t>(limits_.max_depth)) {
       return Refuse(absl::ResourceExhaustedError(absl::StrCat(what_, ": elements lie more than ", limits_.max_depth,
                                                               " deep in each other; flatten the document")));
@@ -69,7 +90,7 @@ class EventReader {
   }
 
   void OnEnd(const char* name) {
-    if (!refusal_.ok() || !HasRoom()) return;
+    if (!refusal_.ok() || open_.empty() || !HasRoom()) return;  // none is open: the element around a piece ends
     const size_t start = open_.back();
     open_.pop_back();
     events_[start].match = events_.size();
@@ -106,7 +127,7 @@ class EventReader {
   }
 
   void OnOther() {
-    if (!open_.empty() && HasRoom()) events_.push_back({XmlEvent::Kind::kOther, Range()});
+    if ((in_piece_ || !open_.empty()) && HasRoom()) events_.push_back({XmlEvent::Kind::kOther, Range()});
   }
 
   void OnEntity(const char* name) {
@@ -139,9 +160,12 @@ class EventReader {
   const std::string_view bytes_;
   const std::string what_;
   const DocumentLimits limits_;
+  const bool is_piece_;
+  const size_t piece_begin_;  // behind a byte order mark
   const std::unique_ptr<XML_ParserStruct, Free> parser_;
   std::vector<XmlEvent> events_;
   std::vector<size_t> open_;
+  bool in_piece_ = false;
   bool in_cdata_ = false;
   bool literal_ = false;  // the bytes of the last text are the text
   absl::Status refusal_;
@@ -211,7 +235,13 @@ void VisitAttributes(std::string_view bytes, ByteRange tag, const Visitor& visit
 absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::string_view what,
                                                const DocumentLimits& limits) {
   if (absl::Status status = CheckText(bytes, what, limits); !status.ok()) return status;
-  return EventReader(bytes, what, limits).Read();
+  return EventReader(bytes, what, limits, /*is_piece=*/false).Read();
+}
+
+absl::StatusOr<std::vector<XmlEvent>> ParseXmlPiece(std::string_view bytes, std::string_view what,
+                                                    const DocumentLimits& limits) {
+  if (absl::Status status = CheckText(bytes, what, limits); !status.ok()) return status;
+  return EventReader(bytes, what, limits, /*is_piece=*/true).Read();
 }
 
 std::optional<ByteRange> FindAttribute(std::string_view bytes, ByteRange tag, std::string_view name) {
@@ -244,13 +274,18 @@ std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<Xm
   return prefix;
 }
 
+bool BeginsWithXmlDeclaration(std::string_view bytes) {
+  const std::string_view text = bytes.substr(ByteOrderMark(bytes));
+  return text.starts_with("<?xml") && text.size() > 5 && IsSpace(text[5]);
+}
+
 std::vector<Edit> EncodingEdits(std::string_view bytes) {
   const size_t begin = ByteOrderMark(bytes), end = bytes.find("?>", begin);
-  if (!bytes.substr(begin).starts_with("<?xml") || end == std::string_view::npos) return {};
+  if (!BeginsWithXmlDeclaration(bytes) || end == std::string_view::npos) return {};
   const std::optional<ByteRange> value = FindAttribute(bytes, {begin, end}, "encoding");
   if (!value.has_value()) return {};
   const std::string encoding(bytes.substr(value->begin, value->end - value->begin));
-  return absl::EqualsIgnoreCase(encoding, "us-ascii") ? std::vector<Edit>{{*value, "UTF-8"}} : std::vector<Edit>();
+  return absl::EqualsIgnoreCase(encoding, "utf-8") ? std::vector<Edit>() : std::vector<Edit>{{*value, "UTF-8"}};
 }
 
 std::string EscapeXml(std::string_view text) { return Escape(text, /*quotes=*/false); }

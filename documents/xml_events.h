@@ -30,6 +30,9 @@ struct XmlEvent {
 // UTF-8; RESOURCE_EXHAUSTED beyond limits.max_bytes, max_depth or max_events.
 absl::StatusOr<std::vector<XmlEvent>> ParseXml(std::string_view bytes, std::string_view what,
                                                const DocumentLimits& limits);
+// The same for what may stand within an element: text beside elements, or several of them. It declares nothing.
+absl::StatusOr<std::vector<XmlEvent>> ParseXmlPiece(std::string_view bytes, std::string_view what,
+                                                    const DocumentLimits& limits);
 
 // The range of an attribute's value in a start tag, without the quotes; `tag` is the range of the event.
 std::optional<ByteRange> FindAttribute(std::string_view bytes, ByteRange tag, std::string_view name);
@@ -40,7 +43,10 @@ std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std:
 std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<XmlEvent>& events,
                                     std::string_view name_space);
 
-// Edits that declare UTF-8 where the XML declaration says us-ascii, for what is written need not be that.
+// Whether they begin with `<?xml version="1.0"?>` or its like, perhaps after a byte order mark.
+bool BeginsWithXmlDeclaration(std::string_view bytes);
+
+// Edits that declare UTF-8 where the XML declaration names another encoding: what is written is UTF-8.
 std::vector<Edit> EncodingEdits(std::string_view bytes);
 
 // Escapes &, <, > and carriage returns; in attributes quotation marks, line breaks and tabs, too.

@@ -69,13 +69,20 @@ class HtmlReader {
   HtmlReader(std::string_view bytes, const ParseOptions& options)
       : bytes_(bytes),
         options_(options),
-        tokens_(TokenizeHtml(bytes)),
+        most_tokens_(static_cast<size_t>(options.limits.max_events)),
+        tokens_(TokenizeHtml(bytes, most_tokens_ + 1)),
         ends_(MatchEnds()),
         rules_{.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true},
         builder_(bytes, rules_) {}
 
   ParsedDocument Read() {
-    for (size_t i = 0; i < tokens_.size(); ++i) {
+    if (tokens_.size() > most_tokens_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("HTML: has more than ", most_tokens_, " tags, texts and comments; split the document"));
+    }
+    // XHTML may begin with a declaration, whose token ends at the first ">".
+    if (!options_.target_language.empty()) edits_ = EncodingEdits(bytes_.substr(0, bytes_.find('>') + 1));
+    for (size_t i = 0; i < tokens_.size() && !HasTooManyUnits(units_, options_.limits); ++i) {
       i = Take(i);
       if (builder_.marker_count() > static_cast<size_t>(options_.limits.max_markers)) Flush();
     }
@@ -248,15 +255,11 @@ class HtmlReader {
     }
   }
 
-  void Flush() {
-    PlacedUnit unit;
-    if (!builder_.Finish(&unit)) return;
-    unit.write = WriteEscaped(EscapeXml);
-    units_.push_back(std::move(unit));
-  }
+  void Flush() { builder_.FinishEscaped(EscapeXml, &units_); }
 
   const std::string_view bytes_;
   const ParseOptions& options_;
+  const size_t most_tokens_;
   const std::vector<HtmlToken> tokens_;
   const std::vector<size_t> ends_;
   const UnitRules rules_;

@@ -60,7 +60,8 @@ std::string Encode(const std::string& value) {
 // Finds the strings of a document that was checked.
 class JsonReader {
  public:
-  JsonReader(std::string_view bytes, const ParseOptions& options) : bytes_(bytes), options_(options) {}
+  JsonReader(std::string_view bytes, const ParseOptions& options)
+      : bytes_(bytes), options_(options), keep_terms_(options.keep_terms) {}
 
   std::vector<PlacedUnit> Read() {
     for (size_t at = 0; at < bytes_.size();) {
@@ -68,6 +69,7 @@ class JsonReader {
       if (c == '"') {
         const size_t end = StringEnd(at);
         TakeString({at, end});
+        if (HasTooManyUnits(units_, options_.limits)) break;
         at = end;
         continue;
       }
@@ -105,12 +107,13 @@ class JsonReader {
     if (!value.is_string()) return;
     const auto& text = value.get_ref<const std::string&>();
     PlacedUnit unit;
-    if (LooksLikeCode(text) || !MakeStringUnit(text, range, options_.keep_terms, Encode, &unit)) return;
+    if (LooksLikeCode(text) || !MakeStringUnit(text, range, keep_terms_, Encode, &unit)) return;
     units_.push_back(std::move(unit));
   }
 
   const std::string_view bytes_;
   const ParseOptions& options_;
+  const KeptTerms keep_terms_;
   std::vector<Container> open_;
   std::vector<PlacedUnit> units_;
 };

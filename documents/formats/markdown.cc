@@ -35,6 +35,7 @@ struct Event {
   MD_SPANTYPE span = MD_SPAN_EM;
 
   bool is_text() const { return kind < Kind::kSoftBreak; }
+  bool is_break() const { return kind == Kind::kSoftBreak || kind == Kind::kHardBreak; }
 };
 
 class MarkdownReader {
@@ -44,7 +45,8 @@ class MarkdownReader {
         begin_(FrontMatterEnd(bytes)),
         parsed_(WithoutContainerFences(bytes, begin_)),
         options_(options),
-        builder_(bytes, {{options.keep_terms, /*tags=*/false}}) {}
+        rules_{.inline_rules = {options.keep_terms, /*tags=*/false}},
+        builder_(bytes, rules_) {}
 
   ParsedDocument Read() {
     MD_PARSER parser{};
@@ -72,6 +74,7 @@ class MarkdownReader {
 
   // Some Markdown expands a lot, such as a table with many columns. The limit is relative to the size of the document.
   int Count(size_t cost) {
+    if (!refusal_.ok()) return 1;  // a unit was refused
     told_ += cost;
     return told_ > 16 * bytes_.size() + (size_t{1} << 20)
                ? Refuse("tables or links expand beyond all measure; make them smaller")
@@ -92,7 +95,7 @@ class MarkdownReader {
     --depth_;
     FinishLeaf();
     verbatim_ = false;
-    return 0;
+    return refusal_.ok() ? 0 : 1;
   }
 
   int EnterSpan(MD_SPANTYPE type, void* detail) {
@@ -210,7 +213,7 @@ class MarkdownReader {
     for (size_t k = i; k < next; ++k) {
       const Event& event = events_[k];
       size_t end = at;
-      if (event.kind == Event::Kind::kSoftBreak || event.kind == Event::Kind::kHardBreak) {
+      if (event.is_break()) {
         end = last ? at : BreakEnd(k, next, at, gap_end);
       } else {
         const bool closing = event.kind == Event::Kind::kLeave;
@@ -232,6 +235,9 @@ class MarkdownReader {
 
   // The end of a line break and of the next line's prefix. Delimiters of spans that open after the break are left out.
   size_t BreakEnd(size_t k, size_t next, size_t at, size_t gap_end) const {
+    const bool before_break = std::any_of(events_.begin() + k + 1, events_.begin() + next,
+                                          [](const Event& event) { return event.is_break(); });
+    if (before_break) return NextLine(at);  // the next line has no text
     size_t end = gap_end;
     for (size_t later = next; later-- > k + 1;) {
       if (events_[later].kind != Event::Kind::kEnter) return end;
@@ -239,6 +245,13 @@ class MarkdownReader {
       end -= std::min(length, end - at);
     }
     return end;
+  }
+
+  // Behind the line break at `at` or after it, and behind the prefix of the next line.
+  size_t NextLine(size_t at) const {
+    const size_t end = std::min(bytes_.find_first_of("\r\n", at), bytes_.size());
+    const size_t line = std::min(end + (bytes_.substr(end).starts_with("\r\n") ? 2 : 1), bytes_.size());
+    return std::min(bytes_.find_first_not_of(" \t>", line), bytes_.size());
   }
 
   // Makes one marker of bytes that could not be divided into delimiters.
@@ -305,14 +318,16 @@ class MarkdownReader {
     if (event.span != MD_SPAN_A && event.span != MD_SPAN_IMG) return;
     const std::optional<ByteRange> title = LinkTitle(bytes_, link);
     if (!title.has_value()) return;
-    UnitBuilder builder(bytes_, {{options_.keep_terms, /*tags=*/false}});
+    UnitBuilder builder(bytes_, rules_);
     const std::string_view text = bytes_.substr(0, title->end);
     size_t done = title->begin;
     for (size_t at = done; at < text.size(); ++at) {
-      if (!IsEscape(text, at)) continue;
+      const bool is_break = text[at] == '\n' || text[at] == '\r';
+      if (!is_break && !IsEscape(text, at)) continue;
       builder.AddTextWithReferences({done, at}, /*in_attribute=*/true);
-      builder.AddDecoded({at, at + 2}, text.substr(at + 1, 1));
-      done = ++at + 1;
+      done = is_break ? std::min(NextLine(at), text.size()) : at + 2;
+      builder.AddDecoded({at, done}, is_break ? " " : text.substr(at + 1, 1));
+      at = done - 1;
     }
     builder.AddTextWithReferences({done, title->end}, /*in_attribute=*/true);
     PlacedUnit unit;
@@ -383,6 +398,9 @@ class MarkdownReader {
       return out.append(writer.Write(text.substr(done), at_beginning));
     };
     units_.push_back(std::move(unit));
+    if (HasTooManyUnits(units_, options_.limits)) {
+      Refuse(absl::StrCat("has more than ", options_.limits.max_units, " paragraphs, titles and cells; split it"));
+    }
   }
 
   std::string BytesBetweenMarkers(const PlacedUnit& unit) const {
@@ -399,6 +417,7 @@ class MarkdownReader {
   const size_t begin_;        // after the front matter
   const std::string parsed_;  // what md4c reads, of the same length as bytes_
   const ParseOptions& options_;
+  const UnitRules rules_;
   UnitBuilder builder_;
   std::vector<PlacedUnit> units_;
   std::vector<Event> events_;  // of the paragraph being read

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "documents/ascii.h"
 #include "documents/formats/parsers.h"
 #include "documents/office_names.h"
 #include "documents/package.h"
@@ -41,10 +42,7 @@ class OdfReader {
         i = event.match;
       } else if (event.name == text_ + "p" || event.name == text_ + "h") {
         TakeContent(i);
-        PlacedUnit unit;
-        if (!builder_.Finish(&unit)) continue;
-        unit.write = WriteEscaped(EscapeXml);
-        content_.units.push_back(std::move(unit));
+        builder_.FinishEscaped(EscapeXml, &content_.units);
       }
     }
     return std::move(content_);
@@ -90,14 +88,24 @@ class OdfReader {
   PartContent content_;
 };
 
+// The region of a BCP 47 tag, such as "TW" of "zh-Hant-TW"; "none", as OpenDocument has it, where it names none.
+std::string OdfCountry(std::string_view tag) {
+  for (size_t dash = tag.find('-'); dash != std::string_view::npos; dash = tag.find('-', dash + 1)) {
+    const std::string_view part = tag.substr(dash + 1, tag.find('-', dash + 1) - dash - 1);
+    const auto all = [part](bool (*is)(char)) { return std::all_of(part.begin(), part.end(), is); };
+    if ((part.size() == 2 && all(IsLetter)) || (part.size() == 3 && all(IsDigit))) return std::string(part);
+    if (part.size() == 1) break;  // extensions begin
+  }
+  return "none";
+}
+
 std::vector<Edit> OdfLanguageEdits(std::string_view bytes, const std::vector<XmlEvent>& events,
                                    const ParseOptions& options) {
   const std::optional<std::string> fo = PrefixOf(bytes, events, kFormatting);
   if (!fo.has_value()) return {};
   std::vector<Edit> edits = LanguageEdits(bytes, events, options, "", *fo + "language");
-  const size_t dash = options.target_language.find('-');
-  const std::string language = options.target_language.substr(0, dash);
-  const std::string country = dash == std::string::npos ? "none" : options.target_language.substr(dash + 1);
+  const std::string language = options.target_language.substr(0, options.target_language.find('-'));
+  const std::string country = OdfCountry(options.target_language);
   const size_t languages = edits.size();
   for (size_t i = 0, event = 0; i < languages; ++i) {
     edits[i].bytes = language;  // the country is in an attribute of its own

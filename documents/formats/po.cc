@@ -47,10 +47,12 @@ std::string Quote(const std::string& value) {
 
 class PoReader {
  public:
-  PoReader(std::string_view bytes, const ParseOptions& options) : bytes_(bytes), options_(options) {}
+  PoReader(std::string_view bytes, const ParseOptions& options)
+      : bytes_(bytes), options_(options), keep_terms_(options.keep_terms) {}
 
   ParsedDocument Read(const std::vector<PoEntry>& entries) {
     for (const PoEntry& entry : entries) {
+      if (HasTooManyUnits(units_, options_.limits)) break;
       if (entry.id.value.empty()) {
         if (!entry.translations.empty()) SetHeader(entry.translations[0]);
         continue;
@@ -71,7 +73,7 @@ class PoReader {
     const auto encode = [same, value = source.value](const std::string& translation) {
       return translation == value ? same : Quote(translation);
     };
-    if (!MakeStringUnit(source.value, target.range, options_.keep_terms, encode, &unit)) return;
+    if (!MakeStringUnit(source.value, target.range, keep_terms_, encode, &unit)) return;
     unit.always = true;
     units_.push_back(std::move(unit));
   }
@@ -109,6 +111,7 @@ class PoReader {
 
   const std::string_view bytes_;
   const ParseOptions& options_;
+  const KeptTerms keep_terms_;
   std::vector<PlacedUnit> units_;
   std::vector<Edit> edits_;
 };

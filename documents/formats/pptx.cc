@@ -17,7 +17,7 @@ std::string PlainSlideProperties(std::string_view properties, const std::string&
   for (const char* name : {"lang", "altLang", "err", "dirty", "smtClean", "noProof"}) {
     plain = WithoutAttribute(plain, name);
   }
-  const size_t name_end = plain.find_first_of(" />");
+  const size_t name_end = plain.find_first_of(" \t\r\n/>");
   if (!target_language.empty()) plain.insert(name_end, " lang=\"" + EscapeXmlAttribute(target_language) + "\"");
   return plain;
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "documents/memory_file.h"
 
 namespace salient {
@@ -72,11 +74,12 @@ absl::StatusOr<const Format*> FormatNamed(std::string_view name) {
 }
 
 absl::StatusOr<DocumentType> TypeNamed(std::string_view mime_type) {
-  std::string name = absl::AsciiStrToLower(std::string(mime_type.substr(0, mime_type.find(';'))));
+  std::string name(mime_type.substr(0, mime_type.find(';')));
   absl::StripAsciiWhitespace(&name);
   for (const Format& format : AllFormats()) {
     for (const FileType& type : format.types) {
-      if (absl::AsciiStrToLower(std::string(type.mime_type)) == name) return DocumentType{&format, type.mime_type};
+      const absl::string_view known(type.mime_type.data(), type.mime_type.size());
+      if (absl::EqualsIgnoreCase(known, name)) return DocumentType{&format, type.mime_type};
     }
   }
   return absl::InvalidArgumentError(

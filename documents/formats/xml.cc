@@ -4,15 +4,13 @@
 // (options.elements overrides this). Not translated: attributes, comments, elements with translate="no", and the
 // elements of options.elements.keep.
 //
-// A fragment without a root element is accepted, too.
+// A piece of a document, without one element around it, is accepted, too.
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
@@ -24,8 +22,6 @@ namespace {
 
 using Kind = XmlEvent::Kind;
 
-constexpr std::string_view kOpening = "<piece>", kClosing = "</piece>";  // root element of a fragment, for Expat
-
 bool Has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -36,7 +32,7 @@ class XmlReader {
       : bytes_(bytes),
         events_(events),
         options_(options),
-        in_text_(events.size()),
+        in_text_(events.size() + 1),
         builder_(bytes, {.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true}) {
     FindElementsInText();
   }
@@ -55,20 +51,26 @@ class XmlReader {
   // Finds out for each element whether it is inline.
   void FindElementsInText() {
     const ElementRules& rules = options_.elements;
-    std::vector<bool> has_text(events_.size());  // directly, not in its children
-    std::vector<size_t> open;
+    const size_t top = events_.size();    // stands for what is around all of them
+    std::vector<bool> has_text(top + 1);  // directly, not in its children
+    size_t at_top = 0;                    // elements that are in no other
+    std::vector<size_t> open = {top};
     for (size_t i = 0; i < events_.size(); ++i) {
-      if (events_[i].kind == Kind::kStart) open.push_back(i);
+      if (events_[i].kind == Kind::kStart) {
+        if (open.back() == top) ++at_top;
+        open.push_back(i);
+      }
       if (events_[i].kind == Kind::kEnd) open.pop_back();
-      if (events_[i].kind == Kind::kText && !open.empty() && !IsBlank(events_[i].text)) has_text[open.back()] = true;
+      if (events_[i].kind == Kind::kText && !IsBlank(events_[i].text)) has_text[open.back()] = true;
     }
+    const bool has_root = at_top == 1 && !has_text[top];
     for (size_t i = 0; i < events_.size(); ++i) {
       if (events_[i].kind == Kind::kEnd) open.pop_back();
       if (events_[i].kind != Kind::kStart) continue;
       const std::string& name = events_[i].name;
-      const bool beside_text = !open.empty() && (has_text[open.back()] || in_text_[open.back()]);
+      const bool beside_text = has_text[open.back()] || in_text_[open.back()];
       in_text_[i] = Has(rules.in_text, name) || (!Has(rules.block, name) && (rules.listed_only || beside_text));
-      if (open.empty()) in_text_[i] = false;  // the root is a block
+      if (has_root && open.back() == top) in_text_[i] = false;  // the root is a block
       open.push_back(i);
     }
   }
@@ -111,56 +113,37 @@ class XmlReader {
     return i;
   }
 
-  void Flush() {
-    PlacedUnit unit;
-    if (!builder_.Finish(&unit)) return;
-    unit.write = WriteEscaped(EscapeXml);
-    units_.push_back(std::move(unit));
-  }
+  void Flush() { builder_.FinishEscaped(EscapeXml, &units_); }
 
   const std::string_view bytes_;
   const std::vector<XmlEvent>& events_;
   const ParseOptions& options_;
-  std::vector<bool> in_text_;
+  std::vector<bool> in_text_;  // of each event, and of what is around all of them
   UnitBuilder builder_;
   std::vector<PlacedUnit> units_;
 };
 
-// A fragment that was parsed as the content of a root element.
-class Fragment final : public FormattedDocument {
- public:
-  explicit Fragment(std::unique_ptr<FormattedDocument> whole) : whole_(std::move(whole)) {}
-
-  const std::vector<Unit>& units() const override { return whole_->units(); }
-
-  absl::StatusOr<std::string> Render(const std::vector<MarkedText>& translations) const override {
-    absl::StatusOr<std::string> text = whole_->Render(translations);
-    if (!text.ok()) return text;
-    return text->substr(kOpening.size(), text->size() - kOpening.size() - kClosing.size());
+// Whether there is a declaration or a document type before the first element, which only a whole document has.
+bool HasProlog(std::string_view bytes) {
+  if (BeginsWithXmlDeclaration(bytes)) return true;
+  for (size_t at = ByteOrderMark(bytes);;) {
+    at = std::min(bytes.find_first_not_of(" \t\r\n", at), bytes.size());
+    const std::string_view rest = bytes.substr(at);
+    const bool is_comment = rest.starts_with("<!--");
+    if (!is_comment && !rest.starts_with("<?")) return rest.starts_with("<!DOCTYPE");
+    const size_t end = is_comment ? bytes.find("-->", at + 4) : bytes.find("?>", at + 2);
+    if (end == std::string_view::npos) return false;
+    at = end + (is_comment ? 3 : 2);
   }
-
-  size_t bytes() const override { return whole_->bytes(); }
-
- private:
-  const std::unique_ptr<FormattedDocument> whole_;
-};
-
-ParsedDocument Parse(std::string_view bytes, const ParseOptions& options) {
-  const absl::StatusOr<std::vector<XmlEvent>> events = ParseXml(bytes, "XML", options.limits);
-  if (!events.ok()) return events.status();
-  return XmlReader(bytes, *events, options).Read();
 }
 
 }  // namespace
 
 ParsedDocument ParseGenericXml(std::string_view bytes, const ParseOptions& options) {
-  if (absl::Status status = CheckText(bytes, "XML", options.limits); !status.ok()) return status;
-  const std::string_view text = bytes.substr(ByteOrderMark(bytes));
-  ParsedDocument document = Parse(bytes, options);
-  if (document.ok() || text.starts_with("<?xml") || text.starts_with("<!DOCTYPE")) return document;
-  ParsedDocument whole = Parse(absl::StrCat(std::string(kOpening), std::string(bytes), std::string(kClosing)), options);
-  if (!whole.ok()) return whole.status();
-  return std::make_unique<Fragment>(*std::move(whole));
+  const absl::StatusOr<std::vector<XmlEvent>> events =
+      HasProlog(bytes) ? ParseXml(bytes, "XML", options.limits) : ParseXmlPiece(bytes, "XML", options.limits);
+  if (!events.ok()) return events.status();
+  return XmlReader(bytes, *events, options).Read();
 }
 
 }  // namespace salient

@@ -129,7 +129,8 @@ std::string Plain(const std::string& value, bool in_flow) {
   return hard ? DoubleQuoted(value) : value;
 }
 
-// Writes a scalar after "|" or ">": header and end stay, and the lines between get their old indentation.
+// Writes a scalar after "|" or ">": header and end stay, and the lines between get their old indentation. What these
+// styles cannot represent gets double quotes.
 struct BlockWriter {
   std::string header, indent, end;
   bool folded = false;
@@ -137,6 +138,7 @@ struct BlockWriter {
   static bool BeginsWithBlank(const std::string& line) { return line[0] == ' ' || line[0] == '\t'; }
 
   std::string operator()(const std::string& value) const {
+    if (HasEscapedCharacter(value)) return DoubleQuoted(value) + end;
     const std::vector<std::string> lines = absl::StrSplit(value.substr(0, value.find_last_not_of('\n') + 1), '\n');
     std::string out = header;
     const std::string* last = nullptr;  // the last line that is not empty
@@ -157,7 +159,8 @@ struct BlockWriter {
 
 class YamlReader {
  public:
-  YamlReader(std::string_view bytes, const ParseOptions& options) : bytes_(bytes), options_(options) {}
+  YamlReader(std::string_view bytes, const ParseOptions& options)
+      : bytes_(bytes), options_(options), keep_terms_(options.keep_terms) {}
 
   ParsedDocument Read() {
     yaml_parser_t parser;
@@ -174,6 +177,7 @@ class YamlReader {
       }
       done = event.type == YAML_STREAM_END_EVENT;
       Take(event);
+      done = done || HasTooManyUnits(units_, options_.limits);
       yaml_event_delete(&event);
       if (open_.size() > static_cast<size_t>(options_.limits.max_depth)) {
         return absl::ResourceExhaustedError(absl::StrCat("YAML: lists and mappings lie more than ",
@@ -277,7 +281,7 @@ class YamlReader {
         encode = [in_flow = InFlow()](const std::string& text) { return Plain(text, in_flow); };
     }
     PlacedUnit unit;
-    if (LooksLikeCode(value) || !MakeStringUnit(value, range, options_.keep_terms, encode, &unit)) return;
+    if (LooksLikeCode(value) || !MakeStringUnit(value, range, keep_terms_, encode, &unit)) return;
     units_.push_back(std::move(unit));
   }
 
@@ -321,6 +325,7 @@ class YamlReader {
 
   const std::string_view bytes_;
   const ParseOptions& options_;
+  const KeptTerms keep_terms_;
   size_t character_ = 0, byte_ = 0;  // the same place, in characters and in bytes
   std::vector<Collection> open_;
   std::vector<PlacedUnit> units_;

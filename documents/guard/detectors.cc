@@ -12,9 +12,10 @@
 namespace salient {
 namespace {
 
-constexpr size_t kLongestPeriod = 24;  // words that a loop says again and again
-constexpr size_t kSequence = 4;        // words of the sequences whose share counts
-constexpr size_t kLettersOfWord = 4;   // shorter words are the same in several languages
+constexpr size_t kLongestPeriod = 24;    // words that a loop says again and again
+constexpr size_t kSequence = 4;          // words of the sequences whose share counts
+constexpr size_t kLettersOfWord = 4;     // shorter words are the same in several languages
+constexpr int32_t kMostLiterals = 1000;  // of a segment; each is looked for in all of its translation
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)); }
@@ -99,10 +100,13 @@ std::string_view WithoutPunctuation(std::string_view stretch) {
 // The spelled markers of a text (spelled_markers.h), one after another.
 std::vector<std::string_view> SpelledMarkers(std::string_view text) {
   constexpr std::string_view kOpen = "\u27E6", kClose = "\u27E7";
+  constexpr size_t kMostDigits = 3;
   std::vector<std::string_view> markers;
   for (size_t at = text.find(kOpen); at != std::string_view::npos; at = text.find(kOpen, at + 1)) {
-    const size_t end = text.find(kClose, at);
+    const size_t digits = at + kOpen.size(), end = text.find_first_not_of("0123456789", digits);
     if (end == std::string_view::npos) break;
+    const bool is_number = end > digits && end - digits <= kMostDigits;
+    if (!is_number || !text.substr(end).starts_with(kClose)) continue;
     markers.push_back(text.substr(at, end + kClose.size() - at));
   }
   return markers;
@@ -157,17 +161,18 @@ NumberDifference CompareNumbers(std::string_view source, std::string_view transl
 }
 
 int32_t MissingLiterals(std::string_view source, std::string_view translation) {
-  int32_t missing = 0;
+  int32_t missing = 0, looked_for = 0;
+  const auto look_for = [&](std::string_view literal) {
+    if (looked_for++ < kMostLiterals && translation.find(literal) == std::string_view::npos) ++missing;
+  };
   for (size_t at = 0; at < source.size();) {
     const size_t begin = source.find_first_not_of(" \t\n", at);
     if (begin == std::string_view::npos) break;
     at = std::min(source.find_first_of(" \t\n", begin), source.size());
     const std::string_view stretch = WithoutPunctuation(source.substr(begin, at - begin));
-    if (!stretch.empty() && IsLiteral(stretch) && translation.find(stretch) == std::string_view::npos) ++missing;
+    if (!stretch.empty() && IsLiteral(stretch)) look_for(stretch);
   }
-  for (const std::string_view marker : SpelledMarkers(source)) {
-    if (translation.find(marker) == std::string_view::npos) ++missing;
-  }
+  for (const std::string_view marker : SpelledMarkers(source)) look_for(marker);
   return missing;
 }
 

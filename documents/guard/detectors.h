@@ -23,14 +23,14 @@ Repetition RepetitionOf(const std::vector<GuardWord>& words);
 
 // Numbers by their digits alone ("1,234.5" is "12345"), so that decimal points and grouping may change.
 struct NumberDifference {
-  int32_t missing = 0;  // of the source's those that the translation lacks, as often as the source has them
-  int32_t added = 0;    // of the translation's those that the source lacks
+  int32_t missing = 0;         // of the source's those that the translation lacks, as often as the source has them
+  int32_t added = 0;           // of the translation's those that the source lacks
   int32_t missing_digits = 0;  // of those missing, the ones of a single digit, which may be said in words
 };
 NumberDifference CompareNumbers(std::string_view source, std::string_view translation);
 
 // How many of the source's literals the translation lacks: addresses, identifiers (snake_case, camelCase, letters with
-// digits), and markers that are spelled.
+// digits), and markers that are spelled. Of very many the first thousand are looked for.
 int32_t MissingLiterals(std::string_view source, std::string_view translation);
 
 // Which words the translation has from its source as they are.

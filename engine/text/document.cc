@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -236,16 +237,16 @@ std::vector<Block> MakeBlocks(std::string_view text, const std::vector<Line>& li
 // ICU's sentence iterator over spans of one text.
 class SentenceCutter {
  public:
-  static absl::StatusOr<SentenceCutter> Create(const std::string& language) {
-    UErrorCode error = U_ZERO_ERROR;
-    icu::Locale locale = icu::Locale::forLanguageTag(language, error);
-    if (U_FAILURE(error) || locale.isBogus()) locale = icu::Locale::getRoot();
-    error = U_ZERO_ERROR;
-    std::unique_ptr<icu::BreakIterator> iterator(icu::BreakIterator::createSentenceInstance(locale, error));
-    if (U_FAILURE(error)) {
-      return absl::InternalError(absl::StrCat("ICU has no sentence boundaries: ", u_errorName(error)));
+  // That of the calling thread, which is kept for its next call. A text of a few words is cut in less time than an
+  // iterator is made, and a document of units is cut unit by unit.
+  static absl::StatusOr<SentenceCutter*> OfThread(const std::string& language) {
+    thread_local std::optional<SentenceCutter> cutter;
+    if (!cutter.has_value() || cutter->language_ != language) {
+      absl::StatusOr<SentenceCutter> made = Create(language);
+      if (!made.ok()) return made.status();
+      cutter = *std::move(made);
     }
-    return SentenceCutter(std::move(iterator), language);
+    return &*cutter;
   }
 
   // Cuts a span into sentences without gaps. Offsets are relative to `text`.
@@ -271,6 +272,18 @@ class SentenceCutter {
  private:
   SentenceCutter(std::unique_ptr<icu::BreakIterator> iterator, std::string language)
       : iterator_(std::move(iterator)), language_(std::move(language)) {}
+
+  static absl::StatusOr<SentenceCutter> Create(const std::string& language) {
+    UErrorCode error = U_ZERO_ERROR;
+    icu::Locale locale = icu::Locale::forLanguageTag(language, error);
+    if (U_FAILURE(error) || locale.isBogus()) locale = icu::Locale::getRoot();
+    error = U_ZERO_ERROR;
+    std::unique_ptr<icu::BreakIterator> iterator(icu::BreakIterator::createSentenceInstance(locale, error));
+    if (U_FAILURE(error)) {
+      return absl::InternalError(absl::StrCat("ICU has no sentence boundaries: ", u_errorName(error)));
+    }
+    return SentenceCutter(std::move(iterator), language);
+  }
 
   struct Close {
     void operator()(UText* text) const { utext_close(text); }
@@ -383,7 +396,7 @@ absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentat
     for (const Line& line : lines) segmenter.Add(line.content, line.after_empty, false);
     return segmenter.Finish();
   }
-  absl::StatusOr<SentenceCutter> cutter = SentenceCutter::Create(language);
+  const absl::StatusOr<SentenceCutter*> cutter = SentenceCutter::OfThread(language);
   if (!cutter.ok()) return cutter.status();
   std::string seen(text);
   for (const auto& [first, end] : MakeBlocks(text, lines)) {
@@ -394,7 +407,7 @@ absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentat
     if (!HasLetter(text, block)) {
       segmenter.Add({block.begin, block.begin}, starts_paragraph, false);
     } else {
-      for (const Span& sentence : cutter->Cut(seen, block)) {
+      for (const Span& sentence : (*cutter)->Cut(seen, block)) {
         segmenter.Add(sentence, starts_paragraph, wrapped);
         starts_paragraph = false;
       }

@@ -43,6 +43,9 @@ struct SegmentedDocument {
 // paragraph. If a paragraph is hard-wrapped, a line break inside a sentence becomes a space in `text`; this is the only
 // change that is not restored. Bullets, numbers and quotation marks such as "- ", "1. " and "> " at the start of a line
 // are glue. kLines: each line is a segment.
+//
+// Thread safe. A thread keeps ICU's rules for the language of its last call with kSentences, so many calls for short
+// texts of one language cost little more than one for all of them.
 absl::StatusOr<SegmentedDocument> SplitDocument(std::string_view text, Segmentation segmentation,
                                                 const std::string& language);
 

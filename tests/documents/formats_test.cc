@@ -169,6 +169,15 @@ TEST(InlineSpansTest, OnlyLettersDigitsAndUnderscoresContinueAWord) {
   EXPECT_THAT(Spans("共%d个，请用Salient打开", {.keep_terms = {"Salient"}}), ElementsAre("%d", "Salient"));
 }
 
+// Each beginning would look at all of the text.
+TEST(InlineSpansTest, VeryManyBeginningsAreRead) {
+  for (const char* beginning : {"a@b ", "{{ ", "{n, plural, ", "<a \"", "%( ", "{a[", "www."}) {
+    std::string text;
+    for (int i = 0; i < 200000; ++i) text += beginning;
+    EXPECT_LT(Spans(text, {.keep_terms = {"a"}, .tags = true}).size(), 200001u) << beginning;
+  }
+}
+
 TEST(InlineSpansTest, TermsAreWholeWords) {
   EXPECT_THAT(Spans("Salient and Salience; Salient Cloud.", {.keep_terms = {"Salient", "Salient Cloud"}}),
               ElementsAre("Salient", "Salient Cloud"));

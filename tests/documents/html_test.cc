@@ -60,6 +60,21 @@ TEST(HtmlTest, TheDeclaredCharacterSetBecomesUtf8) {
   }
 }
 
+TEST(HtmlTest, TheEncodingThatXhtmlDeclaresBecomesUtf8) {
+  const ParseOptions options{.source_language = "en", .target_language = "de"};
+  for (const std::string encoding : {"us-ascii", "ISO-8859-1", "UTF-16", "utf-8"}) {
+    for (const char* begin : {"<?xml version='1.0' encoding='", "\ufeff<?xml version='1.0' encoding='"}) {
+      const auto page = [begin](const std::string& declared, const char* text) {
+        return absl::StrCat(begin, declared, "'?>\n<p>", text, "</p>");
+      };
+      EXPECT_EQ(RenderWith(*ParseAs("html", page(encoding, "About"), options), {{"About", "Über"}}),
+                page(encoding == "utf-8" ? encoding : "UTF-8", "Über"));
+    }
+  }
+  const std::string other = "<?xml-stylesheet encoding='us-ascii'?><p>x";
+  EXPECT_EQ(RenderWith(*ParseAs("html", other, options), {}), other);
+}
+
 TEST(HtmlTest, EmptyElementsOfXhtmlHoldNothing) {
   for (const std::string begin : {"<?xml version='1.0'?>\n<html>", "\ufeff<?xml version='1.0'?>\n<html>",
                                   "<html xmlns=\"http://www.w3.org/1999/xhtml\">"}) {
@@ -166,6 +181,15 @@ TEST(HtmlTest, RefusesWhatIsNoText) {
   ParseOptions options;
   options.limits.max_bytes = 3;
   EXPECT_THAT(RefusalAs("html", "<p>x", options), HasSubstr("at most 3"));
+}
+
+TEST(HtmlTest, TheNumberOfTagsIsBounded) {
+  ParseOptions options;
+  options.limits.max_events = 4;
+  EXPECT_THAT(RefusalAs("html", "<p>a</p><p>", options), HasSubstr("was not refused"));
+  for (const char* html : {"<p>a</p><p>b", "<p><p><p><p><p><p>", "<!----><!----><!----><!----><!---->"}) {
+    EXPECT_THAT(RefusalAs("html", html, options), HasSubstr("has more than 4 tags, texts and comments; split the doc"));
+  }
 }
 
 // ---- Tokens.

@@ -84,6 +84,26 @@ TEST(MarkdownTest, HardBreaksEndSegmentsAndSoftOnesDoNot) {
             "eins *zwei\\\ndrei*  \nvier und fünf<br>sechs");
 }
 
+TEST(MarkdownTest, ALineOfABackslashAloneIsABreakOfItsOwn) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"a\n\\\n<b", "a ⟦\\\n⟧<b"},
+      {"a <b\\\n\\\n</c", "a <b⟦\\\n⟧⟦\\\n⟧</c"},
+      {"a  \n\\\r\n<b>c</b> d", "a⟦  \n⟧⟦\\\r\n⟧⟦<b>⟧c⟦</b>⟧ d"},
+      {"> a\n> \\\n> *b*", "a ⟦\\\n> ⟧⟦*⟧b⟦*⟧"},
+      {"a\\\n*\\\nb* c", "a⟦\\\n⟧⟦*⟧⟦\\\n⟧b⟦*⟧ c"},
+  };
+  for (const auto& [text, shown] : cases) {
+    EXPECT_THAT(MarkdownUnits(text), ElementsAre(shown));
+    ExpectIdentity("markdown", text);
+    ExpectTranslationIsRead("markdown", text);
+  }
+}
+
+TEST(MarkdownTest, ABackslashInATranslationEscapesNothing) {
+  EXPECT_EQ(*ParseAs("markdown", "C:\\dir\\\nx")->Render({{"C:\\x", {{3, 0}}}}), "C:\\\\\\\nx");
+  EXPECT_EQ(Translated("C:\\dir", {{"C:\\dir", "C:\\. D:\\dir"}}), "C:\\\\. D:\\dir");
+}
+
 TEST(MarkdownTest, EscapesAreUndoneAndDoneAgain) {
   EXPECT_THAT(MarkdownUnits("5 \\* 3 &amp; 2 \\[x\\]"), ElementsAre("5 * 3 & 2 [x]"));
   EXPECT_EQ(Translated("5 \\* 3 &amp; 2 \\[x\\]", {{"5 * 3 & 2 [x]", "fünf * drei & zwei [y]"}}),
@@ -117,7 +137,23 @@ TEST(MarkdownTest, EscapesInTitlesAreUndoneAndDoneAgain) {
   ExpectTranslationIsRead("markdown", text);
   EXPECT_EQ(Translated("[p](u \"The \\\"big\\\" title\")", {{"The \"big\" title", "Der \"große\" Titel\\"}}),
             "[p](u \"Der \\\"große\\\" Titel\\\\\")");
-  EXPECT_THAT(MarkdownUnits("[One]( 'two\\')\n\nThree"), ElementsAre("two\\", "One", "Three")) << "no quote is escaped";
+}
+
+// What follows the destination after white space is the title; where only one of the two stands, it is the destination.
+TEST(MarkdownTest, ADestinationInQuotesIsNoTitle) {
+  for (const char* link : {"[One](\"two\")", "[One]( \"two\")", "[One](\n\"two\")", "[One]( 'two\\')",
+                           "[One](<two \"x\">)", "[One]((two))", "[One]( (two))", "[One](two\"x\")"}) {
+    EXPECT_THAT(MarkdownUnits(link), ElementsAre("One")) << link;
+    ExpectTranslationIsRead("markdown", link);
+  }
+  for (const char* link : {"[One](<b> \"two\")", "[One](<> 'two')", "[One](\"b\" \"two\")", "[One](<b \"c\">\n(two) )",
+                           "[One](b\\ \"two\")", "> [One](\n> b\n> 'two'\n> )", "![One](b(c) (two))"}) {
+    EXPECT_THAT(MarkdownUnits(link), ElementsAre("two", "One")) << link;
+    ExpectTranslationIsRead("markdown", link);
+  }
+  EXPECT_THAT(MarkdownUnits("> [One](b \"two\n> three\")"), ElementsAre("two three", "One"));
+  EXPECT_EQ(Translated("[p](u (The \\(big\\) title))", {{"The (big) title", "Der (große) Titel"}}),
+            "[p](u (Der \\(große\\) Titel))");
 }
 
 TEST(MarkdownTest, TextThatLooksLikeAReferenceStaysText) {

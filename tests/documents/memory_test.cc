@@ -68,8 +68,7 @@ TEST(TranslationMemoryTest, AlikeIsScored) {
 }
 
 // Entries "same 0", "same 1" and so on.
-TranslationMemory ManyAlike(int count) {
-  TranslationMemory memory;
+TranslationMemory ManyAlike(int count, TranslationMemory memory = TranslationMemory()) {
   for (int i = 0; i < count; ++i) memory.Add("same " + std::to_string(i), "x");
   return memory;
 }
@@ -90,8 +89,7 @@ TEST(TranslationMemoryTest, LongSegmentsAreNotLookedFor) {
 }
 
 TEST(TranslationMemoryTest, ThereAreNoSuggestionsAfterAllSteps) {
-  TranslationMemory memory = ManyAlike(1000);
-  memory.set_steps(5000);
+  const TranslationMemory memory = ManyAlike(1000, TranslationMemory(/*steps=*/5000));
   int found = 0;
   for (int i = 0; i < 1000; ++i) found += memory.FindAlike("same 7").empty() ? 0 : 1;
   EXPECT_EQ(found, 3) << "each looks at 1001 entries, compares 64 with two words each, and clears 1000";

@@ -64,6 +64,20 @@ TEST(PptxTest, ParagraphsOfSlides) {
               HasSubstr("<a:r><a:rPr lang=\"de\"/><a:t>N gvgyr</a:t></a:r><a:br/>"));
 }
 
+TEST(PptxTest, PropertiesGetTheLanguageOfTheTarget) {
+  for (const auto& [properties, written] :
+       {std::pair("<a:rPr/>", "<a:rPr lang=\"de\"/>"), std::pair("<a:rPr lang=\"lang\"/>", "<a:rPr lang=\"de\"/>"),
+        std::pair("<a:rPr\nb=\"1/2\"/>", "<a:rPr lang=\"de\"\nb=\"1/2\"/>")}) {
+    const std::string slide =
+        "<p:sld xmlns:p=\"p\" xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\"><a:p><a:r>" +
+        std::string(properties) + "<a:t>Text</a:t></a:r></a:p></p:sld>";
+    const std::string pptx = MakeZip({{"ppt/presentation.xml", "<x/>"}, {"ppt/slides/slide1.xml", slide}});
+    const auto document = ParseAs("pptx", pptx, {.source_language = "en", .target_language = "de"});
+    EXPECT_THAT(PartOf(RenderRot13(*document), "ppt/slides/slide1.xml"),
+                HasSubstr("<a:p><a:r>" + std::string(written) + "<a:t>Grkg</a:t></a:r></a:p>"));
+  }
+}
+
 TEST(XlsxTest, StringsOfCells) {
   const std::string strings =
       "<sst xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"><si><t>Plain</t></si><si><t>12</t></si>"
@@ -201,6 +215,22 @@ TEST(OpenDocumentTest, BreaksAndTabsEndSegments) {
       "<text:line-break/>London</text:p></office:document-content>";
   const std::string odt = MakeZip({{"mimetype", "application/vnd.oasis.opendocument.text"}, {"content.xml", content}});
   EXPECT_THAT(SegmentTexts(*ParseAs("odt", odt)), ElementsAre("Name", "the value", "London"));
+}
+
+TEST(OpenDocumentTest, LanguageAndCountryAreThoseOfTheTarget) {
+  const auto styles = [](const std::string& language, const std::string& country) {
+    return "<s xmlns:fo=\"urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0\"><t fo:language=\"" + language +
+           "\" fo:country=\"" + country + "\"/></s>";
+  };
+  const std::string odt = MakeZip({{"content.xml", "<x/>"}, {"styles.xml", styles("en", "US")}});
+  const struct {
+    std::string tag, language, country;
+  } cases[] = {{"de", "de", "none"},      {"de-AT", "de", "AT"},      {"es-419", "es", "419"},
+               {"sr-Latn", "sr", "none"}, {"zh-Hant-TW", "zh", "TW"}, {"en-u-ca-iso", "en", "none"}};
+  for (const auto& one : cases) {
+    const auto document = ParseAs("odt", odt, {.source_language = "en", .target_language = one.tag});
+    EXPECT_EQ(PartOf(*document->Render({}), "styles.xml"), styles(one.language, one.country)) << one.tag;
+  }
 }
 
 TEST(OpenDocumentTest, AParagraphOfVeryManyElementsIsRefused) {

@@ -43,6 +43,17 @@ TEST(ProjectionTest, APairGoesAroundTheWordsThatItWasAround) {
             "gefallen ist das <b>rote Haus</b>");
 }
 
+TEST(ProjectionTest, WhatIsNotTranslatedIsAlignedWordByWord) {
+  const Alignment alignment = AlignWithItself("2 3, 2 3");
+  EXPECT_EQ(alignment.source.size(), 5u);
+  ASSERT_EQ(alignment.target.size(), 5u);
+  for (size_t word = 0; word < 5; ++word) {
+    ASSERT_EQ(alignment.links[word].size(), 1u);
+    EXPECT_EQ(alignment.links[word][0].source, static_cast<int32_t>(word));
+    EXPECT_EQ(alignment.source[word].begin, alignment.target[word].begin);
+  }
+}
+
 TEST(ProjectionTest, PairsNest) {
   EXPECT_EQ(Projected("<a>one <b>two</b> three</a> four", "vier drei zwei eins", {3, 2, 1, 0}),
             "vier <a>drei <b>zwei</b> eins</a>");

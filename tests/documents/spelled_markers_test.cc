@@ -60,6 +60,13 @@ TEST(SpelledMarkersTest, MoreThanTheModelHasAreLeftOut) {
   EXPECT_NE(WithoutSpelled(enough.texts()[0]), enough.texts()[0]);
 }
 
+TEST(SpelledMarkersTest, ATextThatSpellsOneItselfKeepsIt) {
+  const auto document = ParseAs("html", "<p>Write ⟦0⟧ before <b>it</b>.</p>");
+  const UnitSegments segments = Segments(*document, 32);
+  EXPECT_THAT(segments.texts(), ElementsAre("Write ⟦0⟧ before it."));
+  EXPECT_EQ(Rendered(*document, segments, {"Schreib ⟦0⟧ vor es."}), "<p>Schreib ⟦0⟧ vor <b>es</b>.</p>");
+}
+
 TEST(SpelledMarkersTest, TwoByThemselvesAreNoPair) {
   const auto document = ParseAs("markdown", "Copy `a` to `b` now.\n");
   EXPECT_THAT(Segments(*document, 32).texts(), ElementsAre("Copy ⟦0⟧ to ⟦2⟧ now."));

@@ -166,6 +166,15 @@ TEST(YamlTest, ControlCharactersStay) {
   }
 }
 
+TEST(YamlTest, ABlockGetsQuotesForWhatItCannotHold) {
+  const std::string yaml = "a: |\n  first\u2028  line\n  second\n\nb: >-\n  other\n";
+  EXPECT_THAT(Shown(*ParseAs("yaml", yaml)), ElementsAre("first\u2028line\nsecond\n", "other"));
+  ExpectIdentity("yaml", yaml);
+  ExpectTranslationIsRead("yaml", yaml);
+  EXPECT_EQ(RenderWith(*ParseAs("yaml", yaml), {{"other", "an\u0085dere"}}),
+            "a: |\n  first\u2028  line\n  second\n\nb: \"an\\u0085dere\"\n");
+}
+
 // Data may hide in strings; the rest of the document is translated.
 TEST(StringsTest, AStringWithANulStays) {
   const struct {
@@ -297,6 +306,11 @@ TEST(PoTest, TheHeaderNamesTheLanguageAndUtf8) {
 TEST(PoTest, FuzzyMessagesStay) {
   const auto document = ParseAs("po", "#, c-format, fuzzy\nmsgid \"One\"\nmsgstr \"\"\n\nmsgid \"Two\"\nmsgstr \"\"\n");
   EXPECT_THAT(Shown(*document), ElementsAre("Two"));
+}
+
+TEST(PoTest, FlagsOfAnObsoleteMessageAreNotThoseOfTheNext) {
+  const std::string po = "#, fuzzy\n#~ msgid \"Old\"\n#~ msgstr \"Alt\"\n\nmsgid \"New\"\nmsgstr \"\"\n";
+  EXPECT_THAT(Shown(*ParseAs("po", po)), ElementsAre("New"));
 }
 
 TEST(PoTest, QuotesWhatItWrites) {

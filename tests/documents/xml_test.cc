@@ -37,6 +37,17 @@ TEST(XmlTest, APieceNeedsNoElementAroundIt) {
   EXPECT_THAT(Shown(*ParseAs("xml", "<p>One</p><p>Two</p>")), ElementsAre("One", "Two"));
 }
 
+TEST(XmlTest, WhatIsAroundTheElementsOfAPieceIsNoText) {
+  for (const std::string text :
+       {"\ufeff<p>One</p><p>Two</p>", "<!-- a --><p>One</p>\n<?b c?><p>Two</p> <!-- d -->\r"}) {
+    EXPECT_THAT(Shown(*ParseAs("xml", text)), ElementsAre("One", "Two"));
+    ExpectIdentity("xml", text);
+    ExpectTranslationIsRead("xml", text);
+  }
+  EXPECT_THAT(Shown(*ParseAs("xml", "\ufeffOne <b>two</b>]\r")), ElementsAre("One ⟦<b>⟧two⟦</b>⟧]"));
+  EXPECT_THAT(ParseAs("xml", "")->units(), IsEmpty());
+}
+
 TEST(XmlTest, ADocumentMayBeginWithAComment) {
   const std::string text = "<!-- license --><!DOCTYPE foo SYSTEM \"f.dtd\"><foo>Some text</foo>";
   EXPECT_THAT(Shown(*ParseAs("xml", text)), ElementsAre("Some text"));
@@ -82,7 +93,17 @@ TEST(XmlTest, HtmlKeepsElementsThatAreNamed) {
 TEST(XmlTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("xml", "a < b"), HasSubstr("XML: line 1 is not well-formed"));
   EXPECT_THAT(RefusalAs("xml", "a</piece><piece>b"), HasSubstr("XML: line 1"));
-  EXPECT_THAT(RefusalAs("xml", "<!DOCTYPE x [<!ENTITY a \"b\">]><x/>"), HasSubstr("entity"));
+  EXPECT_THAT(RefusalAs("xml", "One\n<b>two</b>\n<i>three</b>"), HasSubstr("XML: line 3 is not well-formed"));
+  EXPECT_THAT(RefusalAs("xml", "<p>One</p>\n<p>Two</p></piece>"), HasSubstr("XML: line 2 is not well-formed"));
+}
+
+TEST(XmlTest, EntitiesAreRefusedWhateverPrecedesTheirDeclaration) {
+  for (const std::string before : {"", "\ufeff", "\n", "<!-- a -->", "<?a b?>", "<?xml version='1.0'?>\n<!-- a -->",
+                                   "<!-- <a> -->\n<?xml-stylesheet href='b'?>\r\n<!---->"}) {
+    EXPECT_THAT(RefusalAs("xml", before + "<!DOCTYPE x [<!ENTITY a \"b\">]><x>&a;</x>"),
+                HasSubstr("declares the entity \"a\"; write out what it stands for"))
+        << before;
+  }
 }
 
 TEST(XmlTest, TheNumberOfEventsIsBounded) {

@@ -1,6 +1,7 @@
 #include "engine/text/document.h"
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -228,6 +229,23 @@ TEST(DocumentTest, AnUnknownLanguageIsCutByTheGeneralRules) {
   for (const char* language : {"", "zz", "not a language", "en_US@x=y", "x-private"}) {
     EXPECT_THAT(SplitTexts("One here. Two there.", language), ElementsAre("One here.", "Two there.")) << language;
   }
+}
+
+// A thread keeps the rules of its last language.
+TEST(DocumentTest, EachCallCutsByTheRulesOfItsLanguage) {
+  const auto cut_in_turns = [] {
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_THAT(SplitTexts("Siehe Abb. Drei.", "de"), ElementsAre("Siehe Abb. Drei."));
+      EXPECT_THAT(SplitTexts("Siehe Abb. Drei.", "en"), ElementsAre("Siehe Abb.", "Drei."));
+      EXPECT_THAT(SplitTexts("Τι κάνεις; Καλά.", "el"), ElementsAre("Τι κάνεις;", "Καλά."));
+      EXPECT_THAT(SplitTexts("Τι κάνεις; Καλά.", "en"), ElementsAre("Τι κάνεις; Καλά."));
+      EXPECT_THAT(SplitTexts("One. Two.", "en"), ElementsAre("One.", "Two.")) << "the text before it is gone";
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(cut_in_turns);
+  cut_in_turns();
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(DocumentTest, JoinPutsTranslationsInPlace) {

@@ -50,9 +50,7 @@ TEST(GuardWordsTest, WhatPunctuationJoinsIsNotPlain) {
   EXPECT_THAT(plain, ElementsAre("the", "small", "see", "and", "then", "end"));
 }
 
-TEST(GuardWordsTest, BrokenTextIsTakenAsItIs) {
-  EXPECT_FALSE(GuardWords("a \xff\xfe b").empty());
-}
+TEST(GuardWordsTest, BrokenTextIsTakenAsItIs) { EXPECT_FALSE(GuardWords("a \xff\xfe b").empty()); }
 
 TEST(RepetitionTest, LoopsOfOneAndOfMoreWords) {
   EXPECT_EQ(RepetitionIn("no no no").looped, 2);
@@ -92,6 +90,7 @@ TEST(LiteralsTest, AddressesIdentifiersAndMarkersMustStay) {
   EXPECT_EQ(MissingLiterals("Write to me@example.org.", "Schreiben Sie mir."), 1);
   EXPECT_EQ(MissingLiterals("Set max_size and getName (x86).", "Setzen Sie max-size und getname (x68)."), 3);
   EXPECT_EQ(MissingLiterals("The \u27E60\u27E7page\u27E61\u27E7", "Die \u27E60\u27E7Seite"), 1);
+  EXPECT_EQ(MissingLiterals("A \u27E6word\u27E7 \u27E6\u27E7 in brackets", "Ein Wort"), 0) << "no markers";
 }
 
 TEST(LiteralsTest, WordsOfTheLanguageAreNone) {
