@@ -103,9 +103,19 @@ void AddModel(CLI::App& app, Raw& raw) {
       ->group("Languages");
 }
 
-void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
-  app.add_option("FILE", flags.files, "Documents, or folders of documents; - or none: standard input")
+// Where CLI11 allows extra arguments, it takes the name "[a,b]" for a list of two. Where it allows none, it takes only
+// as many as are expected at least. So more are expected than a command line has, and as many as there are will do.
+CLI::Option* AddFiles(CLI::App& app, std::vector<std::string>& files, const std::string& description) {
+  constexpr int kMoreThanThereAre = 1 << 20;
+  return app.add_option("FILE", files, description)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(kMoreThanThereAre, -1)
+      ->allow_extra_args(false)
       ->configurable(false);
+}
+
+void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
+  AddFiles(app, flags.files, "Documents, or folders of documents; - or none: standard input");
   AddModel(app, raw);
   app.add_option("--format", raw.format,
                  "Format of the documents: text, markdown, html, docx, pptx, xlsx, odt, xliff, po, srt, vtt, json, "
@@ -357,7 +367,7 @@ which it should have been sent, so that waiting for a slow server is included. E
 setting at random, by --seed. Refused documents are counted by their status code, and not retried.)";
 
 void AddLoad(CLI::App& app, BenchFlags& flags) {
-  app.add_option("FILE", flags.files, "Documents, UTF-8 text")->required()->configurable(false);
+  AddFiles(app, flags.files, "Documents, UTF-8 text")->required();
   app.add_option("--rate", flags.rate, "Documents per second")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str()

@@ -70,7 +70,6 @@ enum class EngineState { kHealthy, kRecovering, kDead };
 struct EngineStatus {
   EngineState state = EngineState::kHealthy;
   int32_t documents_running = 0, documents_waiting = 0;
-  int64_t bytes_waiting = 0;
   int64_t tokens_waiting = 0;         // of documents that are split, including those that have started
   double oldest_waiting_seconds = 0;  // since its submission; 0: none waits
   double turn_seconds = 0;            // since the last iteration of the step loop, while it has work

@@ -92,7 +92,6 @@ absl::Status SubmissionQueue::ended() const {
 void SubmissionQueue::Describe(absl::Time now, EngineStatus& status) const {
   std::lock_guard lock(mutex_);
   status.documents_waiting = static_cast<int32_t>(waiting_.size());
-  status.bytes_waiting = bytes_;
   status.tokens_waiting = tokens_waiting();
   if (!waiting_.empty()) status.oldest_waiting_seconds = absl::ToDoubleSeconds(now - waiting_.begin()->second.since);
 }

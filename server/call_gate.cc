@@ -11,7 +11,7 @@
 namespace salient {
 namespace {
 
-constexpr char kPathKey[] = ":path";
+constexpr char kPathKey[] = ":path", kEncodingKey[] = "grpc-encoding";
 constexpr char kServicePrefix[] = "/salient.v1.Translation/";
 
 class Processor final : public grpc::AuthMetadataProcessor {
@@ -21,8 +21,11 @@ class Processor final : public grpc::AuthMetadataProcessor {
   bool IsBlocking() const override { return false; }
 
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*, OutputMetadata*) override {
-    const auto path = metadata.find(kPathKey);
-    return gate_->Pass(path == metadata.end() ? grpc::string_ref() : path->second);
+    const auto value_of = [&metadata](const char* key) {
+      const auto found = metadata.find(key);
+      return found == metadata.end() ? grpc::string_ref() : found->second;
+    };
+    return gate_->Pass(value_of(kPathKey), value_of(kEncodingKey));
   }
 
  private:
@@ -49,14 +52,15 @@ class InsecureCredentials final : public grpc::ServerCredentials {
 
   static void Process(void* state, grpc_auth_context*, const grpc_metadata* metadata, size_t count,
                       grpc_process_auth_metadata_done_cb done, void* done_argument) {
-    grpc::string_ref path;
+    grpc::string_ref path, encoding;
     for (size_t i = 0; i < count; ++i) {
       const auto as_text = [](const grpc_slice& slice) {
         return grpc::string_ref(reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice));
       };
       if (as_text(metadata[i].key) == kPathKey) path = as_text(metadata[i].value);
+      if (as_text(metadata[i].key) == kEncodingKey) encoding = as_text(metadata[i].value);
     }
-    const grpc::Status status = (*static_cast<std::shared_ptr<CallGate>*>(state))->Pass(path);
+    const grpc::Status status = (*static_cast<std::shared_ptr<CallGate>*>(state))->Pass(path, encoding);
     done(done_argument, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.error_code()),
          status.error_message().c_str());
   }
@@ -68,7 +72,10 @@ class InsecureCredentials final : public grpc::ServerCredentials {
 
 }  // namespace
 
-grpc::Status CallGate::Pass(grpc::string_ref path) {
+grpc::Status CallGate::Pass(grpc::string_ref path, grpc::string_ref encoding) {
+  if (!encoding.empty() && encoding != "identity") {
+    return {grpc::StatusCode::UNIMPLEMENTED, "this server takes no compressed messages; call it without compression"};
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   if (closed_) return {grpc::StatusCode::UNAVAILABLE, "the server is shutting down; send the call to another one"};
   if (absl::StartsWith(absl::string_view(path.data(), path.size()), kServicePrefix)) ++arriving_;

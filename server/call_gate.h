@@ -1,11 +1,15 @@
-// Stands before gRPC's calls while the server shuts gRPC down.
+// Stands before gRPC's calls: refuses those that come while the server shuts gRPC down, and those that are compressed.
 //
 // From the moment of grpc::Server::Shutdown, gRPC ends as CANCELLED every call that arrives, and every call whose
 // message has not arrived yet. Clients do not retry CANCELLED. So the server closes this gate first: a call that comes
 // now ends as UNAVAILABLE, which clients send to another server, and a call that has passed the gate gets time to
 // arrive.
 //
-// The gate is asked where gRPC asks for credentials, which is before it looks whether it is shutting down.
+// gRPC unpacks a compressed message before anybody sees it, and has no bound on what it is unpacked to: a few megabytes
+// may become as many gigabytes.
+//
+// The gate is asked where gRPC asks for credentials, which is before it reads a message, and before it looks whether it
+// is shutting down.
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -25,8 +29,9 @@ namespace salient {
 
 class CallGate {
  public:
-  // A call's first step; `path` is "/service/method". UNAVAILABLE once the gate is closed.
-  grpc::Status Pass(grpc::string_ref path);
+  // A call's first step; `path` is "/service/method", `encoding` that of its messages. UNAVAILABLE once the gate is
+  // closed; UNIMPLEMENTED for any encoding but "identity" and none.
+  grpc::Status Pass(grpc::string_ref path, grpc::string_ref encoding);
 
   // The handler of a call to the service has begun.
   void Begin();

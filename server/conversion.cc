@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
 #include "documents/spelled_markers.h"
+#include "server/convert.h"
 
 namespace salient {
 namespace {
@@ -297,13 +298,7 @@ v1::TranslatedSegment Conversion::Final(size_t index, v1::TranslatedSegment segm
   segment.clear_alignment();
   // Where markers are spelled its bytes are not those of the texts that are shown.
   if (shows_alignment_ && text == WithoutSpelled(text) && segment.source() == segments_.texts()[index]) {
-    for (const TokenLink& link : *links) {
-      v1::TokenLink* one = segment.add_alignment();
-      one->set_source_begin(link.source_begin);
-      one->set_source_end(link.source_end);
-      one->set_target_begin(link.target_begin);
-      one->set_target_end(link.target_end);
-    }
+    for (const TokenLink& link : *links) *segment.add_alignment() = ToProto(link);
   }
   segment.set_text(std::move(text));
   for (TermUse& use : uses) {

@@ -162,6 +162,15 @@ v1::SearchControls ToProto(const SearchOptions& options) {
   return wire;
 }
 
+v1::TokenLink ToProto(const TokenLink& link) {
+  v1::TokenLink wire;
+  wire.set_source_begin(link.source_begin);
+  wire.set_source_end(link.source_end);
+  wire.set_target_begin(link.target_begin);
+  wire.set_target_end(link.target_end);
+  return wire;
+}
+
 v1::TranslatedSegment ToProto(TranslatedSegment segment) {
   v1::TranslatedSegment wire;
   wire.set_index(segment.index);
@@ -172,13 +181,7 @@ v1::TranslatedSegment ToProto(TranslatedSegment segment) {
   wire.set_target_tokens(segment.target_tokens);
   wire.set_length_limited(segment.length_limited);
   for (TokenTrace& trace : segment.trace) *wire.add_trace() = ToProto(std::move(trace));
-  for (const TokenLink& link : segment.alignment) {
-    v1::TokenLink* one = wire.add_alignment();
-    one->set_source_begin(link.source_begin);
-    one->set_source_end(link.source_end);
-    one->set_target_begin(link.target_begin);
-    one->set_target_end(link.target_end);
-  }
+  for (const TokenLink& link : segment.alignment) *wire.add_alignment() = ToProto(link);
   return wire;
 }
 

@@ -22,6 +22,7 @@ absl::StatusOr<GuardMode> FromProto(v1::Guard guard, GuardMode unspecified);
 v1::SelectionControls ToProto(const SelectionOptions& options);
 v1::DepthControls ToProto(const DepthOptions& options);
 v1::SearchControls ToProto(const SearchOptions& options);
+v1::TokenLink ToProto(const TokenLink& link);
 v1::TranslatedSegment ToProto(TranslatedSegment segment);
 v1::Progress ToProto(const TranslationProgress& progress);
 v1::CostReport ToProto(const CostReport& report);

@@ -64,6 +64,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
   void OnCancel() override {
     ShowTakeOver(this);
     cancellation_.Cancel();
+    ShowHandOver(this);
   }
 
   void OnDone() override {  // the client has the reply, or is gone
@@ -146,6 +147,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnCancel() override {
     ShowTakeOver(this);
     cancellation_.Cancel();
+    ShowHandOver(this);
   }
 
   void OnDone() override {  // the client has the result, or is gone

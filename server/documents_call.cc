@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/utf8.h"
+#include "server/admission/status_message.h"
 #include "server/document_call.h"
-#include "server/http/status_code.h"
 #include "server/outbox.h"
 #include "server/reactor_order.h"
 #include "server/stalled_reader.h"
@@ -174,7 +174,7 @@ bool DocumentsCall::TryToStart(const std::shared_ptr<Document>& document) {
 
 // False if there is no room for it; then it has its result.
 bool DocumentsCall::TryToHold(const std::shared_ptr<Document>& document) {
-  auto held = translator_.Hold(static_cast<int64_t>(document->request().request().ByteSizeLong()), call_);
+  auto held = translator_.Hold(static_cast<int64_t>(document->request().request().SpaceUsedLong()), call_);
   if (!held.ok()) {
     document->TakeResult(held.status());
     return false;
@@ -303,6 +303,7 @@ void DocumentsCall::OnCancel() {
   for (const auto& [key, document] : documents) document->cancellation().Cancel();
   translator_.admission_retry_queue().Nudge();
   StopReading(grpc::Status(grpc::StatusCode::CANCELLED, "cancelled by the client"));
+  ShowHandOver(this);
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
   reply = [reply = std::move(reply), call](HttpResponse response) { reply(Told(std::move(response), call)); };
   if (CompatService* const compat = CompatFor(request)) {
     request.headers["X-Request-Id"] = call.request_id;  // the service identifies the caller itself, under the same id
-    return compat->Handle(std::move(request), std::move(reply));
+    return compat->Handle(request, reply);
   }
   if (!known.ok()) {  // the key went while the body arrived
     reply(ErrorReply(known));

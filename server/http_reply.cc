@@ -5,6 +5,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 #include "server/admission/retry_delay.h"
+#include "server/admission/status_message.h"
 #include "server/http/status_code.h"
 
 namespace salient {

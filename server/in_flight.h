@@ -21,10 +21,6 @@ namespace salient {
 // Cancels a ticket, also before it exists: a call can be cancelled while its document is being submitted.
 class Cancellation {
  public:
-  Cancellation() = default;
-  // Nobody may cancel any more. The lock shows that to a thread sanitizer, which does not see how gRPC orders OnCancel
-  // before OnDone.
-  ~Cancellation() { std::lock_guard<std::mutex> lock(mutex_); }
   void Attach(std::shared_ptr<TranslationTicket> ticket);
   void Cancel();
   bool cancelled() const;

@@ -3,27 +3,21 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/api/language_tag.h"
 
 namespace salient {
 namespace {
 
-// Whether a model of language `has` serves a request for `wants`: the same tag, or a narrower one, such as "en-GB" for
-// "en" (RFC 4647, basic filtering). An empty wish is served by every model.
-bool Serves(const std::string& has, const std::string& wants) {
-  return wants.empty() || absl::EqualsIgnoreCase(has, wants) || absl::StartsWithIgnoreCase(wants, has + "-");
-}
-
-bool Serves(const google::protobuf::RepeatedPtrField<std::string>& has, const std::string& wants) {
-  return std::any_of(has.begin(), has.end(), [&](const std::string& language) { return Serves(language, wants); });
-}
-
 // A model whose languages are not known, since it was never loaded, serves only those who name it.
 bool Serves(const v1::Model& model, const v1::TranslateDocumentRequest& request) {
-  return Serves(model.source_languages(), request.source_language()) &&
-         Serves(model.target_languages(), request.target_language());
+  const auto serve = [](const auto& languages, const std::string& wanted) {
+    return std::any_of(languages.begin(), languages.end(),
+                       [&](const auto& has) { return ServesLanguage(has, wanted); });
+  };
+  return serve(model.source_languages(), request.source_language()) &&
+         serve(model.target_languages(), request.target_language());
 }
 
 std::string Describe(const v1::Model& model) {

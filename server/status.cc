@@ -3,7 +3,7 @@
 #include <string>
 
 #include "proto/retry_info.h"
-#include "server/http/status_code.h"
+#include "server/admission/status_message.h"
 
 namespace salient {
 

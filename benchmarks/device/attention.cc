@@ -30,7 +30,7 @@ class AttentionBench {
                                        pages * case_.rows);
     std::vector<int32_t> table;
     for (int32_t page = 0; page < pages * case_.rows; ++page) table.push_back(store_->Take());
-    table_ = Upload(backend, table);
+    table_ = OnDevice(backend.memory(), table);
     std::vector<int32_t> positions;
     std::mt19937 random(2);
     for (int32_t row = 0; row < case_.rows && case_.listed > 0; ++row) {
@@ -39,7 +39,7 @@ class AttentionBench {
       std::sample(all.begin(), all.end(), std::back_inserter(chosen), case_.listed, random);
       positions.insert(positions.end(), chosen.begin(), chosen.end());
     }
-    positions_ = Upload(backend, positions);
+    positions_ = OnDevice(backend.memory(), positions);
     std::vector<KeyView> views;
     std::vector<KeyList> lists;
     std::vector<SelectionRule> rules(case_.rows,
@@ -50,11 +50,11 @@ class AttentionBench {
       lists.push_back(
           {positions_.data() + static_cast<size_t>(row) * case_.listed, case_.listed > 0 ? case_.listed : kEveryKey});
     }
-    views_ = Upload(backend, views);
-    lists_ = Upload(backend, lists);
-    rules_ = Upload(backend, rules);
-    selection_queries_ = Upload(backend, Normal(static_cast<size_t>(case_.rows) * kSelectionWidth, 1));
-    queries_ = Upload(backend, Normal(static_cast<size_t>(case_.rows) * kWidth, 1));
+    views_ = OnDevice(backend.memory(), views);
+    lists_ = OnDevice(backend.memory(), lists);
+    rules_ = OnDevice(backend.memory(), rules);
+    selection_queries_ = OnDevice(backend.memory(), Normal(static_cast<size_t>(case_.rows) * kSelectionWidth, 1));
+    queries_ = OnDevice(backend.memory(), Normal(static_cast<size_t>(case_.rows) * kWidth, 1));
     output_ = backend.Array<float>(static_cast<size_t>(case_.rows) * kWidth);
     FillKeys();
   }
@@ -92,14 +92,16 @@ class AttentionBench {
 
   // Numbers as keys and values have them: what a memory of zeros gives is no measurement.
   void FillKeys() {
-    const DeviceArray<float> values = Upload(backend_, Normal(static_cast<size_t>(case_.length) * 2 * kWidth, 1));
-    const DeviceArray<float> keys = Upload(backend_, Normal(static_cast<size_t>(case_.length) * kSelectionWidth, 1));
+    const DeviceArray<float> values =
+        OnDevice(backend_.memory(), Normal(static_cast<size_t>(case_.length) * 2 * kWidth, 1));
+    const DeviceArray<float> keys =
+        OnDevice(backend_.memory(), Normal(static_cast<size_t>(case_.length) * kSelectionWidth, 1));
     std::vector<int32_t> positions(case_.length);
     for (int32_t i = 0; i < case_.length; ++i) positions[i] = i;
-    const DeviceArray<int32_t> on_device = Upload(backend_, positions);
+    const DeviceArray<int32_t> on_device = OnDevice(backend_.memory(), positions);
     for (int32_t row = 0; row < case_.rows; ++row) {
       const std::vector<KeyView> views(case_.length, {.pages = table_.data() + row * KvStore::PagesFor(case_.length)});
-      const DeviceArray<KeyView> views_on_device = Upload(backend_, views);
+      const DeviceArray<KeyView> views_on_device = OnDevice(backend_.memory(), views);
       for (int32_t layer = 0; layer < kLayers; ++layer) {
         backend_.AppendKeyValue({.rows = Rows::First(case_.length),
                                  .key_value = values.data(),

@@ -31,13 +31,6 @@ inline std::vector<float> Normal(size_t size, float deviation) {
   return values;
 }
 
-template <typename T>
-DeviceArray<T> Upload(Backend& backend, const std::vector<T>& values) {
-  DeviceArray<T> array = backend.Array<T>(values.size());
-  backend.memory().CopyToDevice(array.data(), values.data(), values.size() * sizeof(T));
-  return array;
-}
-
 // Waits until the device has done everything.
 inline void Finish(Backend& backend, const DeviceArray<float>& any) {
   float value;

@@ -10,8 +10,8 @@ namespace {
 double MeasureLinear(Backend& backend, const std::vector<std::unique_ptr<PackedLinear>>& layers, int32_t rows,
                      bool counted) {
   const PackedLinear& shape = *layers.front();
-  const DeviceArray<float> input = Upload(backend, Normal(static_cast<size_t>(rows) * shape.inputs(), 1));
-  const DeviceArray<int32_t> count = Upload(backend, std::vector<int32_t>(1, rows));
+  const DeviceArray<float> input = OnDevice(backend.memory(), Normal(static_cast<size_t>(rows) * shape.inputs(), 1));
+  const DeviceArray<int32_t> count = OnDevice(backend.memory(), std::vector<int32_t>(1, rows));
   DeviceArray<float> output = backend.Array<float>(static_cast<size_t>(rows) * shape.outputs());
   std::vector<double> times;
   for (int round = 0; round < 9; ++round) {

@@ -275,11 +275,6 @@ void SelectDocument(benchmark::State& state, int32_t length, int threads) {
                  .footprint = bytes});
 }
 
-template <typename... Arguments>
-void Register(const std::string& name, Arguments... arguments) {
-  benchmark::RegisterBenchmark(name.c_str(), arguments...)->UseRealTime();
-}
-
 }  // namespace
 
 void RegisterAttention(int threads) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "engine/backend/backend.h"
@@ -37,6 +38,12 @@ void Report(benchmark::State& state, const Work& work);
 
 // Numbers from a normal distribution; the same in every run.
 std::vector<float> Normal(size_t n);
+
+// Adds a benchmark: `arguments` are its function and what that is called with.
+template <typename... Arguments>
+void Register(const std::string& name, Arguments... arguments) {
+  benchmark::RegisterBenchmark(name.c_str(), arguments...)->UseRealTime();
+}
 
 // Adds this file's benchmarks, to be run on `threads` threads.
 void RegisterRoofs(int threads);

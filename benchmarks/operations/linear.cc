@@ -111,13 +111,6 @@ void OneDnn(benchmark::State& state, const Shape& shape) {
   Report(state, shape.work());
 }
 
-void Register(const Shape& shape, int threads) {
-  benchmark::RegisterBenchmark(("linear/" + shape.name()).c_str(), Linear, shape, threads)->UseRealTime();
-  if (threads == 1) {
-    benchmark::RegisterBenchmark(("oneDNN/" + shape.name()).c_str(), OneDnn, shape)->UseRealTime();
-  }
-}
-
 }  // namespace
 
 void RegisterLinear(int threads) {
@@ -129,7 +122,9 @@ void RegisterLinear(int threads) {
                                             {kFeedForward, kWidth},
                                             {kWidth, kVocabulary}}) {
         if (outputs == kVocabulary && rows > 16) continue;
-        Register({inputs, outputs, rows, type}, threads);
+        const Shape shape{inputs, outputs, rows, type};
+        Register("linear/" + shape.name(), Linear, shape, threads);
+        if (threads == 1) Register("oneDNN/" + shape.name(), OneDnn, shape);
       }
     }
   }

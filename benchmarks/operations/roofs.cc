@@ -48,13 +48,10 @@ void RegisterRoofs(int threads) {
                                          {loops.int8, Arithmetic::kInt8},
                                          {loops.int8_vectors, Arithmetic::kInt8Vectors}}) {
     if (loop.run == nullptr) continue;
-    benchmark::RegisterBenchmark((std::string("roof/peak/") + NameOf(arithmetic)).c_str(), Peak, loop, arithmetic,
-                                 threads)
-        ->UseRealTime();
+    Register(std::string("roof/peak/") + NameOf(arithmetic), Peak, loop, arithmetic, threads);
   }
   for (int64_t bytes = 16 << 10; bytes <= 1 << 30; bytes *= 4) {
-    benchmark::RegisterBenchmark(("roof/read/bytes:" + std::to_string(bytes)).c_str(), Read, bytes, threads)
-        ->UseRealTime();
+    Register("roof/read/bytes:" + std::to_string(bytes), Read, bytes, threads);
   }
 }
 

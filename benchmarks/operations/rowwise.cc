@@ -101,11 +101,6 @@ void TopProbability(benchmark::State& state, int32_t rows, int threads) {
   Report(state, {.bytes = 4 * values, .operations = (3 + kExponential) * values, .footprint = 4 * values});
 }
 
-template <typename... Arguments>
-void Register(const std::string& name, Arguments... arguments) {
-  benchmark::RegisterBenchmark(name.c_str(), arguments...)->UseRealTime();
-}
-
 }  // namespace
 
 void RegisterRowwise(int threads) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace salient {
 
@@ -77,5 +78,13 @@ class DeviceArray {
   T* data_ = nullptr;
   size_t size_ = 0;
 };
+
+// A copy of the values in device memory.
+template <typename T>
+DeviceArray<T> OnDevice(DeviceMemory& memory, const std::vector<T>& values) {
+  DeviceArray<T> array(memory, values.size());
+  memory.CopyToDevice(array.data(), values.data(), values.size() * sizeof(T));
+  return array;
+}
 
 }  // namespace salient

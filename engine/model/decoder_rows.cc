@@ -45,11 +45,9 @@ DecoderRows::DecoderRows(Backend& backend, const ModelConfig& config, int32_t ro
   out.Allocate();
   ahead.Allocate();
   if (!backend.can_step_ahead()) return;
-  const std::vector<RowField> all = Fields();
   given = backend.Array<std::byte>(in.bytes());
-  fields = backend.Array<RowField>(all.size());
+  fields = OnDevice(backend.memory(), Fields());
   goes_on = backend.Array<uint8_t>(rows);
-  backend.memory().CopyToDevice(fields.data(), all.data(), all.size() * sizeof(RowField));
 }
 
 std::vector<RowField> DecoderRows::Fields() const {

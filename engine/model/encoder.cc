@@ -60,7 +60,6 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
       rules_(RuleArrays(in_, model.config.key_groups(Module::kEncoder), max_tokens)),
       arena_(backend, in_, max_tokens),
       tallies_(out_, max_tokens),
-      every_row_(backend.Array<int32_t>(max_tokens)),
       needing_staging_(backend.memory()),
       needing_(needing_staging_, static_cast<size_t>(max_tokens) * model.config.decoder.layers),
       exits_(backend.memory()),
@@ -76,7 +75,7 @@ Encoder::Encoder(const Model& model, Backend& backend, int32_t max_tokens, int32
   exits_.Allocate();
   std::vector<int32_t> numbers(max_tokens);
   std::iota(numbers.begin(), numbers.end(), 0);
-  backend.memory().CopyToDevice(every_row_.data(), numbers.data(), numbers.size() * sizeof(int32_t));
+  every_row_ = OnDevice(backend.memory(), numbers);
 }
 
 void Encoder::Begin(std::span<const EncoderInput> chunks, KvStore& cross_store) {

@@ -14,13 +14,12 @@ OutputLayer::OutputLayer(const Model& model, Backend& backend, Block& block, Dec
       states_(states),
       max_rows_(rows),
       logits_(backend.Array<float>(static_cast<size_t>(rows) * model.config.vocab_size)),
-      exit_number_(backend.Array<int32_t>(static_cast<size_t>(model.config.decoder.layers + 1) * rows)),
       picked_(backend.Array<int32_t>(rows)),
       picked_count_(backend.Array<int32_t>(1)),
       settled_(rows) {
   std::vector<int32_t> numbers;
   for (int32_t n = 0; n <= config_.decoder.layers; ++n) numbers.insert(numbers.end(), rows, n);
-  backend.memory().CopyToDevice(exit_number_.data(), numbers.data(), numbers.size() * sizeof(int32_t));
+  exit_number_ = OnDevice(backend.memory(), numbers);
 }
 
 void OutputLayer::Begin() {

@@ -48,7 +48,6 @@ class TensorFile {
 
   // NOT_FOUND or INVALID_ARGUMENT that names the tensor and both shapes.
   absl::StatusOr<const Tensor*> Get(const std::string& name, const std::vector<int64_t>& shape) const;
-  bool Has(const std::string& name) const { return tensors_.contains(name); }
   int64_t parameters() const;
 
  private:

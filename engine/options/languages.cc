@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/api/language_tag.h"
 #include "engine/model/config.h"
 
 namespace salient {
@@ -31,10 +32,6 @@ absl::StatusOr<std::string> NameOf(const char* field, const std::string& wanted,
 }
 
 }  // namespace
-
-bool ServesLanguage(const std::string& has, const std::string& wants) {
-  return wants.empty() || absl::EqualsIgnoreCase(has, wants) || absl::StartsWithIgnoreCase(wants, has + "-");
-}
 
 absl::StatusOr<LanguagePair> ResolveLanguages(const std::string& source, const std::string& target,
                                               const ModelConfig& config) {

@@ -18,10 +18,6 @@ struct LanguagePair {
   std::vector<int32_t> target_prefix;  // tokens that are forced at the start of each chunk's translation
 };
 
-// Whether a model of language `has` serves a request for `wants`: the same tag, or a more specific one, such as "en-GB"
-// for "en" (RFC 4647, basic filtering, ignoring case). An empty `wants` is served by every model.
-bool ServesLanguage(const std::string& has, const std::string& wants);
-
 // Empty names mean the model's only language. INVALID_ARGUMENT names the field and the available languages. For a model
 // of one language pair the names are not checked: the caller has chosen the model by them.
 absl::StatusOr<LanguagePair> ResolveLanguages(const std::string& source, const std::string& target,

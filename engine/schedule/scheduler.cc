@@ -23,7 +23,6 @@ auto Asking(PageShare* share, const Ask& ask) {
 
 void Scheduler::Enqueue(int64_t document, std::vector<Demand> chunks, const Flow& flow) {
   if (chunks.empty()) return;
-  ++untouched_;
   for (const Demand& chunk : chunks) tokens_waiting_ += chunk.source_tokens;
   auto found = std::find_if(flows_.begin(), flows_.end(), [&flow](const Queue& queue) {
     return queue.flow.client == flow.client && queue.flow.bulk == flow.bulk;
@@ -50,7 +49,6 @@ void Scheduler::AdvanceToEligibleFlow() {
 }
 
 void Scheduler::Forget(const Entry& entry) {
-  untouched_ -= entry.next == 0;
   for (size_t chunk = entry.next; chunk < entry.chunks.size(); ++chunk) {
     tokens_waiting_ -= entry.chunks[chunk].source_tokens;
   }
@@ -119,7 +117,6 @@ std::optional<Admission> Scheduler::AdmitNext() {
   queue.deficit -= chunk.demand.source_tokens;
   tokens_waiting_ -= chunk.demand.source_tokens;
   Entries& documents = queue.documents;
-  untouched_ -= front.next == 0;
   if (++documents.front().next < static_cast<int32_t>(front.chunks.size())) {
     documents.splice(documents.end(), documents, documents.begin());
   } else {

@@ -115,9 +115,6 @@ class Scheduler {
   int32_t self_reserved() const { return reserved_.self_pages; }
   int32_t cross_reserved() const { return reserved_.cross_pages + kept_cross_pages_; }
 
-  bool idle() const { return flows_.empty() && preempted_.empty(); }
-  // Number of documents of which no chunk has been admitted.
-  int32_t untouched() const { return untouched_; }
   // Source tokens of the chunks that have never been admitted.
   int64_t tokens_waiting() const { return tokens_waiting_; }
 
@@ -165,7 +162,6 @@ class Scheduler {
   PageShare* const cross_;
   Queues flows_;                               // the flow whose turn it is comes first; none is empty
   std::unordered_map<int64_t, Place> places_;  // of the documents in flows_
-  int32_t untouched_ = 0;
   int64_t tokens_waiting_ = 0;
   std::deque<Chunk> preempted_;          // oldest first
   Chunks encoding_, encoded_, running_;  // oldest first; in encoded_, preempted chunks come first

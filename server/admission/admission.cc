@@ -47,15 +47,14 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client
   if (absl::Status status = CheckBytes(state, 0, bytes, refusal); !status.ok()) return status;
   if (limits.tokens_per_minute > 0) {
     const auto capacity = static_cast<double>(limits.tokens_per_minute);
-    const double per_second = capacity / 60;
-    state.tokens = std::min(capacity, state.tokens + per_second * absl::ToDoubleSeconds(now - state.filled));
+    state.tokens = TokensAt(now, state);
     state.filled = now;
     const double wanted = std::min(capacity, static_cast<double>(estimate));
     if (state.tokens < wanted) {
       *refusal = Refusal::kClientTokens;
       return Refuse(absl::StrCat("this client may have ", limits.tokens_per_minute,
                                  " tokens a minute translated, and has used them up; try again later"),
-                    absl::Seconds((wanted - state.tokens) / per_second));
+                    absl::Seconds((wanted - state.tokens) / (capacity / 60)));
     }
     state.tokens -= static_cast<double>(estimate);
   }
@@ -124,10 +123,18 @@ void Admission::ForgetIfGone(const std::string& client) {
   if (state.documents == 0 && state.bytes == 0 && state.tokens_per_minute == 0) clients_.erase(found);
 }
 
-// After a minute without a document an allowance is full again, unless more than it was used.
+double Admission::TokensAt(absl::Time now, const State& state) {
+  const auto capacity = static_cast<double>(state.tokens_per_minute);
+  return std::min(capacity, state.tokens + capacity / 60 * absl::ToDoubleSeconds(now - state.filled));
+}
+
+// Those whose allowance is full again.
 void Admission::ForgetIdle(absl::Time now) {
   std::erase_if(clients_, [now](const auto& entry) {
-    return entry.second.documents == 0 && entry.second.bytes == 0 && entry.second.filled + absl::Minutes(2) < now;
+    const State& state = entry.second;
+    const int64_t capacity = state.tokens_per_minute;
+    const bool is_full = capacity == 0 || TokensAt(now, state) >= static_cast<double>(capacity);
+    return state.documents == 0 && state.bytes == 0 && is_full;
   });
 }
 

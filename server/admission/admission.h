@@ -38,7 +38,7 @@ enum class Refusal {
 const char* RefusalName(Refusal refusal);
 
 struct DocumentSize {
-  int64_t bytes = 0;           // of the request, with its glossary and memory
+  int64_t bytes = 0;           // of memory that the request takes, with its glossary and memory
   int64_t document_bytes = 0;  // of the text to translate; what tokens are estimated from
 };
 
@@ -130,6 +130,8 @@ class Admission {
   // Forgets a client of which nothing has to be known.
   void ForgetIfGone(const std::string& client);
   void ForgetIdle(absl::Time now);
+  // What is in the bucket by then.
+  static double TokensAt(absl::Time now, const State& state);
 
   const int64_t max_bytes_;
   std::mutex mutex_;

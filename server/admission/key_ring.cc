@@ -128,13 +128,14 @@ void KeyRing::LookAgain() {
   looked_ = now;
   const auto changed = ChangeOf(path_);
   if (changed == changed_) return;
-  changed_ = changed;
   auto keys = Read(path_);
+  const absl::Status before = std::exchange(complaint_, keys.status());
   if (keys.ok()) {
+    changed_ = changed;
     keys_ = *std::move(keys);
     spdlog::info("{} has changed: {} API keys", path_, keys_.size());
-  } else {
-    spdlog::warn("{}; the keys stay as they were", std::string(keys.status().message()));
+  } else if (complaint_ != before) {
+    spdlog::warn("{}; the keys stay as they were", std::string(complaint_.message()));
   }
 }
 

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/admission/client.h"
@@ -38,7 +39,6 @@ class KeyRing {
 
   // The client of a key; none if the key is unknown.
   std::optional<Client> Find(std::string_view key);
-  bool Holds(std::string_view key) { return Find(key).has_value(); }
 
   using Digest = std::array<uint8_t, 32>;
   using Keys = std::vector<std::pair<Digest, Client>>;
@@ -54,7 +54,8 @@ class KeyRing {
   const std::string path_;
   std::mutex mutex_;
   Keys keys_;
-  std::filesystem::file_time_type changed_;
+  std::filesystem::file_time_type changed_;  // of the file that keys_ are from; a bad one is read again
+  absl::Status complaint_;                   // of the last reading, which the log has
   absl::Time looked_ = absl::InfinitePast();
 };
 

@@ -6,12 +6,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/admission/status_message.h"
 #include "server/compat/answer.h"
 #include "server/compat/controls.h"
 #include "server/compat/languages.h"
 #include "server/compat/reply.h"
 #include "server/compat/texts.h"
-#include "server/http/status_code.h"
 
 namespace salient {
 namespace {
@@ -110,34 +110,26 @@ HttpResponse DeepL::Error(const absl::Status& status) const {
   return JsonError({{"message", MessageOf(status)}}, status, /*unauthenticated=*/403);
 }
 
-std::function<void()> DeepL::Handle(HttpRequest request, HttpHandler::Reply reply) {
-  auto call = context_.host.Identify(request, DeepLKeyOf(request));
-  Result result = call.ok() ? Route(request, *call, reply) : Result(call.status());
-  if (result.ok()) return *std::move(result);
-  reply(Error(result.status()));
-  return nullptr;
-}
-
-DeepL::Result DeepL::Route(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply) {
+DeepL::Result DeepL::Route(const HttpRequest& request, const HttpHandler::Reply& reply) {
+  const auto call = context_.host.Identify(request, DeepLKeyOf(request));
+  if (!call.ok()) return call.status();
   const bool post = request.method == "POST", get = request.method == "GET";
-  if (post && request.path == "/v2/translate") return Told(context_, call, Translate(request, call, reply));
+  if (post && request.path == "/v2/translate") return Told(context_, *call, Translate(request, *call, reply));
   absl::StatusOr<HttpResponse> response = absl::NotFoundError(
       absl::StrCat(request.method, " ", request.path,
                    ": there is /v2/translate, /v2/document, /v2/languages, /v2/usage, /v2/glossaries"));
   if (post && request.path == "/v2/document") {
-    response = Told(context_, call, Upload(request, call));
+    response = Told(context_, *call, Upload(request, *call));
   } else if ((post || get) && request.path.starts_with(kDeepLDocuments)) {
-    response = State(request, call);
+    response = State(request, *call);
   } else if (get && request.path == "/v2/usage") {
-    response = JsonReply({{"character_count", context_.usage.Of(call.client.id())}, {"character_limit", kNoLimit}});
+    response = JsonReply({{"character_count", context_.usage.Of(call->client.id())}, {"character_limit", kNoLimit}});
   } else if (get && request.path == "/v2/languages") {
     response = ListLanguages(request);
   } else if (request.path.find("/glossar") != std::string::npos) {
-    response = Glossaries(request, call);
+    response = Glossaries(request, *call);
   }
-  if (!response.ok()) return response.status();
-  reply(*std::move(response));
-  return nullptr;
+  return Answered(std::move(response), reply);
 }
 
 DeepL::Result DeepL::Translate(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply) {

@@ -13,7 +13,6 @@
 
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,13 +36,10 @@ class DeepL final : public CompatService {
   bool Serves(std::string_view path) const override;
   absl::Status Admit(const HttpRequest& request) override;
   bool IsDownload(const HttpRequest& request) const override;
-  std::function<void()> Handle(HttpRequest request, HttpHandler::Reply reply) override;
   HttpResponse Error(const absl::Status& status) const override;
 
  private:
-  using Result = absl::StatusOr<std::function<void()>>;  // a function that cancels; on failure no reply was sent yet
-
-  Result Route(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply);
+  Result Route(const HttpRequest& request, const HttpHandler::Reply& reply) override;
   Result Translate(const HttpRequest& request, const CallInfo& call, const HttpHandler::Reply& reply);
   absl::StatusOr<HttpResponse> Upload(const HttpRequest& request, const CallInfo& call);
   absl::StatusOr<HttpResponse> State(const HttpRequest& request, const CallInfo& call);

@@ -7,11 +7,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/admission/status_message.h"
 #include "server/compat/controls.h"
 #include "server/compat/deepl.h"
 #include "server/compat/reply.h"
 #include "server/compat/uploads.h"
-#include "server/http/status_code.h"
 
 namespace salient {
 namespace {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "documents/formats/registry.h"
+#include "server/admission/status_message.h"
 #include "server/compat/answer.h"
 #include "server/compat/controls.h"
 #include "server/compat/languages.h"
@@ -174,22 +175,16 @@ HttpResponse Google::Error(const absl::Status& status) const {
   return JsonError({{"error", error}}, status, kUnauthenticated);
 }
 
-std::function<void()> Google::Handle(HttpRequest request, HttpHandler::Reply reply) {
-  auto call = context_.host.Identify(request, GoogleKeyOf(request));
-  Result result = call.ok() ? Route(request, *call, reply) : Result(call.status());
-  if (result.ok()) return *std::move(result);
-  reply(Error(result.status()));
-  return nullptr;
-}
-
-Google::Result Google::Route(const HttpRequest& request, const CallInfo& call, HttpHandler::Reply reply) {
+Google::Result Google::Route(const HttpRequest& request, const HttpHandler::Reply& reply) {
+  const auto call = context_.host.Identify(request, GoogleKeyOf(request));
+  if (!call.ok()) return call.status();
   auto fields = Fields::Read(request);
-  if (!fields.ok()) return Told(context_, call, Result(fields.status()));
+  if (!fields.ok()) return Told(context_, *call, Result(fields.status()));
   if (request.method == "POST" && absl::EndsWith(request.path, ":translateText")) {
-    return Told(context_, call, TranslateText(request, *fields, call, std::move(reply)));
+    return Told(context_, *call, TranslateText(request, *fields, *call, reply));
   }
   if (request.method == "POST" && absl::EndsWith(request.path, ":translateDocument")) {
-    return Told(context_, call, TranslateDocument(request, *fields, call, std::move(reply)));
+    return Told(context_, *call, TranslateDocument(request, *fields, *call, reply));
   }
   absl::StatusOr<HttpResponse> response = absl::UnimplementedError(
       absl::StrCat(request.method, " ", request.path,
@@ -199,13 +194,11 @@ Google::Result Google::Route(const HttpRequest& request, const CallInfo& call, H
   } else if (request.method == "GET" && absl::EndsWith(request.path, "/supportedLanguages")) {
     response = SupportedLanguages(*fields);
   }
-  if (!response.ok()) return response.status();
-  reply(*std::move(response));
-  return nullptr;
+  return Answered(std::move(response), reply);
 }
 
 Google::Result Google::TranslateText(const HttpRequest& request, const Fields& fields, const CallInfo& call,
-                                     HttpHandler::Reply reply) {
+                                     const HttpHandler::Reply& reply) {
   const v1::ListModelsResponse models = context_.host.Models();
   auto common = ReadCommon(request, fields, call, context_, models);
   if (!common.ok()) return common.status();
@@ -225,11 +218,11 @@ Google::Result Google::TranslateText(const HttpRequest& request, const Fields& f
                       with_glossary = common->controls.request.has_glossary()](const auto& responses) {
     return Translations(languages, wants_report, with_glossary, responses);
   };
-  return AnswerTexts(context_, call, *std::move(made), {*this, std::move(reply), Ignored(fields), write});
+  return AnswerTexts(context_, call, *std::move(made), {*this, reply, Ignored(fields), write});
 }
 
 Google::Result Google::TranslateDocument(const HttpRequest& request, const Fields& fields, const CallInfo& call,
-                                         HttpHandler::Reply reply) {
+                                         const HttpHandler::Reply& reply) {
   const v1::ListModelsResponse models = context_.host.Models();
   auto common = ReadCommon(request, fields, call, context_, models);
   if (!common.ok()) return common.status();

@@ -9,7 +9,6 @@
 
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -27,17 +26,14 @@ class Google final : public CompatService {
   bool Serves(std::string_view path) const override;
   absl::Status Admit(const HttpRequest& request) override;
   bool IsDownload(const HttpRequest&) const override { return false; }
-  std::function<void()> Handle(HttpRequest request, HttpHandler::Reply reply) override;
   HttpResponse Error(const absl::Status& status) const override;
 
  private:
-  using Result = absl::StatusOr<std::function<void()>>;  // a function that cancels; on failure no reply was sent yet
-
-  Result Route(const HttpRequest& request, const CallInfo& call, HttpHandler::Reply reply);
+  Result Route(const HttpRequest& request, const HttpHandler::Reply& reply) override;
   Result TranslateText(const HttpRequest& request, const Fields& fields, const CallInfo& call,
-                       HttpHandler::Reply reply);
+                       const HttpHandler::Reply& reply);
   Result TranslateDocument(const HttpRequest& request, const Fields& fields, const CallInfo& call,
-                           HttpHandler::Reply reply);
+                           const HttpHandler::Reply& reply);
   absl::StatusOr<HttpResponse> DetectLanguage(const Fields& fields) const;
   absl::StatusOr<HttpResponse> SupportedLanguages(const Fields& fields) const;
 

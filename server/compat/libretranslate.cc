@@ -10,13 +10,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "documents/formats/registry.h"
+#include "server/admission/status_message.h"
 #include "server/compat/answer.h"
 #include "server/compat/controls.h"
 #include "server/compat/languages.h"
 #include "server/compat/reply.h"
 #include "server/compat/texts.h"
 #include "server/compat/uploads.h"
-#include "server/http/status_code.h"
 
 namespace salient {
 namespace {
@@ -153,44 +153,28 @@ HttpResponse LibreTranslate::Error(const absl::Status& status) const {
   return JsonError({{"error", MessageOf(status)}}, status, /*unauthenticated=*/403);
 }
 
-std::function<void()> LibreTranslate::Handle(HttpRequest request, HttpHandler::Reply reply) {
-  Result result = Route(request, reply);
-  if (result.ok()) return *std::move(result);
-  reply(Error(result.status()));
-  return nullptr;
-}
-
-LibreTranslate::Result LibreTranslate::Route(const HttpRequest& request, HttpHandler::Reply reply) {
+LibreTranslate::Result LibreTranslate::Route(const HttpRequest& request, const HttpHandler::Reply& reply) {
   if (IsOpen(request)) {
-    absl::StatusOr<HttpResponse> response = request.path == "/languages"           ? ListLanguages()
-                                            : request.path == "/frontend/settings" ? Settings()
-                                                                                   : FetchFile(request);
-    if (!response.ok()) return response.status();
-    reply(*std::move(response));
-    return nullptr;
+    if (request.path == "/languages") return Answered(ListLanguages(), reply);
+    return Answered(request.path == "/frontend/settings" ? Settings() : FetchFile(request), reply);
   }
   auto fields = Fields::Read(request);
   auto key = fields.ok() ? fields->String("api_key") : fields.status();  // in the body or the target
   auto call = key.ok() ? context_.host.Identify(request, *key) : key.status();
   if (!call.ok()) return Told(context_, CallOfAddress(request), Result(call.status()));
   if (request.method == "POST" && request.path == "/translate") {
-    return Told(context_, *call, Translate(request, *fields, *call, std::move(reply)));
+    return Told(context_, *call, Translate(request, *fields, *call, reply));
   }
   if (request.method == "POST" && request.path == "/translate_file") {
-    return Told(context_, *call, TranslateFile(request, *fields, *call, std::move(reply)));
+    return Told(context_, *call, TranslateFile(request, *fields, *call, reply));
   }
-  if (request.method == "POST" && request.path == "/detect") {
-    auto response = Detect(*fields);
-    if (!response.ok()) return response.status();
-    reply(*std::move(response));
-    return nullptr;
-  }
+  if (request.method == "POST" && request.path == "/detect") return Answered(Detect(*fields), reply);
   return absl::NotFoundError(absl::StrCat(request.method, " ", request.path,
                                           ": there is POST /translate, /detect, /translate_file, and GET /languages"));
 }
 
 LibreTranslate::Result LibreTranslate::Translate(const HttpRequest& request, const Fields& fields, const CallInfo& call,
-                                                 HttpHandler::Reply reply) {
+                                                 const HttpHandler::Reply& reply) {
   auto controls = ReadControls(request, fields);
   if (!controls.ok()) return controls.status();
   auto read = ReadTexts(fields);
@@ -203,11 +187,11 @@ LibreTranslate::Result LibreTranslate::Translate(const HttpRequest& request, con
   std::string ignored = fields.OtherThan({"q", "source", "target", "format", "alternatives", "api_key", "salient"});
   const auto write = [read = *std::move(read), languages = made->languages, wants_report = controls->wants_report](
                          const auto& responses) { return Translations(read, languages, wants_report, responses); };
-  return AnswerTexts(context_, call, *std::move(made), {*this, std::move(reply), std::move(ignored), write});
+  return AnswerTexts(context_, call, *std::move(made), {*this, reply, std::move(ignored), write});
 }
 
 LibreTranslate::Result LibreTranslate::TranslateFile(const HttpRequest& request, const Fields& fields,
-                                                     const CallInfo& call, HttpHandler::Reply reply) {
+                                                     const CallInfo& call, const HttpHandler::Reply& reply) {
   auto controls = ReadControls(request, fields);
   if (!controls.ok()) return controls.status();
   auto source = fields.String("source"), target = fields.String("target");

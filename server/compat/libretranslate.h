@@ -10,7 +10,6 @@
 
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -28,16 +27,14 @@ class LibreTranslate final : public CompatService {
   bool Serves(std::string_view path) const override;
   absl::Status Admit(const HttpRequest& request) override;
   bool IsDownload(const HttpRequest& request) const override;
-  std::function<void()> Handle(HttpRequest request, HttpHandler::Reply reply) override;
   HttpResponse Error(const absl::Status& status) const override;
 
  private:
-  using Result = absl::StatusOr<std::function<void()>>;  // a function that cancels; on failure no reply was sent yet
-
-  Result Route(const HttpRequest& request, HttpHandler::Reply reply);
-  Result Translate(const HttpRequest& request, const Fields& fields, const CallInfo& call, HttpHandler::Reply reply);
+  Result Route(const HttpRequest& request, const HttpHandler::Reply& reply) override;
+  Result Translate(const HttpRequest& request, const Fields& fields, const CallInfo& call,
+                   const HttpHandler::Reply& reply);
   Result TranslateFile(const HttpRequest& request, const Fields& fields, const CallInfo& call,
-                       HttpHandler::Reply reply);
+                       const HttpHandler::Reply& reply);
   absl::StatusOr<HttpResponse> Detect(const Fields& fields) const;
   HttpResponse ListLanguages() const;
   HttpResponse Settings() const;

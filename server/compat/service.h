@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/http/message.h"
 
 namespace salient {
@@ -25,10 +27,27 @@ class CompatService {
   virtual bool IsDownload(const HttpRequest& request) const = 0;
 
   // As HttpHandler::Handle; called for admitted requests only.
-  virtual std::function<void()> Handle(HttpRequest request, HttpHandler::Reply reply) = 0;
+  std::function<void()> Handle(const HttpRequest& request, const HttpHandler::Reply& reply) {
+    Result result = Route(request, reply);
+    if (result.ok()) return *std::move(result);
+    reply(Error(result.status()));
+    return nullptr;
+  }
 
   // The error in the format of this service.
   virtual HttpResponse Error(const absl::Status& status) const = 0;
+
+ protected:
+  using Result = absl::StatusOr<std::function<void()>>;  // a function that cancels; on failure no reply was sent yet
+
+  virtual Result Route(const HttpRequest& request, const HttpHandler::Reply& reply) = 0;
+
+  // The result of a request whose response is known at once.
+  static Result Answered(absl::StatusOr<HttpResponse> response, const HttpHandler::Reply& reply) {
+    if (!response.ok()) return response.status();
+    reply(*std::move(response));
+    return nullptr;
+  }
 };
 
 }  // namespace salient

@@ -163,7 +163,7 @@ absl::Status CheckSizes(size_t texts, const v1::TranslateDocumentRequest& contro
   if (texts > kMostTexts) {
     return absl::InvalidArgumentError(absl::StrCat(texts, " texts; at most ", kMostTexts, " are taken at once"));
   }
-  const size_t bytes = controls.ByteSizeLong();
+  const size_t bytes = controls.SpaceUsedLong();
   if (texts * bytes <= kMostControlBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the controls (salient, a glossary, ignored tags) have ", bytes, " bytes, which with each of ", texts,
@@ -172,7 +172,7 @@ absl::Status CheckSizes(size_t texts, const v1::TranslateDocumentRequest& contro
 
 int64_t BytesOf(const std::vector<v1::TranslateDocumentRequest>& requests) {
   int64_t bytes = 0;
-  for (const v1::TranslateDocumentRequest& request : requests) bytes += static_cast<int64_t>(request.ByteSizeLong());
+  for (const v1::TranslateDocumentRequest& request : requests) bytes += static_cast<int64_t>(request.SpaceUsedLong());
   return bytes;
 }
 

@@ -33,6 +33,7 @@ namespace http = boost::beast::http;
 using tcp = asio::ip::tcp;
 using Error = boost::system::error_code;
 
+constexpr int kNoContent = 204;  // the status of a response that has no body, nor says how long it is
 constexpr size_t kMaxHeader = 16 << 10;
 constexpr size_t kBodyPiece = 64 << 10;
 constexpr size_t kSlowestReader = 64 << 10;               // bytes/s: the slowest rate of a client
@@ -235,7 +236,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     response_->set(http::field::content_type, answer.content_type);
     for (const auto& [name, value] : answer.headers) response_->set(name, value);
     response_->keep_alive(keep_alive);
-    response_->content_length(answer.body.size());
+    if (answer.status != kNoContent) response_->content_length(answer.body.size());
     if (header.method() != http::verb::head) response_->body() = std::move(answer.body);
     ExpireAfter(shared_.options.request_timeout +
                 absl::Seconds(static_cast<int64_t>(response_->body().size() / kSlowestReader)));

@@ -91,11 +91,6 @@ class HttpListener::Impl {
     threads_.clear();
   }
 
-  int connections() const {
-    std::lock_guard lock(mutex_);
-    return static_cast<int>(connections_.size());
-  }
-
  private:
   void Bind(const tcp::endpoint& endpoint, Error& error) {
     acceptor_.open(endpoint.protocol(), error);
@@ -164,7 +159,7 @@ class HttpListener::Impl {
   asio::io_context io_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable empty_;
   std::list<std::shared_ptr<HttpConnection>> connections_;  // oldest first
   std::vector<std::thread> threads_;
@@ -175,6 +170,5 @@ HttpListener::HttpListener(const HttpListenerOptions& options, HttpHandler& hand
 HttpListener::~HttpListener() = default;
 absl::StatusOr<int> HttpListener::Start() { return impl_->Start(); }
 void HttpListener::Stop() { impl_->Stop(); }
-int HttpListener::connections() const { return impl_->connections(); }
 
 }  // namespace salient

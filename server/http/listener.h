@@ -52,8 +52,6 @@ class HttpListener {
   // Accepts no more connections, closes idle ones, waits up to two seconds for replies in progress, then closes all.
   void Stop();
 
-  int connections() const;
-
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

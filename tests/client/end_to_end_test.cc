@@ -1,8 +1,6 @@
 // Both programs as they are delivered, with the real engine and a tiny model of random weights.
 
-#include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -25,10 +23,7 @@ class EndToEndTest : public ::testing::Test {
         SALIENT_SERVER_PROGRAM, "--model", std::string(SALIENT_TINY_MODELS) + "/base", "--listen", "127.0.0.1:0",
         "--http", "127.0.0.1:0", "--admin", "off", "--threads", "1", "--guard", "off", "--ready-file",
         folder_ / "ready"});  // the guard would translate again what a random model writes
-    while (ReadFile(folder_ / "ready").empty()) {
-      ASSERT_FALSE(server_->HasEnded()) << server_->err();
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+    ASSERT_TRUE(server_->WaitForFile(folder_ / "ready")) << server_->err();
     address_ = nlohmann::json::parse(ReadFile(folder_ / "ready"))["grpc"];
   }
 

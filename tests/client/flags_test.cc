@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -162,6 +163,15 @@ TEST(ClientFlagsTest, Settings) {
 }
 
 TEST(ClientFlagsTest, NoFileIsStandardInput) { EXPECT_THAT(Parse({"translate"}).translate->files, ElementsAre("-")); }
+
+TEST(ClientFlagsTest, AFileMayHaveAnyName) {
+  const std::vector<const char*> names = {"[draft]", "a.txt", "[a,b]", "a,b", "[]"};
+  std::vector<const char*> translate = {"translate"}, bench = {"bench", "--rate", "2"};
+  translate.insert(translate.end(), names.begin(), names.end());
+  bench.insert(bench.end(), names.begin(), names.end());
+  EXPECT_THAT(Parse(translate).translate->files, ElementsAreArray(names));
+  EXPECT_THAT(Parse(bench).bench->files, ElementsAreArray(names));
+}
 
 TEST(ClientFlagsTest, ARepeatableOptionLeavesTheFilesAlone) {
   const ParsedClientFlags parsed = Parse({"translate", "--keep", "Salient", "--keep", "[Go]", "--term", "a=b", "a.md"});

@@ -32,10 +32,7 @@ class ModelsDirTest : public ::testing::Test {
     server_ = std::make_unique<Process>(std::vector<std::string>{
         SALIENT_SERVER_PROGRAM, "--models-dir", models_, "--model-idle-seconds", "2", "--kv-memory", "4MiB", "--listen",
         "127.0.0.1:0", "--http", "off", "--admin", "off", "--threads", "1", "--ready-file", folder_ / "ready"});
-    while (ReadFile(folder_ / "ready").empty()) {
-      ASSERT_FALSE(server_->HasEnded()) << server_->err();
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+    ASSERT_TRUE(server_->WaitForFile(folder_ / "ready")) << server_->err();
     address_ = nlohmann::json::parse(ReadFile(folder_ / "ready"))["grpc"];
   }
 

@@ -7,7 +7,9 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -48,6 +50,15 @@ class Process {
   bool HasEnded() const {
     siginfo_t info = {};
     return waitid(P_PID, pid_, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  }
+
+  // Until the program has written the file, such as a server's --ready-file. False: it has ended without.
+  bool WaitForFile(const std::string& path) const {
+    while (ReadFile(path).empty()) {
+      if (HasEnded()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
   }
 
   ProcessResult Wait() {

@@ -58,6 +58,14 @@ def test_every_alert_has_a_test_and_a_page():
         assert anchor in anchors, f"{page} has no part #{anchor}"
 
 
+def test_all_that_is_recorded_is_read():
+    expressions = [rule["expr"] for _, rule in rules()] + [expression for *_, expression in panels()]
+    recorded = [rule["record"] for _, rule in rules() if "record" in rule]
+    assert recorded
+    for name in recorded:
+        assert any(name in expression for expression in expressions), f"nothing reads {name}"
+
+
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
 def test_dashboard_is_whole(path):
     dashboard = json.loads(path.read_text())

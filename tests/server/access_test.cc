@@ -2,10 +2,12 @@
 
 #include "server/access.h"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "client/connection.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
@@ -192,8 +194,8 @@ TEST_F(AccessTest, KeysAreReadAgainWhenTheFileChanges) {
   // The file is looked at once a second; this is the first look.
   Write("keys", kOtherKey);
   std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(10));
-  EXPECT_FALSE((*ring)->Holds(kKey));
-  EXPECT_TRUE((*ring)->Holds(kOtherKey));
+  EXPECT_FALSE((*ring)->Find(kKey).has_value());
+  EXPECT_TRUE((*ring)->Find(kOtherKey).has_value());
 }
 
 TEST_F(AccessTest, KeysStayWhenTheFileTurnsBad) {
@@ -201,7 +203,23 @@ TEST_F(AccessTest, KeysStayWhenTheFileTurnsBad) {
   const auto ring = KeyRing::Open(path);
   ASSERT_TRUE(ring.ok()) << ring.status();
   std::filesystem::remove(path);
-  EXPECT_TRUE((*ring)->Holds(kKey));
+  EXPECT_TRUE((*ring)->Find(kKey).has_value());
+}
+
+// Its permissions may be mended, which does not change its time; or it was written in two parts at one time.
+TEST_F(AccessTest, AFileThatTurnedBadIsReadAgain) {
+  const std::string path = Write("keys", kKey);
+  const auto ring = KeyRing::Open(path);
+  ASSERT_TRUE(ring.ok()) << ring.status();
+  const auto changed = std::filesystem::last_write_time(path) + std::chrono::seconds(10);
+  Write("keys", "short");
+  std::filesystem::last_write_time(path, changed);
+  EXPECT_TRUE((*ring)->Find(kKey).has_value());
+  Write("keys", kOtherKey);
+  std::filesystem::last_write_time(path, changed);
+  for (int i = 0; i < 1000 && (*ring)->Find(kKey).has_value(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_FALSE((*ring)->Find(kKey).has_value());
+  EXPECT_TRUE((*ring)->Find(kOtherKey).has_value());
 }
 
 TEST_F(AccessTest, TlsOnBothPorts) {

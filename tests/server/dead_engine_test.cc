@@ -30,8 +30,7 @@ class DeadEngineTest : public ::testing::Test {
                                  "--http", local, "--admin", local, "--threads", "1", "--max-rows", "16",
                                  "--kv-memory", "8MiB", "--guard", "off", "--ready-file", folder_ / "ready"});
     server_ = std::make_unique<Process>(flags);
-    ASSERT_TRUE(WaitUntil([this] { return server_->HasEnded() || !ReadFile(folder_ / "ready").empty(); }));
-    ASSERT_FALSE(server_->HasEnded()) << server_->err();
+    ASSERT_TRUE(server_->WaitForFile(folder_ / "ready")) << server_->err();
     const nlohmann::json ready = nlohmann::json::parse(ReadFile(folder_ / "ready"));
     http_ = std::make_unique<httplib::Client>("http://" + ready["http"].get<std::string>());
     admin_ = std::make_unique<httplib::Client>("http://" + ready["admin"].get<std::string>());

@@ -179,7 +179,7 @@ TEST(TranslateDocumentsTest, AClientThatHasUsedUpItsTokensHoldsUpNobodyElse) {
 
 // A client may open many streams; what is held of all of them is bounded.
 TEST(TranslateDocumentsTest, HeldDocumentsTakeNoMoreMemoryThanThoseInFlight) {
-  constexpr int kMaxBytes = 1000, kStreams = 20;  // half of 32 documents of that size is a client's
+  constexpr int kMaxBytes = 100000, kStreams = 20;  // half of 32 documents of that size is a client's
   TestServer server({.automatic = false, .capacity = 1}, kMaxBytes);
   server.Start();
   grpc::ClientContext running_context;

@@ -140,6 +140,25 @@ TEST(GrpcLimitsTest, AMessageIsBoundedByTheLargestDocument) {
       << "gRPC does not take it in";
 }
 
+// What they are unpacked to has no bound.
+TEST(GrpcLimitsTest, CompressedMessagesAreRefused) {
+  TestServer server;
+  server.Start();
+  const auto call = [&server](grpc_compression_algorithm algorithm) {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(algorithm);
+    v1::TranslateDocumentResponse reply;
+    return server.stub().TranslateDocument(&context, RequestFor(std::string(10000, 'a')), &reply);
+  };
+  EXPECT_TRUE(call(GRPC_COMPRESS_NONE).ok());
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    const grpc::Status refused = call(algorithm);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+    EXPECT_THAT(refused.error_message(), HasSubstr("takes no compressed messages"));
+  }
+  EXPECT_EQ(server.engine().admitted(), 1);
+}
+
 TEST(GrpcLimitsTest, MetadataIsBounded) {
   TestServer server;
   server.Start();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,6 +45,24 @@ std::vector<std::string> Texts(const v1::TranslateDocumentResponse& response) {
   std::vector<std::string> texts;
   for (const v1::TranslatedSegment& segment : response.segments()) texts.push_back(segment.text());
   return texts;
+}
+
+// Of 320,000 bytes for documents a client may have half.
+TEST(GlossaryRequestTest, TermsCountAsTheMemoryThatTheyTake) {
+  TestServer server({.automatic = false}, 10000);
+  server.Start();
+  std::thread other([&server] { Translated(server, RequestFor("text")); });
+  server.engine().WaitForAdmitted(1);
+  v1::TranslateDocumentRequest request = RequestFor("text");
+  for (int i = 0; i < 10000; ++i) AddTerm("a", "b", &request);
+  EXPECT_LT(request.ByteSizeLong(), 100000u);
+  v1::TranslateDocumentResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  const grpc::Status refused = server.stub().TranslateDocument(&context, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
+  server.engine().Finish(0);
+  other.join();
 }
 
 TEST(GlossaryRequestTest, TermsStandInTheTranslation) {

@@ -213,8 +213,7 @@ class CudaBackend final : public Backend {
       for (int32_t c = 0; c < half; ++c) {
         turns[c] = std::pow(base, -static_cast<double>(c) / half) / (2 * M_PI);
       }
-      made = DeviceArray<double>(memory_, half);
-      memory_.CopyToDevice(made.data(), turns.data(), half * sizeof(double));
+      made = OnDevice(memory_, turns);
     }
     return made.data();
   }

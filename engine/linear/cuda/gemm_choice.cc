@@ -26,13 +26,6 @@ std::vector<uint16_t> RandomBF16(size_t size, uint32_t seed) {
   return values;
 }
 
-template <typename T>
-DeviceArray<T> OnDevice(DeviceMemory& memory, const std::vector<T>& values) {
-  DeviceArray<T> array(memory, values.size());
-  memory.CopyToDevice(array.data(), values.data(), values.size() * sizeof(T));
-  return array;
-}
-
 // An algorithm that always fills the device, because it sums otherwise where it may not.
 class FillsTheDevice final : public GemmAlgorithm {
  public:

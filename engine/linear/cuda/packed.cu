@@ -27,13 +27,6 @@ ComputeType TypeOf(const LinearWeights& weights, ComputeType asked) {
   return asked == ComputeType::kInt8 && weights.inputs > kMostInt8Inputs ? ComputeType::kF32 : asked;
 }
 
-template <typename T>
-DeviceArray<T> OnDevice(DeviceMemory& memory, const std::vector<T>& values) {
-  DeviceArray<T> array(memory, values.size());
-  memory.CopyToDevice(array.data(), values.data(), values.size() * sizeof(T));
-  return array;
-}
-
 // Weights in the order of fragments (kernels.h): `word(n, k)` has those of output n from input k on.
 template <typename Word>
 std::vector<uint4> InFragments(const LinearWeights& weights, int32_t per_word, const Word& word) {

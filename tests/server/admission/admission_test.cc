@@ -1,6 +1,7 @@
 #include "server/admission/admission.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -83,6 +84,23 @@ TEST_F(AdmissionTest, TokensOfADocumentThatWasNotTranslatedComeBack) {
   permits_.back()->Spend();
   permits_.clear();
   EXPECT_FALSE(Enter(client, 4 * 59).ok());
+}
+
+// Of many clients those are forgotten whose allowance is full.
+TEST_F(AdmissionTest, WhatWasUsedBeyondAnAllowanceIsNotForgotten) {
+  const ClientLimits limits = {.tokens_per_minute = 60};
+  ASSERT_TRUE(Enter(Named("a", limits), 4 * 599).ok()) << "600 tokens";
+  permits_.back()->Spend();
+  permits_.clear();
+  now_ += absl::Minutes(5);
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_TRUE(Enter(Named(std::to_string(i), limits), 4).ok());
+    permits_.clear();
+  }
+  EXPECT_FALSE(Enter(Named("a", limits), 4).ok()) << "300 of the 600 are there again";
+  EXPECT_EQ(refusal_, Refusal::kClientTokens);
+  now_ += absl::Minutes(6);
+  EXPECT_TRUE(Enter(Named("a", limits), 4).ok());
 }
 
 TEST_F(AdmissionTest, AMemoryCountsAsBytesAndNotAsTokens) {
