@@ -187,6 +187,7 @@ case $command in
       [ -e "$PACK.tar.xz" ] || die "$PACK.tar.xz is missing: run \`$0 pack\` where the data is, and bring it along"
       [ ! -e "$PACK" ] || die "$PACK is there without its train.npz: remove it, and it is unpacked anew"
       say "unpacking"
+      rm -rf "$PACK.part"  # of a start that was killed
       $PYTHON -m tarfile -e "$PACK.tar.xz" "$PACK.part"
       mv "$PACK.part" "$PACK"
     fi

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from .train import load
+from .whole_file import whole_file
 
 
 def weighted(text: str) -> tuple[Path, float]:
@@ -55,7 +56,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="checkpoint to write")
     parser.add_argument("checkpoints", type=weighted, nargs="+", metavar="CHECKPOINT[=WEIGHT]")
     options = parser.parse_args()
-    torch.save(average([(load(path), weight) for path, weight in options.checkpoints]), options.out)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(options.out) as part:
+        torch.save(average([(load(path), weight) for path, weight in options.checkpoints]), part)
 
 
 if __name__ == "__main__":

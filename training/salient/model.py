@@ -359,10 +359,16 @@ class Transformer(nn.Module):
         shared = self.decoder_ffn if is_decoder and kind == "shared" else self.encoder_ffn
         return layer.residual(x, layer.ffn_norm, layer.ffn if kind == "own" else shared)
 
+    def is_source(self, source: Tensor) -> Tensor:
+        """source [B, S] -> whether a position is of the source, or padding: one of the pad tokens at the end. In a
+        vocabulary of the source's own that number may be a piece of text, but the source itself ends in EOS."""
+        return source.ne(self.config.tokens.pad).flip(-1).cumsum(-1).flip(-1).gt(0)
+
     def encode(self, source: Tensor, run: SelectionRun) -> Tensor:
         """source [B, S] -> the encoder's output [B, S, d]."""
         segment, offsets = segment_of(source, self.config.tokens.separator, inclusive=False)
-        real = source.ne(self.config.tokens.pad)
+        real = self.is_source(source)
+        source = source.masked_fill(~real, self.config.tokens.eos)  # which is in every vocabulary; pad may be beyond
         at = torch.arange(source.shape[1], device=source.device).expand_as(source)
         allowed = real.unsqueeze(1).expand(-1, source.shape[1], -1)
         if run.mode != "dense":
@@ -379,23 +385,24 @@ class Transformer(nn.Module):
 
     def decode(self, target: Tensor, source: Tensor, memory: Tensor, run: SelectionRun,
                exits: Tensor | None = None) -> list[Tensor]:
-        """Teacher-forced target inputs [B, T] -> the states h^n after every layer, each [B, T, d].
+        """Teacher-forced target inputs [B, T], BOS first -> the states h^n after every layer, each [B, T, d].
 
         exits [B, T]: the layer, from 0, after which a token exits. As in the engine, its state is copied to the layers
         above, where later tokens read it as a key.
         """
         separator, pad = self.config.tokens.separator, self.config.tokens.pad
+        real_source = self.is_source(source)
         source_segment, _ = segment_of(source, separator, inclusive=False)
         target_segment, offsets = segment_of(target, separator, inclusive=True)
         at = torch.arange(target.shape[1], device=target.device).expand_as(target)
         length = target.shape[1]
         causal = torch.ones(length, length, dtype=torch.bool, device=target.device).tril().unsqueeze(0)
-        allowed_source = source.ne(pad).unsqueeze(1).expand(-1, target.shape[1], -1)
+        allowed_source = real_source.unsqueeze(1).expand(-1, target.shape[1], -1)
         if run.mode != "dense":
-            real = target.ne(pad).unsqueeze(-1)
+            real = (target.ne(pad) | at.eq(0)).unsqueeze(-1)  # decoding may start from the pad token
             causal, allowed_source = causal & real, allowed_source & real
         if run.window is not None:
-            run.centre.update(decoder=at, cross=aligned(target_segment, offsets, source_segment, source.ne(pad)))
+            run.centre.update(decoder=at, cross=aligned(target_segment, offsets, source_segment, real_source))
         x, states, self_shared, cross_shared = self.embed(target, offsets, True), [], {}, {}
         for n, layer in enumerate(self.decoder_layers):
             below = x
@@ -420,3 +427,9 @@ class Transformer(nn.Module):
     def logits(self, n: int, state: Tensor) -> Tensor:
         """p(y | h^n) before the softmax (eq. 3 of arXiv 1910.10073), n from 0."""
         return F.linear(self.exit_norms[n](state), self.classifier(n), self.output_bias)
+
+    def decoding_logits(self, n: int, state: Tensor) -> Tensor:
+        """The same in fp32 and as the engine has them: no translation may contain the tokens of `search.suppressed`."""
+        logits = self.logits(n, state).float()
+        return logits.index_fill(-1, torch.tensor(self.config.search.suppressed, dtype=torch.long,
+                                                  device=logits.device), -math.inf)

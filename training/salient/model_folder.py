@@ -14,16 +14,20 @@ from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULA
 CONFIG, SHORTLIST = "config.json", "shortlist.safetensors"
 FILES = (CONFIG, "README.md", "model*.safetensors", INDEX, TOKENIZER, TARGET_TOKENIZER, VOCABULARY, SOURCE_VOCABULARY,
          SHORTLIST, "operating_points.json", "guard.json")
+UNFINISHED = ".unfinished-"
 
 
 @contextmanager
 def new_files(out: Path) -> Iterator[Path]:
     """A temporary folder for the files of a model. At the end of the block they become those of the model folder `out`,
-    in which no file of an earlier model stays. After an error or Ctrl-C in the block `out` is as before."""
+    in which no file of an earlier model stays. After an error or Ctrl-C in the block `out` is as before. The temporary
+    folder of a run that was killed is removed by the next one."""
     is_new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
+    for left in out.glob(f"{UNFINISHED}*"):
+        shutil.rmtree(left)
     try:
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out) as made:
+        with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=out) as made:
             yield Path(made)
             replace(out, Path(made))
     except BaseException:

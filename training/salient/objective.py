@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from .config import Tokens
-from .depth import geometric_loss, oracle
+from .depth import geometric_loss, leaving_loss, oracle
 from .loss import IGNORED, Candidates, Teacher, sampled, smoothed_cross_entropy
 from .model import Transformer
 from .sentence_teacher import SentenceTeacher
@@ -121,7 +121,8 @@ class Objective:
         weight, bias = candidates.of(teacher.weight, teacher.bias)
         return teacher._replace(weight=weight, bias=bias)
 
-    def translation(self, states, source, target, exits=None) -> tuple[torch.Tensor, float]:
+    def translation(self, states, source, target, candidates: Candidates | None,
+                    exits=None) -> tuple[torch.Tensor, float]:
         """Aligned training: the mean of the losses of all exits (eq. 4), estimated from the last exit and one other
         unless `--exit-loss all`. Mixed training: the mean over tokens of the loss at their exit (eq. 5, with M = 1:
         each batch draws exits once). Also returns the loss of the last exit.
@@ -135,7 +136,7 @@ class Objective:
             found = model.exit_norms[exit_layer](states[exit_layer]).flatten(0, 1)
             return found.to(torch.bfloat16) if o.bf16 else found
 
-        candidates, classifiers = self.candidates(target), {}
+        classifiers = {}
 
         def classifier(exit_layer):
             """Weight and bias. With tied classifiers all exits have the same."""
@@ -192,27 +193,31 @@ class Objective:
                 found.append(logits.log_softmax(-1).gather(-1, wanted.unsqueeze(-1)).squeeze(-1))
             else:
                 best.append(logits.argmax(-1))
-        if best:
+        if self.options.oracle == "regret":
+            last = logits.float().softmax(-1)
+            found = [last.gather(-1, token.unsqueeze(-1)).squeeze(-1) for token in best]
+        elif best:
             reference = wanted if self.options.oracle == "correctness" else best[-1]
             found = [token.eq(reference).float() for token in best]
         return torch.stack(found, -1)
 
-    def halting(self, states, memory, source, target) -> tuple[torch.Tensor, float]:
+    def halting(self, states, memory, source, target, candidates: Candidates | None) -> tuple[torch.Tensor, float]:
         """Cross entropy of the heads against the oracle's exits, and the mean of these exits (layers from 1)."""
         model, heads, o = self.model, self.model.halting, self.options
         gold, real = target[:, 1:], target[:, 1:].ne(self.pad)
         normed = [norm(h) for norm, h in zip(model.exit_norms, states)]
-        score = self.exit_scores(normed, gold, self.candidates(target))
+        score = self.exit_scores(normed, gold, candidates)
         a_token = oracle(score, real, o.penalty, sigma=o.sigma)
         a_sequence = oracle(score, real, o.penalty, a_sequence=True)
         loss = torch.zeros((), device=gold.device)
         if heads.sequence is not None:
-            source_real = source.ne(self.pad).unsqueeze(-1)
+            source_real = model.is_source(source).unsqueeze(-1)
             mean = (memory * source_real).sum(1) / source_real.sum(1)
             loss = loss + F.cross_entropy(heads.sequence(mean).float(), a_sequence)
         if heads.multinomial is not None:
             loss = loss + F.cross_entropy(heads.multinomial(normed[0]).float()[real], a_token[real])
         if heads.geometric is not None:
-            logits = torch.stack([heads.geometric_logit(n, h) for n, h in enumerate(normed)], -1)
-            loss = loss + geometric_loss(logits.float(), a_token, real)
+            logits = torch.stack([heads.geometric.logit(n, h) for n, h in enumerate(normed)], -1)
+            loss = loss + (leaving_loss(logits, score, real) if o.oracle == "regret" else
+                           geometric_loss(logits, a_token, real))
         return loss, 1 + float(a_token[real].float().mean())

@@ -24,6 +24,7 @@ from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, toke
 from .markers import with_markers
 from .pieces import marker
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
+from .whole_file import whole_file
 
 SAMPLE = 20_000  # pairs that show how the languages are written
 
@@ -35,7 +36,7 @@ def train_tokenizer(documents: list[list[Pair]], vocab_size: int, out: Path) -> 
     import sentencepiece
 
     assert Tokens() == Tokens(PAD, UNK, BOS, EOS, SEPARATOR)
-    with open(out, "wb") as file:
+    with whole_file(out) as part, open(part, "wb") as file:  # a later run takes what is there as it is
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=(text for pairs in documents for pair in pairs for text in pair), model_writer=file,
             vocab_size=vocab_size, model_type="unigram", character_coverage=0.9998, byte_fallback=True,
@@ -52,7 +53,8 @@ def cleaned(documents: Iterator[Document], o: argparse.Namespace, dropped: Count
         if len(sample) >= SAMPLE:
             break
     writing = writing_of(sample)
-    held_out = HeldOut((s for path in o.held_out for _, pairs in read_documents(path) for s, _ in pairs), writing)
+    evaluated = {*o.held_out, o.dev} - {None}
+    held_out = HeldOut((s for path in evaluated for _, pairs in read_documents(path) for s, _ in pairs), writing)
     wrong_language = language_check(o.source_language, o.target_language, writing) if o.check_language else (
         lambda s, t: None)
     duplicates = Duplicates()
@@ -96,6 +98,9 @@ def prepare(o: argparse.Namespace) -> None:
     documents = list(cleaned(progress(d for path in o.train for d in read_documents(path)), o, dropped))
     print(f"{len(documents)} documents, {sum(len(pairs) for _, pairs in documents)} segments; left out: "
           + ", ".join(f"{n} {why}" for why, n in dropped.most_common()), file=sys.stderr)
+    if not documents:
+        raise ValueError("no training text is left; name its languages with --source-language and --target-language, "
+                         "and with --sources only sources that it has")
     tokenizer_path = o.out / TOKENIZER
     if not tokenizer_path.exists():
         print("training the tokeniser", file=sys.stderr)
@@ -109,8 +114,10 @@ def prepare(o: argparse.Namespace) -> None:
     corpus.save(o.out / "train.npz")
     print(f"{len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)
     if o.dev:
-        tokenise([d for d in read_documents(o.dev) if not o.sources or origin_of(d[0]) in o.sources],
-                 *tokenizers).save(o.out / "dev.npz")
+        dev = [d for d in read_documents(o.dev) if not o.sources or origin_of(d[0]) in o.sources]
+        if not dev:
+            raise ValueError(f"--dev: {o.dev} has no document{' of --sources' if o.sources else ''}")
+        tokenise(dev, *tokenizers).save(o.out / "dev.npz")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -118,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--train", type=Path, nargs="+", required=True, help="TSV of training documents, .xz or plain")
     p.add_argument("--dev", type=Path, help="TSV of development documents")
     p.add_argument("--held-out", type=Path, nargs="*", default=[],
-                   help="TSVs whose segments and near copies must not be trained on; name every test set here")
+                   help="TSVs whose segments and near copies must not be trained on, beside --dev; name every test set")
     p.add_argument("--sources", nargs="*", default=[], help="keep these sources only; all when left out")
     p.add_argument("--source-language", default="en")
     p.add_argument("--target-language", default="de")
@@ -133,4 +140,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    prepare(parser().parse_args())
+    try:
+        prepare(parser().parse_args())
+    except (ValueError, OSError, RuntimeError) as error:  # RuntimeError: SentencePiece's, of a --vocab-size too great
+        sys.exit(f"prepare: {error}")

@@ -40,7 +40,8 @@ from .model_folder import SHORTLIST, copy_existing, new_files
 from .monolingual import monolingual
 from .shortlist import shortlist
 from .train import run_phase
-from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
+from .vocabulary import TOKENIZER, VOCABULARY
+from .whole_file import whole_file
 
 # Relative times of the steps, of --minutes.
 SHARES = {"documents": 0.9, "supervision": 0.35, "adapt": 0.9, "selection": 0.3, "exits": 0.25, "halting": 0.1}
@@ -84,7 +85,7 @@ def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     if o.adapt and not selects:
         shares = ["--exit-shares", o.exit_shares] if o.exit_shares else []
         found.append(Step("adapt", "base", its_own + ALL_EXITS + shares))
-    elif not large:
+    elif not large and (o.untied_exits or config.norm == "pre"):  # tied exits behind post-norm have nothing to learn
         found.append(Step("exits", "exits", ["--untied-exits"] if o.untied_exits else []))
     return [*found, Step("halting", "halting", ["--oracle", "agreement"] if large else [])]
 
@@ -93,15 +94,8 @@ def add_mapped_exits(start: Path, corpus: Corpus, out: Path, device: str) -> Non
     """A checkpoint with mapped exits from a checkpoint or a model folder."""
     model = load_model(start)[0] if start.is_dir() else load_checkpoint(start)
     model = with_mapped_exits(model.to(device), corpus, MAP_TOKENS)
-    torch.save({"config": model.config.to_json(), "model": model.state_dict()}, out)
-
-
-def copy_vocabulary(o: argparse.Namespace, config: ModelConfig, out: Path) -> None:
-    """config: of the model as it was."""
-    copy_existing(o.model, out, VOCABULARY, SOURCE_VOCABULARY, TARGET_TOKENIZER, SHORTLIST)
-    if o.documents:
-        write_vocabulary(o.model, config, out)
-        (out / SHORTLIST).unlink(missing_ok=True)  # it is of a smaller vocabulary
+    with whole_file(out) as part:
+        torch.save({"config": model.config.to_json(), "model": model.state_dict()}, part)
 
 
 def add_shortlist(config: ModelConfig, corpus: Corpus, out: Path) -> None:
@@ -150,11 +144,13 @@ def claim(work: Path, o: argparse.Namespace) -> None:
     run, now = work / RUN, made_from(o)
     before = json.loads(run.read_text()) if run.exists() else {}
     others = [name for name, value in now.items() if before.get(name) != value]
-    if others and {path.name for path in work.glob("*")} - {RUN}:  # it has made something
+    made = {path.name for path in work.glob("*") if path.suffix != ".part"} - {RUN}
+    if others and made:
         raise ValueError(f"{work}: it is of a run with other values of {', '.join(others)}; remove it, or name another "
                          "--out")
     work.mkdir(parents=True, exist_ok=True)
-    run.write_text(json.dumps(now, indent=2) + "\n")
+    with whole_file(run) as part:
+        part.write_text(json.dumps(now, indent=2) + "\n")
 
 
 def retrofit(o: argparse.Namespace) -> None:
@@ -188,7 +184,10 @@ def retrofit(o: argparse.Namespace) -> None:
     readme = o.model / "README.md"
     with new_files(o.out) as made:
         export(model.cpu(), o.model / TOKENIZER, made, dtype=o.dtype, readme=readme if readme.exists() else None)
-        copy_vocabulary(o, before, made)
+        if o.documents:  # the vocabulary has grown, and the shortlist is of the old one
+            write_vocabulary(o.model, before, made)
+        else:
+            copy_existing(o.model, made, SHORTLIST)
         if o.monolingual:
             add_shortlist(config, Corpus.load(data / "train.npz"), made)
     if not o.keep_work:
@@ -236,5 +235,5 @@ def parser() -> argparse.ArgumentParser:
 if __name__ == "__main__":
     try:
         retrofit(parser().parse_args())
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         sys.exit(f"retrofit: {error}")

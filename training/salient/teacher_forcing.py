@@ -59,14 +59,14 @@ def force(model: Transformer, source: Tensor, target: Tensor, learned: bool = Fa
     columns: dict[str, list[Tensor]] = {"likelihood": [], "correct": [], "best": [], "confidence": [],
                                         "halting": []}
     for n, state in enumerate(states):
-        log_p = F.log_softmax(model.logits(n, state)[0].float(), -1)
+        log_p = F.log_softmax(model.decoding_logits(n, state)[0], -1)
         best, at = log_p.max(-1)
         columns["likelihood"].append(log_p.gather(-1, gold[:, None])[:, 0])
         columns["correct"].append((at == gold).float())
         columns["best"].append(at)
         columns["confidence"].append(best.exp())
         if halting is not None and halting.geometric is not None:
-            columns["halting"].append(torch.sigmoid(halting.geometric_logit(n, model.exit_norms[n](state)[0])))
+            columns["halting"].append(torch.sigmoid(halting.geometric.logit(n, model.exit_norms[n](state)[0])))
     stacked = {name: torch.stack(values, -1) if values else None for name, values in columns.items()}
     best = stacked.pop("best")
     stacked["same"] = best.eq(best[:, -1:]).float()

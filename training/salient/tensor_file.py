@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .whole_file import whole_file
+
 NAMES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.int8: "I8"}
 TYPES = {name: dtype for dtype, name in NAMES.items()}
 ID_TYPES = {"U16": "<u2", "U32": "<u4"}
@@ -49,7 +51,7 @@ def write_stored(path: Path, tensors: dict[str, tuple[str, list[int], bytes]]) -
         at += len(data)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # the data starts at a multiple of 8 bytes
-    with open(path, "wb") as file:
+    with whole_file(path) as part, open(part, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for _, _, data in tensors.values():
             file.write(data)

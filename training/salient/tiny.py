@@ -25,11 +25,12 @@ from .config import (HEADS, Exits, FeedForward, Languages, Markers, ModelConfig,
 from .data import PAD, SEPARATOR
 from .export import DTYPES, export
 from .model import Transformer
+from .model_folder import SHORTLIST, new_files
 from .pieces import first_marker, pruned
 from .prepare import train_tokenizer
 from .selection import SelectionRun
 from .shortlist import Shortlist
-from .vocabulary import SOURCE_VOCABULARY, VOCABULARY as VOCABULARY_FILE
+from .vocabulary import SOURCE_VOCABULARY, TOKENIZER, VOCABULARY as VOCABULARY_FILE
 
 SENTENCES = [
     ("The old house stands at the river.", "Das alte Haus steht am Fluss."),
@@ -68,7 +69,7 @@ def variants() -> dict[str, ModelConfig]:
 
     return {
         "base": model(),
-        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", list(HEADS)),
+        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", list(HEADS), 24),
                       d_model=64, heads=4, scale_embeddings=False),
         "wide": model(encoder=Stack(4, FeedForward("shared", 224)), decoder=Stack(4, FeedForward("none", 0)),
                       activation="gelu", selection=selection(2, 3, 3)),
@@ -171,36 +172,39 @@ def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int,
 
     rng = random.Random(f"{seed} {name}")
     config.name = f"tiny-{name}"
-    if config.tokens.markers is not None:
-        tokenizer = with_markers(tokenizer, config.tokens.markers.count, out / f"{name}.tokenizer.model")
-    model_file = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
-    config.vocab_size = model_file.get_piece_size()
-    if config.source_vocab_size is not None:
-        (out / name).mkdir(exist_ok=True)
-        config.source_vocab_size, config.vocab_size = own_vocabularies(model_file, out / name, rng)
-    if config.selection is not None:
-        config.selection.learned_ratio = {module: [round(rng.uniform(0.15, 0.6), 3) for _ in
-                                                  config.selection_layers(module)] for module in config.selection.group}
-    model, generator = Transformer(config).eval(), torch.Generator().manual_seed(rng.randrange(2 ** 31))
-    pairs = random_pairs(config, rng, 8)
-    randomise(model, generator)
-    balance(model, pairs, generator)
-    if config.selection is not None:
-        fit_key_steps(model, pairs)
-    export(model, tokenizer, out / name, dtype=dtype, shard_bytes=shard_bytes)
-    if name != "plain":
-        random_shortlist(config.source_vocab_size or config.vocab_size, config.vocab_size, rng).save(
-            out / name / "shortlist.safetensors")
+    with new_files(out / name) as made:
+        stored = tokenizer.read_bytes()
+        if config.tokens.markers is not None:
+            stored = with_markers(stored, config.tokens.markers.count)
+        (made / TOKENIZER).write_bytes(stored)
+        model_file = sentencepiece.SentencePieceProcessor(model_proto=stored)
+        config.vocab_size = model_file.get_piece_size()
+        if config.source_vocab_size is not None:
+            config.source_vocab_size, config.vocab_size = own_vocabularies(model_file, made, rng)
+        if config.selection is not None:
+            config.selection.learned_ratio = {
+                module: [round(rng.uniform(0.15, 0.6), 3) for _ in config.selection_layers(module)]
+                for module in config.selection.group}
+        model, generator = Transformer(config).eval(), torch.Generator().manual_seed(rng.randrange(2 ** 31))
+        pairs = random_pairs(config, rng, 8)
+        randomise(model, generator)
+        balance(model, pairs, generator)
+        if config.selection is not None:
+            fit_key_steps(model, pairs)
+        export(model, made / TOKENIZER, made, dtype=dtype, shard_bytes=shard_bytes)
+        if name != "plain":
+            random_shortlist(config.source_vocab_size or config.vocab_size, config.vocab_size, rng).save(
+                made / SHORTLIST)
 
 
-def with_markers(tokenizer: Path, count: int, path: Path) -> Path:
+def with_markers(model: bytes, count: int) -> bytes:
+    """The SentencePiece model with that many markers."""
     import sentencepiece
 
-    model = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
-    kept = [i for i in range(model.get_piece_size()) if not (model.is_control(i) or model.is_unknown(i) or
-                                                             model.is_byte(i))]
-    path.write_bytes(pruned(tokenizer.read_bytes(), kept, count))
-    return path
+    read = sentencepiece.SentencePieceProcessor(model_proto=model)
+    kept = [i for i in range(read.get_piece_size()) if not (read.is_control(i) or read.is_unknown(i) or
+                                                            read.is_byte(i))]
+    return pruned(model, kept, count)
 
 
 def own_vocabularies(model_file, folder: Path, rng: random.Random) -> tuple[int, int]:

@@ -16,6 +16,7 @@ Over the last part of a phase the weights are averaged, and the mean is kept if 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,8 +38,16 @@ def table_of(number):
     return lambda text: {number(key): float(value) for key, value in (item.split("=") for item in text.split(","))}
 
 
+class Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+    """Shows defaults, as the description promises."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        has = action.default not in (None, {}, [], argparse.SUPPRESS) and action.default is not False
+        return super()._get_help_string(action) if has else action.help
+
+
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=Help)
     p.add_argument("--phase", choices=list(TRAINED), required=True)
     p.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
     p.add_argument("--config", type=Path, help="config.json of a new model (phase base)")
@@ -48,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--processor-time", action="store_true",
                    help="--minutes of the processor's time, so that other work on the machine changes nothing")
     p.add_argument("--steps", type=int, help="batches of the phase, instead of --minutes")
-    p.add_argument("--batch-tokens", type=int, default=6144)
+    p.add_argument("--batch-tokens", type=int, default=6144, help="positions of a batch on each side, at most")
     p.add_argument("--mixture", type=table_of(int), default=MIXTURE, metavar="TOKENS=SHARE,...",
                    help="share of the tokens cut to chunks of so many tokens; 0 for single segments")
     p.add_argument("--source-weights", type=table_of(str), default=SOURCES, metavar="SOURCE=WEIGHT,...",
@@ -56,14 +65,15 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
     p.add_argument("--matrix-lr", type=float, default=0.02,
                    help="Muon: weight matrices of the layers; 0: Adam has them, too")
-    p.add_argument("--warmup", type=int, default=200)
+    p.add_argument("--warmup", type=int, default=200, help="steps over which the rate rises")
     p.add_argument("--cooldown", type=float, default=0.5, help="share of the phase over which the rate falls to zero")
     p.add_argument("--average", type=float, default=0.1, help="share of the phase over which weights are averaged")
     p.add_argument("--frozen", nargs="*", default=[], metavar="NAME",
                    help="parts that stay as they are, by the beginning of their tensors' names: encoder_layers")
     p.add_argument("--learned-tokens", type=int, default=0, metavar="TOKENS",
                    help="of the embedding only so many first tokens learn, such as the separator and markers; 0: all")
-    p.add_argument("--label-smoothing", type=float, default=0.1)
+    p.add_argument("--label-smoothing", type=float, default=0.1,
+                   help="share of the target that all tokens of the vocabulary have together")
     p.add_argument("--vocabulary-sample", type=int, default=0, metavar="TOKENS",
                    help="estimate the losses of a step with so many tokens of the vocabulary, those of the batch among "
                         "them (a loss over 16,000 tokens takes more than half of a step); 0: with all")
@@ -97,7 +107,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--selection-width", type=int, help="new selection layers of this width (ds) instead of the old")
     p.add_argument("--selection-group", type=table_of(str), metavar="MODULE=LAYERS,...",
                    help="new selection layers, shared by groups of so many layers (r)")
-    p.add_argument("--supervision", choices=["own", "group"], default="group")
+    p.add_argument("--supervision", choices=["own", "group"], default="group",
+                   help="a selection layer imitates its own layer's attention, or the mean of its group's layers")
     p.add_argument("--straight-through", action=argparse.BooleanOptionalAction, default=True,
                    help="whether masks have the gradient of eq. 3")
     p.add_argument("--attention-window", type=int, help="ablation: a fixed window of that many keys instead of top-k")
@@ -105,18 +116,23 @@ def parser() -> argparse.ArgumentParser:
                    help="phase base: a model without early exits gets them, with its own classifier")
     p.add_argument("--untied-exits", action="store_true", help="phase exits: a classifier of its own for every exit")
     p.add_argument("--halting-weight", type=float, default=1.0, help="phase depth: alpha of eq. 6, of 1910.10073")
-    p.add_argument("--oracle", choices=["likelihood", "correctness", "agreement"], default="correctness",
-                   help="agreement: correctness with the last exit's own prediction as the reference")
+    p.add_argument("--oracle", choices=["likelihood", "correctness", "agreement", "regret"], default="correctness",
+                   help="agreement: correctness with the last exit's own prediction as the reference; regret: the "
+                        "probability that the last exit gives to what an exit predicts, and geometric heads learn from "
+                        "every token at every layer")
+    p.add_argument("--geometric-width", type=int, metavar="UNITS",
+                   help="phases depth and halting: new geometric heads with so many hidden units (0: linear maps) "
+                        "instead of the old")
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
     p.add_argument("--bf16", action=argparse.BooleanOptionalAction,
                    help="multiply matrices in bf16; the default, except on a CPU without AVX-512, where it is slow")
     p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--compile", action="store_true", help="compile the layers' element-wise parts (torch.compile)")
-    p.add_argument("--threads", type=int, default=0)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--log-seconds", type=float, default=30)
-    p.add_argument("--save-seconds", type=float, default=300)
+    p.add_argument("--threads", type=int, default=0, help="of the processor; 0: as PyTorch likes")
+    p.add_argument("--seed", type=int, default=1, help="of the order of the text and of all that is drawn")
+    p.add_argument("--log-seconds", type=float, default=30, help="time between two lines of the log")
+    p.add_argument("--save-seconds", type=float, default=300, help="time between two checkpoints")
     return p
 
 
@@ -148,6 +164,8 @@ def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
     if options.phase in ("depth", "halting"):
         config.exits = config.exits or Exits()
         config.exits.heads = config.exits.heads or list(HEADS)
+        if options.geometric_width is not None:
+            config.exits.geometric_width = options.geometric_width
     if options.phase not in ("supervision", "selection"):
         return False
     anew = config.selection is None or options.selection_width or options.selection_group
@@ -167,7 +185,10 @@ def build(start: dict | None, options: argparse.Namespace, resumed: bool = False
     anew = not resumed and grow(config, options)
     model = Transformer(config)
     if start:
-        tensors = {n: t for n, t in start["model"].items() if not (anew and ".selection." in n)}
+        replaced = [".selection."] if anew else []
+        if not resumed and options.geometric_width is not None:
+            replaced.append("halting.geometric.")
+        tensors = {n: t for n, t in start["model"].items() if not any(part in n for part in replaced)}
         missing, unexpected = model.load_state_dict(tensors, strict=False)
         grown = (".selection.", "halting.", "exit_classifiers.")
         lost = [n for n in missing if not any(part in n for part in grown)] + unexpected
@@ -175,25 +196,42 @@ def build(start: dict | None, options: argparse.Namespace, resumed: bool = False
             raise ValueError(f"the checkpoint does not fit its configuration: {', '.join(sorted(lost)[:5])}")
         if model.exit_classifiers is not None and any("exit_classifiers." in n for n in missing):
             for classifier in model.exit_classifiers:  # a new classifier starts as a copy of the model's own
-                classifier.weight.data.copy_(model.embedding.weight)
+                classifier.weight.data.copy_((model.output or model.embedding).weight)
     return model
 
 
 def run_phase(phase: str, data: Path, out: Path, *flags: str) -> None:
     """Trains one phase in a process of its own, with a log beside its checkpoint. Returns at once if the phase is
-    done."""
+    done. Paths in flags are relative to the folder of this process."""
     command = [sys.executable, "-m", "salient.train", "--phase", phase, "--data", str(data), "--out", str(out), *flags]
+    found = [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     with open(out.with_suffix(".jsonl"), "a", encoding="utf-8") as log:
-        subprocess.run(command, check=True, stdout=log, cwd=Path(__file__).resolve().parents[1])
+        subprocess.run(command, check=True, stdout=log, env={**os.environ, "PYTHONPATH": os.pathsep.join(found)})
 
 
-def main() -> None:
-    options = parse()
+def refuse_other_data(config: ModelConfig, corpus: Corpus, data: Path) -> None:
+    """Raises ValueError if the tokens of the text are not those of the model."""
+    for name, tokens, size in (("source", corpus.source, config.source_vocab_size or config.vocab_size),
+                               ("target", corpus.target, config.vocab_size)):
+        if int(tokens.max()) >= size:
+            raise ValueError(f"{data}: the {name} token {int(tokens.max())} is beyond the configuration's vocabulary "
+                             f"({size}); prepare the data with the model's own tokenizers")
+    ours, theirs = corpus.tokens, config.tokens
+    for name in ("pad", "bos", "eos", "separator"):
+        has, wanted = getattr(ours, name), getattr(theirs, name)
+        if has != wanted and (name, has) != ("separator", None):  # a model of documents may read single sentences
+            raise ValueError(f"{data}: its {name} token is {has}, the configuration's {wanted}; a model of another "
+                             "toolkit learns from the data that `retrofit --monolingual` makes")
+
+
+def train(options: argparse.Namespace) -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     options.out.parent.mkdir(parents=True, exist_ok=True)  # not first missed when minutes of work are to be saved
     stored = load(options.out) if options.out.exists() else None
+    if not stored and not options.start and not options.config:
+        raise ValueError("name the model that learns: --start CHECKPOINT, or for a new one --config config.json")
     model = build(stored or (load(options.start) if options.start else None), options, resumed=stored is not None)
     trainer = Trainer(model, options)
     if options.compile:
@@ -202,13 +240,15 @@ def main() -> None:
         trainer.resume(stored)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters", file=sys.stderr)
     dev, corpus = options.data / "dev.npz", Corpus.load(options.data / "train.npz")
-    config = model.config
-    for name, tokens, size in (("source", corpus.source, config.source_vocab_size or config.vocab_size),
-                               ("target", corpus.target, config.vocab_size)):
-        if int(tokens.max()) >= size:
-            sys.exit(f"{options.data}: the {name} token {int(tokens.max())} is beyond the configuration's vocabulary "
-                     f"({size}); prepare the data with the model's own tokenizers")
+    refuse_other_data(model.config, corpus, options.data)
     trainer.run(corpus, Corpus.load(dev) if dev.exists() else None, options.out)
+
+
+def main() -> None:
+    try:
+        train(parse())
+    except (ValueError, OSError) as error:
+        sys.exit(f"train: {error}")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from .model import Transformer
 from .objective import TRAINED, Objective
 from .optimiser import optimisers
 from .selection import MODULES, SelectionRun, adapt_ratio
+from .whole_file import whole_file
 
 MEASURE_EVERY = 4  # steps between measurements of k in the supervision phase, which needs no masks otherwise
 AVERAGE_EVERY = 10  # steps between the states that enter the average
@@ -36,6 +37,11 @@ class Trainer:
         for name, p in model.named_parameters():
             p.requires_grad = (self.part_of(name) in TRAINED[options.phase]
                                and not name.startswith(tuple(options.frozen)))
+        if not any(p.requires_grad for p in model.parameters()):
+            raise ValueError(f"phase {options.phase}: no part of this model learns in it"
+                             + ("; name less with --frozen" if options.frozen else
+                                "; with --untied-exits every exit gets a classifier that learns"
+                                if options.phase == "exits" else ""))
         if options.learned_tokens:
             for p in (model.embedding.weight, model.output_bias):
                 if p.requires_grad:
@@ -66,8 +72,9 @@ class Trainer:
 
     def rate(self) -> float:
         """Learning rate: warm-up over steps, then constant, then linear to zero over the last share of the phase."""
-        left = 1 - self.progress()
-        return min(1.0, (self.step + 1) / self.options.warmup) * max(0.0, min(1.0, left / self.options.cooldown))
+        o, left = self.options, 1 - self.progress()
+        warm = min(1.0, (self.step + 1) / max(1, o.warmup))
+        return warm * max(0.0, min(1.0, left / o.cooldown if o.cooldown else 1.0))
 
     @property
     def learns_selection(self) -> bool:
@@ -98,7 +105,8 @@ class Trainer:
     def most(self, module: str) -> float:
         """The bound on k: linear from 1 down to --k-most over the first --k-most-share of the phase."""
         bound = self.options.k_most.get(module, 1.0)
-        done = min(1.0, self.progress() / self.options.k_most_share)
+        share = self.options.k_most_share
+        done = min(1.0, self.progress() / share) if share else 1.0
         return 1 - (1 - bound) * done
 
     def adapt(self, run: SelectionRun) -> None:
@@ -126,11 +134,11 @@ class Trainer:
             return loss, SelectionRun(), {"loss": float(loss.detach())}
         exits = self.objective.early_exits(target) if self.objective.trains_model else None
         states, memory, run = self.forward(source, target, exits)
-        loss = torch.zeros((), device=self.device)
+        loss, candidates = torch.zeros((), device=self.device), self.objective.candidates(target)
         if self.objective.trains_model:
-            loss, notes["loss"] = self.objective.translation(states, source, target, exits)
+            loss, notes["loss"] = self.objective.translation(states, source, target, candidates, exits)
         if o.phase in ("depth", "halting") and exits is None:
-            halting, notes["oracle_exit"] = self.objective.halting(states, memory, source, target)
+            halting, notes["oracle_exit"] = self.objective.halting(states, memory, source, target, candidates)
             loss = loss + o.halting_weight * halting  # (6) of 1910.10073
             notes["halting"] = float(halting.detach())
         if run.mode != "dense" and run.learns:
@@ -188,11 +196,12 @@ class Trainer:
                           **measured}), flush=True)
 
     def keep_the_better(self, dev: Corpus) -> dict:
-        """Ends a phase: keeps the average of the last states, unless the last state is better on development text."""
+        """Ends a phase: keeps the average of the last states, unless the last state is better on development text, at
+        all exits that are trained."""
         last = self.dev_loss(dev, 20_000)
         self.swap_average()
         mean = self.dev_loss(dev, 20_000)
-        kept = min(mean, last, key=sum)
+        kept = min(mean, last, key=sum if self.objective.aligned else lambda by_exit: by_exit[-1])
         if kept is last:
             self.swap_average()
         return {"dev_nll_by_exit": kept, "dev_nll_last": last, "dev_nll_average": mean,
@@ -219,16 +228,20 @@ class Trainer:
         return [round(t / count, 4) for t in totals]
 
     def save(self, path: Path) -> None:
-        part = path.with_suffix(".part")
-        torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
-                    "elapsed": self.elapsed, "worked": self.worked, "target_tokens": self.target_tokens,
-                    "average": self.average, "averaged": self.averaged, "left_out": self.left_out,
-                    "optimisers": [o.state_dict() for o in self.optimisers]}, part)
-        part.replace(path)
+        with whole_file(path) as part:
+            torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
+                        "phase": self.options.phase, "elapsed": self.elapsed, "worked": self.worked,
+                        "target_tokens": self.target_tokens, "average": self.average, "averaged": self.averaged,
+                        "left_out": self.left_out, "optimisers": [o.state_dict() for o in self.optimisers]}, part)
 
     def resume(self, stored: dict) -> None:
+        """Goes on from a checkpoint of the same phase. Raises ValueError if it is of another phase, or of none."""
+        phase = stored.get("phase", self.options.phase if "step" in stored else "none")  # older checkpoints lack it
+        if phase != self.options.phase:
+            raise ValueError(f"--out: {self.options.out} is a checkpoint of phase {phase}, not of "
+                             f"{self.options.phase}; name another file, or remove it to begin anew")
         self.step, self.elapsed, self.worked = stored["step"], stored["elapsed"], stored["worked"]
-        self.target_tokens = stored.get("target_tokens", 0)  # older checkpoints lack this and left_out
+        self.target_tokens = stored.get("target_tokens", 0)  # older checkpoints lack these two as well
         self.left_out = stored.get("left_out", 0)
         self.average, self.averaged = stored["average"], stored["averaged"]
         for optimiser, state in zip(self.optimisers, stored["optimisers"]):

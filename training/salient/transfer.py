@@ -34,7 +34,7 @@ from .config import Markers, ModelConfig
 from .data import Corpus, read_documents
 from .export import export
 from .model import Transformer
-from .pieces import counted, first_marker, first_piece, pruned
+from .pieces import BYTES, counted, first_marker, first_piece, pruned
 from .shortlist import Shortlist, model_1, sample
 from .tensor_file import read_folder
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
@@ -66,13 +66,17 @@ def normal_pieces(model: bytes) -> list[int]:
 
 
 def vocabulary(o: argparse.Namespace) -> None:
-    path = o.parent / TOKENIZER
+    path, had = o.parent / TOKENIZER, ModelConfig.load(o.parent).tokens.markers
+    first = first_piece(had.count if had else 0)
     parent = sentencepiece.SentencePieceProcessor(model_file=str(path))
     counts = counted(parent, texts(o.text, 0, o.segments))
     if o.source_text:
         with open(o.source_text, encoding="utf-8") as lines:
             counts += counted(parent, (line.strip() for line in itertools.islice(lines, o.segments)))
-    kept = [i for i in range(first_piece(o.markers), parent.get_piece_size())
+    if parent.piece_to_id(BYTES[-1][0]) != first_marker() - 1:
+        raise ValueError(f"--parent: {path} has not the special tokens and bytes first, as the tokenizers of models "
+                         "that are trained with this code have")
+    kept = [i for i in range(first, parent.get_piece_size())
             if counts[i] >= o.least or len(parent.id_to_piece(i)) == 1]
     o.out.mkdir(parents=True, exist_ok=True)
     (o.out / TOKENIZER).write_bytes(pruned(path.read_bytes(), kept, o.markers))
@@ -150,7 +154,8 @@ def model(o: argparse.Namespace) -> None:
     torch.manual_seed(1)
     config = ModelConfig.from_json((o.parent / "config.json").read_text())
     if config.source_vocab_size or config.output != "tied":
-        sys.exit("--parent: it has separate vocabularies or an output matrix; this command needs one embedding for all")
+        raise ValueError("--parent: it has separate vocabularies or an output matrix; this command needs one embedding "
+                         "for all")
     parent = Transformer(config)
     tensors = read_folder(o.parent)
     parent.load_state_dict(tensors)
@@ -199,4 +204,7 @@ def parser() -> argparse.ArgumentParser:
 
 if __name__ == "__main__":
     options = parser().parse_args()
-    options.run(options)
+    try:
+        options.run(options)
+    except (ValueError, OSError) as error:
+        sys.exit(f"transfer: {error}")

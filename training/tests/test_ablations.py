@@ -72,7 +72,7 @@ def commands(monkeypatch):
     """The trainings that were started. They run in this process: starting Python for every phase takes seconds."""
     calls = []
 
-    def run(command_line, check, stdout, cwd):
+    def run(command_line, check, stdout, env):
         calls.append(command_line)
         monkeypatch.setattr("sys.argv", [*command_line[2:], "--no-bf16"])
         with contextlib.redirect_stdout(stdout):

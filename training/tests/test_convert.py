@@ -402,6 +402,19 @@ def test_the_names_of_vocabularies_tell_the_sides(tmp_path, spm, other_spm):
     assert (made.tokenizer.name, made.target_tokenizer.name) == ("z-srcvocab.ende.spm", "a-trgvocab.ende.spm")
 
 
+@pytest.mark.parametrize("token, what", [(0, "unknown"), (3, "end")])
+def test_special_tokens_with_two_numbers_are_refused(tmp_path, spm, token, what):
+    """The engine has one number for both sides."""
+    pieces = pieces_of(spm)
+    model = random_model(len(pieces), source_vocab_size=len(pieces), tokens=Tokens(4, 0, 4, 3, None))
+    turned = list(pieces)
+    turned[token], turned[9] = turned[9], turned[token]
+    made = converted.Converted(model.config, model.state_dict(), spm, None, turned, pieces)
+    with pytest.raises(Unsupported, match=f"the {what} token has another number in the source's vocabulary"):
+        made.write(tmp_path / "out")
+    converted.Converted(model.config, model.state_dict(), spm, None, pieces, pieces).write(tmp_path / "out")
+
+
 def test_each_side_keeps_its_own_tokenizer(tmp_path, spm, other_spm, monkeypatch):
     two_vocabularies(tmp_path / "theirs", spm, other_spm, "source.spm", "target.spm")
     shutil.copyfile(other_spm, tmp_path / "mine.spm")
@@ -780,3 +793,11 @@ def test_the_command(tmp_path, spm):
     assert done.returncode == 0 and "wrote" in done.stderr, done.stderr
     model, config = load_model(tmp_path / "ours")
     assert config.name == "en-pt" and json.loads((tmp_path / "ours" / "vocabulary.json").read_text())[-1] == "<start>"
+
+
+def test_a_missing_shard_is_named(tmp_path):
+    index = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    write_file(tmp_path / "model-00001-of-00002.safetensors", {"a": torch.zeros(1)})
+    with pytest.raises(ValueError, match="neither model-00002-of-00002.safetensors nor pytorch_model.bin is there"):
+        read_weights(tmp_path)

@@ -1,5 +1,6 @@
 import lzma
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -171,3 +172,55 @@ def test_a_corpus_of_which_nothing_is_left_is_an_error():
     corpus = corpus_of(random_corpus())
     with pytest.raises(ValueError, match="nothing to train on"):
         next(batches(corpus, 64, seed=5, source_weights={str(name): 0.0 for name in corpus.origins}))
+
+
+def test_only_a_line_feed_ends_a_line(tmp_path):
+    (tmp_path / "x.tsv").write_bytes("a|1\tone\u2028more\rand\tEins\r\na|1\ttwo\tZwei\n".encode())
+    assert list(read_documents(tmp_path / "x.tsv")) == [("a|1", [("one\u2028more\rand", "Eins"), ("two", "Zwei")])]
+
+
+def test_a_line_without_a_column_is_named(tmp_path):
+    (tmp_path / "x.tsv").write_text("a|1\tone\tEins\n\n")
+    with pytest.raises(ValueError, match=r"x.tsv:2: 1 columns; source\|document, source text and target text"):
+        list(read_documents(tmp_path / "x.tsv"))
+
+
+class Numbers:
+    """A tokeniser of numbers."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def get_piece_size(self):
+        return self.size
+
+    def encode(self, texts, num_threads):
+        return [[int(word) for word in text.split()] for text in texts]
+
+
+def test_a_large_vocabulary_and_many_sources_are_kept():
+    made = tokenise([(f"source{n}|x", [(f"{n} 69999", "7")]) for n in range(300)], Numbers(70_000), Numbers(1 << 16))
+    assert made.source.tolist()[:4] == [0, 69999, 1, 69999] and made.target.dtype == np.uint16
+    assert [made.origins[n] for n in made.origin] == [f"source{n}" for n in range(300)]
+    assert Counter(draw(made, random.Random(1), {"source299": 3.0}))[299] == 3
+
+
+def test_data_is_never_half_written(tmp_path, monkeypatch):
+    corpus = corpus_of(random_corpus())
+    corpus.save(tmp_path / "x.npz")
+    before = (tmp_path / "x.npz").read_bytes()
+
+    def full(file, **arrays):
+        file.write(b"half")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError):
+        corpus.save(tmp_path / "x.npz")
+    assert (tmp_path / "x.npz").read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["x.npz"]
+
+
+def test_what_a_killed_run_left_of_a_file_is_replaced(tmp_path):
+    (tmp_path / "x.npz.part").write_text("half")
+    corpus_of(random_corpus()).save(tmp_path / "x.npz")
+    assert [p.name for p in tmp_path.iterdir()] == ["x.npz"] and len(Corpus.load(tmp_path / "x.npz").documents) == 8

@@ -59,3 +59,40 @@ def test_a_teacher_that_loses_lines_is_refused(tmp_path, teacher):
     source.write_text("one\ntwo\n")
     with pytest.raises(RuntimeError, match="another number of lines"):
         distil.translate_file(teacher, source, tmp_path / "x.target", 1)
+
+
+def cut(folder, text, *flags):
+    (folder / "mono.txt").write_text(text, encoding="utf-8")
+    distil.segment(distil.parser().parse_args(["segment", "--mono", str(folder / "mono.txt"), "--out",
+                                               str(folder / "shards"), "--shard-words", "3", *flags]))
+
+
+def test_translations_of_other_text_are_not_taken_for_those_of_new_shards(tmp_path, monkeypatch):
+    monkeypatch.setattr(distil, "splitter", lambda: lambda paragraph: [paragraph])
+    cut(tmp_path, "# a|1\nOne two three.\n\n# a|2\nFour five six.\n")
+    shards = tmp_path / "shards"
+    for number in range(2):
+        (shards / f"{number:04d}.target").write_text("Eins.\n")
+    cut(tmp_path, "# a|1\nOne two three.\n\n# a|2\nFour five six.\n")  # the same: nothing is translated again
+    assert len(list(shards.glob("*.target"))) == 2
+    cut(tmp_path, "# a|1\nOne two four.\n")
+    assert sorted(path.name for path in shards.iterdir()) == ["0000.names", "0000.source"]
+
+
+def test_a_sentence_is_a_line_however_its_text_is_broken(tmp_path, monkeypatch):
+    monkeypatch.setattr(distil, "splitter", lambda: lambda paragraph: [paragraph])
+    cut(tmp_path, "# a|1\nOne\u2028two\u0085three.\n")
+    assert (tmp_path / "shards" / "0000.source").read_text(encoding="utf-8") == "One two three.\n"
+
+
+def test_shards_whose_lines_do_not_fit_are_not_collected(tmp_path):
+    for suffix, lines in ((".names", 2), (".source", 2), (".target", 1)):
+        (tmp_path / f"0000{suffix}").write_text("x\n" * lines)
+    with pytest.raises(ValueError, match="0000.target: it has not as many lines as its source; remove it"):
+        distil.collect(argparse.Namespace(out=tmp_path, tsv=tmp_path / "all.tsv.xz"))
+    assert not list(tmp_path.glob("all*"))
+
+
+def test_no_document_is_said(tmp_path):
+    with pytest.raises(ValueError, match="no document; name text with --mono or --tsv"):
+        distil.segment(distil.parser().parse_args(["segment", "--out", str(tmp_path)]))

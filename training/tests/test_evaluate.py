@@ -4,7 +4,6 @@ import json
 import stat
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,6 @@ ready.write_text(json.dumps({{"grpc": "host:1"}}))
 while True:
     time.sleep(1)
 """
-DATA = Path("dev.tsv")  # a name only
 CLIENT = """#!{python}
 import json, pathlib, sys
 arguments = sys.argv[2:]
@@ -200,9 +198,11 @@ def test_the_command_is_shown_without_the_machines_folders():
         "training/evaluate --bin build/bin --data data")
 
 
-def report(run_engine, sizes, command="first") -> Report:
+def report(run_engine, sizes, command="first", text="k\ta\tb\n") -> Report:
     run_engine.work.mkdir(exist_ok=True)
-    return Report(Run(run_engine, run_engine.model, DATA, run_engine.work, sizes), command, ["sources", "points"])
+    data = run_engine.work / "dev.tsv"
+    data.write_text(text)
+    return Report(Run(run_engine, run_engine.model, data, run_engine.work, sizes), command, ["sources", "points"])
 
 
 def test_a_later_run_renews_its_sections_and_keeps_the_others(run_engine, monkeypatch):
@@ -225,6 +225,12 @@ def test_a_run_of_another_size_starts_a_page_of_its_own(run_engine):
     report(run_engine, some_documents(3)).add("points", Section("Operating points", "fast"))
     page = (run_engine.work / "quality.md").read_text()
     assert "scores" not in page and "at most 3 documents" in page
+
+
+def test_a_run_on_other_data_starts_a_page_of_its_own(run_engine):
+    report(run_engine, QUICK).add("sources", Section("Held-out documents", "scores"))
+    report(run_engine, QUICK, text="k\tc\td\n").add("points", Section("Operating points", "fast"))
+    assert "scores" not in (run_engine.work / "quality.md").read_text()
 
 
 def test_what_is_written_by_hand_closes_its_section(run_engine):
@@ -253,3 +259,9 @@ def test_sets_are_found_by_name_and_languages(tmp_path):
     assert json.dumps(Setting("window:20", "fixed:2", beam=2).controls()) == json.dumps(
         {"selection": {"policy": "window", "value": 20.0}, "depth": {"policy": "fixed", "fixed_exit": 2},
          "search": {"beam": 2}})
+
+
+def test_a_setting_without_a_name_is_refused(tmp_path):
+    o = evaluate.parser().parse_args(["--bin", "x", "--model", "x", "--data", "x", "--setting", "--selection dense"[2:]])
+    with pytest.raises(ValueError, match="--setting 'selection dense': NAME=FLAGS is needed"):
+        evaluate.evaluate(o, "command")

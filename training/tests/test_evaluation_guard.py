@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from salient.evaluation import guard
+from salient.evaluation import guard, server
 from salient.evaluation.sets import Document
 
 PAIR = ("In 1998 the old man said, as everyone remembers, that read_file is slow, and he went home.",
@@ -105,3 +105,11 @@ def test_a_missing_program_is_named_with_how_to_build_it(monkeypatch, tmp_path, 
     with pytest.raises(SystemExit):
         guard.main()
     assert "fit needs; build it: cmake -DSALIENT_BENCHMARKS=ON" in capsys.readouterr().err
+
+
+def test_a_documents_lines_come_back_one_for_one():
+    document = Document("set", ["One.", "", "Two."], [["Eins.", "", "Zwei."]])
+    assert server.as_request(document)["text"] == "One.\n\nTwo.\n"
+    assert server.lines_of({"text": "Eins.\n\nZwei.\n"}, document) == ["Eins.", "", "Zwei."]
+    with pytest.raises(ValueError, match="2 translated lines for 3 segments"):
+        server.lines_of({"text": "Eins.\nZwei.\n"}, document)

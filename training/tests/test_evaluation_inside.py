@@ -70,6 +70,21 @@ def test_a_model_of_several_languages_reads_its_own_pieces_after_the_languages_t
     assert len(made) == 2
 
 
+def test_what_no_translation_may_contain_has_no_probability(tiny_models):
+    """As in the engine: such a token is no exit's best, and the others share its probability."""
+    model, _ = load_model(tiny_models / "base")
+    source = [31, 47, 215, 4, 88, 3]
+    plain = forced_on(model, source)
+    with torch.no_grad():
+        run, given = SelectionRun(), torch.tensor([source])
+        states = model.decode(torch.tensor([TARGET[:-1]]), given, model.encode(given, run), run)
+        best = sorted({int(t) for n, h in enumerate(states) for t in model.logits(n, h)[0].argmax(-1)} - {*TARGET})
+    model.config.search.suppressed = best
+    forced = forced_on(model, source)
+    assert (forced.likelihood > plain.likelihood).any(0).all() and (forced.likelihood >= plain.likelihood - 1e-5).all()
+    assert segments.decode_freely(model, [source])[0] and not {*segments.decode_freely(model, [source])[0]} & {*best}
+
+
 def test_the_token_of_the_language_is_not_measured(tiny_models):
     folder = tiny_models / "multilingual"
     model, config = load_model(folder)

@@ -4,7 +4,7 @@ import struct
 import pytest
 import torch
 
-from salient import tensor_file
+from salient import tensor_file, tiny
 from salient.calibrate import selection_layers
 from salient.config import ModelConfig
 from salient.export import export, load_checkpoint, load_model
@@ -75,22 +75,50 @@ def test_nothing_of_another_model_stays(tiny_models, tmp_path):
     stale = ("target_tokenizer.model", "shortlist.safetensors", "guard.json", "operating_points.json")
     for name in (*stale, "vocabulary.json", "source_vocabulary.json", "notes.txt"):
         (out / name).write_text("of another model")
-    (tmp_path / "tokenizer.model").write_bytes((tiny_models / "tokenizer.model").read_bytes())
-    export(model, tmp_path / "tokenizer.model", out, vocabularies=tmp_path)
+    export(model, tiny_models / "tokenizer.model", out)
     expected = ["README.md", "config.json", "model.safetensors", "notes.txt", "tokenizer.model"]
     assert sorted(path.name for path in out.iterdir()) == expected
-    (tmp_path / "vocabulary.json").write_text("[]")
-    for vocabularies in (tmp_path, None):  # then what was in the folder
-        export(model, tmp_path / "tokenizer.model", out, vocabularies=vocabularies)
-        assert (out / "vocabulary.json").read_text() == "[]"
+
+
+BESIDE = ("target_tokenizer.model", "vocabulary.json", "source_vocabulary.json")
+
+
+def test_how_text_becomes_tokens_comes_from_the_folder_of_the_tokenizer(tiny_models, tmp_path):
+    model, _ = load_model(tiny_models / "base")
+    (tmp_path / "tokenizer.model").write_bytes((tiny_models / "tokenizer.model").read_bytes())
+    for name in BESIDE:
+        (tmp_path / name).write_text(name)
+    export(model, tmp_path / "tokenizer.model", tmp_path / "out")
+    assert [(tmp_path / "out" / name).read_text() for name in BESIDE] == list(BESIDE)
 
 
 def test_a_model_is_exported_over_itself(tiny_models, tmp_path):
     model, _ = load_model(tiny_models / "base")
     (tmp_path / "tokenizer.model").write_bytes((tiny_models / "tokenizer.model").read_bytes())
+    (tmp_path / "vocabulary.json").write_text("[]")
     export(model, tmp_path / "tokenizer.model", tmp_path)
     export(model, tmp_path / "tokenizer.model", tmp_path, readme=tmp_path / "README.md")
     assert (tmp_path / "tokenizer.model").read_bytes() == (tiny_models / "tokenizer.model").read_bytes()
+    assert (tmp_path / "vocabulary.json").read_text() == "[]"
+
+
+def test_what_a_killed_export_left_is_removed(tiny_models, tmp_path):
+    model, _ = load_model(tiny_models / "base")
+    left = tmp_path / "out" / ".unfinished-x"
+    left.mkdir(parents=True)
+    (left / "model.safetensors").write_text("half")
+    export(model, tiny_models / "tokenizer.model", tmp_path / "out")
+    assert not left.exists() and (tmp_path / "out" / "config.json").exists()
+
+
+def test_a_tiny_model_is_no_mixture_with_the_one_before(tiny_models, tmp_path):
+    config, folder = ModelConfig.load(tiny_models / "opus"), tmp_path / "opus"
+    folder.mkdir()
+    for name in (*BESIDE, "guard.json"):
+        (folder / name).write_text("of another model")
+    tiny.write("opus", config, tiny_models / "tokenizer.model", tmp_path, seed=1)
+    assert {path.name for path in folder.iterdir()} == {path.name for path in (tiny_models / "opus").iterdir()}
+    assert (folder / "model.safetensors").read_bytes() == (tiny_models / "opus" / "model.safetensors").read_bytes()
 
 
 def test_an_export_that_fails_leaves_the_folder_as_it_was(tiny_models, tmp_path):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+import sentencepiece
 import torch
 import torch.nn.functional as F
 
@@ -11,6 +14,7 @@ pytest.importorskip("salient.convert.marian")
 from salient import heads, inherit  # noqa: E402
 from salient.config import FeedForward, ModelConfig, Positions, Selection, Stack  # noqa: E402
 from salient.convert.marian import MarianModel  # noqa: E402
+from salient.export import load_model  # noqa: E402
 from salient.selection import SelectionRun  # noqa: E402
 
 D, HEADS, FFN, PIECES = 64, 2, 96, 40
@@ -18,6 +22,10 @@ D, HEADS, FFN, PIECES = 64, 2, 96, 40
 
 @pytest.fixture
 def marian():
+    return marian_model()
+
+
+def marian_model():
     """A small random teacher: two encoder layers and one decoder layer."""
     torch.manual_seed(3)
     t = {"Wemb": torch.randn(PIECES, D) * 0.1, "decoder_ff_logit_out_b": torch.randn(1, PIECES)}
@@ -122,3 +130,37 @@ def test_self_attention_learns_the_unit(marian, student, capsys):
     inherit.fit_self_attention(student, [inherit.Unit(marian, "decoder_l1")], Tokenizer(), pairs, 80)
     shown = [float(line.split(": ")[1].split()[0]) for line in capsys.readouterr().err.split("\r") if ": " in line]
     assert shown[-1] < 0.3 and shown[-1] < shown[0]
+
+
+def test_the_command_makes_a_folder_without_files_of_another_model(tmp_path, monkeypatch):
+    letters, rng = "abcdefghijklmnopqrstuvwxyz", random.Random(1)
+    lines = ["".join(rng.choice(letters) for _ in range(6)) + " " + "".join(rng.sample(letters, 5)) for _ in range(80)]
+    (tmp_path / "text.tsv").write_text("".join(f"x|1\t{line}\t{line[::-1]}\n" for line in lines))
+    with open(tmp_path / "vocab.spm", "wb") as file:
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=file, vocab_size=PIECES,
+                                                 unk_id=1, eos_id=0, bos_id=-1, pad_id=-1, minloglevel=2)
+    teacher = marian_model()
+    teacher.options.update({
+        "type": "transformer", "transformer-postprocess": "dan", "transformer-preprocess": "", "dec-cell": "ssru",
+        "transformer-decoder-autoreg": "rnn", "transformer-ffn-depth": 2, "tied-embeddings-all": True, "dim-emb": D,
+        "transformer-heads": HEADS, "transformer-dim-ffn": FFN, "transformer-ffn-activation": "relu", "enc-depth": 2})
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("vocabulary.json", "target_tokenizer.model", "shortlist.safetensors"):
+        (out / name).write_text("of another model")
+    before = {path.name for path in out.iterdir()}
+    monkeypatch.setattr(inherit, "read_model", lambda path: teacher)
+    monkeypatch.setattr(inherit, "SEEN_BATCHES", 2)
+    monkeypatch.setattr(inherit, "has_bf16", lambda device: False)
+    monkeypatch.setattr("sys.argv", ["inherit", "--marian", "x", "--vocabulary", str(tmp_path / "vocab.spm"), "--text",
+                                     str(tmp_path / "text.tsv"), "--markers", "2", "--decoder-layers", "2", "--steps",
+                                     "2", "--selection-width", "16", "--out", str(out)])
+    fit = inherit.fit_self_attention
+    monkeypatch.setattr(inherit, "fit_self_attention", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        inherit.main()
+    assert {path.name for path in out.iterdir()} == before
+    monkeypatch.setattr(inherit, "fit_self_attention", fit)
+    inherit.main()
+    assert {path.name for path in out.iterdir()} == {"README.md", "config.json", "model.safetensors", "tokenizer.model"}
+    assert load_model(out)[1].tokens.markers.count == 2

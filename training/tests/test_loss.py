@@ -80,3 +80,8 @@ def test_a_frozen_classifier_has_no_gradient():
     states, weight = torch.randn(5, 8, requires_grad=True), torch.randn(30, 8)
     smoothed_cross_entropy(states, weight, torch.zeros(30), torch.arange(5), 0.1, IGNORED).backward()
     assert states.grad.abs().sum() > 0 and weight.grad is None
+
+
+def test_a_batch_may_have_the_whole_vocabulary():
+    found = sampled(torch.arange(30), 30, 4, torch.Generator())
+    assert found.tokens.tolist() == list(range(30)) and not found.weight_log.any()

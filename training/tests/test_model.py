@@ -1,10 +1,11 @@
 import pytest
 import torch
 
-from salient.config import Exits, FeedForward, ModelConfig, Positions, Selection, Stack
+from salient.config import Exits, FeedForward, ModelConfig, Positions, Search, Selection, Stack, Tokens
 from salient.data import BOS, EOS, PAD, SEPARATOR
+from salient.decode import Oracle, Settings, Tally
 from salient.model import Attention, Transformer, segment_of
-from salient.selection import SelectionRun
+from salient.selection import SelectionLayer, SelectionRun
 
 
 def small(**changes) -> ModelConfig:
@@ -40,6 +41,50 @@ def test_padding_changes_nothing(mode):
     alone = states_of(model, SOURCE[1:, :5], TARGET[1:, :4], selecting(config, mode=mode))
     for n in range(3):
         assert torch.allclose(together[n][1, :4], alone[n][0], atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["dense", "select"])
+@pytest.mark.parametrize("source_size", [60, 30])
+def test_the_number_of_the_pad_token_may_be_a_piece_of_the_source(mode, source_size):
+    """As the engine has it, which reads a source as it is: in a vocabulary of the source's own the number is a piece
+    like any other, or beyond the vocabulary."""
+    config = small(source_vocab_size=source_size, tokens=Tokens(39, 1, 39, EOS, None))
+    model, piece = built(config), min(39, source_size - 1)
+    for layer in model.modules():
+        if isinstance(layer, SelectionLayer):
+            layer.forward = layer.integer_scores  # ranks as the engine does
+    short, long = [7, piece, 9, piece, EOS], [piece, piece, 7, 8, 9, 10, 11, 12, EOS]
+    source = torch.tensor([[*short, 39, 39, 39, 39], long])
+    target = torch.tensor([[39, 30, 31], [39, 35, 36]])
+    memory = model.encode(source, selecting(config, mode=mode))
+    settings = Settings(selection="learned" if mode == "select" else "dense")
+    for row, tokens in ((0, short), (1, long)):
+        engines = Oracle(model).encode(tokens, settings, Tally()).memory
+        assert torch.allclose(memory[row, :len(tokens)], engines, atol=1e-4)
+    together, alone = (states_of(model, *batch, selecting(config, mode=mode))[-1]
+                       for batch in ((source, target), (source[:1, :5], target[:1])))
+    assert torch.allclose(together[0], alone[0], atol=1e-5)
+
+
+def test_where_decoding_starts_from_the_pad_token_it_reads_no_later_token():
+    config = small(tokens=Tokens(PAD, 1, PAD, EOS, SEPARATOR))
+    model, changed = built(config), TARGET.clone()
+    changed[0, 5] = 39
+    for mode, learns in (("supervise", True), ("select", True), ("select", False)):
+        a, b = (states_of(model, SOURCE, t.masked_fill(t.eq(BOS), PAD), selecting(config, mode=mode, learns=learns))
+                for t in (TARGET, changed))
+        assert torch.equal(a[-1][0, :5], b[-1][0, :5])
+
+
+def test_logits_of_decoding_leave_out_what_no_translation_may_contain():
+    model = built(small(search=Search(suppressed=[4, 9])))
+    state = torch.randn(2, 3, 32)
+    plain, decoding = model.logits(1, state), model.decoding_logits(1, state)
+    assert decoding[..., [4, 9]].eq(-float("inf")).all()
+    kept = [v for v in range(40) if v not in (4, 9)]
+    assert torch.equal(decoding[..., kept], plain[..., kept])
+    model.config.search.suppressed = []
+    assert torch.equal(model.decoding_logits(1, state), plain)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

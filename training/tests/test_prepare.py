@@ -128,12 +128,33 @@ def test_cleaning_keeps_the_order_of_documents_and_counts_what_it_drops(tmp_path
     assert dropped["held out"] == 1 and dropped["empty"] == 1
 
 
+def test_the_development_set_is_held_out_too(tmp_path):
+    (tmp_path / "dev.tsv").write_text("t|1\tThree birds sat on the roof.\tDrei Vögel.\n", encoding="utf-8")
+    dropped: Counter = Counter()
+    kept = list(cleaned(iter([("a|1", SENTENCES[:4])]), options(tmp_path, dev=tmp_path / "dev.tsv"), dropped))
+    assert kept == [("a|1", [SENTENCES[0], SENTENCES[1], SENTENCES[3]])] and dropped["held out"] == 1
+
+
+def test_that_no_text_is_left_is_said(tmp_path):
+    (tmp_path / "train.tsv").write_text("a|1\tThe same words on both sides.\tThe same words on both sides.\n")
+    with pytest.raises(ValueError, match="no training text is left; name its languages with --source-language"):
+        prepare(options(tmp_path, train=[tmp_path / "train.tsv"]))
+
+
+def test_a_tokeniser_that_could_not_be_trained_is_not_left(tmp_path):
+    """A later run would take it as it is."""
+    (tmp_path / "train.tsv").write_text("".join(f"a|1\t{s}\t{t}\n" for s, t in SENTENCES), encoding="utf-8")
+    with pytest.raises(RuntimeError, match="Vocabulary size too high"):
+        prepare(options(tmp_path, train=[tmp_path / "train.tsv"], vocab_size=9000))
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_prepare_writes_what_training_reads(tmp_path):
     import sentencepiece
 
     lines = [f"src{i % 2}|{i // 4}\t{s}\t{t}" for i, (s, t) in enumerate(SENTENCES)]
     (tmp_path / "train.tsv").write_text("\n".join(sorted(lines)) + "\n", encoding="utf-8")
-    prepare(options(tmp_path, train=[tmp_path / "train.tsv"], dev=tmp_path / "train.tsv", vocab_size=384))
+    prepare(options(tmp_path, train=[tmp_path / "train.tsv"], vocab_size=384))
     corpus = Corpus.load(tmp_path / "out" / "train.npz")
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "out" / "tokenizer.model"))
     read = {tokenizer.decode(corpus.pieces(i)[0].tolist()) for i in range(len(corpus.source_bounds) - 1)}

@@ -29,7 +29,8 @@ def dense(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dense")
     lines = [f"src|{i // 4}\t{s}\t{t}\n" for i, (s, t) in enumerate(SENTENCES)]
     (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
-    prepare(prepare_parser().parse_args(["--train", str(folder / "train.tsv"), "--dev", str(folder / "train.tsv"),
+    (folder / "dev.tsv").write_text("dev|1\tA bird sat here.\tEin Vogel.\n", encoding="utf-8")
+    prepare(prepare_parser().parse_args(["--train", str(folder / "train.tsv"), "--dev", str(folder / "dev.tsv"),
                                          "--no-language-check", "--vocab-size", "384", "--out", str(folder / "data")]))
     torch.manual_seed(1)
     config = ModelConfig(vocab_size=384, d_model=32, heads=2, encoder=Stack(3, FeedForward("own", 40)),
@@ -42,7 +43,7 @@ def dense(tmp_path_factory):
 @pytest.fixture
 def phases_here(monkeypatch):
     """Phases of training run in this process: starting Python for each takes seconds."""
-    def run(command, check, stdout, cwd):
+    def run(command, check, stdout, env):
         monkeypatch.setattr("sys.argv", [*command[2:], "--no-bf16"])
         train_main()
 
@@ -292,3 +293,13 @@ def test_data_in_other_tokens_than_the_models_is_refused(dense, sentence_model, 
     o.model = sentence_model / "model"
     with pytest.raises(ValueError, match="use --monolingual"):
         retrofit.retrofit(o)
+
+
+def test_tied_exits_behind_post_norm_have_no_phase(sentence_model, dense):
+    def phases(model, *flags):
+        o = retrofit.parser().parse_args(["--model", "x", "--data", "x", "--out", "x", *flags])
+        return [step.phase for step in retrofit.steps(o, ModelConfig.load(model / "model"))]
+
+    assert phases(sentence_model, "--tied-exits") == ["halting"]
+    assert phases(sentence_model) == ["mapped", "exits", "halting"]
+    assert phases(dense, "--tied-exits") == ["supervision", "exits", "halting"]

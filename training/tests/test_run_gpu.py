@@ -114,8 +114,11 @@ def test_a_pack_needs_the_engine(run, tmp_path):
 def test_all_stages_run_once_and_leave_what_travels(run, tmp_path):
     assert pack(run)[0] == 0
     shutil.rmtree(tmp_path / "pack")  # what came along is the archive
+    (tmp_path / "pack.part").mkdir()
+    (tmp_path / "pack.part" / "other.npz").write_text("of another archive, whose unpacking was killed")
     status, text = run("run", "out")
     assert status == 0, text
+    assert (tmp_path / "pack" / "train.npz").exists() and not (tmp_path / "pack" / "other.npz").exists()
     assert calls(tmp_path)[1:] == ["train:trial-plain", "train:trial-compiled", "train:choice-small",
                                    "train:choice-small-wide", "train:base", "train:supervision", "train:selection",
                                    "train:depth", "train:supervision-again", "train:halting", "export:",

@@ -12,12 +12,12 @@ import torch.nn.functional as F
 
 from salient.config import Exits, FeedForward, ModelConfig, Selection, Stack
 from salient.data import Corpus, batches
+from salient.depth import leaving_loss
 from salient.loss import sampled
 from salient.model import Transformer
 from salient.selection import MODULES, adapt_ratio
-from salient.recipe import RECIPE
-from salient.train import build, load, main, parse, parser
-from salient.trainer import TRAINED, Trainer
+from salient.train import build, load, parser
+from salient.trainer import Trainer
 
 
 def copy_corpus(documents=60):
@@ -75,9 +75,9 @@ def test_what_leaves_early_counts_at_no_later_exit(copier):
     source, target = next(batches(copy_corpus(), 256, seed=1, mixture={24: 1.0}))
     states, _, _ = trainer.forward(source, target)
     objective = trainer.objective
-    assert objective.translation(states, source, target, torch.zeros_like(target[:, 1:]))[1] == 0.0
-    counted = objective.translation(states, source, target, torch.ones_like(target[:, 1:]))[1]
-    assert counted == objective.translation(states, source, target)[1] > 0
+    assert objective.translation(states, source, target, None, torch.zeros_like(target[:, 1:]))[1] == 0.0
+    counted = objective.translation(states, source, target, None, torch.ones_like(target[:, 1:]))[1]
+    assert counted == objective.translation(states, source, target, None)[1] > 0
     exits = objective.early_exits(target)
     assert exits.shape == target[:, 1:].shape and set(exits.unique().tolist()) == {0, 1}
     assert Trainer(model, options("base")).objective.early_exits(target) is None
@@ -91,7 +91,7 @@ def test_early_exits_learn_from_the_last_one(copier):
         trainer = Trainer(model, options("base", *flags))
         trainer.objective.rng.seed(3)
         model.zero_grad(set_to_none=True)
-        trainer.objective.translation(trainer.forward(source, target)[0], source, target)[0].backward()
+        trainer.objective.translation(trainer.forward(source, target)[0], source, target, None)[0].backward()
         return model.exit_norms[0].weight.grad.clone(), model.exit_norms[1].weight.grad.clone()
 
     alone, taught = gradient(), gradient("--distil", "0.5")
@@ -106,7 +106,7 @@ def test_the_losses_of_the_paper_are_those_of_equations_4_and_5(copier, kind):
     exits = trainer.objective.early_exits(target)
     assert (exits is None) == (kind == "all")
     states, _, _ = trainer.forward(source, target, exits)
-    found, _ = trainer.objective.translation(states, source, target, exits)
+    found, _ = trainer.objective.translation(states, source, target, None, exits)
     gold = target[:, 1:]
     real = gold.ne(0)
     by_exit = torch.stack([F.cross_entropy(model.logits(n, h).transpose(1, 2), gold, reduction="none")
@@ -262,7 +262,7 @@ def test_the_halting_loss_reaches_the_states_in_the_depth_phase_alone(copier):
         states, memory, _ = trainer.forward(source, target)
         assert all(h.requires_grad == reached for h in states)
         if reached:
-            gradient = torch.autograd.grad(trainer.objective.halting(states, memory, source, target)[0], states)
+            gradient = torch.autograd.grad(trainer.objective.halting(states, memory, source, target, None)[0], states)
             assert all(g.abs().sum() > 0 for g in gradient[:-1])
 
 
@@ -275,12 +275,42 @@ def test_oracles_score_exits_by_likelihood_by_the_reference_or_by_the_last_exit(
     best = [x.argmax(-1) for x in logits]
     likelihood = [-F.cross_entropy(x.transpose(1, 2), gold, reduction="none") for x in logits]
     for oracle, expected in (("likelihood", likelihood), ("correctness", [b.eq(gold).float() for b in best]),
-                             ("agreement", [b.eq(best[-1]).float() for b in best])):
+                             ("agreement", [b.eq(best[-1]).float() for b in best]),
+                             ("regret", [logits[-1].softmax(-1).gather(-1, b[..., None])[..., 0] for b in best])):
         trainer.options.oracle = oracle
         assert torch.allclose(trainer.objective.exit_scores(normed, gold), torch.stack(expected, -1), atol=1e-5), oracle
         everything = sampled(gold.flatten(), copier[0].config.vocab_size, copier[0].config.vocab_size, torch.Generator())
         assert torch.allclose(trainer.objective.exit_scores(normed, gold, everything), torch.stack(expected, -1),
                               atol=1e-5), oracle
+
+
+def test_regret_trains_the_geometric_heads_where_leaving_costs(copier):
+    source, target = next(batches(copy_corpus(), 128, seed=1))
+    trainer = Trainer(copier[0], options("halting", "--oracle", "regret"))
+    states, memory, _ = trainer.forward(source, target)
+    geometric, real = copier[0].halting.geometric, target[:, 1:].ne(0)
+    normed = [norm(h) for norm, h in zip(copier[0].exit_norms, states)]
+    logits = torch.stack([geometric.logit(n, h) for n, h in enumerate(normed)], -1)
+    expected = leaving_loss(logits, trainer.objective.exit_scores(normed, target[:, 1:]), real)
+    found = trainer.objective.halting(states, memory, source, target, None)[0]
+    others = copier[0].halting.sequence, copier[0].halting.multinomial
+    copier[0].halting.sequence = copier[0].halting.multinomial = None
+    assert torch.allclose(trainer.objective.halting(states, memory, source, target, None)[0], expected)
+    copier[0].halting.sequence, copier[0].halting.multinomial = others
+    assert found > expected
+
+
+def test_geometric_heads_start_anew_with_another_width_and_no_other_part_does():
+    start = new_model()
+    stored = {"config": start.config.to_json(), "model": start.state_dict()}
+    same = build(stored, options("halting"))
+    assert all(torch.equal(p, start.state_dict()[n]) for n, p in same.state_dict().items())
+    wide = build(stored, options("halting", "--geometric-width", "16"))
+    assert wide.halting.geometric.hidden.weight.shape == (16 * start.config.decoder.layers, start.config.d_model)
+    kept = {n: p for n, p in wide.state_dict().items() if not n.startswith("halting.geometric.")}
+    assert all(torch.equal(p, start.state_dict()[n]) for n, p in kept.items()) and len(kept) == len(same.state_dict()) - 2
+    again = build({"config": wide.config.to_json(), "model": wide.state_dict()}, options("halting"), resumed=True)
+    assert torch.equal(again.halting.geometric.hidden.weight, wide.halting.geometric.hidden.weight)
 
 
 def test_with_a_sample_of_the_vocabulary_exits_predict_its_tokens_alone(copier):
@@ -357,6 +387,47 @@ def test_the_average_of_the_last_states_is_kept_only_if_it_is_better(copier):
             assert torch.allclose(p, before[name], atol=1e-6), name
 
 
+def test_exits_that_are_not_trained_do_not_decide_which_state_is_kept(copier, monkeypatch):
+    model = build(dense_checkpoint(copier[0]), options("base"))
+    model.config.exits = None
+    trainer = Trainer(model, options("base"))
+    measured = iter([[9.0, 2.0], [1.0, 3.0]])  # of the last state, and of the average
+    monkeypatch.setattr(trainer, "dev_loss", lambda *_: next(measured))
+    trainer.add_to_average()
+    assert trainer.keep_the_better(copy_corpus())["dev_nll_by_exit"] == [9.0, 2.0]
+
+
+@pytest.mark.parametrize("phase", ["base", "depth", "halting"])
+def test_a_step_draws_one_sample_of_the_vocabulary(phase, copier):
+    model = Transformer(ModelConfig.from_json(copier[0].config.to_json()))
+    trainer = Trainer(model, options(phase, "--vocabulary-sample", "12", "--hand-up", "0"))
+    drawn, draw = [], trainer.objective.candidates
+    trainer.objective.candidates = lambda target: drawn.append(draw(target)) or drawn[-1]
+    train(trainer, 2, 96)
+    assert len(drawn) == 2 and drawn[0] is not None
+
+
+def test_without_warmup_and_cooldown_the_rate_is_constant():
+    trainer = Trainer(new_model(), options("selection", "--warmup", "0", "--cooldown", "0", "--k-most-share", "0"))
+    assert trainer.rate() == 1.0
+    trainer.options.k_most = {"encoder": 0.2}
+    assert trainer.most("encoder") == pytest.approx(0.2)
+
+
+def test_a_checkpoint_of_another_phase_is_not_taken_for_a_finished_one(tmp_path):
+    trainer = Trainer(new_model(), options("base"))
+    trainer.save(tmp_path / "x.pt")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.pt"]
+    stored = load(tmp_path / "x.pt")
+    other = Trainer(new_model(), options("selection"))
+    with pytest.raises(ValueError, match="is a checkpoint of phase base, not of selection; name another file"):
+        other.resume(stored)
+    with pytest.raises(ValueError, match="of phase none, not of base"):  # a mean of weights, or a model folder
+        trainer.resume({"config": stored["config"], "model": stored["model"]})
+    del stored["phase"]  # older checkpoints lack it
+    trainer.resume(stored)
+
+
 def test_the_bound_on_k_comes_down_in_a_straight_line():
     model = new_model()
     model.config.selection.learned_ratio = {m: [1.0] for m in MODULES}
@@ -408,6 +479,16 @@ def test_early_exits_learn_from_the_frozen_last_one(copier):
     assert torch.equal(model.classifier(1), model.embedding.weight)  # the last exit is what it was
 
 
+def test_new_exits_begin_with_the_models_own_output(copier):
+    start = dense_checkpoint(copier[0])
+    config = ModelConfig.from_json(start["config"])
+    config.output = "own"
+    start = {"config": config.to_json(), "model": {**start["model"], "output.weight": torch.randn(24, 32)}}
+    model = build(start, options("exits", "--untied-exits"))
+    for n in range(2):
+        assert torch.equal(model.classifier(n), start["model"]["output.weight"])
+
+
 def test_a_model_folder_is_a_start_too(copier, tmp_path):
     from salient.tensor_file import write_folder
 
@@ -417,18 +498,14 @@ def test_a_model_folder_is_a_start_too(copier, tmp_path):
     assert torch.equal(model.embedding.weight, copier[0].embedding.weight)
 
 
-@pytest.mark.parametrize("side, size", [("source", {"source_vocab_size": 20}), ("target", {"vocab_size": 20,
-                                                                                          "source_vocab_size": 24})])
-def test_data_of_another_vocabulary_is_refused(tmp_path, monkeypatch, side, size):
-    copy_corpus().save(tmp_path / "train.npz")
-    config = new_model().config
-    for name, value in size.items():
-        setattr(config, name, value)
-    (tmp_path / "config.json").write_text(config.to_json())
-    monkeypatch.setattr("sys.argv", ["train", "--phase", "base", "--data", str(tmp_path), "--out", str(tmp_path / "x"),
-                                     "--config", str(tmp_path / "config.json")])
-    with pytest.raises(SystemExit, match=rf"the {side} token 23 is beyond the configuration's vocabulary \(20\)"):
-        main()
+def test_a_phase_in_which_nothing_learns_is_refused():
+    model = new_model()
+    model.config.norm = "post"
+    model = Transformer(model.config)
+    with pytest.raises(ValueError, match="phase exits: no part of this model learns in it; with --untied-exits"):
+        Trainer(model, options("exits"))
+    with pytest.raises(ValueError, match="phase halting: .*; name less with --frozen"):
+        Trainer(model, options("halting", "--frozen", "halting"))
 
 
 def test_a_phase_that_is_over_is_not_run_again(tmp_path):
@@ -436,24 +513,6 @@ def test_a_phase_that_is_over_is_not_run_again(tmp_path):
     trainer.step = 5
     trainer.run(copy_corpus(), None, tmp_path / "x.pt")
     assert trainer.step == 5 and not (tmp_path / "x.pt").exists()
-
-
-def test_a_phase_takes_its_recipe_unless_the_command_says_otherwise():
-    common = ["--data", "x", "--out", "x"]
-    for phase in TRAINED:
-        found = parse(["--phase", phase, *common])
-        assert all(getattr(found, name) == value for name, value in RECIPE[phase].items()), phase
-    assert not parse(["--phase", "selection", *common]).straight_through
-    other = parse(["--phase", "selection", *common, "--straight-through", "--lr", "0.5"])
-    assert other.straight_through and other.lr == 0.5 and other.matrix_lr == RECIPE["selection"]["matrix_lr"]
-
-
-@pytest.mark.parametrize("capability, flags, bf16", [("AVX2", [], False), ("AVX512", [], True),
-                                                     ("AVX2", ["--bf16"], True), ("AVX512", ["--no-bf16"], False),
-                                                     ("AVX2", ["--device", "cuda"], True)])
-def test_bf16_is_the_default_where_it_is_fast(monkeypatch, capability, flags, bf16):
-    monkeypatch.setattr(torch.__config__, "show", lambda: f"PyTorch:\n  - CPU capability usage: {capability}\n")
-    assert parse(["--phase", "base", "--data", "x", "--out", "x", *flags]).bf16 is bf16
 
 
 def test_a_step_whose_gradient_is_not_finite_is_left_out(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -89,7 +90,10 @@ def test_the_commands_make_a_model_to_start_from(tiny_models, tmp_path, text):
 
     run("vocabulary", *common, "--text", str(text), "--pieces", "110", "--least", "2", "--out", str(data))
     prepare(prepare_parser().parse_args(["--train", str(text), "--no-language-check", "--out", str(data)]))
+    out.mkdir()
+    (out / "vocabulary.json").write_text("of another model")
     run("model", *common, "--data", str(data), "--target-language", "xx", "--name", "x", "--out", str(out))
+    assert not (out / "vocabulary.json").exists()
 
     config = ModelConfig.load(out)
     of_parent, source, target = (sentencepiece.SentencePieceProcessor(model_file=str(path)) for path in (
@@ -115,3 +119,24 @@ def test_the_commands_make_a_model_to_start_from(tiny_models, tmp_path, text):
         assert torch.equal(made["source_embedding.weight"][source.piece_to_id(piece)],
                            kept["embedding.weight"][of_parent.piece_to_id(piece)])
     assert config.exits is None and not any(name.startswith("halting.") for name in made)
+
+
+def test_the_new_model_may_have_more_markers_than_its_parent(tiny_models, tmp_path, text):
+    o = transfer.parser().parse_args(["vocabulary", "--parent", str(tiny_models / "markers"), "--markers", "64",
+                                      "--text", str(text), "--pieces", "110", "--out", str(tmp_path)])
+    o.run(o)
+    source = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "tokenizer.model"))
+    assert [source.piece_to_id(f"\u27e6{n}\u27e7") for n in (0, 63, 64)] == [261, 324, 1]
+    assert source.encode(SENTENCES[0][0], out_type=str) == sentencepiece.SentencePieceProcessor(
+        model_file=str(tiny_models / "markers" / "tokenizer.model")).encode(SENTENCES[0][0], out_type=str)
+
+
+def test_a_parent_with_other_first_pieces_is_refused(tiny_models, tmp_path, text):
+    parent = tmp_path / "parent"
+    shutil.copytree(tiny_models / "base", parent)
+    with open(parent / "tokenizer.model", "wb") as file:
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=(s for s, _ in SENTENCES), model_writer=file,
+                                                 vocab_size=40, model_type="char", hard_vocab_limit=False, minloglevel=2)
+    o = transfer.parser().parse_args(["vocabulary", "--parent", str(parent), "--text", str(text), "--out", str(tmp_path)])
+    with pytest.raises(ValueError, match="--parent: .*tokenizer.model has not the special tokens and bytes first"):
+        o.run(o)

@@ -56,11 +56,20 @@ class Converted:
         model.load_state_dict({name: self.tensors[name] for name in wanted})
         return model.eval()
 
+    def refuse_other_numbers(self) -> None:
+        """The engine has one number of the end token, and one of the unknown token, for both sides."""
+        for token, what in ((self.config.tokens.eos, "end"), (self.config.tokens.unk, "unknown")):
+            of_source = (self.source_vocabulary or self.vocabulary or [])[token:token + 1]
+            if of_source != (self.vocabulary or [])[token:token + 1]:
+                raise Unsupported(f"the {what} token has another number in the source's vocabulary than in the "
+                                  "target's")
+
     def write(self, out: Path, dtype: str | None = None) -> None:
         """Writes the model folder `out`, which may be there. Nothing of another model stays in it."""
         if not PLAIN_NAME.fullmatch(self.config.name):
             raise ValueError(f"the model's name {self.config.name!r} must be 1 to 64 letters, digits, '-', '_', '.' or "
                              "'+', and not begin with '.'; set another with --name")
+        self.refuse_other_numbers()
         model = self.model()
         with new_files(out) as made:
             (made / CONFIG).write_text(self.config.to_json() + "\n")

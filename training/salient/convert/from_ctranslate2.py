@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -14,7 +13,7 @@ from ..model import sinusoid
 from . import Unsupported
 from .converted import CHUNK_TOKENS, NEVER, Converted, with_start
 from .ctranslate2 import ModelFile, read_model
-from .reading import licence, matrix, number, read_json, reading
+from .reading import Tensors, licence, matrix, number, read_json, reading
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 UNSUPPORTED_ACTIVATIONS = {1: "gelu by tanh", 4: "gelu by sigmoid", 5: "tanh", 6: "sigmoid"}
@@ -28,41 +27,30 @@ def find_model(folder: Path) -> Path | None:
                 None)
 
 
-@dataclass
-class Taker:
-    """Hands out a file's tensors, and remembers which were used: an unused tensor means that something would be
-    missing."""
+class Taker(Tensors):
+    """The tensors and attributes of a model.bin, by its names."""
 
-    file: ModelFile
-    taken: set[str] = field(default_factory=set)
-
-    def get(self, name: str) -> Tensor | None:
-        self.taken.add(name)
-        return self.file.tensors.get(name)
-
-    def need(self, name: str) -> Tensor:
-        found = self.get(name)
-        if found is None:
-            raise Unsupported(f"model.bin has no {name}")
-        return found
+    def __init__(self, file: ModelFile):
+        super().__init__(file.tensors)
+        self.file = file
 
     def flag(self, name: str, default: float = 0) -> float:
         self.taken.add(name)
         return self.file.scalars.get(name, default)
 
     def linear(self, name: str, into: str, out: dict[str, Tensor]) -> None:
-        weight, bias = self.need(f"{name}/weight"), self.get(f"{name}/bias")
+        weight, bias = self.need(f"{name}/weight"), self.find(f"{name}/bias")
         out[f"{into}.weight"] = weight
         out[f"{into}.bias"] = torch.zeros(weight.shape[0]) if bias is None else bias
 
     def norm(self, name: str, into: str, out: dict[str, Tensor]) -> None:
-        if f"{name}/gamma" in self.file.tensors and f"{name}/beta" not in self.file.tensors:
+        if f"{name}/gamma" in self.tensors and f"{name}/beta" not in self.tensors:
             raise Unsupported(f"{name} has no beta: norms by the root mean square are not supported")
         out[f"{into}.weight"], out[f"{into}.bias"] = self.need(f"{name}/gamma"), self.need(f"{name}/beta")
 
     def left(self) -> list[str]:
         """The tensors and attributes that were not used. Attributes that are off do not matter."""
-        tensors = [n for n in self.file.tensors if n not in self.taken and not n.endswith(ALIGNMENT)]
+        tensors = [n for n in self.tensors if n not in self.taken and not n.endswith(ALIGNMENT)]
         flags = [n for n, v in self.file.scalars.items()
                  if n not in self.taken and v and not n.endswith((*ALIGNMENT, "embeddings_merge"))]
         return sorted(tensors + flags)
@@ -107,7 +95,7 @@ def same_on_both_sides(take: Taker, name: str, default: float = 0) -> float:
 
 
 def positions_of(take: Taker) -> Positions:
-    tables = [take.get(f"{side}/position_encodings/encodings") for side in ("encoder", "decoder")]
+    tables = [take.find(f"{side}/position_encodings/encodings") for side in ("encoder", "decoder")]
     if all(t is None for t in tables):  # the toolkit makes the table itself, and counts from 1
         return Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=1)
     if any(t is None for t in tables) or not torch.equal(*tables):
@@ -195,9 +183,9 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     vocabulary = vocabulary or read_vocabulary(place, "target_vocabulary")
     if vocabulary is None or len(vocabulary) != len(embedding):
         raise ValueError(f"{place}: the vocabulary has {len(vocabulary or [])} pieces, the embedding {len(embedding)}")
-    source_embedding = take.get("encoder/embeddings_0/weight")
+    source_embedding = take.find("encoder/embeddings_0/weight")
     source_embedding = take.need("encoder/embeddings/weight") if source_embedding is None else source_embedding
-    output, bias = take.need("decoder/projection/weight"), take.get("decoder/projection/bias")
+    output, bias = take.need("decoder/projection/weight"), take.find("decoder/projection/bias")
     bias = torch.zeros(len(output)) if bias is None else bias
     own_source = source_vocabulary is not None or not torch.equal(source_embedding, embedding)
     own_output = output.data_ptr() != embedding.data_ptr() and not torch.equal(output, embedding)
@@ -219,8 +207,6 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         raise Unsupported("add_source_bos: a source that begins with a token of its own")
     if not settings.get("add_source_eos", False):
         raise Unsupported("a source that does not end in the end token (add_source_eos is not set in its config.json)")
-    if source_vocabulary is not None and number(source_vocabulary, settings.get("eos_token", "</s>"), "end") != eos:
-        raise Unsupported("the end token has another number in the source's vocabulary than in the target's")
     out |= {"embedding.weight": embedding, "output_bias": bias}
     if own_source:
         out["source_embedding.weight"] = source_embedding

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tarfile
 import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,8 @@ from ..config import FeedForward, Languages, ModelConfig, Positions, Search, Sta
 from ..tensor_file import read_stored
 from . import Unsupported
 from .converted import Converted
-from .reading import licence, matrix, number, pieces_of, read_json, reading, side_by_side, whole_number
+from .reading import (Tensors, licence, matrix, number, pieces_of, read_json, reading, side_by_side,
+                      whole_number)
 
 CONFIG = "config.json"
 MARIAN, M2M = "marian", "m2m_100"
@@ -56,7 +56,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         return found
     pickled = sorted(folder.glob("pytorch_model*.bin"))
     if not pickled:
-        raise ValueError(f"{folder}: no weights (model.safetensors, pytorch_model.bin)")
+        missing = [path.name for path in files if not path.exists()]
+        raise ValueError(f"{folder}: no weights: neither {', '.join(missing[:3])} nor pytorch_model.bin is there")
     found = {}
     for path in pickled:
         found.update(unpickled(path))
@@ -86,23 +87,8 @@ def floats(kind: str, data: bytearray) -> np.ndarray:
     return (values.astype("<u4") << 16).view("<f4") if kind == "BF16" else values.astype(np.float32)
 
 
-@dataclass
-class Taker:
-    """Hands out a model's tensors, and remembers which were used: an unused tensor means that something would be
-    missing."""
-
-    tensors: dict[str, Tensor]
-    taken: set[str] = field(default_factory=set)
-
-    def find(self, *names: str) -> Tensor | None:
-        self.taken.update(names)
-        return next((self.tensors[name] for name in names if name in self.tensors), None)
-
-    def need(self, *names: str) -> Tensor:
-        found = self.find(*names)
-        if found is None:
-            raise Unsupported(f"the model has no {' or '.join(names)}")
-        return found
+class Taker(Tensors):
+    """The tensors of a Hugging Face model, by its names."""
 
     def linear(self, names: list[str], into: str, out: dict[str, Tensor]) -> None:
         """Joins projections side by side."""
@@ -152,6 +138,7 @@ def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig
                 raise Unsupported(f"config.json's {name}: {settings[name]!r}; supported is {required!r}")
     encoder, decoder = stack(take, "encoder", settings, out), stack(take, "decoder", settings, out)
     shared = "model.shared.weight", "lm_head.weight"
+    take.taken.update(shared)  # tied to the embeddings; lm_head.weight is compared with them below
     embedding, source = (matrix(take.need(f"model.{side}.embed_tokens.weight", *shared), f"the {side}'s embedding")
                          for side in ("decoder", "encoder"))
     output, bias = take.find("lm_head.weight"), take.find("final_logits_bias")

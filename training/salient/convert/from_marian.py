@@ -3,7 +3,6 @@ a lexical shortlist."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -15,7 +14,8 @@ from . import Unsupported
 from .converted import CHUNK_TOKENS, NEVER, Converted, with_start
 from .lexical import read_shortlist
 from .marian import OPTIONS, MarianModel, read_model
-from .reading import licence, matrix, number, pieces_of, read_json, reading, side_by_side, whole_number
+from .reading import (Tensors, licence, matrix, number, pieces_of, read_json, reading, side_by_side,
+                      whole_number)
 
 EPSILON = 1e-6
 # The required values of options, if present. Other values change what the model computes.
@@ -32,26 +32,8 @@ SIDES = ("src", "source"), ("trg", "tgt", "target")  # in the names of vocabular
 NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 
 
-@dataclass
-class Taker:
-    """Hands out a model's tensors, and remembers which were used: an unused tensor means that something would be
-    missing."""
-
-    model: MarianModel
-    taken: set[str] = field(default_factory=set)
-
-    def find(self, *names: str) -> Tensor | None:
-        for name in names:
-            if name in self.model.tensors:
-                self.taken.add(name)
-                return self.model.tensors[name]
-        return None
-
-    def need(self, *names: str) -> Tensor:
-        found = self.find(*names)
-        if found is None:
-            raise Unsupported(f"the model has no {' or '.join(names)}")
-        return found
+class Taker(Tensors):
+    """The tensors of a Marian model, by its names."""
 
     def weight(self, name: str) -> Tensor:
         return matrix(self.need(name), name).T.contiguous()
@@ -60,7 +42,7 @@ class Taker:
         return self.need(name).reshape(-1)
 
     def norm(self, name: str, into: str, out: dict[str, Tensor]) -> None:
-        suffix = "_pre" if f"{name}_ln_scale_pre" in self.model.tensors else ""
+        suffix = "_pre" if f"{name}_ln_scale_pre" in self.tensors else ""
         out[f"{into}.weight"] = self.vector(f"{name}_ln_scale{suffix}")
         out[f"{into}.bias"] = self.vector(f"{name}_ln_bias{suffix}")
 
@@ -71,7 +53,7 @@ class Taker:
         out[f"{into}.bias"] = torch.cat([self.vector(f"{name}_b{p}") for p in parts])
 
     def left(self) -> list[str]:
-        return sorted(n for n in self.model.tensors if n not in self.taken and not n.startswith("special:"))
+        return sorted(n for n in self.tensors if n not in self.taken and not n.startswith("special:"))
 
 
 def find_model(folder: Path) -> Path | None:
@@ -145,7 +127,7 @@ def stack(take: Taker, side: str, layers: int, ssru: bool, out: dict[str, Tensor
 def transformer(model: MarianModel) -> tuple[ModelConfig, dict[str, Tensor]]:
     """The network only: its configuration, whose languages and name must still be set, and its tensors by our names."""
     options = model.options
-    norm, take, out = check(options), Taker(model), {}
+    norm, take, out = check(options), Taker(model.tensors), {}
     ssru = options.get("transformer-decoder-autoreg") == "rnn"
     encoder = stack(take, "encoder", whole_number(options, "enc-depth", OPTIONS), False, out)
     decoder = stack(take, "decoder", whole_number(options, "dec-depth", OPTIONS), ssru, out)

@@ -7,7 +7,9 @@ import re
 import sys
 import zipfile
 import zlib
+from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterator
 
@@ -77,6 +79,29 @@ def number(pieces: list[str] | dict[str, int], token: str, what: str) -> int:
     if token not in pieces:
         raise Unsupported(f"the vocabulary lacks {token!r}, the {what} token")
     return pieces[token] if isinstance(pieces, dict) else pieces.index(token)
+
+
+@dataclass
+class Tensors:
+    """Hands out a model's tensors, and remembers which were used: an unused tensor means that something would be
+    missing."""
+
+    tensors: Mapping[str, Tensor]
+    taken: set[str] = field(default_factory=set)
+
+    def find(self, *names: str) -> Tensor | None:
+        """The first of the names that is there; the others are not used."""
+        for name in names:
+            if name in self.tensors:
+                self.taken.add(name)
+                return self.tensors[name]
+        return None
+
+    def need(self, *names: str) -> Tensor:
+        found = self.find(*names)
+        if found is None:
+            raise Unsupported(f"the model has no {' or '.join(names)}")
+        return found
 
 
 def matrix(tensor: Tensor, name: str) -> Tensor:

@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..whole_file import whole_file
 from .server import Server
 from .sets import Document, DocumentSet
 from .settings import Setting
@@ -132,9 +133,8 @@ class Engine:
         if not path.exists():
             stored = self.run(test_set, flags, parallel)
             path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = path.with_suffix(".part")
-            unfinished.write_text(json.dumps(stored), encoding="utf-8")
-            unfinished.replace(path)
+            with whole_file(path) as part:
+                part.write_text(json.dumps(stored), encoding="utf-8")
         stored = json.loads(path.read_text(encoding="utf-8"))
         return Result([Translated(document, entry["lines"], entry["report"])
                        for document, entry in zip(test_set.documents, stored["documents"])], stored["seconds"])

@@ -37,7 +37,7 @@ import numpy as np
 
 from ..config import ModelConfig
 from ..vocabulary import Vocabulary
-from .server import Server
+from .server import Server, as_request, lines_of
 from .sets import Document, read_set, sample
 
 LEAST_WORDS = 8  # of a reference that faults are planted in
@@ -177,18 +177,12 @@ def report_planted(signals: Signals, pairs: list[Pair], others: list[str]) -> No
 
 def translated(server: Server, documents: list[Document], guard: str, controls: dict) -> list[dict]:
     """A reply for each document, a segment a line."""
-    texts = [{"text": "\n".join(document.lines) + "\n", "segmentation": "SEGMENTATION_LINES"} for document in documents]
-    return [server.translate({**controls, "guard": f"GUARD_{guard}", "document": text}) for text in texts]
-
-
-def texts(reply: dict, document: Document) -> list[str]:
-    lines = reply["text"].removesuffix("\n").split("\n")
-    assert len(lines) == len(document.lines), "segments were lost"
-    return lines
+    return [server.translate({**controls, "guard": f"GUARD_{guard}", "document": as_request(document)})
+            for document in documents]
 
 
 def score(documents: list[Document], replies: list[dict]) -> tuple[float, float]:
-    lines = [line for reply, document in zip(replies, documents) for line in texts(reply, document)]
+    lines = [line for reply, document in zip(replies, documents) for line in lines_of(reply, document)]
     references = [line for document in documents for line in document.references[0]]
     import sacrebleu
 

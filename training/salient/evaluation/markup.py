@@ -28,6 +28,7 @@ from pathlib import Path
 
 from ..markers import EDGE, clauses, common_spans, once
 from .server import Server
+from .sets import read_rows
 
 TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>")
 SPAN = re.compile(r'<span class="([\w-]+)">|</span>')
@@ -124,8 +125,7 @@ def planted(source: str, reference: str, rng: random.Random) -> tuple[str, str]:
 
 def read(path: Path, plant: bool, limit: int) -> list[Segment]:
     segments, rng = [], random.Random(1)
-    for line in path.read_text(encoding="utf-8").splitlines()[:limit or None]:
-        _, source, reference = line.split("\t")[:3]
+    for _, source, reference, *_ in read_rows(path)[:limit or None]:
         pair = planted(source, reference, rng) if plant else (as_spans(source), as_spans(reference))
         if None not in pair:
             segments.append(Segment(*pair))
@@ -178,6 +178,8 @@ def main() -> None:
     p.add_argument("--limit", type=int, default=0, help="only so many lines")
     o = p.parse_args()
     segments = read(o.data, o.planted, o.limit)
+    if not any(tags_of(s.source) for s in segments):
+        p.error(f"{o.data} has no segment with tags; --planted makes some")
     server = Server(o.bin, o.model)
     try:
         plain = paragraphs(server, [html.escape(without_tags(s.source), quote=False) for s in segments], o.controls)

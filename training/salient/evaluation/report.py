@@ -1,8 +1,8 @@
 """The page of a run: its conditions, then the sections. It is written again when a section is finished.
 
 Sections are stored beside the translations, with the time and the engine of their measurement. So a run of some
-sections (`--only`) replaces these and keeps the others of the same model and sizes; times can be measured when the
-machine is quiet. Text that is written by hand in OUT/notes/NAME.md is added at the end of the section NAME.
+sections (`--only`) replaces these and keeps the others of the same model, data and sizes; times can be measured when
+the machine is quiet. Text that is written by hand in OUT/notes/NAME.md is added at the end of the section NAME.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..whole_file import whole_file
+from .engine import file_hash
 from .run import Run, Section
 
 
@@ -63,9 +65,9 @@ class Report:
         self.run, self.command, self.order = run, command, order
         self.started = time.strftime("%Y-%m-%d %H:%M")
         self.path = run.engine.work / "report.json"
-        self.key = f"{run.engine.model_hash}, {run.sizes.words}"
+        self.key, self.data = f"{run.engine.model_hash}, {run.sizes.words}", file_hash(list(run.paths.values()))
         stored = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
-        if stored.get("key") != self.key:
+        if stored.get("key") != self.key or stored.get("data", self.data) != self.data:  # earlier ones lack `data`
             stored = {"sections": {}, "signatures": []}
         self.sections = {name: Kept(**section) for name, section in stored["sections"].items()}
         self.signatures: list[str] = stored["signatures"]
@@ -74,10 +76,11 @@ class Report:
         self.sections[name] = Kept(section.title, section.body, self.command, self.run.engine.program_hash,
                                    self.started, os.getloadavg()[1])
         self.signatures = self.run.signatures or self.signatures
-        stored = {"key": self.key, "signatures": self.signatures,
+        stored = {"key": self.key, "data": self.data, "signatures": self.signatures,
                   "sections": {name: asdict(kept) for name, kept in self.sections.items()}}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(stored, indent=1), encoding="utf-8")
+        with whole_file(self.path) as part:
+            part.write_text(json.dumps(stored, indent=1), encoding="utf-8")
         (self.run.out / "quality.md").write_text(self.page(), encoding="utf-8")
 
     def page(self) -> str:

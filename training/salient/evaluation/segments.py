@@ -61,7 +61,7 @@ class Batch:
         self.segments = torch.tensor([len(b) for b in found])
         if bounded:
             self.limits = torch.tensor([sum(b) + len(b) for b in found])
-        self.hidden = ~source.ne(tokens.pad)[:, None, None, :]  # [B, 1, 1, S]
+        self.hidden = ~model.is_source(source)[:, None, None, :]  # [B, 1, 1, S]
         ordinal, _ = segment_of(source, tokens.separator, inclusive=False)
         self.cross = [self.heads_of_memory(layer.cross_attention, memory, ordinal) for layer in model.decoder_layers]
         self.keys: list[Tensor | None] = [None] * len(model.decoder_layers)  # [B, h, room, w] a layer
@@ -120,7 +120,7 @@ class Batch:
             x = layer.residual(x, layer.self_attention_norm, lambda y, n=n: self.self_attention(n, y))
             x = layer.residual(x, layer.cross_attention_norm, lambda y, n=n: self.cross_attention(n, y))
             x = self.model.feed_forward(layer, x, True)
-        self.take(self.model.logits(len(self.model.decoder_layers) - 1, x)[:, 0].argmax(-1))
+        self.take(self.model.decoding_logits(len(self.model.decoder_layers) - 1, x)[:, 0].argmax(-1))
 
     def closed_at_bounds(self, chosen: Tensor) -> Tensor:
         """The chosen tokens [B]; the end of a segment instead, if the segment has its greatest length."""

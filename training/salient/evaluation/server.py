@@ -9,6 +9,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from .sets import Document
+
 START_SECONDS = 300  # a busy machine is slow
 
 
@@ -40,3 +42,16 @@ class Server:
     def close(self) -> None:
         self.process.terminate()
         self.process.wait()
+
+
+def as_request(document: Document) -> dict:
+    """The `document` of a request, a segment a line."""
+    return {"text": "\n".join(document.lines) + "\n", "segmentation": "SEGMENTATION_LINES"}
+
+
+def lines_of(reply: dict, document: Document) -> list[str]:
+    """The translation of each line of a document that was sent in this way."""
+    lines = reply["text"].removesuffix("\n").split("\n")
+    if len(lines) != len(document.lines):
+        raise ValueError(f"{len(lines)} translated lines for {len(document.lines)} segments; segments were lost")
+    return lines

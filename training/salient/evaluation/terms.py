@@ -18,15 +18,14 @@ Data: a line is `document TAB source TAB reference` (sets.py); training text may
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
-import lzma
 import re
 from collections import Counter
 from pathlib import Path
 
-import sacrebleu
-
-from .server import Server
+from ..data import read_documents
+from .server import Server, as_request, lines_of
 from .sets import Document, read_set, sample
 
 WORD = re.compile(r"[^\W\d_]{5,}")  # shorter words are seldom terms
@@ -41,13 +40,11 @@ def words(text: str) -> set[str]:
 def lexicon(train: Path, wanted: set[str]) -> dict[str, str]:
     """Of each wanted source word the target word that stands most with it, unless they are the same."""
     of_source, of_target, together = Counter(), Counter(), Counter()
-    with (lzma.open if train.suffix == ".xz" else open)(train, "rt", encoding="utf-8") as lines:
-        for _, line in zip(range(READ), lines):
-            _, source, reference = line.rstrip("\n").split("\t")[:3]
-            here, there = words(source) & wanted, words(reference)
-            of_source.update(here)
-            of_target.update(there)
-            together.update((s, t) for s in here for t in there)
+    for source, reference in itertools.islice((pair for _, d in read_documents(train) for pair in d), READ):
+        here, there = words(source) & wanted, words(reference)
+        of_source.update(here)
+        of_target.update(there)
+        together.update((s, t) for s in here for t in there)
     best: dict[str, tuple[float, str]] = {}
     for (source, target), count in sorted(together.items()):  # of equal ones the first by name
         dice = 2 * count / (of_source[source] + of_target[target])
@@ -68,17 +65,12 @@ def glossary(document: Document, pairs: dict[str, str]) -> dict[str, str]:
 
 
 def translate(server: Server, document: Document, **more: object) -> dict:
-    text = {"text": "\n".join(document.lines) + "\n", "segmentation": "SEGMENTATION_LINES"}
-    return server.translate({"document": text, "guard": "GUARD_OFF", **more})
-
-
-def lines_of(reply: dict, document: Document) -> list[str]:
-    lines = reply["text"].removesuffix("\n").split("\n")
-    assert len(lines) == len(document.lines), "segments were lost"
-    return lines
+    return server.translate({"document": as_request(document), "guard": "GUARD_OFF", **more})
 
 
 def bleu(lines: list[str], references: list[str]) -> str:
+    import sacrebleu
+
     return f"{sacrebleu.corpus_bleu(lines, [references]).score:.1f}" if lines else ""
 
 

@@ -1,0 +1,21 @@
+"""Files that other runs take as finished if they are there: they are never seen half-written."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """The place to write the file to. It becomes `path` at the end of the block. After an error `path` is as before.
+    What a killed run left at this place is removed first."""
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)
+    try:
+        yield part
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
