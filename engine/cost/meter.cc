@@ -47,12 +47,9 @@ void Meter::AddRow(const RowCost& row, const ExitRule& rule) {
     selection = 4 * d * ds * groups_run(Module::kDecoder) + 2 * d * ds * groups_run(Module::kCross) +
                 2 * ds * static_cast<double>(row.self.scored + row.cross.scored);
   }
-  // A hidden layer's outputs, and one of a product that is as wide as the hidden layer.
-  const double a_head = config.geometric_width == 0 ? 1 : config.geometric_width * (1 + 1 / d);
   flops_ += row.exit_at * layer + 4 * d * static_cast<double>(row.self.attended + row.cross.attended) + selection +
-            row.fills * 4 * d * d +
-            2.0 * d * ExitOutputs(rule, row.exit_at, config.decoder.layers, a_head, row.compared) +
-            2.0 * d * row.outputs;
+            row.fills * 4 * d * d + 2.0 * ExitOutputs(rule, row.exit_at, config.decoder.layers, row.compared) * d +
+            2.0 * row.outputs * d;
   if (!row.kept) return;
   const int64_t visible = (config.recurs() ? 0 : row.step + 1) + row.source_tokens;
   dense_ += visible * config.decoder.layers;

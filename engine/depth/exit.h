@@ -58,9 +58,9 @@ constexpr bool ComparesConfidence(const ExitRule& rule, int32_t layer) {
 }
 
 // Outputs of d-wide products that a token's policy has computed when it leaves at `exit_at`: what looking costs.
-// `layers`: the decoder's; `a_head`: those of one geometric head; `compared`: tokens that the confidence is computed
-// over. The sequence head runs once a chunk, and is not counted.
-constexpr double ExitOutputs(const ExitRule& rule, int32_t exit_at, int32_t layers, double a_head, int32_t compared) {
+// `layers`: the decoder's; `compared`: tokens that the confidence is computed over. The sequence head runs once a
+// chunk, and is not counted.
+constexpr double ExitOutputs(const ExitRule& rule, int32_t exit_at, int32_t layers, int32_t compared) {
   switch (InfoOf(rule.policy).signal) {
     case ExitSignal::kNone:
     case ExitSignal::kSequenceHead:
@@ -68,7 +68,7 @@ constexpr double ExitOutputs(const ExitRule& rule, int32_t exit_at, int32_t laye
     case ExitSignal::kMultinomialHead:
       return layers;
     case ExitSignal::kGeometricHead:
-      return a_head * std::min(exit_at, layers - 1);
+      return std::min(exit_at, layers - 1);
     case ExitSignal::kConfidence:
       return static_cast<double>(compared) * std::max(0, std::min(exit_at, rule.greatest - 1) - rule.least + 1);
   }

@@ -176,7 +176,6 @@ void ReadExits(JsonObject exits, ModelConfig& config) {
     }
     *has = true;
   }
-  if (exits.Has("geometric_width")) config.geometric_width = Multiple(exits, "geometric_width", 8, kMaxFfnWidth);
   if (exits.Has("confidence")) {
     config.confidence = exits.Numbers("confidence");
     const auto is_threshold = [](double value) { return value >= 0 && value <= 1; };

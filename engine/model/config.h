@@ -92,7 +92,6 @@ struct ModelConfig {
   bool has_exits = false;  // a classifier at every decoder layer
   bool tied_classifiers = true;
   bool sequence_head = false, multinomial_head = false, geometric_head = false;
-  int32_t geometric_width = 0;     // hidden units of a geometric head, 8 n; 0: it is a linear map
   std::vector<double> confidence;  // thresholds of the confidence policy if a request has none, one a layer; or empty
 
   // Whether the folder has a shortlist (shortlist.h); not a field of config.json.

@@ -38,8 +38,7 @@ Decoder::Decoder(const Model& model, Backend& backend, int32_t rows, int32_t fil
       spare_states_(backend.Array<float>(model.config.pre_norm ? 0 : states_.size())),
       output_(model, backend, block_, at_, states_.data(), rows),
       signal_(backend.Array<float>(rows)),
-      heads_(backend.Array<float>(static_cast<size_t>(rows) *
-                                  std::max(model.config.decoder.layers, model.config.geometric_width))),
+      heads_(backend.Array<float>(static_cast<size_t>(rows) * model.config.decoder.layers)),
       active_{backend.Array<int32_t>(rows), backend.Array<int32_t>(rows)},
       running_(backend.Array<int32_t>(rows)),
       extended_(backend.Array<int32_t>(rows + fills)),
@@ -434,18 +433,9 @@ Rows Decoder::Exits(int32_t index, Rows active, int32_t width) {
 void Decoder::Signal(int32_t n, Rows active) {
   if (IsKnownEmpty(active)) return;
   if (UsesSignal(ExitSignal::kGeometricHead)) {
-    const float* read = output_.StatesAt(n, active);
-    if (config_.geometric_width > 0) {
-      backend_.Linear({.weight = model_.halting.geometric_hidden[n - 1].get(),
-                       .rows = active,
-                       .input = read,
-                       .activation = Activation::kRelu,
-                       .output = heads_.data()});
-      read = heads_.data();
-    }
     backend_.Linear({.weight = model_.halting.geometric[n - 1].get(),
                      .rows = active,
-                     .input = read,
+                     .input = output_.StatesAt(n, active),
                      .output = signal_.data(),
                      .scatter = true});
   }

@@ -169,11 +169,7 @@ class Builder {
     if (config_.sequence_head) made.sequence = Linear("halting.sequence", d(), layers);
     if (config_.multinomial_head) made.multinomial = Linear("halting.multinomial", d(), layers);
     for (int64_t n = 0; config_.geometric_head && n < layers; ++n) {
-      const int64_t width = config_.geometric_width;
-      if (width > 0) {
-        made.geometric_hidden.push_back(Linear("halting.geometric.hidden", d(), layers * width, n * width, width));
-      }
-      made.geometric.push_back(Linear("halting.geometric", width > 0 ? width : d(), layers, n, 1));
+      made.geometric.push_back(Linear("halting.geometric", d(), layers, n, 1));
     }
     return made;
   }

@@ -48,9 +48,7 @@ struct LayerWeights {
 
 struct HaltingWeights {
   std::unique_ptr<PackedLinear> sequence, multinomial;   // d -> layers
-  // [layers] d -> geometric_width; empty if the heads are linear maps.
-  std::vector<std::unique_ptr<PackedLinear>> geometric_hidden;
-  std::vector<std::unique_ptr<PackedLinear>> geometric;  // [layers] geometric_width or d -> 1
+  std::vector<std::unique_ptr<PackedLinear>> geometric;  // [layers] d -> 1
 };
 
 struct Model {

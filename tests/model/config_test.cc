@@ -84,7 +84,7 @@ TEST(ConfigTest, ReadsTheOtherChoices) {
     "encoder": {"ffn": {"kind": "shared", "width": 2048}}, "decoder": {"ffn": {"kind": "encoder", "width": 2048}},
     "norm": "post", "activation": "swish", "scale_embeddings": false,
     "positions": {"embedding": "none", "self_attention": "none", "cross_attention": "none"},
-    "exits": {"classifier": "untied", "heads": ["geometric"], "geometric_width": 24},
+    "exits": {"classifier": "untied", "heads": ["geometric"]},
     "tokens": {"pad": 7, "unk": 0}})"));
   changed["selection"]["learned_ratio"] = json::object();
   const auto config = ModelConfig::Parse(changed.dump());
@@ -102,7 +102,6 @@ TEST(ConfigTest, ReadsTheOtherChoices) {
   EXPECT_FALSE(config->sequence_head);
   EXPECT_FALSE(config->multinomial_head);
   EXPECT_TRUE(config->geometric_head);
-  EXPECT_EQ(config->geometric_width, 24);
   EXPECT_EQ(config->tokens.pad, 7);
 }
 
@@ -282,9 +281,6 @@ TEST(ConfigTest, HaltingHeadsAreKnownAndNamedOnce) {
   }
   EXPECT_THAT(ErrorWith("/exits/heads", {"sequence", "sequence"}), HasSubstr("exits.heads"));
   EXPECT_TRUE(ParsesWith("/exits/heads", json::array()));
-  for (const json& bad : {json(0), json(12), json(-8), json(1 << 30)}) {
-    EXPECT_THAT(ErrorWith("/exits/geometric_width", bad), HasSubstr("exits.geometric_width is " + bad.dump())) << bad;
-  }
 }
 
 TEST(ConfigTest, TokensAreDistinctAndInTheVocabulary) {

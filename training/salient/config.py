@@ -14,7 +14,7 @@ from pathlib import Path
 FORMAT = "salient-model/1"
 HEADS = ("sequence", "multinomial", "geometric")
 LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens": ("markers", "byte_characters"),
-         "exits": ("confidence", "geometric_width"),
+         "exits": ("confidence",),
          None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search")}
 
 
@@ -73,7 +73,6 @@ class Exits:
 
     classifier: str = "tied"  # tied: the embedding matrix; untied: one matrix per layer
     heads: list[str] = field(default_factory=list)  # of sequence, multinomial, geometric
-    geometric_width: int = 0  # hidden units of a geometric head, 8 n; 0: it is a linear map
     # The confidence policy's thresholds if a request has none, one for each decoder layer; none: the engine's default.
     confidence: list[float] = field(default_factory=list)
 

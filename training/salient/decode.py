@@ -359,7 +359,7 @@ class Oracle:
             if n < least:
                 return False
             if s.depth == "geometric":
-                signal = float(torch.sigmoid(self.model.halting.geometric.logit(n - 1, normed)))
+                signal = float(torch.sigmoid(self.model.halting.geometric_logit(n - 1, normed)))
             else:
                 signal = self.confidence(n, x, s)
             decided["margin"] = min(decided.get("margin", margin), abs(signal - s.thresholds[n - 1]))

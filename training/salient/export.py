@@ -43,7 +43,7 @@ def load_checkpoint(path: Path) -> Transformer:
         untrained = set(config.exits.heads) - set(trained)
         if untrained:
             print(f"halting heads never trained: exported without {', '.join(sorted(untrained))}", file=sys.stderr)
-        config.exits.heads = trained
+        config.exits = Exits(config.exits.classifier, trained)
         tensors = {n: t for n, t in tensors.items() if not any(n.startswith(f"halting.{h}.") for h in untrained)}
     model = Transformer(config)
     model.load_state_dict(tensors)

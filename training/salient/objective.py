@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from .config import Tokens
-from .depth import geometric_loss, leaving_loss, oracle
+from .depth import geometric_loss, oracle
 from .loss import IGNORED, Candidates, Teacher, sampled, smoothed_cross_entropy
 from .model import Transformer
 from .sentence_teacher import SentenceTeacher
@@ -193,10 +193,7 @@ class Objective:
                 found.append(logits.log_softmax(-1).gather(-1, wanted.unsqueeze(-1)).squeeze(-1))
             else:
                 best.append(logits.argmax(-1))
-        if self.options.oracle == "regret":
-            last = logits.float().softmax(-1)
-            found = [last.gather(-1, token.unsqueeze(-1)).squeeze(-1) for token in best]
-        elif best:
+        if best:
             reference = wanted if self.options.oracle == "correctness" else best[-1]
             found = [token.eq(reference).float() for token in best]
         return torch.stack(found, -1)
@@ -217,7 +214,6 @@ class Objective:
         if heads.multinomial is not None:
             loss = loss + F.cross_entropy(heads.multinomial(normed[0]).float()[real], a_token[real])
         if heads.geometric is not None:
-            logits = torch.stack([heads.geometric.logit(n, h) for n, h in enumerate(normed)], -1)
-            loss = loss + (leaving_loss(logits, score, real) if o.oracle == "regret" else
-                           geometric_loss(logits, a_token, real))
+            logits = torch.stack([heads.geometric_logit(n, h) for n, h in enumerate(normed)], -1)
+            loss = loss + geometric_loss(logits.float(), a_token, real)
         return loss, 1 + float(a_token[real].float().mean())

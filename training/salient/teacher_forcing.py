@@ -66,7 +66,7 @@ def force(model: Transformer, source: Tensor, target: Tensor, learned: bool = Fa
         columns["best"].append(at)
         columns["confidence"].append(best.exp())
         if halting is not None and halting.geometric is not None:
-            columns["halting"].append(torch.sigmoid(halting.geometric.logit(n, model.exit_norms[n](state)[0])))
+            columns["halting"].append(torch.sigmoid(halting.geometric_logit(n, model.exit_norms[n](state)[0])))
     stacked = {name: torch.stack(values, -1) if values else None for name, values in columns.items()}
     best = stacked.pop("best")
     stacked["same"] = best.eq(best[:, -1:]).float()

@@ -69,7 +69,7 @@ def variants() -> dict[str, ModelConfig]:
 
     return {
         "base": model(),
-        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", list(HEADS), 24),
+        "post": model(norm="post", activation="swish", positions=SINUSOIDAL, exits=Exits("untied", list(HEADS)),
                       d_model=64, heads=4, scale_embeddings=False),
         "wide": model(encoder=Stack(4, FeedForward("shared", 224)), decoder=Stack(4, FeedForward("none", 0)),
                       activation="gelu", selection=selection(2, 3, 3)),

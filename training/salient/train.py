@@ -116,13 +116,8 @@ def parser() -> argparse.ArgumentParser:
                    help="phase base: a model without early exits gets them, with its own classifier")
     p.add_argument("--untied-exits", action="store_true", help="phase exits: a classifier of its own for every exit")
     p.add_argument("--halting-weight", type=float, default=1.0, help="phase depth: alpha of eq. 6, of 1910.10073")
-    p.add_argument("--oracle", choices=["likelihood", "correctness", "agreement", "regret"], default="correctness",
-                   help="agreement: correctness with the last exit's own prediction as the reference; regret: the "
-                        "probability that the last exit gives to what an exit predicts, and geometric heads learn from "
-                        "every token at every layer")
-    p.add_argument("--geometric-width", type=int, metavar="UNITS",
-                   help="phases depth and halting: new geometric heads with so many hidden units (0: linear maps) "
-                        "instead of the old")
+    p.add_argument("--oracle", choices=["likelihood", "correctness", "agreement"], default="correctness",
+                   help="agreement: correctness with the last exit's own prediction as the reference")
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
     p.add_argument("--bf16", action=argparse.BooleanOptionalAction,
@@ -164,8 +159,6 @@ def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
     if options.phase in ("depth", "halting"):
         config.exits = config.exits or Exits()
         config.exits.heads = config.exits.heads or list(HEADS)
-        if options.geometric_width is not None:
-            config.exits.geometric_width = options.geometric_width
     if options.phase not in ("supervision", "selection"):
         return False
     anew = config.selection is None or options.selection_width or options.selection_group
@@ -185,10 +178,7 @@ def build(start: dict | None, options: argparse.Namespace, resumed: bool = False
     anew = not resumed and grow(config, options)
     model = Transformer(config)
     if start:
-        replaced = [".selection."] if anew else []
-        if not resumed and options.geometric_width is not None:
-            replaced.append("halting.geometric.")
-        tensors = {n: t for n, t in start["model"].items() if not any(part in n for part in replaced)}
+        tensors = {n: t for n, t in start["model"].items() if not (anew and ".selection." in n)}
         missing, unexpected = model.load_state_dict(tensors, strict=False)
         grown = (".selection.", "halting.", "exit_classifiers.")
         lost = [n for n in missing if not any(part in n for part in grown)] + unexpected

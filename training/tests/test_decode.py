@@ -155,7 +155,7 @@ def test_exit_policies_do_what_their_equations_say(oracle_of, chunk):
     thresholds = [0.6, 0.4, 0.5]
     geometric = Settings(depth="geometric", thresholds=thresholds, max_length_ratio=0.5)
     for step in oracle.translate(chunk, geometric).finished[0].steps:
-        halts = [float(torch.sigmoid(model.halting.geometric.logit(k, model.exit_norms[k](x)))) > thresholds[k]
+        halts = [float(torch.sigmoid(model.halting.geometric_logit(k, model.exit_norms[k](x)))) > thresholds[k]
                  for k, x in enumerate(step.states[:n - 1])]
         assert step.exit == (halts.index(True) + 1 if True in halts else n)
 

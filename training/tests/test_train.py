@@ -12,7 +12,6 @@ import torch.nn.functional as F
 
 from salient.config import Exits, FeedForward, ModelConfig, Selection, Stack
 from salient.data import Corpus, batches
-from salient.depth import leaving_loss
 from salient.loss import sampled
 from salient.model import Transformer
 from salient.selection import MODULES, adapt_ratio
@@ -275,42 +274,12 @@ def test_oracles_score_exits_by_likelihood_by_the_reference_or_by_the_last_exit(
     best = [x.argmax(-1) for x in logits]
     likelihood = [-F.cross_entropy(x.transpose(1, 2), gold, reduction="none") for x in logits]
     for oracle, expected in (("likelihood", likelihood), ("correctness", [b.eq(gold).float() for b in best]),
-                             ("agreement", [b.eq(best[-1]).float() for b in best]),
-                             ("regret", [logits[-1].softmax(-1).gather(-1, b[..., None])[..., 0] for b in best])):
+                             ("agreement", [b.eq(best[-1]).float() for b in best])):
         trainer.options.oracle = oracle
         assert torch.allclose(trainer.objective.exit_scores(normed, gold), torch.stack(expected, -1), atol=1e-5), oracle
         everything = sampled(gold.flatten(), copier[0].config.vocab_size, copier[0].config.vocab_size, torch.Generator())
         assert torch.allclose(trainer.objective.exit_scores(normed, gold, everything), torch.stack(expected, -1),
                               atol=1e-5), oracle
-
-
-def test_regret_trains_the_geometric_heads_where_leaving_costs(copier):
-    source, target = next(batches(copy_corpus(), 128, seed=1))
-    trainer = Trainer(copier[0], options("halting", "--oracle", "regret"))
-    states, memory, _ = trainer.forward(source, target)
-    geometric, real = copier[0].halting.geometric, target[:, 1:].ne(0)
-    normed = [norm(h) for norm, h in zip(copier[0].exit_norms, states)]
-    logits = torch.stack([geometric.logit(n, h) for n, h in enumerate(normed)], -1)
-    expected = leaving_loss(logits, trainer.objective.exit_scores(normed, target[:, 1:]), real)
-    found = trainer.objective.halting(states, memory, source, target, None)[0]
-    others = copier[0].halting.sequence, copier[0].halting.multinomial
-    copier[0].halting.sequence = copier[0].halting.multinomial = None
-    assert torch.allclose(trainer.objective.halting(states, memory, source, target, None)[0], expected)
-    copier[0].halting.sequence, copier[0].halting.multinomial = others
-    assert found > expected
-
-
-def test_geometric_heads_start_anew_with_another_width_and_no_other_part_does():
-    start = new_model()
-    stored = {"config": start.config.to_json(), "model": start.state_dict()}
-    same = build(stored, options("halting"))
-    assert all(torch.equal(p, start.state_dict()[n]) for n, p in same.state_dict().items())
-    wide = build(stored, options("halting", "--geometric-width", "16"))
-    assert wide.halting.geometric.hidden.weight.shape == (16 * start.config.decoder.layers, start.config.d_model)
-    kept = {n: p for n, p in wide.state_dict().items() if not n.startswith("halting.geometric.")}
-    assert all(torch.equal(p, start.state_dict()[n]) for n, p in kept.items()) and len(kept) == len(same.state_dict()) - 2
-    again = build({"config": wide.config.to_json(), "model": wide.state_dict()}, options("halting"), resumed=True)
-    assert torch.equal(again.halting.geometric.hidden.weight, wide.halting.geometric.hidden.weight)
 
 
 def test_with_a_sample_of_the_vocabulary_exits_predict_its_tokens_alone(copier):
