@@ -17,7 +17,8 @@ namespace salient {
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const EngineOptions& options, std::string device,
                                                      std::string* opened);
 
-// The first paragraph of a model card that is not a heading.
+// The first paragraph of a model card that is not a heading, 4096 bytes of it at most. Empty if it is not UTF-8:
+// replies are, and one that is not could not be read.
 std::string Description(const std::string& card);
 
 }  // namespace salient

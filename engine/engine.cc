@@ -46,12 +46,10 @@ absl::StatusOr<ModelInfo> Describe(const std::string& folder, const LoadedModel&
   info.policies = PoliciesOf(info.config);
   info.parameters = loaded.model->parameters;
   info.device = loaded.backend->Name();
-  info.description = Description(ReadBytes(folder + "/README.md", kMaxFileBytes).value_or(""));
-  const absl::StatusOr<std::string> points = ReadBytes(folder + "/operating_points.json", kMaxFileBytes);
+  info.description = Description(ReadRegular(folder + "/README.md", kMaxFileBytes).value_or(""));
+  const absl::StatusOr<std::string> points = ReadRegular(folder + "/operating_points.json", kMaxFileBytes);
   if (absl::IsNotFound(points.status())) return info;
-  if (!points.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, "/operating_points.json ", points.status().message()));
-  }
+  if (!points.ok()) return absl::InvalidArgumentError(points.status().message());
   absl::StatusOr<std::vector<OperatingPoint>> parsed = ParseOperatingPoints(*points, info.config);
   if (!parsed.ok()) return parsed.status();
   info.operating_points = *std::move(parsed);
@@ -143,8 +141,9 @@ absl::StatusOr<Arrival> StepLoopEngine::Cut(int64_t document, TranslationRequest
     if (loop_->CouldFit(demand)) continue;
     const Scheduler::Limits& limits = loop_->limits();
     return absl::InvalidArgumentError(
-        absl::StrCat("the document needs ", demand.rows, " rows and ", demand.self_pages,
-                     " pages of keys at once; the engine has ", limits.rows, " and ", limits.self_pages,
+        absl::StrCat("the document needs ", demand.rows, " rows, ", demand.self_pages, " pages of keys and ",
+                     demand.cross_pages, " pages of its source's keys at once; the engine has ", limits.rows, ", ",
+                     limits.self_pages, " and ", limits.cross_pages,
                      ": ask for a smaller search.beam, depth.draft_tokens or search.max_length_ratio, or start the "
                      "server with more --kv-memory"));
   }

@@ -127,10 +127,7 @@ void StepLoop::DropLate() {
 // device must be done with it: steps under way may read what a cancelled chunk had, and write to it, and so may its
 // encoding, which steps wait for then (Batch::Leave).
 void StepLoop::GiveBack() {
-  if (jobs_.empty()) {
-    self_share_.StopWaiting();
-    cross_share_.StopWaiting();
-  }
+  if (jobs_.empty()) StopWaitingForMemory();
   const auto give = [this](PageShare& share, int32_t reserved) {
     if (share.held() <= reserved || !share.wanted()) return;
     DeviceMemory& memory = loaded_.backend->memory();
@@ -139,6 +136,12 @@ void StepLoop::GiveBack() {
   };
   give(self_share_, scheduler_.self_reserved());
   give(cross_share_, scheduler_.cross_reserved());
+}
+
+// Nothing is asked for until the next Admit: who stayed in line would hold up all others behind it.
+void StepLoop::StopWaitingForMemory() {
+  self_share_.StopWaiting();
+  cross_share_.StopWaiting();
 }
 
 void StepLoop::Admit() {
@@ -286,6 +289,7 @@ void StepLoop::Recover(const absl::Status& failure) {
     std::lock_guard lock(mutex_);
     status_.state = EngineState::kRecovering;
   }
+  StopWaitingForMemory();
   std::vector<std::unique_ptr<DocumentJob>> lost;
   while (!begun_.empty()) {
     const auto at = jobs_.find(*begun_.begin());
@@ -308,6 +312,7 @@ void StepLoop::Recover(const absl::Status& failure) {
 // From here on nothing is taken: what a worker still cuts fails there.
 void StepLoop::End() {
   turn_began_ = 0;
+  StopWaitingForMemory();
   for (Arrival& arrival : queue_.End(absl::CancelledError("the engine is shutting down"))) {
     Fail(std::move(arrival.job), queue_.ended());
   }

@@ -57,6 +57,7 @@ class StepLoop {
   void Step();
   void Collect();
   void GiveBack();
+  void StopWaitingForMemory();
   void Publish();
   void Recover(const absl::Status& failure);
   void End();

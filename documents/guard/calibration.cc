@@ -46,11 +46,9 @@ absl::StatusOr<GuardCalibration> ParseGuardCalibration(const std::string& text) 
 }
 
 absl::StatusOr<GuardCalibration> ReadGuardCalibration(const std::string& folder) {
-  const absl::StatusOr<std::string> bytes = ReadBytes(folder + "/guard.json", kMostBytes);
+  const absl::StatusOr<std::string> bytes = ReadRegular(folder + "/guard.json", kMostBytes);
   if (absl::IsNotFound(bytes.status())) return GuardCalibration{};
-  if (!bytes.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, "/guard.json ", bytes.status().message()));
-  }
+  if (!bytes.ok()) return absl::InvalidArgumentError(bytes.status().message());
   absl::StatusOr<GuardCalibration> parsed = ParseGuardCalibration(*bytes);
   if (parsed.ok()) return parsed;
   return absl::InvalidArgumentError(absl::StrCat(folder, "/", std::string(parsed.status().message())));

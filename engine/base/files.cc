@@ -24,6 +24,13 @@ absl::StatusOr<std::string> ReadNamed(const std::string& path, size_t most) {
   return absl::Status(bytes.status().code(), absl::StrCat(path, " ", bytes.status().message()));
 }
 
+absl::StatusOr<std::string> ReadRegular(const std::string& path, size_t most) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::is_other(status)) return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
+  return ReadNamed(path, most);
+}
+
 absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most) {
   std::string bytes;
   std::array<char, 1 << 16> block;

@@ -24,6 +24,10 @@ absl::StatusOr<std::string> ReadBytes(const std::string& path, size_t most = std
 // The same, with the file's name before the message.
 absl::StatusOr<std::string> ReadNamed(const std::string& path, size_t most = std::numeric_limits<size_t>::max());
 
+// As ReadNamed, and INVALID_ARGUMENT "NAME is no regular file" for a pipe or a device. For folders that are not
+// trusted, such as a model's: who opens a pipe waits for its writer.
+absl::StatusOr<std::string> ReadRegular(const std::string& path, size_t most = std::numeric_limits<size_t>::max());
+
 // As ReadBytes, of an open file, from where it is.
 absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most = std::numeric_limits<size_t>::max());
 

@@ -186,7 +186,7 @@ class Builder {
 constexpr size_t kMaxConfigBytes = 1 << 20;
 
 absl::StatusOr<std::string> ReadConfig(const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadNamed(path, kMaxConfigBytes);
+  absl::StatusOr<std::string> bytes = ReadRegular(path, kMaxConfigBytes);
   if (bytes.ok()) return bytes;
   return absl::Status(bytes.status().code(), absl::StrCat(bytes.status().message(),
                                                           ": a model folder holds config.json, model.safetensors and "

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/api/language_tag.h"
@@ -18,13 +17,12 @@ constexpr size_t kMostNamed = 20;  // languages in an error
 absl::StatusOr<std::string> NameOf(const char* field, const std::string& wanted,
                                    const std::vector<std::string>& known) {
   if (wanted.empty() && known.size() == 1) return known.front();
-  const auto serves = [&](const std::string& has) { return ServesLanguage(has, wanted); };
-  const auto exact = std::find_if(known.begin(), known.end(),
-                                  [&](const std::string& has) { return absl::EqualsIgnoreCase(has, wanted); });
-  if (exact != known.end()) return *exact;
-  if (const auto found = std::find_if(known.begin(), known.end(), serves); !wanted.empty() && found != known.end()) {
-    return *found;
+  const std::string* closest = nullptr;  // the longest: of "zh" and "zh-Hant" the latter serves "zh-Hant-TW"
+  for (const std::string& has : known) {
+    if (wanted.empty() || !ServesLanguage(has, wanted)) continue;
+    if (closest == nullptr || has.size() > closest->size()) closest = &has;
   }
+  if (closest != nullptr) return *closest;
   const std::vector<std::string> named(known.begin(), known.begin() + std::min(known.size(), kMostNamed));
   return absl::InvalidArgumentError(absl::StrCat(field, wanted.empty() ? " is empty" : " is \"" + wanted + "\"",
                                                  "; this model has ", absl::StrJoin(named, ", "),

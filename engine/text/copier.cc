@@ -271,7 +271,12 @@ std::vector<Substitution> CopiesIn(std::string_view written, std::string_view so
   }
   std::sort(copies.begin(), copies.end(),
             [](const Substitution& a, const Substitution& b) { return a.begin < b.begin; });
-  return copies;
+  // The markers of a damaged model may overlap.
+  std::vector<Substitution> disjoint;
+  for (Substitution& copy : copies) {
+    if (disjoint.empty() || copy.begin >= disjoint.back().end) disjoint.push_back(std::move(copy));
+  }
+  return disjoint;
 }
 
 }  // namespace salient

@@ -185,7 +185,7 @@ absl::Status CheckTokens(const std::string& path, const SentencePiece& model, in
 }
 
 absl::StatusOr<std::string> ReadFull(const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadNamed(path, kMaxFileBytes);
+  absl::StatusOr<std::string> bytes = ReadRegular(path, kMaxFileBytes);
   if (bytes.ok() && bytes->empty()) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
   return bytes;
 }
@@ -266,6 +266,13 @@ absl::StatusOr<Tokenizers> LoadTokenizers(const std::string& folder, const Token
   if (!model.ok()) return model.status();
   const std::string list = path_if(kVocabularyFile), source_list = path_if(kSourceVocabularyFile);
   const bool own_model = has(kTargetModelFile), one_for_both = !own_model && source_list.empty();
+  // Otherwise it would give one side numbers that are no tokens there.
+  if (one_for_both && spec.source_size != spec.target_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, kModelFile, " is the tokenizer of both sides, but config.json says source_vocab_size ",
+                     spec.source_size, " and vocab_size ", spec.target_size,
+                     "; add the target's target_tokenizer.model, or source_vocabulary.json and vocabulary.json"));
+  }
 
   Tokenizers made;
   absl::StatusOr<std::shared_ptr<const Tokenizer>> source =

@@ -1,5 +1,8 @@
 #include "engine/base/files.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <fstream>
 
 #include "gmock/gmock.h"
@@ -47,6 +50,18 @@ TEST_F(FilesTest, WhatCannotBeReadIsAnError) {
   EXPECT_EQ(ReadBytes(folder_.path()).status().message(), "is a folder");
   // The first page of a process's memory: it can be opened, and reading it fails.
   EXPECT_EQ(ReadBytes("/proc/self/mem").status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(FilesTest, APipeIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const absl::Status status = ReadRegular(path_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), path_ + " is no regular file");
+  EXPECT_THAT(std::string(ReadRegular("/dev/zero").status().message()), HasSubstr("is no regular file"));
+  EXPECT_THAT(std::string(ReadRegular(folder_.path()).status().message()), HasSubstr("is a folder"));
+  EXPECT_EQ(ReadRegular(folder_ / "none").status().code(), absl::StatusCode::kNotFound);
+  std::filesystem::remove(path_);
+  EXPECT_EQ(ReadRegular(Write("bytes")).value_or(""), "bytes");
 }
 
 }  // namespace

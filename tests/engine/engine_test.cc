@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -8,6 +10,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "engine/device.h"
 #include "engine/text/document.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -639,6 +642,7 @@ TEST_P(EngineTest, WhatCannotFitIsRefusedAtTheDoor) {
   request.options.search.max_length_ratio = 20;
   const absl::StatusOr<TranslationResult> result = engine->Translate(request);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(result.status().message(), HasSubstr("pages of its source's keys"));
   EXPECT_THAT(result.status().message(), HasSubstr("--kv-memory"));
 }
 
@@ -736,6 +740,33 @@ TEST_F(BadModelTest, AnotherShortlist) {
 TEST_F(BadModelTest, AnotherTokenizer) {
   Write("tokenizer.model", "not a tokenizer");
   EXPECT_THAT(Open().message(), HasSubstr("tokenizer.model"));
+}
+
+// Who opens a pipe waits for its writer.
+TEST_F(BadModelTest, APipeIsRefused) {
+  for (const std::string file : {"config.json", "tokenizer.model", "operating_points.json"}) {
+    const std::string bytes = std::filesystem::exists(folder_ + "/" + file) ? Read(file) : R"({"points": []})";
+    std::filesystem::remove(folder_ + "/" + file);
+    ASSERT_EQ(mkfifo((folder_ + "/" + file).c_str(), 0600), 0);
+    EXPECT_THAT(Open().message(), HasSubstr(file + " is no regular file"));
+    std::filesystem::remove(folder_ + "/" + file);
+    Write(file, bytes);
+  }
+  ASSERT_EQ(mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
+  std::filesystem::remove(folder_ + "/README.md");
+  std::filesystem::rename(folder_ + "/pipe", folder_ + "/README.md");
+  EXPECT_TRUE(Open().ok()) << Open();
+}
+
+TEST(DescriptionTest, IsTheFirstParagraphOfACard) {
+  EXPECT_EQ(Description("# Name\n\nOne\nparagraph.\n\nAnother."), "One paragraph.");
+  EXPECT_EQ(Description("# Name\r\n\r\nOne\r\nparagraph.\r\n\r\nAnother.\r\n"), "One paragraph.");
+  EXPECT_EQ(Description("# Name\n"), "");
+}
+
+TEST(DescriptionTest, FitsIntoAReply) {
+  EXPECT_EQ(Description("Fa\xe7on"), "") << "Latin-1";
+  EXPECT_EQ(Description(std::string(4095, 'a') + "\u00e9"), std::string(4095, 'a'));
 }
 
 }  // namespace

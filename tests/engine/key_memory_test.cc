@@ -13,6 +13,7 @@
 
 #include "absl/time/clock.h"
 #include "engine/backend/backend.h"
+#include "engine/core/page_pool.h"
 #include "engine/decode/key_stores.h"
 #include "engine/engine.h"
 #include "gmock/gmock.h"
@@ -231,6 +232,36 @@ TEST_P(KeyMemoryTest, TheMemoryIsThereAsLongAsAnyEngineHasIt) {
   const std::unique_ptr<Backend> backend = OpenBackend();
   std::weak_ptr<KeyPools> pools = *memory->On(GetParam(), *backend);
   EXPECT_GT(pools.lock()->self.taken(), 0) << "the second engine's";
+}
+
+// Takes what an engine has waited for, once it ends.
+class TakingListener : public TranslationListener {
+ public:
+  explicit TakingListener(PageShare& share) : share_(share) {}
+  void OnDone(absl::StatusOr<TranslationResult>) override {
+    share_.Keep(0);
+    has_taken_ = share_.Cover(1);
+  }
+  bool has_taken() const { return has_taken_; }
+
+ private:
+  PageShare& share_;
+  bool has_taken_ = false;
+};
+
+// One whose device could not be opened anew stays until the server ends.
+TEST_P(KeyMemoryTest, AnEngineThatHasEndedHoldsUpNobodyInLine) {
+  const auto memory = std::make_shared<KeyMemory>(little());
+  const std::shared_ptr<KeyPools> pools = PoolsOf(*memory);
+  PageShare share(pools->self, 1, [] {});
+  ASSERT_TRUE(share.Cover(pools->self.units()));
+  std::unique_ptr<Engine> engine = Open("base", memory);
+  ASSERT_NE(engine, nullptr);
+  const auto listener = std::make_shared<TakingListener>(share);
+  ASSERT_TRUE(engine->Submit({.text = "The answer came late."}, listener).ok());
+  while (!share.wanted()) absl::SleepFor(absl::Milliseconds(1));
+  engine.reset();
+  EXPECT_TRUE(listener->has_taken());
 }
 
 TEST_P(KeyMemoryTest, AModelWhosePagesAreTooLargeIsRefused) {

@@ -1,5 +1,7 @@
 #include "engine/options/languages.h"
 
+#include <utility>
+
 #include "engine/model/config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -42,6 +44,17 @@ TEST(LanguagesTest, TokensAreThoseOfTheRequestsLanguages) {
   ASSERT_TRUE(pair.ok());
   EXPECT_THAT(pair->source_prefix, ElementsAre(101));
   EXPECT_THAT(pair->target_prefix, IsEmpty());
+}
+
+TEST(LanguagesTest, TheMostSpecificLanguageServes) {
+  ModelConfig config = Multilingual();
+  config.languages.tokens["zh-Hant"] = 103;
+  config.languages.target = {"en", "zh", "zh-Hant"};
+  for (const auto& [wanted, token] : {std::pair("zh-Hant-TW", 103), {"zh-hant", 103}, {"zh-CN", 101}, {"zh", 101}}) {
+    const auto pair = ResolveLanguages("en", wanted, config);
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    EXPECT_THAT(pair->target_prefix, ElementsAre(token)) << wanted;
+  }
 }
 
 TEST(LanguagesTest, WhatIsMissingIsNamed) {

@@ -108,6 +108,15 @@ TEST_F(CopierTest, WhatAPrefixContainsIsNotCopied) {
   EXPECT_EQ(Read("\u0141ukasz paid \u00a35.", "\u0141ukasz za"), "\u0141ukasz paid \u27e60\u27e75.");
 }
 
+// Only a damaged model has such markers. What is left is in order and disjoint, as Moves takes it.
+TEST(CopiesInTest, OfMarkersThatOverlapTheFirstIsReplaced) {
+  const std::vector<Substitution> read = {{0, 1, "#a#b", true}, {2, 3, "#b##", true}};
+  const std::vector<Substitution> copies = CopiesIn("#a#b##", "8 9", read);
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(Substituted("#a#b##", copies), "8##");
+  EXPECT_EQ(CopiesIn("#a#b#b##", "8 9", read).size(), 2u) << "these are next to each other";
+}
+
 TEST_F(CopierTest, EqualFromManyThreads) {
   const std::string text = "\u0141ukasz paid \u00a35 \u2014 \u65e5\u672c \U0001F600";
   const std::string expected = "\u27e60\u27e7 paid \u27e62\u27e75 - \u27e64\u27e7";

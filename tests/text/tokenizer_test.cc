@@ -148,6 +148,15 @@ TEST_F(TokenizerTest, SizeAndTokensMustBeTheConfigurations) {
   EXPECT_THAT(ErrorOf(Spec(kPieces, {.separator = 5})), HasSubstr("has the separator token at 4"));
 }
 
+// A prefix of the translation would have tokens that the target's vocabulary lacks.
+TEST_F(TokenizerTest, OneTokenizerForBothSidesHasOneSize) {
+  TokenizerSpec spec = Spec();
+  spec.target_size = kPieces - 20;
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("is the tokenizer of both sides, but config.json says source_vocab_size 320"));
+  std::filesystem::copy(path_, folder_ + "/target_tokenizer.model");
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("target_tokenizer.model has 320 pieces; config.json says vocab_size 300"));
+}
+
 TEST_F(TokenizerTest, ModelsOfSingleSentencesStartFromAnyControlPiece) {
   EXPECT_TRUE(LoadTokenizers(folder_, Spec(kPieces, {.begin = 0, .separator = -1})).ok());
   EXPECT_TRUE(LoadTokenizers(folder_, Spec(kPieces, {.pad = 3, .begin = 3, .separator = -1})).ok());
