@@ -2,7 +2,7 @@
 #
 #   BASE     an image with `cp`, with which an init container copies the folder to where the server reads it; `scratch`
 #            suffices if Kubernetes mounts the image as a volume (1.33 and later)
-#   MODEL    the folder, within the build context
+#   MODEL    the folder, in models/
 #   NAME     its name in the image: /models/NAME
 ARG BASE=docker.io/library/busybox:1.36-musl
 

@@ -56,7 +56,7 @@ def haproxy(folder, names, port):
     path.write_text(replaced((CONFIGURATIONS / "haproxy.cfg").read_text(),
                              ("parse-resolv-conf", f"nameserver test {names}"),
                              ("bind :50051", f"bind 127.0.0.1:{port}"),
-                             ("port 9464", f"port {ADMIN}"), ("salient-headless:50051", f"{NAME}:{PORT}")))
+                             ("port 8080", f"port {ADMIN}"), ("salient-headless:50051", f"{NAME}:{PORT}")))
     return [program("haproxy"), "-db", "-f", str(path)], None
 
 
@@ -65,7 +65,7 @@ def nginx(folder, names, port):
     path.write_text(replaced((CONFIGURATIONS / "nginx.conf").read_text(),
                              ("kube-dns.kube-system.svc.cluster.local", names),
                              ("listen 50051", f"listen 127.0.0.1:{port}"),
-                             ("salient-headless.default.svc.cluster.local:50051", f"{NAME}:{PORT}"),
+                             ("salient-headless.salient.svc.cluster.local:50051", f"{NAME}:{PORT}"),
                              ("/tmp/", f"{folder}/")))
     return [program("nginx"), "-g", "daemon off;", "-c", str(path), "-p", str(folder)], None
 

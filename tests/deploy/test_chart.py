@@ -6,7 +6,8 @@ import difflib
 import pytest
 import yaml
 
-from manifests import CHART_VALUES, DEPLOY, build_with, find, has_kustomize, plain_name, render_chart
+from manifests import (CHART_VALUES, DEPLOY, build_with, container, find, has_kustomize, plain_name, render_chart,
+                       settings)
 
 helm = pytest.importorskip("helm_python", reason="no helm-python-sdk")
 
@@ -65,6 +66,7 @@ def test_lint():
     ({"autoscaling": {"kind": "cron"}}, "autoscaling"),
     ({"settings": {"max-queue": 3}}, "settings"),
     ({"settings": {"DRAIN_SECONDS": "a minute"}}, "settings"),
+    ({"settings": {"ADMIN": "off"}}, "settings"),
 ])
 def test_schema_refuses(values, where):
     with pytest.raises(Exception, match=where):
@@ -82,6 +84,39 @@ def test_envoys_grace_follows_the_settings():
     pod = find(items, "Deployment", "salient-envoy")["spec"]["template"]["spec"]
     assert pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"] == 15 + 60 + 5 + 600
     assert pod["terminationGracePeriodSeconds"] == 15 + 60 + 5 + 600 + 10
+
+
+def test_settings_are_written_out():
+    items = render_chart({"settings": {"MAX_QUEUE_TOKENS": 33554432, "KV_MEMORY": "2GiB", "COMPAT": True},
+                          "autoscaling": {"kind": "hpa", "requestsWaiting": 10000000}})
+    assert settings(items)["SALIENT_SERVER_MAX_QUEUE_TOKENS"] == "33554432"
+    assert settings(items)["SALIENT_SERVER_KV_MEMORY"] == "2GiB"
+    assert settings(items)["SALIENT_SERVER_COMPAT"] == "true"
+    metric = find(items, "HorizontalPodAutoscaler")["spec"]["metrics"][0]["pods"]
+    assert metric["target"]["averageValue"] == "10000000"
+
+
+def test_threads_of_the_settings_hold():
+    items = render_chart({"settings": {"THREADS": 1}})
+    assert settings(items)["SALIENT_SERVER_THREADS"] == "1"
+    assert "env" not in container(items), "a variable of the container overrides the config map's"
+
+
+def test_a_rollout_without_a_spare_gpu_and_a_slow_start():
+    items = render_chart({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}, "startupSeconds": 600})
+    assert find(items, "Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    probe = container(items)["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] == 600
+
+
+def test_envoy_does_not_go_with_tls():
+    with pytest.raises(Exception, match="without TLS"):
+        render_chart({"envoy": {"enabled": True}, "tls": {"enabled": True}})
+
+
+def test_the_pod_monitor_has_the_labels_by_which_it_is_chosen():
+    items = render_chart({"podMonitor": {"enabled": True, "labels": {"release": "stack"}}})
+    assert find(items, "PodMonitor")["metadata"]["labels"]["release"] == "stack"
 
 
 def test_keda_counts_the_releases_namespace():

@@ -86,6 +86,9 @@ def test_ports_have_one_meaning(items):
 def test_tls_is_not_probed_in_the_clear(items):
     if "SALIENT_SERVER_TLS_CERT" in settings(items):
         assert "grpc" not in container(items)["readinessProbe"], "the kubelet's gRPC probe speaks no TLS"
+        for service in ("salient", "salient-headless"):
+            for port in find(items, "Service", service)["spec"]["ports"]:
+                assert port.get("appProtocol") != "kubernetes.io/h2c", "says that there is no TLS"
 
 
 def test_selectors_select_the_pods(items):
@@ -134,6 +137,12 @@ def test_envoy_serves_until_its_calls_have_ended(items):
     assert "--drain-time-s" not in envoy["args"], "counts for the admin endpoint only, which is not there"
 
 
+def test_budgets_do_not_keep_pods_that_are_not_ready(items):
+    for item in items:
+        if item["kind"] == "PodDisruptionBudget":
+            assert item["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
 def test_autoscalers_count_their_own_namespace(items):
     for item in items:
         if item["kind"] == "ScaledObject":
@@ -151,6 +160,13 @@ def test_the_autoscalers_namespace_follows_the_overlay(tmp_path):
     triggers = find(build(overlay), "ScaledObject")["spec"]["triggers"]
     assert [trigger["metadata"]["query"] for trigger in triggers] == [
         'sum(salient_requests_waiting{namespace="staging"})', 'sum(salient_tokens_waiting{namespace="staging"})']
+
+
+def test_haproxy_checks_a_port_that_the_network_policy_opens(items):
+    checked = int(re.search(r"http-check connect port (\d+)", (DEPLOY / "proxies" / "haproxy.cfg").read_text())[1])
+    name = next(port["name"] for port in container(items)["ports"] if port["containerPort"] == checked)
+    rules = find(items, "NetworkPolicy")["spec"]["ingress"]
+    assert {"port": name} in next(rule["ports"] for rule in rules if {"podSelector": {}} in rule["from"])
 
 
 def test_rollouts_lose_no_capacity(items):
@@ -171,6 +187,17 @@ def test_pods_are_restricted(items):
             assert entry["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
                                                 "capabilities": {"drop": ["ALL"]}}
             assert {"cpu", "memory"} <= entry["resources"]["limits"].keys()
+
+
+def test_memory_holds_the_keys_and_some_more(items):
+    if settings(items).get("SALIENT_SERVER_DEVICE") == "cuda":
+        return  # whose keys are on the GPU
+    keys = mebibytes(settings(items).get("SALIENT_SERVER_KV_MEMORY", "1GiB").removesuffix("B"))
+    assert mebibytes(container(items)["resources"]["limits"]["memory"]) >= keys + 512
+
+
+def mebibytes(text):
+    return int(text[:-2]) * {"Mi": 1, "Gi": 1024}[text[-2:]]
 
 
 def test_mounts_have_volumes(items):

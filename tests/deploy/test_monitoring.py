@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import threading
+import urllib.error
 import urllib.request
 
 import pytest
@@ -122,6 +123,8 @@ def observed(tmp_path_factory):
 def test_every_metric_exists(observed):
     server, _ = observed
     wait_for(lambda: "salient_requests_total{" in get(f"http://{server.admin}/metrics"), 30, "a translated document")
+    with pytest.raises(urllib.error.HTTPError):  # a refusal, before which refusals are not counted
+        urllib.request.urlopen(f"http://{server.http}/v1/translate", b"not JSON", timeout=10)
     known = set(re.findall(r"^([a-z_]+)[{ ]", get(f"http://{server.admin}/metrics"), re.MULTILINE)) | {"up"}
     expressions = [(f"{file}: {rule.get('alert') or rule['record']}", rule["expr"]) for file, rule in rules()]
     expressions += [(f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]

@@ -50,6 +50,46 @@ class Search(TypedDict, total=False):
     no_repeat: int
 
 
+class Term(TypedDict, total=False):
+    """A term and how it must be translated."""
+
+    source: str
+    target: str
+    match_case: bool
+    inflects: bool
+
+
+class Glossary(TypedDict, total=False):
+    """Terms, and the name of a glossary that the server has."""
+
+    name: str
+    terms: List[Term]
+
+
+class MemoryEntry(TypedDict):
+    """A segment and its translation."""
+
+    source: str
+    translation: str
+
+
+class MemoryFile(TypedDict):
+    """A file of translations. `content`: its bytes in base64."""
+
+    content: str
+    mime_type: str
+
+
+class Memory(TypedDict, total=False):
+    """Translations that are there already. `server`: use the server's, too."""
+
+    server: bool
+    entries: List[MemoryEntry]
+    suggestions_from: float
+    repeats: bool
+    files: List[MemoryFile]
+
+
 class Options(TypedDict, total=False):
     """All keyword arguments. The server decides about those that are left out."""
 
@@ -62,6 +102,9 @@ class Options(TypedDict, total=False):
     operating_point: str
     latency_target_seconds: float
     trace: bool
+    alignment: bool
+    glossary: Glossary
+    memory: Memory
     guard: str  # OFF, REPORT or RETRY: what happens to translations that look faulty
     priority: str  # INTERACTIVE or BULK
     segmentation: str  # of a text: SENTENCES or LINES

@@ -14,7 +14,7 @@ import grpc
 import pytest
 from conftest import PACKAGE, ROOT
 
-from salient_client import AsyncClient, Client, errors
+from salient_client import AsyncClient, Client, errors, options
 from salient_client.files import MIME_TYPES
 from salient_client.proto import translation_pb2 as pb
 from salient_client.proto import translation_pb2_grpc as pb_grpc
@@ -86,6 +86,25 @@ def test_options_have_the_names_of_the_api(fake):
     assert list(request.depth.thresholds) == [0.5, 0.25] and request.search.beam == 4 and request.trace
     assert request.priority == pb.PRIORITY_BULK and request.document.segmentation == pb.SEGMENTATION_LINES
     assert request.document.text == "text" and request.source_language == "en"
+
+
+def test_options_are_all_of_the_api():
+    request = {name for name in pb.TranslateDocumentRequest.DESCRIPTOR.fields_by_name if name != "document"}
+    assert set(options.Options.__annotations__) == request | {"segmentation", "keep_terms"}
+    for kind, message in ((options.Selection, pb.SelectionControls), (options.Depth, pb.DepthControls),
+                          (options.Search, pb.SearchControls), (options.Glossary, pb.Glossary),
+                          (options.Term, pb.Term), (options.Memory, pb.Memory), (options.MemoryEntry, pb.MemoryEntry),
+                          (options.MemoryFile, pb.MemoryFile)):
+        assert set(kind.__annotations__) == set(message.DESCRIPTOR.fields_by_name), message.DESCRIPTOR.name
+
+
+def test_terms_and_memory_are_dictionaries(fake):
+    with Client(fake.address) as client:
+        client.translate("text", glossary={"terms": [{"source": "server", "target": "Server"}]},
+                         memory={"repeats": True, "entries": [{"source": "a", "translation": "b"}]})
+    request = fake.requests[0]
+    assert request.glossary.terms[0].target == "Server"
+    assert request.memory.repeats and request.memory.entries[0].translation == "b"
 
 
 def test_the_guard_is_asked_for_by_name(fake):

@@ -4,7 +4,8 @@ app.kubernetes.io/name: salient
 app.kubernetes.io/component: server
 {{- end }}
 
-{{/* All settings that hold, as a YAML map of environment variables. */}}
+{{/* All settings that hold, as a YAML map of environment variables. Helm reads a number as a float64, of which toString
+writes a large one as 3.3554432e+07. */}}
 {{- define "salient.settings" -}}
 {{- $settings := dict "MODEL" .Values.model.path }}
 {{- with .Values.model.directory }}{{ $settings = dict "MODELS_DIR" . }}{{ end }}
@@ -19,7 +20,7 @@ app.kubernetes.io/component: server
 {{- end }}
 {{- if .Values.apiKeys.enabled }}{{ $_ := set $settings "API_KEYS" "/etc/salient/api-keys/keys" }}{{ end }}
 {{- range $name, $value := $settings }}
-SALIENT_SERVER_{{ $name }}: {{ $value | toString | quote }}
+SALIENT_SERVER_{{ $name }}: {{ ternary (int64 $value) $value (kindIs "float64" $value) | toString | quote }}
 {{- end }}
 {{- end }}
 
