@@ -72,7 +72,7 @@ class InsecureCredentials final : public grpc::ServerCredentials {
 
 }  // namespace
 
-grpc::Status CallGate::Pass(grpc::string_ref path, grpc::string_ref encoding) {
+grpc::Status CallGate::Pass(const grpc::string_ref& path, const grpc::string_ref& encoding) {
   if (!encoding.empty() && encoding != "identity") {
     return {grpc::StatusCode::UNIMPLEMENTED, "this server takes no compressed messages; call it without compression"};
   }

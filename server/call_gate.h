@@ -31,7 +31,7 @@ class CallGate {
  public:
   // A call's first step; `path` is "/service/method", `encoding` that of its messages. UNAVAILABLE once the gate is
   // closed; UNIMPLEMENTED for any encoding but "identity" and none.
-  grpc::Status Pass(grpc::string_ref path, grpc::string_ref encoding);
+  grpc::Status Pass(const grpc::string_ref& path, const grpc::string_ref& encoding);
 
   // The handler of a call to the service has begun.
   void Begin();
