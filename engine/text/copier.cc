@@ -93,13 +93,23 @@ std::string WithoutMarks(std::string_view word) {
   return text;
 }
 
+std::string Visible(std::string_view text) {
+  std::string visible;
+  for (size_t at = 0; at < text.size();) {
+    const Character character = MarkedCharacterAt(text, at);
+    if (!character.is_invisible()) visible += character.bytes;
+    at += character.bytes.size();
+  }
+  return visible;
+}
+
 }  // namespace
 
 // One pass over a text.
 class Copier::Scan {
  public:
   Scan(const Copier& copier, std::string_view text, std::string_view prefix)
-      : known_(copier.known_), markers_(copier.markers_), text_(text), prefix_(prefix) {}
+      : known_(copier.known_), markers_(copier.markers_), text_(text), prefix_(prefix), visible_(Visible(text)) {}
 
   std::vector<Substitution> Substitutions() &&;
 
@@ -116,6 +126,7 @@ class Copier::Scan {
   const KnownCharacters& known_;
   const std::vector<std::string>& markers_;
   const std::string_view text_, prefix_;
+  const std::string visible_;  // the text without invisible characters, of which some are left out
   std::vector<Substitution> made_;
   size_t copies_end_ = 0;      // the number of substitutions up to the last copy, which is one of them
   bool copy_is_open_ = false;  // nothing but white space and invisible characters has come since the last copy
@@ -236,9 +247,10 @@ void Copier::Scan::Copy(size_t begin, size_t end) {
   copy_is_open_ = true;
 }
 
-// Makes next_marker_ the first of a pair that the text does not spell. Each pair is looked for once in a text.
+// Makes next_marker_ the first of a pair that the text does not spell, nor would without its invisible characters. Each
+// pair is looked for once in a text.
 bool Copier::Scan::FindMarker() {
-  const auto spelled = [this](size_t number) { return text_.find(markers_[number]) != text_.npos; };
+  const auto spelled = [this](size_t number) { return visible_.find(markers_[number]) != visible_.npos; };
   for (; next_marker_ + 1 < markers_.size(); next_marker_ += 2) {
     if (next_marker_ == free_marker_) return true;
     if (!spelled(next_marker_) && !spelled(next_marker_ + 1)) {
