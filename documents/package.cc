@@ -123,7 +123,7 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
                        " bytes in the translation; give it a simpler format, or split the document"));
     }
     units += content.units.size();
-    if (units > static_cast<size_t>(options.limits.max_units)) {
+    if (HasTooManyUnits(units, options.limits)) {
       return absl::ResourceExhaustedError(absl::StrCat(rules.what, ": has more than ", options.limits.max_units,
                                                        " paragraphs with text; split the document"));
     }

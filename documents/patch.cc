@@ -113,12 +113,12 @@ size_t PatchedText::memory() const {
   return bytes;
 }
 
-bool HasTooManyUnits(const std::vector<PlacedUnit>& units, const DocumentLimits& limits) {
-  return units.size() > static_cast<size_t>(limits.max_units);
+bool HasTooManyUnits(size_t units, const DocumentLimits& limits) {
+  return units > static_cast<size_t>(limits.max_units);
 }
 
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits) {
-  if (text.unit_count() > static_cast<size_t>(limits.max_units)) {
+  if (HasTooManyUnits(text.unit_count(), limits)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the document has more than ", limits.max_units, " units of text; split it"));
   }

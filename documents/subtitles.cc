@@ -177,7 +177,7 @@ class SubtitleBuilder {
 
   std::vector<PlacedUnit> Build(const std::vector<ByteRange>& cues) {
     size_t joined = 0;
-    for (size_t i = 0; i < cues.size() && !HasTooManyUnits(units_, limits_); ++i) {
+    for (size_t i = 0; i < cues.size() && !HasTooManyUnits(units_.size(), limits_); ++i) {
       if (joined > 0) builder_.Standalone({cues[i - 1].end, cues[i].begin}, /*ordered=*/true, /*is_word=*/true);
       AddCue(cues[i]);
       const bool more = i + 1 < cues.size() && ++joined < kMostCues && GoesOn(Bytes(cues[i]), Bytes(cues[i + 1]));

@@ -82,7 +82,7 @@ class HtmlReader {
     }
     // XHTML may begin with a declaration, whose token ends at the first ">".
     if (!options_.target_language.empty()) edits_ = EncodingEdits(bytes_.substr(0, bytes_.find('>') + 1));
-    for (size_t i = 0; i < tokens_.size() && !HasTooManyUnits(units_, options_.limits); ++i) {
+    for (size_t i = 0; i < tokens_.size() && !HasTooManyUnits(units_.size(), options_.limits); ++i) {
       i = Take(i);
       if (builder_.marker_count() > static_cast<size_t>(options_.limits.max_markers)) Flush();
     }

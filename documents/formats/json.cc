@@ -69,7 +69,7 @@ class JsonReader {
       if (c == '"') {
         const size_t end = StringEnd(at);
         TakeString({at, end});
-        if (HasTooManyUnits(units_, options_.limits)) break;
+        if (HasTooManyUnits(units_.size(), options_.limits)) break;
         at = end;
         continue;
       }

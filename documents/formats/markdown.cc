@@ -398,7 +398,7 @@ class MarkdownReader {
       return out.append(writer.Write(text.substr(done), at_beginning));
     };
     units_.push_back(std::move(unit));
-    if (HasTooManyUnits(units_, options_.limits)) {
+    if (HasTooManyUnits(units_.size(), options_.limits)) {
       Refuse(absl::StrCat("has more than ", options_.limits.max_units, " paragraphs, titles and cells; split it"));
     }
   }

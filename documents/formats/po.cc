@@ -52,7 +52,7 @@ class PoReader {
 
   ParsedDocument Read(const std::vector<PoEntry>& entries) {
     for (const PoEntry& entry : entries) {
-      if (HasTooManyUnits(units_, options_.limits)) break;
+      if (HasTooManyUnits(units_.size(), options_.limits)) break;
       if (entry.id.value.empty()) {
         if (!entry.translations.empty()) SetHeader(entry.translations[0]);
         continue;

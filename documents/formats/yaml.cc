@@ -177,7 +177,7 @@ class YamlReader {
       }
       done = event.type == YAML_STREAM_END_EVENT;
       Take(event);
-      done = done || HasTooManyUnits(units_, options_.limits);
+      done = done || HasTooManyUnits(units_.size(), options_.limits);
       yaml_event_delete(&event);
       if (open_.size() > static_cast<size_t>(options_.limits.max_depth)) {
         return absl::ResourceExhaustedError(absl::StrCat("YAML: lists and mappings lie more than ",

@@ -6,6 +6,7 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace salient {
@@ -109,7 +110,7 @@ std::string Visible(std::string_view text) {
 class Copier::Scan {
  public:
   Scan(const Copier& copier, std::string_view text, std::string_view prefix)
-      : known_(copier.known_), markers_(copier.markers_), text_(text), prefix_(prefix), visible_(Visible(text)) {}
+      : known_(copier.known_), markers_(copier.markers_), text_(text), prefix_(prefix) {}
 
   std::vector<Substitution> Substitutions() &&;
 
@@ -126,7 +127,7 @@ class Copier::Scan {
   const KnownCharacters& known_;
   const std::vector<std::string>& markers_;
   const std::string_view text_, prefix_;
-  const std::string visible_;  // the text without invisible characters, of which some are left out
+  std::optional<std::string> visible_;  // the text without invisible characters, once a marker is looked for
   std::vector<Substitution> made_;
   size_t copies_end_ = 0;      // the number of substitutions up to the last copy, which is one of them
   bool copy_is_open_ = false;  // nothing but white space and invisible characters has come since the last copy
@@ -250,7 +251,8 @@ void Copier::Scan::Copy(size_t begin, size_t end) {
 // Makes next_marker_ the first of a pair that the text does not spell, nor would without its invisible characters. Each
 // pair is looked for once in a text.
 bool Copier::Scan::FindMarker() {
-  const auto spelled = [this](size_t number) { return visible_.find(markers_[number]) != visible_.npos; };
+  if (!visible_.has_value()) visible_ = Visible(text_);
+  const auto spelled = [this](size_t number) { return visible_->find(markers_[number]) != std::string::npos; };
   for (; next_marker_ + 1 < markers_.size(); next_marker_ += 2) {
     if (next_marker_ == free_marker_) return true;
     if (!spelled(next_marker_) && !spelled(next_marker_ + 1)) {

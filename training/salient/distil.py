@@ -27,7 +27,7 @@ from typing import Iterator
 
 from .convert.get import archive_of, catalogue, unpack
 from .data import read_documents
-from .sentences import splitter
+from .sentences import one_line, splitter
 from .whole_file import whole_file
 
 PACKAGE = "en-pt"  # the teacher's, in the catalogue
@@ -111,8 +111,7 @@ def segment(o: argparse.Namespace) -> None:
 
 def write_shard(place: Path, shard: list[Document]) -> None:
     """place: without a suffix. A translation that is there stays only if it is of the same sentences."""
-    # A line each, however the text of a sentence is broken.
-    sentences = [(name, " ".join(sentence.splitlines())) for name, found in shard for sentence in found]
+    sentences = [(name, one_line(sentence)) for name, found in shard for sentence in found]
     names, text = ("".join(f"{pair[side]}\n" for pair in sentences) for side in (0, 1))
     source = place.with_suffix(".source")
     if not source.exists() or source.read_text(encoding="utf-8") != text:

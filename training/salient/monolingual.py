@@ -22,7 +22,7 @@ from .data import Corpus
 from .distil import read_mono
 from .evaluation.engine import Engine
 from .evaluation.sets import Document, DocumentSet
-from .sentences import splitter
+from .sentences import one_line, splitter
 from .vocabulary import Vocabulary
 
 DEV = 200  # sentences that become development text
@@ -38,11 +38,6 @@ def read_text(path: Path) -> list[tuple[str, list[str]]]:
         return list(read_mono(path))
     with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
         return [(f"text|{path.name}", [line.strip() for line in file if line.strip()])]
-
-
-def one_line(sentence: str) -> str:
-    """Without line breaks such as U+2028, at which the engine would divide it."""
-    return " ".join(sentence.splitlines())
 
 
 def documents_of(paths: list[Path], language: str, most: int, whole: bool, seed: int = 1) -> list[list[str]]:

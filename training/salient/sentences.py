@@ -14,6 +14,11 @@ BEFORE_NUMBERS = set("no nos vol vols pp ch sec art eq para".split())
 WORD_BEFORE_STOP = re.compile(r"([\w.]*)\.\s*$")
 
 
+def one_line(sentence: str) -> str:
+    """Without line breaks such as U+2028, at which the engine would divide it."""
+    return " ".join(sentence.splitlines())
+
+
 def is_false_boundary(before: str, after: str) -> bool:
     """Whether a boundary between `before` and `after` does not end a sentence."""
     found = WORD_BEFORE_STOP.search(before)
