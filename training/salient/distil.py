@@ -68,7 +68,8 @@ def read_mono(path: Path) -> Iterator[Document]:
 
 
 def documents(mono: list[Path], tsv: list[Path]) -> Iterator[Document]:
-    split = splitter()
+    if mono:
+        split = splitter()  # needs PyICU, which pairs of sentences do without
     for path in mono:
         for name, paragraphs in read_mono(path):
             yield name, [s for p in paragraphs for s in split(p.replace("\t", " "))]
