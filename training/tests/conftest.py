@@ -1,4 +1,4 @@
-"""Shared by the tests: the package on the path, one thread, and tiny exported models."""
+"""Shared by the tests: the package on the path, one thread, tiny exported models, and a tokeniser."""
 
 import sys
 from pathlib import Path
@@ -21,6 +21,16 @@ def tiny_models(tmp_path_factory):
     for name, config in tiny.variants().items():
         tiny.write(name, config, tokenizer, out, seed=1)
     return out
+
+
+@pytest.fixture(scope="session")
+def spm(tmp_path_factory) -> Path:
+    """A SentencePiece model."""
+    from salient import tiny
+
+    path = tmp_path_factory.mktemp("spm") / "tokenizer.model"
+    tiny.train_tokenizer([tiny.SENTENCES], tiny.VOCABULARY, path)
+    return path
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from salient.config import Tokens
 from salient.convert import Unsupported, get
 from salient.convert.__main__ import convert
+from salient.convert.reading import pieces_of
 from salient.export import load_model
-from test_convert import (m2m_model, nllb_folder, pieces_of, random_model, same, spm,  # noqa: F401 (spm: a fixture)
-                          write_huggingface)
+from toolkit_folders import m2m_model, nllb_folder, random_model, same, write_huggingface
 
 
 def archive(path, members):
