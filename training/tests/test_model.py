@@ -4,7 +4,7 @@ import torch
 from salient.config import Exits, FeedForward, ModelConfig, Positions, Search, Selection, Stack, Tokens
 from salient.data import BOS, EOS, PAD, SEPARATOR
 from salient.decode import Oracle, Settings, Tally
-from salient.model import Attention, Transformer, segment_of
+from salient.model import FUSED_FROM, Attention, Transformer, attend, segment_of
 from salient.selection import SelectionLayer, SelectionRun
 
 
@@ -115,6 +115,22 @@ def test_a_token_that_leaves_hands_its_state_up():
     assert torch.equal(states[0], full[0]) and torch.equal(states[2][1], full[2][1])
     assert torch.equal(states[1][0, 1], full[1][0, 1])  # the first layer's states are what they were, as keys too
     assert not torch.allclose(states[2][0, 4], full[2][0, 4])  # the third layer reads a key of another state
+
+
+@pytest.mark.parametrize("length", [9, FUSED_FROM + 9])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_is_its_formula_however_many_keys_there_are(length, causal):
+    torch.manual_seed(4)
+    queries, keys, values = (torch.randn(2, 2, length, 16, requires_grad=True) for _ in range(3))
+    mask = torch.ones(length, length, dtype=torch.bool).tril() if causal else torch.arange(length) % 3 > 0
+    scores = (queries @ keys.transpose(-1, -2) / 4).masked_fill(~mask, float("-inf"))
+    weights = torch.randn(2, 2, length, 16)
+    given = None if causal else mask.expand(2, 1, length, length)
+    found = []
+    for output in (scores.softmax(-1) @ values, attend(queries, keys, values, given, causal)):
+        found.append([output, *torch.autograd.grad((output * weights).sum(), (queries, keys, values))])
+    for expected, actual in zip(*found):
+        assert torch.allclose(actual, expected, atol=1e-5)
 
 
 def test_supervised_attention_stays_dense():
