@@ -22,7 +22,7 @@ from pathlib import Path
 from . import real
 from .environment import BUILD, ROOT, build, machine, say
 from .page import lines_of, put
-from .protocol import Peer
+from .variants import Engine
 
 KEPT = ROOT / "benchmarks" / "results" / "agreement"
 PAGE = ROOT / "docs" / "models.md"
@@ -41,12 +41,13 @@ def equal(a: list, b: list) -> float:
     return round(sum(x == y for x, y in zip(a, b)) / len(a), 4)
 
 
-class Translator:
+class Translator(Engine):
     """An engine whose translations are saved part by part, so that a stopped run can continue. Its process starts only
     if something must be translated."""
 
     def __init__(self, name: str, command: list[str], setup: dict, kept: Path):
-        self.name, self.command, self.setup, self.kept, self.peer = name, command, setup, kept, None
+        super().__init__(name, command, setup)
+        self.kept = kept
 
     def lines(self, lines: list[str], **run) -> list[dict]:
         found: list[dict] = []
@@ -55,18 +56,12 @@ class Translator:
             key = hashlib.sha256(json.dumps([self.name, self.setup, run, part]).encode()).hexdigest()[:24]
             path = self.kept / f"{key}.json"
             if not path.exists():
-                self.peer = self.peer or Peer(self.command, self.setup)
                 told = json.dumps(self.ask(part, run), ensure_ascii=False)
                 path.with_suffix(".part").write_text(told, encoding="utf-8")
                 path.with_suffix(".part").replace(path)
                 say(f"  {self.name} {self.setup['compute']} {run}: {min(len(lines), i + PART)} of {len(lines)} lines")
             found += json.loads(path.read_text(encoding="utf-8"))
         return found
-
-    def close(self) -> None:
-        if self.peer is not None:
-            self.peer.close()
-        self.peer = None
 
 
 class Salient(Translator):
@@ -77,7 +72,7 @@ class Salient(Translator):
 
     def ask(self, lines: list[str], run: dict) -> list[dict]:
         documents = [{"text": line} for line in lines]
-        told = self.peer.ask({"documents": documents, "translations": True, **run})["documents"]
+        told = self.start().ask({"documents": documents, "translations": True, **run})["documents"]
         return [{"text": " ".join(text for text, _ in one["translations"]), "pieces": one.get("pieces"),
                  "log_probabilities": one.get("log_probabilities")} for one in told]
 
@@ -92,7 +87,7 @@ class CTranslate2(Translator):
         documents = [{"tokens": self.pieces.cut(line), "at": 0.0} for line in lines]
         batch = BATCH if run.get("trace") else 0
         asked = {"documents": documents, "translations": True, "max_batch_size": batch, **run}
-        told = self.peer.ask(asked)["documents"]
+        told = self.start().ask(asked)["documents"]
         return [{"text": self.pieces.join(one["translation"][0]), "pieces": one["translation"][0],
                  "log_probabilities": one.get("log_probabilities")} for one in told]
 
@@ -133,11 +128,11 @@ def beside_ctranslate2(model: real.RealModel, driver: Path, lines: list[str], re
     row("fp32, greedy", a, b)
     say(json.dumps(found["greedy"], ensure_ascii=False))
     row("fp32, beam 4", ours.lines(lines, beam=4), theirs.lines(lines, beam=4))
-    ours.close(), theirs.close()
+    ours.stop(), theirs.stop()
     theirs, ours = CTranslate2(model, "int8", threads, kept), Salient(driver, model, "int8", threads, kept)
     row("int8, greedy", ours.lines(lines), theirs.lines(lines))
     row("int8, beam 4", ours.lines(lines, beam=4), theirs.lines(lines, beam=4))
-    ours.close(), theirs.close()
+    ours.stop(), theirs.stop()
     return found
 
 
@@ -148,7 +143,7 @@ def beside_bergamot(model: real.RealModel, driver: Path, lines: list[str], refer
     for compute, shortlist in (("f32", False), ("f32", True), ("int8", True)):
         ours = Salient(driver, model, compute, threads, work)
         a = [one["text"] for one in ours.lines(lines, shortlist=shortlist, segmentation="sentences")]
-        ours.close()
+        ours.stop()
         what = ("fp32" if compute == "f32" else compute) + (", shortlist" if shortlist else ", whole vocabulary")
         found["rows"].append([what, bleu(a, references), bleu(made, references), equal(a, made)])
         say("  ".join(map(str, found["rows"][-1])))

@@ -44,12 +44,7 @@ def gains(row: dict) -> list[float]:
 
 
 def picture(rows: list[dict], path: Path) -> None:
-    import matplotlib
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "salient"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, 0.55 * len(rows) + 1.6))
+    figure, axes = page.drawing().subplots(figsize=(9, 0.55 * len(rows) + 1.6))
     height = 0.8 / len(SHOWN)
     for i, (name, colour) in enumerate(zip(SHOWN, ("#9aa7b5", "#1f3b63"))):
         bars = axes.barh([-y - i * height for y in range(len(rows))], [gains(row)[i] for row in rows], height,
@@ -61,8 +56,7 @@ def picture(rows: list[dict], path: Path) -> None:
                     fontsize=7)
     axes.set_xlabel("times as fast as dense decoding")
     axes.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    page.save(figure, path)
 
 
 def main() -> None:
@@ -77,7 +71,6 @@ def main() -> None:
         parser.error("name the report that scripts/test-gpu has written, or give --quick")
     o.report = o.report or SAMPLE
     o.figure = o.figure or (BUILD / "results" if o.quick else page.FIGURES) / "gpu.svg"
-    o.figure.parent.mkdir(parents=True, exist_ok=True)
     rows = decoding(o.report.read_text(encoding="utf-8"))
     if not rows:
         raise SystemExit(f"{o.report}: no table of decoding in it (a line that begins with {HEAD!r}); was "

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from . import page
 from .environment import BUILD, build, conditions, die, machine, say
+from .page import lines_of
 from .roofline import Measured, Roofs, least, read
 
 ROUNDS, SECONDS = 3, 0.05  # rounds, and the least time per round, of each benchmark
@@ -97,25 +98,24 @@ def operation_table(measured: list[Measured], roofs: Roofs) -> str:
 def onednn_table(measured: list[Measured]) -> str:
     """Empty if oneDNN was not timed, which is done on one thread only."""
     by_name = {m.name: m for m in measured}
-    lines = ["| layer | ours | oneDNN | ours over oneDNN |", "|---|---:|---:|---:|"]
+    rows = []
     for name, theirs in by_name.items():
         ours = by_name.get(name.replace("oneDNN/", "linear/", 1))
         if name.startswith("oneDNN/") and ours:
-            lines.append(f"| {name.removeprefix('oneDNN/')} | {spell(ours.seconds)} | {spell(theirs.seconds)} | "
-                         f"{ours.seconds / theirs.seconds:.2f} |")
-    return "\n".join(lines) if len(lines) > 2 else ""
+            rows.append([name.removeprefix("oneDNN/"), spell(ours.seconds), spell(theirs.seconds),
+                         f"{ours.seconds / theirs.seconds:.2f}"])
+    return lines_of(["layer", "ours", "oneDNN", "ours over oneDNN"], rows) if rows else ""
 
 
 def crossover_table(measured: list[Measured]) -> str:
     """The time of attention query by query, relative to tiles, by document length and by share of keys."""
     seconds = {tuple(m.name.split("/")[1:]): m.seconds for m in measured if m.name.startswith("crossover/")}
     lengths, shares = (list(dict.fromkeys(where[i] for where in seconds)) for i in (1, 2))
-    lines = ["| tokens | " + " | ".join(f"{share.removeprefix('percent:')} %" for share in shares) + " |",
-             "|---:|" + "---:|" * len(shares)]
-    for length in lengths:
-        ratios = [seconds["rows", length, share] / seconds["tiles", length, share] for share in shares]
-        lines.append(f"| {length.removeprefix('length:')} | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |")
-    return "\n".join(lines) if seconds else ""
+    head = ["tokens", *(f"{share.removeprefix('percent:')} %" for share in shares)]
+    rows = [[length.removeprefix("length:"),
+             *(f"{seconds['rows', length, share] / seconds['tiles', length, share]:.2f}" for share in shares)]
+            for length in lengths]
+    return lines_of(head, rows, left=0) if seconds else ""
 
 
 def markdown(found: dict[int, list[Measured]], about: dict) -> str:
@@ -145,13 +145,8 @@ FAMILIES = {"linear/int8": "#1f3b63", "linear/bf16": "#4f81bd", "linear/f32": "#
 
 
 def picture(measured: list[Measured], path: Path, title: str) -> None:
-    import matplotlib
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "salient"
-    from matplotlib import pyplot
-
     roofs = Roofs(measured)
-    figure, axes = pyplot.subplots(figsize=(9, 5.5))
+    figure, axes = page.drawing().subplots(figsize=(9, 5.5))
     left, right = 0.1, 3e3  # operations per byte
     for size, speed in (roofs.reads[0], min(roofs.reads, key=lambda r: abs(r[0] - (32 << 20))), roofs.reads[-1]):
         axes.plot([left, right], [left * speed / 1e9, right * speed / 1e9], color="#bbbbbb", linewidth=1)
@@ -171,8 +166,7 @@ def picture(measured: list[Measured], path: Path, title: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.legend(fontsize=8, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    page.save(figure, path)
 
 
 def main() -> None:

@@ -17,6 +17,22 @@ def lines_of(head: list[str], rows: list[list[str]], left: int = 1) -> str:
     return "\n".join(["| " + " | ".join(head) + " |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
+def drawing():
+    """matplotlib's pyplot. With it and `save`, the same numbers give the same bytes."""
+    import matplotlib
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "salient"
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def save(figure, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
 def put(name: str, text: str, page: Path = PAGE) -> None:
     """Replaces the text between the page's markers of section `name`."""
     begin, end = f"<!-- {name}: written by benchmarks/{name} -->", f"<!-- end of {name} -->"

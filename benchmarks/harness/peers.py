@@ -231,7 +231,6 @@ def write(rows: list[report.Row], about: dict, o: argparse.Namespace) -> None:
     text = processors.markdown(shown)
     (o.out / "peers.md").write_text(text, encoding="utf-8")
     figure = o.figure or (page.FIGURES if kept else o.out) / "peers.svg"
-    figure.parent.mkdir(parents=True, exist_ok=True)
     processors.picture(shown, figure)
     if kept:
         page.put("peers", text)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from .environment import ROOT
-from .page import lines_of
+from .page import drawing, lines_of, save
 from .variants import CTRANSLATE2, OURS, PYTORCH, WITH_SHORTLIST
 
 FOLDER = ROOT / "benchmarks" / "results" / "peers"
@@ -178,16 +178,11 @@ def markdown(processors: list[Processor]) -> str:
 
 def picture(processors: list[Processor], path: Path) -> None:
     """One panel per processor, one pair of bars per case."""
-    import matplotlib
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "salient"
-    from matplotlib import pyplot
-
     rows: dict[str, str] = {}  # every case of any processor, and its description
     for processor in processors:
         rows |= {case.name: case.about for case in processor.cases if "part" not in case.name}
-    figure, panels = pyplot.subplots(1, len(processors), sharex=True, sharey=True, squeeze=False,
-                                     figsize=(5 + 4 * len(processors), 0.55 * len(rows) + 1.6))
+    figure, panels = drawing().subplots(1, len(processors), sharex=True, sharey=True, squeeze=False,
+                                        figsize=(5 + 4 * len(processors), 0.55 * len(rows) + 1.6))
     height = 0.8 / len(OURS)
     for axes, processor in zip(panels[0], processors):
         found = [processor.case(name) for name in rows]
@@ -207,5 +202,4 @@ def picture(processors: list[Processor], path: Path) -> None:
     axes.plot([], [], color="#c0504d", linewidth=1.5, label="goal")
     axes.legend(fontsize=8, loc="lower right")
     figure.supxlabel("times as fast as the best setting of CTranslate2", fontsize=9)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    save(figure, path)

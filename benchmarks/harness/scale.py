@@ -168,12 +168,7 @@ def label(axis, title: str, across: str, up: str) -> None:
 
 
 def picture(found: dict, path: Path) -> None:
-    import matplotlib
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "salient"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(2, 2, figsize=(9, 6.5))
+    figure, axes = page.drawing().subplots(2, 2, figsize=(9, 6.5))
     panels = [("lengths", "length", "seconds", f"One document, {OUT} tokens out", "source tokens", "seconds"),
               ("lengths", "length", "bytes", "Memory for one document", "source tokens", "MB above the weights"),
               ("concurrency", "documents", "seconds", "Documents of 256 tokens at once", "documents at once",
@@ -192,8 +187,7 @@ def picture(found: dict, path: Path) -> None:
     last.plot([p["exit"] / layers for p in found["depth"]], [p["dense"]["seconds"] for p in found["depth"]],
               marker="s", label="layers run, dense")
     label(last, "Sparsity and depth", "share of keys read, or of layers run", "seconds")
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    page.save(figure, path)
 
 
 def stored(path: Path, about: dict) -> dict:
@@ -225,7 +219,6 @@ def main() -> None:
     text = markdown(found)
     (o.out / "scale.md").write_text(text, encoding="utf-8")
     figure = o.figure or (o.out if o.quick else page.FIGURES) / "scale.svg"
-    figure.parent.mkdir(parents=True, exist_ok=True)
     picture(found, figure)
     if not o.quick:
         page.put("scale", text)
