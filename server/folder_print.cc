@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/files.h"
 #include "openssl/evp.h"
 
 namespace salient {
@@ -24,14 +24,12 @@ absl::Status Unreadable(const std::string& path, const std::string& why) {
 
 // The regular files right in the folder, sorted; a model has none further down.
 absl::StatusOr<std::vector<std::string>> FilesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+  absl::StatusOr<std::vector<std::string>> names = NamesIn(folder);
+  if (!names.ok()) return absl::UnavailableError(names.status().message());
+  std::erase_if(*names, [&](const std::string& name) {
     std::error_code gone;
-    if (at->is_regular_file(gone)) names.push_back(at->path().filename().string());
-  }
-  if (error) return Unreadable(folder, error.message());
-  std::sort(names.begin(), names.end());
+    return !std::filesystem::is_regular_file(absl::StrCat(folder, "/", name), gone);
+  });
   return names;
 }
 

@@ -54,9 +54,8 @@ absl::Status LanguageResources::Check() const {
 std::vector<std::string> LanguageResources::GlossaryNames() const {
   std::vector<std::string> names;
   if (folder_.empty()) return names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
-    if (entry.path().extension() == kExtension) names.push_back(entry.path().stem().string());
+  for (const std::filesystem::path file : NamesIn(folder_).value_or(std::vector<std::string>())) {
+    if (file.extension() == kExtension) names.push_back(file.stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -1,14 +1,15 @@
 #include "server/model_loader.h"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <future>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/files.h"
 #include "server/convert.h"
 #include "server/folder_print.h"
 #include "spdlog/spdlog.h"
@@ -20,15 +21,14 @@ namespace {
 constexpr absl::Duration kLookForIdleEvery = absl::Milliseconds(100);
 
 absl::StatusOr<std::set<std::string>> FoldersIn(const std::string& folder) {
-  std::set<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
+  const absl::StatusOr<std::vector<std::string>> names = NamesIn(folder);
+  if (!names.ok()) return absl::NotFoundError(absl::StrCat("--models-dir: ", names.status().message()));
+  std::set<std::string> folders;
+  for (const std::string& name : *names) {
     std::error_code gone;
-    if (name[0] != '.' && at->is_directory(gone)) names.insert(name);
+    if (name[0] != '.' && std::filesystem::is_directory(absl::StrCat(folder, "/", name), gone)) folders.insert(name);
   }
-  if (!error) return names;
-  return absl::NotFoundError(absl::StrCat("--models-dir: ", folder, " cannot be listed: ", error.message()));
+  return folders;
 }
 
 void LogFailure(const std::string& folder, const absl::Status& status) {

@@ -1,5 +1,6 @@
 #include "engine/base/files.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -44,6 +45,18 @@ absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most) {
     bytes.append(block.data(), count);
   } while (count == block.size());
   return bytes;
+}
+
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  // Not a range-based loop, whose increment throws.
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  if (error) return absl::NotFoundError(absl::StrCat(folder, " cannot be listed: ", error.message()));
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace salient

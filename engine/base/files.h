@@ -1,4 +1,4 @@
-// Whole files. C's functions, not C++'s streams: where a read fails, a stream says nothing or throws.
+// Whole files, and the names in a folder. C's functions, not C++'s streams: where a read fails, a stream says nothing or throws.
 
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -30,5 +31,9 @@ absl::StatusOr<std::string> ReadRegular(const std::string& path, size_t most = s
 
 // As ReadBytes, of an open file, from where it is.
 absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most = std::numeric_limits<size_t>::max());
+
+// The names of all that is right in a folder, sorted, without . and .. NOT_FOUND "FOLDER cannot be listed: REASON", also
+// where the file system fails midway.
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder);
 
 }  // namespace salient

@@ -115,10 +115,9 @@ std::optional<GlossaryUploads::Stored> GlossaryUploads::ReadInfo(const std::stri
 
 std::vector<GlossaryUploads::Stored> GlossaryUploads::ReadAll() const {
   std::vector<Stored> all;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    if (entry.path().extension() != kInfo) continue;
-    if (auto stored = ReadInfo(entry.path().stem().string())) all.push_back(*std::move(stored));
+  for (const fs::path file : NamesIn(folder_).value_or(std::vector<std::string>())) {
+    if (file.extension() != kInfo) continue;
+    if (auto stored = ReadInfo(file.stem().string())) all.push_back(*std::move(stored));
   }
   std::sort(all.begin(), all.end(), [](const Stored& a, const Stored& b) {
     return std::tie(a.glossary.created, a.glossary.id) < std::tie(b.glossary.created, b.glossary.id);

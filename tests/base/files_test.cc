@@ -12,6 +12,7 @@
 namespace salient {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class FilesTest : public ::testing::Test {
@@ -62,6 +63,20 @@ TEST_F(FilesTest, APipeIsNotWaitedFor) {
   EXPECT_EQ(ReadRegular(folder_ / "none").status().code(), absl::StatusCode::kNotFound);
   std::filesystem::remove(path_);
   EXPECT_EQ(ReadRegular(Write("bytes")).value_or(""), "bytes");
+}
+
+TEST_F(FilesTest, NamesInAFolderAreSorted) {
+  for (const char* name : {"b", "a", ".hidden"}) std::ofstream(folder_ / name) << name;
+  std::filesystem::create_directory(folder_ / "c");
+  const absl::StatusOr<std::vector<std::string>> names = NamesIn(folder_.path());
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_THAT(*names, ElementsAre(".hidden", "a", "b", "c"));
+}
+
+TEST_F(FilesTest, AFolderThatCannotBeListedIsAnError) {
+  const std::string none = folder_ / "none";
+  EXPECT_EQ(NamesIn(none).status(), absl::NotFoundError(none + " cannot be listed: No such file or directory"));
+  EXPECT_THAT(std::string(NamesIn(Write("a file")).status().message()), HasSubstr("Not a directory"));
 }
 
 }  // namespace
