@@ -117,9 +117,10 @@ absl::Status Glossary::Add(Term term) {
   Node node = 0;
   for (const std::string& word : words) node = MakeNext(node, word);
   std::vector<size_t>& alike = terms_of_[node];
-  for (const size_t other : alike) {
-    if (terms_[other].source != term.source) continue;
-    terms_[other] = std::move(term);
+  const auto same = [&](size_t other) { return terms_[other].source == term.source; };
+  if (const auto other = std::find_if(alike.begin(), alike.end(), same); other != alike.end()) {
+    terms_[*other] = std::move(term);
+    std::rotate(other, other + 1, alike.end());
     return absl::OkStatus();
   }
   if (alike.size() == kMostAlike) {
@@ -155,12 +156,15 @@ Glossary::Node Glossary::MakeNext(Node node, const std::string& word) {
 const size_t* Glossary::TermAt(Node node, std::string_view text, size_t at, bool plural) const {
   const auto terms = terms_of_.find(node);
   if (terms == terms_of_.end()) return nullptr;
+  const size_t* found = nullptr;
   for (const size_t& index : terms->second) {
     const Term& term = terms_[index];
     if (plural && !term.inflects) continue;
-    if (!term.match_case || text.substr(at).starts_with(term.source)) return &index;
+    if (term.match_case ? text.substr(at).starts_with(term.source) : found == nullptr || !terms_[*found].match_case) {
+      found = &index;
+    }
   }
-  return nullptr;
+  return found;
 }
 
 std::vector<TermMatch> Glossary::Find(std::string_view text) const {

@@ -43,7 +43,8 @@ class Glossary {
 
   // INVALID_ARGUMENT where one of the two sides has no word or more than kMostTermBytes, where the source has more than
   // 100 words, or where very many terms have the same words, which differ in case and white space only. Of two terms
-  // with the same source the later counts.
+  // with the same source only the later is kept. If a text fits several terms that differ in case ("go", "Go"), one with
+  // match_case is found, else the latest.
   absl::Status Add(Term term);
   void Add(const Glossary& other);
 
@@ -60,13 +61,13 @@ class Glossary {
   std::optional<Word> Number(const std::string& word) const;  // none: no term has the word
   std::optional<Node> Next(Node node, std::optional<Word> word) const;
   Node MakeNext(Node node, const std::string& word);
-  // The first term of these words that the text may have at byte `at`; `plural`: whether the text has an ending more.
+  // The term of these words that the text has at byte `at`; `plural`: whether the text has an ending more.
   const size_t* TermAt(Node node, std::string_view text, size_t at, bool plural) const;
 
   std::vector<Term> terms_;
   std::unordered_map<std::string, Word> words_;             // of sources, case folded
   std::unordered_map<uint64_t, Node> next_;                 // by a node and a word after it
-  std::unordered_map<Node, std::vector<size_t>> terms_of_;  // the terms that end there
+  std::unordered_map<Node, std::vector<size_t>> terms_of_;  // the terms that end there, in the order of Add
 };
 
 // The target of a term, with a capital if TermMatch says so.

@@ -93,6 +93,15 @@ TEST(GlossaryTest, VeryManyTermsMayBeginAlike) {
   EXPECT_THAT(Found(glossary, text + "b7"), ElementsAre("a b7 = x"));
 }
 
+TEST(GlossaryTest, OfTermsThatDifferInCaseTheLaterCountsUnlessOneMatchesCase) {
+  Glossary glossary = Parsed("server\tServer\ngo\tgehen\n");
+  glossary.Add(Parsed("Server\tRechenknecht\nGo\tGo\tc\nGO\tlos\n"));
+  EXPECT_THAT(Found(glossary, "server Server"), ElementsAre("server = Rechenknecht", "Server = Rechenknecht"));
+  EXPECT_THAT(Found(glossary, "Go go"), ElementsAre("Go = Go", "go = los"));
+  ASSERT_TRUE(glossary.Add({"server", "Diener"}).ok()) << "the first of them is the last that was added";
+  EXPECT_THAT(Found(glossary, "Server"), ElementsAre("Server = Diener"));
+}
+
 TEST(GlossaryTest, TermsOfTheSameWordsAreToldByCase) {
   Glossary glossary = Parsed("IT unit\tA\tc\nit unit\tB\tc\nit\tC\ti\nunit tests\tD\nunit test\tE\ti\n");
   EXPECT_THAT(Found(glossary, "it unit, IT unit, It unit tests"),
