@@ -207,8 +207,8 @@ absl::StatusOr<std::vector<v1::TranslateDocumentRequest>> Mix(const BenchFlags& 
   if (settings.empty()) settings.push_back(flags.request);
   std::vector<v1::TranslateDocumentRequest> mix;
   for (const std::string& path : flags.files) {
-    auto text = ReadNamed(path, kMostDocumentBytes);
-    if (!text.ok()) return text.status();
+    auto text = ReadDocument(path);
+    if (!text.ok()) return absl::Status(text.status().code(), absl::StrCat(path, " ", text.status().message()));
     for (const v1::TranslateDocumentRequest& setting : settings) {
       mix.push_back(setting);
       mix.back().mutable_document()->set_text(*text);
