@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/files.h"
 #include "grpcpp/create_channel.h"
@@ -53,6 +54,11 @@ absl::Status ReadPem(const char* flag, const std::string& path, std::string* pem
     return absl::InvalidArgumentError(absl::StrCat(flag, ": ", path, " ", std::string(bytes.status().message())));
   }
   if (bytes->empty()) return absl::InvalidArgumentError(absl::StrCat(flag, ": ", path, " is empty"));
+  if (!absl::StrContains(*bytes, "-----BEGIN ")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", path,
+                     " is not in PEM format, which has a line that begins with -----BEGIN; convert it with openssl"));
+  }
   *pem = *std::move(bytes);
   return absl::OkStatus();
 }
@@ -129,7 +135,9 @@ absl::Status Unreachable(const ConnectionFlags& flags) {
   if (SpeaksTls(flags)) {
     return absl::UnavailableError(
         absl::StrCat("cannot reach a server over TLS at ", flags.server,
-                     ": it needs --tls-cert, signed by an authority that this machine trusts or --tls-ca names"));
+                     ": a server must run there with TLS. Its certificate must be for this name, and signed by an "
+                     "authority that this machine trusts or --tls-ca names. A server with --tls-client-ca also needs "
+                     "--tls-cert and --tls-key of its clients"));
   }
   return absl::UnavailableError(absl::StrCat("cannot reach a server at ", flags.server,
                                              ": start one with `salient-server --model DIR`, or name another with "
@@ -173,6 +181,15 @@ absl::Status Explain(const grpc::Status& status, const std::string& server) {
       return absl::Status(code, absl::StrCat(status.error_message(), "; set SALIENT_API_KEY"));
     case grpc::StatusCode::UNAVAILABLE:
       return absl::Status(code, absl::StrCat("the server at ", server, " went away: ", status.error_message()));
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      // gRPC's own words for a message that is far larger than any document which the server takes.
+      if (absl::StartsWith(status.error_message(), "Received message larger than max")) {
+        return absl::Status(code, absl::StrCat("too large for the server at ", server,
+                                               "; send it in parts, or start the server with a larger "
+                                               "--max-document-bytes (",
+                                               status.error_message(), ")"));
+      }
+      return absl::Status(code, status.error_message());
     default:
       return absl::Status(code, status.error_message());
   }

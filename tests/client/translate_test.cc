@@ -163,6 +163,13 @@ TEST_F(TranslateTest, AFolderIsNoFileOfAnOption) {
   }
 }
 
+TEST_F(TranslateTest, ABenchSendsOnlyText) {
+  const ProcessResult result = Salient({"bench", File("a", "PK\xff")});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr(folder_ / "a" + " is not UTF-8 at byte 2"));
+  EXPECT_EQ(result.out, "");
+}
+
 TEST_F(TranslateTest, ABinaryDocumentWithoutOutIsRefusedBeforeItIsRead) {
   const ProcessResult result = Salient({"translate", "--format", "docx", folder_ / "none"});
   EXPECT_EQ(result.exit_status, 1);
@@ -215,6 +222,29 @@ TEST(ConnectionTest, NoServerIsSaidWithTheRemedy) {
       result.err,
       "salient: cannot reach a server at localhost:1: start one with `salient-server --model DIR`, or name another "
       "with --server HOST:PORT, and with --tls if it speaks TLS\n");
+}
+
+TEST(ConnectionTest, NoServerWithTlsIsSaidWithTheRemedies) {
+  const absl::Status status = Connect({.server = "localhost:1", .tls = true}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("cannot reach a server over TLS at localhost:1: a server must run there with TLS"),
+                    HasSubstr("--tls-ca names"), HasSubstr("--tls-cert and --tls-key")));
+}
+
+TEST(ConnectionTest, AMessageFarTooLargeIsSaidWithTheRemedy) {
+  const grpc::Status status(grpc::StatusCode::RESOURCE_EXHAUSTED, "Received message larger than max (12 vs. 9)");
+  EXPECT_THAT(std::string(Explain(status, "localhost:1").message()),
+              AllOf(StartsWith("too large for the server at localhost:1; send it in parts"),
+                    HasSubstr("--max-document-bytes"), HasSubstr("(12 vs. 9)")));
+}
+
+TEST(ConnectionTest, AFileThatIsNoPemIsNamed) {
+  const TempFolder folder;
+  WriteFile(folder / "ca.der", "0\x82");
+  const absl::Status status = Connect({.server = "localhost:1", .tls_ca = folder / "ca.der"}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--tls-ca: " + folder / "ca.der" + " is not in PEM format"));
 }
 
 TEST(ConnectionTest, AKeyThatNoHeaderCanHaveIsRefusedAndNotShown) {
