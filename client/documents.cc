@@ -1,6 +1,8 @@
 #include "client/documents.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -53,14 +55,53 @@ absl::Status CheckPlan(const std::vector<NamedFile>& files, const std::vector<st
   return absl::OkStatus();
 }
 
+struct Target {
+  std::string path;     // where links lead, even if there is no file yet
+  fs::file_status old;  // of what is there
+  bool special = false;
+};
+
+Target TargetOf(const std::string& path) {
+  std::error_code error;
+  const fs::file_status old = fs::status(path, error);
+  // A device or a pipe has no place for a second file beside it, and nothing in it to keep. Nor may the file be
+  // replaced to which the shell has led /dev/stdout: the shell writes on to the old one.
+  if (fs::exists(old) && (!fs::is_regular_file(old) || path.starts_with("/dev/"))) return {path, old, true};
+  constexpr int kMostLinks = 40;  // the most that Linux follows
+  fs::path target = path;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(target, error); ++i) {
+    target = target.parent_path() / fs::read_symlink(target, error);
+  }
+  return {target.string(), old, false};
+}
+
+// Makes the folder of a translation's path. Fails if no file can be made in it: the translation would be lost.
+absl::Status PrepareFolder(const std::string& path) {
+  std::error_code error;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error) {
+    return absl::UnavailableError(absl::StrCat("--out: cannot make ", folder.string(), ": ", error.message()));
+  }
+  const Target target = TargetOf(path);
+  if (target.special) return absl::OkStatus();
+  const std::string into = (fs::path(target.path).parent_path() / ".").string();
+  if (faccessat(AT_FDCWD, into.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("--out: cannot write ", path, ": no file can be made in its folder: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
 // Makes a new file beside `path`: PATH.part, or PATH.part2 and so on. A file that exists is left alone, because it may
 // be a document to be translated or another translation. Null, with errno, if none can be made.
-std::FILE* CreateBeside(const std::string& path, std::string* name) {
+std::FILE* CreateBeside(const std::string& path, mode_t mode, std::string* name) {
   constexpr int kMostNames = 1000;
   for (int number = 1; number <= kMostNames; ++number) {
     *name = number == 1 ? path + ".part" : absl::StrCat(path, ".part", number);
-    std::FILE* file = std::fopen(name->c_str(), "wbx");
-    if (file != nullptr || errno != EEXIST) return file;
+    const int file = open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (file >= 0) return fdopen(file, "wb");
+    if (errno != EEXIST) return nullptr;
   }
   return nullptr;
 }
@@ -100,7 +141,7 @@ absl::StatusOr<const Format*> FormatOfDocument(const std::string& file) {
                    "; give --format to say which format it has, --format text if it is plain text"));
 }
 
-absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::string>& files) {
+absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::string>& files, const std::string& out) {
   std::vector<NamedFile> documents;
   for (const std::string& file : files) {
     std::error_code error;
@@ -109,12 +150,17 @@ absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::stri
       continue;
     }
     const size_t before = documents.size();
+    std::string last = file;  // if a folder cannot be read, it is the last that was found
     for (fs::recursive_directory_iterator at(file, error), end; !error && at != end; at.increment(error)) {
+      last = at->path().string();
       std::error_code of_entry;  // a link that leads nowhere is no file
+      if (!out.empty() && at->is_directory(of_entry) && fs::equivalent(at->path(), out, of_entry)) {
+        at.disable_recursion_pending();
+      }
       if (!at->is_regular_file(of_entry) || !TypeOfFile(at->path().filename().string()).ok()) continue;
       documents.push_back({at->path().string(), at->path().lexically_relative(file).string()});
     }
-    if (error) return absl::UnavailableError(absl::StrCat(file, ": cannot be read: ", error.message()));
+    if (error) return absl::UnavailableError(absl::StrCat(last, ": cannot be read: ", error.message()));
     if (documents.size() == before) {
       return absl::InvalidArgumentError(
           absl::StrCat(file, ": has no file whose name tells a format that is translated"));
@@ -150,12 +196,7 @@ absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile
   }
   if (const absl::Status status = CheckPlan(files, paths); !status.ok()) return status;
   for (const std::string& path : paths) {
-    const fs::path folder = fs::path(path).parent_path();
-    if (folder.empty()) continue;
-    fs::create_directories(folder, error);
-    if (error) {
-      return absl::UnavailableError(absl::StrCat("--out: cannot make ", folder.string(), ": ", error.message()));
-    }
+    if (const absl::Status status = PrepareFolder(path); !status.ok()) return status;
   }
   return paths;
 }
@@ -164,17 +205,13 @@ absl::Status WriteTranslation(const std::string& path, std::string_view text) {
   const auto failure = [&path](int reason) {
     return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(reason)));
   };
-  // A link stays, and so do the permissions of what it leads to.
-  std::error_code error;
-  const fs::path target = fs::canonical(path, error);
-  const std::string file_path = error ? path : target.string();
-  const fs::file_status old = fs::status(file_path, error);
-  // A device or a pipe has no place for a second file beside it, and nothing in it to keep. Nor may the file be
-  // replaced to which the shell has led /dev/stdout: the shell writes on to the old one.
-  const bool special = fs::exists(old) && (!fs::is_regular_file(old) || path.starts_with("/dev/"));
+  // A link stays, and so do the permissions of what it leads to. Others may not read the new file for a moment either.
+  const auto [file_path, old, special] = TargetOf(path);
+  const mode_t mode = fs::exists(old) ? static_cast<mode_t>(old.permissions() & fs::perms::all) : 0666;
   std::string unfinished = file_path;
-  OpenFile file(special ? std::fopen(path.c_str(), "wb") : CreateBeside(file_path, &unfinished));
+  OpenFile file(special ? std::fopen(path.c_str(), "wb") : CreateBeside(file_path, mode, &unfinished));
   if (file == nullptr) return failure(errno);
+  std::error_code error;
   if (!special && fs::exists(old)) fs::permissions(unfinished, old.permissions(), error);
   if (const int reason = WriteAndClose(std::move(file), text); reason != 0) {
     if (!special) fs::remove(unfinished, error);

@@ -30,8 +30,10 @@ struct NamedFile {
 };
 
 // The files that the command line names. For a folder: all files in it, recursively and sorted by name, that have the
-// extension of a format, with their paths relative to the folder. Fails if a folder cannot be read or has no such file.
-absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::string>& files);
+// extension of a format, with their paths relative to the folder; but none of the output folder `out`, in which an
+// earlier run left translations. Fails if a folder cannot be read or has no such file.
+absl::StatusOr<std::vector<NamedFile>> ListDocuments(const std::vector<std::string>& files,
+                                                     const std::string& out = "");
 
 // "report.de.docx" for "report.docx" and "de"; unchanged if the language is empty.
 std::string NameInLanguage(const std::string& name, const std::string& language);
@@ -39,13 +41,13 @@ std::string NameInLanguage(const std::string& name, const std::string& language)
 // The output path of each file's translation; "" is standard output. If `out` is empty, all go to standard output. A
 // single document goes to the file `out`. Several documents, or any number if `out` is a folder or ends in "/", go into
 // that folder under their own names with the language inserted. Fails if two translations would have the same path or
-// one would overwrite a source. Creates the folders.
+// one would overwrite a source. Creates the folders, and fails if no file can be made in one of them.
 absl::StatusOr<std::vector<std::string>> PlanOutputs(const std::vector<NamedFile>& files, const std::string& out,
                                                      const std::string& language = "");
 
 // Replaces the file atomically: if writing fails, the old file remains. A link stays, and so do the permissions of the
-// file to which it leads. A device or a pipe is written to. No other file is changed: the unfinished text is in a new
-// file, PATH.part or, if that exists, PATH.part2 and so on.
+// file to which it leads, or will lead. A device or a pipe is written to. No other file is changed: the unfinished text
+// is in a new file, PATH.part or, if that exists, PATH.part2 and so on.
 absl::Status WriteTranslation(const std::string& path, std::string_view text);
 
 }  // namespace salient

@@ -38,10 +38,11 @@ constexpr char kTranslateDescription[] = R"(Translates documents.
 constexpr char kTranslateFooter[] =
     R"(The translation goes to standard output. With --out it goes to a file or, for several documents, to a folder, in
 which report.docx becomes report.de.docx with --to de. If FILE is a folder, all documents in it whose names have a known
-extension are translated, into folders of the same names. A translated document has the format of its source. Progress
-and the table of costs go to standard error. --report json prints one JSON object for each document to standard output,
-with the field names of CostReport; without --out, its field "text" has the translation. If a document fails, the error
-is reported (as "error" in the JSON), the other documents are translated, and the exit status is 1.
+extension are translated, into folders of the same names; what is in the folder of --out is not. A translated document
+has the format of its source. Progress and the table of costs go to standard error. --report json prints one JSON object
+for each document to standard output, with the field names of CostReport; without --out, its field "text" has the
+translation. If a document fails, the error is reported (as "error" in the JSON), the other documents are translated,
+and the exit status is 1.
 
 Every option can also be set by an environment variable, named SALIENT_ and the option in capitals with underscores
 (SALIENT_SERVER=host:50051), or in the file of --config. The command line overrides the environment, and the environment

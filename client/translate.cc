@@ -190,7 +190,7 @@ int RunTranslate(TranslateFlags flags, std::ostream& out, std::ostream& err, boo
   if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {
     return fail(absl::InvalidArgumentError("standard input can be read once only; name - once"));
   }
-  const auto documents = ListDocuments(flags.files);
+  const auto documents = ListDocuments(flags.files, flags.out);
   if (!documents.ok()) return fail(documents.status());
   auto paths = PlanOutputs(*documents, flags.out, flags.request.target_language());
   if (!paths.ok()) return fail(paths.status());

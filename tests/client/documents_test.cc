@@ -135,6 +135,67 @@ TEST(PlanOutputsTest, NamesTellTheLanguage) {
   EXPECT_TRUE(std::filesystem::is_directory(folder / "out/s"));
 }
 
+// For as long as it lives, this process is no root, whom permissions do not hold.
+class NoRoot {
+ public:
+  NoRoot() : became_(geteuid() == 0 && seteuid(65534) == 0) {}
+  ~NoRoot() {
+    if (became_) {
+      EXPECT_EQ(seteuid(0), 0);
+    }
+  }
+  NoRoot(const NoRoot&) = delete;
+  NoRoot& operator=(const NoRoot&) = delete;
+
+ private:
+  const bool became_;
+};
+
+TEST(PlanOutputsTest, AFolderThatTakesNoFileIsSaidBeforeTheTranslation) {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  fs::create_directory(folder / "closed");
+  fs::create_symlink("closed/a.txt", folder / "link");
+  fs::permissions(folder / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+  fs::permissions(folder.path(), fs::perms::all);
+  const NoRoot no_root;
+  if (geteuid() == 0) GTEST_SKIP() << "this process cannot become another user";
+  for (const char* out : {"closed/a.txt", "closed/", "link"}) {
+    EXPECT_THAT(Message(Plan({"x/a.txt"}, folder / out).status()),
+                AllOf(HasSubstr(out), HasSubstr("no file can be made in its folder: Permission denied")));
+  }
+  EXPECT_TRUE(Plan({"x/a.txt"}, folder / "b.txt").ok());
+  EXPECT_TRUE(Plan({"x/a.txt"}, "/dev/null").ok()) << "in whose folder no file is made";
+}
+
+TEST(ListDocumentsTest, AFolderThatCannotBeReadIsNamed) {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  fs::create_directories(folder / "in/closed");
+  fs::permissions(folder.path(), fs::perms::all);
+  fs::permissions(folder / "in/closed", fs::perms::none);
+  {
+    const NoRoot no_root;
+    if (geteuid() == 0) GTEST_SKIP() << "this process cannot become another user";
+    EXPECT_THAT(Message(ListDocuments({folder / "in"}).status()),
+                HasSubstr("in/closed: cannot be read: Permission denied"));
+  }
+  fs::permissions(folder / "in/closed", fs::perms::owner_all);
+}
+
+TEST(ListDocumentsTest, WhatAnEarlierRunTranslatedIsLeftOut) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder / "in/de/deep");
+  WriteFile(folder / "in/a.txt", "a");
+  WriteFile(folder / "in/de/a.de.txt", "a");
+  WriteFile(folder / "in/de/deep/b.de.txt", "b");
+  const auto documents = ListDocuments({folder / "in"}, folder / "in/./de/");
+  ASSERT_TRUE(documents.ok()) << documents.status();
+  ASSERT_EQ(documents->size(), 1u);
+  EXPECT_EQ(documents->front().name, "a.txt");
+  EXPECT_EQ(ListDocuments({folder / "in"}, folder / "in")->size(), 3u) << "the folder itself is asked for";
+}
+
 TEST(ListDocumentsTest, OfFoldersWhatHasAFormat) {
   const TempFolder folder;
   std::filesystem::create_directories(folder / "in/deep");
@@ -179,6 +240,12 @@ TEST(WriteTranslationTest, ALinkAndThePermissionsStay) {
   EXPECT_TRUE(fs::is_symlink(folder / "latest"));
   EXPECT_EQ(ReadFile(folder / "v3"), "new");
   EXPECT_EQ(fs::status(folder / "v3").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_directory(folder / "deep");
+  fs::create_symlink("deep/link", folder / "next");
+  fs::create_symlink("v4", folder / "deep/link");  // leads to no file yet
+  ASSERT_TRUE(WriteTranslation(folder / "next", "new").ok());
+  EXPECT_TRUE(fs::is_symlink(folder / "next") && fs::is_symlink(folder / "deep/link"));
+  EXPECT_EQ(ReadFile(folder / "deep/v4"), "new");
 }
 
 TEST(WriteTranslationTest, NoOtherFileIsTouched) {
