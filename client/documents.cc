@@ -106,6 +106,11 @@ std::FILE* CreateBeside(const std::string& path, mode_t mode, std::string* name)
   return nullptr;
 }
 
+// Opened by its name, a file to which the shell has led /dev/stdout would be cut off and written from its beginning.
+std::FILE* OpenSpecial(const std::string& path) {
+  return path == "/dev/stdout" ? fdopen(dup(STDOUT_FILENO), "wb") : std::fopen(path.c_str(), "wb");
+}
+
 // 0, or the reason as errno has it. Some systems say only at the end that a disk is full.
 int WriteAndClose(OpenFile file, std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
@@ -209,7 +214,7 @@ absl::Status WriteTranslation(const std::string& path, std::string_view text) {
   const auto [file_path, old, special] = TargetOf(path);
   const mode_t mode = fs::exists(old) ? static_cast<mode_t>(old.permissions() & fs::perms::all) : 0666;
   std::string unfinished = file_path;
-  OpenFile file(special ? std::fopen(path.c_str(), "wb") : CreateBeside(file_path, mode, &unfinished));
+  OpenFile file(special ? OpenSpecial(path) : CreateBeside(file_path, mode, &unfinished));
   if (file == nullptr) return failure(errno);
   std::error_code error;
   if (!special && fs::exists(old)) fs::permissions(unfinished, old.permissions(), error);
