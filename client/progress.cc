@@ -12,6 +12,8 @@ namespace {
 constexpr absl::Duration kLiveEvery = absl::Milliseconds(100);
 constexpr absl::Duration kLineEvery = absl::Seconds(2);
 constexpr char kEraseLine[] = "\r\033[K";
+// Around a live line: what does not fit into the terminal's line is cut off there, since only one line can be erased.
+constexpr char kDoNotWrap[] = "\033[?7l", kWrap[] = "\033[?7h";
 
 }  // namespace
 
@@ -54,7 +56,7 @@ void Progress::Show() {
   if (now - last_shown_ < (live_ ? kLiveEvery : kLineEvery)) return;
   last_shown_ = now;
   Erase();
-  out_ << Line() << (live_ ? "" : "\n");
+  out_ << (live_ ? absl::StrCat(kDoNotWrap, Line(), kWrap) : Line() + "\n");
   out_.flush();
   line_is_up_ = live_;
 }

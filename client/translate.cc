@@ -29,7 +29,17 @@ std::string Line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string ShownName(const std::string& file) { return file == "-" ? "standard input" : file; }
+// A name may have any byte. Control characters, of ASCII and after it (C2 80 to C2 9F), would command the terminal.
+std::string ShownName(const std::string& file) {
+  if (file == "-") return "standard input";
+  std::string shown;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(file[i]);
+    const bool after_ascii = i > 0 && file[i - 1] == '\xC2' && byte >= 0x80 && byte < 0xA0;
+    shown += absl::ascii_iscntrl(byte) || after_ascii ? '?' : file[i];
+  }
+  return shown;
+}
 
 std::vector<std::string> ShownNames(const std::vector<std::string>& files) {
   std::vector<std::string> names;

@@ -163,6 +163,20 @@ TEST_F(TranslateTest, AFolderIsNoFileOfAnOption) {
   }
 }
 
+TEST_F(TranslateTest, StandardOutputByItsNameKeepsWhatIsInIt) {
+  const std::string command = "{ echo before; " SALIENT_PROGRAM " translate --quiet --server " + server_.address() +
+                              " --out /dev/stdout " + File("a", "a\n") + "; echo after; } > " + folder_ / "out";
+  EXPECT_EQ(RunProgram({"/bin/sh", "-c", command}).exit_status, 0);
+  EXPECT_EQ(ReadFile(folder_ / "out"), "before\nA\nafter\n");
+}
+
+TEST_F(TranslateTest, NamesDoNotCommandTheTerminal) {
+  const ProcessResult result =
+      Salient({"translate", File("a\033[31m\n", "a"), folder_ / "no\xC2\x9B", "--format", "text"});
+  EXPECT_THAT(result.err, AllOf(HasSubstr("/a?[31m? "), HasSubstr("/no\xC2?: cannot be read")));
+  EXPECT_THAT(result.err, Not(HasSubstr("\033[31m")));
+}
+
 TEST_F(TranslateTest, ABenchSendsOnlyText) {
   const ProcessResult result = Salient({"bench", File("a", "PK\xff")});
   EXPECT_EQ(result.exit_status, 1);
