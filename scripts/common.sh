@@ -1,12 +1,21 @@
 # Functions that the other scripts share: messages, installing missing packages, building. To be sourced, not run.
 
 set -euo pipefail
-caller=$PWD  # what the arguments of a script are relative to
+# The head of a script is its help; get-model has a longer one.
+if [[ "${1:-}" =~ ^(-h|--help)$ && "${0##*/}" != get-model ]]; then
+  sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+  exit
+fi
+caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-started=$SECONDS
-say() { printf '\n\033[1m[%3ds] %s\033[0m\n' $((SECONDS - started)) "$*"; }
-die() { printf '\n\033[1;31mFailed: %s\033[0m\n' "$*" >&2; exit 1; }
+# from_caller PATH: prints the absolute path of a file that an argument names, relative to where the script was called.
+from_caller() { (cd "$caller" && realpath -m -- "$1"); }
+
+started=$SECONDS bold='' red='' normal=''
+if [ -t 1 ] && [ -t 2 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\033[1m' red=$'\033[1;31m' normal=$'\033[0m'; fi
+say() { printf '\n%s[%3ds] %s%s\n' "$bold" $((SECONDS - started)) "$*" "$normal"; }
+die() { printf '\n%sFailed: %s%s\n' "$red" "$*" "$normal" >&2; exit 1; }
 
 build_packages=(
   g++ cmake ninja-build pkg-config ca-certificates
@@ -65,9 +74,16 @@ install_missing() {
   fi
   local log
   log=$(mktemp)
-  { "${as_root[@]}" apt-get update -q &&
-      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
-  } >"$log" 2>&1 || { tail -20 "$log" >&2; die "apt-get could not install the packages (all of its output: $log)"; }
+  # Waits for another of these scripts, and for a system that is updating itself. No service that starts keeps the lock.
+  {
+    flock 9
+    "${as_root[@]}" apt-get update -q 9<&- &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -q -y \
+        --no-install-recommends "${missing[@]}" 9<&-
+  } 9<scripts/common.sh >"$log" 2>&1 || {
+    tail -20 "$log" >&2
+    die "apt-get could not install the packages (all of its output: $log)"
+  }
   rm -f "$log"
 }
 

@@ -152,3 +152,32 @@ def test_cublaslt_of_a_wheel_is_taken_where_the_toolkit_has_none(checkout):
 def test_an_unknown_phase_is_refused(checkout):
     assert checkout.run("--tset") == 1
     assert "no such phase" in checkout.output
+
+
+def test_help_is_the_head_and_does_nothing(checkout):
+    for flag in ("--help", "-h"):
+        assert checkout.run(flag) == 0
+        assert checkout.output.startswith("Tests and measures the CUDA backend")
+        assert "scripts/test-gpu --test" in checkout.output and "source" not in checkout.output
+    assert not checkout.out.exists()
+
+
+def test_a_relative_folder_is_the_callers(checkout, tmp_path, monkeypatch):
+    (tmp_path / "else where").mkdir()
+    monkeypatch.chdir(tmp_path / "else where")
+    checkout.out = Path("report folder")
+    assert checkout.run("--build") == 0, checkout.output
+    assert (tmp_path / "else where/report folder/report.md").exists()
+
+
+def test_what_is_no_terminal_gets_no_colours(checkout):
+    assert checkout.run("--tset") == 1
+    assert "\033" not in checkout.output
+
+
+def test_no_library_comes_from_the_working_folder(checkout, monkeypatch):
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    (checkout.folder / "sysroot/usr/lib/x86_64-linux-gnu").mkdir(parents=True)
+    checkout.makes(dict.fromkeys(PROGRAMS, 'echo "libraries [$LD_LIBRARY_PATH]"'))
+    assert checkout.run() == 0, checkout.output
+    assert "/sysroot/usr/lib/x86_64-linux-gnu]" in checkout.log("test-operations")

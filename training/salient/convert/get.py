@@ -23,6 +23,7 @@ from .__main__ import convert
 from .reading import refusals
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")
+MODELS = Path(__file__).resolve().parents[3] / "models"
 PATTERNS = ["*.json", "*.spm", "*.model", "*.safetensors", "pytorch_model*.bin", "README.md", "LICENSE"]
 MOST_UNPACKED = 4 << 30
 
@@ -110,7 +111,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="get-model", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", help="of the catalogue, or a Hugging Face repository; none: the list")
-    parser.add_argument("--out", type=Path, help="the model folder to write; models/NAME when left out")
+    parser.add_argument("--out", type=Path,
+                        help="the model folder to write; models/NAME of this checkout when left out")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "salient",
                         help="where downloaded archives are kept")
     parser.add_argument("--from", dest="source", help="source language, where the model does not say")
@@ -122,7 +124,7 @@ def main() -> None:
                   f"{'':8} {entry['licence']}")
         return
     with refusals("get-model"):
-        get(o.name, o.out or Path("models") / o.name.split("/")[-1], o.cache, source=o.source, target=o.target)
+        get(o.name, o.out or MODELS / o.name.split("/")[-1], o.cache, source=o.source, target=o.target)
 
 
 if __name__ == "__main__":
