@@ -13,8 +13,10 @@ from salient_client import AsyncClient, SalientError
 
 async def translate(client: AsyncClient, path: Path, out: Path) -> bool:
     try:
+        if (out / path.name).exists() and (out / path.name).samefile(path):
+            raise ValueError("its translation would overwrite it; give another folder")
         reply = await client.translate_file(path, out / path.name, priority="BULK")
-    except (SalientError, ValueError) as error:
+    except (SalientError, ValueError, OSError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return False
     print(f"{path}: {reply.report.segments} segments")

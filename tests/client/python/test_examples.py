@@ -32,9 +32,17 @@ def test_folder(server, package_folder, tmp_path):
     (tmp_path / "page.html").write_text("<p>The <b>server</b> is running.</p>")
     (tmp_path / "notes.md").write_text("# Notes\n\nThe server is running.\n")
     (tmp_path / "notes.xyz").write_text("?")
-    files = [tmp_path / name for name in ("page.html", "notes.md", "notes.xyz")]
+    files = [tmp_path / name for name in ("none.md", "page.html", "notes.md", "notes.xyz")]
     done = run(package_folder, "folder.py", server["grpc"], tmp_path / "out", *files)
-    assert done.returncode == 1 and "notes.xyz" in done.stderr
+    assert done.returncode == 1 and "notes.xyz" in done.stderr and "none.md: " in done.stderr
+    assert "Traceback" not in done.stderr
     page = (tmp_path / "out" / "page.html").read_text()
     assert page.startswith("<p>") and "<b>" in page and "running" not in page
     assert (tmp_path / "out" / "notes.md").read_text().startswith("# ")
+
+
+def test_folder_overwrites_no_source(server, package_folder, tmp_path):
+    (tmp_path / "notes.md").write_text("The server is running.\n")
+    done = run(package_folder, "folder.py", server["grpc"], tmp_path, tmp_path / "notes.md")
+    assert done.returncode == 1 and "would overwrite it" in done.stderr
+    assert (tmp_path / "notes.md").read_text() == "The server is running.\n"
