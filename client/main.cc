@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
+#include <string_view>
 
 #include "client/bench.h"
 #include "client/flags.h"
@@ -14,5 +16,7 @@ int main(int argc, char** argv) {
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
   if (parsed.models.has_value()) return salient::RunModels(*parsed.models, std::cout, std::cerr);
   if (parsed.bench.has_value()) return salient::RunBench(*parsed.bench, std::cout, std::cerr);
-  return salient::RunTranslate(*parsed.translate, std::cout, std::cerr, isatty(STDERR_FILENO) != 0);
+  const char* terminal = std::getenv("TERM");
+  const bool can_erase = terminal != nullptr && std::string_view(terminal) != "dumb";  // such as that within Emacs
+  return salient::RunTranslate(*parsed.translate, std::cout, std::cerr, can_erase && isatty(STDERR_FILENO) != 0);
 }
