@@ -8,8 +8,7 @@ void DecideExits(const DecideExitsArgs& args) {
   int32_t staying = 0;
   for (int32_t i = 0; i < args.active.size(); ++i) {
     const int32_t row = args.active[i];
-    const float signal = args.signal == nullptr ? 0 : args.signal[row];
-    if (Leaves(args.rules[row], args.layer, signal)) {
+    if (Leaves(args, row)) {
       args.exit_at[row] = args.layer;
     } else {
       args.staying[staying++] = row;

@@ -86,6 +86,10 @@ struct DecideExitsArgs {
   int32_t* staying_count = nullptr;
 };
 
+constexpr bool Leaves(const DecideExitsArgs& args, int32_t row) {
+  return Leaves(args.rules[row], args.layer, args.signal == nullptr ? 0.0f : args.signal[row]);
+}
+
 // A row's exit by the arg max of a halting head's logits, lowest n on ties, clamped to the rule's bounds: the rule
 // becomes kFixed. Rows of another policy are left alone.
 struct ResolveExitsArgs {

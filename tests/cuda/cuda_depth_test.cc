@@ -74,6 +74,30 @@ TEST_P(CudaDepthTest, ExitsAreDecidedLikeThePlainOnes) {
   }
 }
 
+TEST_P(CudaDepthTest, FixedExitsNeedNoSignal) {
+  const SparseRows rows(40);
+  std::vector<ExitRule> rules(rows.end() + 1);
+  for (ExitRule& rule : rules) rule = {DepthPolicy::kFixed, Uniform(1, 4), 1, 4};
+  std::vector<int32_t> exit_at(rules.size(), 0), expected_exit_at = exit_at, staying(rows.capacity(), -1),
+                                                 expected_staying = staying;
+  int32_t count = -1, expected_count = -1;
+  DecideExits({.active = rows.rows(),
+               .layer = 2,
+               .rules = rules.data(),
+               .exit_at = expected_exit_at.data(),
+               .staying = expected_staying.data(),
+               .staying_count = &expected_count});
+  backend().DecideExits({.active = rows.rows(),
+                         .layer = 2,
+                         .rules = rules.data(),
+                         .exit_at = exit_at.data(),
+                         .staying = staying.data(),
+                         .staying_count = &count});
+  EXPECT_EQ(count, expected_count);
+  EXPECT_EQ(exit_at, expected_exit_at);
+  EXPECT_EQ(staying, expected_staying);
+}
+
 // Chunks with one to three rows each, decoded for some steps, with exits drawn at random.
 struct Chunks {
   std::vector<TestDocument> documents;

@@ -11,7 +11,7 @@ constexpr int kThreads = kListThreads;
 __global__ void __launch_bounds__(kThreads) DecideExitsKernel(DecideExitsArgs args) {
   WaitForPrevious();
   ListRows(args.active, args.staying, args.staying_count, [&](int32_t row) {
-    const bool leaves = Leaves(args.rules[row], args.layer, args.signal[row]);
+    const bool leaves = Leaves(args, row);
     if (leaves) args.exit_at[row] = args.layer;
     return !leaves;
   });
