@@ -67,7 +67,7 @@ struct Simd {
     const __m256i chosen = _mm256_and_si256(_mm256_set1_epi32(static_cast<int32_t>(bits)), lane_bit);
     return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(chosen, lane_bit)));
   }
-  static F ZeroBelow(F a, F x, F bound) { return _mm256_and_ps(a, _mm256_cmp_ps(x, bound, _CMP_GE_OQ)); }
+  static F ZeroBelow(F a, F x, F bound) { return _mm256_and_ps(a, _mm256_cmp_ps(x, bound, _CMP_NLT_UQ)); }
 
  private:
   static __m256i First(int n) {

@@ -49,7 +49,7 @@ struct Simd {
   static F Round(F a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   static F Scale(F a, F n) { return _mm512_scalef_ps(a, n); }
   static F Where(uint32_t bits, F a, F b) { return _mm512_mask_blend_ps(static_cast<__mmask16>(bits), b, a); }
-  static F ZeroBelow(F a, F x, F bound) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, bound, _CMP_GE_OQ), a); }
+  static F ZeroBelow(F a, F x, F bound) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, bound, _CMP_NLT_UQ), a); }
 
  private:
   static __mmask16 First(int n) { return static_cast<__mmask16>((1u << n) - 1); }

@@ -17,12 +17,13 @@ inline void StoreUpTo(float* p, typename S::F a, int n) {
   n >= S::kLanes ? S::Store(p, a) : S::StorePart(p, a, n);
 }
 
-// 2^x with a relative error of at most 2e-7, for x <= 127; exactly 0 for x < -126, minus infinity included.
+// 2^x with a relative error of at most 2e-7, for x <= 127; exactly 0 for x < -126, minus infinity included. A NaN
+// stays one.
 template <typename S>
 inline typename S::F Exp2(typename S::F x) {
   using F = typename S::F;
   const F least = S::Set(-126.0f);
-  const F clamped = S::Max(x, least);
+  const F clamped = S::Max(least, x);
   const F whole = S::Round(clamped);
   const F r = S::Sub(clamped, whole);  // [-1/2, 1/2]
   // Taylor coefficients of 2^r, ln(2)^n / n!; the first omitted term is less than 2e-7.

@@ -77,6 +77,7 @@ struct Simd {
     for (int i = 0; i < kLanes; ++i) c.v[i] += a.v[i] * b.v[i];
     return c;
   }
+  // b where one of them is NaN
   static F Max(F a, F b) {
     for (int i = 0; i < kLanes; ++i) a.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
     return a;
@@ -102,14 +103,14 @@ struct Simd {
   }
   // To the nearest whole number, for |a| < 2^22.
   static F Round(F a) {
-    constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it leaves no room for a fraction
     for (float& v : a.v) v = (v + kMagic) - kMagic;
     return a;
   }
-  // a * 2^n, n whole and in [-126, 127]
+  // a * 2^n, n whole and in [-126, 127], or NaN where a is NaN, too
   static F Scale(F a, F n) {
+    // The lower bits of n + kMagic are n's. A cast to an integer would be undefined for a NaN.
     for (int i = 0; i < kLanes; ++i) {
-      a.v[i] *= std::bit_cast<float>(static_cast<uint32_t>((static_cast<int32_t>(n.v[i]) + 127) << 23));
+      a.v[i] *= std::bit_cast<float>((std::bit_cast<uint32_t>(n.v[i] + kMagic) + 127) << 23);
     }
     return a;
   }
@@ -118,11 +119,14 @@ struct Simd {
     for (int i = 0; i < kLanes; ++i) a.v[i] = (bits >> i & 1) != 0 ? a.v[i] : b.v[i];
     return a;
   }
-  // a where x >= bound, else 0
+  // 0 where x < bound, else a, also where x is NaN
   static F ZeroBelow(F a, F x, F bound) {
-    for (int i = 0; i < kLanes; ++i) a.v[i] = x.v[i] >= bound.v[i] ? a.v[i] : 0.0f;
+    for (int i = 0; i < kLanes; ++i) a.v[i] = x.v[i] < bound.v[i] ? 0.0f : a.v[i];
     return a;
   }
+
+ private:
+  static constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it leaves no room for a fraction
 };
 
 }  // namespace

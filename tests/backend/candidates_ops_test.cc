@@ -178,6 +178,28 @@ TEST_P(CandidatesOpsTest, TopProbabilityIsTheReferences) {
   }
 }
 
+// One logit that is not a number, or all: wherever it is, in vocabularies that fill vectors and in others.
+TEST_P(CandidatesOpsTest, ANotANumberLeavesNoProbabilities) {
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  const TokenConstraint constraint;
+  for (int32_t vocabulary : {7, 32, 64, 100, 2048, 5000}) {
+    for (int32_t place : {-1, 0, 5, vocabulary / 2, vocabulary - 1}) {
+      std::vector<float> logits = place < 0 ? std::vector<float>(vocabulary, kNone) : Normal(vocabulary);
+      if (place >= 0) logits[place] = kNone;
+      float top = -7.0f;
+      Candidate best = {-7, -7.0f};
+      backend().TopProbability({.rows = Rows::First(1), .logits = {logits.data(), vocabulary}, .probability = &top});
+      backend().Candidates({.rows = Rows::First(1),
+                            .logits = {logits.data(), vocabulary},
+                            .special = kSpecialTokens,
+                            .constraints = &constraint,
+                            .candidates = &best});
+      EXPECT_TRUE(std::isnan(top)) << vocabulary << ", place " << place << ": " << top;
+      EXPECT_FALSE(std::isfinite(best.log_probability)) << vocabulary << ", place " << place;
+    }
+  }
+}
+
 TEST_P(CandidatesOpsTest, TopProbabilityLowersWhatIsThere) {
   constexpr int32_t kVocabulary = 300;
   const SparseRows rows(20);
