@@ -21,9 +21,9 @@ void SsruRow(const float* input, const float* before, int32_t width, float* afte
     const int32_t n = std::min(kAtOnce, width - first);
     const float *x = input + first, *forget = x + width;
     for (int32_t c = 0; c < n; c += S::kLanes) {
-      // Beyond 2^126 the sigmoid is 0 in fp32.
+      // Beyond 2^126 the sigmoid is 0 in fp32. Max and Exp2 keep a NaN.
       const F power = S::Mul(LoadUpTo<S>(forget + c, n - c), S::Set(-kLog2E));
-      const F bounded = S::Sub(S::Set(0), S::Max(S::Sub(S::Set(0), power), S::Set(-126.0f)));
+      const F bounded = S::Sub(S::Set(0), S::Max(S::Set(-126.0f), S::Sub(S::Set(0), power)));
       StoreUpTo<S>(less + c, Exp2<S>(bounded), n - c);
     }
     for (int32_t c = 0; c < n; ++c) {
@@ -31,7 +31,7 @@ void SsruRow(const float* input, const float* before, int32_t width, float* afte
       const float kept = before == nullptr ? 0.0f : f * before[first + c];
       const float state = kept + (1.0f - f) * x[c];
       after[first + c] = state;
-      output[first + c] += state > 0 ? state : 0.0f;
+      output[first + c] += state < 0 ? 0.0f : state;
     }
   }
 }

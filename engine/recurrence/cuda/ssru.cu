@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kThreads) SsruKernel(SsruArgs args, PagesView 
     const float kept = before == nullptr ? 0.0f : forget * before[c];
     const float state = kept + (1.0f - forget) * input[c];
     after[c] = state;
-    output[c] += state > 0 ? state : 0.0f;
+    output[c] += state < 0 ? 0.0f : state;
   }
 }
 
