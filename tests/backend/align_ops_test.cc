@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 #include "tests/backend/backend_fixture.h"
@@ -33,7 +34,8 @@ TEST_P(AlignOpsTest, IsTheReferencesWithinThePiece) {
     segments[rows[i]] = i % 4;
   }
   std::vector<int32_t> got = expected;
-  const std::vector<float> queries = Normal(static_cast<size_t>(rows.capacity()) * kWidth, 2.0f);
+  std::vector<float> queries = Normal(static_cast<size_t>(rows.capacity()) * kWidth, 2.0f);
+  for (int32_t i = 0; i < 8; ++i) queries[i * kWidth] = std::numeric_limits<float>::quiet_NaN();
   AlignArgs args{.rows = rows.rows(),
                  .queries = queries.data(),
                  .heads = kHeads,

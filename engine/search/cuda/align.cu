@@ -70,10 +70,11 @@ __global__ void __launch_bounds__(kThreads) AlignKernel(AlignArgs args, PagesVie
     total = BlockSum(total, scratch);
     for (int32_t k = 0, j = thread; j < count; ++k, j += kThreads) mean[k] += weights[k] / total;
   }
+  // Where no mean is a number the first token is taken, as on the CPU.
   float best = -1;
-  int32_t at = kMostAligned;
+  int32_t at = 0;
   for (int32_t k = 0, j = thread; j < count; ++k, j += kThreads) {
-    if (mean[k] <= best) continue;
+    if (!(mean[k] > best)) continue;
     best = mean[k];
     at = j;
   }
