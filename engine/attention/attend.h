@@ -7,9 +7,10 @@
 //
 // Consecutive rows that share a page table and have no candidates belong to one document. If there are 32 or more, a
 // backend may compute them together with another kernel, whose results may differ in the last bits. So a caller passes
-// either all queries of a document (an encoder) or fewer than 32 (a beam). The queries of a document may be divided
-// among several calls: each part but the last has a multiple of kQueryPart queries, and the last has at least
-// kQueryPart. The division changes no bit.
+// either all queries of a document (an encoder) or fewer than 32 (a beam). Where memory is host-addressable the queries
+// of a document may be divided among several calls: each part but the last has a multiple of kQueryPart queries, and
+// the last has at least kQueryPart. The division changes no bit. A GPU chooses the kernel by what all of a document's
+// queries read, so it gets them in one call.
 
 #pragma once
 
