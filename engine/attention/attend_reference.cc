@@ -59,10 +59,6 @@ void AttendHead(const AttendArgs& args, const KeyView& view, const std::vector<i
   }
 }
 
-}  // namespace
-
-namespace {
-
 void StoreInt8(const float* key_value, const KvLayout& layout, int8_t* components, float* scales) {
   const int32_t head_width = layout.width / layout.heads;
   for (int32_t i = 0; i < 2 * layout.heads; ++i) {
