@@ -89,7 +89,7 @@ class Run {
     if (!found.ok()) return found.status();
     const Format& format = **found;
     if (paths_[index].empty() && format.is_binary) {
-      return absl::InvalidArgumentError("is of a format that is no text; say with --out where to");
+      return absl::InvalidArgumentError("its translation is not text; name a file for it with --out");
     }
     auto bytes = ReadDocument(flags_.files[index], format.is_binary);
     if (!bytes.ok()) return bytes.status();

@@ -187,7 +187,7 @@ TEST_F(TranslateTest, ABenchSendsOnlyText) {
 TEST_F(TranslateTest, ABinaryDocumentWithoutOutIsRefusedBeforeItIsRead) {
   const ProcessResult result = Salient({"translate", "--format", "docx", folder_ / "none"});
   EXPECT_EQ(result.exit_status, 1);
-  EXPECT_THAT(result.err, HasSubstr("say with --out where to"));
+  EXPECT_THAT(result.err, HasSubstr("name a file for it with --out"));
 }
 
 TEST_F(TranslateTest, AFileMayGoIntoANewFolder) {
