@@ -75,12 +75,12 @@ TEST_P(SsruOpsTest, GatesSaturateAndStayFinite) {
 
 // In the values or in the gates, in the first token or after it: seen in the component's output from there on.
 TEST_P(SsruOpsTest, ANotANumberStaysInItsComponent) {
-  constexpr int32_t kWidth = 40, kSteps = 3;
+  constexpr int32_t kWidth = 40, kLength = 3;
   for (const int32_t bad : {0, 7, kWidth - 1, kWidth, 2 * kWidth - 1}) {
     for (int32_t bad_step = 0; bad_step < 2; ++bad_step) {
       TestStore store(backend(), {.layers = 1, .width = kWidth, .type = backend().kv_type()}, 4);
-      const std::vector<TestDocument> documents = {store.Add(kSteps)};
-      for (int32_t step = 0; step < kSteps; ++step) {
+      const std::vector<TestDocument> documents = {store.Add(kLength)};
+      for (int32_t step = 0; step < kLength; ++step) {
         std::vector<float> input = Normal(2 * kWidth), states(kWidth, 0.0f);
         if (step == bad_step) input[bad] = std::numeric_limits<float>::quiet_NaN();
         Run(&backend(), store, documents, {step + 1}, {0}, 0, input, states);
