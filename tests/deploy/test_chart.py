@@ -109,6 +109,43 @@ def test_a_rollout_without_a_spare_gpu_and_a_slow_start():
     assert probe["periodSeconds"] * probe["failureThreshold"] == 600
 
 
+def pod(items, name="salient"):
+    return find(items, "Deployment", name)["spec"]["template"]["spec"]
+
+
+def test_a_private_registry_has_its_secret_in_every_pod():
+    items = render_chart({"imagePullSecrets": [{"name": "registry"}], "envoy": {"enabled": True}})
+    for name in ("salient", "salient-envoy"):
+        assert pod(items, name)["imagePullSecrets"] == [{"name": "registry"}]
+
+
+def test_nodes_are_chosen_with_and_without_a_gpu():
+    spot = {"key": "spot", "operator": "Exists"}
+    values = {"nodeSelector": {"pool": "translation"}, "tolerations": [spot],
+              "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}}
+    without = pod(render_chart(values))
+    assert (without["nodeSelector"], without["tolerations"]) == ({"pool": "translation"}, [spot])
+    assert without["affinity"] == values["affinity"]
+    beside = pod(render_chart(values | {"gpu": {"enabled": True}}))
+    assert beside["nodeSelector"] == {"pool": "translation", "nvidia.com/gpu.present": "true"}
+    assert [toleration["key"] for toleration in beside["tolerations"]] == ["spot", "nvidia.com/gpu"]
+
+
+def test_glossaries_are_a_volume_more():
+    volume = {"name": "glossaries", "configMap": {"name": "glossaries"}}
+    mount = {"name": "glossaries", "mountPath": "/glossaries", "readOnly": True}
+    items = render_chart({"extraVolumes": [volume], "extraVolumeMounts": [mount],
+                          "settings": {"GLOSSARIES": "/glossaries"}, "apiKeys": {"enabled": True}})
+    assert pod(items)["volumes"][-1] == volume
+    assert container(items)["volumeMounts"][-1] == mount
+    assert settings(items)["SALIENT_SERVER_GLOSSARIES"] == "/glossaries"
+
+
+def test_without_prometheus_no_replica_is_taken_away():
+    fallback = find(render_chart({"autoscaling": {"kind": "keda"}}), "ScaledObject")["spec"]["fallback"]
+    assert fallback["behavior"] == "currentReplicasIfHigher"
+
+
 def test_envoy_does_not_go_with_tls():
     with pytest.raises(Exception, match="without TLS"):
         render_chart({"envoy": {"enabled": True}, "tls": {"enabled": True}})

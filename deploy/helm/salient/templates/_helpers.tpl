@@ -38,6 +38,13 @@ scaleDown:
     - {type: Percent, value: 25, periodSeconds: 60}
 {{- end }}
 
+{{/* For a private registry. */}}
+{{- define "salient.pullSecrets" -}}
+{{- with .Values.imagePullSecrets -}}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{/* What every container is held to. */}}
 {{- define "salient.container" -}}
 allowPrivilegeEscalation: false
