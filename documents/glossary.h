@@ -43,8 +43,8 @@ class Glossary {
 
   // INVALID_ARGUMENT where one of the two sides has no word or more than kMostTermBytes, where the source has more than
   // 100 words, or where very many terms have the same words, which differ in case and white space only. Of two terms
-  // with the same source only the later is kept. If a text fits several terms that differ in case ("go", "Go"), one with
-  // match_case is found, else the latest.
+  // with the same source only the later is kept. If a text fits several terms that differ in case ("go", "Go"), one
+  // with match_case is found, else the latest.
   absl::Status Add(Term term);
   void Add(const Glossary& other);
 

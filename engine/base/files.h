@@ -1,4 +1,5 @@
-// Whole files, and the names in a folder. C's functions, not C++'s streams: where a read fails, a stream says nothing or throws.
+// Whole files, and the names in a folder. C's functions, not C++'s streams: where a read fails, a stream says nothing
+// or throws.
 
 #pragma once
 
@@ -32,8 +33,8 @@ absl::StatusOr<std::string> ReadRegular(const std::string& path, size_t most = s
 // As ReadBytes, of an open file, from where it is.
 absl::StatusOr<std::string> ReadToEnd(std::FILE* file, size_t most = std::numeric_limits<size_t>::max());
 
-// The names of all that is right in a folder, sorted, without . and .. NOT_FOUND "FOLDER cannot be listed: REASON", also
-// where the file system fails midway.
+// The names of all that is right in a folder, sorted, without . and .. NOT_FOUND "FOLDER cannot be listed: REASON",
+// also where the file system fails midway.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder);
 
 }  // namespace salient

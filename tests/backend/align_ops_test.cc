@@ -63,8 +63,8 @@ TEST_P(AlignOpsTest, IsTheReferencesWithinThePiece) {
 // A query that is a key: its token is found.
 TEST_P(AlignOpsTest, AQueryFindsItsKey) {
   constexpr int32_t kHeads = 2, kWidth = 16, kPositions = 90;
-  const KvLayout layout{.layers = 1, .width = kWidth, .heads = kHeads,
-                        .type = GetParam().kv_type.value_or(backend().kv_type())};
+  const KvLayout layout{
+      .layers = 1, .width = kWidth, .heads = kHeads, .type = GetParam().kv_type.value_or(backend().kv_type())};
   TestStore store(backend(), layout, TestStore::PagesWithGaps(kPositions, 1));
   const TestDocument document = store.Add(kPositions);
   const std::vector<float> key_value = Normal(static_cast<size_t>(kPositions) * 2 * kWidth, 3.0f);
@@ -78,8 +78,14 @@ TEST_P(AlignOpsTest, AQueryFindsItsKey) {
     const KeyView view = ViewOf(document, kPositions);
     const int32_t segment = 0;
     int32_t aligned = -1;
-    backend().Align({.rows = Rows::First(1), .queries = query.data(), .heads = kHeads, .store = store.pages(),
-                     .views = &view, .scripts = &scripts, .segments = &segment, .aligned = &aligned});
+    backend().Align({.rows = Rows::First(1),
+                     .queries = query.data(),
+                     .heads = kHeads,
+                     .store = store.pages(),
+                     .views = &view,
+                     .scripts = &scripts,
+                     .segments = &segment,
+                     .aligned = &aligned});
     found += aligned == wanted;
   }
   EXPECT_GT(found, kPositions * 8 / 10);
