@@ -70,11 +70,11 @@ TEST(JsonTest, TheFieldsOfTheReportAreAtTheTop) {
   EXPECT_EQ(json["segments_in"], 2);
   EXPECT_EQ(json["segments_out"], 2);
   EXPECT_EQ(json["text"], "Eins.\nZwei.\n");
-  EXPECT_EQ(json["length_limited_segments"], nlohmann::json({1}));
+  EXPECT_EQ(json["length_limited_segments"], nlohmann::ordered_json({1}));
   // 64-bit numbers are numbers, unlike in protobuf's own JSON.
   EXPECT_EQ(json["peak_kv_bytes"], 6LL << 30);
   EXPECT_TRUE(json["peak_kv_bytes"].is_number_integer());
-  EXPECT_EQ(json["exit_histogram"], nlohmann::json({0, 0, 120, 0, 0, 0}));
+  EXPECT_EQ(json["exit_histogram"], nlohmann::ordered_json({0, 0, 120, 0, 0, 0}));
   const auto& fields = *v1::CostReport::descriptor();
   for (int i = 0; i < fields.field_count(); ++i) EXPECT_TRUE(json.contains(fields.field(i)->name()));
   EXPECT_FALSE(DocumentJson("a.txt", Example(), /*with_text=*/false).contains("text"));
