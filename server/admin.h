@@ -16,9 +16,9 @@
 
 #include "server/health.h"
 #include "server/http/message.h"
-#include "server/metrics.h"
-#include "server/model_loader.h"
-#include "server/model_registry.h"
+#include "server/models/model_loader.h"
+#include "server/models/model_registry.h"
+#include "server/telemetry/metrics.h"
 
 namespace salient {
 

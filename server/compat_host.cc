@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/call_info.h"
-#include "server/service.h"
+#include "server/access/call_info.h"
+#include "server/rpc/service.h"
 
 namespace salient {
 namespace {

@@ -2,9 +2,9 @@
 
 #pragma once
 
-#include "server/access.h"
+#include "server/access/access.h"
 #include "server/compat/host.h"
-#include "server/translator.h"
+#include "server/translation/translator.h"
 
 namespace salient {
 

@@ -8,8 +8,8 @@
 
 #include "absl/time/time.h"
 #include "engine/engine.h"
-#include "server/log.h"
 #include "server/server.h"
+#include "server/telemetry/log.h"
 
 namespace salient {
 

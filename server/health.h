@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/model_registry.h"
+#include "server/models/model_registry.h"
 
 namespace salient {
 

@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/util/json_util.h"
-#include "server/call_info.h"
+#include "server/access/call_info.h"
 #include "server/compat/reply.h"
 #include "server/http_page.h"
 #include "server/http_reply.h"
-#include "server/service.h"
-#include "server/status.h"
+#include "server/rpc/service.h"
+#include "server/rpc/status.h"
 
 namespace salient {
 namespace {

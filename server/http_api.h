@@ -10,8 +10,8 @@
 // Field names are those of the .proto. An error is {"error": {"code", "status", "message"}} under the HTTP status that
 // google.rpc.Code documents for it; 429 carries Retry-After.
 //
-// With a certificate (server/access.h) the port uses HTTPS. All paths except the two probes require the credentials of
-// the server's settings, checked before the body is read: an API key (401), a client certificate (403).
+// With a certificate (server/access/access.h) the port uses HTTPS. All paths except the two probes require the
+// credentials of the server's settings, checked before the body is read: an API key (401), a client certificate (403).
 //
 // A translation blocks no thread while it runs. If the client disconnects, it is cancelled.
 
@@ -24,12 +24,12 @@
 #include <optional>
 #include <string>
 
-#include "server/access.h"
+#include "server/access/access.h"
 #include "server/compat/compat.h"
 #include "server/compat_host.h"
 #include "server/health.h"
 #include "server/http/message.h"
-#include "server/translator.h"
+#include "server/translation/translator.h"
 
 namespace salient {
 

@@ -19,9 +19,9 @@
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "server/flags.h"
-#include "server/log.h"
 #include "server/server.h"
 #include "server/signals.h"
+#include "server/telemetry/log.h"
 #include "spdlog/spdlog.h"
 
 namespace salient {

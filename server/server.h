@@ -23,17 +23,17 @@
 #include "absl/time/time.h"
 #include "engine/engine.h"
 #include "grpcpp/server.h"
-#include "server/access.h"
+#include "server/access/access.h"
 #include "server/admin.h"
-#include "server/call_gate.h"
 #include "server/health.h"
 #include "server/http/listener.h"
 #include "server/http_api.h"
-#include "server/metrics.h"
-#include "server/model_loader.h"
-#include "server/model_registry.h"
-#include "server/service.h"
-#include "server/translator.h"
+#include "server/models/model_loader.h"
+#include "server/models/model_registry.h"
+#include "server/rpc/call_gate.h"
+#include "server/rpc/service.h"
+#include "server/telemetry/metrics.h"
+#include "server/translation/translator.h"
 
 namespace salient {
 
@@ -72,7 +72,7 @@ class Server {
   ~Server();  // if Drain was not called, cancels the documents in flight
 
   absl::Status StartHttp();
-  // Those of ServerOptions::models (server/model_loader.h).
+  // Those of ServerOptions::models (server/models/model_loader.h).
   absl::Status LoadModels() { return loader_.LoadAll(); }
   absl::Status ReloadModels() { return loader_.Reload(); }
   absl::Status AddModel(std::unique_ptr<Engine> engine, const EngineOptions& options,

@@ -1,9 +1,9 @@
 // The policies of selection and of adaptive depth: one table each.
 //
 // All code that needs a policy's name or parameters reads these tables: the client's flags, the conversion of messages
-// (server/convert.cc), operating points, checks against a model, error messages. The rule of a policy, which kernels
-// apply, is in engine/attention/select_rules.h or engine/depth/exit.h. docs/contributing.md lists what a new policy
-// needs.
+// (server/request/proto.cc), operating points, checks against a model, error messages. The rule of a policy, which
+// kernels apply, is in engine/attention/select_rules.h or engine/depth/exit.h. docs/contributing.md lists what a new
+// policy needs.
 
 #pragma once
 

@@ -7,8 +7,8 @@
 #include "google/protobuf/util/json_util.h"
 #include "grpcpp/support/slice.h"
 #include "server/http/message.h"
-#include "server/settings.h"
-#include "server/wire.h"
+#include "server/request/settings.h"
+#include "server/request/wire.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/model/small_config.h"
 

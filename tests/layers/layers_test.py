@@ -90,7 +90,7 @@ def test_the_architecture_page_shows_the_list():
         ("engine/text/document.h", "engine/document/job.h", "above its own"),
         ("engine/model/decoder.h", "engine/attention/cpu/kernels.h", "backends only"),
         ("engine/attention/cpu/attend.cc", "engine/core/cuda/device.h", "backends only"),
-        ("server/service.h", "engine/model/model.h", "may only include"),
+        ("server/rpc/service.h", "engine/model/model.h", "may only include"),
         ("client/call.h", "engine/engine.h", "may only include"),
         ("engine/nowhere/new.h", "engine/core/rows.h", "missing in docs/layers.txt"),
         ("engine/core/rows.h", "engine/nowhere/new.h", "missing in docs/layers.txt"),

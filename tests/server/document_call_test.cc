@@ -1,6 +1,6 @@
 // TranslateDocument and StreamTranslateDocument over a real connection: replies, statuses, deadlines, cancellation.
 
-#include "server/document_call.h"
+#include "server/rpc/document_call.h"
 
 #include <chrono>
 #include <string>

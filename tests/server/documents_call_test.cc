@@ -1,6 +1,6 @@
 // TranslateDocuments: order, errors, flow control, cancellation.
 
-#include "server/documents_call.h"
+#include "server/rpc/documents_call.h"
 
 #include <atomic>
 #include <map>

@@ -17,7 +17,7 @@
 #include "grpcpp/client_context.h"
 #include "httplib.h"
 #include "nlohmann/json.hpp"
-#include "server/folder_print.h"
+#include "server/models/folder_print.h"
 #include "tests/server/test_server.h"
 #include "tests/testing/temp_folder.h"
 

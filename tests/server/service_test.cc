@@ -1,6 +1,6 @@
 // The RPCs about models, and the standard services beside ours: health and reflection.
 
-#include "server/service.h"
+#include "server/rpc/service.h"
 
 #include <string>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "server/wire.h"
+#include "server/request/wire.h"
 #include "tests/server/test_server.h"
 
 namespace salient {

@@ -11,7 +11,7 @@
 #include "documents/memory_file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
-#include "server/language_resources.h"
+#include "server/request/language_resources.h"
 #include "tests/server/test_server.h"
 #include "tests/testing/temp_folder.h"
 

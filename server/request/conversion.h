@@ -1,0 +1,85 @@
+// Converts a document to segments for the engine, and the translation back: formats, markup, terms of a glossary, and
+// segments whose translation is known already.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "documents/document.h"
+#include "documents/memory.h"
+#include "documents/segments.h"
+#include "engine/engine.h"
+#include "salient/v1/translation.pb.h"
+#include "server/request/language_resources.h"
+
+namespace salient {
+
+// Immutable; the methods may be called from any thread.
+class Conversion {
+ public:
+  // Whether a request needs a conversion.
+  static bool Needed(const v1::TranslateDocumentRequest& request);
+
+  // Reads request.document for a model with this configuration. INVALID_ARGUMENT and NOT_FOUND name the field and the
+  // error. A document may have at most `max_bytes` bytes, and each part of an archive eight times as many.
+  static absl::StatusOr<std::unique_ptr<Conversion>> Create(const v1::TranslateDocumentRequest& request,
+                                                            const ModelConfig& model, LanguageResources& resources,
+                                                            int64_t max_bytes);
+
+  // About how many bytes of memory it takes: of an archive most of them are those of its unpacked parts.
+  int64_t bytes() const;
+
+  // The request, with the segments to translate as text, one on each line.
+  const v1::TranslateDocumentRequest& request() const { return request_; }
+
+  bool has_terms() const { return has_terms_; }
+
+  // For a segment of request() with its translation: as UnitSegments::BeginningWithTerm.
+  std::optional<std::string> BeginningWithTerm(const TranslatedSegment& segment, size_t kept) const;
+
+  // One translated segment of request() as a segment of the document, after the segments before it that were known.
+  std::vector<v1::TranslatedSegment> Shown(v1::TranslatedSegment segment) const;
+
+  // The segments of a rendered reply that Shown has not returned.
+  std::vector<v1::TranslatedSegment> NotShown(const v1::TranslateDocumentResponse& reply) const;
+
+  // Replaces the reply's text by the translated document, and its segments by the document's. The reply must have the
+  // segments of request().
+  absl::Status Render(v1::TranslateDocumentResponse* reply) const;
+
+ private:
+  // A segment of the document.
+  struct Fate {
+    int32_t asked = -1;       // which segment of request() it is; -1: it is none
+    int32_t same_as = -1;     // which segment of the document it repeats
+    std::string translation;  // that the memory has, of one that is neither
+  };
+
+  Conversion(std::unique_ptr<FormattedDocument> document, UnitSegments segments)
+      : document_(std::move(document)), segments_(std::move(segments)) {}
+
+  static absl::StatusOr<UnitSegments> Cut(const v1::TranslateDocumentRequest& request, const ModelConfig& model,
+                                          const FormattedDocument& document, bool spells, LanguageResources& resources);
+  // INVALID_ARGUMENT if what the memory knows of all segments takes too many bytes.
+  absl::Status Decide(const v1::Memory& request, const TranslationMemory& memory);
+  v1::TranslatedSegment Known(size_t index) const;
+  v1::TranslatedSegment Final(size_t index, v1::TranslatedSegment segment, std::vector<TokenLink>* links) const;
+
+  std::unique_ptr<FormattedDocument> document_;
+  UnitSegments segments_;
+  v1::TranslateDocumentRequest request_;
+  std::string mime_type_;  // empty: the request had text
+  bool has_terms_ = false;
+  bool shows_alignment_ = false;
+  bool aligns_markers_ = false;                       // else they are put back by the place of words
+  std::vector<Fate> fates_;                           // of each segment of the document
+  std::vector<int32_t> asked_;                        // of each segment of request() which one it is
+  std::vector<std::vector<Suggestion>> suggestions_;  // of each segment; empty: not asked for
+};
+
+}  // namespace salient

@@ -1,0 +1,125 @@
+#include "server/request/language_resources.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "documents/memory_file.h"
+#include "engine/base/files.h"
+
+namespace salient {
+namespace {
+
+constexpr size_t kMostBytes = 256 << 20;
+constexpr char kExtension[] = ".tsv";
+
+// A file of the operator that is too large stays so: no client should try again.
+absl::Status In(const std::string& path, const absl::Status& status) {
+  const auto code = absl::IsResourceExhausted(status) ? absl::StatusCode::kFailedPrecondition : status.code();
+  return absl::Status(code, absl::StrCat(path, ": ", status.message()));
+}
+
+DocumentLimits Limits() {
+  DocumentLimits limits;
+  limits.max_bytes = static_cast<int64_t>(kMostBytes);
+  // Files of the server are trusted, and a memory may be large.
+  limits.max_events = std::numeric_limits<int32_t>::max();
+  return limits;
+}
+
+// A name is one of a file in the folder: nothing that leads elsewhere.
+bool IsName(const std::string& name) {
+  return !name.empty() && name.front() != '.' && name.find_first_of("/\\") == name.npos && name.find('\0') == name.npos;
+}
+
+}  // namespace
+
+absl::Status LanguageResources::Check() const {
+  std::error_code error;
+  if (!folder_.empty() && !std::filesystem::is_directory(folder_, error)) {
+    return absl::NotFoundError(absl::StrCat("--glossaries: ", folder_, " is not a folder"));
+  }
+  for (const std::string& path : memories_) {
+    if (const auto type = MemoryMimeTypeOfFile(path); !type.ok()) return In("--memory", type.status());
+    if (!std::filesystem::is_regular_file(path, error)) {
+      return absl::NotFoundError(absl::StrCat("--memory: ", path, " is not a file"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> LanguageResources::GlossaryNames() const {
+  std::vector<std::string> names;
+  if (folder_.empty()) return names;
+  for (const std::filesystem::path file : NamesIn(folder_).value_or(std::vector<std::string>())) {
+    if (file.extension() == kExtension) names.push_back(file.stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string LanguageResources::PathOf(const std::string& glossary) const {
+  std::error_code error;
+  std::string path = absl::StrCat(folder_, "/", glossary, kExtension);
+  if (std::filesystem::is_regular_file(path, error)) return path;
+  return absl::StrCat(folder_, "/uploads/", glossary, kExtension);
+}
+
+absl::Time LanguageResources::GlossaryChanged(const std::string& name) const {
+  std::error_code error;
+  const auto changed = std::filesystem::last_write_time(PathOf(name), error);
+  return error ? absl::UnixEpoch() : absl::FromChrono(std::chrono::file_clock::to_sys(changed));
+}
+
+absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed(const std::string& name) {
+  const std::string path = PathOf(name);
+  std::error_code error;
+  const bool there = !folder_.empty() && IsName(name) && std::filesystem::is_regular_file(path, error);
+  const auto changed = there ? std::filesystem::last_write_time(path, error) : std::filesystem::file_time_type();
+  if (!there || error) {
+    const std::vector<std::string> names = GlossaryNames();
+    return absl::NotFoundError(absl::StrCat("glossary.name: there is no glossary '", name,
+                                            "'; there are: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  }
+  const std::lock_guard lock(mutex_);
+  ReadGlossary& read = glossaries_[name];
+  if (read.glossary != nullptr && read.changed == changed) return read.glossary;
+  const absl::StatusOr<std::string> bytes = ReadNamed(path, kMostBytes);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<Glossary> glossary = Glossary::Parse(*bytes, Limits());
+  if (!glossary.ok()) return In(absl::StrCat("glossary.name: ", name), glossary.status());
+  std::erase_if(glossaries_, [&](const auto& known) {
+    return known.first != name && !std::filesystem::exists(PathOf(known.first), error);
+  });
+  read = {changed, std::make_shared<const Glossary>(*std::move(glossary))};
+  return read.glossary;
+}
+
+absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::MemoryOf(
+    const std::string& source_language, const std::string& target_language) {
+  const std::lock_guard lock(mutex_);
+  const auto [found, is_new] = read_memories_.try_emplace({source_language, target_language});
+  if (is_new) found->second = ReadMemories(source_language, target_language);
+  return found->second;
+}
+
+absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::ReadMemories(
+    const std::string& source_language, const std::string& target_language) const {
+  auto all = std::make_shared<TranslationMemory>();
+  for (auto path = memories_.rbegin(); path != memories_.rend(); ++path) {  // what is added later counts first
+    const absl::StatusOr<std::string_view> mime_type = MemoryMimeTypeOfFile(*path);
+    if (!mime_type.ok()) return mime_type.status();
+    const absl::StatusOr<std::string> bytes = ReadNamed(*path, kMostBytes);
+    if (!bytes.ok()) return bytes.status();
+    const absl::StatusOr<TranslationMemory> memory =
+        TranslationMemory::Load(*bytes, *mime_type, source_language, target_language, Limits());
+    if (!memory.ok()) return In(*path, memory.status());
+    all->Add(*memory);
+  }
+  return all;
+}
+
+}  // namespace salient
