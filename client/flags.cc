@@ -11,8 +11,8 @@
 #include "cli/version.h"
 #include "client/controls.h"
 #include "client/documents.h"
+#include "documents/formats/memory_file.h"
 #include "documents/formats/registry.h"
-#include "documents/memory_file.h"
 
 namespace salient {
 namespace {

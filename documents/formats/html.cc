@@ -17,10 +17,10 @@
 #include "absl/strings/str_split.h"
 #include "documents/ascii.h"
 #include "documents/formats/parsers.h"
-#include "documents/html_tokens.h"
 #include "documents/input.h"
-#include "documents/unit_builder.h"
-#include "documents/xml_events.h"
+#include "documents/syntax/html_tokens.h"
+#include "documents/syntax/xml_events.h"
+#include "documents/units/unit_builder.h"
 
 namespace salient {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
-#include "documents/string_unit.h"
+#include "documents/units/string_unit.h"
 
 namespace salient {
 namespace {

@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "documents/character_references.h"
 #include "documents/formats/parsers.h"
-#include "documents/html_tokens.h"
 #include "documents/input.h"
-#include "documents/markdown_syntax.h"
-#include "documents/markdown_writer.h"
-#include "documents/unit_builder.h"
+#include "documents/syntax/character_references.h"
+#include "documents/syntax/html_tokens.h"
+#include "documents/syntax/markdown_syntax.h"
+#include "documents/syntax/markdown_writer.h"
+#include "documents/units/unit_builder.h"
 
 namespace salient {
 namespace {

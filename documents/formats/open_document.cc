@@ -10,9 +10,9 @@
 
 #include "documents/ascii.h"
 #include "documents/formats/parsers.h"
-#include "documents/office_names.h"
-#include "documents/package.h"
-#include "documents/unit_builder.h"
+#include "documents/office/office_names.h"
+#include "documents/office/package.h"
+#include "documents/units/unit_builder.h"
 
 namespace salient {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
-#include "documents/unit_builder.h"
-#include "documents/wrapped_text.h"
+#include "documents/units/unit_builder.h"
+#include "documents/units/wrapped_text.h"
 #include "engine/text/document.h"
 
 namespace salient {

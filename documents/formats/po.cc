@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
 #include "documents/language.h"
-#include "documents/po_entries.h"
-#include "documents/string_unit.h"
+#include "documents/syntax/po_entries.h"
+#include "documents/units/string_unit.h"
 
 namespace salient {
 namespace {

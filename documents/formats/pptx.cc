@@ -3,8 +3,8 @@
 #include <string>
 
 #include "documents/formats/parsers.h"
-#include "documents/office_names.h"
-#include "documents/runs.h"
+#include "documents/office/office_names.h"
+#include "documents/office/runs.h"
 
 namespace salient {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "documents/memory_file.h"
+#include "documents/formats/memory_file.h"
 
 namespace salient {
 namespace {

@@ -10,7 +10,7 @@
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
-#include "documents/subtitles.h"
+#include "documents/units/subtitles.h"
 
 namespace salient {
 namespace {

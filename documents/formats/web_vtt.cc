@@ -4,7 +4,7 @@
 
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
-#include "documents/subtitles.h"
+#include "documents/units/subtitles.h"
 
 namespace salient {
 

@@ -19,8 +19,8 @@
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/language.h"
-#include "documents/unit_builder.h"
-#include "documents/xml_events.h"
+#include "documents/syntax/xml_events.h"
+#include "documents/units/unit_builder.h"
 
 namespace salient {
 namespace {

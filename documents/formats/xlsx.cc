@@ -9,10 +9,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
-#include "documents/office_names.h"
-#include "documents/relationships.h"
-#include "documents/runs.h"
-#include "documents/table_headers.h"
+#include "documents/office/office_names.h"
+#include "documents/office/relationships.h"
+#include "documents/office/runs.h"
+#include "documents/office/table_headers.h"
 
 namespace salient {
 namespace {

@@ -14,8 +14,8 @@
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
-#include "documents/unit_builder.h"
-#include "documents/xml_events.h"
+#include "documents/syntax/xml_events.h"
+#include "documents/units/unit_builder.h"
 
 namespace salient {
 namespace {

@@ -20,7 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
-#include "documents/string_unit.h"
+#include "documents/units/string_unit.h"
 #include "engine/base/utf8.h"
 
 namespace salient {

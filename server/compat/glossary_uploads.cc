@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "documents/glossary.h"
 #include "documents/language.h"
-#include "documents/tsv.h"
+#include "documents/resources/glossary.h"
+#include "documents/syntax/tsv.h"
 #include "engine/base/files.h"
 #include "nlohmann/json.hpp"
 #include "server/compat/random_id.h"

@@ -1,7 +1,7 @@
 // Glossaries that clients of the compatible APIs make (--glossary-uploads): files in the folder `uploads` of
 // --glossaries, so that they outlive the process, and all replicas that share the folder have them.
 //
-//   ID.tsv    the terms, as documents/glossary.h reads them; requests name ID as their glossary
+//   ID.tsv    the terms, as documents/resources/glossary.h reads them; requests name ID as their glossary
 //   ID.json   its name, languages, owner, time of creation, number of terms; written last and removed first
 //
 // A client sees its own glossaries only. Thread safety: all methods may be called from any thread.

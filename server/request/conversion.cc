@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
-#include "documents/spelled_markers.h"
+#include "documents/markers/spelled_markers.h"
 #include "server/request/proto.h"
 
 namespace salient {

@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "documents/document.h"
-#include "documents/memory.h"
-#include "documents/segments.h"
+#include "documents/resources/memory.h"
+#include "documents/segments/segments.h"
 #include "engine/engine.h"
 #include "salient/v1/translation.pb.h"
 #include "server/request/language_resources.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "documents/memory_file.h"
+#include "documents/formats/memory_file.h"
 #include "engine/base/files.h"
 
 namespace salient {

@@ -1,7 +1,8 @@
 // The glossaries and the translation memory of a server: files that requests name instead of sending them.
 //
-//   --glossaries DIR   NAME.tsv is the glossary NAME (documents/glossary.h); a file that has changed is read again
-//   --memory FILE      .tmx, .po or .tsv (documents/memory.h), read when it is first asked for
+//   --glossaries DIR   NAME.tsv is the glossary NAME (documents/resources/glossary.h); a file that has changed is read
+//   again
+//   --memory FILE      .tmx, .po or .tsv (documents/resources/memory.h), read when it is first asked for
 //
 // Thread safety: all methods may be called from any thread.
 
@@ -17,8 +18,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "documents/glossary.h"
-#include "documents/memory.h"
+#include "documents/resources/glossary.h"
+#include "documents/resources/memory.h"
 
 namespace salient {
 

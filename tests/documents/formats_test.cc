@@ -1,6 +1,6 @@
 #include "documents/formats/registry.h"
-#include "documents/inline_spans.h"
-#include "documents/unit_builder.h"
+#include "documents/units/inline_spans.h"
+#include "documents/units/unit_builder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/documents/round_trip.h"

@@ -1,4 +1,4 @@
-#include "documents/glossary.h"
+#include "documents/resources/glossary.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

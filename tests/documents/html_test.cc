@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "documents/html_tokens.h"
+#include "documents/syntax/html_tokens.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 

@@ -1,6 +1,6 @@
-#include "documents/memory.h"
+#include "documents/resources/memory.h"
 
-#include "documents/memory_file.h"
+#include "documents/formats/memory_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

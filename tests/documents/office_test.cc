@@ -1,6 +1,6 @@
 // PowerPoint, Excel and OpenDocument files, what Word files have in common with them, and the archives of all.
 
-#include "documents/zip_archive.h"
+#include "documents/syntax/zip_archive.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 #include "tests/documents/zip_parts.h"

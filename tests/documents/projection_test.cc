@@ -1,8 +1,8 @@
-#include "documents/projection.h"
+#include "documents/markers/projection.h"
 
 #include <random>
 
-#include "documents/unit_builder.h"
+#include "documents/units/unit_builder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

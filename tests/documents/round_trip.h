@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "documents/formats/parsers.h"
-#include "documents/segments.h"
+#include "documents/segments/segments.h"
 #include "gtest/gtest.h"
 
 namespace salient {

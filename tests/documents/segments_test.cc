@@ -1,4 +1,4 @@
-#include "documents/segments.h"
+#include "documents/segments/segments.h"
 
 #include "engine/text/document.h"
 #include "gmock/gmock.h"

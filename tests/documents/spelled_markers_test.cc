@@ -1,6 +1,6 @@
-#include "documents/spelled_markers.h"
+#include "documents/markers/spelled_markers.h"
 
-#include "documents/segments.h"
+#include "documents/segments/segments.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 

@@ -1,7 +1,7 @@
 // JSON, YAML, PO and plain text.
 
 #include "absl/strings/str_cat.h"
-#include "documents/string_unit.h"
+#include "documents/units/string_unit.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 

@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "documents/segments.h"
+#include "documents/segments/segments.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "documents/zip_archive.h"
+#include "documents/syntax/zip_archive.h"
 
 namespace salient {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "documents/formats/parsers.h"
-#include "documents/segments.h"
+#include "documents/segments/segments.h"
 #include "engine/base/utf8.h"
 #include "tests/documents/zip_parts.h"
 #include "tests/fuzz/fuzz.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "documents/memory_file.h"
+#include "documents/formats/memory_file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "server/request/language_resources.h"

@@ -229,7 +229,7 @@ def test_files_by_their_names(fake, tmp_path):
 def test_the_types_of_files_are_those_of_the_server():
     """Each file has the type that documents/formats/registry.cc gives it."""
     registry = (ROOT / "documents/formats/registry.cc").read_text()
-    po = re.search(r'kPoMimeType = "([^"]+)"', (ROOT / "documents/memory_file.h").read_text())[1]
+    po = re.search(r'kPoMimeType = "([^"]+)"', (ROOT / "documents/formats/memory_file.h").read_text())[1]
     types = re.findall(r'\{("[a-z]+/[^"]+"|kPoMimeType), \{([^{}]*)\}\}', registry)
     assert {ending: po if mime_type == "kPoMimeType" else mime_type.strip('"')
             for mime_type, endings in types for ending in re.findall(r'"([a-z]+)"', endings)} == MIME_TYPES

@@ -1,0 +1,25 @@
+// Relationships in archives of Office Open XML: a part's list of the parts that it uses, and what each is to it.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "documents/document.h"
+#include "documents/syntax/zip_archive.h"
+
+namespace salient {
+
+struct Relationship {
+  std::string type;    // an address whose last word says what the target is: ".../relationships/table"
+  std::string target;  // the name of a part, which the archive may lack
+};
+
+// The relationships of a part, or of the archive itself if `part` is empty; none if there is no list of them. Targets
+// outside the archive are left out. `what` names the document in errors, which are those of reading the list.
+absl::StatusOr<std::vector<Relationship>> ReadRelationships(std::string_view part, std::string_view what,
+                                                            const DocumentLimits& limits, ZipArchive* archive);
+
+}  // namespace salient

@@ -1,0 +1,259 @@
+#include "documents/units/unit_builder.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "documents/characters.h"
+#include "documents/syntax/character_references.h"
+#include "engine/base/utf8.h"
+
+namespace salient {
+namespace {
+
+bool IsAsciiSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+}  // namespace
+
+void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const ByteRange from = one_to_one ? ByteRange{range.begin + i, range.begin + i + 1} : range;
+    char c = text[i];
+    if (rules_.collapse_space && IsAsciiSpace(c)) {
+      if (!text_.empty() && text_.back() == ' ' && object_at_ != text_.size()) {
+        if (items_.empty() || items_.back().at < text_.size()) origin_.back().end = from.end;
+        continue;
+      }
+      c = ' ';
+    }
+    text_.push_back(c);
+    origin_.push_back(from);
+  }
+}
+
+void UnitBuilder::AddText(ByteRange range) {
+  Append(bytes_.substr(range.begin, range.end - range.begin), range, /*one_to_one=*/true);
+}
+
+void UnitBuilder::AddTextWithReferences(ByteRange range, bool in_attribute) {
+  const std::string_view text = bytes_.substr(0, range.end);
+  size_t done = range.begin;
+  for (size_t at = text.find('&', done); at != std::string_view::npos; at = text.find('&', at + 1)) {
+    const CharacterReference reference = ReadHtmlReference(text, at, in_attribute);
+    if (reference.length == 0) continue;
+    AddText({done, at});
+    done = at + reference.length;
+    if (reference.text.empty()) {
+      Standalone({at, done}, /*ordered=*/false, /*is_word=*/true);
+    } else {
+      AddDecoded({at, done}, reference.text);
+    }
+    at = done - 1;
+  }
+  AddText({done, range.end});
+}
+
+void UnitBuilder::AddDecoded(ByteRange range, std::string_view text) {
+  const bool literal = bytes_.substr(range.begin, range.end - range.begin) == text;
+  Append(text, range, /*one_to_one=*/literal);
+}
+
+std::string UnitBuilder::BeginningOf(ByteRange range) const {
+  return std::string(Utf8Prefix(bytes_.substr(range.begin, range.end - range.begin), kMostBytes));
+}
+
+void UnitBuilder::Open(ByteRange range, std::string_view name) {
+  items_.push_back({text_.size(), MarkerKind::kOpen, range, std::string(name), BeginningOf(range)});
+}
+
+void UnitBuilder::Close(ByteRange range, std::string_view name, bool stays) {
+  items_.push_back(
+      {text_.size(), MarkerKind::kClose, range, std::string(name), BeginningOf(range), /*ordered=*/false, stays});
+}
+
+void UnitBuilder::Standalone(ByteRange range, bool ordered, bool is_word, bool breaks) {
+  items_.push_back({text_.size(), MarkerKind::kStandalone, range, "", BeginningOf(range), ordered, is_word});
+  items_.back().breaks = breaks;
+  object_at_ = text_.size();
+}
+
+// Takes spans that are not translated out of the text and puts markers in their place.
+void UnitBuilder::Splice() {
+  const std::vector<InlineSpan> spans = FindInlineSpans(text_, rules_.inline_rules);
+  if (spans.empty()) return;
+  std::vector<Item> items;
+  std::string text;
+  std::vector<ByteRange> origin;
+  size_t done = 0, next_item = 0;
+  const auto copy_to = [&](size_t end) {
+    for (; next_item < items_.size() && items_[next_item].at <= end; ++next_item) {
+      Item& item = items_[next_item];
+      text.append(text_, done, item.at - done);
+      origin.insert(origin.end(), origin_.begin() + done, origin_.begin() + item.at);
+      done = item.at;
+      item.at = text.size();
+      items.push_back(std::move(item));
+    }
+    text.append(text_, done, end - done);
+    origin.insert(origin.end(), origin_.begin() + done, origin_.begin() + end);
+    done = end;
+  };
+  const auto cuts_range = [this](size_t at) {
+    return at > 0 && at < origin_.size() && origin_[at].begin == origin_[at - 1].begin;
+  };
+  // A section of XML is a range of many characters, which can be written one by one. An escape cannot be divided.
+  const auto cuts_escape = [&](size_t at) {
+    return cuts_range(at) && !(rules_.copies_markers && bytes_.substr(origin_[at].begin).starts_with("<![CDATA["));
+  };
+  for (const InlineSpan& span : spans) {
+    const auto first_at_or_after = [&](size_t place) {
+      return std::lower_bound(items_.begin() + next_item, items_.end(), place,
+                              [](const Item& item, size_t at) { return item.at < at; });
+    };
+    const bool holds_marker = first_at_or_after(span.begin + 1) < first_at_or_after(span.end);
+    const bool shares_range = cuts_range(span.begin) || cuts_range(span.end);
+    const bool may_hold_marker = rules_.copies_markers && span.is_message && !shares_range;
+    if ((holds_marker && !may_hold_marker) || cuts_escape(span.begin) || cuts_escape(span.end)) continue;
+    copy_to(span.begin);
+    const ByteRange range{origin_[span.begin].begin, origin_[span.end - 1].end};
+    items.push_back({text.size(), span.kind, range, span.name.empty() ? "" : absl::StrCat("<", std::string(span.name)),
+                     holds_marker ? std::string(bytes_.substr(range.begin, range.end - range.begin))
+                                  : text_.substr(span.begin, span.end - span.begin),
+                     /*ordered=*/false,
+                     /*is_word=*/!span.is_tag, shares_range});
+    done = span.end;
+    next_item = static_cast<size_t>(first_at_or_after(span.end) - items_.begin());
+  }
+  copy_to(text_.size());
+  items_ = std::move(items);
+  text_ = std::move(text);
+  origin_ = std::move(origin);
+}
+
+// What has no partner, or crosses another pair, becomes a marker by itself that keeps its place among its like.
+void UnitBuilder::Pair() {
+  std::map<std::string, std::vector<size_t>> open;  // by name, positions in `stack`
+  std::vector<size_t> stack;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].kind == MarkerKind::kOpen) {
+      open[items_[i].name].push_back(stack.size());
+      stack.push_back(i);
+    } else if (items_[i].kind == MarkerKind::kClose) {
+      auto& same = open[items_[i].name];
+      if (same.empty()) continue;
+      const size_t depth = same.back(), opener = stack[depth];
+      for (; stack.size() > depth; stack.pop_back()) open[items_[stack.back()].name].pop_back();  // crossed ones, too
+      items_[opener].partner = i;
+      items_[i].partner = opener;
+    }
+  }
+  for (Item& item : items_) {
+    if (item.name == "<br") item.ordered = item.breaks = true;  // a tag in a string (Splice)
+    if (item.kind == MarkerKind::kStandalone || item.partner != kNone) continue;
+    item.kind = MarkerKind::kStandalone;
+    item.ordered = true;
+  }
+}
+
+void UnitBuilder::LeaveOutEnds() {
+  size_t first = 0, last = items_.size();  // the items that stay
+  begin_ = 0;
+  end_ = text_.size();
+  if (!rules_.leave_out_ends) return;
+  const auto trim_left = [&] {
+    while (begin_ < end_ && IsAsciiSpace(text_[begin_]) && (first == last || items_[first].at > begin_)) ++begin_;
+  };
+  const auto trim_right = [&] {
+    while (end_ > begin_ && IsAsciiSpace(text_[end_ - 1]) && (first == last || items_[last - 1].at < end_)) --end_;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    trim_left();
+    trim_right();
+    if (first == last) break;
+    const Item& left = items_[first];
+    const Item& right = items_[last - 1];
+    if (left.at == begin_ && !left.is_word) {
+      if (left.kind == MarkerKind::kStandalone) {
+        ++first;
+        changed = true;
+        continue;
+      }
+      if (left.partner + 1 == last && right.at == end_ && last - first > 1 && !right.is_word) {
+        ++first;
+        --last;
+        changed = true;
+        continue;
+      }
+      if (left.partner == first + 1 && items_[first + 1].at == begin_) {
+        first += 2;
+        changed = true;
+        continue;
+      }
+    }
+    if (right.at == end_ && !right.is_word) {
+      if (right.kind == MarkerKind::kStandalone) {
+        --last;
+        changed = true;
+      } else if (last - first > 1 && right.partner + 2 == last && items_[last - 2].at == end_) {
+        last -= 2;
+        changed = true;
+      }
+    }
+  }
+  const size_t removed = first;
+  items_ = std::vector<Item>(items_.begin() + first, items_.begin() + last);
+  for (Item& item : items_) {
+    if (item.partner != kNone) item.partner -= removed;
+  }
+}
+
+void UnitBuilder::Emit(PlacedUnit* placed) const {
+  Unit& unit = placed->unit;
+  unit = {};
+  placed->markers.clear();
+  unit.source.text = text_.substr(begin_, end_ - begin_);
+  placed->place = {origin_[begin_].begin, origin_[end_ - 1].end};
+  std::vector<int32_t> ids(items_.size());
+  int32_t next_id = 0;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    ids[i] = item.kind == MarkerKind::kClose ? ids[item.partner] : next_id++;
+    // One that keeps its place, such as the end of a subtitle's cue, is part of the sentence, but no word.
+    const bool is_word = item.kind == MarkerKind::kStandalone && item.is_word && !item.ordered;
+    unit.markers.push_back({item.kind, ids[i], item.bytes, item.ordered, item.breaks, is_word});
+    unit.source.places.push_back({item.at - begin_, static_cast<int32_t>(i)});
+    // An empty range: the marker is written from its bytes.
+    placed->markers.push_back(item.shares_range ? ByteRange{item.range.begin, item.range.begin} : item.range);
+    placed->place.begin = std::min(placed->place.begin, item.range.begin);
+    placed->place.end = std::max(placed->place.end, item.range.end);
+  }
+}
+
+bool UnitBuilder::Finish(PlacedUnit* unit) {
+  bool has_letter = HasLetter(text_);
+  if (has_letter) {
+    Splice();
+    has_letter = HasLetter(text_);
+  }
+  if (has_letter) {
+    Pair();
+    LeaveOutEnds();
+    Emit(unit);
+  }
+  text_.clear();
+  origin_.clear();
+  items_.clear();
+  object_at_ = kNone;
+  return has_letter;
+}
+
+void UnitBuilder::FinishEscaped(std::string (*escape)(std::string_view), std::vector<PlacedUnit>* units) {
+  PlacedUnit unit;
+  if (!Finish(&unit)) return;
+  unit.write = WriteEscaped(escape);
+  units->push_back(std::move(unit));
+}
+
+}  // namespace salient
