@@ -6,7 +6,7 @@
 namespace salient {
 namespace {
 
-constexpr std::chrono::milliseconds kLookEvery(20);
+constexpr std::chrono::milliseconds kRetryEvery(20);
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void AdmissionRetryQueue::Run() {
     if (queues_.empty()) {
       wake_.wait(lock, has_cause);
     } else {
-      wake_.wait_for(lock, kLookEvery, has_cause);
+      wake_.wait_for(lock, kRetryEvery, has_cause);
     }
     if (stopping_) return;
     nudged_ = false;
