@@ -5,6 +5,6 @@
 
 namespace salient {
 
-const TileKernels kTilesAvx512 = TileTableF32<Simd>(0.75);
+const TileKernels kTilesAvx512 = TileTableF32<Simd>(0.35);
 
 }  // namespace salient
