@@ -11,12 +11,12 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from manifests import (DEPLOY, KUBECTL, OVERLAYS, PYKUSTOMIZE, build, build_text, container, find, has_helm,
+from manifests import (DEPLOY, KUBECTL, OVERLAYS, PYKUSTOMIZE, ROOT, build, build_text, container, find, has_helm,
                        has_kubectl, has_kustomize, has_pykustomize, settings, variants)
 
 KUBERNETES = ["1.30", "1.34"]
 # Kinds that are not part of Kubernetes, but of the Prometheus operator, KEDA and the Gateway API.
-OTHERS = {"PodMonitor", "ScaledObject", "GRPCRoute", "HTTPRoute"}
+OTHERS = {"PodMonitor", "ScaledObject", "HTTPRoute"}
 VARIANTS = variants()
 
 
@@ -135,6 +135,25 @@ def test_envoy_serves_until_its_calls_have_ended(items):
     pod = find(items, "Deployment", "salient-envoy")["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] == envoy["lifecycle"]["preStop"]["sleep"]["seconds"] + 10
     assert "--drain-time-s" not in envoy["args"], "counts for the admin endpoint only, which is not there"
+
+
+def test_a_gateway_routes_every_call_and_ends_none(items):
+    """A zero timeout is none; without one a gateway has its own. Of an HTTPRoute and a GRPCRoute with the same host name
+    only one is accepted."""
+    routes = [item for item in items if item["kind"] in ("HTTPRoute", "GRPCRoute")]
+    names = [name for route in routes for name in route["spec"]["hostnames"]]
+    assert len(names) == len(set(names))
+    ports = {port["port"]: port for port in find(items, "Service")["spec"]["ports"]}
+    routed = {}
+    for rule in (rule for route in routes for rule in route["spec"]["rules"]):
+        assert rule["timeouts"] == {"request": "0s"}
+        (backend,) = rule["backendRefs"]
+        assert backend["name"] == "salient"
+        routed |= {match["path"]["value"]: ports[backend["port"]]["name"] for match in rule["matches"]}
+    if routes:
+        service = re.search(r"^package (.*);.*^service (\w+)", (ROOT / "proto/salient/v1/translation.proto").read_text(),
+                            re.MULTILINE | re.DOTALL)
+        assert routed == {f"/{service[1]}.{service[2]}": "grpc", "/grpc.health.v1.Health": "grpc", "/v1": "http"}
 
 
 def test_budgets_do_not_keep_pods_that_are_not_ready(items):

@@ -58,6 +58,27 @@ def test_every_setting_of_chart_images_and_compose_is_an_option(server_variables
         assert used <= server_variables, f"{path}: no option for {used - server_variables}"
 
 
+def seconds(text):
+    return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1]]
+
+
+def test_no_proxy_ends_a_call_before_the_server_does():
+    """There may be no data, in either direction, until --default-deadline. Envoy's 0s is no limit."""
+    said = subprocess.run([SERVER, "--help"], capture_output=True, text=True, check=True).stdout
+    deadline = int(re.search(r"--default-deadline .*?\(default:\s+(\d+)\)", said, re.DOTALL)[1])
+    proxies = DEPLOY / "proxies"
+    nginx = dict(re.findall(r"^ *(\w+_timeout) (\w+);", (proxies / "nginx.conf").read_text(), re.MULTILINE))
+    for name in ("client_body_timeout", "send_timeout", "grpc_read_timeout", "grpc_send_timeout"):
+        assert seconds(nginx[name]) >= deadline, name
+    haproxy = dict(re.findall(r"^ *timeout (\S+) (\w+)$", (proxies / "haproxy.cfg").read_text(), re.MULTILINE))
+    for name in ("client", "server"):
+        assert seconds(haproxy[name]) >= deadline, name
+    resources = yaml.safe_load((proxies / "envoy.yaml").read_text())["static_resources"]
+    manager = resources["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+    route = manager["route_config"]["virtual_hosts"][0]["routes"][0]["route"]
+    assert [manager["stream_idle_timeout"], manager["request_timeout"], route["timeout"]] == ["0s", "0s", "0s"]
+
+
 def test_the_documented_service_config_is_the_clients():
     source = (ROOT / "client" / "connection.cc").read_text()
     own = re.search(r'kServiceConfig\[\] = R"\((.*?)\)";', source, re.DOTALL)[1]

@@ -1,12 +1,11 @@
 """Calls through the proxies that are long or wait, to a server of the test, which needs no model.
 
 Envoy is also stopped as Kubernetes stops it: its service sends new connections elsewhere, preStop sleeps, SIGTERM
-follows. nginx's times are read only, because they are longer than a test.
+follows. test_settings.py reads the proxies' times, which are longer than a test.
 """
 
 import concurrent.futures
 import contextlib
-import re
 import signal
 import socket
 import subprocess
@@ -19,7 +18,7 @@ grpc = pytest.importorskip("grpc", reason="no grpcio")
 from cluster import PORT  # noqa: E402
 from names import NameServer  # noqa: E402
 from programs import free_port, get, wait_for  # noqa: E402
-from proxies import CONFIGURATIONS, PROXIES, envoy, program, replaced, running  # noqa: E402
+from proxies import PROXIES, envoy, program, replaced, running  # noqa: E402
 
 HOST = "127.77.1.1"  # an address that no other test uses
 # Seconds, which stand for 60, 5 and 60 in Envoy's configuration and in --drain-seconds.
@@ -143,8 +142,3 @@ def test_a_stream_may_have_more_bytes_than_a_document(name, tmp_path, names):
         grpc.channel_ready_future(channel).result(20)
         count = channel.stream_unary("/test/Count")
         assert count((bytes(1 << 20) for _ in range(20)), timeout=60) == str(20 << 20).encode()
-
-
-def test_nginx_waits_for_clients_that_wait():
-    times = dict(re.findall(r"^ *(\w+_timeout) (\w+);", (CONFIGURATIONS / "nginx.conf").read_text(), re.MULTILINE))
-    assert times["client_body_timeout"] == times["grpc_read_timeout"] == times["grpc_send_timeout"] == "1h"
