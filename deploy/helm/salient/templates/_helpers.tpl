@@ -45,6 +45,19 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{/* Spreads pods with this name over nodes and zones. */}}
+{{- define "salient.spread" -}}
+topologySpreadConstraints:
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        app.kubernetes.io/name: {{ $ }}
+  {{- end }}
+{{- end }}
+
 {{/* What every container is held to. */}}
 {{- define "salient.container" -}}
 allowPrivilegeEscalation: false
