@@ -73,13 +73,19 @@ def build_with(components):
         return build(folder)
 
 
-def render_chart(values, name="salient", namespace="salient"):
-    """The output of `helm template`, by Helm's own code from PyPI."""
+def render_files(values, name="salient", namespace="salient"):
+    """The output of `helm template` by file, by Helm's own code from PyPI."""
     import helm_python  # installed only where the chart is tested
 
     with helm_python.Chart.load(str(DEPLOY / "helm" / "salient")) as chart:
-        files = chart.render(values, name=name, namespace=namespace)
-    return [item for text in files.values() for item in yaml.safe_load_all(text) if item]
+        return chart.render(values, name=name, namespace=namespace)
+
+
+def render_chart(values, **release):
+    """The chart's objects."""
+    files = render_files(values, **release)
+    return [item for name, text in files.items() if name.endswith(".yaml")
+            for item in yaml.safe_load_all(text) if item]
 
 
 def find(items, kind, name="salient"):

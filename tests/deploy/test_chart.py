@@ -6,8 +6,8 @@ import difflib
 import pytest
 import yaml
 
-from manifests import (CHART_VALUES, DEPLOY, build_with, container, find, has_kustomize, plain_name, render_chart,
-                       settings)
+from manifests import (CHART_VALUES, DEPLOY, PVC, build_with, container, find, has_kustomize, plain_name, render_chart,
+                       render_files, settings)
 
 helm = pytest.importorskip("helm_python", reason="no helm-python-sdk")
 
@@ -67,6 +67,8 @@ def test_lint():
     ({"settings": {"max-queue": 3}}, "settings"),
     ({"settings": {"DRAIN_SECONDS": "a minute"}}, "settings"),
     ({"settings": {"ADMIN": "off"}}, "settings"),
+    ({"settings": {"LISTEN": "0.0.0.0:6000"}}, "settings"),
+    ({"settings": {"HTTP": "127.0.0.1:8080"}}, "settings"),
 ])
 def test_schema_refuses(values, where):
     with pytest.raises(Exception, match=where):
@@ -96,6 +98,27 @@ def test_settings_are_written_out():
     assert metric["target"]["averageValue"] == "10000000"
 
 
+def test_ports_may_be_those_of_ipv6():
+    items = render_chart({"settings": {"ADMIN": "[::]:9464", "LISTEN": "[::]:50051", "HTTP": "off"}})
+    assert settings(items)["SALIENT_SERVER_LISTEN"] == "[::]:50051"
+
+
+def notes(values):
+    return render_files(values, name="other", namespace="staging")["salient/templates/NOTES.txt"]
+
+
+def test_notes_say_how_to_call_and_what_is_missing():
+    plain = notes({})
+    assert "need no key and are not encrypted" in plain
+    assert "  kubectl -n staging port-forward service/other 50051 &\n  salient translate report.txt\n" in plain
+    assert "--server dns:///other-headless.staging:50051\n" in plain
+    assert "--server other-envoy.staging:50051\n" in notes({"envoy": {"enabled": True}})
+    secured = notes({"tls": {"enabled": True}, "apiKeys": {"enabled": True}, "model": PVC["model"]})
+    for needed in ("salient-tls", "salient-api-keys", "salient-models"):
+        assert needed in secured
+    assert "  SALIENT_API_KEY=KEY salient translate report.txt --tls --tls-ca CA.pem\n" in secured
+
+
 def test_threads_of_the_settings_hold():
     items = render_chart({"settings": {"THREADS": 1}})
     assert settings(items)["SALIENT_SERVER_THREADS"] == "1"
@@ -107,6 +130,12 @@ def test_a_rollout_without_a_spare_gpu_and_a_slow_start():
     assert find(items, "Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
     probe = container(items)["startupProbe"]
     assert probe["periodSeconds"] * probe["failureThreshold"] == 600
+    assert find(items, "Deployment")["spec"]["progressDeadlineSeconds"] == 1020, "a start may take all of the 600"
+
+
+def test_the_models_outlive_the_release():
+    claim = find(render_chart({"model": PVC["model"]}), "PersistentVolumeClaim", "salient-models")
+    assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
 def pod(items, name="salient"):
@@ -142,8 +171,9 @@ def test_glossaries_are_a_volume_more():
 
 
 def test_without_prometheus_no_replica_is_taken_away():
-    fallback = find(render_chart({"autoscaling": {"kind": "keda"}}), "ScaledObject")["spec"]["fallback"]
-    assert fallback["behavior"] == "currentReplicasIfHigher"
+    spec = find(render_chart({"autoscaling": {"kind": "keda"}}), "ScaledObject")["spec"]
+    assert spec["fallback"]["behavior"] == "currentReplicasIfHigher"
+    assert {trigger["metadata"]["ignoreNullValues"] for trigger in spec["triggers"]} == {"false"}
 
 
 def test_envoy_does_not_go_with_tls():

@@ -220,6 +220,12 @@ def test_rollouts_lose_no_capacity(items):
     assert update["maxSurge"] >= 1
 
 
+def test_a_rollout_waits_for_a_slow_start(items):
+    probe = container(items)["startupProbe"]
+    start = probe["periodSeconds"] * probe["failureThreshold"]
+    assert find(items, "Deployment")["spec"]["progressDeadlineSeconds"] >= start + 300
+
+
 def test_pods_are_restricted(items):
     for item in items:
         if item["kind"] != "Deployment":
