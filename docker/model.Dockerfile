@@ -15,6 +15,8 @@ LABEL org.opencontainers.image.title="salient-model-${NAME}" \
       org.opencontainers.image.description="A model for salient-server" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-COPY ${MODEL}/ /models/${NAME}/
+# Readable to every user, also from a checkout that was made with umask 077. One mode for files and folders, because
+# older builders know no a+rX.
+COPY --chmod=755 ${MODEL}/ /models/${NAME}/
 USER 65532:65532
 CMD ["cp", "-rL", "/models/.", "/target/"]

@@ -1,9 +1,13 @@
 """Tests of the images without building them; scripts/test-deploy image builds and runs one."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sysconfig
+import tarfile
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -39,6 +43,44 @@ def test_image_and_manifests_agree(path):
     exposed = {int(port) for port in re.search(r"^EXPOSE (.*)$", text, re.MULTILINE)[1].split()}
     pod = container(render_chart({}))
     assert exposed == {port["containerPort"] for port in pod["ports"]}
+
+
+@pytest.mark.skipif(shutil.which("buildah") is None, reason="no buildah")
+def test_every_user_may_read_a_model_of_a_private_checkout(tmp_path):
+    model = tmp_path / "models" / "private"
+    (model / "folder").mkdir(parents=True)
+    for file in (model / "config.json", model / "folder" / "file"):
+        file.write_text("{}")
+        file.chmod(0o600)
+        file.parent.chmod(0o700)
+    name = "localhost/salient-model-private-test"
+    arguments = [f"--build-arg={argument}" for argument in ("BASE=scratch", "MODEL=models/private", "NAME=private")]
+    buildah = ["buildah", "--root", tmp_path / "root", "--runroot", tmp_path / "run", "--storage-driver", "vfs"]
+    for command in (["bud", "--isolation", "chroot", "-f", ROOT / "docker" / "model.Dockerfile", "-t", name, *arguments,
+                     tmp_path], ["push", name, f"oci:{tmp_path}/image"]):
+        done = subprocess.run([*buildah, *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    modes = {}
+    for blob in (tmp_path / "image" / "blobs" / "sha256").iterdir():
+        if tarfile.is_tarfile(blob):
+            with tarfile.open(blob) as layer:
+                modes |= {entry.name: entry.mode for entry in layer}
+    assert {"models/private/config.json", "models/private/folder/file"} <= modes.keys()
+    assert all(mode & 0o555 == 0o555 for mode in modes.values()), modes
+
+
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="no dpkg-query")
+def test_the_list_of_packages_has_ids_and_urls_as_spdx_and_purl_want_them():
+    """Of this machine's packages, among which there is libstdc++6."""
+    said = subprocess.run([ROOT / "docker" / "sbom", "1.0"], capture_output=True, text=True, check=True).stdout
+    packages = json.loads(said)["packages"]
+    assert any("+" in package["name"] for package in packages)
+    for package in packages:
+        assert re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", package["SPDXID"])
+        (reference,) = package["externalRefs"]
+        found = re.fullmatch(r"pkg:deb/\w+/([\w.%-]+)@([\w.~:%-]+)\?arch=\w+", reference["referenceLocator"])
+        assert found, reference
+        assert (package["name"], package["versionInfo"]) == tuple(map(urllib.parse.unquote, found.groups()))
 
 
 def test_what_the_build_reads_is_sent():
