@@ -36,6 +36,20 @@ def new_files(out: Path) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def unpacking(out: Path) -> Iterator[Path]:
+    """A folder beside the model folder `out`, for what is unpacked on the way to it; the block makes it if it needs it. It
+    is removed at the end of the block; that of a run that was killed, by the next one with this `out`. Its name begins
+    with a dot, so that a server with --models-dir takes it for no model."""
+    out = out.resolve()
+    work = out.with_name(f".{out.name}.unpacked")
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
 def copy_existing(folder: Path, out: Path, *names: str) -> None:
     for name in names:
         if (folder / name).exists():

@@ -55,7 +55,7 @@ def test_damaged_archives_are_refused_by_name(tmp_path):
     for data in (b"", b"PK\x03\x04 no archive"):
         (tmp_path / "x.argosmodel").write_bytes(data)
         with pytest.raises(ValueError, match="x.argosmodel: not a readable zip archive"):
-            convert(tmp_path / "x.argosmodel")
+            convert(tmp_path / "x.argosmodel", tmp_path / "unpacked")
 
 
 def test_parts_that_do_not_fit_are_named(tmp_path, spm):

@@ -42,6 +42,27 @@ def test_an_archive_is_known_by_its_hash(tmp_path):
     assert get.archive_of(entry, tmp_path) == path
 
 
+def test_what_is_unpacked_lies_beside_the_model_until_it_is_written(tmp_path, monkeypatch):
+    """In a hidden folder, which the next run removes if this one is killed."""
+    path = archive(tmp_path / "a.tar.gz", {"a/model/x.bin": b"x"})
+    monkeypatch.setattr(get, "catalogue", lambda: {"xx-yy": {"path": "a/model", "licence": "none"}})
+    monkeypatch.setattr(get, "archive_of", lambda entry, cache: path)
+    left = tmp_path / "models" / ".xx-yy.unpacked" / "left"
+    left.mkdir(parents=True)
+    seen = []
+
+    class Made:
+        def write(self, out):
+            seen.extend(sorted(p.relative_to(out.parent).as_posix() for p in out.parent.rglob("*.bin")))
+            assert not left.exists()
+
+    monkeypatch.setattr(get, "convert", lambda folder, work, **options: Made())
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))  # nothing may go there
+    get.get("xx-yy", tmp_path / "models" / "xx-yy", tmp_path)
+    assert seen == [".xx-yy.unpacked/archive/a/model/x.bin"]
+    assert not left.parent.exists()
+
+
 def test_an_unknown_name_lists_the_known(tmp_path):
     with pytest.raises(ValueError, match="zh-en, en-pt"):
         get.get("xx-yy", tmp_path / "out", tmp_path)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 import zipfile
 from pathlib import Path
 
 from ..export import DTYPES
+from ..model_folder import unpacking
 from . import Unsupported, from_ctranslate2, from_huggingface, from_marian
 from .converted import Converted
 from .reading import read_json, reading, refusals
@@ -52,16 +52,16 @@ def unpacked(package: Path, into: Path) -> Path:
     return inside[0] if len(inside) == 1 else into
 
 
-def convert(path: Path, **options) -> Converted:
+def convert(path: Path, work: Path | None = None, **options) -> Converted:
+    """An Argos package is unpacked into `work`, which must be there as long as the result, because it names its files."""
     path = path.absolute()  # the folder `.` has a name, too
     for name in ("tokenizer", "target_tokenizer"):
         given = options.get(name)
         if given is not None and not given.is_file():
             raise ValueError(f"--{name.replace('_', '-')}: there is no file {given}")
     if path.is_file() and path.suffix in (".argosmodel", ".zip"):
-        # The folder must exist as long as the process does, because the converted model names its files.
-        convert.unpacked = tempfile.TemporaryDirectory(prefix="salient-convert-")
-        path = unpacked(path, Path(convert.unpacked.name))
+        assert work is not None, "there is no folder to unpack a package into"
+        path = unpacked(path, work)
     if not path.exists():
         raise ValueError(f"{path}: there is no such folder")
     if path.is_dir():
@@ -92,9 +92,9 @@ def main() -> None:
 
     if o.out.exists() and o.folder.exists() and (o.out.samefile(o.folder) or o.out.samefile(o.folder.parent)):
         parser.error("--out is the folder of the model itself, whose files would be overwritten; name another")
-    with refusals("salient-convert"):
+    with refusals("salient-convert"), unpacking(o.out) as work:
         say(f"reading {o.folder}")
-        made = convert(o.folder, source=o.source, target=o.target, name=o.name, tokenizer=o.tokenizer,
+        made = convert(o.folder, work, source=o.source, target=o.target, name=o.name, tokenizer=o.tokenizer,
                        target_tokenizer=o.target_tokenizer)
         c = made.config
         say(f"{made.origin}: {c.source_language} to {c.target_language}, {c.encoder.layers} + {c.decoder.layers} "

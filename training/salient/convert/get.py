@@ -16,9 +16,9 @@ import json
 import subprocess
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 
+from ..model_folder import unpacking
 from .__main__ import convert
 from .reading import refusals
 
@@ -87,10 +87,10 @@ def from_hub(repository: str) -> Path:
 
 
 def get(name: str, out: Path, cache: Path, **options) -> None:
-    with tempfile.TemporaryDirectory(prefix="salient-get-") as work:
+    with unpacking(out) as work:
         entry = catalogue().get(name)
         if entry is not None:
-            folder = unpack(archive_of(entry, cache), entry["path"], Path(work))
+            folder = unpack(archive_of(entry, cache), entry["path"], work / "archive")
         elif "/" in name:
             folder = from_hub(name)
             options["name"] = name.split("/")[-1]
@@ -98,7 +98,7 @@ def get(name: str, out: Path, cache: Path, **options) -> None:
             raise ValueError(f"no model {name!r}; there are {', '.join(catalogue())}, and Hugging Face repositories "
                              "such as Helsinki-NLP/opus-mt-en-fr")
         say(f"converting {name}")
-        made = convert(folder, **options)
+        made = convert(folder, work / "package", **options)
         if entry is not None:
             made.licence = entry["licence"]
         else:
