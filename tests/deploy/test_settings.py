@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -101,6 +102,20 @@ def test_version():
     for program in (SERVER, CLIENT):
         said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
         assert re.fullmatch(rf"{program.name} {re.escape(version)} \(\w+\)\n", said)
+
+
+def test_packages_have_folders_that_every_user_may_read(tmp_path):
+    """scripts/package in a checkout of its own, with other programs instead of those that install, build and pack."""
+    for name, does in {"dpkg-query": "echo ok installed", "cmake": "mkdir -p build/release/package",
+                       "cpack": "mkdir package/folder"}.items():
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{does}\n")
+        program.chmod(0o755)
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    subprocess.run([tmp_path / "scripts" / "package"], env=environment, check=True, capture_output=True, umask=0o077)
+    assert (tmp_path / "build/release/package/folder").stat().st_mode & 0o777 == 0o755
 
 
 def test_install_gives_what_the_packages_hold(tmp_path):
