@@ -133,6 +133,32 @@ def test_every_metric_exists(observed):
 
 
 @needs_all
+def test_every_label_exists(observed):
+    """Labels of the server's metrics, and those that Prometheus adds. A selector with another matches nothing."""
+    grpc = pytest.importorskip("grpc", reason="no grpcio")
+    server, _ = observed
+    wait_for(lambda: "salient_requests_total{" in get(f"http://{server.admin}/metrics"), 30, "a translated document")
+    labels, values = {}, {}
+    for metric, inside in re.findall(r"^(\w+)(?:{(.*)})? ", get(f"http://{server.admin}/metrics"), re.MULTILINE):
+        labels.setdefault(metric, set())
+        for label, value in re.findall(r'(\w+)="([^"]*)"', inside):
+            labels[metric].add(label)
+            values.setdefault((metric, label), set()).add(value)
+    # What is there only after a failure.
+    values["salient_requests_total", "outcome"] = {code.name.lower() for code in grpc.StatusCode}
+    reasons = re.search(r"kNames\[\] = {(.*?)}", (ROOT / "server/admission/admission.cc").read_text(), re.DOTALL)[1]
+    values["salient_refusals_total", "reason"] = set(re.findall(r'"(\w+)"', reasons))
+    labels["salient_refusals_total"] = {"client", "reason"}
+    expressions = [rule["expr"] for _, rule in rules()] + [expression for *_, expression in panels()]
+    for expression in expressions:
+        for metric, inside in re.findall(r"\b((?:salient|process)_\w+){([^}]*)}", expression):
+            for label, text in re.findall(r'(\w+) *!?[=~]+ *"([^"]*)"', inside):
+                assert label in labels[metric] | {"namespace", "instance", "job"}, f"{metric} has no {label}: {expression}"
+                if (metric, label) in values and text not in ("", ".*", "+Inf"):
+                    assert set(text.split("|")) <= values[metric, label], f"{metric}: {label} is never {text}"
+
+
+@needs_all
 def test_every_expression_has_data_under_load(observed):
     _, address = observed
     wanted = [(rule["record"], rule["record"]) for _, rule in rules() if "record" in rule]
