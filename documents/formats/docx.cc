@@ -1,8 +1,10 @@
-// Word documents: body text, headers, footers and notes are translated. Comments, deleted text and formulas are not.
+// Word documents: body text, headers, footers, notes and what is drawn are translated. Comments, deleted text and
+// formulas are not.
 
 #include <string>
 
 #include "documents/formats/parsers.h"
+#include "documents/office/drawing.h"
 #include "documents/office/office_names.h"
 #include "documents/office/runs.h"
 
@@ -42,6 +44,7 @@ PartContent ReadStyles(std::string_view bytes, const std::vector<XmlEvent>& even
 
 PartReader WordReaderOf(std::string_view name) {
   if (name == "word/styles.xml") return ReadStyles;
+  if (IsDrawing(name, "word/")) return ReadDrawing;
   if (!name.starts_with("word/") || !name.ends_with(".xml") || name.find('/', 5) != std::string_view::npos) {
     return nullptr;
   }

@@ -1,5 +1,6 @@
-// Spreadsheets: the strings of cells are translated. Numbers and formulas are not, nor the names of sheets, because
-// formulas refer to them. For the same reason the headers of tables are not: they are the names of the columns.
+// Spreadsheets: the strings of cells and what is drawn are translated. Numbers and formulas are not, nor the names of
+// sheets, because formulas refer to them. For the same reason the headers of tables are not: they are the names of the
+// columns.
 
 #include <algorithm>
 #include <map>
@@ -9,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "documents/formats/parsers.h"
+#include "documents/office/drawing.h"
 #include "documents/office/office_names.h"
 #include "documents/office/relationships.h"
 #include "documents/office/runs.h"
@@ -66,6 +68,7 @@ class WorkbookReader {
     if (name == kSharedStrings) {
       return [this](auto bytes, auto& events, auto& options) { return ReadSharedStrings(bytes, events, options); };
     }
+    if (IsDrawing(name, "xl/")) return ReadDrawing;
     if (!IsSheet(name)) return nullptr;
     return [this, sheet = std::string(name)](auto bytes, auto& events, auto& options) {
       return ReadSheet(sheet, bytes, events, options);

@@ -78,6 +78,44 @@ TEST(PptxTest, PropertiesGetTheLanguageOfTheTarget) {
   }
 }
 
+// As Office writes them: a chart's title is its own, and its labels are copies of cells.
+TEST(OfficeTest, WhatIsDrawnIsTranslated) {
+  const std::string paragraph = "<a:p><a:r><a:rPr lang=\"en-US\"/><a:t>Drawn</a:t></a:r></a:p>",
+                    spaces = " xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\" xmlns:x=\"x\">",
+                    chart = "<x:chart" + spaces + "<x:title><x:tx><x:rich><a:bodyPr/>" + paragraph +
+                            "</x:rich></x:tx></x:title><x:cat><x:strCache><x:v>Label</x:v></x:strCache></x:cat>"
+                            "<x:txPr><a:p><a:pPr/><a:endParaRPr lang=\"en-US\"/></a:p></x:txPr></x:chart>",
+                    points =
+                        "<x:dataModel" + spaces + "<x:pt><x:t><a:bodyPr/>" + paragraph + "</x:t></x:pt></x:dataModel>",
+                    shapes = "<x:drawing" + spaces + "<x:txBody>" + paragraph + "</x:txBody></x:drawing>";
+  const struct {
+    const char *format, *folder, *main;
+  } formats[] = {{"docx", "word/", "word/document.xml"},
+                 {"pptx", "ppt/", "ppt/presentation.xml"},
+                 {"xlsx", "xl/", "xl/workbook.xml"}};
+  for (const auto& [format, folder, main] : formats) {
+    const std::string in = folder;
+    const std::string bytes = MakeZip({{main, "<x/>"},
+                                       {in + "charts/chart1.xml", chart},
+                                       {in + "charts/style1.xml", chart},
+                                       {in + "diagrams/data1.xml", points},
+                                       {in + "diagrams/layout1.xml", points},
+                                       {in + "diagrams/drawing1.xml", shapes},
+                                       {in + "drawings/drawing1.xml", shapes}});
+    const auto document = ParseAs(format, bytes, {.source_language = "en", .target_language = "de"});
+    EXPECT_THAT(Shown(*document), ElementsAre("Drawn", "Drawn", "Drawn", "Drawn")) << format;
+    const std::string rendered = RenderRot13(*document);
+    for (const char* name :
+         {"charts/chart1.xml", "diagrams/data1.xml", "diagrams/drawing1.xml", "drawings/drawing1.xml"}) {
+      EXPECT_THAT(PartOf(rendered, in + name), HasSubstr("<a:p><a:r><a:rPr lang=\"de\"/><a:t>Qenja</a:t></a:r></a:p>"))
+          << format << " " << name;
+    }
+    EXPECT_THAT(PartOf(rendered, in + "charts/chart1.xml"), HasSubstr("<x:v>Label</x:v>"));
+    ExpectIdentity(format, bytes);
+    ExpectTranslationIsRead(format, bytes);
+  }
+}
+
 TEST(XlsxTest, StringsOfCells) {
   const std::string strings =
       "<sst xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"><si><t>Plain</t></si><si><t>12</t></si>"
