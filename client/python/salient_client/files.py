@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
 from pathlib import Path
 from typing import Optional, Union
 
@@ -47,5 +50,19 @@ def read_document(path: StrPath, mime_type: Optional[str] = None) -> pb.Document
 
 
 def write_document(reply: pb.TranslateDocumentResponse, out: StrPath) -> None:
-    """Writes the translated document."""
-    Path(out).write_bytes(reply.content)
+    """Writes the translated document. A file that is there keeps its content until the new one is complete."""
+    out = Path(out)
+    if out.exists() and not out.is_file():  # such as /dev/stdout
+        out.write_bytes(reply.content)
+        return
+    out = out.resolve()  # a link stays one
+    part = out.with_name(f".salient-{secrets.token_hex(8)}.part")
+    try:
+        with open(part, "xb") as file:
+            file.write(reply.content)
+        if out.exists():
+            shutil.copymode(out, part)
+        os.replace(part, out)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

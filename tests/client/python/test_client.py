@@ -15,7 +15,7 @@ import pytest
 from conftest import PACKAGE, ROOT
 
 from salient_client import AsyncClient, Client, errors, options
-from salient_client.files import MIME_TYPES
+from salient_client.files import MIME_TYPES, write_document
 from salient_client.proto import translation_pb2 as pb
 from salient_client.proto import translation_pb2_grpc as pb_grpc
 
@@ -224,6 +224,26 @@ def test_files_by_their_names(fake, tmp_path):
     assert (tmp_path / "out.html").read_bytes() == "<p>grün</p>".encode().upper()
     assert [request.document.mime_type for request in fake.requests] == ["text/html", "text/markdown"]
     assert list(fake.requests[0].document.keep_terms) == ["Salient"]
+
+
+def test_a_file_is_replaced_only_by_a_whole_one(tmp_path, monkeypatch):
+    out, link = tmp_path / "out.txt", tmp_path / "link.txt"
+    out.write_bytes(b"old")
+    out.chmod(0o640)
+    link.symlink_to(out.name)
+    reply = pb.TranslateDocumentResponse(content=b"new")
+
+    def full(*_):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no space"):
+        patched.setattr("os.replace", full)
+        write_document(reply, link)
+    assert out.read_bytes() == b"old"
+    write_document(reply, link)
+    assert link.is_symlink() and out.read_bytes() == b"new" and out.stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "out.txt"]
+    write_document(reply, "/dev/null")
 
 
 def test_the_types_of_files_are_those_of_the_server():
