@@ -38,7 +38,7 @@ def envoy(folder, names, port):
     endpoint = cluster["load_assignment"]["endpoints"][0]["lb_endpoints"][0]["endpoint"]
     endpoint["address"]["socket_address"]["port_value"] = PORT
     host, at = names.split(":")
-    cluster["typed_dns_resolver_config"] = {
+    cluster["cluster_type"]["typed_config"]["typed_dns_resolver_config"] = {
         "name": "envoy.network.dns_resolver.cares",
         "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",

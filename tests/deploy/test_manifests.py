@@ -115,10 +115,14 @@ def test_grace_exceeds_sleep_and_drain(items):
     assert pod["terminationGracePeriodSeconds"] == int(command[1]) + drain + 10
 
 
+def envoy_config(items):
+    return yaml.safe_load(find(items, "ConfigMap", "salient-envoy")["data"]["envoy.yaml"])
+
+
 def envoy_manager(items):
     """The connection manager that clients of Envoy meet."""
-    config = yaml.safe_load(find(items, "ConfigMap", "salient-envoy")["data"]["envoy.yaml"])
-    listener = next(entry for entry in config["static_resources"]["listeners"] if entry["name"] == "grpc")
+    listeners = envoy_config(items)["static_resources"]["listeners"]
+    listener = next(entry for entry in listeners if entry["name"] == "grpc")
     return listener["filter_chains"][0]["filters"][0]["typed_config"]
 
 
@@ -154,6 +158,13 @@ def test_a_gateway_routes_every_call_and_ends_none(items):
         service = re.search(r"^package (.*);.*^service (\w+)", (ROOT / "proto/salient/v1/translation.proto").read_text(),
                             re.MULTILINE | re.DOTALL)
         assert routed == {f"/{service[1]}.{service[2]}": "grpc", "/grpc.health.v1.Health": "grpc", "/v1": "http"}
+
+
+def test_envoy_bounds_its_memory_before_its_limit_does(items):
+    if any(item["metadata"]["name"] == "salient-envoy" for item in items):
+        limit = mebibytes(container(items, "envoy", "salient-envoy")["resources"]["limits"]["memory"])
+        heap = envoy_config(items)["overload_manager"]["resource_monitors"][0]["typed_config"]["max_heap_size_bytes"]
+        assert heap >> 20 <= limit * 5 // 8
 
 
 def test_budgets_do_not_keep_pods_that_are_not_ready(items):

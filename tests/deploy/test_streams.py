@@ -6,11 +6,13 @@ follows. test_settings.py reads the proxies' times, which are longer than a test
 
 import concurrent.futures
 import contextlib
+import re
 import signal
 import socket
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -86,15 +88,15 @@ class Service:
 
 
 @contextlib.contextmanager
-def quick_envoy(folder, names):
-    """An Envoy whose connections live shorter. Returns its process and port."""
+def quick_envoy(folder, names, *changes):
+    """An Envoy whose connections live shorter, with some more changes. Returns its process and port."""
     folder.mkdir()
     port = free_port()
     command, ready = envoy(folder, names, port)
     config = folder / "envoy.yaml"
     config.write_text(replaced(config.read_text(),
                                ("max_connection_duration: 60s", f"max_connection_duration: {CONNECTION}s"),
-                               ("drain_timeout: 5s", f"drain_timeout: {DRAIN}s")))
+                               ("drain_timeout: 5s", f"drain_timeout: {DRAIN}s"), *changes))
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
@@ -130,6 +132,35 @@ def test_an_envoy_that_is_stopped_ends_no_call(tmp_path, names):
         counts = [done.result() for done in callers]
     print(f"{counts} calls")
     assert min(counts) >= 2
+
+
+@pytest.mark.skipif(program("envoy") is None, reason="no envoy")
+def test_large_documents_do_not_take_envoys_memory(tmp_path, names):
+    """128 calls of 4 MiB that never end would take 1 GiB. Each call beyond the bound ends; later ones are answered."""
+    stop = threading.Event()
+
+    def document():
+        yield bytes(4 << 20)
+        stop.wait()
+
+    with quick_envoy(tmp_path / "envoy", names, ("max_heap_size_bytes: 671088640", f"max_heap_size_bytes: {160 << 20}"),
+                     (f"max_connection_duration: {CONNECTION}s", "max_connection_duration: 60s")) as (process, port):
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        with contextlib.ExitStack() as stack:
+            channels = [stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{port}", options)) for _ in range(8)]
+            calls = [channel.stream_unary("/test/Count").future(document()) for channel in channels for _ in range(16)]
+            most = 0
+            for _ in range(30):
+                time.sleep(0.1)
+                status = Path(f"/proc/{process.pid}/status").read_text()
+                most = max(most, int(re.search(r"VmRSS:\s+(\d+)", status)[1]) >> 10)
+            ended = [call.code() for call in calls if call.done()]
+            stop.set()
+            print(f"{len(ended)} of {len(calls)} calls ended, at most {most} MiB resident")
+            assert ended and set(ended) <= {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL}
+            assert most < 500
+            later = channels[0].unary_unary("/test/Wait")
+            wait_for(lambda: later.future(b"0", timeout=5).exception() is None, 10, "an answer once they have ended")
 
 
 @pytest.mark.parametrize("name", PROXIES)
