@@ -42,7 +42,7 @@ benchmark_packages=(
   python3-venv               # for benchmarks/requirements.txt
 )
 deploy_packages=(
-  python3-venv procps        # for tests/deploy/requirements.txt
+  python3-venv procps        # for tests/deploy/*.txt
   prometheus haproxy nginx-light  # deploy/ configures these; Envoy comes from PyPI
 )
 deploy_python=build/deploy-tools/bin/python

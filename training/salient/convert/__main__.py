@@ -53,7 +53,7 @@ def unpacked(package: Path, into: Path) -> Path:
 
 
 def convert(path: Path, work: Path | None = None, **options) -> Converted:
-    """An Argos package is unpacked into `work`, which must be there as long as the result, because it names its files."""
+    """An Argos package is unpacked into `work`, which must exist as long as the result, which names its files."""
     path = path.absolute()  # the folder `.` has a name, too
     for name in ("tokenizer", "target_tokenizer"):
         given = options.get(name)
