@@ -14,7 +14,7 @@ import yaml
 from manifests import (DEPLOY, KUBECTL, OVERLAYS, PYKUSTOMIZE, ROOT, build, build_text, container, find, has_helm,
                        has_kubectl, has_kustomize, has_pykustomize, settings, variants)
 
-KUBERNETES = ["1.30", "1.34"]
+KUBERNETES = ["1.30", "1.37"]
 # Kinds that are not part of Kubernetes, but of the Prometheus operator, KEDA and the Gateway API.
 OTHERS = {"PodMonitor", "ScaledObject", "HTTPRoute"}
 VARIANTS = variants()
