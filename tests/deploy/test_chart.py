@@ -98,6 +98,11 @@ def test_settings_are_written_out():
     assert metric["target"]["averageValue"] == "10000000"
 
 
+def test_an_image_may_be_pinned_by_its_digest():
+    digest = f"sha256:{'0' * 64}"
+    assert container(render_chart({"image": {"tag": f"1.2.3@{digest}"}}))["image"] == f"salient-server:1.2.3@{digest}"
+
+
 def test_ports_may_be_those_of_ipv6():
     items = render_chart({"settings": {"ADMIN": "[::]:9464", "LISTEN": "[::]:50051", "HTTP": "off"}})
     assert settings(items)["SALIENT_SERVER_LISTEN"] == "[::]:50051"
