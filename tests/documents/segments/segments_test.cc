@@ -166,7 +166,7 @@ TEST(UnitSegmentsTest, SentencesWithoutSpaceBetweenThemGetOne) {
 
 TEST(UnitSegmentsTest, TheNumberOfSegmentsIsBounded) {
   std::vector<Unit> units(kMaxSegments + 1);
-  for (Unit& unit : units) unit.source.text = "x";
+  for (Unit& unit : units) unit.source.text.assign(1, 'x');
   EXPECT_THAT(UnitSegments::Create(units, {.source_language = "en"}).status().ToString(),
               HasSubstr("the document has more than 262144 segments; split the document"));
   units.resize(2);
