@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "engine/base/cgroups.h"
+
 namespace salient {
 namespace {
 
@@ -37,25 +39,7 @@ double ReadVersion1(const std::filesystem::path& group) {
   return Share(quota, period);
 }
 
-// The least share on the way from `group` up to where the hierarchy is mounted. In a container the path may be the
-// host's,
-// which is not there: what is there then is the mount itself, which is the container's own group.
-template <typename ReadFn>
-double Least(const std::filesystem::path& mount, const std::filesystem::path& group, ReadFn read) {
-  double least = read(mount);
-  std::filesystem::path at = mount;
-  for (const auto& part : group.relative_path()) {
-    if (part == "..") return least;  // the group lies outside of what this process can see
-    at /= part;
-    least = std::min(least, read(at));
-  }
-  return least;
-}
-
-// Whether `name` is one of the comma-separated `list`.
-bool Lists(const std::string& list, const std::string& name) {
-  return ("," + list + ",").find("," + name + ",") != std::string::npos;
-}
+constexpr CgroupLimit kCpu = {"cpu", ReadVersion2, ReadVersion1};
 
 }  // namespace
 
@@ -72,26 +56,7 @@ std::vector<int> AllowedCores() {
   return cores;
 }
 
-double CpuQuota(const std::filesystem::path& root) {
-  double least = kNoLimit;
-  std::ifstream groups(root / "proc/self/cgroup");
-  // "0::/path" is version 2's, "4:cpu,cpuacct:/path" version 1's.
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
-    const std::filesystem::path mounts = root / "sys/fs/cgroup";
-    if (controllers.empty()) {
-      least = std::min(least, Least(mounts, path, ReadVersion2));
-    } else if (Lists(controllers, "cpu")) {
-      // Distributions name the folder after the controllers, or link "cpu" to it.
-      for (const char* folder : {controllers.c_str(), "cpu"}) {
-        least = std::min(least, Least(mounts / folder, path, ReadVersion1));
-      }
-    }
-  }
-  return least;
-}
+double CpuQuota(const std::filesystem::path& root) { return LeastLimit(kCpu, root); }
 
 int DefaultThreads() {
   const auto cores = static_cast<double>(AllowedCores().size());

@@ -1,12 +1,10 @@
 #include "engine/model/shortlist.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "engine/model/safetensors.h"
 
 namespace salient {
 namespace {
@@ -20,7 +18,7 @@ absl::Status Bad(const What&... what) {
 }
 
 // The tokens in a tensor that has `dimensions` dimensions.
-absl::StatusOr<std::vector<int32_t>> TokensOf(const std::map<std::string, Tensor>& tensors, const std::string& name,
+absl::StatusOr<std::vector<int32_t>> TokensOf(const Tensors& tensors, const std::string& name,
                                               size_t dimensions, int32_t vocabulary) {
   const auto found = tensors.find(name);
   if (found == tensors.end()) return Bad("tensor ", name, " is missing; python -m salient.shortlist writes it");
@@ -43,13 +41,17 @@ absl::StatusOr<std::vector<int32_t>> TokensOf(const std::map<std::string, Tensor
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Parse(std::string_view bytes, const ModelConfig& config) {
-  const absl::StatusOr<std::map<std::string, Tensor>> tensors = TensorFile::Parse(bytes, kFile);
+  const absl::StatusOr<Tensors> tensors = TensorFile::Parse(bytes, kFile);
   if (!tensors.ok()) return tensors.status();
-  absl::StatusOr<std::vector<int32_t>> tokens = TokensOf(*tensors, kTokens, 2, config.vocab_size);
+  return FromTensors(*tensors, config);
+}
+
+absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::FromTensors(const Tensors& tensors, const ModelConfig& config) {
+  absl::StatusOr<std::vector<int32_t>> tokens = TokensOf(tensors, kTokens, 2, config.vocab_size);
   if (!tokens.ok()) return tokens.status();
-  absl::StatusOr<std::vector<int32_t>> common = TokensOf(*tensors, kCommon, 1, config.vocab_size);
+  absl::StatusOr<std::vector<int32_t>> common = TokensOf(tensors, kCommon, 1, config.vocab_size);
   if (!common.ok()) return common.status();
-  const std::vector<int64_t>& shape = tensors->at(kTokens).shape;
+  const std::vector<int64_t>& shape = tensors.at(kTokens).shape;
   if (shape[0] != config.source_vocab_size || shape[1] > config.vocab_size) {
     return Bad("tensor ", kTokens, " has shape [", shape[0], ", ", shape[1], "]; it must have a row for each of the ",
                config.source_vocab_size, " source tokens, and at most as many columns as there are target tokens");
@@ -68,10 +70,10 @@ absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Parse(std::string_view byt
 }
 
 absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Load(const std::string& folder, const ModelConfig& config) {
-  const absl::StatusOr<FileBytes> bytes = ReadWholeFile(absl::StrCat(folder, "/", kFile));
-  if (absl::IsNotFound(bytes.status())) return nullptr;
-  if (!bytes.ok()) return bytes.status();
-  return Parse(bytes->view(), config);
+  const absl::StatusOr<Tensors> tensors = TensorFile::Read(folder, kFile);
+  if (absl::IsNotFound(tensors.status())) return nullptr;
+  if (!tensors.ok()) return tensors.status();
+  return FromTensors(*tensors, config);
 }
 
 std::vector<int32_t> Shortlist::TokensFor(std::span<const int32_t> source, std::span<const int32_t> prefix) const {

@@ -20,6 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/model/config.h"
+#include "engine/model/safetensors.h"
 
 namespace salient {
 
@@ -38,6 +39,8 @@ class Shortlist {
 
  private:
   Shortlist() = default;
+
+  static absl::StatusOr<std::unique_ptr<Shortlist>> FromTensors(const Tensors& tensors, const ModelConfig& config);
 
   int32_t width_ = 0;
   std::vector<int32_t> tokens_;  // [vocabulary, width]
