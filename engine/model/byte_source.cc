@@ -71,9 +71,9 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileBytes(const std::string& pat
   struct stat facts = {};
   const bool known = fstat(descriptor, &facts) == 0;
   auto file = std::make_unique<File>(descriptor, facts.st_size, path);
-  if (!known || !S_ISREG(facts.st_mode) || facts.st_size > kMaxFileBytes) {
+  if (!known || !S_ISREG(facts.st_mode) || facts.st_size > kMostFileBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is not a regular file of at most ", kMaxFileBytes, " bytes"));
+        absl::StrCat(path, " is not a regular file of at most ", kMostFileBytes, " bytes"));
   }
   return file;
 }

@@ -13,7 +13,7 @@
 
 namespace salient {
 
-inline constexpr int64_t kMaxFileBytes = int64_t{64} << 30;
+inline constexpr int64_t kMostFileBytes = int64_t{64} << 30;
 
 // Immutable; thread safe.
 class ByteSource {
@@ -31,7 +31,7 @@ class ByteSource {
 std::unique_ptr<ByteSource> OpenMemory(std::string_view bytes);
 
 // Of a file. It is read, not mapped: if another process truncated a mapped file, this process would crash. NOT_FOUND if
-// there is no such file; INVALID_ARGUMENT if it is not a regular file, or has more than kMaxFileBytes.
+// there is no such file; INVALID_ARGUMENT if it is not a regular file, or has more than kMostFileBytes.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFileBytes(const std::string& path);
 
 }  // namespace salient

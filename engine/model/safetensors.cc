@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/memory_share.h"
 #include "engine/model/byte_source.h"
 #include "engine/model/json.h"
 #include "engine/model/safetensors_header.h"
@@ -47,9 +48,9 @@ absl::StatusOr<std::vector<float>> ReadAs(const StoredTensor& stored, float (*to
   std::vector<Value> block(std::min(stored.elements, kBlockValues));
   for (int64_t at = 0; at < stored.elements; at += kBlockValues) {
     const int64_t count = std::min(stored.elements - at, kBlockValues);
-    absl::Status read = stored.source->Read(stored.begin + at * static_cast<int64_t>(sizeof(Value)),
-                                            count * static_cast<int64_t>(sizeof(Value)),
-                                            reinterpret_cast<char*>(block.data()));
+    absl::Status read =
+        stored.source->Read(stored.begin + at * static_cast<int64_t>(sizeof(Value)),
+                            count * static_cast<int64_t>(sizeof(Value)), reinterpret_cast<char*>(block.data()));
     if (!read.ok()) return read;
     std::transform(block.begin(), block.begin() + count, values.begin() + at, to_float);
   }
@@ -116,8 +117,7 @@ absl::Status CheckMemory(const StoredTensors& all, const std::string& file, int6
                                                    ": give it more memory, or take a smaller model"));
 }
 
-absl::StatusOr<Tensors> ReadTensors(const StoredTensors& all, const std::string& file,
-                                                          int64_t memory) {
+absl::StatusOr<Tensors> ReadTensors(const StoredTensors& all, const std::string& file, int64_t memory) {
   if (absl::Status room = CheckMemory(all, file, memory); !room.ok()) return room;
   Tensors tensors;
   for (const auto& [name, stored] : all) {
@@ -155,8 +155,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadIndex(std::string_view te
   return places;
 }
 
-absl::StatusOr<Tensors> LoadShards(const std::string& folder, const ByteSource& index,
-                                                         int64_t memory) {
+absl::StatusOr<Tensors> LoadShards(const std::string& folder, const ByteSource& index, int64_t memory) {
   if (index.size() > static_cast<int64_t>(kMaxHeaderBytes)) {
     return absl::InvalidArgumentError(
         absl::StrCat(kIndex, " has ", index.size(), " bytes; at most ", kMaxHeaderBytes, " are read"));
@@ -181,13 +180,13 @@ absl::StatusOr<Tensors> LoadShards(const std::string& folder, const ByteSource& 
     }
   }
   for (const auto& [name, file] : *places) {
-    if (!all.contains(name)) return BadTensor(kIndex, name, absl::StrCat("is said to be in ", file, ", which lacks it"));
+    if (!all.contains(name))
+      return BadTensor(kIndex, name, absl::StrCat("is said to be in ", file, ", which lacks it"));
   }
   return ReadTensors(all, kIndex, memory);
 }
 
-absl::StatusOr<Tensors> ReadFrom(const ByteSource& source, const std::string& file,
-                                                       int64_t memory) {
+absl::StatusOr<Tensors> ReadFrom(const ByteSource& source, const std::string& file, int64_t memory) {
   absl::StatusOr<StoredTensors> stored = ReadTensorHeader(source, file);
   if (!stored.ok()) return stored.status();
   return ReadTensors(*stored, file, memory);
@@ -196,11 +195,11 @@ absl::StatusOr<Tensors> ReadFrom(const ByteSource& source, const std::string& fi
 }  // namespace
 
 absl::StatusOr<Tensors> TensorFile::Parse(std::string_view bytes, const std::string& file_name) {
-  return ReadFrom(*OpenMemory(bytes), file_name, MemoryLimit());
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();  // no more than four bytes for each that is there
+  return ReadFrom(*OpenMemory(bytes), file_name, kNoLimit);
 }
 
-absl::StatusOr<Tensors> TensorFile::Read(const std::string& folder, const std::string& file_name,
-                                                               int64_t memory) {
+absl::StatusOr<Tensors> TensorFile::Read(const std::string& folder, const std::string& file_name, int64_t memory) {
   absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFileBytes(absl::StrCat(folder, "/", file_name));
   if (!source.ok()) return source.status();
   return ReadFrom(**source, file_name, memory);
@@ -209,8 +208,7 @@ absl::StatusOr<Tensors> TensorFile::Read(const std::string& folder, const std::s
 absl::StatusOr<TensorFile> TensorFile::Load(const std::string& folder, int64_t memory) {
   const absl::StatusOr<std::unique_ptr<ByteSource>> index = OpenFileBytes(absl::StrCat(folder, "/", kIndex));
   if (!index.ok() && !absl::IsNotFound(index.status())) return index.status();
-  absl::StatusOr<Tensors> tensors =
-      index.ok() ? LoadShards(folder, **index, memory) : Read(folder, kSingle, memory);
+  absl::StatusOr<Tensors> tensors = index.ok() ? LoadShards(folder, **index, memory) : Read(folder, kSingle, memory);
   if (!tensors.ok()) return tensors.status();
   return TensorFile(*std::move(tensors));
 }

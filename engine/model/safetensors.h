@@ -38,7 +38,7 @@ class TensorFile {
   static absl::StatusOr<TensorFile> Load(const std::string& folder, int64_t memory = MemoryLimit());
   // The tensors of one file; NOT_FOUND if the folder has none of this name.
   static absl::StatusOr<Tensors> Read(const std::string& folder, const std::string& file_name,
-                                                            int64_t memory = MemoryLimit());
+                                      int64_t memory = MemoryLimit());
   static absl::StatusOr<Tensors> Parse(std::string_view bytes, const std::string& file_name);
 
   // NOT_FOUND or INVALID_ARGUMENT that names the tensor and both shapes.

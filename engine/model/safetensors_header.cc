@@ -67,7 +67,7 @@ absl::StatusOr<StoredTensor> ReadEntry(const std::string& file, const std::strin
                                        int64_t data) {
   if (!IsTensorName(name)) {
     return BadTensor(file, name,
-               absl::StrCat("has a name that is not 1 to ", kMaxTensorNameBytes, " printable ASCII characters"));
+                     absl::StrCat("has a name that is not 1 to ", kMaxTensorNameBytes, " printable ASCII characters"));
   }
   if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") || !entry.contains("shape") ||
       !entry.contains("data_offsets")) {
@@ -85,26 +85,26 @@ absl::StatusOr<StoredTensor> ReadEntry(const std::string& file, const std::strin
   stored.elements = 1;
   for (size_t i = 0; valid && i < shape.size(); ++i) {
     int64_t size = 0;
-    valid = ReadCount(shape[i], kMaxFileBytes, size) &&
-            !__builtin_mul_overflow(stored.elements, size, &stored.elements) && stored.elements <= kMaxFileBytes;
+    valid = ReadCount(shape[i], kMostFileBytes, size) &&
+            !__builtin_mul_overflow(stored.elements, size, &stored.elements) && stored.elements <= kMostFileBytes;
     stored.shape.push_back(size);
   }
   if (!valid) {
     return BadTensor(file, name,
-               absl::StrCat("has the shape ", JsonExcerpt(shape), "; it must be at most ", kMaxDimensions,
-                            " sizes that fit the file"));
+                     absl::StrCat("has the shape ", JsonExcerpt(shape), "; it must be at most ", kMaxDimensions,
+                                  " sizes that fit the file"));
   }
   const Json& offsets = entry["data_offsets"];
-  if (!offsets.is_array() || offsets.size() != 2 || !ReadCount(offsets[0], kMaxFileBytes, stored.begin) ||
-      !ReadCount(offsets[1], kMaxFileBytes, stored.end) || stored.begin > stored.end || stored.end > data) {
+  if (!offsets.is_array() || offsets.size() != 2 || !ReadCount(offsets[0], kMostFileBytes, stored.begin) ||
+      !ReadCount(offsets[1], kMostFileBytes, stored.end) || stored.begin > stored.end || stored.end > data) {
     return BadTensor(
-        file, name,
-        absl::StrCat("has data_offsets ", JsonExcerpt(offsets), "; the file has ", data, " bytes of data"));
+        file, name, absl::StrCat("has data_offsets ", JsonExcerpt(offsets), "; the file has ", data, " bytes of data"));
   }
   if (stored.end - stored.begin != stored.elements * BytesOf(stored.type)) {
-    return BadTensor(file, name,
-               absl::StrCat("of shape ", ShapeText(stored.shape), " needs ", stored.elements * BytesOf(stored.type),
-                            " bytes, not the ", stored.end - stored.begin, " at data_offsets ", JsonExcerpt(offsets)));
+    return BadTensor(
+        file, name,
+        absl::StrCat("of shape ", ShapeText(stored.shape), " needs ", stored.elements * BytesOf(stored.type),
+                     " bytes, not the ", stored.end - stored.begin, " at data_offsets ", JsonExcerpt(offsets)));
   }
   return stored;
 }

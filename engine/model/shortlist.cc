@@ -18,8 +18,8 @@ absl::Status Bad(const What&... what) {
 }
 
 // The tokens in a tensor that has `dimensions` dimensions.
-absl::StatusOr<std::vector<int32_t>> TokensOf(const Tensors& tensors, const std::string& name,
-                                              size_t dimensions, int32_t vocabulary) {
+absl::StatusOr<std::vector<int32_t>> TokensOf(const Tensors& tensors, const std::string& name, size_t dimensions,
+                                              int32_t vocabulary) {
   const auto found = tensors.find(name);
   if (found == tensors.end()) return Bad("tensor ", name, " is missing; python -m salient.shortlist writes it");
   const Tensor& tensor = found->second;

@@ -276,6 +276,36 @@ TEST_F(SafetensorsFolderTest, WhatIsNoRegularFileIsRefused) {
   EXPECT_THAT(LoadError(), HasSubstr("not a regular file"));
 }
 
+// Most of a file may be a hole, which takes no room on the disk.
+TEST_F(SafetensorsFolderTest, AHugeFileIsRefusedBeforeItIsRead) {
+  constexpr int64_t kHuge = int64_t{48} << 30;
+  const auto write_huge = [&](const std::string& name, const std::string& begin) {
+    Write(name, begin);
+    std::filesystem::resize_file(folder_ + "/" + name, kHuge);
+  };
+  write_huge("model.safetensors", "");
+  EXPECT_THAT(LoadError(), HasSubstr("model.safetensors: the header is not valid JSON"));
+  write_huge("model.safetensors", RawBytes<int64_t>({kHuge - 8}));
+  EXPECT_THAT(LoadError(), HasSubstr("at most 16777216 are read"));
+  write_huge("model.safetensors.index.json", "{");
+  EXPECT_THAT(LoadError(), HasSubstr("model.safetensors.index.json has 51539607552 bytes; at most 16777216"));
+}
+
+TEST_F(SafetensorsFolderTest, TensorsThatMemoryCannotHoldAreRefusedBeforeTheyAreRead) {
+  constexpr int64_t kMany = int64_t{12} << 30;
+  const std::string header =
+      json{{"w", {{"dtype", "I8"}, {"shape", {1, kMany}}, {"data_offsets", {0, kMany}}}},
+           {"w.scale", {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {kMany, kMany + 4}}}}}
+          .dump();
+  Write("model.safetensors", SafetensorsBytes(header, ""));
+  std::filesystem::resize_file(folder_ + "/model.safetensors", 8 + header.size() + kMany + 4);
+  const absl::Status status = TensorFile::Load(folder_, /*memory=*/int64_t{1} << 30).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "model.safetensors: its tensors take 51539607556 bytes of memory in fp32; this process may use 1073741824: "
+            "give it more memory, or take a smaller model");
+}
+
 TEST_F(SafetensorsFolderTest, ALargeFileLoadsInAMoment) {
   constexpr int64_t kRows = 4096, kColumns = 4096;
   Write("model.safetensors",
