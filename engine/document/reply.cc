@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "engine/text/copier.h"
 #include "engine/text/token_spans.h"
 
@@ -16,6 +17,7 @@ namespace {
 std::string OnOneLine(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  absl::StrReplaceAll({{"\u0085", " "}, {"\u2028", " "}, {"\u2029", " "}}, &text);  // Unicode's own
   return text;
 }
 
@@ -121,7 +123,7 @@ std::string DocumentReply::Written(const std::vector<const DecodedPiece*>& piece
     std::vector<int32_t> tokens;
     for (const DecodedToken& token : piece->tokens) tokens.push_back(token.token);
     const std::string decoded = OnOneLine(tokenizers_.target->Decode(tokens));
-    if (!text.empty() && !decoded.empty()) text += ' ';
+    if (!text.empty() && !decoded.empty() && !EndsWide(text)) text += ' ';
     text += decoded;
   }
   return text;

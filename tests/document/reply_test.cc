@@ -37,8 +37,8 @@ class Pieces : public Tokenizer {
   }
   bool IsWritten(int32_t token) const override { return token != kLanguage; }
   std::string Piece(int32_t token) const override {
-    static const std::vector<std::string> pieces = {"__de__",    "\u2581the", "\u2581house",
-                                                    "\u2581das", "\u2581Ha",  "us"};
+    static const std::vector<std::string> pieces = {"__de__",   "\u2581the", "\u2581house",          "\u2581das",
+                                                    "\u2581Ha", "us",        "\u2028\u2029\u0085\n", "\u5bb6\u3002"};
     return pieces.at(token - kLanguage);
   }
 };
@@ -51,6 +51,38 @@ std::vector<std::string> Links(const TranslatedSegment& segment) {
                     segment.text.substr(link.target_begin, link.target_end - link.target_begin));
   }
   return links;
+}
+
+// The text of a segment that was translated in pieces, whose tokens are given.
+std::string Joined(const std::vector<std::vector<int32_t>>& pieces) {
+  Workers workers(1);
+  Tokenizers tokenizers;
+  tokenizers.source = tokenizers.target = std::make_shared<Pieces>();
+  SegmentedDocument document;
+  document.segments.push_back({.text = "the house"});
+  std::vector<Chunk> chunks(1);
+  std::vector<DecodedPiece> decoded;
+  for (const std::vector<int32_t>& tokens : pieces) {
+    chunks[0].pieces.push_back({.segment = 0});
+    decoded.emplace_back();
+    for (const int32_t token : tokens) decoded.back().tokens.push_back({.token = token, .exit_at = 1});
+  }
+  const auto listener = std::make_shared<RecordingListener>();
+  const auto reply =
+      std::make_shared<DocumentReply>(std::move(document), chunks, ResolvedOptions(), tokenizers, workers, listener);
+  reply->TakePieces(0, 0, std::move(decoded));
+  reply->Finish({});
+  return listener->Wait().ok() ? listener->Wait()->text : listener->Wait().status().ToString();
+}
+
+TEST(DocumentReplyTest, PiecesOfASegmentAreJoinedAsTheirScriptIs) {
+  EXPECT_EQ(Joined({{13}, {14, 15}}), "das Haus");
+  EXPECT_EQ(Joined({{13}, {}, {14, 15}}), "das Haus");
+  EXPECT_EQ(Joined({{17}, {17}, {13}}), "\u5bb6\u3002\u5bb6\u3002das");
+}
+
+TEST(DocumentReplyTest, ASegmentStaysOnOneLineWhateverTheModelWrites) {
+  EXPECT_EQ(Joined({{13, 16, 15}}), "das    us");
 }
 
 TEST(DocumentReplyTest, TheTokenOfALanguageIsNoTextThatIsAligned) {
