@@ -78,10 +78,11 @@ Span Trim(std::string_view text, Span span) {
   return trimmed;
 }
 
+// Whether there is anything to translate. Fillers, such as U+3164, are letters that nobody sees.
 bool HasLetter(std::string_view text, Span span) {
   bool found = false;
   ForEachCharacter(text, span, [&found](UChar32 c, size_t, size_t) {
-    found = u_isalpha(c);
+    found = u_isalpha(c) && !u_hasBinaryProperty(c, UCHAR_DEFAULT_IGNORABLE_CODE_POINT);
     return !found;
   });
   return found;

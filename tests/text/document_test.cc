@@ -71,7 +71,7 @@ TEST(DocumentTest, StretchesWithoutLettersAreGlue) {
 }
 
 TEST(DocumentTest, NothingToTranslate) {
-  for (const char* text : {"", " ", "\n\n", "123 456.", "\xEF\xBB\xBF", "- \n* \n"}) {
+  for (const char* text : {"", " ", "\n\n", "123 456.", "\xEF\xBB\xBF", "- \n* \n", "\u3164 \u115F\u1160\uFFA0"}) {
     const SegmentedDocument document = Split(text);
     EXPECT_THAT(document.segments, IsEmpty()) << text;
     EXPECT_EQ(document.tail, text);
