@@ -15,7 +15,9 @@ PagePool::PagePool(std::byte* base, int32_t units) : base_(base), units_(units) 
 
 int32_t PagePool::taken() const {
   std::lock_guard lock(mutex_);
-  return taken_;
+  int32_t taken = units_;
+  for (const auto& [first, units] : free_) taken -= units;
+  return taken;
 }
 
 bool PagePool::TakeInLine(PageShare& share, int32_t count) {
@@ -43,7 +45,6 @@ bool PagePool::Take(PageShare& share, int32_t count) {
   int32_t room = 0;
   for (auto extent = free_.begin(); extent != free_.end() && room < count; ++extent) room += extent->second / size;
   if (room < count) return false;
-  taken_ += count * size;
   for (auto extent = free_.begin(); count > 0;) {
     const auto [first, units] = *extent;
     const int32_t pages = std::min(count, units / size), rest = units - pages * size;
@@ -63,7 +64,6 @@ void PagePool::GiveBack(const std::vector<int32_t>& pages, int32_t page_units) {
 
 // Joins the extents before and after it.
 void PagePool::Free(int32_t first, int32_t units) {
-  taken_ -= units;
   auto after = free_.lower_bound(first);
   if (after != free_.end() && after->first == first + units) {
     units += after->second;

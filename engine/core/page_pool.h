@@ -47,7 +47,7 @@ class PagePool {
 
   std::byte* base() const { return base_; }
   int32_t units() const { return units_; }
-  int32_t taken() const;  // of the units
+  int32_t taken() const;  // units that shares hold, used or not; counts the extents that are free, so for tests
 
  private:
   friend class PageShare;
@@ -67,7 +67,6 @@ class PagePool {
   std::byte* const base_;
   const int32_t units_;
   mutable std::mutex mutex_;
-  int32_t taken_ = 0;
   std::map<int32_t, int32_t> free_;  // extents: the units from each first one; no two touch
   std::list<PageShare*> shares_;
   std::deque<PageShare*> line_;
