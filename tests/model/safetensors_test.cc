@@ -293,10 +293,9 @@ TEST_F(SafetensorsFolderTest, AHugeFileIsRefusedBeforeItIsRead) {
 
 TEST_F(SafetensorsFolderTest, TensorsThatMemoryCannotHoldAreRefusedBeforeTheyAreRead) {
   constexpr int64_t kMany = int64_t{12} << 30;
-  const std::string header =
-      json{{"w", {{"dtype", "I8"}, {"shape", {1, kMany}}, {"data_offsets", {0, kMany}}}},
-           {"w.scale", {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {kMany, kMany + 4}}}}}
-          .dump();
+  const std::string header = json{{"w", {{"dtype", "I8"}, {"shape", {1, kMany}}, {"data_offsets", {0, kMany}}}},
+                                  {"w.scale", {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {kMany, kMany + 4}}}}}
+                                 .dump();
   Write("model.safetensors", SafetensorsBytes(header, ""));
   std::filesystem::resize_file(folder_ + "/model.safetensors", 8 + header.size() + kMany + 4);
   const absl::Status status = TensorFile::Load(folder_, /*memory=*/int64_t{1} << 30).status();
