@@ -1,7 +1,5 @@
 #include "engine/step_loop.h"
 
-#include <algorithm>
-#include <functional>
 #include <optional>
 #include <vector>
 

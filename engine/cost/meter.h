@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/api/report.h"
-#include "engine/attention/attend.h"
+#include "engine/core/keys.h"
 #include "engine/depth/exit.h"
 #include "engine/model/config.h"
 

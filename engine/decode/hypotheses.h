@@ -17,7 +17,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/api/result.h"
 #include "engine/model/config.h"
 #include "engine/options/resolve.h"
 #include "engine/search/rules.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/api/result.h"
 #include "engine/base/check.h"
 #include "engine/decode/demand.h"
 

@@ -4,11 +4,9 @@
 
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"

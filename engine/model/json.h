@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>

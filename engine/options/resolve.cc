@@ -1,6 +1,5 @@
 #include "engine/options/resolve.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "absl/status/status.h"

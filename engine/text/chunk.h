@@ -3,8 +3,8 @@
 //   source of a chunk:  segment SEP segment SEP ... segment EOS
 //
 // A chunk ends before a paragraph if one begins in its second half, otherwise before a sentence. A segment longer than
-// a chunk is split at word boundaries into pieces; their translations are joined with a space. If the model has no
-// separator, each segment, or piece, is a chunk of its own.
+// a chunk is split at word boundaries into pieces; their translations are joined with a space, but without one in
+// Chinese and Japanese. If the model has no separator, each segment, or piece, is a chunk of its own.
 //
 // A segment of more than kPortionBytes is split before a word into portions of this size, that are tokenized singly:
 // the tokenizer takes some eighty bytes of memory for every byte that it reads at once.
@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "engine/core/special_tokens.h"

@@ -1,7 +1,6 @@
 #include "engine/text/sentencepiece_check.h"
 
 #include <cmath>
-#include <cstdint>
 #include <set>
 #include <string_view>
 #include <unordered_set>
