@@ -66,6 +66,7 @@ class StepLoopEngine : public Engine {
         mailbox_(std::move(mailbox)),
         queue_(options),
         workers_(std::max(options.workers, 1)),
+        cutting_(workers_),
         loop_(std::make_unique<StepLoop>(options, observer, std::move(loaded), queue_, mailbox_, workers_)) {}
   // The loop stops first. Then the workers finish what they have begun, which needs the loop's model, and tell the last
   // listeners.
@@ -92,6 +93,7 @@ class StepLoopEngine : public Engine {
   const std::shared_ptr<Mailbox> mailbox_;
   SubmissionQueue queue_;
   Workers workers_;
+  NamedLanes cutting_;
   std::unique_ptr<StepLoop> loop_;
 };
 
@@ -99,6 +101,12 @@ EngineStatus StepLoopEngine::status() const {
   EngineStatus status = loop_->status();
   queue_.Describe(absl::Now(), status);
   return status;
+}
+
+// A flow's documents are cut one after another. So however many it has, the replies under way, and the documents of
+// others, wait for a worker no longer than one of them takes.
+std::string CuttingLane(const TranslationRequest& request) {
+  return absl::StrCat(request.bulk ? "bulk" : "interactive", " ", request.client);
 }
 
 // Only what is cheap happens here: the text is cut by a worker, once there is room for it.
@@ -110,8 +118,9 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
   const absl::StatusOr<int64_t> document =
       queue_.Enter(static_cast<int64_t>(request.text.size()), now, request.continues);
   if (!document.ok()) return document.status();
-  workers_.Post([this, document = *document, now, request = std::move(request), resolved = *std::move(resolved),
-                 listener = std::move(listener)]() mutable {
+  const std::string lane = CuttingLane(request);
+  cutting_.Post(lane, [this, document = *document, now, request = std::move(request), resolved = *std::move(resolved),
+                       listener = std::move(listener)]() mutable {
     Prepare(document, std::move(request), std::move(resolved), now, listener);
   });
   return std::make_shared<Ticket>(*document, mailbox_);

@@ -65,4 +65,16 @@ void Lane::RunOne() {
   workers_.Post([self = shared_from_this()] { self->RunOne(); });
 }
 
+void NamedLanes::Post(const std::string& name, std::function<void()> task) {
+  std::shared_ptr<Lane> lane;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(lanes_, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<Lane>& place = lanes_[name];
+    lane = place.lock();
+    if (lane == nullptr) place = lane = std::make_shared<Lane>(workers_);
+  }
+  lane->Post(std::move(task));
+}
+
 }  // namespace salient

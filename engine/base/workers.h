@@ -5,8 +5,10 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -49,6 +51,19 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Workers& workers_;
   std::mutex mutex_;
   std::deque<std::function<void()>> tasks_;  // the first is running
+};
+
+// A lane for each name that has tasks. Thread safe.
+class NamedLanes {
+ public:
+  explicit NamedLanes(Workers& workers) : workers_(workers) {}  // must outlive the lanes
+
+  void Post(const std::string& name, std::function<void()> task);
+
+ private:
+  Workers& workers_;
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<Lane>> lanes_;  // a lane lives until its last task is done
 };
 
 }  // namespace salient

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <vector>
 
@@ -44,6 +46,27 @@ TEST(WorkersTest, ALaneKeepsItsOrderAndNeverRunsTwice) {
     ASSERT_EQ(order.size(), static_cast<size_t>(kTasks));
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
   }
+}
+
+TEST(WorkersTest, TasksOfOneNameLeaveTheOtherWorkersFree) {
+  std::promise<void> go_on;
+  const std::shared_future<void> may_go_on = go_on.get_future().share();
+  std::promise<void> others_done;
+  std::vector<int> order;
+  {
+    Workers workers(2);
+    NamedLanes lanes(workers);
+    for (int i = 0; i < 3; ++i) {
+      lanes.Post("busy", [&order, i, may_go_on] {
+        may_go_on.wait();
+        order.push_back(i);
+      });
+    }
+    lanes.Post("other", [&] { others_done.set_value(); });
+    EXPECT_EQ(others_done.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    go_on.set_value();
+  }
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 
 }  // namespace

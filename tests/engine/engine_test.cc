@@ -673,6 +673,21 @@ TEST_P(EngineTest, EveryKindOfModelTranslates) {
   }
 }
 
+// Each of the others takes a worker longer to cut than the first takes altogether, and then has too many segments.
+TEST(EngineWorkersTest, ARunningTranslationDoesNotWaitUntilOthersAreCut) {
+  const absl::StatusOr<std::unique_ptr<Engine>> engine =
+      Engine::Create({.model_folder = TinyModel("base"), .device = "cpu"});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  const auto first = SubmitAll(**engine, {{.text = "The old house stands at the river."}})[0];
+  std::string segments;
+  while (segments.size() < 2 * kMaxSegments + 2) segments += "a\n";
+  const auto others = SubmitAll(**engine, std::vector<TranslationRequest>(12, {.text = segments}));
+  ASSERT_TRUE(first->Wait().ok()) << first->Wait().status();
+  const auto cut = std::count_if(others.begin(), others.end(), [](const auto& other) { return other->done(); });
+  EXPECT_LE(cut, 6);
+  for (const auto& other : others) EXPECT_THAT(other->Wait().status().message(), HasSubstr("split the document"));
+}
+
 std::string SetupName(const ::testing::TestParamInfo<Setup>& setup) {
   static constexpr const char* kCompute[] = {"auto", "f32", "bf16", "int8"};
   return setup.param.device + "_" + kCompute[static_cast<int>(setup.param.compute)] +
