@@ -117,11 +117,13 @@ bool HasTooManyUnits(size_t units, const DocumentLimits& limits) {
   return units > static_cast<size_t>(limits.max_units);
 }
 
+absl::Status TooManyUnits(const DocumentLimits& limits) {
+  return absl::ResourceExhaustedError(absl::StrCat("the document has more than ", limits.max_units,
+                                                   " units of text (paragraphs, cells, attributes); split it"));
+}
+
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits) {
-  if (HasTooManyUnits(text.unit_count(), limits)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the document has more than ", limits.max_units, " units of text; split it"));
-  }
+  if (HasTooManyUnits(text.unit_count(), limits)) return TooManyUnits(limits);
   return std::make_unique<PatchedDocument>(std::move(text));
 }
 

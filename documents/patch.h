@@ -63,6 +63,8 @@ class PatchedText {
 // Whether there are more units than the limits allow. A reader stops then, so that they take no more memory, and
 // MakePatchedDocument refuses them.
 bool HasTooManyUnits(size_t units, const DocumentLimits& limits);
+// The refusal of all formats then: RESOURCE_EXHAUSTED.
+absl::Status TooManyUnits(const DocumentLimits& limits);
 
 // A FormattedDocument of one PatchedText. RESOURCE_EXHAUSTED if there are more units than the limits allow.
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits);

@@ -83,8 +83,8 @@ class MarkdownReader {
 
   int EnterBlock(MD_BLOCKTYPE type) {
     if (++depth_ > options_.limits.max_depth) {
-      return Refuse(
-          absl::StrCat("lists and quotations lie more than ", options_.limits.max_depth, " deep in each other"));
+      return Refuse(absl::StrCat("lists and quotations lie more than ", options_.limits.max_depth,
+                                 " deep in each other; flatten the document"));
     }
     FinishLeaf();
     verbatim_ = type == MD_BLOCK_CODE || type == MD_BLOCK_HTML;
@@ -398,9 +398,7 @@ class MarkdownReader {
       return out.append(writer.Write(text.substr(done), at_beginning));
     };
     units_.push_back(std::move(unit));
-    if (HasTooManyUnits(units_.size(), options_.limits)) {
-      Refuse(absl::StrCat("has more than ", options_.limits.max_units, " paragraphs, titles and cells; split it"));
-    }
+    if (HasTooManyUnits(units_.size(), options_.limits)) refusal_ = TooManyUnits(options_.limits);
   }
 
   std::string BytesBetweenMarkers(const PlacedUnit& unit) const {

@@ -123,10 +123,7 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
                        " bytes in the translation; give it a simpler format, or split the document"));
     }
     units += content.units.size();
-    if (HasTooManyUnits(units, options.limits)) {
-      return absl::ResourceExhaustedError(absl::StrCat(rules.what, ": has more than ", options.limits.max_units,
-                                                       " paragraphs with text; split the document"));
-    }
+    if (HasTooManyUnits(units, options.limits)) return TooManyUnits(options.limits);
     if (content.units.empty() && content.edits.empty()) continue;  // it is written as it is
     parts.push_back({name, PatchedText(*std::move(part), std::move(content.units), std::move(content.edits))});
   }

@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/documents/round_trip.h"
+#include "tests/documents/zip_parts.h"
 
 namespace salient {
 namespace {
@@ -47,6 +48,19 @@ TEST(FormatsTest, AParagraphOfTooManyPlaceholdersIsRefused) {
   }
   EXPECT_THAT(RefusalAs("json", "[\"" + fields + "\"]"), HasSubstr("more than 4000 tags and placeholders; divide it"));
   EXPECT_THAT(RefusalAs("html", "<p>" + references), HasSubstr("more than 4000 tags and placeholders; divide it"));
+}
+
+TEST(FormatsTest, TooManyUnitsAreRefusedAlike) {
+  ParseOptions options;
+  options.limits.max_units = 1;
+  const std::string word = "<w:document " + std::string(kWordSpace) + ">" +
+                           Repeated("<w:p><w:r><w:t>Text</w:t></w:r></w:p>", 2) + "</w:document>";
+  for (const auto& [format, text] : {std::pair<std::string, std::string>("markdown", "One\n\nTwo"),
+                                     {"html", "<p>One<p>Two"},
+                                     {"json", "[\"One word\", \"Two words\"]"},
+                                     {"docx", MakeZip({{"word/document.xml", word}})}}) {
+    EXPECT_THAT(RefusalAs(format, text, options), HasSubstr("the document has more than 1 units of text")) << format;
+  }
 }
 
 TEST(FormatsTest, AUnitMayHaveVeryManyMarkersAtOnePlace) {
