@@ -43,7 +43,7 @@ class MarkdownReader {
   MarkdownReader(std::string_view bytes, const ParseOptions& options)
       : bytes_(bytes),
         begin_(FrontMatterEnd(bytes)),
-        parsed_(WithoutContainerFences(bytes, begin_)),
+        parsed_(WithoutExtensions(bytes, begin_)),
         options_(options),
         rules_{.inline_rules = {options.keep_terms, /*tags=*/false}},
         builder_(bytes, rules_) {}
@@ -281,11 +281,21 @@ class MarkdownReader {
         }
         break;
       case Event::Kind::kSoftBreak:
-        if (opaque_depth_ == 0) builder_.AddDecoded(range, " ");
+        if (opaque_depth_ > 0) break;
+        if (IsBlankedIn(range)) {  // the colon of a definition
+          builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
+        } else {
+          builder_.AddDecoded(range, " ");
+        }
         break;
       default:
         if (opaque_depth_ == 0) builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
     }
+  }
+
+  // Whether md4c was not shown the bytes as they are.
+  bool IsBlankedIn(ByteRange range) const {
+    return bytes_.compare(range.begin, range.end - range.begin, parsed_, range.begin, range.end - range.begin) != 0;
   }
 
   // "[Label]" and "[Label][]" refer to a definition by their text. A translation must write "[Text][Label]" instead.

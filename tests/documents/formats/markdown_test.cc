@@ -59,6 +59,18 @@ TEST(MarkdownTest, FencesOfContainersStayAndEndParagraphs) {
   EXPECT_EQ(Translated(":::note\nYes.\n:::\n", {{"Yes.", "Ja."}}), ":::note\nJa.\n:::\n");
 }
 
+TEST(MarkdownTest, DefinitionsStayInLinesOfTheirOwn) {
+  const std::string text =
+      "A term\n: The first *definition*\n  goes on.\n: The second\r\n:   The third\n\n> Quoted\n> : text\n\n"
+      "A ratio\n:of 1 : 2 or\n a: b\n\n: alone\n\n```\na\n: code\n```\n";
+  EXPECT_THAT(MarkdownUnits(text),
+              ElementsAre("A term⟦\n: ⟧The first ⟦*⟧definition⟦*⟧ goes on.⟦\n: ⟧The second⟦\r\n:   ⟧The third",
+                          "Quoted : text", "A ratio :of 1 : 2 or a: b", ": alone"));
+  ExpectIdentity("markdown", text);
+  ExpectTranslationIsRead("markdown", text);
+  EXPECT_EQ(RenderRot13(*ParseAs("markdown", "Term\n:   Yes.\n: No\n")), "Grez\n:   Lrf.\n: Ab\n");
+}
+
 TEST(MarkdownTest, BreaksAndInlineHtml) {
   EXPECT_THAT(MarkdownUnits("> one  \n> two\\\n> three\n> four"), ElementsAre("one⟦  \n> ⟧two⟦\\\n> ⟧three four"));
   EXPECT_THAT(MarkdownUnits("a <kbd>Key</kbd> b<br>c <!-- no --> d"),
