@@ -1,9 +1,9 @@
 // HTML5: a unit is a run of text and inline tags between block tags.
 //
-// Not translated: scripts, styles, SVG, `pre`, elements with translate="no" or the class notranslate, and the elements
-// of options.elements.keep. `code`, `kbd`, `samp`, `var` and formulas become markers, which count as a word of their
-// sentence. Translated besides text: the attributes alt, title, placeholder, aria-label, label and summary, the
-// description in the head, and the labels of buttons.
+// Not translated: scripts, styles, SVG, `pre`, elements with translate="no", the class notranslate or the `lang` of
+// another language, and the elements of options.elements.keep. `code`, `kbd`, `samp`, `var` and formulas become
+// markers, which count as a word of their sentence. Translated besides text: the attributes alt, title, placeholder,
+// aria-label, label and summary, the description in the head, and the labels of buttons.
 
 #include <algorithm>
 #include <initializer_list>
@@ -18,6 +18,7 @@
 #include "documents/ascii.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
+#include "documents/language.h"
 #include "documents/syntax/html_tokens.h"
 #include "documents/syntax/xml_events.h"
 #include "documents/units/unit_builder.h"
@@ -187,10 +188,18 @@ class HtmlReader {
   }
 
   bool IsKept(const HtmlToken& token) const {
-    if (LowerValue(token, "translate") == "no") return true;
+    if (LowerValue(token, "translate") == "no" || IsForeign(token)) return true;
     const std::vector<std::string> classes =
         absl::StrSplit(std::string(Value(token.Find("class"))), absl::ByAnyChar(" \t\n\f\r"));
     return std::ranges::find(classes, "notranslate") != classes.end();
+  }
+
+  // Whether a part of the page is in another language than the source language. What the page says of itself does not
+  // count: a template may have the language of whoever made it.
+  bool IsForeign(const HtmlToken& token) const {
+    if (options_.source_language.empty() || IsOneOf(token.name, {"html", "body"})) return false;
+    const std::string_view language = Value(token.Find("lang"));
+    return !language.empty() && PrimaryLanguage(language) != PrimaryLanguage(options_.source_language);
   }
 
   bool IsTranslated(const HtmlToken& token, const HtmlAttribute& attribute) const {

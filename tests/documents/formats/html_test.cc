@@ -17,6 +17,15 @@ TEST(HtmlTest, UnitsAreWhatStandsBetweenBlockTags) {
               ElementsAre("A title", "One ⟦<b>⟧bold⟦</b>⟧ word.", "Next", "First", "Second", "after"));
 }
 
+TEST(HtmlTest, PartsInAnotherLanguageAreKept) {
+  const std::string html =
+      "<html lang=\"de\"><body lang=\"nl\"><p lang=\"EN-gb\">First</p><p lang=\"fr\" title=\"Le titre\">Bonjour "
+      "<b>le</b> monde</p><p lang=\"\">Second</p><p>The <i lang=\"fr\">mot juste</i> is here.</p></body></html>";
+  EXPECT_THAT(HtmlUnits(html), ElementsAre("First", "Second", "The ⟦<i lang=\"fr\">mot juste</i>⟧ is here."));
+  ExpectIdentity("html", html);
+  EXPECT_THAT(Shown(*ParseAs("html", "<p lang=\"fr\">Not known</p>", ParseOptions())), ElementsAre("Not known"));
+}
+
 TEST(HtmlTest, WhatSurroundsAllOfAUnitIsLeftOutside) {
   EXPECT_THAT(HtmlUnits("<p> <b><i>All of it</i></b><br> </p>"), ElementsAre("All of it"));
   EXPECT_THAT(HtmlUnits("<p><img src=a> Text <a name=b></a></p>"), ElementsAre("Text"));
