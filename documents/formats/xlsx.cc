@@ -1,6 +1,6 @@
 // Spreadsheets: the strings of cells and what is drawn are translated. Numbers and formulas are not, nor the names of
 // sheets, because formulas refer to them. For the same reason the headers of tables are not: they are the names of the
-// columns.
+// columns. Nor are the headers of what a pivot table shows: it finds its fields by them.
 
 #include <algorithm>
 #include <map>
@@ -15,6 +15,7 @@
 #include "documents/office/relationships.h"
 #include "documents/office/runs.h"
 #include "documents/office/table_headers.h"
+#include "documents/units/unit_builder.h"
 
 namespace salient {
 namespace {
@@ -26,16 +27,35 @@ std::string PlainSheetProperties(std::string_view properties, const std::string&
   return std::string(properties);
 }
 
-// The strings in elements `element`, but for those that begin in one of the ranges `kept`, which are in order.
+// What Excel writes into cells of tables and pivot tables: the labels of totals, and of rows and columns.
+PartContent ReadCaptions(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
+  PartContent content;
+  UnitBuilder builder(bytes, {{options.keep_terms, /*tags=*/false}});
+  for (const XmlEvent& event : events) {
+    if (event.kind != XmlEvent::Kind::kStart) continue;
+    for (const char* name : {"totalsRowLabel", "rowHeaderCaption", "colHeaderCaption", "grandTotalCaption"}) {
+      const std::optional<ByteRange> value = FindAttribute(bytes, event.range, name);
+      if (!value.has_value()) continue;
+      builder.AddTextWithReferences(*value, /*in_attribute=*/true);
+      builder.FinishEscaped(EscapeXmlAttribute, &content.units);
+    }
+  }
+  return content;
+}
+
+// The strings in elements `element`, but for those that begin in one of the ranges `kept`, which are in order, and
+// those that equal one of `kept_texts`.
 PartContent ReadStrings(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
-                        const std::string& x, const char* element, const std::vector<ByteRange>& kept) {
+                        const std::string& x, const char* element, const std::vector<ByteRange>& kept,
+                        const std::set<std::string>& kept_texts) {
   RunNames names{x + element, x + "r", x + "rPr", x + "t"};
   names.text_tag = "<" + x + "t xml:space=\"preserve\">";
   names.outside = {x + "rPh", x + "phoneticPr"};
   names.plain_properties = PlainSheetProperties;
   names.prefix = x;
   PartContent content = ReadRuns(bytes, events, options, names);
-  std::erase_if(content.units, [&kept](const PlacedUnit& unit) {
+  std::erase_if(content.units, [&kept, &kept_texts](const PlacedUnit& unit) {
+    if (kept_texts.contains(Flatten(unit.unit.markers, unit.unit.source))) return true;
     const auto after = std::upper_bound(kept.begin(), kept.end(), unit.place.begin,
                                         [](size_t at, const ByteRange& range) { return at < range.begin; });
     return after != kept.begin() && unit.place.begin < std::prev(after)->end;
@@ -64,11 +84,29 @@ class WorkbookReader {
     return absl::OkStatus();
   }
 
+  // The fields of pivot tables, which have the names of their columns. A file does not always tell their cells.
+  absl::Status FindPivotFields(ZipArchive* archive) {
+    for (const std::string& name : archive->names()) {
+      if (!name.starts_with("xl/pivotCache/pivotCacheDefinition") || !name.ends_with(".xml")) continue;
+      const absl::StatusOr<std::string> cache = archive->Read(name);
+      if (!cache.ok()) return cache.status();
+      const auto events = ParseXml(*cache, absl::StrCat(kWhat, ": ", name), limits_);
+      if (!events.ok()) return events.status();
+      for (const XmlEvent& event : *events) {
+        const bool is_field = event.name == "cacheField" || event.name.ends_with(":cacheField");
+        if (event.kind == XmlEvent::Kind::kStart && is_field) kept_texts_.insert(AttributeText(*cache, event, "name"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   PartReader ReaderOf(std::string_view name) {
     if (name == kSharedStrings) {
       return [this](auto bytes, auto& events, auto& options) { return ReadSharedStrings(bytes, events, options); };
     }
     if (IsDrawing(name, "xl/")) return ReadDrawing;
+    const bool has_captions = name.starts_with("xl/tables/table") || name.starts_with("xl/pivotTables/pivotTable");
+    if (has_captions && name.ends_with(".xml")) return ReadCaptions;
     if (!IsSheet(name)) return nullptr;
     return [this, sheet = std::string(name)](auto bytes, auto& events, auto& options) {
       return ReadSheet(sheet, bytes, events, options);
@@ -100,7 +138,7 @@ class WorkbookReader {
         KeepSharedString(bytes, events, *x, cell);
       }
     }
-    return ReadStrings(bytes, events, options, *x, "is", kept);
+    return ReadStrings(bytes, events, options, *x, "is", kept, kept_texts_);
   }
 
   // Remembers the string that a cell refers to: <c r="A1" t="s"><v>12</v></c>.
@@ -126,12 +164,13 @@ class WorkbookReader {
       if (event.kind != XmlEvent::Kind::kStart || event.name != *x + "si") continue;
       if (kept_strings_.contains(number++)) kept.push_back({event.range.begin, events[event.match].range.end});
     }
-    return ReadStrings(bytes, events, options, *x, "si", kept);
+    return ReadStrings(bytes, events, options, *x, "si", kept, kept_texts_);
   }
 
   const DocumentLimits limits_;
   std::map<std::string, TableHeaders> headers_;  // by the name of the sheet
   std::set<uint32_t> kept_strings_;              // shared strings of header cells
+  std::set<std::string> kept_texts_;             // names of fields of pivot tables
 };
 
 }  // namespace
@@ -140,7 +179,10 @@ ParsedDocument ParseXlsx(std::string_view bytes, const ParseOptions& options) {
   WorkbookReader reader(options.limits);
   PackageRules rules{WorkbookReader::kWhat, "xl/workbook.xml"};
   rules.reader_of = [&reader](std::string_view name) { return reader.ReaderOf(name); };
-  rules.prepare = [&reader](ZipArchive* archive) { return reader.FindTables(archive); };
+  rules.prepare = [&reader](ZipArchive* archive) {
+    const absl::Status status = reader.FindTables(archive);
+    return status.ok() ? reader.FindPivotFields(archive) : status;
+  };
   rules.last_part = WorkbookReader::kSharedStrings;
   rules.is_skipped = [&reader](const std::string& name, std::string_view part) { return reader.IsSkipped(name, part); };
   return ParsePackage(bytes, options, rules);

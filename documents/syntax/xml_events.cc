@@ -2,6 +2,7 @@
 
 #include <expat.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/ascii.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "documents/ascii.h"
 #include "documents/input.h"
+#include "documents/syntax/character_references.h"
 
 namespace salient {
 namespace {
@@ -256,6 +258,17 @@ std::optional<ByteRange> FindAttribute(std::string_view bytes, ByteRange tag, st
 std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std::string_view name) {
   const std::optional<ByteRange> value = FindAttribute(bytes, event.range, name);
   return value.has_value() ? bytes.substr(value->begin, value->end - value->begin) : std::string_view();
+}
+
+std::string AttributeText(std::string_view bytes, const XmlEvent& event, std::string_view name) {
+  const std::string_view value = AttributeOf(bytes, event, name);
+  std::string text;
+  for (size_t at = 0; at < value.size();) {
+    const CharacterReference reference = value[at] == '&' ? ReadCharacterReference(value, at) : CharacterReference{};
+    text.append(reference.length > 0 ? std::string_view(reference.text) : value.substr(at, 1));
+    at += std::max<size_t>(reference.length, 1);
+  }
+  return text;
 }
 
 std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<XmlEvent>& events,

@@ -38,6 +38,8 @@ absl::StatusOr<std::vector<XmlEvent>> ParseXmlPiece(std::string_view bytes, std:
 std::optional<ByteRange> FindAttribute(std::string_view bytes, ByteRange tag, std::string_view name);
 // The bytes of an attribute's value, references unresolved; "" if there is no such attribute.
 std::string_view AttributeOf(std::string_view bytes, const XmlEvent& event, std::string_view name);
+// The same, references resolved.
+std::string AttributeText(std::string_view bytes, const XmlEvent& event, std::string_view name);
 
 // The document's prefix of a namespace, with its colon: "w:"; "" for the default; none if it is not declared.
 std::optional<std::string> PrefixOf(std::string_view bytes, const std::vector<XmlEvent>& events,

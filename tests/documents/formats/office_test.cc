@@ -184,6 +184,45 @@ TEST(XlsxTest, HeadersOfTablesAreKept) {
               ElementsAre("before", "header", "after", "body", "other string", "header string"));
 }
 
+TEST(XlsxTest, LabelsOfTotalsAndPivotTablesAreTranslated) {
+  const std::string table = "<table " + std::string(kSheetSpace) +
+                            " ref=\"A1:B3\"><tableColumns><tableColumn id=\"1\" name=\"Product\" "
+                            "totalsRowLabel=\"All &amp; more\"/></tableColumns></table>";
+  const std::string pivot = "<pivotTableDefinition " + std::string(kSheetSpace) +
+                            " dataCaption=\"Values\" rowHeaderCaption=\"Kind\" grandTotalCaption=\"All of it\"/>";
+  const std::string xlsx = MakeZip(
+      {{"xl/workbook.xml", "<x/>"}, {"xl/pivotTables/pivotTable1.xml", pivot}, {"xl/tables/table1.xml", table}});
+  const auto document = ParseAs("xlsx", xlsx);
+  EXPECT_THAT(TextsOf(*document), ElementsAre("Kind", "All of it", "All & more"));
+  ExpectIdentity("xlsx", xlsx);
+  ExpectTranslationIsRead("xlsx", xlsx);
+  EXPECT_THAT(PartOf(RenderRot13(*document), "xl/tables/table1.xml"),
+              HasSubstr("name=\"Product\" totalsRowLabel=\"Nyy &amp; zber\"/>"));
+}
+
+TEST(XlsxTest, FieldsOfPivotTablesAreKept) {
+  const std::string space = kSheetSpace;
+  const std::string cache = "<pivotCacheDefinition " + space +
+                            "><cacheSource type=\"worksheet\"><worksheetSource ref=\"A1:B9\" sheet=\"Data\"/>"
+                            "</cacheSource><cacheFields count=\"2\"><cacheField name=\"Region\"/><cacheField "
+                            "name=\"Profit &amp; loss\"/></cacheFields></pivotCacheDefinition>";
+  const std::string strings =
+      "<si><t>Region</t></si><si><t>North</t></si>"
+      "<si><r><t>Profit </t></r><r><rPr><b/></rPr><t>&amp; loss</t></r></si>";
+  const std::string sheet =
+      "<c t=\"inlineStr\"><is><t>Region</t></is></c><c t=\"inlineStr\"><is><t>A region</t></is></c>";
+  const auto workbook = [&](const std::string& definition) {
+    return MakeZip({{"xl/workbook.xml", "<x/>"},
+                    {"xl/pivotCache/pivotCacheDefinition1.xml", definition},
+                    {"xl/sharedStrings.xml", "<sst " + space + ">" + strings + "</sst>"},
+                    {"xl/worksheets/sheet1.xml", "<worksheet " + space + ">" + sheet + "</worksheet>"}});
+  };
+  EXPECT_THAT(TextsOf(*ParseAs("xlsx", workbook(cache))), ElementsAre("A region", "North"));
+  ExpectIdentity("xlsx", workbook(cache));
+  ExpectTranslationIsRead("xlsx", workbook(cache));
+  EXPECT_THAT(RefusalAs("xlsx", workbook("<a>")), HasSubstr("XLSX: xl/pivotCache/pivotCacheDefinition1.xml: line 1"));
+}
+
 TEST(XlsxTest, SheetsOfNumbersMayBeLarge) {
   const auto workbook = [](const std::string& cells) {
     return MakeZip(
