@@ -1,8 +1,8 @@
-// OpenDocument texts, presentations and spreadsheets: paragraphs and headings, headers and footers.
+// OpenDocument texts, presentations and spreadsheets: paragraphs and headings, headers and footers, charts.
 //
-// A paragraph is mixed content as in HTML: spans and links are pairs of markers; notes, frames, tabs and breaks are
-// single markers, and paragraphs within notes and frames are units of their own. Not translated: cells with numbers,
-// annotations and tracked changes.
+// A paragraph is mixed content as in HTML: spans, links, content controls and texts with ruby are pairs of markers;
+// notes, frames, tabs and breaks are single markers, and paragraphs within notes and frames are units of their own. Not
+// translated: cells with numbers, annotations and tracked changes.
 
 #include <algorithm>
 #include <string>
@@ -21,16 +21,19 @@ using Kind = XmlEvent::Kind;
 
 constexpr std::string_view kText = "urn:oasis:names:tc:opendocument:xmlns:text:1.0";
 constexpr std::string_view kOffice = "urn:oasis:names:tc:opendocument:xmlns:office:1.0";
+constexpr std::string_view kExtensions = "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0";
 constexpr std::string_view kFormatting = "urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0";
 
 class OdfReader {
  public:
   OdfReader(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
-            const std::string& text, const std::string& office)
+            const std::string& text, const std::string& office, const std::string& extensions)
       : bytes_(bytes),
         events_(events),
         text_(text),
         office_(office),
+        pairs_{text + "span", text + "a",         text + "meta",
+               text + "ruby", text + "ruby-base", extensions + "content-control"},
         most_markers_(static_cast<size_t>(options.limits.max_markers)),
         builder_(bytes, {{options.keep_terms, /*tags=*/false}}) {}
 
@@ -58,7 +61,7 @@ class OdfReader {
   void TakeContent(size_t start) {
     for (size_t i = start + 1; i < events_[start].match; ++i) {
       const XmlEvent& event = events_[i];
-      const bool is_pair = event.name == text_ + "span" || event.name == text_ + "a" || event.name == text_ + "meta";
+      const bool is_pair = std::find(pairs_.begin(), pairs_.end(), event.name) != pairs_.end();
       if (event.kind == Kind::kText) {
         builder_.AddDecoded(event.range, event.text);
       } else if (event.kind == Kind::kEnd) {
@@ -82,7 +85,8 @@ class OdfReader {
 
   const std::string_view bytes_;
   const std::vector<XmlEvent>& events_;
-  const std::string text_, office_;  // prefixes
+  const std::string text_, office_;       // prefixes
+  const std::vector<std::string> pairs_;  // elements that are part of their sentence
   const size_t most_markers_;
   UnitBuilder builder_;
   PartContent content_;
@@ -120,14 +124,20 @@ PartContent ReadOpenDocumentPart(std::string_view bytes, const std::vector<XmlEv
                                  const ParseOptions& options) {
   PartContent content;
   const std::optional<std::string> text = PrefixOf(bytes, events, kText), office = PrefixOf(bytes, events, kOffice);
-  if (text.has_value()) content = OdfReader(bytes, events, options, *text, office.value_or("office:")).Read();
+  const std::optional<std::string> extensions = PrefixOf(bytes, events, kExtensions);
+  if (text.has_value()) {
+    content =
+        OdfReader(bytes, events, options, *text, office.value_or("office:"), extensions.value_or("loext:")).Read();
+  }
   content.edits = OdfLanguageEdits(bytes, events, options);
   for (Edit& edit : EncodingEdits(bytes)) content.edits.push_back(std::move(edit));
   return content;
 }
 
 PartReader OpenDocumentReaderOf(std::string_view name) {
-  return name == "content.xml" || name == "styles.xml" ? ReadOpenDocumentPart : nullptr;
+  // A chart is a document in a folder of its own: "Object 1/content.xml".
+  const bool has_text = name == "content.xml" || name == "styles.xml" || name.ends_with("/content.xml");
+  return has_text ? ReadOpenDocumentPart : nullptr;
 }
 
 }  // namespace

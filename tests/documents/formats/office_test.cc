@@ -267,6 +267,35 @@ TEST(XlsxTest, CarriageReturnsStay) {
   ExpectTranslationIsRead("xlsx", xlsx);
 }
 
+TEST(OpenDocumentTest, ContentControlsAndTextsWithRubyArePartOfTheSentence) {
+  const std::string content =
+      "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+      "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\" "
+      "xmlns:lo=\"urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0\"><text:p><lo:content-control>A "
+      "name</lo:content-control> is here.</text:p><text:p>The <text:ruby><text:ruby-base>base</text:ruby-base>"
+      "<text:ruby-text>reading</text:ruby-text></text:ruby> text</text:p></office:document-content>";
+  const std::string odt = MakeZip({{"content.xml", content}});
+  EXPECT_THAT(Shown(*ParseAs("odt", odt)),
+              ElementsAre("⟦<lo:content-control>⟧A name⟦</lo:content-control>⟧ is here.",
+                          "The ⟦<text:ruby>⟧⟦<text:ruby-base>⟧base⟦</text:ruby-base>⟧"
+                          "⟦<text:ruby-text>reading</text:ruby-text>⟧⟦</text:ruby>⟧ text"));
+  ExpectIdentity("odt", odt);
+  ExpectTranslationIsRead("odt", odt);
+}
+
+TEST(OpenDocumentTest, ChartsAreTranslated) {
+  const std::string space =
+      "xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+      "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\"";
+  const auto part = [&](const std::string& text) {
+    return "<office:document-content " + space + "><text:p>" + text + "</text:p></office:document-content>";
+  };
+  const std::string odp = MakeZip({{"content.xml", part("A slide")}, {"Object 1/content.xml", part("A chart")}});
+  EXPECT_THAT(Shown(*ParseAs("odt", odp)), ::testing::UnorderedElementsAre("A slide", "A chart"));
+  ExpectIdentity("odt", odp);
+  ExpectTranslationIsRead("odt", odp);
+}
+
 TEST(OpenDocumentTest, ParagraphsAndNotes) {
   const std::string content =
       "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
