@@ -39,7 +39,7 @@ HttpResponse Probe(const absl::Status& status, const std::string& text) {
 
 absl::Status TransportError(int status, const std::string& message) {
   absl::StatusCode code = absl::StatusCode::kInvalidArgument;
-  if (status == 415) code = absl::StatusCode::kUnimplemented;
+  if (status == 415 || status == 501) code = absl::StatusCode::kUnimplemented;
   if (status == 500) code = absl::StatusCode::kInternal;
   if (status == 503) code = absl::StatusCode::kUnavailable;
   absl::Status error(code, status == 413 ? message + " (--max-document-bytes); send the document in parts" : message);

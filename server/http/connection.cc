@@ -127,6 +127,12 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
       return Refuse(400, "the request's target is not a path");
     }
     for (const auto& field : header) request_.headers[std::string(field.name_string())] = std::string(field.value());
+    // Beast takes a request of another coding for one without a body, and its body for the next request.
+    const std::string coding = request_.header("Transfer-Encoding");
+    if (!coding.empty() && !absl::EqualsIgnoreCase(coding, "chunked")) {
+      return Refuse(501, absl::StrCat("Transfer-Encoding: '", coding,
+                                      "' is not one that this server reads; send the body chunked"));
+    }
     if (auto refusal = shared_.handler.Refuse(request_))
       return Send(*std::move(refusal), /*close=*/!parser_->is_done());
     if (parser_->content_length().value_or(0) > shared_.options.max_body_bytes) return RefuseSize();

@@ -265,6 +265,12 @@ TEST(HttpReplyTest, AMistakeOfTheServersIsNoInvalidArgument) {
   EXPECT_EQ(error["status"], "INTERNAL");
 }
 
+TEST(HttpReplyTest, ACodingThatIsNotReadIsUnimplemented) {
+  for (const int status : {415, 501}) {
+    EXPECT_TRUE(absl::IsUnimplemented(TransportError(status, "it is not read"))) << status;
+  }
+}
+
 TEST(MetricsTest, TheStageOfAMissedDeadline) {
   TestServer server({.automatic = false});
   server.Start();

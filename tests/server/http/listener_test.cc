@@ -205,6 +205,21 @@ TEST_F(ListenerTest, RefusesWhatIsNotHttp) {
               StartsWith("HTTP/1.1 415"));
 }
 
+// Its body would be taken for the next request: one that somebody else sent through the same proxy.
+TEST_F(ListenerTest, ATransferCodingThatIsNotReadEndsTheConnection) {
+  Start();
+  for (const char* coding : {"identity", "xchunked", "chunked, identity", "gzip, chunked"}) {
+    Client client(port_);
+    client.Send(std::string("POST /first HTTP/1.1\r\nHost: h\r\nX-Key: key\r\nTransfer-Encoding: ") + coding +
+                "\r\n\r\nPOST /second HTTP/1.1\r\n" + kKey + "\r\n");
+    const std::string reply = client.Read();
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 501")) << coding;
+    EXPECT_THAT(reply, HasSubstr(coding));
+    EXPECT_THAT(reply, Not(HasSubstr("/second"))) << coding;
+    EXPECT_TRUE(client.closed());
+  }
+}
+
 TEST_F(ListenerTest, TricklingClientsAreClosed) {
   Start({.header_timeout = absl::Milliseconds(200), .request_timeout = absl::Milliseconds(300)});
   Client header(port_), body(port_), silent(port_);
