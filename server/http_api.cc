@@ -7,11 +7,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "google/protobuf/util/json_util.h"
 #include "server/access/call_info.h"
 #include "server/compat/reply.h"
 #include "server/http_page.h"
 #include "server/http_reply.h"
+#include "server/request/wire.h"
 #include "server/rpc/service.h"
 #include "server/rpc/status.h"
 
@@ -32,16 +32,6 @@ absl::StatusOr<absl::Time> ReadDeadline(const HttpRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat("timeout_seconds: '", found->second, "' is not a number above 0"));
   }
   return absl::Now() + absl::Seconds(seconds);
-}
-
-absl::StatusOr<v1::TranslateDocumentRequest> ReadBody(const std::string& body) {
-  v1::TranslateDocumentRequest message;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(body, &message);
-  if (parsed.ok()) return message;
-  // After the first line protobuf draws a picture of the place, which is no use within JSON.
-  const std::string text(parsed.message());
-  return absl::InvalidArgumentError(
-      absl::StrCat("the body is not a TranslateDocumentRequest in JSON: ", text.substr(0, text.find('\n'))));
 }
 
 // A reply that says which call it is of.
@@ -167,13 +157,14 @@ std::function<void()> HttpApi::Translate(const HttpRequest& request, const CallI
     return nullptr;
   };
   auto deadline = ReadDeadline(request);
-  auto message = ReadBody(request.body);
-  for (const absl::Status& status : {deadline.status(), message.status()}) {
+  v1::TranslateDocumentRequest message;
+  const absl::Status parsed = ParseJson(request.body, &message);
+  for (const absl::Status& status : {deadline.status(), parsed}) {
     if (status.ok()) continue;
     translator_.TellRefused(call, Refusal::kOther, status.code());
     return refuse(status);
   }
-  auto ticket = translator_.Start(*message, call, *deadline, std::make_shared<HttpRecipient>(reply));
+  auto ticket = translator_.Start(message, call, *deadline, std::make_shared<HttpRecipient>(reply));
   if (!ticket.ok()) return refuse(ticket.status());
   return [ticket = *std::move(ticket)] { ticket->Cancel(); };
 }

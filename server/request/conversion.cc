@@ -8,12 +8,13 @@
 #include "documents/formats/parsers.h"
 #include "documents/markers/spelled_markers.h"
 #include "server/request/proto.h"
+#include "server/request/wire.h"
 
 namespace salient {
 namespace {
 
 constexpr int64_t kPartFactor = 8, kUnpackedFactor = 32;  // how much larger what an archive holds may be
-constexpr int kMostTerms = 1000, kMostEntries = 100000, kMostElements = 1000, kMostMemoryFiles = 16;
+constexpr int kMostTerms = 1000, kMostEntries = kMostOccurrences, kMostElements = 1000, kMostMemoryFiles = 16;
 constexpr size_t kMostSuggestions = 3;
 // Of the translations and suggestions of all segments: an entry may be long, and like each of them.
 constexpr size_t kMostMemoryBytes = size_t{64} << 20;

@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   salient::v1::TranslateDocumentRequest request;
   if (data[0] == 'j') {
-    if (!google::protobuf::util::JsonStringToMessage(input, &request).ok()) return 0;
+    if (!salient::ParseJson(input, &request).ok()) return 0;
   } else {
     const grpc::Slice slice(input);
     const absl::Status parsed = salient::ParseMessage(grpc::ByteBuffer(&slice, 1), &request);

@@ -9,7 +9,6 @@
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "server/request/wire.h"
 #include "tests/server/test_server.h"
 
 namespace salient {
@@ -176,14 +175,6 @@ TEST(WireTest, BytesThatAreNoMessageSayWhichMessageWasMeant) {
   EXPECT_EQ(status.error_message(),
             "the request's 4 bytes are not a salient.v1.TranslateDocumentRequest; was it cut off or made from another "
             ".proto?");
-}
-
-TEST(WireTest, MessagesSurviveTheWay) {
-  v1::TranslateDocumentRequest request = RequestFor("Größe \xF0\x9F\x98\x80");
-  request.set_model("m");
-  v1::TranslateDocumentRequest copy;
-  ASSERT_TRUE(ParseMessage(SerializeMessage(request), &copy).ok());
-  EXPECT_EQ(copy.SerializeAsString(), request.SerializeAsString());
 }
 
 }  // namespace
