@@ -185,7 +185,8 @@ TEST(DeadEngineTest, IsToldOnce) {
 TEST(DrainTest, APortThatIsTakenIsAnError) {
   TestServer first;
   first.Start();
-  Server second({.listen = first.address(), .http = "127.0.0.1:" + std::to_string(first.http_port())});
+  Server second(
+      {.listen = first.address(), .http = "127.0.0.1:" + std::to_string(first.http_port()), .admin = "127.0.0.1:0"});
   EXPECT_THAT(std::string(second.StartHttp().message()), HasSubstr("--http: cannot listen on 127.0.0.1:"));
   EXPECT_THAT(std::string(second.StartGrpc().message()), HasSubstr("--listen: cannot listen on 127.0.0.1:"));
 }
