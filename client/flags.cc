@@ -1,10 +1,12 @@
 #include "client/flags.h"
 
+#include <cstdint>
 #include <iostream>
 #include <map>
 #include <string_view>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/help.h"
 #include "cli/sources.h"
@@ -64,6 +66,22 @@ struct Raw {
   bool shortlist = false;
   bool trace = false;
 };
+
+// CLI::Range lets nan pass, since it is neither below nor above.
+CLI::Validator Between(double least, double most) {
+  const auto check = [least, most](const std::string& typed) -> std::string {
+    double value = 0;
+    if (absl::SimpleAtod(typed, &value) && value >= least && value <= most) return "";
+    return absl::StrCat("'", typed, "' is not a number from ", least, " to ", most);
+  };
+  return CLI::Validator(check, "");
+}
+
+// CLI11 itself makes another seed of one that is negative or too large.
+std::string CheckSeed(const std::string& typed) {
+  uint64_t seed = 0;
+  return absl::SimpleAtoi(typed, &seed) ? "" : absl::StrCat("'", typed, "' is not a whole number of 64 bits");
+}
 
 void AddCommon(CLI::App& app, ConnectionFlags& connection, std::string& report) {
   app.add_option("--server", connection.server,
@@ -223,7 +241,7 @@ void AddOutput(CLI::App& app, TranslateFlags& flags, Raw& raw) {
   app.add_flag("--quiet,-q", flags.quiet, "No progress and no table; errors only")->group("Output");
   app.add_option("--timeout", flags.timeout_seconds, "Time limit for a document; 0: none")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e7))
+      ->check(Between(0.0, 1e7))
       ->capture_default_str()
       ->group("Server");
   app.add_option("--parallel", flags.parallel, "Documents sent at once, which the server translates together")
@@ -370,14 +388,14 @@ setting at random, by --seed. Refused documents are counted by their status code
 void AddLoad(CLI::App& app, BenchFlags& flags) {
   AddFiles(app, flags.files, "Documents, UTF-8 text")->required();
   app.add_option("--rate", flags.rate, "Documents per second")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(Between(0.001, 1e6))
       ->capture_default_str()
       ->group("Load");
   app.add_option("--end-rate", flags.end_rate, "Documents per second at the end. Default: the value of --rate")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(Between(0.001, 1e6))
       ->group("Load");
   app.add_option("--seconds", flags.seconds, "How long documents are sent")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(Between(0.1, 1e6))
       ->capture_default_str()
       ->group("Load");
   app.add_option(
@@ -392,10 +410,11 @@ void AddLoad(CLI::App& app, BenchFlags& flags) {
       ->group("Load");
   app.add_option("--timeout", flags.timeout_seconds, "Time limit for a document; 0: none")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(Between(0.0, 1e6))
       ->capture_default_str()
       ->group("Load");
   app.add_option("--seed", flags.seed, "Random seed of the arrivals and the choices")
+      ->check(CLI::Validator(CheckSeed, ""))
       ->capture_default_str()
       ->group("Load");
   app.add_flag("--quiet", flags.quiet, "No progress")->group("Output");

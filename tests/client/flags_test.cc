@@ -1,5 +1,6 @@
 #include "client/flags.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -183,6 +184,19 @@ TEST(ClientFlagsTest, ARepeatableOptionLeavesTheFilesAlone) {
 
 TEST(ClientFlagsTest, NegativeNumbersReachTheServer) {
   EXPECT_EQ(Parse({"translate", "--beam", "-1"}).translate->request.search().beam(), -1);
+}
+
+TEST(ClientFlagsTest, NumbersOutOfRangeAreRefused) {
+  for (const char* flag : {"--rate", "--end-rate", "--seconds", "--timeout", "--in-flight", "--seed"}) {
+    for (const char* value : {"nan", "-nan", "inf", "1e400", "-1", "1x"}) {
+      EXPECT_THAT(Mistake({"bench", "a.txt", flag, value}), AllOf(HasSubstr(flag), HasSubstr(value)));
+    }
+  }
+  EXPECT_THAT(Mistake({"bench", "a.txt", "--rate", "nan"}),
+              HasSubstr("--rate: 'nan' is not a number from 0.001 to 1e+06"));
+  EXPECT_THAT(Mistake({"bench", "a.txt", "--seed", "18446744073709551616"}), HasSubstr("--seed"));
+  EXPECT_THAT(Mistake({"translate", "a.txt", "--timeout", "nan"}), HasSubstr("--timeout: 'nan'"));
+  EXPECT_EQ(Parse({"bench", "a.txt", "--seed", "18446744073709551615"}).bench->seed, UINT64_MAX);
 }
 
 TEST(ClientFlagsTest, TheEnvironment) {
