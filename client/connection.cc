@@ -47,7 +47,8 @@ constexpr int kFirstReconnectMs = 200;
 constexpr int kLastReconnectMs = 2000;
 constexpr int kProbeEveryMs = 30000;  // a server that is gone without a word is noticed while a call waits
 
-absl::Status ReadPem(const char* flag, const std::string& path, std::string* pem) {
+// kind: "CERTIFICATE" or "PRIVATE KEY", one of which the file must have. gRPC says of another only that it fails.
+absl::Status ReadPem(const char* flag, const std::string& path, const char* kind, std::string* pem) {
   if (path.empty()) return absl::OkStatus();
   absl::StatusOr<std::string> bytes = ReadBytes(path);
   if (!bytes.ok()) {
@@ -58,6 +59,10 @@ absl::Status ReadPem(const char* flag, const std::string& path, std::string* pem
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": ", path,
                      " is not in PEM format, which has a line that begins with -----BEGIN; convert it with openssl"));
+  }
+  if (!absl::StrContains(*bytes, absl::StrCat(kind, "-----"))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", path, " is another kind of PEM file; it needs a part -----BEGIN ", kind, "-----"));
   }
   *pem = *std::move(bytes);
   return absl::OkStatus();
@@ -74,10 +79,11 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(const Conn
     return absl::InvalidArgumentError("--tls-cert and --tls-key need each other");
   }
   grpc::SslCredentialsOptions options;
-  for (const auto& [flag, path, pem] : {std::tuple("--tls-ca", flags.tls_ca, &options.pem_root_certs),
-                                        std::tuple("--tls-cert", flags.tls_certificate, &options.pem_cert_chain),
-                                        std::tuple("--tls-key", flags.tls_key, &options.pem_private_key)}) {
-    if (absl::Status status = ReadPem(flag, path, pem); !status.ok()) return status;
+  for (const auto& [flag, path, kind, pem] :
+       {std::tuple("--tls-ca", flags.tls_ca, "CERTIFICATE", &options.pem_root_certs),
+        std::tuple("--tls-cert", flags.tls_certificate, "CERTIFICATE", &options.pem_cert_chain),
+        std::tuple("--tls-key", flags.tls_key, "PRIVATE KEY", &options.pem_private_key)}) {
+    if (absl::Status status = ReadPem(flag, path, kind, pem); !status.ok()) return status;
   }
   return grpc::SslCredentials(options);
 }

@@ -261,6 +261,21 @@ TEST(ConnectionTest, AFileThatIsNoPemIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--tls-ca: " + folder / "ca.der" + " is not in PEM format"));
 }
 
+TEST(ConnectionTest, ACertificateInPlaceOfAKeyAndTheOtherWayAreNamed) {
+  const TempFolder folder;
+  WriteFile(folder / "cert.pem", "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n");
+  WriteFile(folder / "key.pem", "-----BEGIN RSA PRIVATE KEY-----\nMA==\n-----END RSA PRIVATE KEY-----\n");
+  const absl::Status ca = Connect({.server = "localhost:1", .tls_ca = folder / "key.pem"}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(ca)) << ca;
+  EXPECT_THAT(std::string(ca.message()),
+              AllOf(StartsWith("--tls-ca: " + folder / "key.pem"), HasSubstr("CERTIFICATE")));
+  const absl::Status key =
+      Connect({.server = "localhost:1", .tls_certificate = folder / "cert.pem", .tls_key = folder / "cert.pem"})
+          .status();
+  EXPECT_TRUE(absl::IsInvalidArgument(key)) << key;
+  EXPECT_THAT(std::string(key.message()), AllOf(StartsWith("--tls-key: "), HasSubstr("PRIVATE KEY")));
+}
+
 TEST(ConnectionTest, AKeyThatNoHeaderCanHaveIsRefusedAndNotShown) {
   for (const char* key : {"secret\r", "schl\u00FCssel"}) {
     const absl::Status status = Connect({.server = "localhost:1", .api_key = key}).status();
