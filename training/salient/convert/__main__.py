@@ -21,7 +21,7 @@ from ..export import DTYPES
 from ..model_folder import unpacking
 from . import Unsupported, from_ctranslate2, from_huggingface, from_marian
 from .converted import Converted
-from .reading import read_json, reading, refusals
+from .reading import read_json, reading, refusals, wrong_kinds
 
 MOST_PACKAGE_BYTES = 16 << 30
 
@@ -64,11 +64,12 @@ def convert(path: Path, work: Path | None = None, **options) -> Converted:
         path = unpacked(path, work)
     if not path.exists():
         raise ValueError(f"{path}: there is no such folder")
-    if path.is_dir():
-        return reader_of(path).convert(path, **options)
-    if path.suffix not in (".npz", ".bin"):
-        raise ValueError(f"{path}: it is neither a folder, nor an Argos package, nor a model of Marian (.npz, .bin)")
-    return from_marian.convert(path.parent, model=path, **options)
+    with wrong_kinds(path):
+        if path.is_dir():
+            return reader_of(path).convert(path, **options)
+        if path.suffix in (".npz", ".bin"):
+            return from_marian.convert(path.parent, model=path, **options)
+    raise ValueError(f"{path}: it is neither a folder, nor an Argos package, nor a model of Marian (.npz, .bin)")
 
 
 def main() -> None:

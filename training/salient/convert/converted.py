@@ -19,10 +19,13 @@ from ..shortlist import Shortlist
 from ..tensor_file import write_folder
 from ..vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
 from . import Unsupported
+from .reading import pieces_of
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,63}")  # what the engine accepts (engine/model/config.cc)
 SHARD_BYTES = 1 << 30
 CHUNK_TOKENS = 512  # the greatest number of source tokens in a sentence
+MOST_PENALTY, MOST_EPSILON = 5, 0.1  # the greatest length penalty and epsilon of norms (engine/model/config.cc)
+CHUNKS = range(16, 65537)  # numbers of source tokens that a chunk may be limited to
 NEVER = -1e9  # the output bias of a token that only starts decoding
 
 
@@ -64,12 +67,42 @@ class Converted:
                 raise Unsupported(f"the {what} token has another number in the source's vocabulary than in the "
                                   "target's")
 
+    def refuse_what_the_engine_refuses(self) -> None:
+        """Raises ValueError for values by which no folder could be served, and which the tensors' shapes do not show
+        (engine/model/config.cc)."""
+        c = self.config
+        if c.d_model % c.heads or c.d_model // c.heads % 2:
+            raise Unsupported(f"{c.heads} heads of a model of width {c.d_model}; each needs an even number of it")
+        self.refuse_tokens()
+        if not 0 <= c.search.length_penalty <= MOST_PENALTY:
+            raise Unsupported(f"the length penalty {c.search.length_penalty}; supported are 0 to {MOST_PENALTY}")
+        epsilon = c.layer_norm_epsilon
+        if not isinstance(epsilon, float) or not 0 < epsilon <= MOST_EPSILON:
+            raise Unsupported(f"layer_norm_epsilon {epsilon!r}; supported is more than 0, {MOST_EPSILON} at most")
+        if c.chunk_tokens not in CHUNKS:
+            raise Unsupported(f"{c.chunk_tokens} positions; {CHUNKS[0]} are needed")
+        for name, tensor in self.tensors.items():
+            if not bool(torch.isfinite(tensor).all()):
+                raise ValueError(f"{name} has a value that is not finite: the weights are damaged; get the model again")
+        for path in filter(None, (self.tokenizer, self.target_tokenizer)):
+            pieces_of(path)
+
+    def refuse_tokens(self) -> None:
+        c, t = self.config, self.config.tokens
+        numbers = {"pad": t.pad, "unk": t.unk, "bos": t.bos, "eos": t.eos}
+        for name, number in numbers.items():
+            if not 0 <= number < c.vocab_size:
+                raise Unsupported(f"the {name} token is {number}; the embedding has {c.vocab_size} rows")
+        if t.unk in (t.pad, t.bos, t.eos) or t.eos == t.pad:
+            raise Unsupported(f"special tokens with one number: {numbers}; only bos may be pad or eos")
+
     def write(self, out: Path, dtype: str | None = None) -> None:
         """Writes the model folder `out`, which may be there. Nothing of another model stays in it."""
         if not PLAIN_NAME.fullmatch(self.config.name):
             raise ValueError(f"the model's name {self.config.name!r} must be 1 to 64 letters, digits, '-', '_', '.' or "
                              "'+', and not begin with '.'; set another with --name")
         self.refuse_other_numbers()
+        self.refuse_what_the_engine_refuses()
         model = self.model()
         with new_files(out) as made:
             (made / CONFIG).write_text(self.config.to_json() + "\n")

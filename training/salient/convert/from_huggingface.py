@@ -120,7 +120,16 @@ def stack(take: Taker, side: str, settings: dict, out: dict[str, Tensor]) -> Sta
         take.linear([f"{name}.fc1"], f"{into}.ffn.up", out)
         take.linear([f"{name}.fc2"], f"{into}.ffn.down", out)
         take.norm(f"{name}.final_layer_norm", f"{into}.ffn_norm", out)
-    return Stack(layers, FeedForward("own", whole_number(settings, f"{side}_ffn_dim", CONFIG)))
+    width = whole_number(settings, f"{side}_ffn_dim", CONFIG)
+    refuse_other_width(f"{side}_ffn_dim", width, f"model.{side}.layers.0.fc1.weight",
+                       len(out[f"{side}_layers.0.ffn.up.weight"]))
+    return Stack(layers, FeedForward("own", width))
+
+
+def refuse_other_width(name: str, width: int, of: str, found: int) -> None:
+    """Before a model of that width is made, which may not fit into memory."""
+    if width != found:
+        raise Unsupported(f"{CONFIG}: {name} is {width}, and {of} has the width {found}")
 
 
 def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig, dict[str, Tensor]]:
@@ -141,6 +150,8 @@ def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig
     take.taken.update(shared)  # tied to the embeddings; lm_head.weight is compared with them below
     embedding, source = (matrix(take.need(f"model.{side}.embed_tokens.weight", *shared), f"the {side}'s embedding")
                          for side in ("decoder", "encoder"))
+    d_model = whole_number(settings, "d_model", CONFIG)
+    refuse_other_width("d_model", d_model, "the embedding", embedding.shape[1])
     output, bias = take.find("lm_head.weight"), take.find("final_logits_bias")
     own_source, own_output = not torch.equal(source, embedding), output is not None and not torch.equal(output,
                                                                                                         embedding)
@@ -161,7 +172,7 @@ def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig
         Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=pad + 1)
     start = whole_number(settings, "decoder_start_token_id", CONFIG, least=0, default=pad)
     return ModelConfig(
-        vocab_size=len(embedding), d_model=whole_number(settings, "d_model", CONFIG), heads=heads,
+        vocab_size=len(embedding), d_model=d_model, heads=heads,
         encoder=encoder, decoder=decoder, norm="post" if kind == MARIAN else "pre",
         activation=ACTIVATIONS[settings["activation_function"]], layer_norm_epsilon=1e-5,
         scale_embeddings=bool(settings.get("scale_embedding")), positions=positions, selection=None, exits=None,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import struct
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ VERSION = 1
 MOST_ITEMS = 100_000
 LONGEST_NAME = 4096
 MOST_AXES = 8
+MOST_UNPACKED = 16 << 30  # bytes of a .npz, whose arrays may be compressed
 PLAIN = {0x0101: "<i1", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8"}
 INTGEMM = {0x4101: "<i1", 0x4102: "<i2"}
 OPTIONS = "special:model.yml"
@@ -64,12 +66,15 @@ def read_model(path: str | Path) -> MarianModel:
         return read_npz(path) if path.suffix == ".npz" else read_bin(path)
     except Unsupported as reason:
         raise Unsupported(f"{path}: {reason}") from None
-    except (ValueError, zipfile.BadZipFile, EOFError) as reason:
+    except (ValueError, MemoryError, zipfile.BadZipFile, zlib.error, EOFError) as reason:
         raise ValueError(f"{path}: not a readable Marian model: {reason}") from None
 
 
 def read_npz(path: Path) -> MarianModel:
     tensors, options = {}, None
+    with zipfile.ZipFile(path) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > MOST_UNPACKED:
+            raise ValueError(f"it unpacks to more than {MOST_UNPACKED >> 30} GB")
     with np.load(path, allow_pickle=False) as stored:
         for name in stored.files:
             array = stored[name]

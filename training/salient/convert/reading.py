@@ -19,8 +19,8 @@ from torch import Tensor
 
 from . import Unsupported
 
-DAMAGE = (AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError, yaml.YAMLError,
-          zipfile.BadZipFile, zlib.error)
+DAMAGE = (ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+          yaml.YAMLError, zipfile.BadZipFile, zlib.error)
 LICENCE = re.compile(r"licen[cs]|CC-BY", re.IGNORECASE)
 LICENCE_FIELD = re.compile(r"^\W*licen[cs]e\W*:\W*", re.IGNORECASE)
 
@@ -34,6 +34,18 @@ def refusals(program: str) -> Iterator[None]:
         sys.exit(f"{program}: not supported: {reason}")
     except (ValueError, OSError) as reason:
         sys.exit(f"{program}: {reason}")
+
+
+@contextmanager
+def wrong_kinds(folder: Path) -> Iterator[None]:
+    """Refuses a model with a setting whose value has a kind that no reader expects, such as a list for a number."""
+    try:
+        yield
+    except (ValueError, OSError):
+        raise
+    except DAMAGE as reason:
+        raise ValueError(f"{folder}: one of its settings has a value of a wrong kind, or a file is damaged "
+                         f"({type(reason).__name__}: {reason}); get the model again") from None
 
 
 @contextmanager
