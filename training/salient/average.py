@@ -17,8 +17,10 @@ from pathlib import Path
 
 import torch
 
+from .checkpoint import write_checkpoint
+from .command import refusals
 from .train import load
-from .whole_file import whole_file
+from .whole_file import check_writable
 
 
 def weighted(text: str) -> tuple[Path, float]:
@@ -56,9 +58,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="checkpoint to write")
     parser.add_argument("checkpoints", type=weighted, nargs="+", metavar="CHECKPOINT[=WEIGHT]")
     options = parser.parse_args()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(options.out) as part:
-        torch.save(average([(load(path), weight) for path, weight in options.checkpoints]), part)
+    with refusals("average"):
+        check_writable(options.out)
+        made = average([(load(path), weight) for path, weight in options.checkpoints])
+        write_checkpoint(options.out, made["config"], made["model"])
 
 
 if __name__ == "__main__":

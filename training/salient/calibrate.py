@@ -10,8 +10,9 @@ move: its tuned thresholds stand in config.json, for requests that name none.
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
-from typing import Iterable
+from typing import Iterable, Iterator
 
 import torch
 from torch import Tensor
@@ -40,6 +41,14 @@ def training_chunks(corpus: Corpus, count: int, most_tokens: int) -> list[tuple[
         if len(found) == count:
             break
     return found
+
+
+def told(pairs: list[tuple[Tensor, Tensor]], what: str) -> Iterator[tuple[Tensor, Tensor]]:
+    """The same pairs, while progress is written to standard error."""
+    for number, pair in enumerate(pairs, 1):
+        print(f"\rcalibrating {what}: chunk {number} of {len(pairs)}", end="", file=sys.stderr, flush=True)
+        yield pair
+    print(file=sys.stderr)
 
 
 def selection_layers(model: Transformer) -> list[SelectionLayer]:
@@ -86,8 +95,8 @@ def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: fl
     pairs = [(source.to(device), target.to(device))
              for source, target in training_chunks(corpus, count, min(TOKENS, model.config.chunk_tokens))]
     if model.config.selection is not None:
-        fit_key_steps(model, pairs)
+        fit_key_steps(model, told(pairs, "steps of selection keys"))
     if model.config.exits is not None and model.config.decoder.layers > 1:
-        fit_exits(model, pairs, exit_cost)
+        fit_exits(model, told(pairs, "thresholds of exits"), exit_cost)
     if model.config.tokens.markers is not None:
         model.config.tokens.byte_characters = byte_characters(corpus)

@@ -133,6 +133,15 @@ def cld2(text: str) -> tuple[bool, str]:
     return reliable, details[0][1]
 
 
+def check_detector() -> None:
+    """Raises ValueError if the detector is not installed, before a long run needs it."""
+    try:
+        import pycld2  # noqa: F401
+    except ImportError:
+        raise ValueError("languages are identified with the Python package pycld2, which is missing: pip install "
+                         "pycld2, or leave the check out with --no-language-check") from None
+
+
 def language_check(source_language: str, target_language: str, writing: Writing = LATIN,
                    detect: Detector = cld2) -> Callable[[str, str], str | None]:
     """A function that finds pairs of at least eight words which are certainly not in the expected languages."""

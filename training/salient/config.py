@@ -180,10 +180,19 @@ class ModelConfig:
 
     @staticmethod
     def from_json(text: str) -> "ModelConfig":
+        """Raises ValueError if the text is no configuration of this format."""
         raw = json.loads(text)
-        if raw.pop("format", None) != FORMAT:
+        if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
             raise ValueError(f"config.json: format must be {FORMAT!r}")
+        try:
+            return ModelConfig.from_fields(raw)
+        except KeyError as name:
+            raise ValueError(f"config.json: {name} is missing") from None
+        except (AttributeError, TypeError) as reason:
+            raise ValueError(f"config.json: an unknown field, or a value of a wrong kind: {reason}") from None
 
+    @staticmethod
+    def from_fields(raw: dict) -> "ModelConfig":
         rename(raw, "window", "chunk_tokens")
         rename(raw.get("selection") or {}, "key_fraction", "learned_ratio")
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from .command import refusals
 from .evaluation import figures
 from .objective import TRAINED
 
@@ -33,8 +33,11 @@ class Course:
 
 def course(log: Path, before: int) -> Course:
     found = Course(log.stem, before, [], [])
-    for text in log.read_text(encoding="utf-8").splitlines():
-        line = json.loads(text)
+    for number, text in enumerate(log.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            raise ValueError(f"{log}:{number}: no line of a log of salient.train; was it cut off? Remove it") from None
         if "dev_nll_by_exit" in line and "base" in TRAINED[line["phase"]]:
             found.tokens.append(before + line["target_tokens"])
             found.nll.append(line["dev_nll_by_exit"])
@@ -82,10 +85,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     o = parser().parse_args()
-    found = courses(o.logs)
-    if not found:
-        sys.exit("curve: the logs have no line with dev_nll_by_exit of a phase that trains the model")
-    draw(found, o.out)
+    with refusals("curve"):
+        found = courses(o.logs)
+        if not found:
+            raise ValueError("the logs have no line with dev_nll_by_exit of a phase that trains the model")
+        draw(found, o.out)
 
 
 if __name__ == "__main__":

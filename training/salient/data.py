@@ -6,10 +6,11 @@ that `salient.prepare` writes.
 
 from __future__ import annotations
 
-import lzma
 import queue
 import random
 import threading
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator
@@ -18,6 +19,7 @@ import numpy as np
 import torch
 
 from .config import Tokens
+from .text_file import open_text
 from .whole_file import whole_file
 
 PAD, UNK, BOS, EOS, SEPARATOR = 0, 1, 2, 3, 4
@@ -27,9 +29,8 @@ OURS = Tokens(PAD, UNK, BOS, EOS, SEPARATOR)  # of the models that are trained w
 def read_documents(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yields (source|document, [(source text, target text)]) in file order. Only a line feed ends a line, because text
     may contain other line breaks. Raises ValueError, with the file and the line, where a column is missing."""
-    opener = lzma.open if path.suffix == ".xz" else open
     name, segments = None, []
-    with opener(path, "rt", encoding="utf-8", newline="\n") as lines:
+    with open_text(path, newline="\n") as lines:
         for number, line in enumerate(lines, 1):
             cells = line.rstrip("\r\n").split("\t")
             if len(cells) < 3:
@@ -67,8 +68,15 @@ class Corpus:
 
     @staticmethod
     def load(path: Path) -> "Corpus":
-        with np.load(path) as stored:
-            return Corpus(**{k: stored[k] for k in stored.files})
+        """Raises ValueError if the file is something else than `save` writes, or damaged."""
+        if not path.exists():
+            raise ValueError(f"{path}: there is no such file; `python -m salient.prepare` writes it")
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                return Corpus(**{k: stored[k] for k in stored.files})
+        except (AttributeError, EOFError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as reason:
+            raise ValueError(f"{path}: not a file of `salient.prepare`, or damaged ({reason}); prepare the data "
+                             "again") from None
 
     def save(self, path: Path) -> None:
         """Writes without compression: archives are compressed as a whole, which makes them smaller."""
@@ -108,7 +116,8 @@ def join(segments: list[np.ndarray], bos: bool, tokens: Tokens = OURS) -> np.nda
     return np.concatenate(parts).astype(np.int64)
 
 
-# Chunks of at most that many tokens, and the share of the tokens that they get. 0 stands for single segments.
+# How often a chunk of at most so many tokens is cut, relative to the others; 0 stands for one to twelve single
+# segments. Long chunks hold more tokens each, so their share of the tokens is greater.
 MIXTURE = {0: 0.28, 96: 0.14, 192: 0.18, 384: 0.18, 768: 0.14, 2048: 0.08}
 LONGEST = 2048  # longer chunks are omitted; they have a single endless segment
 POOL = 4_000_000  # positions of the chunks from which batches are composed: more of them leave less padding

@@ -25,9 +25,11 @@ import time
 from pathlib import Path
 from typing import Iterator
 
+from .command import refusals
 from .convert.get import archive_of, catalogue, unpack
 from .data import read_documents
 from .sentences import one_line, splitter
+from .text_file import open_text
 from .whole_file import whole_file
 
 PACKAGE = "en-pt"  # the teacher's, in the catalogue
@@ -51,9 +53,8 @@ def fetch_teacher(out: Path) -> None:
 def read_mono(path: Path) -> Iterator[Document]:
     """Documents of a text with one paragraph per line, empty lines between, and `# source|document` before each
     document."""
-    opener = lzma.open if path.suffix == ".xz" else open
     name, paragraphs = None, []
-    with opener(path, "rt", encoding="utf-8") as lines:
+    with open_text(path) as lines:
         for line in lines:
             line = line.rstrip("\n")
             if line.startswith("# ") and "|" in line and not paragraphs:
@@ -117,8 +118,9 @@ def write_shard(place: Path, shard: list[Document]) -> None:
     source = place.with_suffix(".source")
     if not source.exists() or source.read_text(encoding="utf-8") != text:
         place.with_suffix(".target").unlink(missing_ok=True)
-    place.with_suffix(".names").write_text(names, encoding="utf-8")
-    source.write_text(text, encoding="utf-8")
+    for path, held in ((place.with_suffix(".names"), names), (source, text)):
+        with whole_file(path) as part:
+            part.write_text(held, encoding="utf-8")
 
 
 def translate_file(teacher: Path, source: Path, target: Path, threads: int, model: str = MODEL) -> None:
@@ -129,10 +131,15 @@ def translate_file(teacher: Path, source: Path, target: Path, threads: int, mode
     environment = {**os.environ, "XDG_CONFIG_HOME": str(settings.resolve()), "QT_QPA_PLATFORM": "offscreen"}
     resources = (teacher / RESOURCES).resolve()
     with whole_file(target) as part:
-        subprocess.run([str(resources / PROGRAM), "-m", model, "-i", str(source.resolve()), "-o", str(part.resolve())],
-                       check=True, env=environment, cwd=resources / "models", stderr=subprocess.DEVNULL)
+        done = subprocess.run([str(resources / PROGRAM), "-m", model, "-i", str(source.resolve()), "-o",
+                               str(part.resolve())], env=environment, cwd=resources / "models",
+                              stderr=subprocess.PIPE, text=True, errors="replace")
+        if done.returncode:
+            raise ValueError(f"{source}: the teacher's program ended with status {done.returncode}: "
+                               f"{done.stderr.strip()[-500:] or 'it said nothing'}; it needs Qt 6 (Debian: "
+                               "libqt6widgets6 libqt6network6 libqt6svg6)")
         if len(lines_of(source)) != len(lines_of(part)):
-            raise RuntimeError(f"{target}: the teacher wrote another number of lines than {source} has")
+            raise ValueError(f"{target}: the teacher wrote another number of lines than {source} has")
 
 
 def lines_of(path: Path) -> list[str]:
@@ -144,6 +151,7 @@ def translate(o: argparse.Namespace) -> None:
     waiting = [p for p in sorted(o.out.glob("*.source")) if not p.with_suffix(".target").exists()][:o.most_shards]
     for number, source in enumerate(waiting, 1):
         began, lines = time.monotonic(), len(lines_of(source))
+        print(f"{source.name}: translating {lines} sentences", file=sys.stderr, flush=True)
         translate_file(o.teacher, source, source.with_suffix(".target"), o.threads)
         print(f"{source.name}: {lines} sentences, {lines / (time.monotonic() - began):.0f} a second; "
               f"{len(waiting) - number} shards left", file=sys.stderr, flush=True)
@@ -187,11 +195,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     o = parser().parse_args()
-    try:
+    with refusals("distil"):
         {"teacher": lambda: fetch_teacher(o.out), "segment": lambda: segment(o), "translate": lambda: translate(o),
          "collect": lambda: collect(o)}[o.step]()
-    except (ValueError, RuntimeError, OSError) as error:
-        sys.exit(f"distil: {error}")
 
 
 if __name__ == "__main__":

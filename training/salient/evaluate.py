@@ -32,7 +32,7 @@ from .evaluation import cost, inside, sections
 from .evaluation.engine import Engine, Result, say
 from .evaluation.report import Report
 from .evaluation.run import QUICK, Run, Section, Sizes, some_documents
-from .evaluation.score import Scorer
+from .evaluation.score import Scorer, check_sacrebleu
 from .evaluation.settings import Setting
 from .evaluation.tables import percent, probability, signed, table
 
@@ -146,8 +146,10 @@ def shown(arguments: list[str]) -> str:
 
 
 def main() -> None:
+    o = parser().parse_args()
     try:
-        evaluate(parser().parse_args(), shown(sys.argv[1:]))
+        check_sacrebleu()
+        evaluate(o, shown(sys.argv[1:]))
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"training/evaluate: {error}")
 

@@ -20,6 +20,8 @@ import torch
 from torch import Tensor
 
 from .calibrate import CHUNKS, EXIT_COST, calibrate
+from .checkpoint import read_checkpoint
+from .command import refusals
 from .config import Exits, ModelConfig
 from .model import Transformer
 from .model_folder import CONFIG, copy_existing, new_files
@@ -31,7 +33,7 @@ DTYPES = ("f32", "bf16", "int8")
 
 def load_checkpoint(path: Path) -> Transformer:
     """The model of a checkpoint, without the parts that no phase has trained yet."""
-    stored = torch.load(path, map_location="cpu")
+    stored = read_checkpoint(path)
     config = ModelConfig.from_json(stored["config"])
     tensors: dict[str, Tensor] = stored["model"]
     if config.selection is not None and not config.selection.learned_ratio:
@@ -114,6 +116,11 @@ def main() -> None:
                              "heads' threshold is 0.5")
     parser.add_argument("--shard-mb", type=int, default=90, help="the most megabytes a file")
     o = parser.parse_args()
+    with refusals("export"):
+        run(o)
+
+
+def run(o: argparse.Namespace) -> None:
     model = load_checkpoint(o.checkpoint)
     model.config = dataclasses.replace(model.config, name=o.name or model.config.name,
                                        chunk_tokens=o.chunk_tokens or model.config.chunk_tokens)

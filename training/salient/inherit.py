@@ -29,8 +29,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .command import refusals
 from .config import Exits, FeedForward, Markers, ModelConfig, Positions, Selection, Stack, Tokens
 from .convert.marian import MarianModel, read_model
+from .convert.reading import reading
 from .export import export
 from .heads import Moments, begin_selection, set_apart
 from .model import Attention, Layer, Transformer, segment_of
@@ -308,9 +310,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    o = parser().parse_args()
+    with refusals("inherit"):
+        run(parser().parse_args())
+
+
+def run(o: argparse.Namespace) -> None:
     torch.manual_seed(1)
-    teacher, model = sentencepiece.SentencePieceProcessor(model_file=str(o.vocabulary)), read_model(o.marian)
+    model = read_model(o.marian)
+    with reading(o.vocabulary, "SentencePiece model"):
+        teacher = sentencepiece.SentencePieceProcessor(model_file=str(o.vocabulary))
     kept = kept_pieces(teacher, counted(teacher, texts_of(o.text, 400_000)), o.pieces)
     with new_files(o.out) as made:
         tokenizer_path = made / TOKENIZER

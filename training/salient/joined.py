@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from .checkpoint import write_checkpoint
 from .config import ModelConfig
 from .export import load_model
 from .model import Transformer
@@ -49,7 +50,7 @@ def join(folder: Path, checkpoint: Path) -> ModelConfig:
     model, config = load_model(folder)
     refuse_what_cannot_join(config, Vocabulary(folder, config))
     grown = with_separator(model)
-    torch.save({"config": grown.config.to_json(), "model": grown.state_dict()}, checkpoint)
+    write_checkpoint(checkpoint, grown.config.to_json(), grown.state_dict())
     return grown.config
 
 

@@ -10,7 +10,6 @@ documents are to be learned. Then sentences stay in their documents, otherwise e
 
 from __future__ import annotations
 
-import lzma
 import random
 import sys
 from pathlib import Path
@@ -23,6 +22,7 @@ from .distil import read_mono
 from .evaluation.engine import Engine
 from .evaluation.sets import Document, DocumentSet
 from .sentences import one_line, splitter
+from .text_file import open_text
 from .vocabulary import Vocabulary
 
 DEV = 200  # sentences that become development text
@@ -32,11 +32,11 @@ SENTENCES = 64  # sentences per document that the engine gets
 
 def read_text(path: Path) -> list[tuple[str, list[str]]]:
     """Documents as (name, paragraphs)."""
-    with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
+    with open_text(path) as file:
         first = file.readline()
     if first.startswith("# ") and "|" in first:
         return list(read_mono(path))
-    with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
+    with open_text(path) as file:
         return [(f"text|{path.name}", [line.strip() for line in file if line.strip()])]
 
 

@@ -13,6 +13,7 @@ from typing import Iterable
 
 import sentencepiece
 
+from .command import refusals
 from .config import Tokens
 from .data import read_documents
 
@@ -87,6 +88,13 @@ def main() -> None:
     p.add_argument("--text", type=Path, required=True, help="parallel text (TSV) whose pieces are counted")
     p.add_argument("--pieces", type=int, nargs="+", default=[8000, 12000, 16000], help="sizes to compare")
     o = p.parse_args()
+    with refusals("pieces"):
+        compare(o)
+
+
+def compare(o: argparse.Namespace) -> None:
+    if not o.teacher.is_file():
+        raise ValueError(f"--teacher: there is no file {o.teacher}")
     teacher, texts = sentencepiece.SentencePieceProcessor(model_file=str(o.teacher)), texts_of(o.text, 200_000)
     counts = counted(teacher, texts)
     for size in o.pieces:

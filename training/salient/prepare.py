@@ -18,7 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Iterator
 
-from .cleaning import Duplicates, HeldOut, Pair, fault, language_check, writing_of
+from .cleaning import Duplicates, HeldOut, Pair, check_detector, fault, language_check, writing_of
+from .command import refusals
 from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
 from .markers import with_markers
@@ -37,11 +38,16 @@ def train_tokenizer(documents: list[list[Pair]], vocab_size: int, out: Path) -> 
 
     assert Tokens() == Tokens(PAD, UNK, BOS, EOS, SEPARATOR)
     with whole_file(out) as part, open(part, "wb") as file:  # a later run takes what is there as it is
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(text for pairs in documents for pair in pairs for text in pair), model_writer=file,
-            vocab_size=vocab_size, model_type="unigram", character_coverage=0.9998, byte_fallback=True,
-            normalization_rule_name="identity", input_sentence_size=300_000, shuffle_input_sentence=True, num_threads=2,
-            control_symbols=["<sep>"], pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS, minloglevel=1)
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=(text for pairs in documents for pair in pairs for text in pair), model_writer=file,
+                vocab_size=vocab_size, model_type="unigram", character_coverage=0.9998, byte_fallback=True,
+                normalization_rule_name="identity", input_sentence_size=300_000, shuffle_input_sentence=True,
+                num_threads=2, control_symbols=["<sep>"], pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS,
+                minloglevel=1)
+        except RuntimeError as reason:
+            raise ValueError(f"--vocab-size {vocab_size}: SentencePiece makes no such vocabulary of this text: "
+                             f"{reason}") from None
 
 
 def cleaned(documents: Iterator[Document], o: argparse.Namespace, dropped: Counter) -> Iterator[Document]:
@@ -86,13 +92,16 @@ def markers_of(tokenizer) -> int:
     while tokenizer.piece_to_id(marker(count)) != tokenizer.unk_id():
         count += 1
     if not count:
-        sys.exit("--markers: the tokenizer.model has no marker pieces")
+        raise ValueError("--markers: the tokenizer.model has no marker pieces; `salient.transfer vocabulary` and "
+                         "`salient.inherit` make tokenizers that have them")
     return count
 
 
 def prepare(o: argparse.Namespace) -> None:
     import sentencepiece
 
+    if o.check_language:
+        check_detector()
     o.out.mkdir(parents=True, exist_ok=True)
     dropped: Counter = Counter()
     documents = list(cleaned(progress(d for path in o.train for d in read_documents(path)), o, dropped))
@@ -140,7 +149,5 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    try:
+    with refusals("prepare"):
         prepare(parser().parse_args())
-    except (ValueError, OSError, RuntimeError) as error:  # RuntimeError: SentencePiece's, of a --vocab-size too great
-        sys.exit(f"prepare: {error}")

@@ -28,9 +28,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from .calibrate import calibrate
+from .checkpoint import write_checkpoint
+from .command import check_device, positive, refusals
 from .config import ModelConfig
 from .data import Corpus
 from .evaluation.engine import file_hash, model_hash
@@ -95,8 +95,7 @@ def add_mapped_exits(start: Path, corpus: Corpus, out: Path, device: str) -> Non
     """A checkpoint with mapped exits from a checkpoint or a model folder."""
     model = load_model(start)[0] if start.is_dir() else load_checkpoint(start)
     model = with_mapped_exits(model.to(device), corpus, MAP_TOKENS)
-    with whole_file(out) as part:
-        torch.save({"config": model.config.to_json(), "model": model.state_dict()}, part)
+    write_checkpoint(out, model.config.to_json(), model.state_dict())
 
 
 def add_shortlist(config: ModelConfig, corpus: Corpus, out: Path) -> None:
@@ -155,6 +154,7 @@ def claim(work: Path, o: argparse.Namespace) -> None:
 
 
 def retrofit(o: argparse.Namespace) -> None:
+    check_device(o.device)
     work = o.out / "work"
     config, start = ModelConfig.load(o.model), o.model
     refuse_what_cannot_learn(o.model, config)
@@ -207,7 +207,7 @@ def parser() -> argparse.ArgumentParser:
                    help="with --monolingual: folder of the programs salient and salient-server")
     p.add_argument("--sentences", type=int, default=100_000, help="with --monolingual: the most that are translated")
     p.add_argument("--out", type=Path, required=True, help="folder of the new model")
-    p.add_argument("--minutes", type=float, default=20, help="all phases of training together")
+    p.add_argument("--minutes", type=positive, default=20, help="all phases of training together")
     p.add_argument("--selection", action=argparse.BooleanOptionalAction, default=None,
                    help="selection layers; when left out, for models of whole documents alone: a sentence has few keys")
     p.add_argument("--adapt", action="store_true", help="let the model change: with selection layers all of it, "
@@ -234,7 +234,5 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    try:
+    with refusals("retrofit"):
         retrofit(parser().parse_args())
-    except (ValueError, OSError) as error:
-        sys.exit(f"retrofit: {error}")

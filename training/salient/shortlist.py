@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .command import refusals
 from .data import PAD, Corpus
 from .tensor_file import read_arrays, write_arrays
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
@@ -151,8 +152,6 @@ def coverage(lists: Shortlist, corpus: Corpus, segments_per_chunk: int) -> tuple
 
 
 def main() -> None:
-    import sentencepiece
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
     parser.add_argument("--out", type=Path, required=True, help="the model folder's shortlist.safetensors")
@@ -163,9 +162,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="of expectation and maximisation")
     parser.add_argument("--seed", type=int, default=1)
     o = parser.parse_args()
+    with refusals("shortlist"):
+        run(o)
+
+
+def run(o: argparse.Namespace) -> None:
+    import sentencepiece
+
+    corpus = Corpus.load(o.data / "train.npz")
     files = [o.data / name for name in (TOKENIZER, TARGET_TOKENIZER) if (o.data / name).exists()]
+    if not files:
+        raise ValueError(f"{o.data / TOKENIZER}: there is no such file; `python -m salient.prepare` writes it")
     source, target = (sentencepiece.SentencePieceProcessor(model_file=str(files[i])) for i in (0, -1))
-    made = shortlist(Corpus.load(o.data / "train.npz"), max(source.get_piece_size(), target.get_piece_size()),
+    print(f"aligning {len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)
+    made = shortlist(corpus, max(source.get_piece_size(), target.get_piece_size()),
                      o.width, o.common, o.pairs, o.rounds, o.seed, copies_of(source, target))
     made.save(o.out)
     print(f"wrote {o.out}: {made.tokens.shape[0]} rows of {made.tokens.shape[1]}, {len(made.common)} common tokens",

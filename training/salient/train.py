@@ -23,6 +23,8 @@ from pathlib import Path
 
 import torch
 
+from .checkpoint import read_checkpoint
+from .command import check_device, positive, refusals
 from .config import HEADS, Exits, ModelConfig, Selection
 from .data import MIXTURE, Corpus
 from .model import Transformer
@@ -31,11 +33,19 @@ from .recipe import RECIPE, SOURCES
 from .selection import MODULES
 from .tensor_file import read_folder
 from .trainer import TRAINED, Trainer
+from .whole_file import check_writable
 
 
 def table_of(number):
     """Parses `key=value,key=value` into a dict whose keys are made by `number`."""
-    return lambda text: {number(key): float(value) for key, value in (item.split("=") for item in text.split(","))}
+    def parsed(text: str) -> dict:
+        try:
+            return {number(key): float(value) for key, value in (item.split("=") for item in text.split(","))}
+        except ValueError:
+            example = "96=0.5,384=0.5" if number is int else "encoder=0.1,cross=0.05"
+            raise argparse.ArgumentTypeError(f"{text!r} is no list such as {example}") from None
+
+    return parsed
 
 
 class Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
@@ -53,13 +63,14 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--config", type=Path, help="config.json of a new model (phase base)")
     p.add_argument("--start", type=Path, help="checkpoint of the phase before")
     p.add_argument("--out", type=Path, required=True, help="checkpoint to write, and to resume from if it exists")
-    p.add_argument("--minutes", type=float, default=10, help="wall-clock time of the phase")
+    p.add_argument("--minutes", type=positive, default=10, help="wall-clock time of the phase")
     p.add_argument("--processor-time", action="store_true",
                    help="--minutes of the processor's time, so that other work on the machine changes nothing")
     p.add_argument("--steps", type=int, help="batches of the phase, instead of --minutes")
     p.add_argument("--batch-tokens", type=int, default=6144, help="positions of a batch on each side, at most")
     p.add_argument("--mixture", type=table_of(int), default=MIXTURE, metavar="TOKENS=SHARE,...",
-                   help="share of the tokens cut to chunks of so many tokens; 0 for single segments")
+                   help="how often chunks of so many tokens are cut, relative to the others; 0 for single "
+                        "segments")
     p.add_argument("--source-weights", type=table_of(str), default=SOURCES, metavar="SOURCE=WEIGHT,...",
                    help="how often a pass holds the documents of a source; 1 for those left out")
     p.add_argument("--lr", type=float, default=2e-3, help="Adam: embeddings, norms, biases, heads")
@@ -145,7 +156,7 @@ def load(path: Path) -> dict:
     """A checkpoint. A model folder is read as one, so that a dense model from elsewhere can be adapted."""
     if path.is_dir():
         return {"config": (path / "config.json").read_text(), "model": read_folder(path)}
-    return torch.load(path, map_location="cpu")
+    return read_checkpoint(path)
 
 
 def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
@@ -215,10 +226,11 @@ def refuse_other_data(config: ModelConfig, corpus: Corpus, data: Path) -> None:
 
 
 def train(options: argparse.Namespace) -> None:
+    check_device(options.device)
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    options.out.parent.mkdir(parents=True, exist_ok=True)  # not first missed when minutes of work are to be saved
+    check_writable(options.out)
     stored = load(options.out) if options.out.exists() else None
     if not stored and not options.start and not options.config:
         raise ValueError("name the model that learns: --start CHECKPOINT, or for a new one --config config.json")
@@ -235,10 +247,8 @@ def train(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    try:
+    with refusals("train"):
         train(parse())
-    except (ValueError, OSError) as error:
-        sys.exit(f"train: {error}")
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import torch
 
+from .checkpoint import write_checkpoint
 from .data import Corpus, ahead, batches
 from .loss import smoothed_cross_entropy
 from .model import Transformer
 from .objective import TRAINED, Objective
 from .optimiser import optimisers
 from .selection import MODULES, SelectionRun, adapt_ratio
-from .whole_file import whole_file
 
 MEASURE_EVERY = 4  # steps between measurements of k in the supervision phase, which needs no masks otherwise
 AVERAGE_EVERY = 10  # steps between the states that enter the average
@@ -228,11 +228,10 @@ class Trainer:
         return [round(t / count, 4) for t in totals]
 
     def save(self, path: Path) -> None:
-        with whole_file(path) as part:
-            torch.save({"config": self.config.to_json(), "model": self.model.state_dict(), "step": self.step,
-                        "phase": self.options.phase, "elapsed": self.elapsed, "worked": self.worked,
-                        "target_tokens": self.target_tokens, "average": self.average, "averaged": self.averaged,
-                        "left_out": self.left_out, "optimisers": [o.state_dict() for o in self.optimisers]}, part)
+        write_checkpoint(path, self.config.to_json(), self.model.state_dict(), step=self.step,
+                         phase=self.options.phase, elapsed=self.elapsed, worked=self.worked,
+                         target_tokens=self.target_tokens, average=self.average, averaged=self.averaged,
+                         left_out=self.left_out, optimisers=[o.state_dict() for o in self.optimisers])
 
     def resume(self, stored: dict) -> None:
         """Goes on from a checkpoint of the same phase. Raises ValueError if it is of another phase, or of none."""
@@ -243,7 +242,8 @@ class Trainer:
         self.step, self.elapsed, self.worked = stored["step"], stored["elapsed"], stored["worked"]
         self.target_tokens = stored.get("target_tokens", 0)  # older checkpoints lack these two as well
         self.left_out = stored.get("left_out", 0)
-        self.average, self.averaged = stored["average"], stored["averaged"]
+        self.average = {name: total.to(self.device) for name, total in stored["average"].items()}
+        self.averaged = stored["averaged"]
         for optimiser, state in zip(self.optimisers, stored["optimisers"]):
             optimiser.load_state_dict(state)
 

@@ -30,6 +30,7 @@ import numpy as np
 import sentencepiece
 import torch
 
+from .command import refusals
 from .config import Markers, ModelConfig
 from .data import Corpus, read_documents
 from .export import export
@@ -38,6 +39,7 @@ from .pieces import BYTES, counted, first_marker, first_piece, pruned
 from .shortlist import Shortlist, model_1, sample
 from .tensor_file import read_folder
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
+from .whole_file import whole_file
 
 SOURCES = 4  # source pieces at most that give a new target piece its embedding
 RANKS = (0.6, 0.25, 0.15)  # of a source piece's translations, best first
@@ -52,10 +54,13 @@ def texts(paths: list[Path], side: int, most: int) -> Iterator[str]:
 def unigram(lines: Iterator[str], size: int) -> bytes:
     """A new SentencePiece model."""
     stored = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=lines, model_writer=stored, vocab_size=size, model_type="unigram",
-        character_coverage=0.9998, normalization_rule_name="identity", input_sentence_size=300_000,
-        shuffle_input_sentence=True, num_threads=2, minloglevel=1)
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=lines, model_writer=stored, vocab_size=size, model_type="unigram",
+            character_coverage=0.9998, normalization_rule_name="identity", input_sentence_size=300_000,
+            shuffle_input_sentence=True, num_threads=2, minloglevel=1)
+    except RuntimeError as reason:
+        raise ValueError(f"--pieces {size}: SentencePiece makes no such vocabulary of this text: {reason}") from None
     return stored.getvalue()
 
 
@@ -79,9 +84,11 @@ def vocabulary(o: argparse.Namespace) -> None:
     kept = [i for i in range(first, parent.get_piece_size())
             if counts[i] >= o.least or len(parent.id_to_piece(i)) == 1]
     o.out.mkdir(parents=True, exist_ok=True)
-    (o.out / TOKENIZER).write_bytes(pruned(path.read_bytes(), kept, o.markers))
     made = unigram(texts(o.text, 1, o.segments), o.pieces)
-    (o.out / TARGET_TOKENIZER).write_bytes(made := pruned(made, normal_pieces(made), o.markers))
+    made = pruned(made, normal_pieces(made), o.markers)
+    for name, model in ((TOKENIZER, pruned(path.read_bytes(), kept, o.markers)), (TARGET_TOKENIZER, made)):
+        with whole_file(o.out / name) as part:
+            part.write_bytes(model)
     child = sentencepiece.SentencePieceProcessor(model_file=str(o.out / TOKENIZER))
     lines = list(texts(o.text, 0, 20_000))
     same = sum(a == b for a, b in zip(parent.encode(lines, out_type=str), child.encode(lines, out_type=str)))
@@ -204,7 +211,5 @@ def parser() -> argparse.ArgumentParser:
 
 if __name__ == "__main__":
     options = parser().parse_args()
-    try:
+    with refusals("transfer"):
         options.run(options)
-    except (ValueError, OSError) as error:
-        sys.exit(f"transfer: {error}")

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
+
+
+def check_writable(path: Path) -> None:
+    """Makes the file's folder. Raises OSError if no file can be written there, before hours of work are to be saved."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=path.parent):
+        pass
 
 
 @contextmanager

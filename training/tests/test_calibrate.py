@@ -8,7 +8,7 @@ import torch
 
 from corpora import corpus_of
 from salient.byte_characters import byte_characters
-from salient.calibrate import calibrate, fit_exits, fit_key_steps, selection_layers
+from salient.calibrate import calibrate, fit_exits, fit_key_steps, selection_layers, told
 from salient.config import ModelConfig
 from salient.data import Corpus
 from salient.export import load_model
@@ -83,3 +83,9 @@ def test_characters_that_the_source_often_has_in_bytes_are_learned():
     corpus = corpus_of([([300, *spelled("é"), 301], [302])] * 3 + [([*spelled("€£"), 300], spelled("ł"))] * 4)
     assert byte_characters(corpus, 3) == "€£é"
     assert byte_characters(corpus, 4) == "€£" and byte_characters(corpus) == ""
+
+
+def test_calibration_tells_how_far_it_is(capsys):
+    pairs = [(torch.ones(1, 1), torch.ones(1, 1))] * 3
+    assert list(told(pairs, "steps")) == pairs
+    assert capsys.readouterr().err.endswith("chunk 2 of 3\rcalibrating steps: chunk 3 of 3\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_a_teacher_that_loses_lines_is_refused(tmp_path, teacher):
     program.write_text('#!/bin/sh\nhead -n 1 "$4" > "$6"\n')
     source = tmp_path / "x.source"
     source.write_text("one\ntwo\n")
-    with pytest.raises(RuntimeError, match="another number of lines"):
+    with pytest.raises(ValueError, match="another number of lines"):
         distil.translate_file(teacher, source, tmp_path / "x.target", 1)
 
 
@@ -96,3 +97,17 @@ def test_shards_whose_lines_do_not_fit_are_not_collected(tmp_path):
 def test_no_document_is_said(tmp_path):
     with pytest.raises(ValueError, match="no document; name text with --mono or --tsv"):
         distil.segment(distil.parser().parse_args(["segment", "--out", str(tmp_path)]))
+
+
+def test_a_shard_is_never_half_written(tmp_path, monkeypatch):
+    distil.write_shard(tmp_path / "0000", [("s|1", ["one"])])
+    written = Path.write_text
+
+    def full(path, text, **more):
+        written(path, text[:3], **more)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError):
+        distil.write_shard(tmp_path / "0000", [("s|2", ["another"])])
+    assert (tmp_path / "0000.names").read_text() == "s|1\n" and (tmp_path / "0000.source").read_text() == "one\n"

@@ -144,7 +144,7 @@ def test_that_no_text_is_left_is_said(tmp_path):
 def test_a_tokeniser_that_could_not_be_trained_is_not_left(tmp_path):
     """A later run would take it as it is."""
     (tmp_path / "train.tsv").write_text("".join(f"a|1\t{s}\t{t}\n" for s, t in SENTENCES), encoding="utf-8")
-    with pytest.raises(RuntimeError, match="Vocabulary size too high"):
+    with pytest.raises(ValueError, match="Vocabulary size too high"):
         prepare(options(tmp_path, train=[tmp_path / "train.tsv"], vocab_size=9000))
     assert list((tmp_path / "out").iterdir()) == []
 

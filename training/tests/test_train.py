@@ -336,6 +336,18 @@ def test_a_run_resumes_where_it_stopped(tmp_path):
         assert torch.equal(a, b), name
 
 
+def test_the_average_goes_on_where_the_model_is(tmp_path):
+    """A checkpoint is read to the CPU, whatever the device."""
+    trainer = Trainer(new_model(), options("base"))
+    trainer.add_to_average()
+    trainer.save(tmp_path / "x.pt")
+    o = options("base", "--no-bf16")
+    o.device = "meta"  # stands in for a GPU
+    again = Trainer(new_model(), o)
+    again.resume(load(tmp_path / "x.pt"))
+    assert again.averaged == 1 and {total.device.type for total in again.average.values()} == {"meta"}
+
+
 def test_the_average_of_the_last_states_is_kept_only_if_it_is_better(copier):
     trainer, corpus = Trainer(new_model(), options("base")), copy_corpus()
     trainer.model.load_state_dict(copier[0].state_dict())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 import torch
 
+from ..command import check_device, positive, refusals
 from ..data import Corpus
 from ..evaluation.report import note
 from . import __doc__ as description
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
                                              "(default: OUT/ablations.md)")
     p.add_argument("--only", nargs="*", default=[], metavar="RUN", help="these runs of the suite")
     p.add_argument("--steps", type=int, default=40, help="of every phase of every run")
-    p.add_argument("--minutes", type=float, help="of every phase of every run, instead of --steps")
+    p.add_argument("--minutes", type=positive, help="of every phase of every run, instead of --steps")
     p.add_argument("--k-step", type=float, default=0.005,
                    help="paper: step of eq. 7 (the paper's 0.001 takes a thousand steps from 1 to nothing)")
     p.add_argument("--batch-tokens", type=int, default=3072)
@@ -103,13 +103,12 @@ def check(o: argparse.Namespace) -> None:
 
 def main() -> None:
     o = parser().parse_args()
-    try:
+    with refusals("ablations"):
         check(o)
+        check_device(o.device)
         torch.set_num_threads(o.threads)
         suite, dev = SUITES[o.suite], Corpus.load(o.data / "dev.npz")
         runs = suite.run(o, o.out / o.suite, dev)
-    except ValueError as error:
-        sys.exit(f"ablations: {error}")
     found = {"conditions": suite.conditions(o), "runs": runs}
     (o.out / f"{o.suite}.json").write_text(json.dumps(found, indent=2) + "\n")
     table = suite.table(runs)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-import torch
-
+from ..checkpoint import write_checkpoint
 from ..config import ModelConfig
 from ..data import Corpus
 from ..train import load, run_phase
@@ -66,7 +65,7 @@ def dense_start(o: argparse.Namespace, folder: Path) -> Path:
     config.selection = None
     tensors = {name: t for name, t in stored["model"].items() if ".selection." not in name}
     path = place_of(folder, "start") / "start.pt"
-    torch.save({"config": config.to_json(), "model": tensors}, path)
+    write_checkpoint(path, config.to_json(), tensors)
     return path
 
 

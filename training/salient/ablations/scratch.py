@@ -12,6 +12,7 @@ from typing import Callable
 import torch
 from torch import Tensor
 
+from ..checkpoint import read_checkpoint, write_checkpoint
 from ..config import FeedForward, ModelConfig, Positions
 from ..data import Corpus
 from ..evaluation.tokens import chunks
@@ -84,7 +85,7 @@ def start_flags(o: argparse.Namespace, config: ModelConfig, place: Path) -> list
         return ["--config", str(place / "config.json"), "--warmup", "30"]
     stored = load(o.start)
     tensors = converted(stored["model"], ModelConfig.from_json(stored["config"]), config)
-    torch.save({"config": config.to_json(), "model": tensors}, place / "start.pt")
+    write_checkpoint(place / "start.pt", config.to_json(), tensors)
     return ["--start", str(place / "start.pt"), "--lr", "0.0005", "--matrix-lr", "0.005", "--warmup", "5"]
 
 
@@ -96,7 +97,7 @@ def trained_run(o: argparse.Namespace, name: str, config: ModelConfig, place: Pa
     model = load_checkpoint(place / "base.pt")
     export(model, o.data / TOKENIZER, place)
     found = measure(name, model, dev, None, o.tokens)
-    found.steps = torch.load(place / "base.pt", map_location="cpu")["step"]
+    found.steps = read_checkpoint(place / "base.pt")["step"]
     return found, model
 
 

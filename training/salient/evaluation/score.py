@@ -37,6 +37,14 @@ class Difference:
     p: float
 
 
+def check_sacrebleu() -> None:
+    """Raises ValueError if sacrebleu is not installed, before minutes of translations are made in vain."""
+    try:
+        import sacrebleu  # noqa: F401
+    except ImportError:
+        raise ValueError("scores need the Python package sacrebleu, which is missing: pip install sacrebleu") from None
+
+
 def segments(result: Result) -> list[str]:
     return [line for t in result.translated for line in t.lines]
 
