@@ -124,7 +124,8 @@ def print_overload(bench, document, flags, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="benchmarks/overload", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, help="a folder of built programs; built when left out")
     parser.add_argument("--quick", action="store_true", help="does it work? No measurement")
     parser.add_argument("--model", type=Path, default=ROOT / "models/en-de")

@@ -10,7 +10,8 @@ from harness import environment
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="benchmarks/steps", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=str(environment.ROOT / "models/en-de"))
     parser.add_argument("--quick", action="store_true", help="does it work? No measurement")
     args, rest = parser.parse_known_args()

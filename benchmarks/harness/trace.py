@@ -75,7 +75,8 @@ def row(name: str, runs: list[Run]) -> str:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="benchmarks/trace", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, help="a folder of built programs; built when left out")
     parser.add_argument("--quick", action="store_true", help="does it work? No measurement")
     parser.add_argument("--model", type=Path, default=environment.ROOT / "models/en-de")
