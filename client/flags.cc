@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/help.h"
+#include "cli/numbers.h"
 #include "cli/sources.h"
 #include "cli/version.h"
 #include "client/controls.h"
@@ -66,16 +67,6 @@ struct Raw {
   bool shortlist = false;
   bool trace = false;
 };
-
-// CLI::Range lets nan pass, since it is neither below nor above.
-CLI::Validator Between(double least, double most) {
-  const auto check = [least, most](const std::string& typed) -> std::string {
-    double value = 0;
-    if (absl::SimpleAtod(typed, &value) && value >= least && value <= most) return "";
-    return absl::StrCat("'", typed, "' is not a number from ", least, " to ", most);
-  };
-  return CLI::Validator(check, "");
-}
 
 // CLI11 itself makes another seed of one that is negative or too large.
 std::string CheckSeed(const std::string& typed) {

@@ -9,6 +9,7 @@
 
 #include "CLI/CLI.hpp"
 #include "cli/help.h"
+#include "cli/numbers.h"
 #include "cli/sources.h"
 #include "cli/version.h"
 #include "engine/key_memory.h"
@@ -96,7 +97,7 @@ void AddModelOptions(CLI::App& app, Raw& raw) {
                  "Drop a model from memory when nobody has asked for it for so long; the next request for it loads it "
                  "again, and waits. 0: never")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(Between(0.0, 1e9))
       ->capture_default_str()
       ->group("Models");
   app.add_option("--device", raw.device, "auto, cpu or cuda; auto uses a GPU if there is one, otherwise the CPU")
@@ -222,7 +223,7 @@ void AddLimits(CLI::App& app, Raw& raw) {
       ->group("Limits");
   app.add_option("--default-deadline", raw.default_deadline, "Deadline of calls that have none; 0: no deadline")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(Between(0.0, 1e6))
       ->capture_default_str()
       ->group("Limits");
   app.add_option("--max-document-bytes", raw.max_document_bytes, "The largest document that is accepted")
@@ -269,20 +270,20 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
                  "How long after SIGTERM documents are still accepted, while readiness already says no: as long as "
                  "clients and proxies need to notice")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(Between(0.0, 3600.0))
       ->capture_default_str()
       ->group("Operation");
   app.add_option("--drain-seconds", raw.drain_seconds,
                  "How long after that documents in flight may take to finish before they are cancelled")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(Between(0.0, 86400.0))
       ->capture_default_str()
       ->group("Operation");
   app.add_option("--max-connection-age", raw.max_connection_age,
                  "Age after which a connection is closed when its calls are done, so that clients find new servers; "
                  "0: never")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(Between(0.0, 1e6))
       ->capture_default_str()
       ->group("Operation");
   app.add_option("--ready-file", flags.ready_file,
@@ -295,7 +296,7 @@ void AddOperation(CLI::App& app, Raw& raw, ServerFlags& flags) {
          "Time without progress, while there is work, after which /healthz fails, so that the platform restarts "
          "the server")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(Between(1.0, 1e6))
       ->capture_default_str()
       ->group("Operation");
   app.add_flag("--exit-when-dead", flags.exit_when_dead,

@@ -59,6 +59,16 @@ TEST(ServerFlagsTest, Defaults) {
   EXPECT_EQ(flags.server.models.models[0].max_document_bytes, 4 << 20);
 }
 
+TEST(ServerFlagsTest, NanIsNoTime) {
+  for (const char* flag : {"--model-idle-seconds", "--default-deadline", "--drain-delay", "--drain-seconds",
+                           "--max-connection-age", "--stall-limit"}) {
+    for (const char* value : {"nan", "inf", "-1", "1e400"}) {
+      EXPECT_TRUE(Parse({"--model", "a", flag, value}).exit_code.has_value()) << flag << " " << value;
+    }
+    EXPECT_FALSE(Parse({"--model", "a", flag, "2.5"}).exit_code.has_value()) << flag;
+  }
+}
+
 TEST(ServerFlagsTest, EveryOption) {
   const ParsedServerFlags parsed = Parse({"--model",
                                           "a",
