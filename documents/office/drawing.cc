@@ -37,7 +37,7 @@ bool IsDrawing(std::string_view name, std::string_view folder) {
 PartContent ReadDrawing(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options) {
   const std::optional<std::string> prefix = PrefixOfEither(bytes, events, kDrawingTransitional, kDrawingStrict);
   if (!prefix.has_value()) return {};
-  const std::string a = *prefix;
+  const std::string& a = *prefix;
   RunNames names{a + "p", a + "r", a + "rPr", a + "t"};
   names.text_tag = "<" + a + "t>";
   names.outside = {a + "pPr", a + "endParaRPr"};

@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<float>> ReadScaled(const std::string& name, const Sto
   }
   absl::StatusOr<std::vector<float>> values = ReadAs<int8_t>(stored, FromInteger);
   if (!values.ok()) return values;
-  const absl::StatusOr<std::vector<float>> steps = ReadAs<float>(scale->second, AsItIs);
+  absl::StatusOr<std::vector<float>> steps = ReadAs<float>(scale->second, AsItIs);
   if (!steps.ok()) return steps;
   const int64_t columns = rows <= 0 ? 0 : stored.elements / rows;
   for (int64_t row = 0; row < rows; ++row) {
