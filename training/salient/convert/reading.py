@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ import torch
 import yaml
 from torch import Tensor
 
+from .. import command
 from . import Unsupported
 
 DAMAGE = (ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
@@ -28,12 +28,11 @@ LICENCE_FIELD = re.compile(r"^\W*licen[cs]e\W*:\W*", re.IGNORECASE)
 @contextmanager
 def refusals(program: str) -> Iterator[None]:
     """Ends the program with a message if the block refuses a model."""
-    try:
-        yield
-    except Unsupported as reason:
-        sys.exit(f"{program}: not supported: {reason}")
-    except (ValueError, OSError) as reason:
-        sys.exit(f"{program}: {reason}")
+    with command.refusals(program):
+        try:
+            yield
+        except Unsupported as reason:
+            raise ValueError(f"not supported: {reason}") from None
 
 
 @contextmanager
