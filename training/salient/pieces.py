@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from pathlib import Path
-from typing import Iterable
+from typing import IO, Iterable
 
 import sentencepiece
 
@@ -26,6 +26,17 @@ def marker(number: int) -> str:
     """The text of a marker. It uses characters that normal text does not contain (mathematical white square
     brackets)."""
     return f"\u27e6{number}\u27e7"
+
+
+def train_unigram(texts: Iterable[str], size: int, option: str, writer: IO[bytes], **more: object) -> None:
+    """Writes a new SentencePiece model. option: that of the size; ValueError names it. more: SentencePiece's own."""
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_writer=writer, vocab_size=size, model_type="unigram",
+            character_coverage=0.9998, normalization_rule_name="identity", input_sentence_size=300_000,
+            shuffle_input_sentence=True, num_threads=2, minloglevel=1, **more)
+    except RuntimeError as reason:
+        raise ValueError(f"{option} {size}: SentencePiece makes no such vocabulary of this text: {reason}") from None
 
 
 def counted(tokenizer: sentencepiece.SentencePieceProcessor, texts: Iterable[str]) -> Counter:

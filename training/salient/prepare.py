@@ -23,7 +23,7 @@ from .command import refusals
 from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
 from .markers import with_markers
-from .pieces import marker
+from .pieces import marker, train_unigram
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
 from .whole_file import whole_file
 
@@ -34,20 +34,11 @@ Document = tuple[str, list[Pair]]  # `source|document`, and its pairs in order
 
 def train_tokenizer(documents: list[list[Pair]], vocab_size: int, out: Path) -> None:
     """A SentencePiece unigram model of both languages with byte fallback, and a piece for the separator."""
-    import sentencepiece
-
     assert Tokens() == Tokens(PAD, UNK, BOS, EOS, SEPARATOR)
+    texts = (text for pairs in documents for pair in pairs for text in pair)
     with whole_file(out) as part, open(part, "wb") as file:  # a later run takes what is there as it is
-        try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(text for pairs in documents for pair in pairs for text in pair), model_writer=file,
-                vocab_size=vocab_size, model_type="unigram", character_coverage=0.9998, byte_fallback=True,
-                normalization_rule_name="identity", input_sentence_size=300_000, shuffle_input_sentence=True,
-                num_threads=2, control_symbols=["<sep>"], pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS,
-                minloglevel=1)
-        except RuntimeError as reason:
-            raise ValueError(f"--vocab-size {vocab_size}: SentencePiece makes no such vocabulary of this text: "
-                             f"{reason}") from None
+        train_unigram(texts, vocab_size, "--vocab-size", file, byte_fallback=True, control_symbols=["<sep>"],
+                      pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS)
 
 
 def cleaned(documents: Iterator[Document], o: argparse.Namespace, dropped: Counter) -> Iterator[Document]:

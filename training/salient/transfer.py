@@ -35,7 +35,7 @@ from .config import Markers, ModelConfig
 from .data import Corpus, read_documents
 from .export import export
 from .model import Transformer
-from .pieces import BYTES, counted, first_marker, first_piece, pruned
+from .pieces import BYTES, counted, first_marker, first_piece, pruned, train_unigram
 from .shortlist import Shortlist, model_1, sample
 from .tensor_file import read_folder
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
@@ -54,13 +54,7 @@ def texts(paths: list[Path], side: int, most: int) -> Iterator[str]:
 def unigram(lines: Iterator[str], size: int) -> bytes:
     """A new SentencePiece model."""
     stored = io.BytesIO()
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=lines, model_writer=stored, vocab_size=size, model_type="unigram",
-            character_coverage=0.9998, normalization_rule_name="identity", input_sentence_size=300_000,
-            shuffle_input_sentence=True, num_threads=2, minloglevel=1)
-    except RuntimeError as reason:
-        raise ValueError(f"--pieces {size}: SentencePiece makes no such vocabulary of this text: {reason}") from None
+    train_unigram(lines, size, "--pieces", stored)
     return stored.getvalue()
 
 
