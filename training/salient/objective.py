@@ -13,9 +13,9 @@ import torch.nn.functional as F
 
 from .config import Tokens
 from .depth import geometric_loss, oracle
+from .document_teacher import load_teacher
 from .loss import IGNORED, Candidates, Teacher, sampled, smoothed_cross_entropy
 from .model import Transformer
-from .sentence_teacher import SentenceTeacher
 from .selection import SelectionRun
 
 
@@ -51,8 +51,8 @@ class Objective:
         if unknown:
             raise ValueError(f"--exit-shares: exits are 1 to {self.layers - 1} and shares at least 0; not {unknown[0]}="
                              f"{options.exit_shares[unknown[0]]:g}")
-        self.sentence_teacher = options.teacher and SentenceTeacher(options.teacher, options.data, model.config.tokens,
-                                                                    options.device)
+        self.teacher = options.teacher and load_teacher(options.teacher, options.data, model.config.tokens,
+                                                        options.device)
 
     @property
     def trains_model(self) -> bool:
@@ -112,10 +112,10 @@ class Objective:
         return sampled(target.flatten(), vocabulary, o.vocabulary_sample, generator)
 
     def taught(self, source, target, candidates: Candidates | None) -> Teacher | None:
-        """What the sentence teacher (`--teacher`) says of all tokens of the target."""
-        if self.sentence_teacher is None:
+        """What the teacher (`--teacher`) says of all tokens of the target."""
+        if self.teacher is None:
             return None
-        teacher = self.sentence_teacher(source, target, self.options.teacher_share)
+        teacher = self.teacher(source, target, self.options.teacher_share)
         if candidates is None:
             return teacher
         weight, bias = candidates.of(teacher.weight, teacher.bias)
@@ -127,7 +127,7 @@ class Objective:
         unless `--exit-loss all`. Mixed training: the mean over tokens of the loss at their exit (eq. 5, with M = 1:
         each batch draws exits once). Also returns the loss of the last exit.
 
-        All exits learn from the sentence teacher (`--teacher`). Without one, early exits also learn from the last one
+        All exits learn from the teacher (`--teacher`). Without one, early exits also learn from the last one
         (`--distil`), except if tokens exit early: a token that does not reach an exit is not counted there.
         """
         model, n, o = self.model, self.layers, self.options

@@ -1,8 +1,12 @@
 """Which number format matrices are multiplied in."""
 
-import torch
+from pathlib import Path
+
+INSTRUCTIONS = {"avx512_bf16", "amx_bf16"}  # either multiplies bf16; without them PyTorch converts to fp32 and back
 
 
-def has_bf16(device: str) -> bool:
-    """Whether bf16 is faster than fp32: not on a CPU without AVX-512, where PyTorch has no instructions for it."""
-    return device != "cpu" or "CPU capability usage: AVX512" in torch.__config__.show()
+def has_bf16(device: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether bf16 is faster than fp32: on a GPU, and on a CPU with instructions for it."""
+    if device != "cpu":
+        return True
+    return cpuinfo.exists() and not INSTRUCTIONS.isdisjoint(cpuinfo.read_text().split())

@@ -91,8 +91,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--distil", type=float, default=0.0,
                    help="share of an early exit's target that is the last exit's distribution, not the reference")
     p.add_argument("--teacher", type=Path, metavar="FOLDER",
-                   help="a converted model of sentences with the same pieces, whose distributions all exits learn "
-                        "instead of --distil (word-level distillation)")
+                   help="a model whose distributions all exits learn instead of --distil (word-level distillation): "
+                        "one of documents with the same vocabularies, such as the model that learns, or a converted "
+                        "one of sentences with the same pieces")
     p.add_argument("--teacher-share", type=float, default=0.9,
                    help="share of the target that is the teacher's distribution, not the reference")
     p.add_argument("--exit-loss", choices=["sampled", "all", "mixed"], default="sampled",
@@ -132,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--penalty", type=float, default=0.1, help="alpha of eq. 9, 10, 15, 17")
     p.add_argument("--sigma", type=float, default=1.0, help="width of the smoothing over time, 0 for none")
     p.add_argument("--bf16", action=argparse.BooleanOptionalAction,
-                   help="multiply matrices in bf16; the default, except on a CPU without AVX-512, where it is slow")
+                   help="multiply matrices in bf16; the default, except on a CPU without instructions for it")
     p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--compile", action="store_true", help="compile the layers' element-wise parts (torch.compile)")
     p.add_argument("--threads", type=int, default=0, help="of the processor; 0: as PyTorch likes")

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from salient.config import Tokens
+from salient.precision import has_bf16
 from salient.recipe import RECIPE
 from salient.train import main, parse, parser, run_phase
 from salient.trainer import TRAINED
@@ -79,9 +79,18 @@ def test_a_phase_takes_its_recipe_unless_the_command_says_otherwise():
     assert other.straight_through and other.lr == 0.5 and other.matrix_lr == RECIPE["selection"]["matrix_lr"]
 
 
-@pytest.mark.parametrize("capability, flags, bf16", [("AVX2", [], False), ("AVX512", [], True),
-                                                     ("AVX2", ["--bf16"], True), ("AVX512", ["--no-bf16"], False),
-                                                     ("AVX2", ["--device", "cuda"], True)])
-def test_bf16_is_the_default_where_it_is_fast(monkeypatch, capability, flags, bf16):
-    monkeypatch.setattr(torch.__config__, "show", lambda: f"PyTorch:\n  - CPU capability usage: {capability}\n")
+@pytest.mark.parametrize("fast, flags, bf16", [(False, [], False), (True, [], True), (False, ["--bf16"], True),
+                                               (True, ["--no-bf16"], False), (False, ["--device", "cuda"], True)])
+def test_bf16_is_the_default_where_it_is_fast(monkeypatch, fast, flags, bf16):
+    monkeypatch.setattr("salient.train.has_bf16", lambda device: fast or device == "cuda")
     assert parse(["--phase", "base", "--data", "x", "--out", "x", *flags]).bf16 is bf16
+
+
+@pytest.mark.parametrize("flags, wanted", [("fpu avx2 avx512f avx512_vnni", False), ("fpu avx2", False),
+                                           ("avx512f avx512_bf16", True), ("avx512f amx_tile amx_bf16", True)])
+def test_a_cpu_needs_instructions_for_bf16(tmp_path, flags, wanted):
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+    assert has_bf16("cpu", cpuinfo) is wanted
+    assert not has_bf16("cpu", tmp_path / "missing")
+    assert has_bf16("cuda", cpuinfo)

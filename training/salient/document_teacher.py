@@ -1,0 +1,52 @@
+"""Word-level distillation (arXiv 1606.07947, section 3.1) from a frozen model of documents with the student's own
+vocabularies: all exits learn what the teacher's last exit predicts, dense, after the same chunk and reference.
+
+If the teacher is the model that training starts with, full depth stays what it was, and the early exits come nearer to
+it. B chunks, S source positions, T target positions, d the teacher's width, V the target vocabulary.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from .config import ModelConfig, Tokens
+from .export import load_model
+from .loss import Teacher
+from .selection import SelectionRun
+from .sentence_teacher import SentenceTeacher
+from .vocabulary import TARGET_TOKENIZER, TOKENIZER
+
+
+class DocumentTeacher:
+    """The folder of a model whose tokenisers are those in `data`."""
+
+    def __init__(self, folder: Path, device: torch.device | str = "cpu"):
+        model, _ = load_model(folder)
+        self.model = model.to(device).requires_grad_(False)
+
+    @torch.no_grad()
+    def __call__(self, source: Tensor, target: Tensor, share: float) -> Teacher:
+        """The targets of all positions: source [B, S], target [B, T + 1]; rows are B x T. `share` is that of the
+        teacher's distribution in the target."""
+        model, dense, last = self.model, SelectionRun(), self.model.config.decoder.layers - 1
+        states = model.exit_norms[last](model.decode(target[:, :-1], source, model.encode(source, dense), dense)[last])
+        rows = states.flatten(0, 1)
+        return Teacher(rows, model.classifier(last), model.output_bias, torch.full((len(rows),), share,
+                                                                                   device=rows.device))
+
+
+def load_teacher(folder: Path, data: Path, tokens: Tokens, device: torch.device | str) -> (DocumentTeacher
+                                                                                          | SentenceTeacher):
+    """The model in `folder`, for a student with these tokens whose tokenisers are in `data`. Raises ValueError if it
+    is a model of documents that divides text in another way."""
+    if ModelConfig.load(folder).tokens.separator is None:
+        return SentenceTeacher(folder, data, tokens, device)
+    for name in (TOKENIZER, TARGET_TOKENIZER):
+        theirs, ours = folder / name, data / name
+        if theirs.exists() != ours.exists() or (ours.exists() and theirs.read_bytes() != ours.read_bytes()):
+            raise ValueError(f"--teacher: {theirs} is not {ours}; a teacher of documents must have the student's "
+                             "vocabularies")
+    return DocumentTeacher(folder, device)
