@@ -72,11 +72,12 @@ class Tally {
     std::lock_guard lock(mutex_);
     first_.Add(seconds);
   }
-  void End(grpc::StatusCode code, double seconds, int64_t tokens) {
+  void End(const grpc::Status& status, double seconds, int64_t tokens) {
     std::lock_guard lock(mutex_);
-    ++outcomes_[code];
-    if (code == grpc::StatusCode::OK && sending_) throughput_.Add(Clock::now(), tokens);
-    (code == grpc::StatusCode::OK ? whole_ : refused_).Add(seconds);
+    ++outcomes_[status.error_code()];
+    if (status.ok() && sending_) throughput_.Add(Clock::now(), tokens);
+    if (!status.ok() && failure_.ok()) failure_ = status;
+    (status.ok() ? whole_ : refused_).Add(seconds);
     if (--in_flight_ == 0) idle_.notify_all();
   }
   void NotSent() {
@@ -96,6 +97,12 @@ class Tally {
   void WaitUntilIdle() {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return in_flight_ == 0; });
+  }
+
+  // Of the first document that failed; OK if a document was translated.
+  grpc::Status failure_of_all() const {
+    std::lock_guard lock(mutex_);
+    return outcomes_.contains(grpc::StatusCode::OK) ? grpc::Status::OK : failure_;
   }
 
   std::string Progress(double seconds, size_t sent, size_t all) const {
@@ -138,6 +145,7 @@ class Tally {
   int64_t not_sent_ = 0;
   Throughput throughput_;
   std::map<grpc::StatusCode, int64_t> outcomes_;
+  grpc::Status failure_;  // the first one
   LatencyHistogram first_, whole_, refused_;
 };
 
@@ -167,7 +175,7 @@ class Call final : public grpc::ClientReadReactor<v1::StreamTranslateDocumentRes
     StartRead(&event_);
   }
   void OnDone(const grpc::Status& status) override {
-    tally_.End(status.error_code(), Seconds(Clock::now() - intended_), tokens_);
+    tally_.End(status, Seconds(Clock::now() - intended_), tokens_);
     delete this;
   }
 
@@ -304,7 +312,10 @@ int RunBench(const BenchFlags& flags, std::ostream& out, std::ostream& err) {
     PrintTable(report, out);
   }
   if (!out.flush()) return fail(absl::UnavailableError("cannot write the report"));
-  return 0;
+  const grpc::Status failure = tally.failure_of_all();
+  if (failure.ok()) return 0;
+  return fail(absl::UnknownError(absl::StrCat("no document was translated; the first failure was ",
+                                              CodeName(failure.error_code()), ": ", failure.error_message())));
 }
 
 }  // namespace salient

@@ -17,8 +17,8 @@ namespace salient {
 std::vector<double> Arrivals(double rate, double end_rate, double seconds, uint64_t seed);
 
 // Sends documents, waits, and writes the report: a table, or one JSON object. Progress goes to `err`. The exit status
-// is 1 if the server cannot be reached or a file cannot be read. Refused documents are part of the result, not an
-// error.
+// is 1 if the server cannot be reached, a file cannot be read, or no document was translated. Some refused documents
+// are part of the result, not an error.
 int RunBench(const BenchFlags& flags, std::ostream& out, std::ostream& err);
 
 }  // namespace salient

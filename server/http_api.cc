@@ -101,6 +101,11 @@ absl::Status HttpApi::Identify(const HttpRequest& request, CompatService* compat
   return compat == nullptr ? known : compat->Admit(request);
 }
 
+std::string HttpApi::ClientOf(const HttpRequest& request) {
+  CallInfo call;
+  return ReadCallInfo(access_, request, &call).ok() ? call.client.id() : request.peer_address;
+}
+
 std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
   if (IsProbe(request)) {
     reply(Get(request));

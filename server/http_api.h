@@ -45,6 +45,7 @@ class HttpApi final : public HttpHandler {
   HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options);
 
   std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
+  std::string ClientOf(const HttpRequest& request) override;
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
   HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 

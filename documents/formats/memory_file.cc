@@ -11,7 +11,7 @@ absl::StatusOr<std::string_view> MemoryMimeTypeOfFile(std::string_view file_name
   if (file_name.ends_with(".po")) return kPoMimeType;
   if (file_name.ends_with(".tsv")) return kTsvMimeType;
   return absl::InvalidArgumentError(
-      absl::StrCat("memory: ", std::string(file_name), " is none of .tmx, .po and .tsv; rename it to what it is"));
+      absl::StrCat(std::string(file_name), " is none of .tmx, .po and .tsv; rename it to what it is"));
 }
 
 }  // namespace salient

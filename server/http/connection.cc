@@ -123,6 +123,9 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     if (error) return End();
     const auto& header = parser_->get();
     request_.method = std::string(header.method_string());
+    if (header.version() >= 11 && header.count(http::field::host) != 1) {
+      return Refuse(400, "an HTTP/1.1 request has one Host header");
+    }
     if (!ParseTarget({header.target().data(), header.target().size()}, request_)) {
       return Refuse(400, "the request's target is not a path");
     }
@@ -139,6 +142,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     auto decoder = BodyDecoder::Open(request_.header("Content-Encoding"), shared_.options.max_body_bytes);
     if (!decoder.ok()) return Refuse(415, std::string(decoder.status().message()));
     decoder_ = *std::move(decoder);
+    client_ = shared_.handler.ClientOf(request_);
     passed_ = true;
     ExpireAfter(shared_.options.request_timeout);
     if (absl::EqualsIgnoreCase(request_.header("Expect"), "100-continue")) return SendContinue();
@@ -175,7 +179,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     if (absl::IsResourceExhausted(added)) return RefuseSize();
     if (!added.ok()) return Refuse(400, std::string(added.message()));
     if (!HoldBody(decoder_->size())) {
-      return Refuse(503, "requests of other clients take all the memory for bodies that arrive; try again");
+      return Refuse(503, "bodies that arrive take all the memory for them, or this client's share of it; try again");
     }
     ReadBody();
   }
@@ -295,12 +299,12 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   bool HoldBody(size_t bytes) {
     if (bytes <= held_) return true;
-    const size_t more = bytes - held_;
+    if (!shared_.bodies.Take(client_, bytes - held_)) return false;
     held_ = bytes;
-    return shared_.bodies_bytes.fetch_add(more) + more <= shared_.options.max_bodies_bytes;
+    return true;
   }
   void ForgetBody() {
-    shared_.bodies_bytes.fetch_sub(held_);
+    shared_.bodies.Return(client_, held_);
     held_ = 0;
     received_ = 0;
   }
@@ -317,6 +321,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   std::shared_ptr<void> keep_;  // of the response that is being written
   HttpRequest request_;
   std::string peer_address_, subject_;
+  std::string client_;  // of the request whose body is being received
   std::function<void()> cancel_;
   size_t received_ = 0, held_ = 0;
   bool ended_ = false;

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <memory>
 
 #include "boost/asio/ip/tcp.hpp"
 #include "boost/asio/ssl/context.hpp"
+#include "server/http/body_memory.h"
 #include "server/http/listener.h"
 #include "server/http/message.h"
 
@@ -17,7 +17,7 @@ namespace salient {
 struct HttpShared {
   const HttpListenerOptions options;
   HttpHandler& handler;
-  std::atomic<size_t> bodies_bytes = 0;  // of requests that are being received
+  BodyMemory bodies{options.max_bodies_bytes};  // that are being received
   std::atomic<bool> stopping = false;
 };
 

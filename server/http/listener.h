@@ -2,12 +2,13 @@
 //
 //   header      16 KiB, within `header_timeout` after the connection opened or the last reply
 //   access      the handler may refuse a request after its header; no byte of the body is stored before that
-// body        `max_body_bytes`, received and decompressed, for every framing and coding, checked while it is read; all
-//               bodies of the listener together `max_bodies_bytes` (otherwise 503)
-// time        `request_timeout` for receiving a whole request; the same plus a second for every 64 KiB for sending the
-//               reply
-// connections `max_connections`; if all are in use, the oldest one that has not passed the access check (idle, or still
-//               sending a header) is closed for a new one; if all have passed it, the new one is closed
+//   body        `max_body_bytes`, received and decompressed, for every framing and coding, checked while it is read;
+//               all bodies of the listener together `max_bodies_bytes`, of which a client may hold a share
+//               (body_memory.h); otherwise 503
+//   time        `request_timeout` for receiving a whole request; the same plus a second for every 64 KiB for sending
+//               the reply
+//   connections `max_connections`; if all are in use, the oldest one that has not passed the access check (idle, or
+//               still sending a header) is closed for a new one; if all have passed it, the new one is closed
 //
 // If a client closes its connection, or its sending half, before it has the reply, the request is cancelled.
 //

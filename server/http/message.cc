@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "absl/strings/match.h"
+
 namespace salient {
 namespace {
 
@@ -63,6 +65,12 @@ bool ParseForm(std::string_view form, FormFields& fields) {
 }
 
 bool ParseTarget(std::string_view target, HttpRequest& request) {
+  for (const std::string scheme : {"http://", "https://"}) {
+    if (!absl::StartsWithIgnoreCase(std::string(target), scheme)) continue;
+    const size_t path = target.find('/', scheme.size());
+    target = path == std::string_view::npos ? std::string_view("/") : target.substr(path);
+    break;
+  }
   if (target.empty() || target[0] != '/') return false;
   const size_t mark = target.find('?');
   if (!Decode(target.substr(0, mark), false, request.path)) return false;

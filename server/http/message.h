@@ -52,6 +52,10 @@ class HttpHandler {
   // its body is not stored.
   virtual std::optional<HttpResponse> Refuse(const HttpRequest& request) = 0;
 
+  // Names the client of a request that was not refused. The bodies of one client take at most its share of the memory
+  // for bodies that arrive.
+  virtual std::string ClientOf(const HttpRequest& request) = 0;
+
   // Called with a complete request that was not refused. Must call `reply` once, now or later, from any thread. Returns
   // a function that is called if the client disconnects before that; may be empty.
   virtual std::function<void()> Handle(HttpRequest request, Reply reply) = 0;
@@ -66,7 +70,8 @@ class HttpHandler {
 using FormFields = std::vector<std::pair<std::string, std::string>>;
 bool ParseForm(std::string_view form, FormFields& fields);
 
-// Splits "/path%20x?a=1&b=2" into path and query, decoded. False if the target is not a path or an escape is invalid.
+// Splits "/path%20x?a=1&b=2" into path and query, decoded; also "http://host/path?a=1", as a proxy may ask for it.
+// False if the target is something else, or an escape is invalid.
 bool ParseTarget(std::string_view target, HttpRequest& request);
 
 }  // namespace salient

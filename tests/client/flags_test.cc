@@ -81,7 +81,8 @@ TEST(ClientFlagsTest, FilesOfTranslationsAreSentWithTheirType) {
   EXPECT_EQ(memory.files(0).content(), "Yes\tJa\n");
   EXPECT_EQ(memory.files(0).mime_type(), "text/tab-separated-values");
   EXPECT_FALSE(memory.server());
-  EXPECT_THAT(Mistake({"translate", "a", "--memory-file", "a.csv"}), HasSubstr("a.csv is none of .tmx, .po and .tsv"));
+  EXPECT_THAT(Mistake({"translate", "a", "--memory-file", "a.csv"}),
+              HasSubstr("--memory-file: a.csv is none of .tmx, .po and .tsv"));
   EXPECT_THAT(Mistake({"translate", "a", "--memory-file", "/none.tmx"}), HasSubstr("/none.tmx cannot be read"));
 }
 

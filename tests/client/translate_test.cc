@@ -205,6 +205,8 @@ TEST_F(TranslateTest, TheSettingsOfABenchAreAddedToItsFlags) {
   const ProcessResult result = Salient({"bench", File("a", "a"), "--settings", settings, "--model", "none", "--rate",
                                         "9", "--seconds", "1", "--report", "json"});
   EXPECT_THAT(result.out, AllOf(HasSubstr("not_found"), Not(HasSubstr("\"ok\"")))) << result.err;
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr("no document was translated; the first failure was not_found: "));
 }
 
 TEST_F(TranslateTest, ABenchOfTooManyDocumentsIsRefused) {

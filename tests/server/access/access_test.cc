@@ -2,11 +2,17 @@
 
 #include "server/access/access.h"
 
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/connection.h"
 #include "gmock/gmock.h"
@@ -15,6 +21,7 @@
 #include "server/admission/key_ring.h"
 #include "tests/server/certificates.h"
 #include "tests/server/test_server.h"
+#include "tests/testing/loopback_socket.h"
 #include "tests/testing/temp_folder.h"
 
 namespace salient {
@@ -23,6 +30,7 @@ namespace {
 using ::salient::testing::Authority;
 using ::salient::testing::CertificateFiles;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr char kKey[] = "0123456789abcdef0123456789abcdef";
 constexpr char kOtherKey[] = "fedcba9876543210fedcba9876543210";
@@ -185,6 +193,25 @@ TEST_F(AccessTest, HttpCallsNeedAKeyAndProbesDoNot) {
   EXPECT_EQ(client.Get("/v1/models", with("X-API-Key", kKey))->status, 200);
   EXPECT_EQ(client.Get("/v1/models", with("X-API-Key", kOtherKey))->status, 401);
   EXPECT_THAT(admin.Get("/metrics")->body, HasSubstr("outcome=\"unauthenticated\""));
+}
+
+TEST_F(AccessTest, TheBodiesOfOneClientLeaveMemoryForOthers) {
+  constexpr size_t kBody = 1 << 20;  // all bodies may have 8 MiB and a little
+  TestServer server({}, 1000, Open({.api_keys = Write("keys", std::string(kKey) + "\n" + kOtherKey)}));
+  server.Start();
+  std::vector<std::unique_ptr<LoopbackSocket>> arriving;
+  for (int i = 0; i < 7; ++i) {
+    arriving.push_back(std::make_unique<LoopbackSocket>(server.http_port()));
+    arriving.back()->Send(absl::StrCat("POST /v1/translate HTTP/1.1\r\nHost: h\r\nX-API-Key: ", kKey,
+                                       "\r\nContent-Length: ", kBody, "\r\n\r\n", std::string(kBody - 1, ' ')));
+  }
+  std::string refused(1024, '\0');
+  const ssize_t size = recv(arriving.back()->descriptor(), refused.data(), refused.size(), 0);
+  refused.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 503"));
+  httplib::Client other("127.0.0.1", server.http_port());
+  const std::string body = std::string(kBody, ' ') + R"({"document": {"text": "text"}})";
+  EXPECT_EQ(other.Post("/v1/translate", {{"X-API-Key", kOtherKey}}, body, "application/json")->status, 200);
 }
 
 TEST_F(AccessTest, KeysAreReadAgainWhenTheFileChanges) {

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -66,6 +67,7 @@ class Echo final : public HttpHandler {
     if (request.header("X-Key") == "key") return std::nullopt;
     return HttpResponse{.status = 401, .body = "who are you?"};
   }
+  std::string ClientOf(const HttpRequest& request) override { return request.header("X-Client"); }
   std::function<void()> Handle(HttpRequest request, Reply reply) override {
     if (request.path == "/hold") {
       std::lock_guard lock(mutex);
@@ -194,7 +196,8 @@ TEST_F(ListenerTest, RefusesWhatIsNotHttp) {
   Start();
   for (const std::string& request :
        {std::string("nonsense\r\n\r\n"), std::string("GET noslash HTTP/1.1\r\n\r\n"),
-        std::string(40, '\0') + "\r\n\r\n",
+        std::string(40, '\0') + "\r\n\r\n", std::string("GET / HTTP/1.1\r\nX-Key: key\r\n\r\n"),
+        std::string("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Key: key\r\n\r\n"),
         std::string("POST / HTTP/1.1\r\n") + kKey + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
         std::string("POST / HTTP/1.1\r\n") + kKey + "Content-Length: -1\r\n\r\n",
         std::string("POST / HTTP/1.1\r\n") + kKey + "Transfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
@@ -286,6 +289,24 @@ TEST_F(ListenerTest, BodiesTogetherAreBounded) {
   EXPECT_THAT(second.Read(), StartsWith("HTTP/1.1 503"));
   first.Send(std::string(100, 'a'));
   EXPECT_THAT(first.Read("POST / 1000"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ListenerTest, AClientHasAShareOfTheMemoryForBodies) {
+  Start({.max_body_bytes = 1000, .max_bodies_bytes = 1200});
+  const auto begin = [](Client& client, const char* name) {
+    client.Send(absl::StrCat("POST / HTTP/1.1\r\nHost: h\r\nX-Key: key\r\nX-Client: ", name,
+                             "\r\nContent-Length: 500\r\n\r\n", std::string(499, 'a')));
+    absl::SleepFor(absl::Milliseconds(100));
+  };
+  Client first(port_), again(port_), other(port_);
+  begin(first, "one");
+  begin(again, "one");
+  EXPECT_THAT(again.Read(), StartsWith("HTTP/1.1 503"));
+  begin(other, "two");
+  other.Send("a");
+  EXPECT_THAT(other.Read("POST / 500"), StartsWith("HTTP/1.1 200"));
+  first.Send("a");
+  EXPECT_THAT(first.Read("POST / 500"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(ListenerTest, StopsInTimeAndReleasesThePort) {

@@ -12,11 +12,16 @@ TEST(MessageTest, SplitsAndDecodesATarget) {
   EXPECT_EQ(request.query, (std::map<std::string, std::string>{{"x", "2"}, {"y", "a b&c"}, {"z", ""}}));
   ASSERT_TRUE(ParseTarget("/%41", request));
   EXPECT_EQ(request.path, "/A");
+  ASSERT_TRUE(ParseTarget("http://host:8080/v1/models?x=1", request));
+  EXPECT_EQ(request.path, "/v1/models");
+  EXPECT_EQ(request.query, (std::map<std::string, std::string>{{"x", "1"}}));
+  ASSERT_TRUE(ParseTarget("HTTPS://host", request));
+  EXPECT_EQ(request.path, "/");
 }
 
 TEST(MessageTest, RefusesWhatIsNoPath) {
   HttpRequest request;
-  for (const char* target : {"", "v1", "http://host/", "/%", "/%4", "/%g1", "/a?b=%z0", "*"}) {
+  for (const char* target : {"", "v1", "ftp://host/", "/%", "/%4", "/%g1", "/a?b=%z0", "*"}) {
     EXPECT_FALSE(ParseTarget(target, request)) << target;
   }
 }
