@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -113,6 +114,26 @@ Counted CountFields(ZeroCopyInputStream& stream, size_t bytes, const Descriptor&
   return {std::move(status), input.CurrentPosition()};
 }
 
+// Whether JSON has at most so many objects and values. Protobuf's parser takes 0.8 s for a million empty objects.
+bool HasAtMost(int values, std::string_view json) {
+  char quote = 0;  // of the string that the scan is in; protobuf takes both kinds
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quote != 0) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == quote) {
+        quote = 0;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if ((c == '{' || c == ',') && --values < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::string Flatten(const grpc::ByteBuffer& bytes) {
   std::vector<grpc::Slice> slices;
   std::string flat;
@@ -170,6 +191,10 @@ absl::Status ParseJson(const std::string& json, google::protobuf::Message* messa
   static google::protobuf::util::TypeResolver* const types = google::protobuf::util::NewTypeResolverForDescriptorPool(
       kTypeUrlPrefix, google::protobuf::DescriptorPool::generated_pool());
   const Descriptor& type = *message->GetDescriptor();
+  if (!HasAtMost(kMostJsonValues, json)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the body has more than ", kMostJsonValues, " objects and values in JSON; send fewer"));
+  }
   std::string bytes;
   const auto read = google::protobuf::util::JsonToBinaryString(
       types, absl::StrCat(kTypeUrlPrefix, "/", type.full_name()), json, &bytes);

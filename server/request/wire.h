@@ -24,6 +24,9 @@ inline constexpr size_t kMaxReplyBytes = (1ULL << 31) - 1024;
 // How often a field may occur in a request, in all messages in it together: the longest list that the API allows.
 inline constexpr int kMostOccurrences = 100000;
 
+// How many objects and values a request in JSON may have.
+inline constexpr int kMostJsonValues = 10 * kMostOccurrences;
+
 // INVALID_ARGUMENT names the field that occurs too often, or the first string field that is not UTF-8, and the offset
 // in it, or says that the bytes are not a message of this type. Then `message` has some of what comes before that.
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);

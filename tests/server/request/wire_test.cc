@@ -58,6 +58,23 @@ TEST(WireTest, JsonIsBoundedBeforeItIsParsed) {
   EXPECT_EQ(other.glossary().terms_size(), 0);
 }
 
+TEST(WireTest, JsonOfTooManyValuesIsNotParsed) {
+  const auto refusal = [](const std::string& json) {
+    v1::TranslateDocumentRequest request;
+    return std::string(ParseJson(json, &request).message());
+  };
+  const auto bodies = [](const std::string& value, int times) { return "{\"x\": [" + Times(times, value) + "]}"; };
+  for (const char* value : {"{},", "1,", "[1],", "\"\\\",{\","}) {
+    EXPECT_THAT(refusal(bodies(value, kMostJsonValues + 1)), HasSubstr("more than 1000000 objects and values"))
+        << value;
+  }
+  v1::TranslateDocumentRequest request;
+  for (const char* text : {R"("{,\"{,'{,")", R"('{,\'{,"{,')"}) {  // braces and commas of strings do not count
+    const std::string text_of_braces = std::string(text).insert(1, Times(kMostJsonValues, "{,"));
+    EXPECT_TRUE(ParseJson("{\"document\": {\"text\": " + text_of_braces + "}}", &request).ok()) << text;
+  }
+}
+
 TEST(WireTest, MessagesSurviveTheWay) {
   v1::TranslateDocumentRequest request;
   request.mutable_document()->set_text("Größe \xF0\x9F\x98\x80");
