@@ -23,6 +23,17 @@ MEASURE_EVERY = 4  # steps between measurements of k in the supervision phase, w
 AVERAGE_EVERY = 10  # steps between the states that enter the average
 
 
+def refuse_unknown_parts(model: Transformer, frozen: list[str]) -> None:
+    """Raises ValueError if nothing has a name that begins as one of `frozen`. Optional parts that this model lacks may
+    be named."""
+    lacks = [name for name, part in vars(model).items() if part is None and not name.startswith("_")]
+    parts = [name for name, _ in model.named_parameters()] + lacks
+    for name in frozen:
+        if not any(part.startswith(name) for part in parts):
+            raise ValueError(f"--frozen: no part of a model is named {name}...; there are "
+                             + ", ".join(dict.fromkeys(part.split(".")[0] for part in parts)))
+
+
 class Trainer:
     def __init__(self, model: Transformer, options: argparse.Namespace):
         self.device = torch.device(options.device)
@@ -34,6 +45,7 @@ class Trainer:
         self.objective = Objective(model, options, random.Random(options.seed))
         self.model.train()
         self.model.set_dropout(options.dropout, options.word_dropout)
+        refuse_unknown_parts(model, options.frozen)
         for name, p in model.named_parameters():
             p.requires_grad = (self.part_of(name) in TRAINED[options.phase]
                                and not name.startswith(tuple(options.frozen)))

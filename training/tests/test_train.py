@@ -489,6 +489,13 @@ def test_a_phase_in_which_nothing_learns_is_refused():
         Trainer(model, options("halting", "--frozen", "halting"))
 
 
+def test_a_frozen_part_must_have_its_name():
+    model = new_model()
+    with pytest.raises(ValueError, match="no part of a model is named encoder_layer_0...; there are .*encoder_layers"):
+        Trainer(model, options("base", "--frozen", "encoder_layers.0.", "encoder_layer_0"))
+    Trainer(model, options("base", "--frozen", "encoder", "encoder_layers.1.ffn", "source_embedding", "output"))
+
+
 def test_a_phase_that_is_over_is_not_run_again(tmp_path):
     trainer = Trainer(new_model(), options("base", "--steps", "5"))
     trainer.step = 5
