@@ -16,8 +16,9 @@
 # The languages are those of configs/MODEL.json (MODEL is base by default), and MODEL-wide.json beside it: English and
 # German, unless you change them there.
 #
-# MINUTES (default 25) is what training takes; before it come two short trials, after it export, evaluation and
-# ablations, whose length follows it. EVALUATION are the flags of `training/evaluate` (default --documents 24).
+# MINUTES (default 25) has the phases of training (83 %) and two trials of the layout (10 %). Trials of compiling,
+# export, evaluation and ablations come on top; the length of the ablations follows it. EVALUATION are the flags of
+# `training/evaluate` (default --documents 24).
 # DEVICE=cpu MINUTES=1 MODEL=small rehearses every stage on a laptop (MODEL for `pack` too, since it gives the size of
 # the vocabulary).
 set -euo pipefail
