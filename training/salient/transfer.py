@@ -38,6 +38,7 @@ from .model import Transformer
 from .pieces import BYTES, counted, first_marker, first_piece, pruned, train_unigram
 from .shortlist import Shortlist, model_1, sample
 from .tensor_file import read_folder
+from .text_file import open_text
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
 from .whole_file import whole_file
 
@@ -70,7 +71,7 @@ def vocabulary(o: argparse.Namespace) -> None:
     parent = sentencepiece.SentencePieceProcessor(model_file=str(path))
     counts = counted(parent, texts(o.text, 0, o.segments))
     if o.source_text:
-        with open(o.source_text, encoding="utf-8") as lines:
+        with open_text(o.source_text) as lines:
             counts += counted(parent, (line.strip() for line in itertools.islice(lines, o.segments)))
     if parent.piece_to_id(BYTES[-1][0]) != first_marker() - 1:
         raise ValueError(f"--parent: {path} has not the special tokens and bytes first, as the tokenizers of models "
@@ -184,7 +185,8 @@ def parser() -> argparse.ArgumentParser:
     commands = p.add_subparsers(required=True)
     v = commands.add_parser("vocabulary", help="write the vocabularies of the new pair")
     v.add_argument("--text", type=Path, nargs="+", required=True, help="parallel text (TSV) of the new pair")
-    v.add_argument("--source-text", type=Path, help="more text of the source language: its pieces are kept as well")
+    v.add_argument("--source-text", type=Path,
+                   help="more text of the source language, plain or .xz: its pieces are kept as well")
     v.add_argument("--segments", type=int, default=1_500_000, help="segments to read at most")
     v.add_argument("--least", type=int, default=8,
                    help="how often the source text must use a piece of the parent's for it to be kept")
