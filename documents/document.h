@@ -42,6 +42,8 @@ struct ElementRules {
   bool listed_only = false;
 };
 
+inline constexpr size_t kLongestKeptTerm = 200;  // bytes; longer ones of ParseOptions are left out
+
 struct ParseOptions {
   std::string source_language;          // BCP 47; empty: not known
   std::string target_language;          // new value of `lang` and similar attributes; empty: unchanged

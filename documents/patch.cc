@@ -122,8 +122,15 @@ absl::Status TooManyUnits(const DocumentLimits& limits) {
                                                    " units of text (paragraphs, cells, attributes); split it"));
 }
 
+absl::Status CheckWhole(const std::vector<PlacedUnit>& units) {
+  const bool is_whole = std::none_of(units.begin(), units.end(), [](const PlacedUnit& unit) { return unit.is_cut; });
+  if (is_whole) return absl::OkStatus();
+  return absl::ResourceExhaustedError("a paragraph, cell or attribute has more than 4 MiB of text; divide it");
+}
+
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits) {
   if (HasTooManyUnits(text.unit_count(), limits)) return TooManyUnits(limits);
+  if (absl::Status status = CheckWhole(text.placed_units()); !status.ok()) return status;
   return std::make_unique<PatchedDocument>(std::move(text));
 }
 

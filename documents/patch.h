@@ -29,6 +29,7 @@ struct PlacedUnit {
   std::vector<ByteRange> markers;  // the range of each marker in the document; empty: it has none of its own
   UnitWriter write;
   bool always = false;  // also written if the translation equals the source, such as a missing target
+  bool is_cut = false;  // its text was too long, and is not whole: the document must be refused
 };
 
 // A change that is independent of translations, such as of `lang`.
@@ -44,6 +45,7 @@ class PatchedText {
   PatchedText(std::string bytes, std::vector<PlacedUnit> units, std::vector<Edit> edits);
 
   const std::string& bytes() const { return bytes_; }
+  const std::vector<PlacedUnit>& placed_units() const { return units_; }
   size_t unit_count() const { return units_.size(); }
   const Unit& unit(size_t i) const { return units_[i].unit; }
 
@@ -60,13 +62,17 @@ class PatchedText {
   std::vector<Edit> edits_;
 };
 
+// RESOURCE_EXHAUSTED if one of the units has too much text.
+absl::Status CheckWhole(const std::vector<PlacedUnit>& units);
+
 // Whether there are more units than the limits allow. A reader stops then, so that they take no more memory, and
 // MakePatchedDocument refuses them.
 bool HasTooManyUnits(size_t units, const DocumentLimits& limits);
 // The refusal of all formats then: RESOURCE_EXHAUSTED.
 absl::Status TooManyUnits(const DocumentLimits& limits);
 
-// A FormattedDocument of one PatchedText. RESOURCE_EXHAUSTED if there are more units than the limits allow.
+// A FormattedDocument of one PatchedText. RESOURCE_EXHAUSTED if there are more units than the limits allow, or one of
+// them has too much text.
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits);
 
 // The check of translations that all FormattedDocuments make.

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -164,13 +165,22 @@ class XliffReader {
 
   // Makes a unit of an element's content. Returns false if it has nothing to translate.
   bool TakeInto(const Slot& slot, size_t element) {
+    PlacedUnit unit;
+    if (!Take(element, &unit)) return false;
+    Put(std::move(unit), slot);
+    return true;
+  }
+
+  bool Take(size_t element, PlacedUnit* unit) {
     TakeContent(element);
     if (builder_.marker_count() > static_cast<size_t>(options_.limits.max_markers)) {
       refusal_ = absl::ResourceExhaustedError(
           absl::StrCat("XLIFF: a unit has more than ", options_.limits.max_markers, " inline codes; divide it"));
     }
-    PlacedUnit unit;
-    if (!builder_.Finish(&unit)) return false;
+    return builder_.Finish(unit);
+  }
+
+  void Put(PlacedUnit unit, const Slot& slot) {
     unit.always = true;
     unit.place = slot.place;
     unit.write = [before = slot.before, after = slot.after](const Unit& from, const MarkedText& translation,
@@ -178,7 +188,6 @@ class XliffReader {
       return before + WriteEscaped(EscapeXml)(from, translation, markers) + after;
     };
     units_.push_back(std::move(unit));
-    return true;
   }
 
   // The outermost `<mrk mtype="seg">` elements in an element.
@@ -232,8 +241,10 @@ class XliffReader {
     size_t done = whole.begin;
     for (const size_t segment : segments) {
       const ByteRange content = ContentOf(segment);
+      PlacedUnit unit;
+      if (!Take(segment, &unit)) continue;
       slot.before = absl::StrCat(before, Bytes({done, content.begin}));
-      if (!TakeInto(slot, segment)) continue;
+      Put(std::move(unit), slot);
       before.clear();
       done = content.end;
       slot.place.begin = slot.place.end;

@@ -157,12 +157,18 @@ struct BlockWriter {
   }
 };
 
+constexpr int kMostTagDirectives = 100;
+
 class YamlReader {
  public:
   YamlReader(std::string_view bytes, const ParseOptions& options)
       : bytes_(bytes), options_(options), keep_terms_(options.keep_terms) {}
 
   ParsedDocument Read() {
+    if (HasTooManyTags()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("YAML: has more than ", kMostTagDirectives, " directives %TAG; write out the tags"));
+    }
     yaml_parser_t parser;
     if (yaml_parser_initialize(&parser) == 0)
       return absl::ResourceExhaustedError("YAML: there is no memory to read it");
@@ -189,6 +195,17 @@ class YamlReader {
   }
 
  private:
+  // Libyaml compares every %TAG, and the tag of every node, with all that came before.
+  bool HasTooManyTags() const {
+    constexpr std::string_view kBefore =
+        "\n\r\x85\xA8\xA9\xBF";  // the last bytes of line breaks, and of the mark of UTF-8
+    int count = 0;
+    for (size_t at = bytes_.find("%TAG"); at != std::string_view::npos; at = bytes_.find("%TAG", at + 1)) {
+      if (at == 0 || kBefore.find(bytes_[at - 1]) != std::string_view::npos) ++count;
+    }
+    return count > kMostTagDirectives;
+  }
+
   struct Collection {
     bool is_mapping = false, in_flow = false, key_next = false;
   };

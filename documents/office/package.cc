@@ -122,6 +122,7 @@ ParsedDocument ParsePackage(std::string_view bytes, const ParseOptions& options,
           absl::StrCat(what, ": the properties of the text would take more than ", options.limits.max_unpacked_bytes,
                        " bytes in the translation; give it a simpler format, or split the document"));
     }
+    if (absl::Status status = CheckWhole(content.units); !status.ok()) return status;
     units += content.units.size();
     if (HasTooManyUnits(units, options.limits)) return TooManyUnits(options.limits);
     if (content.units.empty() && content.edits.empty()) continue;  // it is written as it is

@@ -10,6 +10,8 @@
 namespace salient {
 namespace {
 
+constexpr size_t kMostForms = 16;  // of a plural; no language of gettext has more than six
+
 class EntryReader {
  public:
   explicit EntryReader(std::string_view bytes) : bytes_(bytes) {}
@@ -49,6 +51,7 @@ class EntryReader {
     if (!TakeKeyword(line.substr(0, keyword_end))) {
       return Wrong("begins with no keyword that PO files have, such as msgid or msgstr");
     }
+    if (entry_.translations.size() > kMostForms) return Wrong("is one of more than 16 translations of a message");
     *current_ = {};
     size_t quote = begin + keyword_end;
     while (quote < end && is_space(bytes_[quote])) ++quote;

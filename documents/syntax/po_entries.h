@@ -27,7 +27,8 @@ struct PoEntry {
   bool fuzzy = false;
 };
 
-// Obsolete messages ("#~") are comments. INVALID_ARGUMENT names the line; limits as CheckText's.
+// Obsolete messages ("#~") are comments. INVALID_ARGUMENT names the line, such as that of a message's 17th translation;
+// limits as CheckText's.
 absl::StatusOr<std::vector<PoEntry>> ReadPoEntries(std::string_view bytes, const DocumentLimits& limits);
 
 }  // namespace salient

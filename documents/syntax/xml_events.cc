@@ -15,6 +15,8 @@
 namespace salient {
 namespace {
 
+// Expat looks at all declarations of an element's attributes wherever the element stands.
+constexpr int kMostDeclaredAttributes = 100;
 constexpr std::string_view kPieceBegin = "<piece>", kPieceEnd = "</piece>";  // around a piece, for Expat
 
 // What expat calls, and what it has told so far.
@@ -40,6 +42,9 @@ class EventReader {
         [](void* self) { static_cast<EventReader*>(self)->OnCdata(false); });
     XML_SetEntityDeclHandler(parser, [](void* self, const char* name, int, const char*, int, const char*, const char*,
                                         const char*, const char*) { static_cast<EventReader*>(self)->OnEntity(name); });
+    XML_SetAttlistDeclHandler(parser, [](void* self, const char*, const char*, const char*, const char*, int) {
+      static_cast<EventReader*>(self)->OnDeclaredAttribute();
+    });
     XML_SetXmlDeclHandler(parser, [](void* self, const char*, const char* encoding, int) {
       static_cast<EventReader*>(self)->OnDeclaration(encoding);
     });
@@ -137,6 +142,12 @@ class EventReader {
         absl::StrCat(what_, ": declares the entity \"", name, "\"; write out what it stands for and remove it")));
   }
 
+  void OnDeclaredAttribute() {
+    if (++declared_attributes_ <= kMostDeclaredAttributes) return;
+    Refuse(absl::InvalidArgumentError(absl::StrCat(what_, ": its DOCTYPE declares more than ", kMostDeclaredAttributes,
+                                                   " attributes (ATTLIST); remove the declarations")));
+  }
+
   void OnDeclaration(const char* encoding) {
     if (encoding == nullptr || absl::EqualsIgnoreCase(encoding, "utf-8") ||
         absl::EqualsIgnoreCase(encoding, "us-ascii")) {
@@ -167,6 +178,7 @@ class EventReader {
   const std::unique_ptr<XML_ParserStruct, Free> parser_;
   std::vector<XmlEvent> events_;
   std::vector<size_t> open_;
+  int declared_attributes_ = 0;
   bool in_piece_ = false;
   bool in_cdata_ = false;
   bool literal_ = false;  // the bytes of the last text are the text

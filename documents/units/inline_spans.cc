@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -228,29 +229,30 @@ bool FindTag(std::string_view text, size_t at, InlineSpan& span) {
 }  // namespace
 
 KeptTerms::KeptTerms(const std::vector<std::string>& terms) {
-  auto by_first = std::make_shared<ByFirstByte>();
-  bool has_any = false;
-  for (const std::string& term : terms) {
-    if (term.empty() || term.size() > kLongestSpan) continue;
-    (*by_first)[static_cast<unsigned char>(term[0])].push_back(term);
-    has_any = true;
-  }
-  if (!has_any) return;
-  for (std::vector<std::string>& group : *by_first) {
-    std::sort(group.begin(), group.end(),
-              [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
-  }
-  terms_ = std::move(by_first);
+  auto sorted = std::make_shared<std::vector<std::string>>(terms);
+  std::erase_if(*sorted, [](const std::string& term) { return term.empty() || term.size() > kLongestKeptTerm; });
+  std::sort(sorted->begin(), sorted->end());
+  sorted->erase(std::unique(sorted->begin(), sorted->end()), sorted->end());
+  if (!sorted->empty()) terms_ = std::move(sorted);
 }
 
 size_t KeptTerms::End(std::string_view text, size_t at) const {
-  if (terms_ == nullptr) return at;
-  const std::vector<std::string>& group = (*terms_)[static_cast<unsigned char>(text[at])];
-  if (group.empty() || WordBefore(text, at)) return at;
-  for (const std::string& term : group) {
-    if (text.substr(at).starts_with(term) && !WordAt(text, at + term.size())) return at + term.size();
+  if (terms_ == nullptr || WordBefore(text, at)) return at;
+  size_t longest = at;
+  // Those terms whose first bytes are the text's. One that ends there comes before the longer ones.
+  auto first = terms_->begin(), last = terms_->end();
+  for (size_t i = 0; first != last && at + i < text.size(); ++i) {
+    const auto byte_of = [i](const std::string& term) { return static_cast<unsigned char>(term[i]); };
+    const auto wanted = static_cast<unsigned char>(text[at + i]);
+    if (byte_of(*first) != wanted || byte_of(*std::prev(last)) != wanted) {
+      first = std::partition_point(first, last, [&](const std::string& term) { return byte_of(term) < wanted; });
+      last = std::partition_point(first, last, [&](const std::string& term) { return byte_of(term) == wanted; });
+    }
+    if (first == last || first->size() > i + 1) continue;
+    if (!WordAt(text, at + i + 1)) longest = at + i + 1;
+    ++first;
   }
-  return at;
+  return longest;
 }
 
 std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules& rules) {

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "documents/document.h"
 #include "documents/markup.h"
 
 namespace salient {
@@ -22,7 +22,8 @@ struct InlineSpan {
   bool is_message = false;  // an argument of an ICU message; markup within belongs to it
 };
 
-// Words that are not translated where they stand as whole words in this spelling. Copies share what is made of them
+// Words that are not translated where they stand as whole words in this spelling. A lookup looks at most
+// once at each byte of the longest one, however many begin alike. Copies share what is made of them
 // once, so that a document of many units makes it once, too.
 class KeptTerms {
  public:
@@ -34,8 +35,7 @@ class KeptTerms {
   size_t End(std::string_view text, size_t at) const;
 
  private:
-  using ByFirstByte = std::array<std::vector<std::string>, 256>;  // longest first
-  std::shared_ptr<const ByFirstByte> terms_;                      // null: there are none
+  std::shared_ptr<const std::vector<std::string>> terms_;  // ascending and different; null: there are none
 };
 
 struct InlineRules {

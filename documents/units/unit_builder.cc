@@ -17,6 +17,8 @@ bool IsAsciiSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 }  // namespace
 
 void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one) {
+  is_cut_ = is_cut_ || text_.size() + text.size() > kMostText;
+  if (is_cut_) return;
   for (size_t i = 0; i < text.size(); ++i) {
     const ByteRange from = one_to_one ? ByteRange{range.begin + i, range.begin + i + 1} : range;
     char c = text[i];
@@ -246,7 +248,8 @@ bool UnitBuilder::Finish(PlacedUnit* unit) {
   origin_.clear();
   items_.clear();
   object_at_ = kNone;
-  return has_letter;
+  unit->is_cut = std::exchange(is_cut_, false);
+  return has_letter || unit->is_cut;
 }
 
 void UnitBuilder::FinishEscaped(std::string (*escape)(std::string_view), std::vector<PlacedUnit>* units) {

@@ -31,6 +31,10 @@ struct UnitRules {
 
 class UnitBuilder {
  public:
+  // The text of a unit. What is longer is cut, and the unit says so (PlacedUnit::is_cut): each byte takes sixteen more
+  // in memory while the unit is made.
+  static constexpr size_t kMostText = size_t{4} << 20;
+
   // `bytes` must outlive the builder.
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
 
@@ -84,6 +88,7 @@ class UnitBuilder {
   std::vector<Item> items_;        // sorted by `at`
   size_t object_at_ = kNone;       // where in text_ the last marker by itself is: white space on both sides of it stays
   size_t begin_ = 0, end_ = 0;     // of text_, in Finish
+  bool is_cut_ = false;
 };
 
 }  // namespace salient

@@ -131,10 +131,11 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     }
     for (const auto& field : header) request_.headers[std::string(field.name_string())] = std::string(field.value());
     // Beast takes a request of another coding for one without a body, and its body for the next request.
-    const std::string coding = request_.header("Transfer-Encoding");
-    if (!coding.empty() && !absl::EqualsIgnoreCase(coding, "chunked")) {
-      return Refuse(501, absl::StrCat("Transfer-Encoding: '", coding,
-                                      "' is not one that this server reads; send the body chunked"));
+    const auto codings = header.equal_range(http::field::transfer_encoding);
+    for (auto coding = codings.first; coding != codings.second; ++coding) {
+      if (absl::EqualsIgnoreCase(std::string(coding->value()), "chunked") && coding == codings.first) continue;
+      return Refuse(501, absl::StrCat("Transfer-Encoding: '", std::string(coding->value()),
+                                      "' is not one that this server reads; send the body chunked, and say so once"));
     }
     if (auto refusal = shared_.handler.Refuse(request_))
       return Send(*std::move(refusal), /*close=*/!parser_->is_done());

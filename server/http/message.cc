@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/match.h"
@@ -67,8 +68,8 @@ bool ParseForm(std::string_view form, FormFields& fields) {
 bool ParseTarget(std::string_view target, HttpRequest& request) {
   for (const std::string scheme : {"http://", "https://"}) {
     if (!absl::StartsWithIgnoreCase(std::string(target), scheme)) continue;
-    const size_t path = target.find('/', scheme.size());
-    target = path == std::string_view::npos ? std::string_view("/") : target.substr(path);
+    target.remove_prefix(std::min(target.find_first_of("/?", scheme.size()), target.size()));
+    if (target.empty()) target = "/";
     break;
   }
   if (target.empty() || target[0] != '/') return false;

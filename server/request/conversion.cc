@@ -77,6 +77,11 @@ absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t m
   if (request.memory().has_suggestions_from() && !(least > 0 && least <= 1)) {
     return absl::InvalidArgumentError(absl::StrCat("memory.suggestions_from: ", least, " is not in (0, 1]"));
   }
+  for (int i = 0; i < source.keep_terms_size(); ++i) {
+    if (source.keep_terms(i).size() <= kLongestKeptTerm) continue;
+    return absl::InvalidArgumentError(absl::StrCat("document.keep_terms[", i, "]: has ", source.keep_terms(i).size(),
+                                                   " bytes; at most ", kLongestKeptTerm, " are allowed"));
+  }
   const v1::ElementRules& named = source.elements();
   if (named.keep_size() + named.block_size() + named.in_text_size() > kMostElements) {
     return absl::InvalidArgumentError(

@@ -103,6 +103,10 @@ TEST(ContentTest, RefusalsNameTheField) {
   v1::TranslateDocumentRequest lines = ContentRequest("text/html", "<p>x");
   lines.mutable_document()->set_segmentation(v1::SEGMENTATION_LINES);
   EXPECT_THAT(Refusal(lines), HasSubstr("document.segmentation"));
+  v1::TranslateDocumentRequest terms = ContentRequest("text/html", "<p>x");
+  terms.mutable_document()->add_keep_terms(std::string(200, 'a'));
+  terms.mutable_document()->add_keep_terms(std::string(201, 'b'));
+  EXPECT_THAT(Refusal(terms), HasSubstr("document.keep_terms[1]: has 201 bytes; at most 200 are allowed"));
 }
 
 // Of each byte of a segment the place that it came from is kept, and so are the units.

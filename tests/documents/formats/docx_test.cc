@@ -285,6 +285,16 @@ TEST(DocxTest, PropertiesThatATranslationWouldHaveVeryOftenAreRefused) {
   EXPECT_THAT(RefusalAs("docx", Docx(Repeated(paragraph, 20))), HasSubstr("give it a simpler format"));
 }
 
+// Each byte of a unit takes many while it is read.
+TEST(DocxTest, AParagraphOfVeryMuchTextIsRefused) {
+  const auto paragraph = [](size_t bytes) {
+    return "<w:p><w:r><w:t>" + std::string(bytes / 2, 'a') + "</w:t></w:r><w:r><w:t>" + std::string(bytes / 2, 'b') +
+           "</w:t></w:r></w:p>";
+  };
+  EXPECT_THAT(RefusalAs("docx", Docx(paragraph(4 << 20))), HasSubstr("was not refused"));
+  EXPECT_THAT(RefusalAs("docx", Docx(paragraph((4 << 20) + 2))), HasSubstr("has more than 4 MiB of text; divide it"));
+}
+
 TEST(DocxTest, AnAttributeMayNameANamespaceVeryOften) {
   const std::string space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
   const std::string root = "<w:document x=\"" + Repeated(space + " ", 200000) + "\" " + kWordSpace + ">";

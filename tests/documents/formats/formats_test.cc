@@ -197,6 +197,20 @@ TEST(InlineSpansTest, TermsAreWholeWords) {
               ElementsAre("Salient", "Salient Cloud"));
 }
 
+TEST(InlineSpansTest, TheLongestTermIsKept) {
+  const InlineRules rules{.keep_terms = {"a b c", "a", "", "a b", "ä b", "a", "a bc d", "z"}};
+  EXPECT_THAT(Spans("a b c, a b cd, a bc, a bc d, ab, ä b, a", rules),
+              ElementsAre("a b c", "a b", "a", "a bc d", "ä b", "a"));
+}
+
+// Each term would be compared at each byte.
+TEST(InlineSpansTest, VeryManyTermsMayBeginAlike) {
+  std::vector<std::string> terms;
+  for (int i = 0; i < 1000; ++i) terms.push_back(std::string(kLongestKeptTerm - 4, '-') + std::to_string(1000 + i));
+  EXPECT_THAT(Spans(std::string(1000000, '-') + "1007", {.keep_terms = terms}),
+              ElementsAre(std::string(kLongestKeptTerm - 4, '-') + "1007"));
+}
+
 TEST(InlineSpansTest, TagsWhereTheyAreAskedFor) {
   EXPECT_THAT(Spans("a <b class=\"x>y\">c</b> <br/> 1 < 2 <0>d</0> <v Bob>", {.tags = true}),
               ElementsAre("<b class=\"x>y\">", "</b>", "<br/>", "<0>", "</0>", "<v Bob>"));

@@ -229,6 +229,21 @@ TEST(YamlTest, WordsOfHexadecimalLettersAreText) {
   }
 }
 
+// Libyaml compares each with all before it.
+TEST(YamlTest, TagsHaveFewDirectives) {
+  const auto tagged = [](const std::string& before, const char* line_break, int count) {
+    std::string yaml = before;
+    for (int i = 0; i < count; ++i) absl::StrAppend(&yaml, "%TAG !t", i, "! tag:example.org,2000:", line_break);
+    return yaml + "---" + line_break + "a: Good morning" + line_break;
+  };
+  for (const char* before : {"", "\xEF\xBB\xBF"}) {
+    for (const char* line_break : {"\n", "\r\n", "\r", "\u2028", "\u0085"}) {
+      EXPECT_THAT(RefusalAs("yaml", tagged(before, line_break, 101)), HasSubstr("more than 100 directives %TAG"));
+    }
+  }
+  EXPECT_THAT(Shown(*ParseAs("yaml", tagged("", "\n", 100))), ElementsAre("Good morning"));
+}
+
 TEST(YamlTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("yaml", "a: [b\n"), HasSubstr("YAML: line 2"));
   EXPECT_THAT(RefusalAs("yaml", std::string(1000, '[')), HasSubstr("YAML"));
@@ -323,6 +338,17 @@ TEST(PoTest, RefusesByLine) {
   EXPECT_THAT(RefusalAs("po", "msgid \"a\n"), HasSubstr("quotation marks"));
   EXPECT_THAT(RefusalAs("po", "\"a\"\n"), HasSubstr("no keyword"));
   EXPECT_THAT(RefusalAs("po", "msgid \"a\\\"\n"), HasSubstr("line 1"));
+}
+
+// Each of them would have a copy of the source.
+TEST(PoTest, AMessageHasFewTranslations) {
+  const auto message = [](int forms) {
+    std::string po = "msgid \"a day\"\nmsgid_plural \"days\"\n";
+    for (int i = 0; i < forms; ++i) absl::StrAppend(&po, "msgstr[", i, "] \"\"\n");
+    return po;
+  };
+  EXPECT_EQ(ParseAs("po", message(16))->units().size(), 16u);
+  EXPECT_THAT(RefusalAs("po", message(17)), HasSubstr("PO: line 19 is one of more than 16 translations of a message"));
 }
 
 TEST(PlainTextTest, SentencesAreUnits) {

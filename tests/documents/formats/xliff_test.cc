@@ -178,6 +178,19 @@ TEST(XliffTest, AsciiBecomesUtf8) {
               HasSubstr("<?xml version=\"1.0\" encoding=\"UTF-8\"?><xliff"));
 }
 
+// Each would copy all that is before it.
+TEST(XliffTest, VeryManySegmentsMayHaveNothingToTranslate) {
+  std::string segments;
+  for (int i = 0; i < 200000; ++i) segments += "<mrk mtype=\"seg\"/>";
+  const std::string xliff = "<xliff version=\"1.2\"><file><body><trans-unit id=\"1\"><source>a</source><seg-source>" +
+                            segments +
+                            "<mrk mtype=\"seg\">Good morning</mrk></seg-source></trans-unit></body></file></xliff>";
+  const auto document = ParseAs("xliff", xliff);
+  EXPECT_THAT(Shown(*document), ElementsAre("Good morning"));
+  EXPECT_THAT(RenderWith(*document, {{"Good morning", "Guten Morgen"}}),
+              HasSubstr("<target>" + segments + "<mrk mtype=\"seg\">Guten Morgen</mrk></target>"));
+}
+
 TEST(XliffTest, RefusesByName) {
   EXPECT_THAT(RefusalAs("xliff", "<tmx/>"), HasSubstr("root is not the element xliff"));
   EXPECT_THAT(RefusalAs("xliff", "<xliff>"), HasSubstr("XLIFF: line 1"));

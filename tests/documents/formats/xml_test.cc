@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/documents/round_trip.h"
 
@@ -104,6 +105,17 @@ TEST(XmlTest, EntitiesAreRefusedWhateverPrecedesTheirDeclaration) {
                 HasSubstr("declares the entity \"a\"; write out what it stands for"))
         << before;
   }
+}
+
+// Expat looks at all of them for each element.
+TEST(XmlTest, FewAttributesAreDeclared) {
+  const auto declares = [](int count) {
+    std::string xml = "<!DOCTYPE a [<!ATTLIST a";
+    for (int i = 0; i < count; ++i) absl::StrAppend(&xml, " b", i, " CDATA \"\"");
+    return xml + ">]><a>text</a>";
+  };
+  EXPECT_THAT(Shown(*ParseAs("xml", declares(100))), ElementsAre("text"));
+  EXPECT_THAT(RefusalAs("xml", declares(101)), HasSubstr("XML: its DOCTYPE declares more than 100 attributes"));
 }
 
 TEST(XmlTest, TheNumberOfEventsIsBounded) {

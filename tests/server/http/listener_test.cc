@@ -223,6 +223,17 @@ TEST_F(ListenerTest, ATransferCodingThatIsNotReadEndsTheConnection) {
   }
 }
 
+TEST_F(ListenerTest, ASecondTransferCodingHidesNone) {
+  Start();
+  for (const char* codings : {"Transfer-Encoding: chunked, gzip\r\nTransfer-Encoding:\r\n", "Transfer-Encoding:\r\n",
+                              "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"}) {
+    const std::string reply = Ask(std::string("POST /first HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n") + codings +
+                                  "\r\nPOST /second HTTP/1.1\r\n" + kKey + "\r\n");
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 501")) << codings;
+    EXPECT_THAT(reply, Not(HasSubstr("/second"))) << codings;
+  }
+}
+
 TEST_F(ListenerTest, TricklingClientsAreClosed) {
   Start({.header_timeout = absl::Milliseconds(200), .request_timeout = absl::Milliseconds(300)});
   Client header(port_), body(port_), silent(port_);

@@ -21,7 +21,8 @@ TEST(MessageTest, SplitsAndDecodesATarget) {
 
 TEST(MessageTest, RefusesWhatIsNoPath) {
   HttpRequest request;
-  for (const char* target : {"", "v1", "ftp://host/", "/%", "/%4", "/%g1", "/a?b=%z0", "*"}) {
+  for (const char* target :
+       {"", "http://host?x=/v1/models", "v1", "ftp://host/", "/%", "/%4", "/%g1", "/a?b=%z0", "*"}) {
     EXPECT_FALSE(ParseTarget(target, request)) << target;
   }
 }
