@@ -29,7 +29,7 @@ class Admin final : public HttpHandler {
       : models_(models), loader_(loader), metrics_(metrics), health_(health) {}
 
   std::optional<HttpResponse> Refuse(const HttpRequest&) override { return std::nullopt; }
-  std::string ClientOf(const HttpRequest& request) override { return request.peer_address; }
+  Sender SenderOf(const HttpRequest& request) override { return {.id = request.peer_address, .known = true}; }
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
   HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 

@@ -79,31 +79,37 @@ std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
     return ErrorReply(absl::InvalidArgumentError(absl::StrCat(request.path, ": takes no body; leave it out")));
   }
   CompatService* const compat = CompatFor(request);
-  CallInfo call;
-  const absl::Status status = Admit(request, compat, &call);
+  const Caller caller = Identify(request, compat);
+  const absl::Status status = Admit(request, compat, caller);
   if (status.ok()) return std::nullopt;
-  if (!absl::IsUnavailable(status)) translator_.TellRefused(call, Refusal::kUnauthenticated, status.code());
-  return Told(compat == nullptr ? ErrorReply(status) : compat->Error(status), call);
+  if (!absl::IsUnavailable(status)) translator_.TellRefused(caller.call, Refusal::kUnauthenticated, status.code());
+  return Told(compat == nullptr ? ErrorReply(status) : compat->Error(status), caller.call);
 }
 
-absl::Status HttpApi::Admit(const HttpRequest& request, CompatService* compat, CallInfo* call) const {
-  const absl::Status known = Identify(request, compat, call);
+absl::Status HttpApi::Admit(const HttpRequest& request, CompatService* compat, const Caller& caller) const {
   const bool download = compat != nullptr && compat->IsDownload(request) && health_.readiness() == Readiness::kDraining;
   if (absl::Status status = health_.TakesDocuments(); !status.ok() && !download) return status;
   if (access_.asks_for_certificate() && request.certificate_subject.empty()) {
     return absl::PermissionDeniedError("this server asks for a client certificate that --tls-client-ca has signed");
   }
-  return known;
+  return caller.status;
 }
 
-absl::Status HttpApi::Identify(const HttpRequest& request, CompatService* compat, CallInfo* call) const {
-  const absl::Status known = ReadCallInfo(access_, request, call);
-  return compat == nullptr ? known : compat->Admit(request);
+HttpApi::Caller HttpApi::Identify(const HttpRequest& request, CompatService* compat) const {
+  Caller caller;
+  caller.status = ReadCallInfo(access_, request, &caller.call);
+  caller.known = caller.status.ok();
+  if (compat == nullptr) return caller;
+  auto admitted = compat->Admit(request);
+  caller.status = admitted.status();
+  caller.known = admitted.ok() && admitted->has_value();
+  if (caller.known) caller.call.client = **std::move(admitted);
+  return caller;
 }
 
-std::string HttpApi::ClientOf(const HttpRequest& request) {
-  CallInfo call;
-  return ReadCallInfo(access_, request, &call).ok() ? call.client.id() : request.peer_address;
+HttpApi::Sender HttpApi::SenderOf(const HttpRequest& request) {
+  const Caller caller = Identify(request, CompatFor(request));
+  return {.id = caller.call.client.id(), .known = caller.known && !IsProbe(request)};
 }
 
 std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
@@ -129,14 +135,14 @@ std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {
 
 HttpResponse HttpApi::Error(const HttpRequest& request, int status, const std::string& message) {
   CompatService* const compat = CompatFor(request);
-  CallInfo call;
-  const absl::Status known = Identify(request, compat, &call);
+  const Caller caller = Identify(request, compat);
   const absl::Status error = TransportError(status, message);
-  translator_.TellRefused(call, known.ok() ? Refusal::kTransport : Refusal::kUnauthenticated, error.code());
-  if (compat == nullptr) return Told(TransportErrorReply(status, message), call);
+  translator_.TellRefused(caller.call, caller.status.ok() ? Refusal::kTransport : Refusal::kUnauthenticated,
+                          error.code());
+  if (compat == nullptr) return Told(TransportErrorReply(status, message), caller.call);
   HttpResponse response = compat->Error(error);
   response.status = status;
-  return Told(std::move(response), call);
+  return Told(std::move(response), caller.call);
 }
 
 HttpResponse HttpApi::Get(const HttpRequest& request) const {

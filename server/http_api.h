@@ -45,7 +45,7 @@ class HttpApi final : public HttpHandler {
   HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options);
 
   std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
-  std::string ClientOf(const HttpRequest& request) override;
+  Sender SenderOf(const HttpRequest& request) override;
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
   HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 
@@ -53,11 +53,18 @@ class HttpApi final : public HttpHandler {
   static size_t MaxBodyBytes(int64_t max_document_bytes);
 
  private:
+  // Who calls, as far as the header tells.
+  struct Caller {
+    CallInfo call;        // always filled in; the client is the address if it is not known
+    bool known = false;   // whether the client is
+    absl::Status status;  // UNAUTHENTICATED: the header should tell; OK although not known: the body may
+  };
+
   // The service that the request is for; null: it is for this API.
   CompatService* CompatFor(const HttpRequest& request) const;
-  // Both always fill in `call`. Identify: UNAUTHENTICATED; Admit: every reason to refuse before the body is read.
-  absl::Status Identify(const HttpRequest& request, CompatService* compat, CallInfo* call) const;
-  absl::Status Admit(const HttpRequest& request, CompatService* compat, CallInfo* call) const;
+  Caller Identify(const HttpRequest& request, CompatService* compat) const;
+  // Every reason to refuse before the body is read.
+  absl::Status Admit(const HttpRequest& request, CompatService* compat, const Caller& caller) const;
   HttpResponse Get(const HttpRequest& request) const;
   std::function<void()> Translate(const HttpRequest& request, const CallInfo& call, Reply reply);
 

@@ -100,8 +100,8 @@ bool DeepL::Serves(std::string_view path) const {
   return path.starts_with("/v2/") || path.starts_with("/v3/glossaries");
 }
 
-absl::Status DeepL::Admit(const HttpRequest& request) {
-  return context_.host.Identify(request, DeepLKeyOf(request)).status();
+DeepL::Admitted DeepL::Admit(const HttpRequest& request) {
+  return CallerOf(context_.host.Identify(request, DeepLKeyOf(request)));
 }
 
 bool DeepL::IsDownload(const HttpRequest& request) const { return request.path.starts_with(kDeepLDocuments); }

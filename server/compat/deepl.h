@@ -34,7 +34,7 @@ class DeepL final : public CompatService {
   explicit DeepL(CompatContext& context) : context_(context) {}  // must outlive it
 
   bool Serves(std::string_view path) const override;
-  absl::Status Admit(const HttpRequest& request) override;
+  Admitted Admit(const HttpRequest& request) override;
   bool IsDownload(const HttpRequest& request) const override;
   HttpResponse Error(const absl::Status& status) const override;
 

@@ -163,8 +163,8 @@ absl::StatusOr<v1::Document> ReadDocument(const Fields& fields) {
 
 bool Google::Serves(std::string_view path) const { return path.starts_with(kProjects); }
 
-absl::Status Google::Admit(const HttpRequest& request) {
-  return context_.host.Identify(request, GoogleKeyOf(request)).status();
+Google::Admitted Google::Admit(const HttpRequest& request) {
+  return CallerOf(context_.host.Identify(request, GoogleKeyOf(request)));
 }
 
 HttpResponse Google::Error(const absl::Status& status) const {

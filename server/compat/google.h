@@ -24,7 +24,7 @@ class Google final : public CompatService {
   explicit Google(CompatContext& context) : context_(context) {}  // must outlive it
 
   bool Serves(std::string_view path) const override;
-  absl::Status Admit(const HttpRequest& request) override;
+  Admitted Admit(const HttpRequest& request) override;
   bool IsDownload(const HttpRequest&) const override { return false; }
   HttpResponse Error(const absl::Status& status) const override;
 

@@ -128,19 +128,18 @@ bool LibreTranslate::Serves(std::string_view path) const {
   return std::find(std::begin(kPaths), std::end(kPaths), path) != std::end(kPaths) || path.starts_with(kDownloads);
 }
 
-absl::Status LibreTranslate::Admit(const HttpRequest& request) {
-  if (IsOpen(request) && !request.has_body()) return absl::OkStatus();
+LibreTranslate::Admitted LibreTranslate::Admit(const HttpRequest& request) {
   const std::string key = KeyInTarget(request);
-  absl::Status status = context_.host.Identify(request, key).status();
-  if (status.ok() || !key.empty() || !request.header("Authorization").empty() || !request.header("X-API-Key").empty()) {
-    return status;
-  }
+  Admitted caller = CallerOf(context_.host.Identify(request, key));
+  if (caller.ok()) return caller;
+  if (IsOpen(request) && !request.has_body()) return std::nullopt;
+  if (!key.empty() || !request.header("Authorization").empty() || !request.header("X-API-Key").empty()) return caller;
   const std::string coding = request.header("Content-Encoding");
   const bool packed = !coding.empty() && !absl::EqualsIgnoreCase(coding, "identity");  // nobody knows into how much
   int64_t length = 0;
   if (!packed && absl::SimpleAtoi(request.header("Content-Length"), &length) && length > 0 &&
       length <= kLargestBodyWithKey) {
-    return absl::OkStatus();  // Handle looks for the key in the body
+    return std::nullopt;  // Handle looks for the key in the body
   }
   return absl::UnauthenticatedError(
       "this server asks for an API key; it may be in the field api_key of a body of 64 KiB at most that is not "

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/admission/client.h"
 #include "server/http/message.h"
 
 namespace salient {
@@ -19,8 +21,10 @@ class CompatService {
 
   virtual bool Serves(std::string_view path) const = 0;
 
-  // Called when the header of a request has arrived, before its body is read: OK, or the reason to refuse it.
-  virtual absl::Status Admit(const HttpRequest& request) = 0;
+  // Called when the header of a request has arrived, before its body is read: the caller, or the reason to refuse the
+  // request. None: the header may be anybody's, because the key is in the body, or the request needs none.
+  using Admitted = absl::StatusOr<std::optional<Client>>;
+  virtual Admitted Admit(const HttpRequest& request) = 0;
 
   // Whether the request only fetches a document that was translated before. Such requests are allowed while the server
   // drains.
@@ -41,6 +45,12 @@ class CompatService {
   using Result = absl::StatusOr<std::function<void()>>;  // a function that cancels; on failure no reply was sent yet
 
   virtual Result Route(const HttpRequest& request, const HttpHandler::Reply& reply) = 0;
+
+  // As a request is admitted whose header must tell who calls.
+  static Admitted CallerOf(absl::StatusOr<CallInfo> call) {
+    if (!call.ok()) return call.status();
+    return std::move(call->client);
+  }
 
   // The result of a request whose response is known at once.
   static Result Answered(absl::StatusOr<HttpResponse> response, const HttpHandler::Reply& reply) {

@@ -78,7 +78,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   }
   void CloseWhenIdle() override {
     asio::post(stream_.get_executor(), [self = this->shared_from_this()] {
-      if (!self->passed_) self->End();
+      if (!self->in_progress_) self->End();
     });
   }
 
@@ -100,7 +100,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   }
 
   void ReadHeader() {
-    passed_ = false;
+    passed_ = in_progress_ = false;
+    sender_ = {};
     if (shared_.stopping) return End();
     request_ = HttpRequest();
     request_.peer_address = peer_address_;
@@ -143,9 +144,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     auto decoder = BodyDecoder::Open(request_.header("Content-Encoding"), shared_.options.max_body_bytes);
     if (!decoder.ok()) return Refuse(415, std::string(decoder.status().message()));
     decoder_ = *std::move(decoder);
-    client_ = shared_.handler.ClientOf(request_);
-    passed_ = true;
-    ExpireAfter(shared_.options.request_timeout);
+    sender_ = shared_.handler.SenderOf(request_);
+    passed_ = sender_.known;
+    in_progress_ = true;
+    ExpireAfter(sender_.known ? shared_.options.request_timeout : shared_.options.header_timeout);
     if (absl::EqualsIgnoreCase(request_.header("Expect"), "100-continue")) return SendContinue();
     ReadBody();
   }
@@ -191,6 +193,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     piece_.reset();
     if (!body.ok()) return Refuse(400, std::string(body.status().message()));
     request_.body = *std::move(body);
+    passed_ = true;
     Lowest().expires_never();
     const std::weak_ptr<Connection> weak = this->weak_from_this();
     const auto answer = [weak](HttpResponse response) {
@@ -236,6 +239,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   }
 
   void Send(HttpResponse answer, bool close) {
+    passed_ = sender_.known;  // a stranger may ask much, and read none of it
     ForgetBody();
     decoder_.reset();
     keep_ = std::move(answer.keep);
@@ -264,7 +268,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   // Reads and discards what the client still sends, for a short time. Otherwise the connection would be reset before
   // the client has read the reply.
   void Linger() {
-    passed_ = false;
+    passed_ = in_progress_ = false;
     Lowest().expires_after(kLinger);
     Error ignored;
     if constexpr (!kTls) Lowest().socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -279,6 +283,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   }
 
   void ShutDown() {
+    passed_ = false;
     if constexpr (kTls) {
       Lowest().expires_after(kLinger);
       stream_.async_shutdown([self = this->shared_from_this()](Error) { self->End(); });
@@ -300,12 +305,12 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   bool HoldBody(size_t bytes) {
     if (bytes <= held_) return true;
-    if (!shared_.bodies.Take(client_, bytes - held_)) return false;
+    if (!shared_.bodies.Take(sender_.id, bytes - held_)) return false;
     held_ = bytes;
     return true;
   }
   void ForgetBody() {
-    shared_.bodies.Return(client_, held_);
+    shared_.bodies.Return(sender_.id, held_);
     held_ = 0;
     received_ = 0;
   }
@@ -322,9 +327,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   std::shared_ptr<void> keep_;  // of the response that is being written
   HttpRequest request_;
   std::string peer_address_, subject_;
-  std::string client_;  // of the request whose body is being received
+  HttpHandler::Sender sender_;  // of the request in progress
   std::function<void()> cancel_;
   size_t received_ = 0, held_ = 0;
+  bool in_progress_ = false;  // a request that was not refused, until its reply is sent
   bool ended_ = false;
 };
 

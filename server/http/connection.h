@@ -29,7 +29,7 @@ class HttpConnection {
   virtual void Begin() = 0;
   virtual void Close() = 0;                // at once
   virtual void CloseWhenIdle() = 0;        // at once, or after the reply to a request in progress
-  bool passed() const { return passed_; }  // whether the request in progress has passed the access check
+  bool passed() const { return passed_; }  // whether it is not closed for a new connection (listener.h)
 
  protected:
   std::atomic<bool> passed_ = false;

@@ -5,10 +5,12 @@
 //   body        `max_body_bytes`, received and decompressed, for every framing and coding, checked while it is read;
 //               all bodies of the listener together `max_bodies_bytes`, of which a client may hold a share
 //               (body_memory.h); otherwise 503
-//   time        `request_timeout` for receiving a whole request; the same plus a second for every 64 KiB for sending
-//               the reply
-//   connections `max_connections`; if all are in use, the oldest one that has not passed the access check (idle, or
-//               still sending a header) is closed for a new one; if all have passed it, the new one is closed
+//   time        `request_timeout` for receiving a whole request, or `header_timeout` for a body of a sender whom its
+//               header does not make known; `request_timeout` plus a second for every 64 KiB for sending the reply
+//   connections `max_connections`; if all are in use, the oldest one that has not passed the access check is closed for
+//               a new one; if all have passed it, the new one is closed. It has passed while a request is received or
+//               answered whose header made its sender known, and while the handler has a request of any other sender.
+//               It has not while it is idle, sends a header, or sends a body that must first tell who sends it
 //
 // If a client closes its connection, or its sending half, before it has the reply, the request is cancelled.
 //

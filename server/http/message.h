@@ -52,9 +52,13 @@ class HttpHandler {
   // its body is not stored.
   virtual std::optional<HttpResponse> Refuse(const HttpRequest& request) = 0;
 
-  // Names the client of a request that was not refused. The bodies of one client take at most its share of the memory
-  // for bodies that arrive.
-  virtual std::string ClientOf(const HttpRequest& request) = 0;
+  // Who sends a request, as far as its header tells.
+  struct Sender {
+    std::string id;      // the bodies of one sender take at most its share of the memory for bodies that arrive
+    bool known = false;  // false: anybody may send such a header; Handle looks for the key in the body, or needs none
+  };
+  // Called for a request that was not refused, before its body is read.
+  virtual Sender SenderOf(const HttpRequest& request) = 0;
 
   // Called with a complete request that was not refused. Must call `reply` once, now or later, from any thread. Returns
   // a function that is called if the client disconnects before that; may be empty.

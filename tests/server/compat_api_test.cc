@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "server/http_api.h"
 #include "tests/server/compat/compat_server.h"
 #include "tests/server/unread_reply.h"
 
@@ -70,6 +71,45 @@ TEST(CompatApiTest, KeysOfEachService) {
   const std::string large = form + "&x=" + std::string(100 << 10, 'x');
   EXPECT_EQ(server.PostForm("/translate", large + "&api_key=" + kTestKey).status, 403);
   EXPECT_EQ(server.PostForm(std::string("/translate?api_key=") + kTestKey, large).status, 200);
+}
+
+// Before the body, whose memory is one client's, and whose connection is one that makes no room for others.
+TEST(CompatApiTest, SendersByTheKeysOfEachService) {
+  Metrics metrics;
+  const ModelRegistry models(metrics);
+  Translator translator(models, metrics, {});
+  const Health health(models, absl::Seconds(60));
+  const auto access = AccessWithKey();
+  HttpApi api(translator, *access, health, {.compat = true});
+  const auto sender = [&](const std::string& target, const std::string& name = "", const std::string& value = "") {
+    HttpRequest request;
+    request.method = "POST";
+    request.peer_address = "192.0.2.1";
+    request.headers["Content-Length"] = "10";
+    if (!name.empty()) request.headers[name] = value;
+    EXPECT_TRUE(ParseTarget(target, request));
+    const HttpHandler::Sender found = api.SenderOf(request);
+    EXPECT_EQ(found.known, found.id.starts_with("key:")) << target;
+    return found.id;
+  };
+  const std::string key = kTestKey, google = "/v3/projects/p:translateText";
+  EXPECT_EQ(sender("/v1/translate", "Authorization", "Bearer " + key), "key:tester");
+  EXPECT_EQ(sender("/v2/translate", "Authorization", "DeepL-Auth-Key " + key), "key:tester");
+  EXPECT_EQ(sender(google, "x-goog-api-key", key), "key:tester");
+  EXPECT_EQ(sender(google + "?key=" + key), "key:tester");
+  EXPECT_EQ(sender("/translate?api_key=" + key), "key:tester");
+  EXPECT_EQ(sender("/translate"), "address:192.0.2.1") << "its key may be in its body";
+  EXPECT_EQ(sender("/healthz"), "address:192.0.2.1");
+}
+
+TEST(CompatApiTest, WhatTheTransportRefusesIsCountedAsItsClients) {
+  CompatServer server({}, 1000, AccessWithKey());
+  const std::string authorization = std::string("DeepL-Auth-Key ") + kTestKey;
+  EXPECT_EQ(server.PostForm("/v2/translate", std::string(2 << 20, 'a'), {{"Authorization", authorization}}).status,
+            413);
+  const auto metrics = httplib::Client("127.0.0.1", server.admin_port()).Get("/metrics");
+  ASSERT_TRUE(metrics);
+  EXPECT_THAT(metrics->body, HasSubstr("salient_refusals_total{client=\"key\",reason=\"transport\"} 1"));
 }
 
 TEST(CompatApiTest, EveryReplyHasTheIdOfItsRequest) {

@@ -160,6 +160,7 @@ TEST_F(DeepLTest, Keys) {
   EXPECT_EQ(Ask(request).status, 403);
   request.headers["Authorization"] = "DeepL-Auth-Key the-key";
   EXPECT_EQ(Ask(request).status, 200);
+  EXPECT_EQ(CallerOf(request), "key:the-key");
 }
 
 TEST_F(DeepLTest, NoRoom) {

@@ -211,7 +211,7 @@ class CompatTest : public ::testing::Test {
     CompatService* const service = compat_.Find(request);
     ASSERT_NE(service, nullptr) << request.path;
     replied_ = std::make_shared<Replied>();
-    if (const absl::Status status = service->Admit(request); !status.ok()) {
+    if (const absl::Status status = service->Admit(request).status(); !status.ok()) {
       replied_->Take(service->Error(status));
       return;
     }
@@ -219,6 +219,13 @@ class CompatTest : public ::testing::Test {
         service->Handle(request, [replied = replied_](HttpResponse response) { replied->Take(std::move(response)); });
   }
   HttpResponse Wait() { return replied_->Wait(); }
+
+  // The client that the header tells; "nobody" if the request is taken without, "refused" if it is not.
+  std::string CallerOf(const HttpRequest& request) {
+    const auto caller = compat_.Find(request)->Admit(request);
+    if (!caller.ok()) return "refused";
+    return caller->has_value() ? (*caller)->id() : "nobody";
+  }
 
   static nlohmann::json Json(const HttpResponse& response) {
     return nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);

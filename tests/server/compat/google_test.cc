@@ -118,6 +118,7 @@ TEST_F(GoogleTest, Keys) {
   EXPECT_EQ(Ask(request).status, 401);
   request.headers["x-goog-api-key"] = "the-key";
   EXPECT_EQ(Ask(request).status, 200);
+  EXPECT_EQ(CallerOf(request), "key:the-key");
   EXPECT_EQ(Get("/v3/projects/p/supportedLanguages?key=the-key").status, 200);
   request.headers.erase("x-goog-api-key");
   request.headers["Authorization"] = "Bearer the-key";

@@ -81,6 +81,16 @@ TEST_F(LibreTranslateTest, KeysInTheBody) {
   EXPECT_EQ(Get("/languages").status, 200);
 }
 
+TEST_F(LibreTranslateTest, WhoCallsIsKnownBeforeTheBodyUnlessTheKeyIsInIt) {
+  EXPECT_EQ(CallerOf(Request("POST", "/translate", "{}")), "key:anybody") << "who needs no key is known";
+  host_.key = "the-key";
+  EXPECT_EQ(CallerOf(Request("POST", "/translate", "{}")), "nobody");
+  EXPECT_EQ(CallerOf(Request("POST", "/translate?api_key=the-key", "{}")), "key:the-key");
+  EXPECT_EQ(CallerOf(Request("POST", "/translate?api_key=other", "{}")), "refused");
+  EXPECT_EQ(CallerOf(Request("GET", "/languages")), "nobody");
+  EXPECT_EQ(CallerOf(Request("GET", "/download_file/0123.a.md?api_key=the-key")), "key:the-key");
+}
+
 // Before a byte of it is read.
 TEST_F(LibreTranslateTest, ALargeBodyNeedsItsKeyBefore) {
   host_.key = "the-key";

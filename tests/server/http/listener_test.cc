@@ -67,7 +67,10 @@ class Echo final : public HttpHandler {
     if (request.header("X-Key") == "key") return std::nullopt;
     return HttpResponse{.status = 401, .body = "who are you?"};
   }
-  std::string ClientOf(const HttpRequest& request) override { return request.header("X-Client"); }
+  Sender SenderOf(const HttpRequest& request) override {
+    ++begun;
+    return {.id = request.header("X-Client"), .known = request.header("X-Key-In-Body").empty()};
+  }
   std::function<void()> Handle(HttpRequest request, Reply reply) override {
     if (request.path == "/hold") {
       std::lock_guard lock(mutex);
@@ -87,7 +90,7 @@ class Echo final : public HttpHandler {
     return {.status = status, .body = message};
   }
 
-  std::atomic<int> held = 0, cancelled = 0;
+  std::atomic<int> begun = 0, held = 0, cancelled = 0;  // begun: a body may come
   std::mutex mutex;
   std::vector<Reply> replies;
 };
@@ -120,6 +123,7 @@ class ListenerTest : public ::testing::Test {
 };
 
 constexpr char kKey[] = "Host: h\r\nX-Key: key\r\nConnection: close\r\n";
+constexpr char kKeyInBody[] = "Host: h\r\nX-Key: key\r\nX-Key-In-Body: yes\r\n";
 
 TEST_F(ListenerTest, Answers) {
   Start();
@@ -278,6 +282,56 @@ TEST_F(ListenerTest, WhenAllAreBusyANewConnectionIsClosed) {
   EXPECT_THAT(first.Read("done"), StartsWith("HTTP/1.1 200"));
 }
 
+// As many may send such a header as like to.
+TEST_F(ListenerTest, WhoseBodyMustTellWhoTheyAreMakeRoom) {
+  Start({.max_connections = 2});
+  Client first(port_), second(port_);
+  for (Client* client : {&first, &second}) {
+    client->Send(std::string("POST / HTTP/1.1\r\n") + kKeyInBody + "Content-Length: 3\r\n\r\n");
+  }
+  WaitFor([&] { return echo_.begun == 2; });
+  EXPECT_THAT(Ask(std::string("GET /a HTTP/1.1\r\n") + kKey + "\r\n"), HasSubstr("GET /a 0"));
+  WaitFor([&] { return first.IsClosed(); });
+  second.Send("abc");
+  EXPECT_THAT(second.Read("POST / 3"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ListenerTest, ABodyThatMustTellWhoSendsItHasTheTimeOfAHeader) {
+  Start({.header_timeout = absl::Milliseconds(200), .request_timeout = absl::Hours(1)});
+  Client client(port_);
+  client.Send(std::string("POST / HTTP/1.1\r\n") + kKeyInBody + "Content-Length: 3\r\n\r\nab");
+  EXPECT_EQ(client.Read(), "");
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(ListenerTest, OnceItsBodyIsThereItIsNotClosedForAnother) {
+  Start({.max_connections = 1});
+  Client client(port_);
+  client.Send(std::string("POST /hold HTTP/1.1\r\n") + kKeyInBody + "Content-Length: 3\r\n\r\nabc");
+  WaitFor([&] { return echo_.held == 1; });
+  Client other(port_);
+  EXPECT_EQ(other.Read(), "");
+  EXPECT_TRUE(other.closed());
+  echo_.replies[0]({.body = "done"});
+  EXPECT_THAT(client.Read("done"), StartsWith("HTTP/1.1 200"));
+}
+
+// Nor does it help a stranger to ask for what everybody may have, and not to read it.
+TEST_F(ListenerTest, WhoReadsNoRepliesMakesRoomUnlessItIsKnown) {
+  Start({.max_connections = 1});
+  const auto reply_beside = [&](const std::string& header) {
+    const size_t held = static_cast<size_t>(echo_.held);
+    Client client(port_);
+    client.Send("POST /hold HTTP/1.1\r\n" + header + "\r\n");
+    WaitFor([&] { return static_cast<size_t>(echo_.held) > held; });
+    echo_.replies[held]({.body = std::string(16 << 20, 'a')});
+    EXPECT_THAT(client.Read("HTTP/1.1 200"), StartsWith("HTTP/1.1 200"));  // more than that fits into no socket
+    return Ask(std::string("GET /a HTTP/1.1\r\n") + kKey + "\r\n");
+  };
+  EXPECT_THAT(reply_beside(kKeyInBody), HasSubstr("GET /a 0"));
+  EXPECT_EQ(reply_beside(kKey), "");
+}
+
 TEST_F(ListenerTest, AClientThatLeavesIsNoticed) {
   Start();
   {
@@ -333,6 +387,19 @@ TEST_F(ListenerTest, StopsInTimeAndReleasesThePort) {
   replier.join();
   EXPECT_THAT(busy.Read(), HasSubstr("done"));
   EXPECT_EQ(idle.Read(), "");
+}
+
+// Though it would make room for another one.
+TEST_F(ListenerTest, StopsAfterTheReplyToASenderThatItsHeaderDoesNotTell) {
+  Start();
+  Client client(port_);
+  client.Send(std::string("POST /hold HTTP/1.1\r\n") + kKeyInBody + "\r\n");
+  WaitFor([&] { return echo_.held == 1; });
+  echo_.replies[0]({.body = std::string(16 << 20, 'a') + "the end"});
+  EXPECT_THAT(client.Read("HTTP/1.1 200"), StartsWith("HTTP/1.1 200"));
+  std::thread stopper([&] { listener_->Stop(); });
+  EXPECT_TRUE(client.Read().ends_with("the end"));
+  stopper.join();
 }
 
 TEST(ListenerStartTest, SaysWhatIsWrongWithAnAddress) {
