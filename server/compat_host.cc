@@ -67,7 +67,7 @@ std::vector<CompatGlossary> TranslatorHost::Glossaries() const {
     glossaries.push_back({.id = name,
                           .name = name,
                           .created = resources.GlossaryChanged(name),
-                          .terms = static_cast<int64_t>((*glossary)->terms().size())});
+                          .terms = static_cast<int64_t>((*glossary)->size())});
   }
   return glossaries;
 }

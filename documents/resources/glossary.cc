@@ -10,6 +10,7 @@
 #include "documents/input.h"
 #include "documents/markers/alignment.h"
 #include "documents/syntax/tsv.h"
+#include "engine/base/check.h"
 
 namespace salient {
 namespace {
@@ -81,6 +82,10 @@ bool HasFoldedForm(std::string_view text, std::string_view target) {
 
 }  // namespace
 
+Glossary::Glossary(std::shared_ptr<const Glossary> shared) : shared_(std::move(shared)) {
+  SALIENT_CHECK(shared_ == nullptr || shared_->shared_ == nullptr);
+}
+
 absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentLimits& limits) {
   if (absl::Status status = CheckText(bytes, "glossary", limits); !status.ok()) return status;
   Glossary glossary;
@@ -123,7 +128,14 @@ absl::Status Glossary::Add(Term term) {
     std::rotate(other, other + 1, alike.end());
     return absl::OkStatus();
   }
-  if (alike.size() == kMostAlike) {
+  size_t others = alike.size();
+  if (shared_ != nullptr) {
+    for (const size_t index : shared_->OwnTermsOf(words)) {
+      if (shared_->terms_[index].source == term.source) replaced_.insert(index);
+      if (!replaced_.contains(index)) ++others;
+    }
+  }
+  if (others == kMostAlike) {
     return absl::InvalidArgumentError(absl::StrCat("more than ", kMostAlike, " terms differ from '", term.source,
                                                    "' in case or white space only; leave some out"));
   }
@@ -132,19 +144,28 @@ absl::Status Glossary::Add(Term term) {
   return absl::OkStatus();
 }
 
-void Glossary::Add(const Glossary& other) {
-  for (const Term& term : other.terms_) Add(term).IgnoreError();  // it was added there
+const Term& Glossary::term(size_t index) const {
+  return index < shared_terms() ? shared_->terms_[index] : terms_[index - shared_terms()];
 }
 
-std::optional<Glossary::Word> Glossary::Number(const std::string& word) const {
+std::optional<Glossary::Word> Glossary::OwnNumber(const std::string& word) const {
   const auto found = words_.find(word);
   return found == words_.end() ? std::nullopt : std::optional<Word>(found->second);
 }
 
-std::optional<Glossary::Node> Glossary::Next(Node node, std::optional<Word> word) const {
-  if (!word.has_value()) return std::nullopt;
-  const auto next = next_.find(uint64_t{node} << 32 | *word);
+std::optional<Glossary::Node> Glossary::OwnNext(std::optional<Node> node, std::optional<Word> word) const {
+  if (!node.has_value() || !word.has_value()) return std::nullopt;
+  const auto next = next_.find(uint64_t{*node} << 32 | *word);
   return next == next_.end() ? std::nullopt : std::optional<Node>(next->second);
+}
+
+Glossary::Words Glossary::Numbers(const std::string& word) const {
+  return {shared_ == nullptr ? std::nullopt : shared_->OwnNumber(word), OwnNumber(word)};
+}
+
+Glossary::Nodes Glossary::Next(const Nodes& nodes, const Words& words) const {
+  return {shared_ == nullptr ? std::nullopt : shared_->OwnNext(nodes.shared, words.shared),
+          OwnNext(nodes.own, words.own)};
 }
 
 Glossary::Node Glossary::MakeNext(Node node, const std::string& word) {
@@ -153,17 +174,33 @@ Glossary::Node Glossary::MakeNext(Node node, const std::string& word) {
   return next_.emplace(uint64_t{node} << 32 | index, number).first->second;
 }
 
-const size_t* Glossary::TermAt(Node node, std::string_view text, size_t at, bool plural) const {
-  const auto terms = terms_of_.find(node);
-  if (terms == terms_of_.end()) return nullptr;
-  const size_t* found = nullptr;
-  for (const size_t& index : terms->second) {
-    const Term& term = terms_[index];
-    if (plural && !term.inflects) continue;
-    if (term.match_case ? text.substr(at).starts_with(term.source) : found == nullptr || !terms_[*found].match_case) {
-      found = &index;
+absl::Span<const size_t> Glossary::OwnTermsOf(std::optional<Node> node) const {
+  const auto terms = node.has_value() ? terms_of_.find(*node) : terms_of_.end();
+  if (terms == terms_of_.end()) return {};
+  return terms->second;
+}
+
+absl::Span<const size_t> Glossary::OwnTermsOf(const std::vector<std::string>& words) const {
+  std::optional<Node> node = 0;
+  for (const std::string& word : words) node = OwnNext(node, OwnNumber(word));
+  return OwnTermsOf(node);
+}
+
+std::optional<size_t> Glossary::TermAt(const Nodes& nodes, std::string_view text, size_t at, bool plural) const {
+  std::optional<size_t> found;
+  const auto look = [&](size_t index) {
+    const Term& one = term(index);
+    if (plural && !one.inflects) return;
+    if (one.match_case ? text.substr(at).starts_with(one.source) : !found.has_value() || !term(*found).match_case) {
+      found = index;
+    }
+  };
+  if (shared_ != nullptr) {
+    for (const size_t index : shared_->OwnTermsOf(nodes.shared)) {
+      if (!replaced_.contains(index)) look(index);
     }
   }
+  for (const size_t index : OwnTermsOf(nodes.own)) look(shared_terms() + index);
   return found;
 }
 
@@ -172,31 +209,31 @@ std::vector<TermMatch> Glossary::Find(std::string_view text) const {
   if (empty()) return matches;
   const std::vector<ByteRange> ranges = WordsOf(text);
   struct WordOfText {
-    std::optional<Word> itself, without_s, without_es;
+    Words itself, without_s, without_es;
   };
   std::vector<WordOfText> words;
   for (const std::string& word : FoldedWords(text, ranges)) {
     const auto without = [&](std::string_view ending) {
-      return word.ends_with(ending) ? Number(word.substr(0, word.size() - ending.size())) : std::nullopt;
+      return word.ends_with(ending) ? Numbers(word.substr(0, word.size() - ending.size())) : Words();
     };
-    words.push_back({Number(word), without("s"), without("es")});
+    words.push_back({Numbers(word), without("s"), without("es")});
   }
   for (size_t at = 0; at < words.size();) {
     size_t longest = 0, found = 0;
-    std::optional<Node> node = 0;
-    for (size_t end = at; end < words.size() && node.has_value(); ++end) {  // where its last word may be
+    Nodes nodes{0, 0};
+    for (size_t end = at; end < words.size() && nodes.any(); ++end) {  // where its last word may be
       const WordOfText& word = words[end];
-      const auto look = [&](std::optional<Node> last, bool plural) {
-        const size_t* term = last.has_value() ? TermAt(*last, text, ranges[at].begin, plural) : nullptr;
-        if (term == nullptr || longest == end + 1 - at) return;
+      const auto look = [&](const Nodes& last, bool plural) {
+        const std::optional<size_t> term = TermAt(last, text, ranges[at].begin, plural);
+        if (!term.has_value() || longest == end + 1 - at) return;
         longest = end + 1 - at;
         found = *term;
       };
-      const std::optional<Node> next = Next(*node, word.itself);
+      const Nodes next = Next(nodes, word.itself);
       look(next, /*plural=*/false);
-      look(Next(*node, word.without_s), /*plural=*/true);
-      look(Next(*node, word.without_es), /*plural=*/true);
-      node = next;
+      look(Next(nodes, word.without_s), /*plural=*/true);
+      look(Next(nodes, word.without_es), /*plural=*/true);
+      nodes = next;
     }
     if (longest == 0) {
       ++at;
@@ -204,8 +241,8 @@ std::vector<TermMatch> Glossary::Find(std::string_view text) const {
     }
     TermMatch match{{ranges[at].begin, ranges[at + longest - 1].end}, static_cast<int32_t>(found)};
     const bool capital = u_isupper(FirstOf(text.substr(match.range.begin)).first) != 0;
-    const bool usual = u_isupper(FirstOf(terms_[found].source).first) != 0;
-    match.capital = capital && !usual && !terms_[found].match_case;
+    const bool usual = u_isupper(FirstOf(term(found).source).first) != 0;
+    match.capital = capital && !usual && !term(found).match_case;
     matches.push_back(match);
     at += longest;
   }

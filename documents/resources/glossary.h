@@ -6,14 +6,18 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "documents/document.h"
 #include "documents/markup.h"
 
@@ -31,12 +35,20 @@ constexpr size_t kMostTermBytes = 1024;  // of a term's source, and of its targe
 
 struct TermMatch {
   ByteRange range;       // in the text
-  int32_t term = 0;      // its index
+  int32_t term = 0;      // Glossary::term
   bool capital = false;  // the target gets a capital
 };
 
+// Terms of its own, and perhaps those of another glossary, which it shares instead of copying them: so a request may
+// add terms to a large glossary of the server. Thread safety: const methods may be called from any thread while no
+// other one runs, also of glossaries that share a part.
 class Glossary {
  public:
+  Glossary() = default;
+  // With the terms of `shared` as if they had been added here first; null: none. `shared` lives as long as this and its
+  // copies, must not change from now on, and shares none itself.
+  explicit Glossary(std::shared_ptr<const Glossary> shared);
+
   // Lines of source, tab, target, and perhaps a tab and flags: `c` for match_case, `i` for inflects. INVALID_ARGUMENT
   // names the line.
   static absl::StatusOr<Glossary> Parse(std::string_view bytes, const DocumentLimits& limits = {});
@@ -46,10 +58,11 @@ class Glossary {
   // with the same source only the later is kept. If a text fits several terms that differ in case ("go", "Go"), one
   // with match_case is found, else the latest.
   absl::Status Add(Term term);
-  void Add(const Glossary& other);
 
-  const std::vector<Term>& terms() const { return terms_; }
-  bool empty() const { return terms_.empty(); }
+  size_t size() const { return shared_terms() - replaced_.size() + terms_.size(); }
+  bool empty() const { return size() == 0; }
+  // Without a shared part that of 0 was added first, and so on. Valid until the next Add.
+  const Term& term(size_t index) const;
 
   // Left to right, disjoint; of several that begin at a word the longest.
   std::vector<TermMatch> Find(std::string_view text) const;
@@ -57,17 +70,33 @@ class Glossary {
  private:
   // Terms as paths of words: to find one takes no more time where many terms begin alike. 0 is the beginning of all.
   using Node = uint32_t;
-  using Word = uint32_t;                                      // a number of words_
-  std::optional<Word> Number(const std::string& word) const;  // none: no term has the word
-  std::optional<Node> Next(Node node, std::optional<Word> word) const;
+  using Word = uint32_t;  // a number of words_
+  // A word, and a node, in the shared part and in this one; none: no term there has the word, or begins so.
+  struct Words {
+    std::optional<Word> shared, own;
+  };
+  struct Nodes {
+    std::optional<Node> shared, own;
+    bool any() const { return shared.has_value() || own.has_value(); }
+  };
+  size_t shared_terms() const { return shared_ == nullptr ? 0 : shared_->terms_.size(); }
+  Words Numbers(const std::string& word) const;
+  Nodes Next(const Nodes& nodes, const Words& words) const;
+  // These are of this part only.
+  std::optional<Word> OwnNumber(const std::string& word) const;
+  std::optional<Node> OwnNext(std::optional<Node> node, std::optional<Word> word) const;
   Node MakeNext(Node node, const std::string& word);
+  absl::Span<const size_t> OwnTermsOf(std::optional<Node> node) const;
+  absl::Span<const size_t> OwnTermsOf(const std::vector<std::string>& words) const;
   // The term of these words that the text has at byte `at`; `plural`: whether the text has an ending more.
-  const size_t* TermAt(Node node, std::string_view text, size_t at, bool plural) const;
+  std::optional<size_t> TermAt(const Nodes& nodes, std::string_view text, size_t at, bool plural) const;
 
-  std::vector<Term> terms_;
+  std::shared_ptr<const Glossary> shared_;                  // null: none
+  std::unordered_set<size_t> replaced_;                     // terms of the shared part whose source a term here has
+  std::vector<Term> terms_;                                 // their indices follow those of the shared part
   std::unordered_map<std::string, Word> words_;             // of sources, case folded
   std::unordered_map<uint64_t, Node> next_;                 // by a node and a word after it
-  std::unordered_map<Node, std::vector<size_t>> terms_of_;  // the terms that end there, in the order of Add
+  std::unordered_map<Node, std::vector<size_t>> terms_of_;  // those of terms_ that end there, in the order of Add
 };
 
 // The target of a term, with a capital if TermMatch says so.

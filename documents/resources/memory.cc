@@ -13,6 +13,7 @@
 #include "documents/syntax/po_entries.h"
 #include "documents/syntax/tsv.h"
 #include "documents/syntax/xml_events.h"
+#include "engine/base/check.h"
 
 namespace salient {
 namespace {
@@ -161,55 +162,105 @@ absl::StatusOr<TranslationMemory> TranslationMemory::Load(std::string_view bytes
   return memory;
 }
 
-uint32_t TranslationMemory::WordIndex(std::string_view word) {
-  const auto [found, is_new] =
-      word_index_.emplace(absl::AsciiStrToLower(std::string(word)), static_cast<uint32_t>(word_entries_.size()));
-  if (is_new) word_entries_.emplace_back();
-  return found->second;
+bool TranslationMemory::Steps::Take(size_t count) {
+  if (left_ < 0) return false;
+  left_ -= static_cast<int64_t>(count);
+  return left_ >= 0;
+}
+
+TranslationMemory::TranslationMemory(std::shared_ptr<const TranslationMemory> shared) : shared_(std::move(shared)) {
+  SALIENT_CHECK(shared_ == nullptr || shared_->shared_ == nullptr);
+}
+
+const TranslationMemory::Entry& TranslationMemory::entry(uint32_t number) const {
+  return number < shared_entries() ? shared_->entries_[number] : entries_[number - shared_entries()];
+}
+
+const std::string& TranslationMemory::translation(uint32_t number) const {
+  const auto replaced = replaced_.find(number);
+  return replaced == replaced_.end() ? entry(number).translation : replaced->second;
+}
+
+std::optional<uint32_t> TranslationMemory::EntryOf(const std::string& source) const {
+  if (shared_ != nullptr) {
+    if (const auto shared = shared_->EntryOf(source); shared.has_value()) return shared;
+  }
+  const auto found = by_source_.find(source);
+  return found == by_source_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<uint32_t> TranslationMemory::WordOf(const std::string& word) const {
+  if (shared_ != nullptr) {
+    if (const auto shared = shared_->WordOf(word); shared.has_value()) return shared;
+  }
+  const auto found = words_.find(word);
+  return found == words_.end() ? std::nullopt : std::optional(found->second);
+}
+
+uint32_t TranslationMemory::MakeWord(const std::string& word) {
+  if (const auto known = WordOf(word); known.has_value()) return *known;
+  return words_.emplace(word, word_count()).first->second;
 }
 
 void TranslationMemory::Add(const TranslationMemory& other) {
-  for (const Entry& entry : other.entries_) Add(entry.source, entry.translation);
+  for (uint32_t i = 0; i < other.size(); ++i) Add(other.entry(i).source, other.translation(i));
 }
 
 void TranslationMemory::Add(std::string_view source, std::string_view translation) {
   const std::string key = SingleSpaces(source);
   if (key.empty() || SingleSpaces(translation).empty()) return;
-  const auto [found, is_new] = by_source_.emplace(key, static_cast<uint32_t>(entries_.size()));
-  if (!is_new) {
-    entries_[found->second].translation = translation;
+  if (const auto known = EntryOf(key); known.has_value()) {
+    if (*known < shared_entries()) {
+      replaced_[*known] = translation;
+    } else {
+      entries_[*known - shared_entries()].translation = translation;
+    }
     return;
   }
-  Entry entry{key, std::string(translation)};
+  const auto number = static_cast<uint32_t>(size());
+  Entry entry{key, std::string(translation), {}};
   for (const ByteRange& word : WordsOf(key)) {
-    const uint32_t index = WordIndex(std::string_view(key).substr(word.begin, word.end - word.begin));
-    entry.words.push_back(index);
-    std::vector<uint32_t>& entries = word_entries_[index];
-    if (entries.empty() || entries.back() != found->second) entries.push_back(found->second);
+    entry.words.push_back(MakeWord(absl::AsciiStrToLower(key.substr(word.begin, word.end - word.begin))));
+    std::vector<uint32_t>& entries = with_word_[entry.words.back()];
+    if (entries.empty() || entries.back() != number) entries.push_back(number);
   }
+  by_source_.emplace(key, number);
   entries_.push_back(std::move(entry));
 }
 
 const std::string* TranslationMemory::Find(std::string_view source) const {
-  const auto found = by_source_.find(SingleSpaces(source));
-  return found == by_source_.end() ? nullptr : &entries_[found->second].translation;
+  const auto found = EntryOf(SingleSpaces(source));
+  return found.has_value() ? &translation(*found) : nullptr;
 }
 
-std::vector<uint32_t> TranslationMemory::Candidates(const std::vector<uint32_t>& words) const {
-  std::set<uint32_t> shared;  // words that entries may have, too
-  size_t looked_at = entries_.size() / kEntriesCleared;
+absl::Span<const uint32_t> TranslationMemory::OwnEntriesWith(uint32_t word) const {
+  const auto found = with_word_.find(word);
+  if (found == with_word_.end()) return {};
+  return found->second;
+}
+
+size_t TranslationMemory::CountWith(uint32_t word) const {
+  return (shared_ == nullptr ? 0 : shared_->CountWith(word)) + OwnEntriesWith(word).size();
+}
+
+std::vector<uint32_t> TranslationMemory::Candidates(const std::vector<uint32_t>& words, Steps& steps) const {
+  std::set<uint32_t> common;  // words that entries may have, too
+  size_t looked_at = size() / kEntriesCleared;
   for (const uint32_t word : words) {
-    if (word >= word_entries_.size() || word_entries_[word].size() > kMostCommon) continue;
-    if (shared.insert(word).second) looked_at += word_entries_[word].size();
+    if (word >= word_count() || CountWith(word) > kMostCommon) continue;
+    if (common.insert(word).second) looked_at += CountWith(word);
   }
-  if (!steps_.Take(looked_at)) return {};
-  std::vector<double> weights(entries_.size());
+  if (!steps.Take(looked_at)) return {};
+  std::vector<double> weights(size());
   std::vector<uint32_t> candidates;
-  for (const uint32_t word : shared) {
-    const std::vector<uint32_t>& entries = word_entries_[word];
-    for (const uint32_t entry : entries) {
-      if (weights[entry] == 0) candidates.push_back(entry);
-      weights[entry] += 1.0 / static_cast<double>(entries.size());
+  for (const uint32_t word : common) {
+    const double weight = 1.0 / static_cast<double>(CountWith(word));
+    for (const TranslationMemory* part : {shared_.get(), this}) {
+      if (part == nullptr) continue;
+      for (const uint32_t entry : part->OwnEntriesWith(word)) {
+        if (weights[entry] == 0) candidates.push_back(entry);
+        weights[entry] += weight;
+      }
     }
   }
   const size_t most = std::min(candidates.size(), kCandidates);
@@ -220,23 +271,24 @@ std::vector<uint32_t> TranslationMemory::Candidates(const std::vector<uint32_t>&
   return candidates;
 }
 
-std::vector<Suggestion> TranslationMemory::FindAlike(std::string_view source, double least, size_t most) const {
+std::vector<Suggestion> TranslationMemory::FindAlike(std::string_view source, Steps& steps, double least,
+                                                     size_t most) const {
   const std::string key = SingleSpaces(source);
   const std::vector<ByteRange> ranges = WordsOf(key);
   std::vector<Suggestion> suggestions;
   if (ranges.empty() || ranges.size() > kMostComparedWords) return suggestions;
   std::vector<uint32_t> words;
-  auto unknown = static_cast<uint32_t>(word_entries_.size());
+  uint32_t unknown = word_count();
   for (const ByteRange& range : ranges) {
-    const auto found = word_index_.find(absl::AsciiStrToLower(key.substr(range.begin, range.end - range.begin)));
-    words.push_back(found == word_index_.end() ? unknown++ : found->second);
+    const auto known = WordOf(absl::AsciiStrToLower(key.substr(range.begin, range.end - range.begin)));
+    words.push_back(known.has_value() ? *known : unknown++);
   }
-  for (const uint32_t index : Candidates(words)) {
-    const Entry& entry = entries_[index];
-    const size_t longer = std::max(entry.words.size(), words.size());
-    if (entry.words.size() > kMostComparedWords || !steps_.Take(entry.words.size() * words.size())) continue;
-    const double score = 1 - static_cast<double>(WordEdits(entry.words, words)) / static_cast<double>(longer);
-    if (score >= least) suggestions.push_back({entry.source, entry.translation, score});
+  for (const uint32_t number : Candidates(words, steps)) {
+    const Entry& alike = entry(number);
+    const size_t longer = std::max(alike.words.size(), words.size());
+    if (alike.words.size() > kMostComparedWords || !steps.Take(alike.words.size() * words.size())) continue;
+    const double score = 1 - static_cast<double>(WordEdits(alike.words, words)) / static_cast<double>(longer);
+    if (score >= least) suggestions.push_back({alike.source, translation(number), score});
   }
   std::stable_sort(suggestions.begin(), suggestions.end(),
                    [](const auto& a, const auto& b) { return a.score > b.score; });

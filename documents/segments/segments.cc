@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<ByteRange>> UnitSegments::FindTerms(const Glossary* g
   std::vector<ByteRange> terms;
   if (glossary == nullptr) return terms;
   for (const TermMatch& match : glossary->Find(marked.text)) {
-    const Term& term = glossary->terms()[match.term];
+    const Term& term = glossary->term(match.term);
     const size_t source_size = match.range.end - match.range.begin;
     terms_bytes_ += sizeof(FoundTerm) + source_size + term.target.size();
     if (terms_bytes_ > kMostTermsBytes) {

@@ -44,7 +44,7 @@ absl::StatusOr<int64_t> CountTerms(std::string_view terms, int64_t most) {
   if (!pairs.ok()) return pairs;
   const absl::StatusOr<Glossary> glossary = Glossary::Parse(terms);
   if (!glossary.ok()) return absl::InvalidArgumentError(absl::StrCat("entries: ", glossary.status().message()));
-  const auto count = static_cast<int64_t>(glossary->terms().size());
+  const auto count = static_cast<int64_t>(glossary->size());
   if (count == 0) return absl::InvalidArgumentError("entries: there is none");
   if (count > most) return absl::InvalidArgumentError(absl::StrCat("entries: ", count, "; at most ", most));
   return count;

@@ -125,7 +125,7 @@ absl::StatusOr<Glossary> GlossaryOf(const v1::Glossary& request, LanguageResourc
   if (!request.name().empty()) {
     const auto named = resources.GlossaryNamed(request.name());
     if (!named.ok()) return named.status();
-    glossary.Add(**named);
+    glossary = Glossary(*named);
   }
   for (const v1::Term& term : request.terms()) {
     const absl::Status added = glossary.Add({term.source(), term.target(), term.match_case(), term.inflects()});
@@ -140,7 +140,7 @@ absl::StatusOr<TranslationMemory> MemoryOf(const v1::Memory& request, const Mode
   if (request.server()) {
     const auto of_server = resources.MemoryOf(model.source_language, model.target_language);
     if (!of_server.ok()) return of_server.status();
-    memory.Add(**of_server);
+    memory = TranslationMemory(*of_server);
   }
   int64_t entries = 0;
   for (int i = 0; i < request.files_size(); ++i) {
@@ -247,6 +247,7 @@ int64_t Conversion::bytes() const {
 absl::Status Conversion::Decide(const v1::Memory& request, const TranslationMemory& memory) {
   std::unordered_map<std::string, int32_t> first;  // segment by its text
   const bool suggests = request.has_suggestions_from();
+  TranslationMemory::Steps steps;
   size_t bytes = 0;
   for (size_t i = 0; i < segments_.texts().size(); ++i) {
     const std::string& text = segments_.texts()[i];
@@ -268,7 +269,7 @@ absl::Status Conversion::Decide(const v1::Memory& request, const TranslationMemo
     if (!suggests) continue;
     suggestions_.push_back(fates_.back().asked < 0
                                ? std::vector<Suggestion>()
-                               : memory.FindAlike(plain, request.suggestions_from(), kMostSuggestions));
+                               : memory.FindAlike(plain, steps, request.suggestions_from(), kMostSuggestions));
     bytes += BytesOf(suggestions_.back());
     if (bytes > kMostMemoryBytes) return TooMuchKnown();
   }

@@ -274,12 +274,12 @@ TEST_F(LanguageResourcesTest, AGlossaryIsReadAgainWhenItChanges) {
   const std::string path = Write("it.tsv", "a\tb\n");
   const auto first = resources.GlossaryNamed("it");
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ((*first)->terms()[0].target, "b");
+  EXPECT_EQ((*first)->term(0).target, "b");
   Write("it.tsv", "a\tc\n");
   std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
   const auto second = resources.GlossaryNamed("it");
   ASSERT_TRUE(second.ok()) << second.status();
-  EXPECT_EQ((*second)->terms()[0].target, "c");
+  EXPECT_EQ((*second)->term(0).target, "c");
 }
 
 TEST_F(LanguageResourcesTest, WhatIsNotThereIsNamed) {

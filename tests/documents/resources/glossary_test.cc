@@ -1,5 +1,11 @@
 #include "documents/resources/glossary.h"
 
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -19,7 +25,7 @@ std::vector<std::string> Found(const Glossary& glossary, const std::string& text
   std::vector<std::string> found;
   for (const TermMatch& match : glossary.Find(text)) {
     found.push_back(text.substr(match.range.begin, match.range.end - match.range.begin) + " = " +
-                    TargetOf(glossary.terms()[match.term], match.capital));
+                    TargetOf(glossary.term(match.term), match.capital));
   }
   return found;
 }
@@ -40,10 +46,10 @@ TEST(GlossaryTest, FlagsAskForCaseAndForms) {
   const Glossary glossary = Parsed("Go\tGo\tc\nbox\tKasten\ti\nÉtat\tStaat\r\n");
   EXPECT_THAT(Found(glossary, "go Go boxes box boxer ÉTAT"),
               ElementsAre("Go = Go", "boxes = Kasten", "box = Kasten", "ÉTAT = Staat"));
-  EXPECT_EQ(FormOf(glossary.terms()[1], "Kasten", "kastens"), "kastens");
-  EXPECT_EQ(FormOf(glossary.terms()[1], "Kasten", "Kastenwagen"), "Kasten");
-  EXPECT_EQ(FormOf(glossary.terms()[1], "Kasten", "Schachtel"), "Kasten");
-  EXPECT_EQ(FormOf(glossary.terms()[0], "Go", "Gos"), "Go");
+  EXPECT_EQ(FormOf(glossary.term(1), "Kasten", "kastens"), "kastens");
+  EXPECT_EQ(FormOf(glossary.term(1), "Kasten", "Kastenwagen"), "Kasten");
+  EXPECT_EQ(FormOf(glossary.term(1), "Kasten", "Schachtel"), "Kasten");
+  EXPECT_EQ(FormOf(glossary.term(0), "Go", "Gos"), "Go");
 }
 
 TEST(GlossaryTest, TargetsThatStandInATranslationAreFoundOnceEach) {
@@ -73,8 +79,8 @@ TEST(GlossaryTest, FormsAndCompoundsOfATargetAreTold) {
 TEST(GlossaryTest, OfTwoTermsTheLaterCounts) {
   Glossary glossary = Parsed("a b\tx\na b\ty\n");
   EXPECT_THAT(Found(glossary, "a b"), ElementsAre("a b = y"));
-  Glossary other = Parsed("a b\tz\nc\tw\n");
-  glossary.Add(other);
+  ASSERT_TRUE(glossary.Add({"a b", "z"}).ok());
+  ASSERT_TRUE(glossary.Add({"c", "w"}).ok());
   EXPECT_THAT(Found(glossary, "a b c"), ElementsAre("a b = z", "c = w"));
 }
 
@@ -94,8 +100,7 @@ TEST(GlossaryTest, VeryManyTermsMayBeginAlike) {
 }
 
 TEST(GlossaryTest, OfTermsThatDifferInCaseTheLaterCountsUnlessOneMatchesCase) {
-  Glossary glossary = Parsed("server\tServer\ngo\tgehen\n");
-  glossary.Add(Parsed("Server\tRechenknecht\nGo\tGo\tc\nGO\tlos\n"));
+  Glossary glossary = Parsed("server\tServer\ngo\tgehen\nServer\tRechenknecht\nGo\tGo\tc\nGO\tlos\n");
   EXPECT_THAT(Found(glossary, "server Server"), ElementsAre("server = Rechenknecht", "Server = Rechenknecht"));
   EXPECT_THAT(Found(glossary, "Go go"), ElementsAre("Go = Go", "go = los"));
   ASSERT_TRUE(glossary.Add({"server", "Diener"}).ok()) << "the first of them is the last that was added";
@@ -121,6 +126,51 @@ TEST(GlossaryTest, LongTermsAreRefused) {
   std::string words;
   for (int i = 0; i < 101; ++i) words += "a ";
   EXPECT_THAT(Glossary().Add({words, "x"}).message(), HasSubstr("a term's source has 101 words; at most 100"));
+}
+
+TEST(SharedGlossaryTest, TermsAreFoundAsIfTheyHadBeenAddedToOne) {
+  const std::vector<std::string> sources = {"go",    "Go",    "GO",     "gos",    "Goes",
+                                            "go on", "Go on", "go  on", "go ons", "On"};
+  const std::string texts[] = {"go Go GO", "gos Gos goes", "go on, Go on, go  on", "go ons, Go Ons", "On on go", "no"};
+  std::mt19937 random(7);
+  for (int round = 0; round < 1000; ++round) {
+    Glossary first, all;
+    std::vector<Term> own;
+    for (int i = 0; i < 12; ++i) {
+      const Term term{sources[random() % sources.size()], std::to_string(i), random() % 3 == 0, random() % 2 == 0};
+      ASSERT_TRUE(all.Add(term).ok());
+      if (i < round % 13) {
+        ASSERT_TRUE(first.Add(term).ok());
+      } else {
+        own.push_back(term);
+      }
+    }
+    Glossary both(std::make_shared<const Glossary>(std::move(first)));
+    for (const Term& term : own) ASSERT_TRUE(both.Add(term).ok());
+    EXPECT_EQ(both.size(), all.size()) << round;
+    for (const std::string& text : texts) EXPECT_EQ(Found(both, text), Found(all, text)) << round << ": " << text;
+  }
+}
+
+TEST(SharedGlossaryTest, NothingIsCopied) {
+  const auto shared = std::make_shared<const Glossary>(Parsed("house\tHaus\nriver\tFluss\n"));
+  Glossary one(shared), other(shared);
+  ASSERT_TRUE(one.Add({"house", "Gebäude"}).ok());
+  EXPECT_EQ(&one.term(one.Find("a river")[0].term), &shared->term(1));
+  EXPECT_THAT(Found(one, "house, river"), ElementsAre("house = Gebäude", "river = Fluss"));
+  EXPECT_THAT(Found(other, "house, river"), ElementsAre("house = Haus", "river = Fluss"));
+  EXPECT_TRUE(Glossary(nullptr).empty());
+}
+
+TEST(SharedGlossaryTest, TermsOfTheSameWordsAreCountedInBothParts) {
+  Glossary first;
+  std::string source = "a";
+  for (int i = 0; i < 60; ++i) EXPECT_TRUE(first.Add({source += " ", "x"}).ok());
+  Glossary both(std::make_shared<const Glossary>(std::move(first)));
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(both.Add({source += " ", "x"}).ok());
+  EXPECT_TRUE(both.Add({"a ", "y"}).ok()) << "instead of one";
+  EXPECT_THAT(both.Add({source + " ", "x"}).message(), HasSubstr("more than 100 terms differ from 'a "));
+  EXPECT_EQ(both.size(), 100u);
 }
 
 }  // namespace

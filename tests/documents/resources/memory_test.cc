@@ -1,5 +1,8 @@
 #include "documents/resources/memory.h"
 
+#include <memory>
+#include <utility>
+
 #include "documents/formats/memory_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -57,18 +60,20 @@ TEST(TranslationMemoryTest, Po) {
 TEST(TranslationMemoryTest, AlikeIsScored) {
   const TranslationMemory memory =
       Load("The server is not running.\tA\nThe server is running.\tB\nA fish is swimming.\tC\n", kTsvMimeType);
-  const std::vector<Suggestion> alike = memory.FindAlike("The server was running.", 0.5);
+  TranslationMemory::Steps steps;
+  const std::vector<Suggestion> alike = memory.FindAlike("The server was running.", steps, 0.5);
   ASSERT_EQ(alike.size(), 2u);
   EXPECT_EQ(alike[0].translation, "B");
   EXPECT_DOUBLE_EQ(alike[0].score, 0.8);  // one word of five differs
   EXPECT_EQ(alike[1].translation, "A");
   EXPECT_NEAR(alike[1].score, 1 - 2.0 / 6, 1e-9);
-  EXPECT_TRUE(memory.FindAlike("Nothing of that").empty());
-  EXPECT_DOUBLE_EQ(memory.FindAlike("the SERVER is  running.")[0].score, 1.0);
+  EXPECT_TRUE(memory.FindAlike("Nothing of that", steps).empty());
+  EXPECT_DOUBLE_EQ(memory.FindAlike("the SERVER is  running.", steps)[0].score, 1.0);
 }
 
 // Entries "same 0", "same 1" and so on.
-TranslationMemory ManyAlike(int count, TranslationMemory memory = TranslationMemory()) {
+TranslationMemory ManyAlike(int count) {
+  TranslationMemory memory;
   for (int i = 0; i < count; ++i) memory.Add("same " + std::to_string(i), "x");
   return memory;
 }
@@ -77,26 +82,81 @@ TEST(TranslationMemoryTest, AWordThatOccursOftenIsLookedForOnce) {
   const TranslationMemory memory = ManyAlike(20000);
   std::string words = "7";
   for (int i = 0; i < 399; ++i) words += " same";
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(memory.FindAlike(words).empty());
-  EXPECT_EQ(memory.FindAlike("same 7", 1)[0].source, "same 7");
+  TranslationMemory::Steps steps;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(memory.FindAlike(words, steps).empty());
+  EXPECT_EQ(memory.FindAlike("same 7", steps, 1)[0].source, "same 7");
 }
 
 TEST(TranslationMemoryTest, LongSegmentsAreNotLookedFor) {
   const TranslationMemory memory = ManyAlike(20000);
   std::string words;
   for (int i = 0; i < 1000000; ++i) words += "same ";
-  EXPECT_TRUE(memory.FindAlike(words).empty());
+  TranslationMemory::Steps steps;
+  EXPECT_TRUE(memory.FindAlike(words, steps).empty());
 }
 
 TEST(TranslationMemoryTest, ThereAreNoSuggestionsAfterAllSteps) {
-  const TranslationMemory memory = ManyAlike(1000, TranslationMemory(/*steps=*/5000));
+  const TranslationMemory memory = ManyAlike(1000);
+  TranslationMemory::Steps steps(5000), others;
   int found = 0;
-  for (int i = 0; i < 1000; ++i) found += memory.FindAlike("same 7").empty() ? 0 : 1;
+  for (int i = 0; i < 1000; ++i) found += memory.FindAlike("same 7", steps).empty() ? 0 : 1;
   EXPECT_EQ(found, 3) << "each looks at 1001 entries, compares 64 with two words each, and clears 1000";
-  TranslationMemory copy = memory;
-  EXPECT_FALSE(copy.FindAlike("same 7").empty());
-  copy = memory;
-  EXPECT_FALSE(copy.FindAlike("same 7").empty());
+  EXPECT_FALSE(memory.FindAlike("same 7", others).empty()) << "each document has steps of its own";
+}
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+// As text: what FindAlike finds, and for which text the steps end.
+std::string Alike(const TranslationMemory& memory, int64_t most_steps) {
+  TranslationMemory::Steps steps(most_steps);
+  std::string all;
+  for (const char* text : {"the red key", "the green key now", "press the key", "a b", "key", "another"}) {
+    all += std::string(text) + ":";
+    for (const Suggestion& one : memory.FindAlike(text, steps, 0.1, 5)) {
+      all += " (" + one.source + " = " + one.translation + ", " + std::to_string(one.score) + ")";
+    }
+    all += " " + Found(memory, text) + "\n";
+  }
+  return all;
+}
+
+TEST(SharedMemoryTest, EntriesAreFoundAsIfTheyHadBeenAddedToOne) {
+  const Entries entries = {{"the red key", "A"},       {"press the key now", "B"}, {"the blue key", "C"},
+                           {"the red  key", "D"},      {"the green key", "E"},     {"press", "F"},
+                           {"press the key now", "G"}, {"another one", "H"},       {"the red key", " "},
+                           {"the blue key", "I"},      {"the the key", "J"},       {"the green key", "K"}};
+  for (size_t shared = 0; shared <= entries.size(); ++shared) {
+    TranslationMemory first, all;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      all.Add(entries[i].first, entries[i].second);
+      if (i < shared) first.Add(entries[i].first, entries[i].second);
+    }
+    TranslationMemory both(std::make_shared<const TranslationMemory>(std::move(first)));
+    for (size_t i = shared; i < entries.size(); ++i) both.Add(entries[i].first, entries[i].second);
+    EXPECT_EQ(both.size(), all.size());
+    for (int64_t steps = 0; steps < 300; ++steps) EXPECT_EQ(Alike(both, steps), Alike(all, steps)) << shared;
+    TranslationMemory copied;
+    copied.Add(both);
+    EXPECT_EQ(Alike(copied, 300), Alike(all, 300)) << shared;
+  }
+}
+
+TEST(SharedMemoryTest, NothingIsCopied) {
+  const auto shared = std::make_shared<const TranslationMemory>(Load("Yes\tJa\nNo\tNein\n", kTsvMimeType));
+  TranslationMemory one(shared), other(shared);
+  one.Add("Yes", "Doch");
+  EXPECT_EQ(one.Find("No"), shared->Find("No"));
+  EXPECT_EQ(Found(one, "Yes"), "Doch");
+  EXPECT_EQ(Found(other, "Yes"), "Ja");
+  EXPECT_EQ(TranslationMemory(nullptr).size(), 0u);
+}
+
+TEST(SharedMemoryTest, AWordIsCommonByTheEntriesOfBothParts) {
+  TranslationMemory both(std::make_shared<const TranslationMemory>(ManyAlike(15000)));
+  TranslationMemory::Steps steps;
+  EXPECT_FALSE(both.FindAlike("same", steps, 0.5).empty());
+  for (int i = 15000; i <= 20000; ++i) both.Add("same " + std::to_string(i), "x");
+  EXPECT_TRUE(both.FindAlike("same", steps, 0.5).empty());
 }
 
 TEST(TranslationMemoryTest, KindsAreToldByExtension) {
