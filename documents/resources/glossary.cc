@@ -148,6 +148,16 @@ const Term& Glossary::term(size_t index) const {
   return index < shared_terms() ? shared_->terms_[index] : terms_[index - shared_terms()];
 }
 
+size_t Glossary::bytes() const {
+  constexpr size_t kOfEntry = 32;  // of a hash table: links, its place in the table, and its allocation
+  size_t bytes = sizeof(*this) + terms_.capacity() * sizeof(Term) + replaced_.size() * (kOfEntry + sizeof(size_t));
+  for (const Term& term : terms_) bytes += term.source.size() + term.target.size();
+  for (const auto& [word, number] : words_) bytes += kOfEntry + sizeof(word) + sizeof(number) + word.size();
+  bytes += next_.size() * (kOfEntry + sizeof(uint64_t) + sizeof(Node));
+  for (const auto& [node, terms] : terms_of_) bytes += 2 * kOfEntry + sizeof(terms) + terms.size() * sizeof(size_t);
+  return bytes;
+}
+
 std::optional<Glossary::Word> Glossary::OwnNumber(const std::string& word) const {
   const auto found = words_.find(word);
   return found == words_.end() ? std::nullopt : std::optional<Word>(found->second);

@@ -64,6 +64,9 @@ class Glossary {
   // Without a shared part that of 0 was added first, and so on. Valid until the next Add.
   const Term& term(size_t index) const;
 
+  // About how many bytes of memory it takes, without the shared part.
+  size_t bytes() const;
+
   // Left to right, disjoint; of several that begin at a word the longest.
   std::vector<TermMatch> Find(std::string_view text) const;
 

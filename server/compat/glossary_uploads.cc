@@ -71,6 +71,11 @@ absl::StatusOr<CompatGlossary> GlossaryUploads::Add(CompatGlossary glossary, std
     return absl::FailedPreconditionError(
         "this server stores no glossaries of clients; its operator may allow it with --glossary-uploads");
   }
+  if (terms.size() > limits_.bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("entries: ", terms.size(), " bytes; a glossary has at most ", limits_.bytes,
+                     "; leave out some terms, or ask the operator of this server to offer it with --glossaries"));
+  }
   const absl::StatusOr<int64_t> count = CountTerms(terms, limits_.terms);
   if (!count.ok()) return count.status();
   glossary.id = NewRandomId();

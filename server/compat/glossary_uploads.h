@@ -28,7 +28,8 @@ class GlossaryUploads {
   struct Limits {
     size_t glossaries = 1000;  // of all clients
     size_t of_client = 100;
-    int64_t terms = 100000;  // of one
+    int64_t terms = 100000;          // of one
+    size_t bytes = size_t{4} << 20;  // of one, as lines
   };
 
   // `folder`: that of --glossaries; empty: nothing can be uploaded.
@@ -36,8 +37,8 @@ class GlossaryUploads {
   GlossaryUploads(const std::string& folder, const Limits& limits);
 
   // Fills in id, time and number of terms. `terms`: lines of a source, a tab and its target, without flags.
-  // INVALID_ARGUMENT names the line; RESOURCE_EXHAUSTED beyond the limits; FAILED_PRECONDITION where there are no
-  // uploads; INTERNAL if the files cannot be written.
+  // INVALID_ARGUMENT names the line, or what of one glossary is too much; RESOURCE_EXHAUSTED where there are too many;
+  // FAILED_PRECONDITION where there are no uploads; INTERNAL if the files cannot be written.
   absl::StatusOr<CompatGlossary> Add(CompatGlossary glossary, std::string_view terms, const std::string& client);
 
   // Oldest first.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -61,9 +62,13 @@ std::vector<std::string> LanguageResources::GlossaryNames() const {
   return names;
 }
 
+std::string LanguageResources::OwnPathOf(const std::string& glossary) const {
+  return absl::StrCat(folder_, "/", glossary, kExtension);
+}
+
 std::string LanguageResources::PathOf(const std::string& glossary) const {
   std::error_code error;
-  std::string path = absl::StrCat(folder_, "/", glossary, kExtension);
+  std::string path = OwnPathOf(glossary);
   if (std::filesystem::is_regular_file(path, error)) return path;
   return absl::StrCat(folder_, "/uploads/", glossary, kExtension);
 }
@@ -84,18 +89,15 @@ absl::StatusOr<std::shared_ptr<const Glossary>> LanguageResources::GlossaryNamed
     return absl::NotFoundError(absl::StrCat("glossary.name: there is no glossary '", name,
                                             "'; there are: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
   }
-  const std::lock_guard lock(mutex_);
-  ReadGlossary& read = glossaries_[name];
-  if (read.glossary != nullptr && read.changed == changed) return read.glossary;
-  const absl::StatusOr<std::string> bytes = ReadNamed(path, kMostBytes);
-  if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<Glossary> glossary = Glossary::Parse(*bytes, Limits());
-  if (!glossary.ok()) return In(absl::StrCat("glossary.name: ", name), glossary.status());
-  std::erase_if(glossaries_, [&](const auto& known) {
-    return known.first != name && !std::filesystem::exists(PathOf(known.first), error);
+  GlossaryCache& cache = path == OwnPathOf(name) ? glossaries_ : uploads_;
+  return cache.Get(name, changed, [&]() -> absl::StatusOr<Glossary> {
+    const absl::StatusOr<std::string> bytes = ReadNamed(path, kMostBytes);
+    if (!bytes.ok()) return bytes.status();
+    absl::StatusOr<Glossary> glossary = Glossary::Parse(*bytes, Limits());
+    if (!glossary.ok()) return In(absl::StrCat("glossary.name: ", name), glossary.status());
+    cache.DropIf([&](const std::string& known) { return !std::filesystem::exists(PathOf(known), error); });
+    return glossary;
   });
-  read = {changed, std::make_shared<const Glossary>(*std::move(glossary))};
-  return read.glossary;
 }
 
 absl::StatusOr<std::shared_ptr<const TranslationMemory>> LanguageResources::MemoryOf(

@@ -1,14 +1,15 @@
 // The glossaries and the translation memory of a server: files that requests name instead of sending them.
 //
-//   --glossaries DIR   NAME.tsv is the glossary NAME (documents/resources/glossary.h); a file that has changed is read
-//   again
-//   --memory FILE      .tmx, .po or .tsv (documents/resources/memory.h), read when it is first asked for
+//   --glossaries DIR     NAME.tsv is the glossary NAME (documents/resources/glossary.h), read again when it has changed
+//   --glossary-uploads   glossaries of clients, in the folder `uploads` of DIR (server/compat/glossary_uploads.h)
+//   --memory FILE        .tmx, .po or .tsv (documents/resources/memory.h), read when it is first asked for
 //
 // Thread safety: all methods may be called from any thread.
 
 #pragma once
 
-#include <filesystem>
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,14 +21,18 @@
 #include "absl/time/time.h"
 #include "documents/resources/glossary.h"
 #include "documents/resources/memory.h"
+#include "server/request/glossary_cache.h"
 
 namespace salient {
 
 class LanguageResources {
  public:
-  // `folder`: empty for no glossaries. Of `memories` the first counts before the others.
-  LanguageResources(std::string folder, std::vector<std::string> memories)
-      : folder_(std::move(folder)), memories_(std::move(memories)) {}
+  static constexpr size_t kMostUploadBytes = size_t{256} << 20;
+
+  // `folder`: empty for no glossaries. Of `memories` the first counts before the others. `upload_bytes`: of clients'
+  // glossaries that stay in memory (GlossaryCache); those of the folder itself all do.
+  LanguageResources(std::string folder, std::vector<std::string> memories, size_t upload_bytes = kMostUploadBytes)
+      : folder_(std::move(folder)), memories_(std::move(memories)), uploads_(upload_bytes) {}
 
   // Whether the folder and the files are there and are such. The status names the one that is not.
   absl::Status Check() const;
@@ -36,27 +41,23 @@ class LanguageResources {
   std::vector<std::string> GlossaryNames() const;
   // When the file of a glossary was changed.
   absl::Time GlossaryChanged(const std::string& name) const;
-  // Also those that clients have made, in the folder `uploads` in it (server/compat/glossary_uploads.h). NOT_FOUND
-  // names the others.
+  // Also those that clients have made. NOT_FOUND names the others.
   absl::StatusOr<std::shared_ptr<const Glossary>> GlossaryNamed(const std::string& name);
   // Of TMX files the entries of these languages, of the others all. A file that cannot be read is not tried again.
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> MemoryOf(const std::string& source_language,
                                                                     const std::string& target_language);
 
  private:
+  std::string OwnPathOf(const std::string& glossary) const;  // in the folder itself
   std::string PathOf(const std::string& glossary) const;
   absl::StatusOr<std::shared_ptr<const TranslationMemory>> ReadMemories(const std::string& source_language,
                                                                         const std::string& target_language) const;
 
-  struct ReadGlossary {
-    std::filesystem::file_time_type changed;
-    std::shared_ptr<const Glossary> glossary;
-  };
-
   const std::string folder_;
   const std::vector<std::string> memories_;
-  std::mutex mutex_;
-  std::map<std::string, ReadGlossary> glossaries_;  // by name
+  GlossaryCache glossaries_{std::numeric_limits<size_t>::max()};
+  GlossaryCache uploads_;
+  std::mutex mutex_;  // of what follows
   std::map<std::pair<std::string, std::string>, absl::StatusOr<std::shared_ptr<const TranslationMemory>>>
       read_memories_;  // by language pair
 };

@@ -307,6 +307,24 @@ TEST_F(LanguageResourcesTest, GlossariesOfClientsAreFoundButNotNamed) {
   EXPECT_GT(resources.GlossaryChanged("it"), absl::Now() - absl::Hours(1));
 }
 
+TEST_F(LanguageResourcesTest, GlossariesOfClientsStayWithinTheirBytes) {
+  std::filesystem::create_directory(folder_ / "uploads");
+  for (const char* name : {"own.tsv", "uploads/a.tsv", "uploads/b.tsv", "uploads/c.tsv"}) Write(name, "a\tb\n");
+  const size_t bytes = Glossary::Parse("a\tb\n")->bytes();
+  LanguageResources resources(folder_.path(), {}, /*upload_bytes=*/2 * bytes);
+  const auto now = [&resources](const char* name) { return std::weak_ptr(*resources.GlossaryNamed(name)); };
+  const auto own = now("own"), a = now("a"), b = now("b");
+  EXPECT_EQ(now("a").lock(), a.lock()) << "it is not read again";
+  const auto c = now("c");
+  EXPECT_TRUE(b.expired()) << "it was used before the others";
+  EXPECT_FALSE(a.expired() || c.expired());
+  EXPECT_FALSE(own.expired()) << "the operator's stay";
+  std::filesystem::remove(folder_ / "uploads/a.tsv");
+  EXPECT_FALSE(now("b").expired());
+  EXPECT_TRUE(a.expired());
+  EXPECT_FALSE(c.expired()) << "there was room, since a is gone";
+}
+
 TEST_F(LanguageResourcesTest, TheFirstMemoryCounts) {
   LanguageResources resources("", {Write("one.tsv", "a\tx\n"), Write("two.tsv", "a\ty\nb\tz\n")});
   ASSERT_TRUE(resources.Check().ok());

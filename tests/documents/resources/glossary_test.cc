@@ -117,6 +117,17 @@ TEST(GlossaryTest, TermsOfTheSameWordsAreToldByCase) {
   EXPECT_THAT(glossary.Add({source + " ", "x"}).message(), HasSubstr("more than 100 terms differ from 'a "));
 }
 
+TEST(GlossaryTest, ItsBytesGrowWithItsTerms) {
+  const size_t none = Glossary().bytes();
+  Glossary glossary = Parsed("one two three\tx\n");
+  const size_t one = glossary.bytes();
+  EXPECT_GT(one, none + sizeof(Term) + 3 * sizeof(std::string));
+  EXPECT_LT(one, none + 1024);
+  ASSERT_TRUE(glossary.Add({"a", std::string(1000, 'b')}).ok());
+  EXPECT_GT(glossary.bytes(), one + 1000);
+  EXPECT_LT(Glossary(std::make_shared<const Glossary>(std::move(glossary))).bytes(), one) << "they are the other's";
+}
+
 TEST(GlossaryTest, LongTermsAreRefused) {
   const std::string most(1024, 'a'), more(1025, 'a');
   EXPECT_TRUE(Glossary::Parse(most + "\t" + most + "\n").ok());

@@ -155,6 +155,19 @@ TEST(GlossaryUploadsTest, OutliveTheProcessWithinTheLimits) {
   EXPECT_EQ(*again.Terms(id, "one"), "a\tb\n");
 }
 
+TEST(GlossaryUploadsTest, TheBytesOfOneAreBounded) {
+  const TempFolder folder;
+  GlossaryUploads uploads(folder.path(), {.bytes = 12});
+  EXPECT_TRUE(uploads.Add({.name = "a"}, "house\tHaus\n\n", "one").ok());
+  const absl::Status refused = uploads.Add({.name = "b"}, "house\tHaus\na\n", "one").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << "before it is parsed";
+  EXPECT_EQ(std::string(refused.message()),
+            "entries: 13 bytes; a glossary has at most 12; leave out some terms, or ask the operator of this server to "
+            "offer it with --glossaries");
+  EXPECT_EQ(uploads.List("one").size(), 1u);
+  EXPECT_EQ(GlossaryUploads::Limits().bytes, size_t{4} << 20);
+}
+
 TEST(CsvTest, BecomesTsv) {
   EXPECT_EQ(*TsvOfCsv("a,b\r\n\"c, d\",\"e \"\"f\"\"\",en,de\n\nlast,one"), "a\tb\nc, d\te \"f\"\nlast\tone\n");
   EXPECT_EQ(*TsvOfCsv(""), "");
