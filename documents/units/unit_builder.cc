@@ -24,13 +24,13 @@ void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one
     char c = text[i];
     if (rules_.collapse_space && IsAsciiSpace(c)) {
       if (!text_.empty() && text_.back() == ' ' && object_at_ != text_.size()) {
-        if (items_.empty() || items_.back().at < text_.size()) origin_.back().end = from.end;
+        if (items_.empty() || items_.back().at < text_.size()) origin_.back().end = static_cast<uint32_t>(from.end);
         continue;
       }
       c = ' ';
     }
     text_.push_back(c);
-    origin_.push_back(from);
+    origin_.push_back({static_cast<uint32_t>(from.begin), static_cast<uint32_t>(from.end)});
   }
 }
 
@@ -86,7 +86,7 @@ void UnitBuilder::Splice() {
   if (spans.empty()) return;
   std::vector<Item> items;
   std::string text;
-  std::vector<ByteRange> origin;
+  std::vector<Origin> origin;
   size_t done = 0, next_item = 0;
   const auto copy_to = [&](size_t end) {
     for (; next_item < items_.size() && items_[next_item].at <= end; ++next_item) {

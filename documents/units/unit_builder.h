@@ -11,6 +11,8 @@
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +33,9 @@ struct UnitRules {
 
 class UnitBuilder {
  public:
-  // The text of a unit. What is longer is cut, and the unit says so (PlacedUnit::is_cut): each byte takes sixteen more
-  // in memory while the unit is made.
-  static constexpr size_t kMostText = size_t{4} << 20;
+  // The text of a unit. What is longer is cut, and the unit says so (PlacedUnit::is_cut): each byte takes eight more in
+  // memory while the unit is made.
+  static constexpr size_t kMostText = size_t{16} << 20;
 
   // `bytes` must outlive the builder.
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
@@ -62,6 +64,9 @@ class UnitBuilder {
   static constexpr size_t kNone = static_cast<size_t>(-1);
   // The bytes that are kept of a marker with a range, which may hold other units. The writer copies the range.
   static constexpr size_t kMostBytes = 1024;
+  struct Origin {  // a ByteRange in half of the memory: no text has 4 GiB
+    uint32_t begin = 0, end = 0;
+  };
   struct Item {     // a marker in the making
     size_t at = 0;  // in text_
     MarkerKind kind = MarkerKind::kStandalone;
@@ -84,10 +89,10 @@ class UnitBuilder {
   const std::string_view bytes_;
   const UnitRules rules_;
   std::string text_;
-  std::vector<ByteRange> origin_;  // of each byte of text_
-  std::vector<Item> items_;        // sorted by `at`
-  size_t object_at_ = kNone;       // where in text_ the last marker by itself is: white space on both sides of it stays
-  size_t begin_ = 0, end_ = 0;     // of text_, in Finish
+  std::vector<Origin> origin_;  // of each byte of text_
+  std::vector<Item> items_;     // sorted by `at`
+  size_t object_at_ = kNone;    // where in text_ the last marker by itself is: white space on both sides of it stays
+  size_t begin_ = 0, end_ = 0;  // of text_, in Finish
   bool is_cut_ = false;
 };
 

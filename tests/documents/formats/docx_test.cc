@@ -291,8 +291,8 @@ TEST(DocxTest, AParagraphOfVeryMuchTextIsRefused) {
     return "<w:p><w:r><w:t>" + std::string(bytes / 2, 'a') + "</w:t></w:r><w:r><w:t>" + std::string(bytes / 2, 'b') +
            "</w:t></w:r></w:p>";
   };
-  EXPECT_THAT(RefusalAs("docx", Docx(paragraph(4 << 20))), HasSubstr("was not refused"));
-  EXPECT_THAT(RefusalAs("docx", Docx(paragraph((4 << 20) + 2))), HasSubstr("has more than 4 MiB of text; divide it"));
+  EXPECT_THAT(RefusalAs("docx", Docx(paragraph(16 << 20))), HasSubstr("was not refused"));
+  EXPECT_THAT(RefusalAs("docx", Docx(paragraph((16 << 20) + 2))), HasSubstr("has more than 16 MiB of text; divide it"));
 }
 
 TEST(DocxTest, AnAttributeMayNameANamespaceVeryOften) {

@@ -229,13 +229,17 @@ TEST_F(ListenerTest, ATransferCodingThatIsNotReadEndsTheConnection) {
 
 TEST_F(ListenerTest, ASecondTransferCodingHidesNone) {
   Start();
-  for (const char* codings : {"Transfer-Encoding: chunked, gzip\r\nTransfer-Encoding:\r\n", "Transfer-Encoding:\r\n",
-                              "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"}) {
-    const std::string reply = Ask(std::string("POST /first HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n") + codings +
-                                  "\r\nPOST /second HTTP/1.1\r\n" + kKey + "\r\n");
+  const auto ask = [this](const std::string& codings) {
+    return Ask("POST /first HTTP/1.1\r\nHost: h\r\nX-Key: key\r\n" + codings + "\r\nPOST /second HTTP/1.1\r\n" + kKey +
+               "\r\n");
+  };
+  const std::string chunked = "Transfer-Encoding: chunked\r\n", empty = "Transfer-Encoding:\r\n";
+  for (const std::string& codings : {"Transfer-Encoding: chunked, gzip\r\n" + empty, empty, empty + chunked}) {
+    const std::string reply = ask(codings);
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 501")) << codings;
     EXPECT_THAT(reply, Not(HasSubstr("/second"))) << codings;
   }
+  EXPECT_THAT(ask(chunked + chunked), StartsWith("HTTP/1.1 400"));
 }
 
 TEST_F(ListenerTest, TricklingClientsAreClosed) {
