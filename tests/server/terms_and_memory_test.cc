@@ -258,6 +258,50 @@ TEST(MemoryRequestTest, WhatIsKnownOfAllSegmentsIsBounded) {
   EXPECT_THAT(refusal("Press the red key now.", 65), HasSubstr(kTooMuch));
 }
 
+class NamedResourcesTest : public ::testing::Test {
+ protected:
+  NamedResourcesTest() {
+    WriteFile(folder_ / "it.tsv", "data base\tDatenbank\nserver\tServer\n");
+    WriteFile(folder_ / "memory.tsv", "One.\tEins.\nTwo.\tZwei.\nPress the green key now.\tGrün.\n");
+    server_.Start();
+  }
+
+  const TempFolder folder_;
+  TestServer server_{FakeEngineOptions(),
+                     ServerOptions{.resources = std::make_shared<LanguageResources>(
+                                       folder_.path(), std::vector<std::string>{folder_ / "memory.tsv"})}};
+};
+
+TEST_F(NamedResourcesTest, TermsOfTheRequestCountBeforeThoseOfTheGlossaryThatItNames) {
+  v1::TranslateDocumentRequest request = RequestFor("Open the data base.\n\nStop the server.");
+  request.mutable_glossary()->set_name("it");
+  EXPECT_EQ(Translated(server_, request).text(), "OPEN THE Datenbank.\n\nSTOP THE SERVER.");
+  v1::TranslateDocumentRequest own = request;
+  AddTerm("data base", "Daten", &own);
+  AddTerm("stop", "Halt", &own);
+  const v1::TranslateDocumentResponse response = Translated(server_, own);
+  EXPECT_EQ(response.segments(0).terms(0).target(), "Daten");
+  ASSERT_EQ(response.segments(1).terms_size(), 2);
+  EXPECT_EQ(response.segments(1).terms(0).target(), "Halt");
+  EXPECT_EQ(response.segments(1).terms(1).target(), "Server");
+  EXPECT_EQ(Translated(server_, request).segments(0).terms(0).target(), "Datenbank") << "others see nothing of it";
+}
+
+TEST_F(NamedResourcesTest, EntriesOfTheRequestCountBeforeTheServers) {
+  v1::TranslateDocumentRequest request = RequestFor("One. Two. Press the red key now.");
+  request.mutable_memory()->set_server(true);
+  request.mutable_memory()->set_suggestions_from(0.5);
+  v1::TranslateDocumentRequest own = request;
+  AddEntry("Two.", "Zwo.", &own);
+  AddEntry("Press the red button now.", "Rot.", &own);
+  const v1::TranslateDocumentResponse response = Translated(server_, own);
+  EXPECT_THAT(Texts(response), ElementsAre("Eins.", "Zwo.", "PRESS THE RED KEY NOW."));
+  ASSERT_EQ(response.segments(2).suggestions_size(), 2);
+  EXPECT_EQ(response.segments(2).suggestions(0).translation(), "Grün.") << "the server's are first of equal ones";
+  EXPECT_EQ(response.segments(2).suggestions(1).translation(), "Rot.");
+  EXPECT_THAT(Texts(Translated(server_, request)), ElementsAre("Eins.", "Zwei.", "PRESS THE RED KEY NOW."));
+}
+
 class LanguageResourcesTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& text) {

@@ -1,8 +1,11 @@
 #include "documents/resources/memory.h"
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "documents/formats/memory_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -111,11 +114,11 @@ std::string Alike(const TranslationMemory& memory, int64_t most_steps) {
   TranslationMemory::Steps steps(most_steps);
   std::string all;
   for (const char* text : {"the red key", "the green key now", "press the key", "a b", "key", "another"}) {
-    all += std::string(text) + ":";
+    absl::StrAppend(&all, text, ": ", Found(memory, text));
     for (const Suggestion& one : memory.FindAlike(text, steps, 0.1, 5)) {
-      all += " (" + one.source + " = " + one.translation + ", " + std::to_string(one.score) + ")";
+      absl::StrAppend(&all, " (", one.source, " = ", one.translation, ", ", one.score, ")");
     }
-    all += " " + Found(memory, text) + "\n";
+    all += "\n";
   }
   return all;
 }
