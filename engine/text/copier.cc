@@ -78,16 +78,21 @@ const char* InAscii(UChar32 c) {
   }
 }
 
+// Character by character: a whole word's marks would be put into order first, in time that is quadratic in their
+// number.
 std::string WithoutMarks(std::string_view word) {
   UErrorCode error = U_ZERO_ERROR;
   const icu::Normalizer2* decomposed = icu::Normalizer2::getNFDInstance(error);
   if (U_FAILURE(error)) return std::string(word);
-  const icu::UnicodeString parts =
-      decomposed->normalize(icu::UnicodeString::fromUTF8({word.data(), static_cast<int32_t>(word.size())}), error);
-  icu::UnicodeString left;
-  for (int32_t at = 0; at < parts.length(); at = parts.moveIndex32(at, 1)) {
-    const UChar32 c = parts.char32At(at);
-    if ((U_GET_GC_MASK(c) & U_GC_M_MASK) == 0) left.append(c);
+  icu::UnicodeString parts, left;
+  for (int32_t next = 0, size = static_cast<int32_t>(word.size()); next < size;) {
+    UChar32 composed = 0;
+    U8_NEXT_OR_FFFD(word.data(), next, size, composed);
+    if (!decomposed->getDecomposition(composed, parts)) parts.setTo(composed);
+    for (int32_t at = 0; at < parts.length(); at = parts.moveIndex32(at, 1)) {
+      const UChar32 c = parts.char32At(at);
+      if ((U_GET_GC_MASK(c) & U_GC_M_MASK) == 0) left.append(c);
+    }
   }
   std::string text;
   left.toUTF8String(text);
@@ -169,7 +174,7 @@ size_t Copier::Scan::MarkerSize(size_t at) const {
 bool Copier::Scan::Knows(std::string_view word) const {
   for (size_t at = 0; at < word.size();) {
     const std::string_view character = MarkedCharacterAt(word, at).bytes;
-    if (!known_.Reads(character) || !known_.Writes(character)) return false;
+    if (const KnownCharacters::Sides known = known_.Of(character); !known.reads || !known.writes) return false;
     at += character.size();
   }
   return true;
@@ -182,11 +187,12 @@ size_t Copier::Scan::TakeWord(size_t begin) {
   while (end < text_.size()) {
     const Character character = MarkedCharacterAt(text_, end);
     if (!character.is_word() || character.is_invisible()) break;
-    const bool writes = known_.Writes(character.bytes), is_digit = character.is(U_GC_ND_MASK);
-    reads = reads && known_.Reads(character.bytes);
-    lacks_digit = lacks_digit || (is_digit && !writes);
-    lacks_letter = lacks_letter || (!is_digit && !writes);
-    has_letter = has_letter || (!is_digit && writes);
+    const KnownCharacters::Sides known = known_.Of(character.bytes);
+    const bool is_digit = character.is(U_GC_ND_MASK);
+    reads = reads && known.reads;
+    lacks_digit = lacks_digit || (is_digit && !known.writes);
+    lacks_letter = lacks_letter || (!is_digit && !known.writes);
+    has_letter = has_letter || (!is_digit && known.writes);
     end += character.bytes.size();
   }
   if (reads && !lacks_digit && !(lacks_letter && has_letter)) {
@@ -207,13 +213,13 @@ size_t Copier::Scan::TakeWord(size_t begin) {
 // A punctuation mark, a symbol, or a character that is not assigned.
 void Copier::Scan::TakeSingle(size_t begin, const Character& character) {
   const size_t end = begin + character.bytes.size();
-  const bool reads = known_.Reads(character.bytes);
+  const auto [reads, writes] = known_.Of(character.bytes);
   const bool is_symbol = character.is(U_GC_S_MASK | U_GC_N_MASK);
   const char* ascii = InAscii(character.base);
   if (!reads && ascii != nullptr && known_.Reads(ascii)) {
     Replace(begin, end, ascii);
     copy_is_open_ = false;
-  } else if (!reads || (is_symbol && !known_.Writes(character.bytes))) {
+  } else if (!reads || (is_symbol && !writes)) {
     Copy(begin, end);
   } else {
     copy_is_open_ = false;

@@ -3,6 +3,7 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace salient {
 namespace {
@@ -20,20 +21,39 @@ KnownCharacters::KnownCharacters(const Tokenizers& tokenizers, int32_t unknown, 
   }
 }
 
-uint8_t KnownCharacters::Of(std::string_view character) const {
+uint8_t KnownCharacters::Find(std::string_view character) const {
   int32_t end = 0;
   UChar32 base = 0;
   U8_NEXT(character.data(), end, static_cast<int32_t>(character.size()), base);
-  const bool alone = static_cast<size_t>(end) == character.size();
   if (base < 0) return kAsked;
+  uint8_t found = found_[base].load(std::memory_order_relaxed);
+  if (found == 0) {
+    found = Ask(character.substr(0, end));
+    found_[base].store(found, std::memory_order_relaxed);
+  }
   // Marks make no character known whose base is not.
-  if (!alone && Of(character.substr(0, end)) == kAsked) return kAsked;
-  if (const uint8_t found = found_[base].load(std::memory_order_relaxed); alone && found != 0) return found;
-  uint8_t of = kAsked;
-  if (Has(*source_, character)) of |= kReads;
-  if (Has(*target_, character)) of |= kWrites;
-  if (alone) found_[base].store(of, std::memory_order_relaxed);
-  return of;
+  const bool alone = static_cast<size_t>(end) == character.size();
+  return alone || found == kAsked ? found : FindMarked(character);
+}
+
+uint8_t KnownCharacters::FindMarked(std::string_view character) const {
+  {
+    std::shared_lock lock(mutex_);
+    if (const auto at = marked_.find(character); at != marked_.end()) return at->second;
+  }
+  const uint8_t found = Ask(character);
+  std::lock_guard lock(mutex_);
+  // Begun anew rather than closed, so that no text leaves the others without.
+  if (marked_.size() >= kMostMarked) marked_.clear();
+  marked_.emplace(character, found);
+  return found;
+}
+
+uint8_t KnownCharacters::Ask(std::string_view character) const {
+  uint8_t found = kAsked;
+  if (Has(*source_, character)) found |= kReads;
+  if (Has(*target_, character)) found |= kWrites;
+  return found;
 }
 
 bool KnownCharacters::Has(const Tokenizer& tokenizer, std::string_view character) const {

@@ -134,6 +134,58 @@ TEST_F(CopierTest, ALongTextOfWhatThePrefixHasIsReadOnce) {
   EXPECT_EQ(copier_.For(text, "\u2606").size(), 1u);
 }
 
+// Nobody puts its marks into order.
+TEST_F(CopierTest, ALongWordOfMarksIsReadOnce) {
+  std::string text = "a";
+  for (int i = 0; i < 500'000; ++i) text += "\u0301";
+  for (int i = 0; i < 500'000; ++i) text += "\u0323";
+  EXPECT_EQ(Read(text), "a");
+}
+
+class CharactersWithMarksTest : public ::testing::Test {
+ protected:
+  // How often the tokenizer is asked.
+  int Asked(const std::string& text) {
+    letters_->asked = 0;
+    copier_.For(text);
+    return letters_->asked;
+  }
+
+  // Words of one letter with two marks each, all different.
+  static std::string Words(int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      text += static_cast<char>('a' + i % 26);
+      for (const int mark : {i / 26 % 64, i / 26 / 64}) text.append("\xcc").push_back(static_cast<char>(0x80 + mark));
+      text += ' ';
+    }
+    return text;
+  }
+
+  const std::shared_ptr<CountedLetters> letters_ = std::make_shared<CountedLetters>();
+  const Copier copier_{{letters_, letters_, nullptr}, Letters::kSpecial, ""};
+};
+
+TEST_F(CharactersWithMarksTest, AreAskedForOnce) {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "a\u0301 e\u0301a\u0301 ";
+  // Of each side: two letters, both with the mark, and the space.
+  EXPECT_LE(Asked(text), 10);
+  EXPECT_EQ(Asked(text), 0) << "they are kept from text to text";
+}
+
+// Words in small letters are read without their marks, whose letters are known.
+TEST_F(CharactersWithMarksTest, AreKeptUpToABound) {
+  const int most = static_cast<int>(KnownCharacters::kMostMarked);
+  const std::string few = Words(most / 2), many = Words(4 * most);
+  EXPECT_GE(Asked(few), most);
+  EXPECT_EQ(Asked(few), 0);
+  EXPECT_GE(Asked(many), 6 * most);
+  EXPECT_GE(Asked(many), 6 * most) << "all of them are kept";
+  Asked(few);
+  EXPECT_EQ(Asked(few), 0) << "those that came last are not kept";
+}
+
 // Whatever the text is, the changes are in order, and a model that copies what it reads gives back every copy.
 TEST_F(CopierTest, RandomTextComesBack) {
   static constexpr const char* kParts[] = {

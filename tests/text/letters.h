@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,18 @@ class Letters : public Tokenizer {
   }
 
   std::vector<std::string> characters_;
+};
+
+// Counts how often it is asked.
+class CountedLetters : public Letters {
+ public:
+  CountedLetters() : Letters(kAscii) {}
+  std::vector<int32_t> Encode(std::string_view text) const override {
+    ++asked;
+    return Letters::Encode(text);
+  }
+
+  mutable std::atomic<int> asked = 0;
 };
 
 }  // namespace salient
