@@ -6,12 +6,6 @@
 #include "engine/base/check.h"
 
 namespace salient {
-namespace {
-
-// A score of NaN or infinity leaves no valid candidate: no token, or no finite probability.
-bool CanBe(const Candidate& candidate) { return candidate.token >= 0 && std::isfinite(candidate.log_probability); }
-
-}  // namespace
 
 Hypotheses::Hypotheses(const Chunk& chunk, const ResolvedOptions& options, const ModelConfig& config)
     : chunk_(chunk), options_(options), config_(config), live_(1) {}

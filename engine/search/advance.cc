@@ -12,7 +12,7 @@ std::vector<BeamChoice> Choices(const AdvanceArgs& args, const Beam& beam, int32
   std::vector<BeamChoice> choices;
   for (int32_t i = 0; i < live; ++i) {
     const Candidate* candidates = args.candidates + static_cast<size_t>(beam.rows[i]) * args.width;
-    for (int32_t c = 0; c < CandidatesWanted(beam.width) && candidates[c].token >= 0; ++c) {
+    for (int32_t c = 0; c < CandidatesWanted(beam.width) && CanBe(candidates[c]); ++c) {
       choices.push_back({TotalWith(beam.total[i], candidates[c]), i, candidates[c]});
     }
   }

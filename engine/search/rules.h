@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "engine/search/candidates.h"
 
@@ -161,6 +162,12 @@ struct BeamChoice {
   int32_t parent = 0;
   Candidate candidate;
 };
+
+// A score of NaN or infinity leaves no valid candidate: no token, or no finite probability.
+constexpr bool CanBe(const Candidate& candidate) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  return candidate.token >= 0 && candidate.log_probability >= -kMost && candidate.log_probability <= kMost;
+}
 
 constexpr double TotalWith(double total, const Candidate& candidate) {
   return total + static_cast<double>(candidate.log_probability);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -15,6 +16,7 @@
 namespace salient {
 namespace {
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int32_t kGroupSteps = 3, kSteps = 60, kTokens = 60;
 constexpr SpecialTokens kSpecial = {.first_marker = 20, .markers = 8};
 
@@ -170,7 +172,8 @@ class AdvanceOpsTest : public BackendTest {
     state_.constraint[rows[0]] = ConstraintAt(first, scripts_[w], kSpecial);
   }
 
-  // The best tokens that a row may say, few different probabilities among them, and sometimes fewer tokens than wanted.
+  // The best tokens that a row may say, few different probabilities among them, and sometimes fewer tokens than wanted,
+  // or fewer that have any probability.
   void DrawCandidates() {
     for (int32_t i = 0; i < state_.count[0]; ++i) {
       const int32_t row = state_.rows[i];
@@ -183,9 +186,11 @@ class AdvanceOpsTest : public BackendTest {
       }
       std::vector<int32_t> tokens(drawn.begin(), drawn.end());
       std::shuffle(tokens.begin(), tokens.end(), std::minstd_rand(Uniform(1, 1000)));
+      const int32_t possible = Uniform(0, 7) == 0 ? Uniform(1, 3) : width_;
       float log_probability = 0;
       for (int32_t c = 0; c < width_; ++c) {
         log_probability -= 0.125f * static_cast<float>(Uniform(0, 2));
+        if (c >= possible) log_probability = -kInfinity;
         candidates_[row * width_ + c] =
             c < static_cast<int32_t>(tokens.size()) ? Candidate{tokens[c], log_probability} : kNoCandidate;
       }
@@ -267,6 +272,24 @@ TEST_P(AdvanceOpsTest, EveryStepIsThePlainOnes) {
     EXPECT_GT(steps, 1);
     const auto chunks = static_cast<int32_t>(batches[batch].size());
     EXPECT_GE(most_rows, Sum(batches[batch]) / 2 + chunks / 2) << "beams hardly ever grew";
+  }
+}
+
+// Of a beam that could have four hypotheses the first has one token that is possible, which makes the only next one.
+TEST_P(AdvanceOpsTest, WhatHasNoProbabilityIsNotChosen) {
+  MakeChunks({4});
+  prefixes_[0].clear();
+  scripts_[0].prefix_count = 0;
+  const int32_t row = state_.rows[0];
+  for (const float none : {-kInfinity, kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+    const State before = state_;
+    for (int32_t c = 0; c < width_; ++c) candidates_[row * width_ + c] = {5 + c, c == 0 ? -0.5f : none};
+    backend().Advance(Args());
+    ASSERT_EQ(state_.count[0], 1) << none;
+    EXPECT_EQ(state_.rows[0], row);
+    EXPECT_EQ(state_.token[row], 5);
+    EXPECT_EQ(state_.beams[0].total[0], -0.5);
+    state_.Restore(before);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/search/advance.h"
 
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -50,7 +51,7 @@ class AdvanceTest : public ::testing::Test {
   }
 
   // What a model would find for a row: it follows from where the row stands and which keys it reads. Few different
-  // probabilities, so that many choices are equally good.
+  // probabilities, so that many choices are equally good; and some tokens that have none.
   void Decode(DecoderRows& rows, int32_t row, uint32_t seed) const {
     const KeyView& view = rows.self_view.data()[row];
     uint32_t hash = seed * 7919 + rows.token.data()[row] * 31 + rows.segment.data()[row];
@@ -66,9 +67,11 @@ class AdvanceTest : public ::testing::Test {
     std::shuffle(tokens.begin(), tokens.end(), random);
     if (constraint.forced >= 0) tokens = {constraint.forced};
     tokens.resize(std::min<size_t>(tokens.size(), 1 + random() % kWidth));
+    const auto possible = static_cast<int32_t>(random() % 4 == 0 ? 1 + random() % 3 : kWidth);
     float log_probability = -1;
     for (int32_t c = 0; c < kWidth; ++c) {
       log_probability -= 0.25f * static_cast<float>(random() % 3);
+      if (c >= possible) log_probability = -std::numeric_limits<float>::infinity();
       rows.candidates.data()[row * kWidth + c] =
           c < static_cast<int32_t>(tokens.size()) ? Candidate{tokens[c], log_probability} : Candidate{-1, 0};
     }

@@ -31,7 +31,8 @@ __device__ void Load(const AdvanceArgs& args, const Beam& beam, Chunk& chunk) {
   for (int32_t c = thread; c < beam.width * wanted; c += kThreads) {
     const int32_t row = beam.rows[c / wanted];
     const Candidate* candidates = args.candidates + static_cast<size_t>(row) * args.width;
-    chunk.candidate[c] = args.goes_on[row] != 0 ? candidates[c % wanted] : Candidate{-1, 0};
+    const bool can_be = args.goes_on[row] != 0 && CanBe(candidates[c % wanted]);
+    chunk.candidate[c] = can_be ? candidates[c % wanted] : Candidate{-1, 0};
     chunk.total[c] = TotalWith(beam.total[c / wanted], chunk.candidate[c]);
   }
   if (thread < beam.width) chunk.state[thread] = args.StateOf(beam.rows[thread]);
