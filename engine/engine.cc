@@ -82,10 +82,9 @@ class StepLoopEngine : public Engine {
 
  private:
   // In a worker.
-  void Prepare(int64_t document, TranslationRequest request, ResolvedOptions resolved, absl::Time submitted_at,
-               const std::shared_ptr<TranslationListener>& listener);
-  absl::StatusOr<Arrival> Cut(int64_t document, TranslationRequest request, ResolvedOptions resolved,
-                              absl::Time submitted_at, std::shared_ptr<TranslationListener> listener);
+  void Prepare(int64_t document);
+  absl::StatusOr<Arrival> Cut(int64_t document, Submission submission);
+  absl::Status StillWanted(int64_t document, absl::Time deadline) const;
 
   const EngineOptions options_;
   const ModelInfo info_;
@@ -114,35 +113,34 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> StepLoopEngine::Submit(
     TranslationRequest request, std::shared_ptr<TranslationListener> listener) {
   absl::StatusOr<ResolvedOptions> resolved = DocumentJob::Check(request, info_.config, options_.max_document_bytes);
   if (!resolved.ok()) return resolved.status();
-  const absl::Time now = absl::Now();
-  const absl::StatusOr<int64_t> document =
-      queue_.Enter(static_cast<int64_t>(request.text.size()), now, request.continues);
-  if (!document.ok()) return document.status();
   const std::string lane = CuttingLane(request);
-  cutting_.Post(lane, [this, document = *document, now, request = std::move(request), resolved = *std::move(resolved),
-                       listener = std::move(listener)]() mutable {
-    Prepare(document, std::move(request), std::move(resolved), now, listener);
-  });
+  const bool has_deadline = request.deadline != absl::InfiniteFuture();
+  const absl::StatusOr<int64_t> document =
+      queue_.Enter({std::move(request), *std::move(resolved), absl::Now(), std::move(listener)});
+  if (!document.ok()) return document.status();
+  cutting_.Post(lane, [this, document = *document] { Prepare(document); });
+  if (has_deadline) mailbox_->Ring();  // the loop may sleep beyond it
   return std::make_shared<Ticket>(*document, mailbox_);
 }
 
-void StepLoopEngine::Prepare(int64_t document, TranslationRequest request, ResolvedOptions resolved,
-                             absl::Time submitted_at, const std::shared_ptr<TranslationListener>& listener) {
-  absl::StatusOr<Arrival> arrival = Cut(document, std::move(request), std::move(resolved), submitted_at, listener);
+// The listener of a document that is withdrawn meanwhile is told by the step loop.
+void StepLoopEngine::Prepare(int64_t document) {
+  std::optional<Submission> submission = queue_.TakeToCut(document);
+  if (!submission.has_value()) return;
+  const std::shared_ptr<TranslationListener> listener = submission->listener;
+  absl::StatusOr<Arrival> arrival = Cut(document, *std::move(submission));
   const absl::Status taken = arrival.ok() ? queue_.Deliver(*arrival) : arrival.status();
   if (taken.ok()) return mailbox_->Ring();
-  queue_.StopWaiting(document);
-  listener->OnDone(taken);
+  if (queue_.StopWaiting(document)) listener->OnDone(taken);
 }
 
-absl::StatusOr<Arrival> StepLoopEngine::Cut(int64_t document, TranslationRequest request, ResolvedOptions resolved,
-                                            absl::Time submitted_at, std::shared_ptr<TranslationListener> listener) {
-  if (absl::Status ended = queue_.ended(); !ended.ok()) return ended;
-  if (request.deadline <= absl::Now()) {
-    return absl::DeadlineExceededError("the deadline passed while the document waited in the queue");
-  }
-  absl::StatusOr<std::unique_ptr<DocumentJob>> job = DocumentJob::Prepare(
-      std::move(request), std::move(resolved), submitted_at, info_.config, tokenizers_, workers_, std::move(listener));
+absl::StatusOr<Arrival> StepLoopEngine::Cut(int64_t document, Submission submission) {
+  const auto wanted = [this, document, deadline = submission.request.deadline] {
+    return StillWanted(document, deadline);
+  };
+  if (absl::Status before = wanted(); !before.ok()) return before;
+  absl::StatusOr<std::unique_ptr<DocumentJob>> job =
+      DocumentJob::Prepare(std::move(submission), info_.config, tokenizers_, workers_, wanted);
   if (!job.ok()) return job.status();
   Arrival arrival{document, *std::move(job), {}};
   arrival.demands = arrival.job->Demands();
@@ -157,6 +155,13 @@ absl::StatusOr<Arrival> StepLoopEngine::Cut(int64_t document, TranslationRequest
                      "server with more --kv-memory"));
   }
   return arrival;
+}
+
+absl::Status StepLoopEngine::StillWanted(int64_t document, absl::Time deadline) const {
+  if (absl::Status ended = queue_.ended(); !ended.ok()) return ended;
+  if (!queue_.waits(document)) return absl::CancelledError("the document was withdrawn");
+  if (deadline > absl::Now()) return absl::OkStatus();
+  return absl::DeadlineExceededError("the deadline passed while the document waited in the queue");
 }
 
 // Waits for a translation that another thread reports.

@@ -19,15 +19,20 @@ void Mailbox::Cancel(int64_t document) {
   condition_.notify_all();
 }
 
-void Mailbox::Wait() {
-  std::unique_lock lock(mutex_);
-  condition_.wait(lock, [this] { return rung_; });
-  rung_ = false;
-}
-
 void Mailbox::WaitFor(absl::Duration time) {
   std::unique_lock lock(mutex_);
   condition_.wait_for(lock, absl::ToChronoMilliseconds(time), [this] { return rung_; });
+  rung_ = false;
+}
+
+void Mailbox::WaitUntil(absl::Time time) {
+  std::unique_lock lock(mutex_);
+  const auto rung = [this] { return rung_; };
+  if (time == absl::InfiniteFuture()) {
+    condition_.wait(lock, rung);
+  } else {
+    condition_.wait_until(lock, absl::ToChronoTime(time), rung);
+  }
   rung_ = false;
 }
 

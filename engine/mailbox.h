@@ -1,7 +1,7 @@
 // What callers and workers tell the step loop between its turns: that there is something to do, and which documents are
 // no longer wanted. Outlives the engine for tickets that are cancelled late.
 //
-// Thread safety: all methods may be called from any thread; Wait and TakeCancelled are the step loop's.
+// Thread safety: all methods may be called from any thread; the waits and TakeCancelled are the step loop's.
 
 #pragma once
 
@@ -23,11 +23,11 @@ class Mailbox {
   void Ring();
   void Cancel(int64_t document);
 
-  // Until something was told since the last Wait.
-  void Wait();
+  // Until something was told since the last wait.
   void WaitFor(absl::Duration time);  // no longer than this
+  void WaitUntil(absl::Time time);    // then at the latest
   std::vector<int64_t> TakeCancelled();
-  // For the next turn, without a ring: the document has not arrived yet, and its arrival rings.
+  // For the next turn, without a ring: the document is just being delivered, which rings.
   void PutBack(const std::vector<int64_t>& cancelled);
 
  private:

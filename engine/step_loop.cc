@@ -74,7 +74,7 @@ void StepLoop::Loop() {
     GiveBack();
     if (jobs_.empty()) {
       turn_began_ = 0;
-      mailbox_->Wait();
+      mailbox_->WaitUntil(queue_.next_deadline());
     } else if ((self_share_.waiting() || cross_share_.waiting()) && !loaded_.batch->encoding() &&
                !loaded_.batch->decoding()) {
       mailbox_->WaitFor(kWaitForMemory);
@@ -99,12 +99,15 @@ void StepLoop::TakeArrivals() {
 }
 
 void StepLoop::DropCancelled() {
+  const absl::Status cancelled = absl::CancelledError("the request was cancelled");
   std::vector<int64_t> early;
   for (const int64_t document : mailbox_->TakeCancelled()) {
     const auto at = jobs_.find(document);
     if (at != jobs_.end()) {
-      Drop(at, absl::CancelledError("the request was cancelled"));
-    } else if (queue_.waits(document)) {  // still being cut; else it is over
+      Drop(at, cancelled);
+    } else if (std::shared_ptr<TranslationListener> listener = queue_.Withdraw(document); listener != nullptr) {
+      Fail(std::move(listener), cancelled);
+    } else if (queue_.waits(document)) {  // cut since this turn began; else it is over
       early.push_back(document);
     }
   }
@@ -113,11 +116,13 @@ void StepLoop::DropCancelled() {
 
 void StepLoop::DropLate() {
   const absl::Time now = absl::Now();
+  const absl::Status late = absl::DeadlineExceededError("the deadline passed while the document waited in the queue");
+  for (std::shared_ptr<TranslationListener>& listener : queue_.WithdrawLate(now)) Fail(std::move(listener), late);
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     const auto at = jobs_.find(deadlines_.begin()->second);
-    Drop(at, absl::DeadlineExceededError(at->second->started()
-                                             ? "the deadline passed while the document was translated"
-                                             : "the deadline passed while the document waited in the queue"));
+    Drop(at, at->second->started()
+                 ? absl::DeadlineExceededError("the deadline passed while the document was translated")
+                 : late);
   }
 }
 
@@ -278,6 +283,10 @@ void StepLoop::Finish(std::unique_ptr<DocumentJob> job) {
 
 void StepLoop::Fail(std::unique_ptr<DocumentJob> job, const absl::Status& status) {
   workers_.Post([job = std::shared_ptr<DocumentJob>(std::move(job)), status] { job->Fail(status); });
+}
+
+void StepLoop::Fail(std::shared_ptr<TranslationListener> listener, const absl::Status& status) {
+  workers_.Post([listener = std::move(listener), status] { listener->OnDone(status); });
 }
 
 // The device has failed: what was on it is lost, and with it every translation under way. Those still waiting lose

@@ -70,6 +70,7 @@ class StepLoop {
   // A worker ends the translation and lets go of it.
   void Finish(std::unique_ptr<DocumentJob> job);
   void Fail(std::unique_ptr<DocumentJob> job, const absl::Status& status);
+  void Fail(std::shared_ptr<TranslationListener> listener, const absl::Status& status);  // of one that was not cut
 
   const EngineOptions options_;
   EngineObserver* const observer_;

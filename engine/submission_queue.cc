@@ -28,22 +28,37 @@ absl::Status SubmissionQueue::CheckRoom(int64_t bytes) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> SubmissionQueue::Enter(int64_t bytes, absl::Time now, bool continues) {
+absl::StatusOr<int64_t> SubmissionQueue::Enter(Submission submission) {
+  const auto bytes = static_cast<int64_t>(submission.request.text.size());
+  const absl::Time deadline = submission.request.deadline;
   std::lock_guard lock(mutex_);
-  if (absl::Status room = continues ? ended_ : CheckRoom(bytes); !room.ok()) return room;
-  waiting_[next_document_] = {now, bytes};
+  if (absl::Status room = submission.request.continues ? ended_ : CheckRoom(bytes); !room.ok()) return room;
+  Waiting& waiting = waiting_[next_document_];
+  waiting = {.since = submission.submitted_at, .deadline = deadline, .bytes = bytes, .listener = submission.listener};
+  waiting.submission = std::make_unique<Submission>(std::move(submission));
+  if (deadline != absl::InfiniteFuture()) deadlines_.emplace(deadline, next_document_);
   bytes_ += bytes;
   uncut_bytes_ += bytes;
   return next_document_++;
 }
 
+std::optional<Submission> SubmissionQueue::TakeToCut(int64_t document) {
+  std::lock_guard lock(mutex_);
+  const auto found = waiting_.find(document);
+  if (found == waiting_.end() || found->second.submission == nullptr) return std::nullopt;
+  return std::move(*std::exchange(found->second.submission, nullptr));
+}
+
 absl::Status SubmissionQueue::Deliver(Arrival& arrival) {
   std::lock_guard lock(mutex_);
   if (!ended_.ok()) return ended_;
-  if (const auto found = waiting_.find(arrival.document); found != waiting_.end() && !found->second.cut) {
-    found->second.cut = true;
-    uncut_bytes_ -= found->second.bytes;
-  }
+  const auto found = waiting_.find(arrival.document);
+  if (found == waiting_.end()) return absl::CancelledError("the document was withdrawn");
+  Waiting& waiting = found->second;
+  waiting.cut = true;
+  waiting.listener = nullptr;
+  uncut_bytes_ -= waiting.bytes;
+  deadlines_.erase({waiting.deadline, arrival.document});
   for (const Demand& demand : arrival.demands) tokens_cut_ += demand.source_tokens;
   arrivals_.push_back(std::move(arrival));
   return absl::OkStatus();
@@ -54,13 +69,49 @@ std::vector<Arrival> SubmissionQueue::TakeArrivals() {
   return std::exchange(arrivals_, {});
 }
 
-void SubmissionQueue::StopWaiting(int64_t document) {
+SubmissionQueue::Waiting SubmissionQueue::Remove(std::map<int64_t, Waiting>::iterator at) {
+  Waiting waiting = std::move(at->second);
+  bytes_ -= waiting.bytes;
+  if (!waiting.cut) {
+    uncut_bytes_ -= waiting.bytes;
+    deadlines_.erase({waiting.deadline, at->first});
+  }
+  waiting_.erase(at);
+  return waiting;
+}
+
+std::shared_ptr<TranslationListener> SubmissionQueue::Withdraw(int64_t document) {
+  Waiting removed;  // its text goes after the lock
   std::lock_guard lock(mutex_);
   const auto found = waiting_.find(document);
-  if (found == waiting_.end()) return;
-  bytes_ -= found->second.bytes;
-  if (!found->second.cut) uncut_bytes_ -= found->second.bytes;
-  waiting_.erase(found);
+  if (found == waiting_.end() || found->second.cut) return nullptr;
+  removed = Remove(found);
+  return removed.listener;
+}
+
+std::vector<std::shared_ptr<TranslationListener>> SubmissionQueue::WithdrawLate(absl::Time now) {
+  std::vector<Waiting> removed;
+  std::vector<std::shared_ptr<TranslationListener>> listeners;
+  std::lock_guard lock(mutex_);
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    removed.push_back(Remove(waiting_.find(deadlines_.begin()->second)));
+    listeners.push_back(removed.back().listener);
+  }
+  return listeners;
+}
+
+absl::Time SubmissionQueue::next_deadline() const {
+  std::lock_guard lock(mutex_);
+  return deadlines_.empty() ? absl::InfiniteFuture() : deadlines_.begin()->first;
+}
+
+bool SubmissionQueue::StopWaiting(int64_t document) {
+  Waiting removed;
+  std::lock_guard lock(mutex_);
+  const auto found = waiting_.find(document);
+  if (found == waiting_.end()) return false;
+  removed = Remove(found);
+  return true;
 }
 
 bool SubmissionQueue::waits(int64_t document) const {
@@ -79,8 +130,9 @@ void SubmissionQueue::SetTokensCut(int64_t tokens) {
 std::vector<Arrival> SubmissionQueue::End(const absl::Status& reason) {
   std::lock_guard lock(mutex_);
   if (ended_.ok()) ended_ = reason;
-  waiting_.clear();
-  bytes_ = uncut_bytes_ = tokens_cut_ = 0;
+  std::erase_if(waiting_, [](const auto& entry) { return entry.second.cut; });
+  bytes_ = uncut_bytes_;
+  tokens_cut_ = 0;
   return std::exchange(arrivals_, {});
 }
 

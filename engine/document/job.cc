@@ -34,23 +34,25 @@ absl::StatusOr<ResolvedOptions> DocumentJob::Check(const TranslationRequest& req
   return Resolve(request.options, config);
 }
 
-absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationRequest request, ResolvedOptions options,
-                                                                  absl::Time submitted_at, const ModelConfig& config,
+absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(Submission submission, const ModelConfig& config,
                                                                   const Tokenizers& tokenizers, Workers& workers,
-                                                                  std::shared_ptr<TranslationListener> listener) {
+                                                                  const std::function<absl::Status()>& wanted) {
+  const TranslationRequest& request = submission.request;
   absl::StatusOr<LanguagePair> languages = ResolveLanguages(request.source_language, request.target_language, config);
   if (!languages.ok()) return languages.status();
   absl::StatusOr<SegmentedDocument> document = SplitDocument(request.text, request.segmentation, languages->source);
   if (!document.ok()) return document.status();
+  if (absl::Status after_split = wanted(); !after_split.ok()) return after_split;
   if (tokenizers.copier != nullptr) {
     std::string_view prefix = request.options.search.prefix;  // of the first segment
     for (Segment& segment : document->segments) {
       segment.substitutions = tokenizers.copier->For(segment.text, std::exchange(prefix, {}));
     }
+    if (absl::Status after_copies = wanted(); !after_copies.ok()) return after_copies;
   }
 
   std::unique_ptr<DocumentJob> job(new DocumentJob(config));
-  job->options_ = std::move(options);
+  job->options_ = std::move(submission.options);
   job->language_ = languages->target_prefix;
   job->prefix_ = job->language_;
   std::vector<int32_t> asked = tokenizers.target->Encode(request.options.search.prefix);
@@ -63,7 +65,7 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   std::erase_if(asked, [&config](int32_t token) { return config.tokens.MarkerOf(token) >= 0; });
   job->prefix_.insert(job->prefix_.end(), asked.begin(), asked.end());
   job->flow_ = {request.client, request.bulk, request.weight};
-  job->submitted_at_ = submitted_at;
+  job->submitted_at_ = submission.submitted_at;
   job->deadline_ = request.deadline;
   job->chunks_ =
       MakeChunks(*document, *tokenizers.source, config.tokens, config.chunk_tokens, languages->source_prefix);
@@ -77,7 +79,7 @@ absl::StatusOr<std::unique_ptr<DocumentJob>> DocumentJob::Prepare(TranslationReq
   }
   job->settled_.resize(job->chunks_.size(), 0);
   job->reply_ = std::make_shared<DocumentReply>(*std::move(document), job->chunks_, job->options_, tokenizers, workers,
-                                                std::move(listener), languages->source_prefix);
+                                                std::move(submission.listener), languages->source_prefix);
   return job;
 }
 

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,14 @@
 
 namespace salient {
 
+// A document that is taken and not cut yet.
+struct Submission {
+  TranslationRequest request;
+  ResolvedOptions options;  // the result of DocumentJob::Check
+  absl::Time submitted_at;
+  std::shared_ptr<TranslationListener> listener;
+};
+
 class DocumentJob {
  public:
   // Checks the size and the options of a document, before any other work. INVALID_ARGUMENT as documented at
@@ -29,12 +38,11 @@ class DocumentJob {
   static absl::StatusOr<ResolvedOptions> Check(const TranslationRequest& request, const ModelConfig& config,
                                                int64_t max_document_bytes);
 
-  // Splits the text into chunks. `options` is the result of Check. INVALID_ARGUMENT for invalid text and for a prefix
-  // that is too long or that the model cannot write.
-  static absl::StatusOr<std::unique_ptr<DocumentJob>> Prepare(TranslationRequest request, ResolvedOptions options,
-                                                              absl::Time submitted_at, const ModelConfig& config,
+  // Splits the text into chunks. INVALID_ARGUMENT for invalid text and for a prefix that is too long or that the model
+  // cannot write. Asks between its parts whether the document is still wanted, and fails where it is not.
+  static absl::StatusOr<std::unique_ptr<DocumentJob>> Prepare(Submission submission, const ModelConfig& config,
                                                               const Tokenizers& tokenizers, Workers& workers,
-                                                              std::shared_ptr<TranslationListener> listener);
+                                                              const std::function<absl::Status()>& wanted);
 
   std::vector<Demand> Demands() const;  // of every chunk
   int32_t chunks() const { return static_cast<int32_t>(chunks_.size()); }
