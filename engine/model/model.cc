@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/files.h"
+#include "engine/base/memory_share.h"
 #include "engine/search/candidates.h"
 
 namespace salient {
@@ -185,6 +186,11 @@ class Builder {
 
 constexpr size_t kMaxConfigBytes = 1 << 20;
 
+// How much memory of the host Build takes, in copies of all tensors in fp32: they live until all of them are packed, in
+// fp32 at most. Other formats take less, which leaves room for the embeddings, of which there is a table and a packed
+// classifier. A device has memory of its own for what is packed.
+constexpr int kCopiesOnHost = 2, kCopiesForDevice = 1;
+
 absl::StatusOr<std::string> ReadConfig(const std::string& path) {
   absl::StatusOr<std::string> bytes = ReadRegular(path, kMaxConfigBytes);
   if (bytes.ok()) return bytes;
@@ -200,9 +206,11 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(const std::string& folder, Ba
   if (!json.ok()) return json.status();
   absl::StatusOr<ModelConfig> config = ModelConfig::Parse(*json);
   if (!config.ok()) return config.status();
-  absl::StatusOr<TensorFile> tensors = TensorFile::Load(folder);
+  int64_t memory = AvailableMemory();  // for all that is read
+  absl::StatusOr<TensorFile> tensors =
+      TensorFile::Load(folder, backend.host_addressable() ? kCopiesOnHost : kCopiesForDevice, memory);
   if (!tensors.ok()) return tensors.status();
-  absl::StatusOr<std::unique_ptr<Shortlist>> shortlist = Shortlist::Load(folder, *config);
+  absl::StatusOr<std::unique_ptr<Shortlist>> shortlist = Shortlist::Load(folder, *config, memory);
   if (!shortlist.ok()) return shortlist.status();
   config->has_shortlist = *shortlist != nullptr;
   absl::StatusOr<std::unique_ptr<Model>> model = Build(*config, *tensors, backend);

@@ -108,17 +108,21 @@ bool IsScaleOfAnother(const std::string& name, const StoredTensors& all) {
 }
 
 // Whoever takes more memory than there is ends the process. A small file can ask for much: the rest may be a hole.
-absl::Status CheckMemory(const StoredTensors& all, const std::string& file, int64_t memory) {
+absl::Status TakeMemory(const StoredTensors& all, const std::string& file, int copies, int64_t& memory) {
   double bytes = 0;
-  for (const auto& [name, stored] : all) bytes += sizeof(float) * static_cast<double>(stored.elements);
-  if (bytes <= static_cast<double>(memory)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(file, ": its tensors take ", static_cast<int64_t>(bytes),
-                                                   " bytes of memory in fp32; this process may use ", memory,
-                                                   ": give it more memory, or take a smaller model"));
+  for (const auto& [name, stored] : all) bytes += copies * sizeof(float) * static_cast<double>(stored.elements);
+  if (bytes <= static_cast<double>(memory)) {
+    memory -= static_cast<int64_t>(bytes);
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(file, ": loading its tensors takes ", static_cast<int64_t>(bytes),
+                                                   " bytes of memory; ", memory,
+                                                   " are left: give this process more memory, end what else uses it, "
+                                                   "or take a smaller model"));
 }
 
-absl::StatusOr<Tensors> ReadTensors(const StoredTensors& all, const std::string& file, int64_t memory) {
-  if (absl::Status room = CheckMemory(all, file, memory); !room.ok()) return room;
+absl::StatusOr<Tensors> ReadTensors(const StoredTensors& all, const std::string& file, int copies, int64_t& memory) {
+  if (absl::Status room = TakeMemory(all, file, copies, memory); !room.ok()) return room;
   Tensors tensors;
   for (const auto& [name, stored] : all) {
     if (IsScaleOfAnother(name, all)) continue;
@@ -155,7 +159,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadIndex(std::string_view te
   return places;
 }
 
-absl::StatusOr<Tensors> LoadShards(const std::string& folder, const ByteSource& index, int64_t memory) {
+absl::StatusOr<Tensors> LoadShards(const std::string& folder, const ByteSource& index, int copies, int64_t& memory) {
   if (index.size() > static_cast<int64_t>(kMaxHeaderBytes)) {
     return absl::InvalidArgumentError(
         absl::StrCat(kIndex, " has ", index.size(), " bytes; at most ", kMaxHeaderBytes, " are read"));
@@ -183,32 +187,34 @@ absl::StatusOr<Tensors> LoadShards(const std::string& folder, const ByteSource& 
     if (!all.contains(name))
       return BadTensor(kIndex, name, absl::StrCat("is said to be in ", file, ", which lacks it"));
   }
-  return ReadTensors(all, kIndex, memory);
+  return ReadTensors(all, kIndex, copies, memory);
 }
 
-absl::StatusOr<Tensors> ReadFrom(const ByteSource& source, const std::string& file, int64_t memory) {
+absl::StatusOr<Tensors> ReadFrom(const ByteSource& source, const std::string& file, int copies, int64_t& memory) {
   absl::StatusOr<StoredTensors> stored = ReadTensorHeader(source, file);
   if (!stored.ok()) return stored.status();
-  return ReadTensors(*stored, file, memory);
+  return ReadTensors(*stored, file, copies, memory);
 }
 
 }  // namespace
 
 absl::StatusOr<Tensors> TensorFile::Parse(std::string_view bytes, const std::string& file_name) {
-  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();  // no more than four bytes for each that is there
-  return ReadFrom(*OpenMemory(bytes), file_name, kNoLimit);
+  int64_t no_limit = std::numeric_limits<int64_t>::max();  // no more than four bytes for each that is there
+  return ReadFrom(*OpenMemory(bytes), file_name, /*copies=*/1, no_limit);
 }
 
-absl::StatusOr<Tensors> TensorFile::Read(const std::string& folder, const std::string& file_name, int64_t memory) {
+absl::StatusOr<Tensors> TensorFile::Read(const std::string& folder, const std::string& file_name, int copies,
+                                         int64_t& memory) {
   absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFileBytes(absl::StrCat(folder, "/", file_name));
   if (!source.ok()) return source.status();
-  return ReadFrom(**source, file_name, memory);
+  return ReadFrom(**source, file_name, copies, memory);
 }
 
-absl::StatusOr<TensorFile> TensorFile::Load(const std::string& folder, int64_t memory) {
+absl::StatusOr<TensorFile> TensorFile::Load(const std::string& folder, int copies, int64_t& memory) {
   const absl::StatusOr<std::unique_ptr<ByteSource>> index = OpenFileBytes(absl::StrCat(folder, "/", kIndex));
   if (!index.ok() && !absl::IsNotFound(index.status())) return index.status();
-  absl::StatusOr<Tensors> tensors = index.ok() ? LoadShards(folder, **index, memory) : Read(folder, kSingle, memory);
+  absl::StatusOr<Tensors> tensors =
+      index.ok() ? LoadShards(folder, **index, copies, memory) : Read(folder, kSingle, copies, memory);
   if (!tensors.ok()) return tensors.status();
   return TensorFile(*std::move(tensors));
 }

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/base/memory_share.h"
 
 namespace salient {
 
@@ -34,11 +33,12 @@ class TensorFile {
 
   // `folder` holds model.safetensors or an index of shards. Types F32, F16, BF16, U16, and I8 with a companion
   // tensor "<name>.scale" (one F32 value a row) are widened to fp32.
-  // RESOURCE_EXHAUSTED if they take more than `memory` bytes.
-  static absl::StatusOr<TensorFile> Load(const std::string& folder, int64_t memory = MemoryLimit());
+  // `memory`: the bytes that loading may still take, of which so many `copies` of the tensors, in fp32, are taken off:
+  // these, and those that the caller makes while it has them. RESOURCE_EXHAUSTED if too few are left.
+  static absl::StatusOr<TensorFile> Load(const std::string& folder, int copies, int64_t& memory);
   // The tensors of one file; NOT_FOUND if the folder has none of this name.
-  static absl::StatusOr<Tensors> Read(const std::string& folder, const std::string& file_name,
-                                      int64_t memory = MemoryLimit());
+  static absl::StatusOr<Tensors> Read(const std::string& folder, const std::string& file_name, int copies,
+                                      int64_t& memory);
   static absl::StatusOr<Tensors> Parse(std::string_view bytes, const std::string& file_name);
 
   // NOT_FOUND or INVALID_ARGUMENT that names the tensor and both shapes.

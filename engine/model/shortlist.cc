@@ -69,8 +69,10 @@ absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::FromTensors(const Tensors&
   return made;
 }
 
-absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Load(const std::string& folder, const ModelConfig& config) {
-  const absl::StatusOr<Tensors> tensors = TensorFile::Read(folder, kFile);
+absl::StatusOr<std::unique_ptr<Shortlist>> Shortlist::Load(const std::string& folder, const ModelConfig& config,
+                                                           int64_t& memory) {
+  constexpr int kCopies = 2;  // as floats, and as tokens
+  const absl::StatusOr<Tensors> tensors = TensorFile::Read(folder, kFile, kCopies, memory);
   if (absl::IsNotFound(tensors.status())) return nullptr;
   if (!tensors.ok()) return tensors.status();
   return FromTensors(*tensors, config);

@@ -29,8 +29,10 @@ class Shortlist {
  public:
   static constexpr char kFile[] = "shortlist.safetensors";
 
-  // Null if `folder` has no such file. INVALID_ARGUMENT names the file, the tensor and the error.
-  static absl::StatusOr<std::unique_ptr<Shortlist>> Load(const std::string& folder, const ModelConfig& config);
+  // Null if `folder` has no such file. INVALID_ARGUMENT names the file, the tensor and the error. `memory` as
+  // TensorFile's.
+  static absl::StatusOr<std::unique_ptr<Shortlist>> Load(const std::string& folder, const ModelConfig& config,
+                                                         int64_t& memory);
   static absl::StatusOr<std::unique_ptr<Shortlist>> Parse(std::string_view bytes, const ModelConfig& config);
 
   // The tokens that a translation of `source` with the forced beginning `prefix` may use: ascending, without

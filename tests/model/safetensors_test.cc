@@ -195,8 +195,12 @@ class SafetensorsFolderTest : public ::testing::Test {
     Write("model.safetensors.index.json", json{{"metadata", {{"total_size", 1}}}, {"weight_map", weight_map}}.dump());
   }
   std::string LoadError(absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
-    const auto file = TensorFile::Load(folder_);
+    const auto file = Load();
     EXPECT_EQ(file.status().code(), code) << file.status();
+  absl::StatusOr<TensorFile> Load() const {
+    int64_t memory = int64_t{1} << 30;
+    return TensorFile::Load(folder_, /*copies=*/1, memory);
+  }
     return std::string(file.status().message());
   }
 
@@ -206,7 +210,7 @@ class SafetensorsFolderTest : public ::testing::Test {
 
 TEST_F(SafetensorsFolderTest, LoadsOneFile) {
   Write("model.safetensors", SmallSafetensors());
-  const auto file = TensorFile::Load(folder_);
+  const auto file = Load();
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(absl::IsNotFound(file->Get("b.weight.scale", {2}).status()));
   EXPECT_EQ(file->parameters(), 6 + 4 + 2 + 2 + 1 + 2);
@@ -217,7 +221,7 @@ TEST_F(SafetensorsFolderTest, LoadsOneFile) {
 
 TEST_F(SafetensorsFolderTest, GetNamesTensorAndShapes) {
   Write("model.safetensors", SmallSafetensors());
-  const auto file = TensorFile::Load(folder_);
+  const auto file = Load();
   ASSERT_TRUE(file.ok()) << file.status();
   const auto missing = file->Get("z", {1});
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
@@ -238,7 +242,7 @@ TEST_F(SafetensorsFolderTest, LoadsShardsEvenWithAScaleInAnother) {
   WriteIndex({{"w", "model-00001-of-00002.safetensors"},
               {"w.scale", "model-00002-of-00002.safetensors"},
               {"v", "model-00002-of-00002.safetensors"}});
-  const auto file = TensorFile::Load(folder_);
+  const auto file = Load();
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_THAT((*file->Get("w", {1, 2}))->values, ElementsAre(20, 30));
   EXPECT_TRUE(file->Get("v", {1}).ok());
@@ -298,11 +302,22 @@ TEST_F(SafetensorsFolderTest, TensorsThatMemoryCannotHoldAreRefusedBeforeTheyAre
                                  .dump();
   Write("model.safetensors", SafetensorsBytes(header, ""));
   std::filesystem::resize_file(folder_ + "/model.safetensors", 8 + header.size() + kMany + 4);
-  const absl::Status status = TensorFile::Load(folder_, /*memory=*/int64_t{1} << 30).status();
+  const absl::Status status = Load().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
-            "model.safetensors: its tensors take 51539607556 bytes of memory in fp32; this process may use 1073741824: "
-            "give it more memory, or take a smaller model");
+            "model.safetensors: loading its tensors takes 51539607556 bytes of memory; 1073741824 are left: give this "
+            "process more memory, end what else uses it, or take a smaller model");
+}
+
+TEST_F(SafetensorsFolderTest, CopiesCountAndFilesShareWhatMemoryThereIs) {
+  Write("model.safetensors", SafetensorsBuilder().AddF32("w", {100}, std::vector<float>(100)).Build());
+  int64_t memory = 2000;
+  ASSERT_TRUE(TensorFile::Load(folder_, /*copies=*/2, memory).ok());
+  EXPECT_EQ(memory, 1200);
+  EXPECT_EQ(TensorFile::Read(folder_, "model.safetensors", /*copies=*/4, memory).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(TensorFile::Read(folder_, "model.safetensors", /*copies=*/3, memory).ok());
+  EXPECT_EQ(memory, 0);
 }
 
 TEST_F(SafetensorsFolderTest, ALargeFileLoadsInAMoment) {
@@ -310,7 +325,7 @@ TEST_F(SafetensorsFolderTest, ALargeFileLoadsInAMoment) {
   Write("model.safetensors",
         SafetensorsBuilder().Add("w", "BF16", {kRows, kColumns}, std::string(kRows * kColumns * 2, '\x3f')).Build());
   const absl::Time start = absl::Now();
-  const auto file = TensorFile::Load(folder_);
+  const auto file = Load();
   const absl::Duration took = absl::Now() - start;
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(file->parameters(), kRows * kColumns);

@@ -91,19 +91,33 @@ TEST(ShortlistTest, SaysWhatIsWrongWithAFile) {
   }
 }
 
+TEST(ShortlistTest, WhatItsModelHasTakenIsNotThereForIt) {
+  const TempFolder folder;
+  WriteFile(folder / Shortlist::kFile, File());
+  constexpr int64_t kLeft = 100;
+  int64_t memory = 1 << 20;
+  ASSERT_TRUE(Shortlist::Load(folder.path(), TenTokens(), memory).ok());
+  const int64_t taken = (1 << 20) - memory;
+  EXPECT_GT(taken, kLeft) << "else a smaller number must be left below";
+  memory = kLeft;
+  EXPECT_EQ(Shortlist::Load(folder.path(), TenTokens(), memory).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(memory, kLeft);
+}
+
 TEST(ShortlistTest, AFolderMayHaveNone) {
   const TempFolder folder;
   const std::string file = folder / Shortlist::kFile;
-  auto loaded = Shortlist::Load(folder.path(), TenTokens());
+  int64_t memory = 1 << 20;
+  auto loaded = Shortlist::Load(folder.path(), TenTokens(), memory);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(*loaded, nullptr);
   WriteFile(file, File());
-  loaded = Shortlist::Load(folder.path(), TenTokens());
+  loaded = Shortlist::Load(folder.path(), TenTokens(), memory);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_NE(*loaded, nullptr);
   std::filesystem::remove(file);
   std::filesystem::create_directory(file);
-  EXPECT_FALSE(Shortlist::Load(folder.path(), TenTokens()).ok()) << "a folder is no file";
+  EXPECT_FALSE(Shortlist::Load(folder.path(), TenTokens(), memory).ok()) << "a folder is no file";
 }
 
 }  // namespace
