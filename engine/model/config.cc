@@ -324,7 +324,7 @@ void ReadWidths(JsonObject& object, ModelConfig& config) {
 }  // namespace
 
 absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
-  absl::StatusOr<Json> parsed = ParseJson(json, "config.json", kMaxBytes);
+  absl::StatusOr<Json> parsed = ParseJson(json, "config.json", {.bytes = kMaxBytes});
   if (!parsed.ok()) return parsed.status();
   absl::Status status;
   JsonObject object(*parsed, kPrefix, "", status);

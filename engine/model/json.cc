@@ -6,38 +6,54 @@
 namespace salient {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr size_t kMaxDepth = 16;
 constexpr size_t kExcerptBytes = 60;
 
-// Finds what the parser itself accepts and we do not: too much nesting and repeated fields.
-class Watch {
+// Finds what the parser itself accepts and we do not, before anything is built: too much nesting, too many values and
+// repeated fields. (A callback of the parser that builds would do so, too, but with each it searches what encloses the
+// value: for a list of objects that takes the square of their number.)
+class Watch final : public nlohmann::json_sax<Json> {
  public:
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-        fields_.emplace_back();
-        break;
-      case Json::parse_event_t::key:
-        if (!fields_.empty() && !fields_.back().insert(parsed.get_ref<const std::string&>()).second &&
-            repeated_.empty()) {
-          repeated_ = JsonExcerpt(parsed);
-        }
-        break;
-      case Json::parse_event_t::object_end:
-        if (!fields_.empty()) fields_.pop_back();
-        break;
-      default:
-        break;
-    }
-    if (depth >= kMaxDepth) too_deep_ = true;
-    return !too_deep_;  // false: the parser drops this value
-  }
+  explicit Watch(size_t most_values) : most_values_(most_values) {}
 
+  bool null() override { return Count(); }
+  bool boolean(bool) override { return Count(); }
+  bool number_integer(number_integer_t) override { return Count(); }
+  bool number_unsigned(number_unsigned_t) override { return Count(); }
+  bool number_float(number_float_t, const string_t&) override { return Count(); }
+  bool string(string_t&) override { return Count(); }
+  bool binary(binary_t&) override { return Count(); }
+  bool start_array(size_t) override {
+    fields_.emplace_back();
+    return Count();
+  }
+  bool end_array() override { return End(); }
+  bool start_object(size_t) override { return start_array(0); }
+  bool key(string_t& name) override {
+    if (!fields_.back().insert(name).second && repeated_.empty()) repeated_ = JsonExcerpt(Json(name));
+    return true;
+  }
+  bool end_object() override { return End(); }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+  bool too_many() const { return values_ > most_values_; }
   bool too_deep() const { return too_deep_; }
   const std::string& repeated() const { return repeated_; }
 
  private:
-  std::vector<std::set<std::string>> fields_;
+  bool Count() {
+    ++values_;
+    too_deep_ = fields_.size() > kMaxDepth;
+    return !too_deep_ && !too_many();  // false: the parser stops
+  }
+  bool End() {
+    fields_.pop_back();
+    return true;
+  }
+
+  const size_t most_values_;
+  size_t values_ = 0;
+  std::vector<std::set<std::string>> fields_;  // of what is open; an array has none
   std::string repeated_;
   bool too_deep_ = false;
 };
@@ -49,24 +65,24 @@ const Json& EmptyObject() {
 
 }  // namespace
 
-absl::StatusOr<Json> ParseJson(std::string_view text, const std::string& file, size_t max_bytes) {
-  if (text.size() > max_bytes) {
+absl::StatusOr<Json> ParseJson(std::string_view text, const std::string& file, const JsonBounds& bounds) {
+  if (text.size() > bounds.bytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(file, " has ", text.size(), " bytes of JSON; at most ", max_bytes, " are read"));
+        absl::StrCat(file, " has ", text.size(), " bytes of JSON; at most ", bounds.bytes, " are read"));
   }
-  Watch watch;
-  Json json = Json::parse(
-      text.begin(), text.end(),
-      [&watch](int depth, Json::parse_event_t event, Json& parsed) { return watch(depth, event, parsed); },
-      /*allow_exceptions=*/false);
+  Watch watch(bounds.values);
+  const bool valid = Json::sax_parse(text, &watch);
   if (watch.too_deep()) {
     return absl::InvalidArgumentError(absl::StrCat(file, " is nested more than ", kMaxDepth, " deep"));
   }
-  if (json.is_discarded()) return absl::InvalidArgumentError(absl::StrCat(file, " is not valid JSON"));
+  if (watch.too_many()) {
+    return absl::InvalidArgumentError(absl::StrCat(file, " has more than ", bounds.values, " values"));
+  }
+  if (!valid) return absl::InvalidArgumentError(absl::StrCat(file, " is not valid JSON"));
   if (!watch.repeated().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(file, " has the field ", watch.repeated(), " twice in one object"));
   }
-  return json;
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 std::string JsonExcerpt(const Json& value) {

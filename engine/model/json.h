@@ -1,7 +1,7 @@
-// Reads untrusted JSON: size and depth are bounded, duplicate fields are errors, and errors name the file and the
-// field.
+// Reads untrusted JSON: size, depth and number of values are bounded, duplicate fields are errors, and errors name the
+// file and the field.
 //
-//   absl::StatusOr<Json> json = ParseJson(text, "config.json", 1 << 20);
+//   absl::StatusOr<Json> json = ParseJson(text, "config.json", {.bytes = 1 << 20});
 //   absl::Status status;
 //   JsonObject object(*json, "config.json: ", "", status);
 //   config.heads = object.Integer("heads", 1, 128);        // "config.json: heads is 0; it must be 1 to 128"
@@ -29,9 +29,15 @@ namespace salient {
 
 using Json = nlohmann::json;
 
-// INVALID_ARGUMENT that begins with `file` if the text is longer than max_bytes, is not JSON, is nested more than 16
-// levels deep, or has duplicate fields in an object.
-absl::StatusOr<Json> ParseJson(std::string_view text, const std::string& file, size_t max_bytes);
+// The most that a text may have. A value of two bytes, such as {}, takes a hundred once it is parsed.
+struct JsonBounds {
+  size_t bytes = 0;
+  size_t values = 50000;  // numbers, strings, arrays and so on; names of fields do not count
+};
+
+// INVALID_ARGUMENT that begins with `file` if the text exceeds the bounds, is not JSON, is nested more than 16 levels
+// deep, or has duplicate fields in an object.
+absl::StatusOr<Json> ParseJson(std::string_view text, const std::string& file, const JsonBounds& bounds);
 
 // A value for an error message: short and printable.
 std::string JsonExcerpt(const Json& value);
@@ -42,8 +48,8 @@ class JsonObject {
   // `prefix` begins every error ("config.json: "); `path` says where the object is ("encoder.ffn"), empty at the top.
   JsonObject(const Json& value, std::string prefix, std::string path, absl::Status& status);
 
-  bool Has(const std::string& name);        // present and not null
-  bool IsNull(const std::string& name);     // present and null; a missing field is an error
+  bool Has(const std::string& name);     // present and not null
+  bool IsNull(const std::string& name);  // present and null; a missing field is an error
   int64_t Integer(const std::string& name, int64_t least, int64_t greatest);
   double Number(const std::string& name, double least, double greatest);  // finite
   bool Boolean(const std::string& name);

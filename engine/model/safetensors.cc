@@ -142,7 +142,7 @@ bool IsPlainFileName(const std::string& name) {
 
 // Maps each tensor's name to its file.
 absl::StatusOr<std::map<std::string, std::string>> ReadIndex(std::string_view text) {
-  absl::StatusOr<Json> parsed = ParseJson(text, kIndex, kMaxHeaderBytes);
+  absl::StatusOr<Json> parsed = ParseJson(text, kIndex, {kMaxHeaderBytes, kMaxHeaderValues});
   if (!parsed.ok()) return parsed.status();
   if (!parsed->is_object() || !parsed->contains("weight_map") || !(*parsed)["weight_map"].is_object()) {
     return absl::InvalidArgumentError(absl::StrCat(kIndex, ": weight_map is missing, or is no object"));

@@ -133,7 +133,7 @@ absl::Status CheckTiling(const std::string& file, int64_t data, const StoredTens
 absl::StatusOr<Json> ReadJson(const ByteSource& source, const std::string& file, int64_t begin, int64_t bytes) {
   std::string text(bytes, '\0');
   if (absl::Status read = source.Read(begin, bytes, text.data()); !read.ok()) return read;
-  return ParseJson(text, absl::StrCat(file, ": the header"), kMaxHeaderBytes);
+  return ParseJson(text, absl::StrCat(file, ": the header"), {kMaxHeaderBytes, kMaxHeaderValues});
 }
 
 }  // namespace

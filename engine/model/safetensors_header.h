@@ -16,6 +16,7 @@
 namespace salient {
 
 inline constexpr size_t kMaxHeaderBytes = 16 << 20;
+inline constexpr size_t kMaxHeaderValues = 200000;  // some eight for each tensor
 
 enum class TensorType { kF32, kF16, kBF16, kU16, kU32, kI8 };
 

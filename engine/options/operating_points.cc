@@ -103,7 +103,7 @@ OperatingPoint ReadPoint(JsonObject object) {
 }  // namespace
 
 absl::StatusOr<std::vector<OperatingPoint>> ParseOperatingPoints(std::string_view json, const ModelConfig& config) {
-  absl::StatusOr<Json> parsed = ParseJson(json, kFile, kMaxBytes);
+  absl::StatusOr<Json> parsed = ParseJson(json, kFile, {.bytes = kMaxBytes});
   if (!parsed.ok()) return parsed.status();
   absl::Status status;
   const std::string prefix = absl::StrCat(kFile, ": ");

@@ -19,7 +19,8 @@
 namespace salient {
 namespace {
 
-constexpr uintmax_t kMaxFileBytes = 32 << 20;  // 256,000 pieces have 5 MB
+constexpr uintmax_t kMaxFileBytes = 32 << 20;     // 256,000 pieces have 5 MB
+constexpr size_t kMaxVocabularyValues = 1100000;  // of vocabulary.json: config.json allows a million pieces
 constexpr char kSeparatorPiece[] = "<sep>";
 constexpr char kReplacementCharacter[] = "\xEF\xBF\xBD";
 
@@ -205,7 +206,7 @@ absl::StatusOr<Model> LoadModel(const std::string& path) {
 absl::StatusOr<std::vector<std::string>> LoadPieces(const std::string& path, int32_t size) {
   absl::StatusOr<std::string> bytes = ReadFull(path);
   if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<Json> json = ParseJson(*bytes, path, kMaxFileBytes);
+  absl::StatusOr<Json> json = ParseJson(*bytes, path, {kMaxFileBytes, kMaxVocabularyValues});
   if (!json.ok()) return json.status();
   if (!json->is_array() || json->size() != static_cast<size_t>(size)) {
     return absl::InvalidArgumentError(

@@ -212,6 +212,7 @@ TEST(ConfigTest, SizesAreBounded) {
   EXPECT_THAT(ErrorWith("/positions/rotary_base", -1), HasSubstr("positions.rotary_base"));
 }
 
+  EXPECT_THAT(ErrorWith("/heads", std::vector<int>(50000, 1)), HasSubstr("config.json has more than 50000 values"));
 TEST(ConfigTest, EncoderTurnsAsTheDecoderUnlessToldOtherwise) {
   EXPECT_EQ(ModelConfig::Parse(SmallConfigJson().dump())->encoder_position, SelfPosition::kRotary);
   json config = SmallConfigJson();

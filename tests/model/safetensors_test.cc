@@ -85,6 +85,9 @@ TEST(SafetensorsTest, TheHeaderMustFitTheFile) {
   EXPECT_THAT(ErrorOf(SafetensorsBytes("[]", "")), HasSubstr("not an object"));
   EXPECT_THAT(ErrorOf(SafetensorsBytes(std::string(100000, '['), "")), HasSubstr("nested"));
   EXPECT_THAT(ErrorOf(SafetensorsBytes(R"({"w": 1, "w": 2})", "")), HasSubstr("twice"));
+  std::string wide = R"({"__metadata__": [0)";
+  for (int i = 0; i < 200000; ++i) wide += ",0";
+  EXPECT_THAT(ErrorOf(SafetensorsBytes(wide + "]}", "")), HasSubstr("the header has more than 200000 values"));
 }
 
 TEST(SafetensorsTest, EntriesAreChecked) {
@@ -194,13 +197,13 @@ class SafetensorsFolderTest : public ::testing::Test {
   void WriteIndex(const json& weight_map) {
     Write("model.safetensors.index.json", json{{"metadata", {{"total_size", 1}}}, {"weight_map", weight_map}}.dump());
   }
-  std::string LoadError(absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
-    const auto file = Load();
-    EXPECT_EQ(file.status().code(), code) << file.status();
   absl::StatusOr<TensorFile> Load() const {
     int64_t memory = int64_t{1} << 30;
     return TensorFile::Load(folder_, /*copies=*/1, memory);
   }
+  std::string LoadError(absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
+    const auto file = Load();
+    EXPECT_EQ(file.status().code(), code) << file.status();
     return std::string(file.status().message());
   }
 

@@ -311,6 +311,8 @@ TEST_F(ListedPiecesTest, NoTextSpellsASpecialToken) {
 }
 
 TEST_F(ListedPiecesTest, DamagedListsAreRefused) {
+  std::string objects;  // in as few bytes as a text may have for so many
+  for (int i = 0; i < 1100000; ++i) objects += "{},";
   for (const auto& [json, why] : std::vector<std::pair<std::string, std::string>>{
            {"", "is empty"},
            {"{}", "is not an array of 3 pieces"},
@@ -318,7 +320,8 @@ TEST_F(ListedPiecesTest, DamagedListsAreRefused) {
            {"[\"a\",\"b\",3]", "piece 2 is 3; it must be a string of at most 512 bytes"},
            {"[\"a\",\"b\",\"" + std::string(513, 'x') + "\"]", "piece 2"},
            {"[\"a\",\"b\",\"\xFF\"]", "vocabulary.json"},
-           {"[\"a\",", "vocabulary.json"}}) {
+           {"[\"a\",", "vocabulary.json"},
+           {"[" + objects + "{}]", "vocabulary.json has more than 1100000 values"}}) {
     Write("vocabulary.json", json);
     EXPECT_THAT(ErrorOf(Spec(3, {.separator = -1})), HasSubstr(why));
   }
