@@ -353,7 +353,7 @@ absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
   ReadTokens(object.Object("tokens"), config);
   if (object.Has("languages")) ReadLanguages(object.Object("languages"), config);
   if (object.Has("search")) ReadSearch(object.Object("search"), config);
-  config.chunk_tokens = Integer(object, NameOf(object, "chunk_tokens", "window"), 16, 65536);
+  config.chunk_tokens = Integer(object, NameOf(object, "chunk_tokens", "window"), 16, kMaxChunkTokens);
   object.Finish();
   if (!status.ok()) return status;
   return config;

@@ -38,6 +38,9 @@ enum class SelfPosition { kNone, kRotary, kSegmentRotary };
 enum class CrossPosition { kNone, kSegmentRotary };
 
 inline constexpr double kMaxLengthPenalty = 5.0;
+// A pass over a chunk may list the keys of all its queries, as many as the chunk has tokens (KeyListArena): 600 MB.
+// Also without selection layers, where a request may ask for windows.
+inline constexpr int32_t kMaxChunkTokens = 10240;
 
 struct SelectionConfig {
   int32_t width = 0;  // ds

@@ -204,15 +204,17 @@ TEST(ConfigTest, SizesAreBounded) {
   EXPECT_THAT(ErrorWith("/selection/group/decoder", 5),
               HasSubstr("selection.group.decoder is 5; it must be a whole number from 1 to 4"));
   EXPECT_THAT(ErrorWith("/chunk_tokens", 15), HasSubstr("chunk_tokens"));
-  EXPECT_THAT(ErrorWith("/chunk_tokens", 65537), HasSubstr("chunk_tokens"));
+  EXPECT_TRUE(ParsesWith("/chunk_tokens", kMaxChunkTokens));
+  EXPECT_THAT(ErrorWith("/chunk_tokens", kMaxChunkTokens + 1),
+              HasSubstr("chunk_tokens is 10241; it must be a whole number from 16 to 10240"));
   EXPECT_THAT(ErrorWith("/chunk_tokens", json::parse("18446744073709551615")), HasSubstr("chunk_tokens"));
   EXPECT_THAT(ErrorWith("/chunk_tokens", json::parse("-9223372036854775808")), HasSubstr("chunk_tokens"));
   EXPECT_THAT(ErrorWith("/chunk_tokens", 1e300), HasSubstr("chunk_tokens"));
   EXPECT_THAT(ErrorWith("/layer_norm_epsilon", 0), HasSubstr("layer_norm_epsilon"));
   EXPECT_THAT(ErrorWith("/positions/rotary_base", -1), HasSubstr("positions.rotary_base"));
+  EXPECT_THAT(ErrorWith("/heads", std::vector<int>(50000, 1)), HasSubstr("config.json has more than 50000 values"));
 }
 
-  EXPECT_THAT(ErrorWith("/heads", std::vector<int>(50000, 1)), HasSubstr("config.json has more than 50000 values"));
 TEST(ConfigTest, EncoderTurnsAsTheDecoderUnlessToldOtherwise) {
   EXPECT_EQ(ModelConfig::Parse(SmallConfigJson().dump())->encoder_position, SelfPosition::kRotary);
   json config = SmallConfigJson();

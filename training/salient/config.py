@@ -141,7 +141,7 @@ class ModelConfig:
     selection: Selection | None = field(default_factory=Selection)
     exits: Exits | None = field(default_factory=Exits)
     tokens: Tokens = field(default_factory=Tokens)
-    chunk_tokens: int = 1024  # the greatest number of source tokens, with separators, of a chunk in training
+    chunk_tokens: int = 1024  # the most source tokens, with separators, of a chunk in training; the engine takes 10240
     source_vocab_size: int | None = None  # the source's own vocabulary and embedding; None: shared
     output: str = "tied"  # tied: the target embedding is the output matrix; own: the output has its own matrix
     embedding_norm: bool = False  # whether encoder and decoder normalise their embeddings
