@@ -118,8 +118,8 @@ TEST(CopiesInTest, OfMarkersThatOverlapTheFirstIsReplaced) {
 }
 
 TEST_F(CopierTest, EqualFromManyThreads) {
-  const std::string text = "\u0141ukasz paid \u00a35 \u2014 \u65e5\u672c \U0001F600";
-  const std::string expected = "\u27e60\u27e7 paid \u27e62\u27e75 - \u27e64\u27e7";
+  const std::string text = "\u0141ukasz paid \u00a35 \u2014 \u65e5\u672c \U0001F600, re\u0301al";
+  const std::string expected = "\u27e60\u27e7 paid \u27e62\u27e75 - \u27e64\u27e7, real";
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) threads.emplace_back([&] { EXPECT_EQ(Read(text), expected); });
   for (std::thread& thread : threads) thread.join();
