@@ -16,10 +16,16 @@ absl::StatusOr<std::shared_ptr<KeyPools>> PoolsFor(const EngineOptions& options,
   return KeyMemory(options.kv_bytes).On(device, backend);
 }
 
+absl::Status ChangedSince(const std::string& folder, const std::string& file) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      folder, "/", file, " is not as it was when the model was loaded: reload the model or restart the server"));
+}
+
 }  // namespace
 
 absl::StatusOr<LoadedModel> LoadedModel::Open(const EngineOptions& options, const std::function<void()>& look) {
   LoadedModel loaded;
+  loaded.files = StampsOf(options.model_folder);
   if (const absl::Status opened = loaded.OpenOn(options.device, options, look); !opened.ok()) return opened;
   return loaded;
 }
@@ -45,12 +51,15 @@ absl::Status LoadedModel::OpenOn(const std::string& name, const EngineOptions& o
   if (!opened.ok()) return opened.status();
   backend = *std::move(opened);
   absl::StatusOr<std::unique_ptr<Model>> read = Model::Load(options.model_folder, *backend);
+  if (stores != nullptr) {  // after the reading, so that no change during it is missed
+    const std::string changed = FirstChanged(files, StampsOf(options.model_folder));
+    if (!changed.empty()) return ChangedSince(options.model_folder, changed);
+  }
   if (!read.ok()) return read.status();
   if (stores == nullptr) {
     config = (*read)->config;
   } else if ((*read)->config != config) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(options.model_folder, "/config.json is not as it was when the model was loaded"));
+    return ChangedSince(options.model_folder, "config.json");
   }
   model = *std::move(read);
   batch_options = {.max_rows = std::max(options.max_rows, 1),

@@ -307,8 +307,9 @@ void StepLoop::Recover(const absl::Status& failure) {
   if (opened.ok()) {
     Publish();
   } else {
+    const char* const remedy = absl::IsFailedPrecondition(opened) ? "" : "; restart the server";  // else it has its own
     const absl::Status dead = absl::UnavailableError(
-        absl::StrCat(failure.message(), "; it could not be started again: ", opened.message(), "; restart the server"));
+        absl::StrCat(failure.message(), "; it could not be started again: ", opened.message(), remedy));
     for (Arrival& arrival : queue_.End(dead)) Fail(std::move(arrival.job), dead);
     std::lock_guard lock(mutex_);
     status_ = {.state = EngineState::kDead};
