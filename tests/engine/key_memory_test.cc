@@ -4,7 +4,10 @@
 #include "engine/key_memory.h"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -13,6 +16,7 @@
 
 #include "absl/time/clock.h"
 #include "engine/backend/backend.h"
+#include "engine/core/host_memory.h"
 #include "engine/core/page_pool.h"
 #include "engine/decode/key_stores.h"
 #include "engine/engine.h"
@@ -73,9 +77,7 @@ class KeyMemoryTest : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(engine.ok()) << engine.status();
     return engine.ok() ? *std::move(engine) : nullptr;
   }
-  std::unique_ptr<Backend> OpenBackend() {
-    return on_gpu() ? *MakeCudaBackend({}) : MakeCpuBackend({.threads = 1});
-  }
+  std::unique_ptr<Backend> OpenBackend() { return on_gpu() ? *MakeCudaBackend({}) : MakeCpuBackend({.threads = 1}); }
 
   // The pools of a memory, which is filled with what is no number in any format.
   std::shared_ptr<KeyPools> PoolsOf(KeyMemory& memory) {
@@ -262,6 +264,96 @@ TEST_P(KeyMemoryTest, AnEngineThatHasEndedHoldsUpNobodyInLine) {
   while (!share.wanted()) absl::SleepFor(absl::Milliseconds(1));
   engine.reset();
   EXPECT_TRUE(listener->has_taken());
+}
+
+// A device with room for one area. Freeing it lasts until somebody has asked what is free, or long enough to ask.
+class OneArea : public DeviceMemory {
+ public:
+  explicit OneArea(size_t size) : free_(size) {}
+
+  bool host_addressable() const override { return true; }
+  void* Allocate(size_t bytes) override { return HostMemory().Allocate(bytes); }
+  void Free(void* pointer, size_t bytes) override { HostMemory().Free(pointer, bytes); }
+  std::shared_ptr<std::byte> AllocateShared(size_t bytes) override {
+    std::lock_guard lock(mutex_);
+    free_ -= bytes;
+    return {new std::byte[bytes], [this, bytes](std::byte* area) {
+              delete[] area;
+              std::unique_lock waiting(mutex_);
+              freeing_ = true;
+              changed_.notify_all();
+              changed_.wait_for(waiting, std::chrono::milliseconds(200), [this] { return asked_; });
+              free_ += bytes;
+            }};
+  }
+  size_t free_bytes() const override {
+    std::lock_guard lock(mutex_);
+    asked_ = freeing_;
+    changed_.notify_all();
+    return free_;
+  }
+  void CopyToDevice(void*, const void*, size_t) override {}
+  void CopyToHost(void*, const void*, size_t) override {}
+
+  void WaitUntilFreeing() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return freeing_; });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable bool asked_ = false;
+  size_t free_;
+  bool freeing_ = false;
+};
+
+// It computes nothing.
+class MemoryOnly : public Backend {
+ public:
+  explicit MemoryOnly(DeviceMemory& memory) : memory_(memory) {}
+
+  std::string Name() const override { return "memory"; }
+  DeviceMemory& memory() override { return memory_; }
+  ElementType kv_type() const override { return ElementType::kBF16; }
+  std::unique_ptr<PackedLinear> Pack(const LinearWeights&) override { return nullptr; }
+  void Embed(const EmbedArgs&) override {}
+  void LayerNorm(const LayerNormArgs&) override {}
+  void Linear(const LinearArgs&) override {}
+  void Rotate(const RotateArgs&) override {}
+  void Ssru(const SsruArgs&) override {}
+  void AppendKeyValue(const AppendKeyValueArgs&) override {}
+  void AppendSelection(const AppendSelectionArgs&) override {}
+  void Select(const SelectArgs&) override {}
+  void Attend(const AttendArgs&) override {}
+  void TopProbability(const TopProbabilityArgs&) override {}
+  void Candidates(const CandidatesArgs&) override {}
+
+ private:
+  DeviceMemory& memory_;
+};
+
+TEST(KeyMemoryOfOneDeviceTest, WhoComesWhileTheLastLeavesGetsWhatThatOneFrees) {
+  constexpr int64_t kBytes = 1 << 20;
+  OneArea area(kBytes);
+  MemoryOnly device(area);
+  KeyMemory memory(kBytes);
+  std::shared_ptr<KeyPools> last = *memory.On("device", device);
+  std::thread leaving([&] { last.reset(); });
+  area.WaitUntilFreeing();
+  const absl::StatusOr<std::shared_ptr<KeyPools>> next = memory.On("device", device);
+  EXPECT_TRUE(next.ok()) << next.status();
+  leaving.join();
+}
+
+TEST(KeyMemoryOfOneDeviceTest, PoolsMayOutliveTheirKeyMemory) {
+  constexpr int64_t kBytes = 1 << 20;
+  OneArea area(kBytes);
+  MemoryOnly device(area);
+  std::shared_ptr<KeyPools> pools = *KeyMemory(kBytes).On("device", device);
+  EXPECT_EQ(area.free_bytes(), 0);
+  pools.reset();
+  EXPECT_EQ(area.free_bytes(), kBytes);
 }
 
 TEST_P(KeyMemoryTest, AModelWhosePagesAreTooLargeIsRefused) {
