@@ -154,7 +154,8 @@ size_t Glossary::bytes() const {
   for (const Term& term : terms_) bytes += term.source.size() + term.target.size();
   for (const auto& [word, number] : words_) bytes += kOfEntry + sizeof(word) + sizeof(number) + word.size();
   bytes += next_.size() * (kOfEntry + sizeof(uint64_t) + sizeof(Node));
-  for (const auto& [node, terms] : terms_of_) bytes += 2 * kOfEntry + sizeof(std::vector<size_t>) + terms.size() * sizeof(size_t);
+  for (const auto& [node, terms] : terms_of_)
+    bytes += 2 * kOfEntry + sizeof(std::vector<size_t>) + terms.size() * sizeof(size_t);
   return bytes;
 }
 
