@@ -28,7 +28,7 @@ if(SALIENT_HARDEN AND NOT SALIENT_SANITIZE)
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
     list(APPEND SALIENT_HARDENING -mbranch-protection=standard)
   endif()
-  set(SALIENT_HARDENED_LINK -Wl,-z,relro -Wl,-z,now)
+  set(SALIENT_HARDENED_LINK LINKER:-z,relro LINKER:-z,now)
 endif()
 
 # CMake's unity build: most of the time of compiling a source is spent on what it includes. What has a name in a source's
