@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/files.h"
 
 namespace salient {
@@ -25,7 +26,7 @@ FileStamps StampsOf(const std::string& folder) {
   FileStamps stamps;
   for (const std::string& name : FilesOfModel(folder)) {
     struct stat facts = {};
-    if (stat((folder + "/" + name).c_str(), &facts) != 0) continue;
+    if (stat(absl::StrCat(folder, "/", name).c_str(), &facts) != 0) continue;
     stamps[name] = {facts.st_size, facts.st_mtim.tv_sec * int64_t{1000000000} + facts.st_mtim.tv_nsec};
   }
   return stamps;

@@ -152,10 +152,11 @@ size_t Glossary::bytes() const {
   constexpr size_t kOfEntry = 32;  // of a hash table: links, its place in the table, and its allocation
   size_t bytes = sizeof(*this) + terms_.capacity() * sizeof(Term) + replaced_.size() * (kOfEntry + sizeof(size_t));
   for (const Term& term : terms_) bytes += term.source.size() + term.target.size();
-  for (const auto& [word, number] : words_) bytes += kOfEntry + sizeof(word) + sizeof(number) + word.size();
+  for (const auto& [word, number] : words_) bytes += kOfEntry + sizeof(std::string) + sizeof(Word) + word.size();
   bytes += next_.size() * (kOfEntry + sizeof(uint64_t) + sizeof(Node));
-  for (const auto& [node, terms] : terms_of_)
+  for (const auto& [node, terms] : terms_of_) {
     bytes += 2 * kOfEntry + sizeof(std::vector<size_t>) + terms.size() * sizeof(size_t);
+  }
   return bytes;
 }
 
