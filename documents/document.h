@@ -44,6 +44,8 @@ struct ElementRules {
 
 inline constexpr size_t kLongestKeptTerm = 200;  // bytes; longer ones of ParseOptions are left out
 
+inline constexpr size_t kMostUnitText = size_t{16} << 20;  // bytes of a unit's text; a document with more is refused
+
 struct ParseOptions {
   std::string source_language;          // BCP 47; empty: not known
   std::string target_language;          // new value of `lang` and similar attributes; empty: unchanged

@@ -125,7 +125,8 @@ absl::Status TooManyUnits(const DocumentLimits& limits) {
 absl::Status CheckWhole(const std::vector<PlacedUnit>& units) {
   const bool is_whole = std::none_of(units.begin(), units.end(), [](const PlacedUnit& unit) { return unit.is_cut; });
   if (is_whole) return absl::OkStatus();
-  return absl::ResourceExhaustedError("a paragraph, cell or attribute has more than 16 MiB of text; divide it");
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a paragraph, cell or attribute has more than ", kMostUnitText >> 20, " MiB of text; divide it"));
 }
 
 absl::StatusOr<std::unique_ptr<FormattedDocument>> MakePatchedDocument(PatchedText text, const DocumentLimits& limits) {

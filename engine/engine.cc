@@ -161,7 +161,7 @@ absl::Status StepLoopEngine::StillWanted(int64_t document, absl::Time deadline) 
   if (absl::Status ended = queue_.ended(); !ended.ok()) return ended;
   if (!queue_.waits(document)) return absl::CancelledError("the document was withdrawn");
   if (deadline > absl::Now()) return absl::OkStatus();
-  return absl::DeadlineExceededError("the deadline passed while the document waited in the queue");
+  return LateInQueue();
 }
 
 // Waits for a translation that another thread reports.

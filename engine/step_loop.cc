@@ -116,7 +116,7 @@ void StepLoop::DropCancelled() {
 
 void StepLoop::DropLate() {
   const absl::Time now = absl::Now();
-  const absl::Status late = absl::DeadlineExceededError("the deadline passed while the document waited in the queue");
+  const absl::Status late = LateInQueue();
   for (std::shared_ptr<TranslationListener>& listener : queue_.WithdrawLate(now)) Fail(std::move(listener), late);
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     const auto at = jobs_.find(deadlines_.begin()->second);

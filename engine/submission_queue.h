@@ -33,6 +33,11 @@ struct Arrival {
   std::vector<Demand> demands;  // of its chunks
 };
 
+// What the listener of a document is told whose deadline passed before it was begun.
+inline absl::Status LateInQueue() {
+  return absl::DeadlineExceededError("the deadline passed while the document waited in the queue");
+}
+
 class SubmissionQueue {
  public:
   explicit SubmissionQueue(const EngineOptions& options) : options_(options) {}

@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "server/health.h"
 #include "server/http/message.h"
@@ -28,8 +29,9 @@ class Admin final : public HttpHandler {
   Admin(const ModelRegistry& models, ModelLoader& loader, const Metrics& metrics, const Health& health)
       : models_(models), loader_(loader), metrics_(metrics), health_(health) {}
 
-  std::optional<HttpResponse> Refuse(const HttpRequest&) override { return std::nullopt; }
-  Sender SenderOf(const HttpRequest& request) override { return {.id = request.peer_address, .known = true}; }
+  std::variant<Sender, HttpResponse> Admit(const HttpRequest& request) override {
+    return Sender{.id = request.peer_address, .known = true};
+  }
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
   HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 

@@ -73,20 +73,20 @@ CompatService* HttpApi::CompatFor(const HttpRequest& request) const {
   return compat_ == nullptr ? nullptr : compat_->Find(request);
 }
 
-std::optional<HttpResponse> HttpApi::Refuse(const HttpRequest& request) {
-  if (IsProbe(request)) {
-    if (!request.has_body()) return std::nullopt;
+std::variant<HttpApi::Sender, HttpResponse> HttpApi::Admit(const HttpRequest& request) {
+  const bool probe = IsProbe(request);
+  if (probe && request.has_body()) {
     return ErrorReply(absl::InvalidArgumentError(absl::StrCat(request.path, ": takes no body; leave it out")));
   }
   CompatService* const compat = CompatFor(request);
   const Caller caller = Identify(request, compat);
-  const absl::Status status = Admit(request, compat, caller);
-  if (status.ok()) return std::nullopt;
+  const absl::Status status = probe ? absl::OkStatus() : Check(request, compat, caller);
+  if (status.ok()) return Sender{.id = caller.call.client.id(), .known = caller.known && !probe};
   if (!absl::IsUnavailable(status)) translator_.TellRefused(caller.call, Refusal::kUnauthenticated, status.code());
   return Told(compat == nullptr ? ErrorReply(status) : compat->Error(status), caller.call);
 }
 
-absl::Status HttpApi::Admit(const HttpRequest& request, CompatService* compat, const Caller& caller) const {
+absl::Status HttpApi::Check(const HttpRequest& request, CompatService* compat, const Caller& caller) const {
   const bool download = compat != nullptr && compat->IsDownload(request) && health_.readiness() == Readiness::kDraining;
   if (absl::Status status = health_.TakesDocuments(); !status.ok() && !download) return status;
   if (access_.asks_for_certificate() && request.certificate_subject.empty()) {
@@ -105,11 +105,6 @@ HttpApi::Caller HttpApi::Identify(const HttpRequest& request, CompatService* com
   caller.known = admitted.ok() && admitted->has_value();
   if (caller.known) caller.call.client = **std::move(admitted);
   return caller;
-}
-
-HttpApi::Sender HttpApi::SenderOf(const HttpRequest& request) {
-  const Caller caller = Identify(request, CompatFor(request));
-  return {.id = caller.call.client.id(), .known = caller.known && !IsProbe(request)};
 }
 
 std::function<void()> HttpApi::Handle(HttpRequest request, Reply reply) {

@@ -21,8 +21,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <variant>
 
 #include "server/access/access.h"
 #include "server/compat/compat.h"
@@ -44,8 +44,7 @@ class HttpApi final : public HttpHandler {
   // All three must outlive it.
   HttpApi(Translator& translator, const Access& access, const Health& health, const Options& options);
 
-  std::optional<HttpResponse> Refuse(const HttpRequest& request) override;
-  Sender SenderOf(const HttpRequest& request) override;
+  std::variant<Sender, HttpResponse> Admit(const HttpRequest& request) override;
   std::function<void()> Handle(HttpRequest request, Reply reply) override;
   HttpResponse Error(const HttpRequest& request, int status, const std::string& message) override;
 
@@ -64,7 +63,7 @@ class HttpApi final : public HttpHandler {
   CompatService* CompatFor(const HttpRequest& request) const;
   Caller Identify(const HttpRequest& request, CompatService* compat) const;
   // Every reason to refuse before the body is read.
-  absl::Status Admit(const HttpRequest& request, CompatService* compat, const Caller& caller) const;
+  absl::Status Check(const HttpRequest& request, CompatService* compat, const Caller& caller) const;
   HttpResponse Get(const HttpRequest& request) const;
   std::function<void()> Translate(const HttpRequest& request, const CallInfo& call, Reply reply);
 

@@ -51,7 +51,9 @@ class EntryReader {
     if (!TakeKeyword(line.substr(0, keyword_end))) {
       return Wrong("begins with no keyword that PO files have, such as msgid or msgstr");
     }
-    if (entry_.translations.size() > kMostForms) return Wrong("is one of more than 16 translations of a message");
+    if (entry_.translations.size() > kMostForms) {
+      return Wrong(absl::StrCat("is one of more than ", kMostForms, " translations of a message"));
+    }
     *current_ = {};
     size_t quote = begin + keyword_end;
     while (quote < end && is_space(bytes_[quote])) ++quote;

@@ -22,9 +22,9 @@ struct InlineSpan {
   bool is_message = false;  // an argument of an ICU message; markup within belongs to it
 };
 
-// Words that are not translated where they stand as whole words in this spelling. A lookup looks at most
-// once at each byte of the longest one, however many begin alike. Copies share what is made of them
-// once, so that a document of many units makes it once, too.
+// Words that are not translated where they stand as whole words in this spelling. A lookup looks at most once at each
+// byte of the longest one, however many begin alike. Copies share what is made of them once, so that a document of many
+// units makes it once, too.
 class KeptTerms {
  public:
   KeptTerms() = default;

@@ -17,7 +17,7 @@ bool IsAsciiSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 }  // namespace
 
 void UnitBuilder::Append(std::string_view text, ByteRange range, bool one_to_one) {
-  is_cut_ = is_cut_ || text_.size() + text.size() > kMostText;
+  is_cut_ = is_cut_ || text_.size() + text.size() > kMostUnitText;
   if (is_cut_) return;
   for (size_t i = 0; i < text.size(); ++i) {
     const ByteRange from = one_to_one ? ByteRange{range.begin + i, range.begin + i + 1} : range;

@@ -33,10 +33,6 @@ struct UnitRules {
 
 class UnitBuilder {
  public:
-  // The text of a unit. What is longer is cut, and the unit says so (PlacedUnit::is_cut): each byte takes eight more in
-  // memory while the unit is made.
-  static constexpr size_t kMostText = size_t{16} << 20;
-
   // `bytes` must outlive the builder.
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
 
@@ -93,7 +89,7 @@ class UnitBuilder {
   std::vector<Item> items_;     // sorted by `at`
   size_t object_at_ = kNone;    // where in text_ the last marker by itself is: white space on both sides of it stays
   size_t begin_ = 0, end_ = 0;  // of text_, in Finish
-  bool is_cut_ = false;
+  bool is_cut_ = false;         // there was more than kMostUnitText
 };
 
 }  // namespace salient

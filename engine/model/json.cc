@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/base/json_counter.h"
+
 namespace salient {
 namespace {
 
@@ -12,50 +14,28 @@ constexpr size_t kExcerptBytes = 60;
 // Finds what the parser itself accepts and we do not, before anything is built: too much nesting, too many values and
 // repeated fields. (A callback of the parser that builds would do so, too, but with each it searches what encloses the
 // value: for a list of objects that takes the square of their number.)
-class Watch final : public nlohmann::json_sax<Json> {
+class Watch final : public JsonCounter {
  public:
-  explicit Watch(size_t most_values) : most_values_(most_values) {}
+  explicit Watch(size_t most_values) : JsonCounter(most_values, kMaxDepth) {}
 
-  bool null() override { return Count(); }
-  bool boolean(bool) override { return Count(); }
-  bool number_integer(number_integer_t) override { return Count(); }
-  bool number_unsigned(number_unsigned_t) override { return Count(); }
-  bool number_float(number_float_t, const string_t&) override { return Count(); }
-  bool string(string_t&) override { return Count(); }
-  bool binary(binary_t&) override { return Count(); }
-  bool start_array(size_t) override {
+  bool start_object(size_t size) override {
     fields_.emplace_back();
-    return Count();
+    return JsonCounter::start_object(size);
   }
-  bool end_array() override { return End(); }
-  bool start_object(size_t) override { return start_array(0); }
   bool key(string_t& name) override {
     if (!fields_.back().insert(name).second && repeated_.empty()) repeated_ = JsonExcerpt(Json(name));
     return true;
   }
-  bool end_object() override { return End(); }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+  bool end_object() override {
+    fields_.pop_back();
+    return JsonCounter::end_object();
+  }
 
-  bool too_many() const { return values_ > most_values_; }
-  bool too_deep() const { return too_deep_; }
   const std::string& repeated() const { return repeated_; }
 
  private:
-  bool Count() {
-    ++values_;
-    too_deep_ = fields_.size() > kMaxDepth;
-    return !too_deep_ && !too_many();  // false: the parser stops
-  }
-  bool End() {
-    fields_.pop_back();
-    return true;
-  }
-
-  const size_t most_values_;
-  size_t values_ = 0;
-  std::vector<std::set<std::string>> fields_;  // of what is open; an array has none
+  std::vector<std::set<std::string>> fields_;  // of the objects that are open
   std::string repeated_;
-  bool too_deep_ = false;
 };
 
 const Json& EmptyObject() {

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/json_counter.h"
 #include "engine/base/utf8.h"
 
 namespace salient {
@@ -16,34 +17,6 @@ namespace {
 constexpr size_t kLongestName = 1024;
 
 using nlohmann::json;
-
-// Counts, and stops the parser where there is too much.
-class Bounds final : public nlohmann::json_sax<json> {
- public:
-  bool null() override { return Count(); }
-  bool boolean(bool) override { return Count(); }
-  bool number_integer(number_integer_t) override { return Count(); }
-  bool number_unsigned(number_unsigned_t) override { return Count(); }
-  bool number_float(number_float_t, const string_t&) override { return Count(); }
-  bool string(string_t&) override { return Count(); }
-  bool binary(binary_t&) override { return Count(); }
-  bool start_object(std::size_t) override { return Count() && ++depth_ <= kMaxJsonDepth; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return --depth_ >= 0; }
-  bool start_array(std::size_t) override { return Count() && ++depth_ <= kMaxJsonDepth; }
-  bool end_array() override { return --depth_ >= 0; }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    error_position = position;
-    return false;
-  }
-
-  std::size_t error_position = 0;  // 0: no error
-
- private:
-  bool Count() { return ++values_ <= kMaxJsonValues; }
-
-  int values_ = 0, depth_ = 0;
-};
 
 absl::Status Wrong(const std::string& name, const char* should) {
   return absl::InvalidArgumentError(absl::StrCat(name, ": ", should));
@@ -74,10 +47,10 @@ absl::Status CheckNameLength(const std::string& what, std::string_view name) {
 }
 
 absl::StatusOr<json> ParseJson(std::string_view text) {
-  Bounds bounds;
-  if (!json::sax_parse(text, &bounds)) {
-    if (bounds.error_position > 0) {
-      return absl::InvalidArgumentError(absl::StrCat("not JSON: an error at byte ", bounds.error_position));
+  JsonCounter counter(kMaxJsonValues, kMaxJsonDepth);
+  if (!json::sax_parse(text, &counter)) {
+    if (counter.error_position() > 0) {
+      return absl::InvalidArgumentError(absl::StrCat("not JSON: an error at byte ", counter.error_position()));
     }
     return absl::InvalidArgumentError(
         absl::StrCat("JSON with more than ", kMaxJsonValues, " values, or deeper than ", kMaxJsonDepth, " levels"));

@@ -10,6 +10,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -138,13 +139,15 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
       return Refuse(501, absl::StrCat("Transfer-Encoding: '", std::string(coding->value()),
                                       "' is not one that this server reads; send the body chunked, and say so once"));
     }
-    if (auto refusal = shared_.handler.Refuse(request_))
-      return Send(*std::move(refusal), /*close=*/!parser_->is_done());
+    auto admitted = shared_.handler.Admit(request_);
+    if (auto* const refusal = std::get_if<HttpResponse>(&admitted)) {
+      return Send(std::move(*refusal), /*close=*/!parser_->is_done());
+    }
     if (parser_->content_length().value_or(0) > shared_.options.max_body_bytes) return RefuseSize();
     auto decoder = BodyDecoder::Open(request_.header("Content-Encoding"), shared_.options.max_body_bytes);
     if (!decoder.ok()) return Refuse(415, std::string(decoder.status().message()));
     decoder_ = *std::move(decoder);
-    sender_ = shared_.handler.SenderOf(request_);
+    sender_ = std::get<HttpHandler::Sender>(std::move(admitted));
     passed_ = sender_.known;
     in_progress_ = true;
     ExpireAfter(sender_.known ? shared_.options.request_timeout : shared_.options.header_timeout);

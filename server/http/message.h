@@ -5,10 +5,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace salient {
@@ -23,7 +23,7 @@ struct HttpRequest {
   std::string path;                          // decoded, without the query
   std::map<std::string, std::string> query;  // decoded; the last value of a name is used
   std::map<std::string, std::string, NameLess> headers;
-  std::string body;                 // decompressed; empty in Refuse
+  std::string body;                 // decompressed; empty in Admit
   std::string peer_address;         // such as "127.0.0.1"
   std::string certificate_subject;  // of the client's certificate, RFC 2253; empty: none
 
@@ -48,17 +48,14 @@ class HttpHandler {
 
   virtual ~HttpHandler() = default;
 
-  // Called when the header of a request has arrived, before its body is read. Returning a response refuses the request;
-  // its body is not stored.
-  virtual std::optional<HttpResponse> Refuse(const HttpRequest& request) = 0;
-
   // Who sends a request, as far as its header tells.
   struct Sender {
     std::string id;      // the bodies of one sender take at most its share of the memory for bodies that arrive
     bool known = false;  // false: anybody may send such a header; Handle looks for the key in the body, or needs none
   };
-  // Called for a request that was not refused, before its body is read.
-  virtual Sender SenderOf(const HttpRequest& request) = 0;
+  // Called when the header of a request has arrived, before its body is read. A response refuses the request; its body
+  // is not stored.
+  virtual std::variant<Sender, HttpResponse> Admit(const HttpRequest& request) = 0;
 
   // Called with a complete request that was not refused. Must call `reply` once, now or later, from any thread. Returns
   // a function that is called if the client disconnects before that; may be empty.

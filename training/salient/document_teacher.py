@@ -15,8 +15,7 @@ from torch import Tensor
 from .config import ModelConfig, Tokens
 from .export import load_model
 from .loss import Teacher
-from .selection import SelectionRun
-from .sentence_teacher import SentenceTeacher
+from .sentence_teacher import SentenceTeacher, last_exit
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
 
 
@@ -31,15 +30,13 @@ class DocumentTeacher:
     def __call__(self, source: Tensor, target: Tensor, share: float) -> Teacher:
         """The targets of all positions: source [B, S], target [B, T + 1]; rows are B x T. `share` is that of the
         teacher's distribution in the target."""
-        model, dense, last = self.model, SelectionRun(), self.model.config.decoder.layers - 1
-        states = model.exit_norms[last](model.decode(target[:, :-1], source, model.encode(source, dense), dense)[last])
-        rows = states.flatten(0, 1)
-        return Teacher(rows, model.classifier(last), model.output_bias, torch.full((len(rows),), share,
-                                                                                   device=rows.device))
+        rows = last_exit(self.model, source, target[:, :-1]).flatten(0, 1)
+        shares = torch.full((len(rows),), share, device=rows.device)
+        return Teacher(rows, self.model.classifier(-1), self.model.output_bias, shares)
 
 
-def load_teacher(folder: Path, data: Path, tokens: Tokens, device: torch.device | str) -> (DocumentTeacher
-                                                                                          | SentenceTeacher):
+def load_teacher(folder: Path, data: Path, tokens: Tokens,
+                 device: torch.device | str) -> DocumentTeacher | SentenceTeacher:
     """The model in `folder`, for a student with these tokens whose tokenisers are in `data`. Raises ValueError if it
     is a model of documents that divides text in another way."""
     if ModelConfig.load(folder).tokens.separator is None:

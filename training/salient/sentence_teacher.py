@@ -19,6 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from .config import Tokens
 from .export import load_model
 from .loss import Teacher
+from .model import Transformer
 from .selection import SelectionRun
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER, Vocabulary
 
@@ -27,6 +28,13 @@ IMPOSSIBLE = -30.0  # added to the logit of a token that cannot be there
 BATCH_TOKENS = 2048  # positions, padding included, of the segments that the teacher reads at once
 
 Segment = tuple[int, int, int, int, int]  # row, begin and end in the source, begin and end in the target's outputs
+
+
+def last_exit(model: Transformer, source: Tensor, inputs: Tensor) -> Tensor:
+    """What the last exit's classifier reads at every position, with dense attention: source [B, S], inputs [B, T] to
+    [B, T, d]."""
+    dense = SelectionRun()
+    return model.exit_norms[-1](model.decode(inputs, source, model.encode(source, dense), dense)[-1])
 
 
 def segments(source: Tensor, target: Tensor, tokens: Tokens) -> list[Segment]:
@@ -108,6 +116,4 @@ class SentenceTeacher:
         source = pad_sequence(sources, batch_first=True, padding_value=self.own.pad)
         inputs = pad_sequence([torch.cat((start, t[:-1])) for t in targets], batch_first=True,
                               padding_value=self.own.pad)
-        dense = SelectionRun()
-        states = self.model.decode(inputs, source, self.model.encode(source, dense), dense)
-        return self.model.exit_norms[-1](states[-1])
+        return last_exit(self.model, source, inputs)

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -63,13 +64,10 @@ class Client {
 
 class Echo final : public HttpHandler {
  public:
-  std::optional<HttpResponse> Refuse(const HttpRequest& request) override {
-    if (request.header("X-Key") == "key") return std::nullopt;
-    return HttpResponse{.status = 401, .body = "who are you?"};
-  }
-  Sender SenderOf(const HttpRequest& request) override {
+  std::variant<Sender, HttpResponse> Admit(const HttpRequest& request) override {
+    if (request.header("X-Key") != "key") return HttpResponse{.status = 401, .body = "who are you?"};
     ++begun;
-    return {.id = request.header("X-Client"), .known = request.header("X-Key-In-Body").empty()};
+    return Sender{.id = request.header("X-Client"), .known = request.header("X-Key-In-Body").empty()};
   }
   std::function<void()> Handle(HttpRequest request, Reply reply) override {
     if (request.path == "/hold") {
