@@ -206,15 +206,18 @@ TEST_F(AccessTest, TheBodiesOfOneClientLeaveMemoryForOthers) {
     arriving.back()->Send(absl::StrCat("POST /v1/translate HTTP/1.1\r\nHost: h\r\nX-API-Key: ", kKey,
                                        "\r\nContent-Length: ", kBody, "\r\n\r\n", std::string(kBody - 1, ' ')));
   }
-  // The server reads several at a time, so any may be the one for which there is no memory.
+  // Two threads read, so any may be the one for which there is no memory, and two may be at the same moment.
   std::vector<pollfd> replies;
   for (const auto& one : arriving) replies.push_back({one->descriptor(), POLLIN, 0});
-  ASSERT_EQ(poll(replies.data(), replies.size(), 30000), 1);
-  const auto reply = std::find_if(replies.begin(), replies.end(), [](const pollfd& one) { return one.revents != 0; });
-  std::string refused(1024, '\0');
-  const ssize_t size = recv(reply->fd, refused.data(), refused.size(), 0);
-  refused.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
-  EXPECT_THAT(refused, StartsWith("HTTP/1.1 503"));
+  const int refusals = poll(replies.data(), replies.size(), 30000);
+  EXPECT_TRUE(refusals == 1 || refusals == 2) << refusals;
+  for (const pollfd& reply : replies) {
+    if (reply.revents == 0) continue;
+    std::string refused(1024, '\0');
+    const ssize_t size = recv(reply.fd, refused.data(), refused.size(), 0);
+    refused.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+    EXPECT_THAT(refused, StartsWith("HTTP/1.1 503"));
+  }
   httplib::Client other("127.0.0.1", server.http_port());
   const std::string body = std::string(kBody, ' ') + R"({"document": {"text": "text"}})";
   EXPECT_EQ(other.Post("/v1/translate", {{"X-API-Key", kOtherKey}}, body, "application/json")->status, 200);
