@@ -28,7 +28,7 @@ from .command import check_device, positive, refusals
 from .config import HEADS, Exits, ModelConfig, Selection
 from .data import MIXTURE, Corpus
 from .model import Transformer
-from .precision import has_bf16
+from .precision import flush_denormals, has_bf16
 from .recipe import RECIPE, SOURCES
 from .selection import MODULES
 from .tensor_file import read_folder
@@ -228,6 +228,7 @@ def refuse_other_data(config: ModelConfig, corpus: Corpus, data: Path) -> None:
 
 def train(options: argparse.Namespace) -> None:
     check_device(options.device)
+    flush_denormals()
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
