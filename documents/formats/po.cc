@@ -10,6 +10,7 @@
 #include "documents/formats/parsers.h"
 #include "documents/language.h"
 #include "documents/syntax/po_entries.h"
+#include "documents/units/accelerator.h"
 #include "documents/units/string_unit.h"
 
 namespace salient {
@@ -51,6 +52,7 @@ class PoReader {
       : bytes_(bytes), options_(options), keep_terms_(options.keep_terms) {}
 
   ParsedDocument Read(const std::vector<PoEntry>& entries) {
+    mark_ = AcceleratorMark(entries);
     for (const PoEntry& entry : entries) {
       if (HasTooManyUnits(units_.size(), options_.limits)) break;
       if (entry.id.value.empty()) {
@@ -70,10 +72,13 @@ class PoReader {
   void AddUnit(const PoString& source, const PoString& target) {
     PlacedUnit unit;
     const std::string same(bytes_.substr(source.range.begin, source.range.end - source.range.begin));
-    const auto encode = [same, value = source.value](const std::string& translation) {
-      return translation == value ? same : Quote(translation);
+    const std::optional<Accelerator> accelerator = FindAccelerator(source.value, mark_);
+    const std::string& text = accelerator.has_value() ? accelerator->text : source.value;
+    const auto encode = [same, text, accelerator](const std::string& translation) {
+      if (translation == text) return same;
+      return Quote(accelerator.has_value() ? WithAccelerator(translation, *accelerator) : translation);
     };
-    if (!MakeStringUnit(source.value, target.range, keep_terms_, encode, &unit)) return;
+    if (!MakeStringUnit(text, target.range, keep_terms_, encode, &unit)) return;
     unit.always = true;
     units_.push_back(std::move(unit));
   }
@@ -112,6 +117,7 @@ class PoReader {
   const std::string_view bytes_;
   const ParseOptions& options_;
   const KeptTerms keep_terms_;
+  std::optional<char> mark_;  // of accelerators, as the header declares it
   std::vector<PlacedUnit> units_;
   std::vector<Edit> edits_;
 };

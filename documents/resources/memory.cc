@@ -1,6 +1,7 @@
 #include "documents/resources/memory.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "documents/syntax/po_entries.h"
 #include "documents/syntax/tsv.h"
 #include "documents/syntax/xml_events.h"
+#include "documents/units/accelerator.h"
 #include "engine/base/check.h"
 
 namespace salient {
@@ -115,11 +117,16 @@ class TmxReader {
 absl::Status ReadPo(std::string_view bytes, const DocumentLimits& limits, TranslationMemory* memory) {
   const absl::StatusOr<std::vector<PoEntry>> entries = ReadPoEntries(bytes, limits);
   if (!entries.ok()) return entries.status();
+  // As a document's messages, those of a memory are compared without accelerators.
+  const auto plain = [mark = AcceleratorMark(*entries)](const PoString& string) {
+    const std::optional<Accelerator> accelerator = FindAccelerator(string.value, mark);
+    return accelerator.has_value() ? accelerator->text : string.value;
+  };
   for (const PoEntry& entry : *entries) {
     if (entry.fuzzy || entry.translations.empty()) continue;
-    absl::Status status = AddWithin(limits, entry.id.value, entry.translations[0].value, memory);
+    absl::Status status = AddWithin(limits, plain(entry.id), plain(entry.translations[0]), memory);
     if (status.ok() && entry.translations.size() > 1) {
-      status = AddWithin(limits, entry.plural.value, entry.translations[1].value, memory);
+      status = AddWithin(limits, plain(entry.plural), plain(entry.translations[1]), memory);
     }
     if (!status.ok()) return status;
   }

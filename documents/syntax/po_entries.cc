@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "documents/input.h"
 
@@ -128,6 +129,21 @@ class EntryReader {
 absl::StatusOr<std::vector<PoEntry>> ReadPoEntries(std::string_view bytes, const DocumentLimits& limits) {
   if (absl::Status status = CheckText(bytes, "PO", limits); !status.ok()) return status;
   return EntryReader(bytes).Read();
+}
+
+std::optional<char> AcceleratorMark(const std::vector<PoEntry>& entries) {
+  constexpr std::string_view kField = "X-Accelerator-Marker:";
+  for (const PoEntry& entry : entries) {
+    if (!entry.id.value.empty() || entry.translations.empty()) continue;
+    for (std::string_view rest = entry.translations[0].value; !rest.empty();) {
+      std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      if (!line.starts_with(kField)) continue;
+      line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ', kField.size())));
+      if (line.size() > 0 && absl::ascii_ispunct(static_cast<unsigned char>(line[0]))) return line[0];
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace salient

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,5 +31,8 @@ struct PoEntry {
 // Obsolete messages ("#~") are comments. INVALID_ARGUMENT names the line, such as that of a message's 17th translation;
 // limits as CheckText's.
 absl::StatusOr<std::vector<PoEntry>> ReadPoEntries(std::string_view bytes, const DocumentLimits& limits);
+
+// The character that the header declares as the mark of accelerators ("X-Accelerator-Marker: &").
+std::optional<char> AcceleratorMark(const std::vector<PoEntry>& entries);
 
 }  // namespace salient

@@ -333,6 +333,17 @@ TEST(PoTest, QuotesWhatItWrites) {
             "msgid \"a\"\nmsgstr \"\"\n\"x\\\"y\\\\z\\n\"\n\"\\tw\"\n");
 }
 
+TEST(PoTest, AcceleratorsAreNotPartOfTheText) {
+  const std::string open = "msgid \"&Open\"\nmsgstr \"\"\n", save = "msgid \"S~ave.\"\nmsgstr \"\"\n";
+  EXPECT_THAT(Shown(*ParseAs("po", open)), ElementsAre("Open"));
+  EXPECT_EQ(RenderWith(*ParseAs("po", open), {{"Open", "Offen"}}), "msgid \"&Open\"\nmsgstr \"&Offen\"\n");
+  EXPECT_EQ(RenderWith(*ParseAs("po", open), {{"Open", "Open"}}), "msgid \"&Open\"\nmsgstr \"&Open\"\n");
+  const std::string header = "msgid \"\"\nmsgstr \"X-Accelerator-Marker: ~\\n\"\n\n";
+  EXPECT_THAT(Shown(*ParseAs("po", header + open + save)), ElementsAre("&Open", "Save."));
+  EXPECT_EQ(RenderWith(*ParseAs("po", header + save), {{"Save.", "Sichern."}}),
+            header + "msgid \"S~ave.\"\nmsgstr \"~Sichern.\"\n");
+}
+
 TEST(PoTest, RefusesByLine) {
   EXPECT_THAT(RefusalAs("po", "msgid \"a\"\nmsgtr \"\"\n"), HasSubstr("PO: line 2"));
   EXPECT_THAT(RefusalAs("po", "msgid \"a\n"), HasSubstr("quotation marks"));

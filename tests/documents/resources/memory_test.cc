@@ -60,6 +60,11 @@ TEST(TranslationMemoryTest, Po) {
   EXPECT_EQ(Found(memory, "%d files"), "%d Dateien");
 }
 
+TEST(TranslationMemoryTest, PoWithAccelerators) {
+  const TranslationMemory memory = Load("msgid \"&Open\"\nmsgstr \"Öff&nen\"\n", kPoMimeType);
+  EXPECT_EQ(Found(memory, "Open"), "Öffnen");
+}
+
 TEST(TranslationMemoryTest, AlikeIsScored) {
   const TranslationMemory memory =
       Load("The server is not running.\tA\nThe server is running.\tB\nA fish is swimming.\tC\n", kTsvMimeType);
