@@ -28,19 +28,23 @@ class SmoothedCrossEntropy(torch.autograd.Function):
 
     The target t is 1 - e at the reference and e / V everywhere; with a teacher q it is (1 - share) t + share q, where
     every row has its own share.
-    states [R, d], weight [V, d], bias [V], targets [R]. Gradients are formed in the forward pass, a few rows at a time,
-    because keeping or recomputing R x V values costs more than all of the decoder's layers.
+    states [R, d], weight [V, d], bias [V], targets [R]. weight_log [V]: of a sample of the vocabulary (`Candidates`),
+    whose bias has it already; then the sums over v are estimates, in which a token counts as often as those that it
+    represents. Gradients are formed in the forward pass, a few rows at a time, because keeping or recomputing R x V
+    values costs more than all of the decoder's layers.
     """
 
     @staticmethod
     def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float,
-                teacher: Teacher | None) -> Tensor:
+                teacher: Teacher | None, weight_log: Tensor | None) -> Tensor:
         dtype = states.dtype  # bf16 states give bf16 products; sums are fp32
         h, w = states.detach(), weight.detach().to(dtype)
         learns, learns_weight = any(ctx.needs_input_grad), ctx.needs_input_grad[1]
         d_states, d_weight = torch.empty_like(h), torch.zeros_like(weight) if learns_weight else None
-        d_bias, vocabulary, chunk = torch.zeros_like(bias), weight.shape[0], CHUNK[h.device.type]
+        d_bias, chunk = torch.zeros_like(bias), CHUNK[h.device.type]
         total = torch.zeros((), device=h.device)
+        sampled_from = torch.zeros_like(bias) if weight_log is None else weight_log
+        even = F.softmax(sampled_from, 0)  # 1 / V for every token that a token represents
         w_teacher = teacher.weight.detach().to(dtype) if teacher else None
         for start in range(0, h.shape[0], chunk):
             rows = h[start:start + chunk]
@@ -48,11 +52,12 @@ class SmoothedCrossEntropy(torch.autograd.Function):
             logits = torch.mm(rows, w.t()).float().add_(bias)
             taught = teacher.share[start:start + chunk] if teacher else torch.zeros(len(rows), device=h.device)
             own = 1 - taught
-            wanted = own * ((1 - smoothing) * logits.gather(1, gold).squeeze(1) + smoothing * logits.mean(1))
+            wanted = own * ((1 - smoothing) * logits.gather(1, gold).squeeze(1)
+                            + smoothing * (logits.mv(even) - even.dot(sampled_from)))
             if teacher:
                 q = torch.mm(teacher.states[start:start + chunk].to(dtype), w_teacher.t()).float().add_(teacher.bias)
                 q = F.softmax(q, 1).mul_(taught.unsqueeze(1))
-                wanted += torch.einsum("rv,rv->r", q, logits)
+                wanted += torch.einsum("rv,rv->r", q, logits) - q.mv(sampled_from)
             top = logits.amax(1, keepdim=True)
             p = logits.sub_(top).exp_()
             norm = p.sum(1, keepdim=True)
@@ -60,9 +65,8 @@ class SmoothedCrossEntropy(torch.autograd.Function):
             total += (log_norm - wanted).sum()
             if not learns:
                 continue
-            own = own.unsqueeze(1)
-            p.div_(norm).sub_(own * smoothing / vocabulary)
-            p.scatter_add_(1, gold, own * (smoothing - 1))
+            p.div_(norm).addr_(own, even, alpha=-smoothing)
+            p.scatter_add_(1, gold, own.unsqueeze(1) * (smoothing - 1))
             if teacher:
                 p.sub_(q)
             d_bias += p.sum(0)
@@ -77,7 +81,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     def backward(ctx, upstream):
         d_states, d_weight, d_bias = ctx.saved_tensors
         d_weight = None if d_weight is None else d_weight * upstream
-        return d_states * upstream.to(d_states.dtype), d_weight, d_bias * upstream, None, None, None
+        return d_states * upstream.to(d_states.dtype), d_weight, d_bias * upstream, None, None, None, None
 
 
 class Candidates(NamedTuple):
@@ -108,13 +112,14 @@ def sampled(targets: Tensor, vocabulary: int, most: int, generator: torch.Genera
 
 
 def smoothed_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.1,
-                           ignored: int = 0, teacher: Teacher | None = None) -> Tensor:
+                           ignored: int = 0, teacher: Teacher | None = None,
+                           weight_log: Tensor | None = None) -> Tensor:
     """The sum over rows, not the mean. Rows whose target is `ignored` are left out: padding, and tokens that have
-    exited."""
+    exited. weight_log: of a sample of the vocabulary, from whose `Candidates.of` weight and bias are."""
     kept = targets.ne(ignored).nonzero().squeeze(1)
     if teacher:
         teacher = teacher._replace(states=teacher.states[kept], share=teacher.share[kept])
     inputs = states[kept], weight, bias
     if not torch.is_grad_enabled():  # a Function does not see that
         inputs = tuple(x.detach() for x in inputs)
-    return SmoothedCrossEntropy.apply(*inputs, targets[kept], smoothing, teacher)
+    return SmoothedCrossEntropy.apply(*inputs, targets[kept], smoothing, teacher, weight_log)

@@ -160,7 +160,8 @@ class Objective:
             kept = gold.ne(self.pad)
             wanted = gold if candidates is None else candidates.place[gold]
             total = smoothed_cross_entropy(last if exit_layer == n - 1 else rows(exit_layer), matrix, bias,
-                                           wanted.masked_fill(~kept, IGNORED), o.label_smoothing, IGNORED, teacher)
+                                           wanted.masked_fill(~kept, IGNORED), o.label_smoothing, IGNORED, teacher,
+                                           None if candidates is None else candidates.weight_log)
             count = gold.ne(self.pad).sum().clamp_min(1)
             loss = loss + (total / tokens if self.mixed else weight * total / count)
             if exit_layer == n - 1:

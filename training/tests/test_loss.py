@@ -53,17 +53,30 @@ def test_a_teacher_takes_a_share_of_the_target():
         assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-3)
 
 
-def test_a_part_of_the_vocabulary_estimates_the_loss_without_bias():
+@pytest.mark.parametrize("smoothing, taught", [(0.0, False), (0.3, False), (0.1, True)])
+def test_a_part_of_the_vocabulary_estimates_the_loss_without_bias(smoothing, taught):
     torch.manual_seed(0)
     states, weight, bias = torch.randn(12, 8), torch.randn(200, 8) * 0.3, torch.randn(200) * 0.1
+    states.requires_grad_()
     targets = torch.randint(0, 200, (12,))
-    whole = float(smoothed_cross_entropy(states, weight, bias, targets, 0.0, IGNORED))
-    generator, found = torch.Generator().manual_seed(0), []
+    teaches = torch.randn(12, 8), torch.randn(200, 8) * 0.3, torch.zeros(200), torch.rand(12)
+    teacher = Teacher(*teaches) if taught else None
+    whole = smoothed_cross_entropy(states, weight, bias, targets, smoothing, IGNORED, teacher)
+    gradient, = torch.autograd.grad(whole, states)
+    generator, found, gradients = torch.Generator().manual_seed(0), [], torch.zeros_like(gradient)
     for _ in range(200):
         part = sampled(targets, 200, 80, generator)
         assert len(part.tokens) == 80 and torch.equal(part.tokens[part.place[targets]], targets)
-        found.append(float(smoothed_cross_entropy(states, *part.of(weight, bias), part.place[targets], 0.0, IGNORED)))
-    assert abs(sum(found) / len(found) - whole) < 0.02 * whole
+        estimate = None
+        if taught:
+            of_weight, of_bias = part.of(teacher.weight, teacher.bias)
+            estimate = teacher._replace(weight=of_weight, bias=of_bias)
+        loss = smoothed_cross_entropy(states, *part.of(weight, bias), part.place[targets], smoothing, IGNORED, estimate,
+                                      part.weight_log)
+        found.append(float(loss))
+        gradients += torch.autograd.grad(loss, states)[0] / 200
+    assert abs(sum(found) / len(found) - float(whole)) < 0.01 * float(whole)
+    assert float((gradients - gradient).norm()) < 0.05 * float(gradient.norm())
 
 
 @pytest.mark.parametrize("rows", [7, 1100])
