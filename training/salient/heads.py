@@ -17,6 +17,7 @@ from .model import Attention
 APART = {0: 0.50, 1: 0.16, 3: 0.12, 6: 0.22}
 NEARNESS = {3: 0.2, 5: 0.3, 7: 0.5}  # the same for distances in tokens; decreases up to a distance of about 180
 SEPARATION = 20.0  # nats; factor of the sum above
+LEAST_WIDTH = 2 * (1 + max(*APART, *NEARNESS))  # of a selection layer that has all these pairs
 
 
 @dataclass

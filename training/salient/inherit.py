@@ -31,10 +31,11 @@ from torch import Tensor
 
 from .command import refusals
 from .config import Exits, FeedForward, Markers, ModelConfig, Positions, Selection, Stack, Tokens
-from .convert.marian import MarianModel, read_model
-from .convert.reading import reading
+from .convert.from_marian import check
+from .convert.marian import OPTIONS, MarianModel, read_model
+from .convert.reading import reading, whole_number
 from .export import export
-from .heads import Moments, begin_selection, set_apart
+from .heads import LEAST_WIDTH, Moments, begin_selection, set_apart
 from .model import Attention, Layer, Transformer, segment_of
 from .model_folder import new_files
 from .precision import has_bf16
@@ -139,6 +140,8 @@ def batches_of(student: Transformer, tokenizer, pairs: list[tuple[str, str]], se
     t, generator = student.config.tokens, torch.Generator().manual_seed(seed)
     rows = [([*tokenizer.encode(s), t.eos], [t.bos, *tokenizer.encode(g)]) for s, g in pairs]
     rows = sorted((r for r in rows if max(map(len, r)) <= FITTED_TOKENS), key=lambda r: len(r[0]))
+    if not rows:
+        raise ValueError(f"--text: no pair has at most {FITTED_TOKENS} tokens on each side; the fit needs sentences")
     groups = [rows[i:i + BATCH] for i in range(0, len(rows), BATCH)]
     while True:
         group = groups[int(torch.randint(len(groups), (1,), generator=generator))]
@@ -264,12 +267,20 @@ def configuration(model: MarianModel, vocab_size: int, decoder_layers: int, o: a
     for key, value in wanted.items():
         if options.get(key) != value:
             raise ValueError(f"the teacher's {key} is {options.get(key)!r}; this command needs {value!r}")
-    ffn = FeedForward("own", options["transformer-dim-ffn"])
+    check(options)
+    sizes = {name: whole_number(options, name, OPTIONS)
+             for name in ("enc-depth", "dec-depth", "dim-emb", "transformer-heads", "transformer-dim-ffn")}
+    if decoder_layers < sizes["dec-depth"]:
+        raise ValueError(f"--decoder-layers {decoder_layers}: the teacher has {sizes['dec-depth']}, all of which the "
+                         "student gets")
+    if o.selection_width < LEAST_WIDTH or o.selection_width % 8:
+        raise ValueError(f"--selection-width {o.selection_width}: it must be a multiple of 8, {LEAST_WIDTH} at least")
+    ffn = FeedForward("own", sizes["transformer-dim-ffn"])
     return ModelConfig(
         name=o.name, source_language=o.source_language, target_language=o.target_language, vocab_size=vocab_size,
-        d_model=options["dim-emb"], heads=options["transformer-heads"],
-        encoder=Stack(options["enc-depth"], ffn), decoder=Stack(decoder_layers, ffn), norm="post",
-        activation=options["transformer-ffn-activation"], layer_norm_epsilon=EPSILON,
+        d_model=sizes["dim-emb"], heads=sizes["transformer-heads"],
+        encoder=Stack(sizes["enc-depth"], ffn), decoder=Stack(decoder_layers, ffn), norm="post",
+        activation=options.get("transformer-ffn-activation", "swish"), layer_norm_epsilon=EPSILON,
         selection=Selection(width=o.selection_width, group={"encoder": 3, "decoder": 2, "cross": 2}),
         exits=Exits(), tokens=Tokens(markers=Markers(first_marker(), o.markers)), chunk_tokens=o.chunk_tokens,
         positions=Positions(encoder_self_attention="segment_rotary"))
@@ -319,6 +330,7 @@ def run(o: argparse.Namespace) -> None:
     model = read_model(o.marian)
     with reading(o.vocabulary, "SentencePiece model"):
         teacher = sentencepiece.SentencePieceProcessor(model_file=str(o.vocabulary))
+    print("counting the teacher's pieces in the text", file=sys.stderr)
     kept = kept_pieces(teacher, counted(teacher, texts_of(o.text, 400_000)), o.pieces)
     with new_files(o.out) as made:
         tokenizer_path = made / TOKENIZER
@@ -329,6 +341,7 @@ def run(o: argparse.Namespace) -> None:
         texts = texts_of(o.text, 40_000)
         pairs = list(zip(texts[::2], texts[1::2]))
         units = [Unit(model, f"decoder_l{i}") for i in range(1, model.options["dec-depth"] + 1)]
+        print("turning the heads, so that segments stay apart", file=sys.stderr)
         separate(student, units, tokenizer, pairs)
         fit_self_attention(student, units, tokenizer, pairs, o.steps)
         with torch.no_grad():

@@ -132,6 +132,33 @@ def test_self_attention_learns_the_unit(marian, student, capsys):
     assert shown[-1] < 0.3 and shown[-1] < shown[0]
 
 
+TEACHER = {"type": "transformer", "transformer-postprocess": "dan", "transformer-preprocess": "", "dec-cell": "ssru",
+           "transformer-decoder-autoreg": "rnn", "transformer-ffn-depth": 2, "tied-embeddings-all": True, "dim-emb": D,
+           "transformer-heads": HEADS, "transformer-dim-ffn": FFN, "transformer-ffn-activation": "relu", "enc-depth": 2}
+
+
+@pytest.mark.parametrize("options, flags, message", [
+    ({"transformer-ffn-activation": "gelu"}, [], "transformer-ffn-activation: 'gelu'"),
+    ({"transformer-dim-ffn": None}, [], "transformer-dim-ffn is missing"),
+    ({}, ["--decoder-layers", "0"], "--decoder-layers 0: the teacher has 1"),
+    ({}, ["--selection-width", "8"], "--selection-width 8: it must be a multiple of 8, 16 at least"),
+    ({}, ["--selection-width", "20"], "--selection-width 20: it must be a multiple of 8")])
+def test_what_cannot_begin_is_refused(marian, options, flags, message):
+    marian.options.update(TEACHER | options)
+    o = inherit.parser().parse_args(["--marian", "x", "--vocabulary", "x", "--text", "x", "--out", "x", *flags])
+    with pytest.raises(ValueError, match=message):
+        inherit.configuration(marian, 400, o.decoder_layers, o)
+
+
+def test_the_fit_needs_sentences(student):
+    class Tokenizer:
+        def encode(self, text):
+            return [inherit.first_piece(4)] * 50
+
+    with pytest.raises(ValueError, match="--text: no pair has at most 40 tokens on each side"):
+        next(inherit.batches_of(student, Tokenizer(), [("long", "long")], 0))
+
+
 def test_the_command_makes_a_folder_without_files_of_another_model(tmp_path, monkeypatch):
     letters, rng = "abcdefghijklmnopqrstuvwxyz", random.Random(1)
     lines = ["".join(rng.choice(letters) for _ in range(6)) + " " + "".join(rng.sample(letters, 5)) for _ in range(80)]
@@ -140,10 +167,7 @@ def test_the_command_makes_a_folder_without_files_of_another_model(tmp_path, mon
         sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=file, vocab_size=PIECES,
                                                  unk_id=1, eos_id=0, bos_id=-1, pad_id=-1, minloglevel=2)
     teacher = marian_model()
-    teacher.options.update({
-        "type": "transformer", "transformer-postprocess": "dan", "transformer-preprocess": "", "dec-cell": "ssru",
-        "transformer-decoder-autoreg": "rnn", "transformer-ffn-depth": 2, "tied-embeddings-all": True, "dim-emb": D,
-        "transformer-heads": HEADS, "transformer-dim-ffn": FFN, "transformer-ffn-activation": "relu", "enc-depth": 2})
+    teacher.options.update(TEACHER)
     out = tmp_path / "out"
     out.mkdir()
     for name in ("vocabulary.json", "target_tokenizer.model", "shortlist.safetensors"):

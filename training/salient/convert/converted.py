@@ -25,7 +25,7 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,63}")  # what the engi
 SHARD_BYTES = 1 << 30
 CHUNK_TOKENS = 512  # the greatest number of source tokens in a sentence
 MOST_PENALTY, MOST_EPSILON = 5, 0.1  # the greatest length penalty and epsilon of norms (engine/model/config.cc)
-CHUNKS = range(16, 65537)  # numbers of source tokens that a chunk may be limited to
+CHUNKS = range(16, 10241)  # numbers of source tokens that a chunk may be limited to (engine/model/config.h)
 NEVER = -1e9  # the output bias of a token that only starts decoding
 
 

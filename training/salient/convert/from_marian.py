@@ -25,8 +25,8 @@ REQUIRED = {
     "transformer-train-positions": (False,), "transformer-pool": (False,), "transformer-postprocess-emb": ("", "d"),
     "transformer-decoder-autoreg": ("self-attention", "rnn"), "input-types": ([],), "lemma-dim-emb": (0,),
     "ulr": (False,), "layer-normalization": (False,), "right-left": (False,), "transformer-rnn-projection": (False,),
-    "transformer-ffn-activation": ("relu", "swish", "gelu"), "transformer-decoder-dim-ffn": (0,),
-    "transformer-decoder-ffn-depth": (0,), "output-omit-bias": (False,),
+    "transformer-ffn-activation": ("relu", "swish"),  # its gelu is x sigmoid(1.702 x), which is not ours
+    "transformer-decoder-dim-ffn": (0,), "transformer-decoder-ffn-depth": (0,), "output-omit-bias": (False,),
 }
 SIDES = ("src", "source"), ("trg", "tgt", "target")  # in the names of vocabularies
 NORMS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
