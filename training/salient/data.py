@@ -119,7 +119,7 @@ def join(segments: list[np.ndarray], bos: bool, tokens: Tokens = OURS) -> np.nda
 # How often a chunk of at most so many tokens is cut, relative to the others; 0 stands for one to twelve single
 # segments. Long chunks hold more tokens each, so their share of the tokens is greater.
 MIXTURE = {0: 0.28, 96: 0.14, 192: 0.18, 384: 0.18, 768: 0.14, 2048: 0.08}
-LONGEST = 2048  # longer chunks are omitted; they have a single endless segment
+LONGEST = 2048  # chunks longer than this and than the mixture's are omitted; they have a single endless segment
 POOL = 4_000_000  # positions of the chunks from which batches are composed: more of them leave less padding
 
 
@@ -193,13 +193,13 @@ def packed(pool: list[tuple[np.ndarray, np.ndarray]], tokens: int) -> Iterator[l
         yield batch
 
 
-def batches(corpus: Corpus, tokens: int, seed: int, mixture: dict[int, float] = MIXTURE,
+def batches(corpus: Corpus, tokens: int, seed: int | str, mixture: dict[int, float] = MIXTURE,
             source_weights: dict[str, float] = {}, endless: bool = True) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Padded batches (source [B, S], target [B, T + 1]) in random order. Each side has at most `tokens` positions,
     unless a single chunk has more."""
-    rng, empty = random.Random(seed), True
+    rng, empty, most = random.Random(seed), True, max(LONGEST, *mixture)
     while True:
-        passed = (pair for pair in chunks(corpus, rng, mixture, source_weights) if positions(pair) <= LONGEST)
+        passed = (pair for pair in chunks(corpus, rng, mixture, source_weights) if positions(pair) <= most)
         for pool in pools(passed):
             ready = list(packed(pool, tokens))
             rng.shuffle(ready)

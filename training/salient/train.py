@@ -10,7 +10,8 @@
 The defaults of flags are those of salient/recipe.py for the phase, otherwise those shown by --help. A
 phase lasts `--minutes` of wall-clock time or a number of `--steps`; its learning rate follows its progress, and it
 resumes from its checkpoint.
-Over the last part of a phase the weights are averaged, and the mean is kept if it is better on development text.
+Over the last part of base, selection and depth the weights are averaged, and the mean is kept if it is better on
+development text.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import random
+import sys
 import time
 from pathlib import Path
 
@@ -60,6 +61,19 @@ class Trainer:
                     p.register_hook(lambda gradient: self.of_learned_tokens(gradient))
         self.encoder_learns = any(p.requires_grad for p in model.encoder_layers.parameters())
         self.optimisers = optimisers(model, options.matrix_lr, options.lr, options.bf16)
+        if options.phase == "base" and options.selected and not self.has_learned_selection:
+            raise ValueError("--selected: this model has no learned selection yet; phases supervision and selection "
+                             "train it")
+
+    @property
+    def has_learned_selection(self) -> bool:
+        """Whether the model has selection layers and a ratio of keys for each."""
+        return self.config.selection is not None and bool(self.config.selection.learned_ratio)
+
+    def learned_by(self) -> list[list[str]]:
+        """The names of the parameters of each optimiser, in its order."""
+        names = {id(p): name for name, p in self.model.named_parameters()}
+        return [[names[id(p)] for group in o.param_groups for p in group["params"]] for o in self.optimisers]
 
     def of_learned_tokens(self, gradient: torch.Tensor) -> torch.Tensor:
         """gradient [V, ...], only for the first tokens. Adam does not move parameters that never had a gradient."""
@@ -103,7 +117,7 @@ class Trainer:
 
     def selection_run(self) -> SelectionRun:
         chosen = self.config.selection
-        if self.options.phase == "exits" or chosen is None or not chosen.learned_ratio:
+        if self.options.phase == "exits" or not self.has_learned_selection:
             return SelectionRun()
         mode = "supervise" if self.options.phase == "supervision" else "select" if self.selects else "dense"
         if mode == "dense":
@@ -182,7 +196,7 @@ class Trainer:
         if finite and o.phase in ("supervision", "selection"):
             self.adapt(run)
         self.step += 1
-        if self.progress() > 1 - o.average and self.step % AVERAGE_EVERY == 0:
+        if self.objective.trains_model and self.progress() > 1 - o.average and self.step % AVERAGE_EVERY == 0:
             self.add_to_average()
         return notes
 
@@ -201,6 +215,11 @@ class Trainer:
                 mean = self.average[name] / self.averaged
                 self.average[name] = p.detach() * self.averaged
                 p.copy_(mean)
+
+    @property
+    def seed(self) -> str:
+        """That of what is drawn from this step on. Runs with different seeds never draw alike."""
+        return f"{self.options.seed} from {self.step}"
 
     def report(self, measured: dict) -> None:
         """A line of the log about development text."""
@@ -243,15 +262,22 @@ class Trainer:
         write_checkpoint(path, self.config.to_json(), self.model.state_dict(), step=self.step,
                          phase=self.options.phase, elapsed=self.elapsed, worked=self.worked,
                          target_tokens=self.target_tokens, average=self.average, averaged=self.averaged,
-                         left_out=self.left_out, optimisers=[o.state_dict() for o in self.optimisers])
+                         left_out=self.left_out, learned_by=self.learned_by(),
+                         optimisers=[o.state_dict() for o in self.optimisers])
 
     def resume(self, stored: dict) -> None:
-        """Goes on from a checkpoint of the same phase. Raises ValueError if it is of another phase, or of none."""
+        """Goes on from a checkpoint of the same phase. Raises ValueError if it is of another phase, or of none, or if
+        other parameters learned, or by another optimiser: their averages and momenta would be taken for these."""
         phase = stored.get("phase", self.options.phase if "step" in stored else "none")  # older checkpoints lack it
         if phase != self.options.phase:
             raise ValueError(f"--out: {self.options.out} is a checkpoint of phase {phase}, not of "
                              f"{self.options.phase}; name another file, or remove it to begin anew")
+        if stored.get("learned_by", self.learned_by()) != self.learned_by():  # older checkpoints lack it
+            raise ValueError(f"--out: {self.options.out} was trained with another --frozen or --matrix-lr; give the "
+                             "same to go on, or name another file")
         self.step, self.elapsed, self.worked = stored["step"], stored["elapsed"], stored["worked"]
+        self.objective.rng.seed(self.seed)  # else every part of the run would draw what the first part drew
+        torch.manual_seed(self.objective.rng.getrandbits(63))
         self.target_tokens = stored.get("target_tokens", 0)  # older checkpoints lack these two as well
         self.left_out = stored.get("left_out", 0)
         self.average = {name: total.to(self.device) for name, total in stored["average"].items()}
@@ -261,10 +287,12 @@ class Trainer:
 
     def run(self, train: Corpus, dev: Corpus | None, out: Path) -> None:
         if self.progress() >= 1:
+            print(f"{out}: phase {self.options.phase} is over; give it more time, or name another --out",
+                  file=sys.stderr)
             return
         o, last, spent = self.options, time.monotonic(), {"save": time.monotonic(), "log": time.monotonic()}
         logged, worked_before = self.target_tokens, self.worked - time.process_time()
-        stream = batches(train, o.batch_tokens, o.seed + self.step, o.mixture, o.source_weights)
+        stream = batches(train, o.batch_tokens, self.seed, o.mixture, o.source_weights)
         for source, target in ahead(stream, pinned=self.device.type == "cuda"):
             notes = self.train_step(source, target)
             now = time.monotonic()

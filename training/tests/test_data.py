@@ -88,6 +88,14 @@ def test_batches_are_full_and_hold_little_padding():
     assert widths != sorted(widths)  # a step sees long chunks now, short ones then
 
 
+def test_chunks_as_long_as_the_mixtures_are_kept():
+    documents = [[[7] * 900] * 4]  # together 3604 positions
+    found = [source.shape[1] for source, _ in batches(corpus_of(documents), 64, 1, {4096: 1.0}, endless=False)]
+    assert found == [3604]
+    with pytest.raises(ValueError, match="nothing to train on"):  # a single endless segment
+        next(batches(corpus_of([[[7] * 3000]]), 64, 1, {384: 1.0}))
+
+
 def test_join_and_padding():
     source = join([np.asarray([7, 8]), np.asarray([9])], False)
     assert source.tolist() == [7, 8, SEPARATOR, 9, EOS]

@@ -336,6 +336,49 @@ def test_a_run_resumes_where_it_stopped(tmp_path):
         assert torch.equal(a, b), name
 
 
+@pytest.mark.parametrize("flags", [["--frozen", "encoder_layers.1."], ["--frozen"], ["--matrix-lr", "0"]])
+def test_a_run_goes_on_with_the_parameters_that_learned(tmp_path, flags):
+    frozen = ["--frozen", "encoder_layers.0."]  # as many as of the other layer, and of the same shapes
+    trainer = Trainer(new_model(), options("base", *frozen))
+    train(trainer, 1)
+    trainer.save(tmp_path / "x.pt")
+    Trainer(new_model(), options("base", *frozen)).resume(load(tmp_path / "x.pt"))
+    other = Trainer(new_model(), options("base", *frozen, *flags))
+    with pytest.raises(ValueError, match="was trained with another --frozen or --matrix-lr; give the same to go on"):
+        other.resume(load(tmp_path / "x.pt"))
+
+
+def test_what_is_drawn_after_a_stop_is_new(tmp_path):
+    trainer = Trainer(new_model(), options("base", "--seed", "3"))
+    trainer.step = 4
+    trainer.save(tmp_path / "x.pt")
+
+    def drawn(seed, resumes=True):
+        again = Trainer(new_model(), options("base", "--seed", str(seed)))
+        if resumes:
+            again.resume(load(tmp_path / "x.pt"))
+        return [again.seed, again.objective.rng.random(), float(torch.rand(1))]
+
+    one, same, others = drawn(3), drawn(3), [drawn(3, False), drawn(2), drawn(7, False)]
+    assert one == same
+    for other in others:  # the beginning of the run, and runs whose seed and step have the same sum
+        assert all(a != b for a, b in zip(one[:2], other))
+
+
+def test_states_are_averaged_where_the_layers_learn():
+    for phase, averaged in (("base", 1), ("halting", 0), ("supervision", 0)):
+        model = new_model()
+        model.config.selection.learned_ratio = {m: [1.0] for m in MODULES}
+        trainer = Trainer(model, options(phase, "--steps", "10", "--average", "1"))
+        train(trainer, 10)
+        assert trainer.averaged == averaged and bool(trainer.average) == bool(averaged), phase
+
+
+def test_keys_are_selected_only_by_what_was_trained():
+    with pytest.raises(ValueError, match="--selected: this model has no learned selection yet"):
+        Trainer(new_model(), options("base", "--selected", "0.5"))
+
+
 def test_the_average_goes_on_where_the_model_is(tmp_path):
     """A checkpoint is read to the CPU, whatever the device."""
     trainer = Trainer(new_model(), options("base"))
@@ -496,11 +539,12 @@ def test_a_frozen_part_must_have_its_name():
     Trainer(model, options("base", "--frozen", "encoder", "encoder_layers.1.ffn", "source_embedding", "output"))
 
 
-def test_a_phase_that_is_over_is_not_run_again(tmp_path):
+def test_a_phase_that_is_over_is_not_run_again(tmp_path, capsys):
     trainer = Trainer(new_model(), options("base", "--steps", "5"))
     trainer.step = 5
     trainer.run(copy_corpus(), None, tmp_path / "x.pt")
     assert trainer.step == 5 and not (tmp_path / "x.pt").exists()
+    assert "x.pt: phase base is over; give it more time" in capsys.readouterr().err
 
 
 def test_a_step_whose_gradient_is_not_finite_is_left_out(tmp_path):
