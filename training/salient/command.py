@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 import subprocess
 import sys
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Callable, Iterator
 
 
 @contextmanager
@@ -30,6 +31,39 @@ def positive(text: str) -> float:
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
     return number
+
+
+def number(least: float, most: float, kind: str) -> Callable[[str], float]:
+    """The type of an option that is a number from `least` to `most`; kind: what the message calls it."""
+    def parsed(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not least <= found <= most or math.isinf(found):
+            raise argparse.ArgumentTypeError(f"{text!r} is no {kind}")
+        return found
+
+    return parsed
+
+
+share = number(0, 1, "share, a number from 0 to 1")
+not_negative = number(0, math.inf, "number from 0 on")
+
+
+def whole(least: int, multiple: int = 1) -> Callable[[str], int]:
+    """The type of an option that is a whole number, `least` or more, and a multiple of `multiple`."""
+    def parsed(text: str) -> int:
+        try:
+            found = int(text)
+        except ValueError:
+            found = least - 1
+        if found < least or found % multiple:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on"
+                                             + (f" and a multiple of {multiple}" if multiple > 1 else ""))
+        return found
+
+    return parsed
 
 
 def check_device(device: str) -> None:

@@ -18,10 +18,33 @@ LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens"
          None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search")}
 
 
+# What the engine accepts (engine/model/config.cc). Python would take another word for one of these, and train for hours
+# what no engine reads.
+CHOICES = {"norm": ("pre", "post"), "activation": ("relu", "gelu", "swish"), "output": ("tied", "own"),
+           "autoregression": ("attention", "ssru"), "exits.classifier": ("tied", "untied"),
+           "encoder.ffn.kind": ("own", "shared", "none"), "decoder.ffn.kind": ("own", "shared", "encoder", "none"),
+           "positions.embedding": ("none", "sinusoidal", "segment_sinusoidal"),
+           "positions.self_attention": ("none", "rotary"), "positions.cross_attention": ("none", "segment_rotary"),
+           "positions.encoder_self_attention": (None, "none", "rotary", "segment_rotary"),
+           "positions.sinusoid": ("half", "half_minus_one")}
+# Least, greatest, and what the number must be a multiple of.
+NUMBERS = {"vocab_size": (8, 1_000_000, 1), "source_vocab_size": (8, 1_000_000, 1), "d_model": (8, 8192, 8),
+           "heads": (1, 8192, 1), "encoder.layers": (1, 64, 1), "decoder.layers": (1, 64, 1),
+           "encoder.ffn.width": (8, 1 << 18, 8), "decoder.ffn.width": (8, 1 << 18, 8),
+           "selection.width": (8, 1024, 8), "selection.min_keys": (1, 1 << 20, 1), "chunk_tokens": (16, 10_240, 1)}
+MOST_HEAD_WIDTH = 256
+NULLABLE, ABSENT = ("selection", "exits", "source_vocab_size"), object()  # null in the file: the model has none
+
+
 def rename(fields: dict, old: str, new: str) -> None:
     """Renames a field of an earlier version to its current name."""
     if old in fields and new not in fields:
         fields[new] = fields.pop(old)
+
+
+def is_number(value: object, least: int, most: int, multiple: int = 1) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole and least <= value <= most and value % multiple == 0
 
 
 @dataclass
@@ -167,6 +190,46 @@ class ModelConfig:
             return set()
         return set(has.tokens.values())
 
+    def check(self) -> None:
+        """Raises ValueError, with the field's name, for values by which another model would be trained than is meant,
+        or one that the engine refuses."""
+        def refuse(name: str, why: str) -> None:
+            raise ValueError(f"config.json: {name} is {json.dumps(self.value(name))}; {why}")
+
+        for name, choices in CHOICES.items():
+            if self.value(name) is not ABSENT and self.value(name) not in choices:
+                refuse(name, "it must be one of " + ", ".join(c for c in choices if c))
+        for name, (least, most, multiple) in NUMBERS.items():
+            found, unused = self.value(name), name.endswith("ffn.width") and self.value(name[:-5] + "kind") == "none"
+            if found is not ABSENT and not unused and not is_number(found, least, most, multiple):
+                refuse(name, f"it must be a whole number from {least} to {most}"
+                       + (f", a multiple of {multiple}" if multiple > 1 else ""))
+        width = self.d_model // self.heads
+        if self.d_model % self.heads or width % 2 or width > MOST_HEAD_WIDTH:
+            refuse("heads", f"it must divide d_model, {self.d_model}, into even widths of at most {MOST_HEAD_WIDTH}")
+        if self.decoder.ffn.kind == "encoder" and (self.encoder.ffn.kind, self.encoder.ffn.width) != (
+                "shared", self.decoder.ffn.width):
+            refuse("decoder.ffn.kind", "that needs encoder.ffn.kind \"shared\", and the same width")
+        if self.selection is not None:
+            most = {"encoder": self.encoder.layers, "decoder": self.decoder.layers, "cross": self.decoder.layers}
+            if self.selection.group.keys() != most.keys():
+                refuse("selection.group", f"it must have {', '.join(most)}, and nothing else")
+            for module, layers in most.items():
+                if not is_number(self.selection.group[module], 1, layers):
+                    refuse("selection.group", f"{module} must be a whole number from 1 to its layers, {layers}")
+        if self.exits is not None and (len(set(self.exits.heads)) < len(self.exits.heads)
+                                       or not set(self.exits.heads) <= set(HEADS)):
+            refuse("exits.heads", f"each must be one of {', '.join(HEADS)}, and stand there once")
+
+    def value(self, name: str):
+        """That of a field, or of `part.field`; ABSENT if the model has no such part."""
+        found = self
+        for part in name.split("."):
+            found = getattr(found, part)
+            if found is None and part in NULLABLE:
+                return ABSENT
+        return found
+
     def to_json(self) -> str:
         fields, plain = dataclasses.asdict(self), ModelConfig()
         for part, names in LATER.items():
@@ -181,11 +244,16 @@ class ModelConfig:
     @staticmethod
     def from_json(text: str) -> "ModelConfig":
         """Raises ValueError if the text is no configuration of this format."""
-        raw = json.loads(text)
+        try:
+            raw = json.loads(text)
+        except json.JSONDecodeError as reason:
+            raise ValueError(f"config.json: it is not JSON: {reason}") from None
         if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
             raise ValueError(f"config.json: format must be {FORMAT!r}")
         try:
-            return ModelConfig.from_fields(raw)
+            config = ModelConfig.from_fields(raw)
+            config.check()
+            return config
         except KeyError as name:
             raise ValueError(f"config.json: {name} is missing") from None
         except (AttributeError, TypeError) as reason:

@@ -47,12 +47,21 @@ class Objective:
     def __init__(self, model: Transformer, options: argparse.Namespace, rng: random.Random):
         self.model, self.options, self.rng = model, options, rng
         self.layers, self.pad = model.config.decoder.layers, model.config.tokens.pad
-        unknown = [n for n, share in options.exit_shares.items() if not 1 <= n < self.layers or share < 0]
-        if unknown:
-            raise ValueError(f"--exit-shares: exits are 1 to {self.layers - 1} and shares at least 0; not {unknown[0]}="
-                             f"{options.exit_shares[unknown[0]]:g}")
+        self.refuse_exit_shares()
         self.teacher = options.teacher and load_teacher(options.teacher, options.data, model.config.tokens,
                                                         options.device)
+
+    def refuse_exit_shares(self) -> None:
+        shares, early = self.options.exit_shares, range(1, self.layers)
+        unknown = [n for n in shares if n not in early]
+        if shares and not self.aligned:
+            raise ValueError("--exit-shares: this model has no early exits; phase base with --early-exits adds them")
+        if shares and self.mixed:
+            raise ValueError("--exit-shares has no effect with --exit-loss mixed, in which each token has one exit")
+        if unknown:
+            raise ValueError(f"--exit-shares: early exits are 1 to {early[-1]}; not {unknown[0]}")
+        if shares and not any(shares.get(n, 1.0) for n in early):
+            raise ValueError("--exit-shares: all early exits have 0, so none would learn; give one of them more")
 
     @property
     def trains_model(self) -> bool:

@@ -24,7 +24,8 @@ from test_train import copy_corpus, new_model
 
 def base_config():
     return ModelConfig(vocab_size=24, d_model=32, heads=2, encoder=Stack(3, FeedForward("own", 40)),
-                       decoder=Stack(2, FeedForward("own", 40)))
+                       decoder=Stack(2, FeedForward("own", 40)),
+                       selection=Selection(group={"encoder": 3, "decoder": 2, "cross": 2}))
 
 
 def test_every_configuration_of_feed_forward_blocks_is_a_model_of_the_expected_size():

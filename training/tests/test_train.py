@@ -126,10 +126,19 @@ def test_early_exits_have_the_weights_that_are_asked_for(kind):
     assert {n: found[n] for n in range(4)} == pytest.approx({0: 0, 1: 0.75 * 3 / 4, 2: 0.75 / 4, 3: 0.25}, abs=0.03)
 
 
-@pytest.mark.parametrize("shares", ["4=1", "0=1", "1=-1"])
-def test_shares_of_exits_that_are_not_early_are_refused(shares):
-    with pytest.raises(ValueError, match="--exit-shares"):
-        Trainer(new_model(decoder_layers=4), options("base", "--exit-shares", shares))
+@pytest.mark.parametrize("shares, more, message", [
+    ("4=1", [], "early exits are 1 to 3; not 4"), ("0=1", [], "early exits are 1 to 3; not 0"),
+    ("1=0,2=0,3=0", [], "none would learn"), ("1=0,2=1", ["--exit-loss", "mixed"], "no effect with --exit-loss mixed")])
+def test_shares_by_which_no_early_exit_would_learn_are_refused(shares, more, message):
+    with pytest.raises(ValueError, match=f"--exit-shares.*{message}"):
+        Trainer(new_model(decoder_layers=4), options("base", "--exit-shares", shares, *more))
+
+
+def test_shares_of_exits_need_exits():
+    config = new_model().config
+    config.exits = None
+    with pytest.raises(ValueError, match="--exit-shares: this model has no early exits; .*--early-exits adds them"):
+        Trainer(Transformer(config), options("base", "--exit-shares", "1=1"))
 
 
 def test_dropout_is_of_training_only():
@@ -474,11 +483,14 @@ def dense_checkpoint(model):
 
 def test_a_dense_model_grows_selection_layers_and_exits(copier):
     start = dense_checkpoint(copier[0])
-    grown = build(start, options("supervision", "--selection-width", "4", "--selection-group",
+    grown = build(start, options("supervision", "--selection-width", "16", "--selection-group",
                                  "encoder=1,decoder=2,cross=2"))
-    assert grown.config.selection.width == 4 and grown.config.selection.group["encoder"] == 1
+    assert grown.config.selection.width == 16 and grown.config.selection.group["encoder"] == 1
     assert all(k == [1.0] * len(k) for k in grown.config.selection.learned_ratio.values())
     assert len(grown.config.selection.learned_ratio["encoder"]) == grown.config.encoder.layers
+    few = build(start, options("supervision"))  # the default is three layers a group, and the engine's bound are all
+    assert few.config.selection.group == {"encoder": 2, "decoder": 2, "cross": 2}
+    assert ModelConfig.from_json(few.config.to_json()) == few.config
     halting = build(start, options("halting"))
     assert set(halting.config.exits.heads) == {"sequence", "multinomial", "geometric"}
     for name, tensor in start["model"].items():

@@ -1,6 +1,7 @@
 """The command that trains a phase: its defaults, and what it refuses before it starts."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from salient.config import Tokens
 from salient.precision import has_bf16
 from salient.recipe import RECIPE
-from salient.train import main, parse, parser, run_phase
+from salient.train import EFFECTIVE_IN, main, parse, parser, run_phase
 from salient.trainer import TRAINED
 from test_train import copy_corpus, new_model
 
@@ -77,6 +78,46 @@ def test_a_phase_takes_its_recipe_unless_the_command_says_otherwise():
     assert not parse(["--phase", "selection", *common]).straight_through
     other = parse(["--phase", "selection", *common, "--straight-through", "--lr", "0.5"])
     assert other.straight_through and other.lr == 0.5 and other.matrix_lr == RECIPE["selection"]["matrix_lr"]
+
+
+@pytest.mark.parametrize("phase, flags, message", [
+    ("halting", ["--teacher", "x"], "--teacher has no effect in phase halting, only in base, selection, depth"),
+    ("depth", ["--selected", "0.5"], "--selected has no effect in phase depth, only in base"),
+    ("selection", ["--early-exits"], "--early-exits has no effect in phase selection"),
+    ("base", ["--untied-exits"], "--untied-exits has no effect in phase base, only in exits"),
+    ("supervision", ["--no-straight-through"], "--straight-through has no effect in phase supervision"),
+    ("depth", ["--k-most", "encoder=0.1"], "--k-most has no effect in phase depth, only in supervision, selection"),
+    ("exits", ["--vocabulary-sample", "4096"], "--vocabulary-sample has no effect in phase exits"),
+    ("halting", ["--config", "x"], "--config has no effect in phase halting"),
+    ("base", ["--penalty", "0.02"], "--penalty has no effect in phase base, only in depth, halting"),
+    ("base", ["--teacher-share", "0.5"], "--teacher-share needs --teacher"),
+    ("base", ["--config", "x", "--start", "x"], "name one of them"),
+    ("base", ["--distil", "1.5"], "--distil: '1.5' is no share, a number from 0 to 1"),
+    ("base", ["--dropout", "nan"], "--dropout: 'nan' is no share"),
+    ("base", ["--lr", "-1"], "--lr: '-1' is no number from 0 on"),
+    ("base", ["--steps", "0"], "--steps: '0' is no whole number from 1 on"),
+    ("base", ["--steps", "-5"], "--steps: '-5' is no whole number"),
+    ("base", ["--mixture", "96=0,384=0"], "--mixture: all shares are 0"),
+    ("base", ["--mixture=-96=1"], "--mixture: .* is no list such as 96=0.5,384=0.5"),
+    ("base", ["--mixture", "96=1,-5=1"], "--mixture: .* is no list such as 96=0.5,384=0.5: '-5' is no whole number"),
+    ("base", ["--source-weights", "mine=-1"], "--source-weights: .*'-1' is no number from 0 on"),
+    ("base", ["--exit-shares", "1=-1"], "--exit-shares: .* is no list such as 1=0.2,2=1: '-1'"),
+    ("selection", ["--k-most", "encodr=0.1"], "--k-most: .*: 'encodr' is none of encoder, decoder, cross"),
+    ("selection", ["--k-most", "encoder=5"], "--k-most: .*'5' is no share"),
+    ("supervision", ["--selection-group", "encoder=0"], "--selection-group: .*'0' is no whole number from 1 on"),
+    ("supervision", ["--selection-width", "33"], "'33' is no whole number from 8 on and a multiple of 8")])
+def test_what_has_no_effect_or_no_sense_is_refused(capsys, phase, flags, message):
+    with pytest.raises(SystemExit):
+        parse(["--phase", phase, "--data", "x", "--out", "x", *flags])
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_every_option_with_an_effect_in_some_phases_is_known():
+    known = set(vars(parser().parse_args(["--phase", "base", "--data", "x", "--out", "x"])))
+    assert set(EFFECTIVE_IN) <= known
+    assert {phase for phases in EFFECTIVE_IN.values() for phase in phases} <= set(TRAINED)
+    for phase, defaults in RECIPE.items():
+        assert not [name for name in defaults if phase not in EFFECTIVE_IN.get(name, (phase,))], phase
 
 
 @pytest.mark.parametrize("fast, flags, bf16", [(False, [], False), (True, [], True), (False, ["--bf16"], True),

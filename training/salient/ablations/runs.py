@@ -10,7 +10,7 @@ from typing import Callable
 from ..checkpoint import write_checkpoint
 from ..config import ModelConfig
 from ..data import Corpus
-from ..train import load, run_phase
+from ..train import EFFECTIVE_IN, load, run_phase
 
 
 @dataclass
@@ -54,8 +54,9 @@ def train(o: argparse.Namespace, phase: str, out: Path, *flags: str, share: floa
     length = ["--minutes", str(o.minutes * share)] if o.minutes else ["--steps", str(steps(o, share))]
     if o.minutes and o.device == "cpu":
         length.append("--processor-time")
-    run_phase(phase, o.data, out, *length, "--batch-tokens", str(o.batch_tokens), "--vocabulary-sample",
-              str(o.vocabulary_sample), "--threads", str(o.threads), "--device", o.device, *flags)
+    sample = ["--vocabulary-sample", str(o.vocabulary_sample)] if phase in EFFECTIVE_IN["vocabulary_sample"] else []
+    run_phase(phase, o.data, out, *length, "--batch-tokens", str(o.batch_tokens), *sample, "--threads", str(o.threads),
+              "--device", o.device, *flags)
 
 
 def dense_start(o: argparse.Namespace, folder: Path) -> Path:
