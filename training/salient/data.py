@@ -58,6 +58,7 @@ class Corpus:
     origins: np.ndarray  # the names of the sources
     origin: np.ndarray  # [documents], which of them
     special: np.ndarray | None = None  # pad, bos, eos, separator (-1: none) of a model of another toolkit; None: ours
+    vocabularies: np.ndarray | None = None  # numbers of pieces of the source's and of the target's; None: not recorded
 
     @property
     def tokens(self) -> Tokens:
@@ -100,8 +101,9 @@ def tokenise(documents: list[tuple[str, list[tuple[str, str]]]], tokenizer, targ
     (source, source_bounds), (target, target_bounds) = flat(0, tokenizer), flat(1, target_tokenizer or tokenizer)
     ends = np.concatenate([[0], np.cumsum([len(d) for _, d in documents])]).astype(np.int64)
     origins, origin = np.unique([origin_of(name) for name, _ in documents], return_inverse=True)
+    sizes = [pieces.get_piece_size() for pieces in (tokenizer, target_tokenizer or tokenizer)]
     return Corpus(source, target, source_bounds, target_bounds, ends, origins,
-                  origin.astype(np.min_scalar_type(len(origins))))
+                  origin.astype(np.min_scalar_type(len(origins))), vocabularies=np.asarray(sizes))
 
 
 def origin_of(name: str) -> str:

@@ -16,7 +16,7 @@ from .config import ModelConfig, Tokens
 from .export import load_model
 from .loss import Teacher
 from .sentence_teacher import SentenceTeacher, last_exit
-from .vocabulary import TARGET_TOKENIZER, TOKENIZER
+from .vocabulary import other_tokenizer
 
 
 class DocumentTeacher:
@@ -41,9 +41,8 @@ def load_teacher(folder: Path, data: Path, tokens: Tokens,
     is a model of documents that divides text in another way."""
     if ModelConfig.load(folder).tokens.separator is None:
         return SentenceTeacher(folder, data, tokens, device)
-    for name in (TOKENIZER, TARGET_TOKENIZER):
-        theirs, ours = folder / name, data / name
-        if theirs.exists() != ours.exists() or (ours.exists() and theirs.read_bytes() != ours.read_bytes()):
-            raise ValueError(f"--teacher: {theirs} is not {ours}; a teacher of documents must have the student's "
-                             "vocabularies")
+    other = other_tokenizer(folder, data)
+    if other is not None:
+        raise ValueError(f"--teacher: {folder / other} is not {data / other}; a teacher of documents must have the "
+                         "student's vocabularies")
     return DocumentTeacher(folder, device)

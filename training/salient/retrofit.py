@@ -41,7 +41,7 @@ from .model_folder import SHORTLIST, copy_existing, new_files
 from .monolingual import monolingual
 from .shortlist import shortlist
 from .train import run_phase
-from .vocabulary import TOKENIZER, VOCABULARY
+from .vocabulary import TOKENIZER, VOCABULARY, other_tokenizer
 from .whole_file import whole_file
 
 # Relative times of the steps, of --minutes.
@@ -113,9 +113,10 @@ def training_data(o: argparse.Namespace, config: ModelConfig, work: Path) -> Pat
     t = config.tokens
     if (o.model / VOCABULARY).exists() or (t.pad, t.unk, t.bos, t.eos, t.separator) != (0, 1, 2, 3, 4):
         raise ValueError(f"{o.model}: its tokens are not those that `salient.prepare` writes; use --monolingual")
-    ours, theirs = o.data / TOKENIZER, o.model / TOKENIZER
-    if ours.read_bytes() != theirs.read_bytes():
-        raise ValueError(f"{ours} is not the model's tokeniser: copy {theirs} there before `salient.prepare`")
+    other = other_tokenizer(o.model, o.data)
+    if other is not None:
+        raise ValueError(f"{o.data / other} is not the model's tokeniser: copy all of {o.model}/*tokenizer.model to an "
+                         "empty folder, and prepare the data there")
     return o.data
 
 

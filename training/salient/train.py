@@ -266,18 +266,35 @@ def run_phase(phase: str, data: Path, out: Path, *flags: str) -> None:
 
 
 def refuse_other_data(config: ModelConfig, corpus: Corpus, data: Path) -> None:
-    """Raises ValueError if the tokens of the text are not those of the model."""
-    for name, tokens, size in (("source", corpus.source, config.source_vocab_size or config.vocab_size),
-                               ("target", corpus.target, config.vocab_size)):
-        if int(tokens.max()) >= size:
-            raise ValueError(f"{data}: the {name} token {int(tokens.max())} is beyond the configuration's vocabulary "
-                             f"({size}); prepare the data with the model's own tokenizers")
+    """Raises ValueError if the tokens of the text are not those of the model. data: where the text is from."""
+    sizes = ("source", corpus.source, "source_vocab_size" if config.source_vocab_size else "vocab_size"), \
+        ("target", corpus.target, "vocab_size")
+    for side, (name, tokens, field) in enumerate(sizes):
+        most, size = int(tokens.max(initial=0)), config.value(field)
+        if most >= size:
+            raise ValueError(f"{data}: the {name} token {most} is beyond the configuration's vocabulary ({size}); "
+                             "prepare the data with the model's own tokenizers")
+        if corpus.vocabularies is not None and int(corpus.vocabularies[side]) != size:
+            raise ValueError(f"{data}: the {name}'s tokenizer has {corpus.vocabularies[side]} pieces, and the "
+                             f"configuration's {field} is {size}; set it to that for a new model, or prepare the data "
+                             "with the model's own tokenizers (tokenizer.model, and target_tokenizer.model if it has "
+                             "one)")
     ours, theirs = corpus.tokens, config.tokens
     for name in ("pad", "bos", "eos", "separator"):
         has, wanted = getattr(ours, name), getattr(theirs, name)
         if has != wanted and (name, has) != ("separator", None):  # a model of documents may read single sentences
             raise ValueError(f"{data}: its {name} token is {has}, the configuration's {wanted}; a model of another "
                              "toolkit learns from the data that `retrofit --monolingual` makes")
+
+
+def texts_of(data: Path, config: ModelConfig) -> tuple[Corpus, Corpus | None]:
+    """The training text, and the development text if there is any, in the model's tokens."""
+    found = [Corpus.load(path) if required or path.exists() else None
+             for path, required in ((data / "train.npz", True), (data / "dev.npz", False))]
+    for corpus, name in zip(found, ("train.npz", "dev.npz")):
+        if corpus is not None:
+            refuse_other_data(config, corpus, data / name)
+    return found[0], found[1]
 
 
 def train(options: argparse.Namespace) -> None:
@@ -297,9 +314,7 @@ def train(options: argparse.Namespace) -> None:
     if stored:
         trainer.resume(stored)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters", file=sys.stderr)
-    dev, corpus = options.data / "dev.npz", Corpus.load(options.data / "train.npz")
-    refuse_other_data(model.config, corpus, options.data)
-    trainer.run(corpus, Corpus.load(dev) if dev.exists() else None, options.out)
+    trainer.run(*texts_of(options.data, model.config), options.out)
 
 
 def main() -> None:

@@ -68,6 +68,15 @@ class Vocabulary:
         return out.decode(errors="replace").removeprefix(" ")
 
 
+def other_tokenizer(folder: Path, data: Path) -> str | None:
+    """The name of a SentencePiece model that differs between two folders, or is in one of them alone."""
+    for name in (TOKENIZER, TARGET_TOKENIZER):
+        ours, theirs = ((place / name).read_bytes() if (place / name).exists() else None for place in (data, folder))
+        if ours != theirs:
+            return name
+    return None
+
+
 def numbered(pieces: list[str], without: set[int | None]) -> dict[str, int]:
     return {piece: token for token, piece in enumerate(pieces) if token not in without}
 

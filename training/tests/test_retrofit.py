@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 
 import numpy as np
@@ -284,7 +285,16 @@ def test_another_tokeniser_is_refused(dense, tmp_path):
     o.data = tmp_path / "data"
     o.data.mkdir()
     (o.data / "tokenizer.model").write_bytes(b"another")
-    with pytest.raises(ValueError, match="tokeniser"):
+    with pytest.raises(ValueError, match="data/tokenizer.model is not the model's tokeniser"):
+        retrofit.retrofit(o)
+
+
+def test_a_tokeniser_of_the_target_is_compared_too(dense, tmp_path):
+    o = options(dense, tmp_path / "out")
+    o.model = tmp_path / "model"
+    shutil.copytree(dense / "model", o.model)
+    shutil.copy(o.model / "tokenizer.model", o.model / "target_tokenizer.model")
+    with pytest.raises(ValueError, match="data/target_tokenizer.model is not the model's tokeniser: copy all of"):
         retrofit.retrofit(o)
 
 

@@ -5,12 +5,14 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from salient.config import Tokens
+from salient.data import Corpus
 from salient.precision import has_bf16
 from salient.recipe import RECIPE
-from salient.train import EFFECTIVE_IN, main, parse, parser, run_phase
+from salient.train import EFFECTIVE_IN, main, parse, parser, refuse_other_data, run_phase, texts_of
 from salient.trainer import TRAINED
 from test_train import copy_corpus, new_model
 
@@ -44,6 +46,23 @@ def test_data_with_other_special_tokens_is_refused(tmp_path, monkeypatch, tokens
     config.tokens = tokens
     with pytest.raises(SystemExit, match=f"its {name} token is .*retrofit --monolingual"):
         starts(tmp_path, monkeypatch, config, "--config", str(tmp_path / "config.json"))
+
+
+@pytest.mark.parametrize("sizes, message", [
+    ([23, 24], "the source's tokenizer has 23 pieces, and the configuration's vocab_size is 24; set it to that"),
+    ([24, 30], "the target's tokenizer has 30 pieces, and the configuration's vocab_size is 24")])
+@pytest.mark.parametrize("name", ["train", "dev"])
+def test_data_of_a_tokenizer_of_another_size_is_refused(tmp_path, monkeypatch, name, sizes, message):
+    """An engine would refuse the model after its training."""
+    config, corpus = new_model().config, copy_corpus(8)
+    corpus.vocabularies = np.asarray([24, 24])
+    for file in ("train", "dev"):
+        corpus.save(tmp_path / f"{file}.npz")
+    refuse_other_data(config, Corpus.load(tmp_path / f"{name}.npz"), tmp_path)
+    corpus.vocabularies = np.asarray(sizes)
+    corpus.save(tmp_path / f"{name}.npz")
+    with pytest.raises(ValueError, match=rf"{name}.npz: {message}"):
+        texts_of(tmp_path, config)
 
 
 def test_a_model_must_be_named(tmp_path, monkeypatch):
