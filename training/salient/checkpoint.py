@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from .whole_file import whole_file
 
@@ -32,3 +33,12 @@ def write_checkpoint(path: Path, config: str, tensors: dict[str, torch.Tensor], 
         except RuntimeError as reason:  # PyTorch's own, of a full disk
             said = str(reason).strip().splitlines()[0]
             raise OSError(f"{path}: it cannot be written ({said}); is the disk full?") from None
+
+
+def load_tensors(model: nn.Module, tensors: dict[str, torch.Tensor], origin: Path | str, strict: bool = True):
+    """As `load_state_dict`, but raises ValueError for tensors that are not those of the configuration."""
+    try:
+        return model.load_state_dict(tensors, strict=strict)
+    except RuntimeError as reason:
+        said = " ".join(str(reason).split("\n\t")[1:]) or str(reason)
+        raise ValueError(f"{origin}: its tensors are not those of its config.json: {said[:500]}") from None

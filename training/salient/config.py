@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +32,9 @@ CHOICES = {"norm": ("pre", "post"), "activation": ("relu", "gelu", "swish"), "ou
 NUMBERS = {"vocab_size": (8, 1_000_000, 1), "source_vocab_size": (8, 1_000_000, 1), "d_model": (8, 8192, 8),
            "heads": (1, 8192, 1), "encoder.layers": (1, 64, 1), "decoder.layers": (1, 64, 1),
            "encoder.ffn.width": (8, 1 << 18, 8), "decoder.ffn.width": (8, 1 << 18, 8),
-           "selection.width": (8, 1024, 8), "selection.min_keys": (1, 1 << 20, 1), "chunk_tokens": (16, 10_240, 1)}
+           "selection.width": (8, 1024, 8), "selection.min_keys": (1, 1 << 20, 1)}
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,63}")
+CHUNKS = (16, 10_240)  # least and greatest chunk_tokens
 MOST_HEAD_WIDTH = 256
 NULLABLE, ABSENT = ("selection", "exits", "source_vocab_size"), object()  # null in the file: the model has none
 
@@ -220,6 +223,15 @@ class ModelConfig:
         if self.exits is not None and (len(set(self.exits.heads)) < len(self.exits.heads)
                                        or not set(self.exits.heads) <= set(HEADS)):
             refuse("exits.heads", f"each must be one of {', '.join(HEADS)}, and stand there once")
+
+    def check_settable(self) -> None:
+        """The same for what no weight depends on, so that `salient.export` can set it later."""
+        if not isinstance(self.name, str) or not PLAIN_NAME.fullmatch(self.name):
+            raise ValueError(f"config.json: name is {json.dumps(self.name)}; it must be 1 to 64 letters, digits, '-', "
+                             "'_', '.' or '+', and not begin with '.' (--name of salient.export)")
+        if not is_number(self.chunk_tokens, *CHUNKS):
+            raise ValueError(f"config.json: chunk_tokens is {json.dumps(self.chunk_tokens)}; it must be a whole number "
+                             f"from {CHUNKS[0]} to {CHUNKS[1]} (--chunk-tokens of salient.export)")
 
     def value(self, name: str):
         """That of a field, or of `part.field`; ABSENT if the model has no such part."""

@@ -8,6 +8,8 @@ engine, because an exit may have a classifier of its own. A phase `exits` of sal
 
 from __future__ import annotations
 
+import sys
+
 import torch
 
 from .config import Exits
@@ -34,8 +36,10 @@ def fitted_maps(model: Transformer, corpus: Corpus, tokens: int, batch_tokens: i
             own[n] += (h.t() @ h).double()
             both[n] += (h.t() @ normed[-1]).double()
         seen += int(real.sum())
+        print(f"\rmaps of exits: {seen} of {tokens} tokens at most", end="", file=sys.stderr, flush=True)
         if seen >= tokens:
             break
+    print(file=sys.stderr)
     ridge = [RIDGE * a.diagonal().mean() * torch.eye(d, dtype=torch.float64, device=device) for a in own]
     return [torch.linalg.solve(a + r, b).t().float() for a, r, b in zip(own, ridge, both)]
 

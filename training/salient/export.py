@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from .calibrate import CHUNKS, EXIT_COST, calibrate
-from .checkpoint import read_checkpoint
-from .command import refusals
-from .config import Exits, ModelConfig
+from .checkpoint import load_tensors, read_checkpoint
+from .command import not_negative, refusals, whole
+from .config import ModelConfig
 from .model import Transformer
 from .model_folder import CONFIG, copy_existing, new_files
 from .tensor_file import quantise_rows, read_folder, write_folder
@@ -45,10 +45,10 @@ def load_checkpoint(path: Path) -> Transformer:
         untrained = set(config.exits.heads) - set(trained)
         if untrained:
             print(f"halting heads never trained: exported without {', '.join(sorted(untrained))}", file=sys.stderr)
-        config.exits = Exits(config.exits.classifier, trained)
+        config.exits = dataclasses.replace(config.exits, heads=trained)
         tensors = {n: t for n, t in tensors.items() if not any(n.startswith(f"halting.{h}.") for h in untrained)}
     model = Transformer(config)
-    model.load_state_dict(tensors)
+    load_tensors(model, tensors, path)
     return model.eval()
 
 
@@ -56,7 +56,7 @@ def load_model(folder: str | Path) -> tuple[Transformer, ModelConfig]:
     """An exported folder as a module, with exactly the numbers that the engine uses in fp32."""
     config = ModelConfig.load(folder)
     model = Transformer(config)
-    model.load_state_dict(read_folder(Path(folder)))
+    load_tensors(model, read_folder(Path(folder)), folder)
     return model.eval(), config
 
 
@@ -110,11 +110,11 @@ def main() -> None:
     parser.add_argument("--name", help="the model's name")
     parser.add_argument("--chunk-tokens", type=int, help="the most source tokens in one pass")
     parser.add_argument("--calibrate", type=Path, help="folder that `salient.prepare` wrote")
-    parser.add_argument("--calibrate-chunks", type=int, default=CHUNKS, help="how much of its training text")
-    parser.add_argument("--exit-cost", type=float, default=EXIT_COST,
+    parser.add_argument("--calibrate-chunks", type=whole(1), default=CHUNKS, help="how much of its training text")
+    parser.add_argument("--exit-cost", type=not_negative, default=EXIT_COST,
                         help="probability of the last exit's token that a layer less may cost where the geometric "
                              "heads' threshold is 0.5")
-    parser.add_argument("--shard-mb", type=int, default=90, help="the most megabytes a file")
+    parser.add_argument("--shard-mb", type=whole(1), default=90, help="the most megabytes a file")
     o = parser.parse_args()
     with refusals("export"):
         run(o)
@@ -124,10 +124,12 @@ def run(o: argparse.Namespace) -> None:
     model = load_checkpoint(o.checkpoint)
     model.config = dataclasses.replace(model.config, name=o.name or model.config.name,
                                        chunk_tokens=o.chunk_tokens or model.config.chunk_tokens)
+    model.config.check_settable()
     if o.calibrate:
         calibrate(model, o.calibrate, o.calibrate_chunks, o.exit_cost)
     else:
-        print("no --calibrate: steps of selection keys and biases of halting heads stay as trained", file=sys.stderr)
+        print("no --calibrate: steps of selection keys, biases of halting heads and thresholds of the confidence stay "
+              "as they are", file=sys.stderr)
     export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20)
     print(f"wrote {o.out}: {', '.join(sorted(p.name for p in o.out.iterdir()))}", file=sys.stderr)
 

@@ -110,6 +110,7 @@ def prepare(o: argparse.Namespace) -> None:
     if o.markers:
         rng, count = random.Random(1), min(map(markers_of, tokenizers))
         documents = [(name, with_markers(pairs, o.markers, rng, count)) for name, pairs in documents]
+    print("dividing the text into tokens", file=sys.stderr)
     corpus = tokenise(documents, *tokenizers)
     corpus.save(o.out / "train.npz")
     print(f"{len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)

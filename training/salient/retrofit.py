@@ -170,7 +170,6 @@ def retrofit(o: argparse.Namespace) -> None:
     for step in planned:
         checkpoint = work / f"{step.name}.pt"
         if step.phase == MAPPED:
-            print(f"exits: maps from {MAP_TOKENS} tokens at most", file=sys.stderr)
             if not checkpoint.exists():
                 add_mapped_exits(start, Corpus.load(data / "train.npz"), checkpoint, o.device)
         else:

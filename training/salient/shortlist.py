@@ -48,6 +48,9 @@ class Shortlist:
     @staticmethod
     def load(path: Path) -> "Shortlist":
         stored = read_arrays(path)
+        if {TOKENS, COMMON} - stored.keys() or stored[TOKENS].ndim != 2:
+            raise ValueError(f"{path}: it has no {TOKENS} of two axes and {COMMON}; `python -m salient.shortlist` "
+                             "makes it")
         return Shortlist(stored[TOKENS], stored[COMMON])
 
     def tokens_for(self, source: np.ndarray) -> np.ndarray:
@@ -86,16 +89,19 @@ def co_occurrences(corpus: Corpus, segments: np.ndarray, vocabulary: int) -> tup
 
 def model_1(corpus: Corpus, segments: np.ndarray, vocabulary: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
     """The pairs that occur together, ascending, as source * vocabulary + target, with t(target | source) of each."""
+    print(f"alignment: counting pairs of tokens in {len(segments)} segments", end="", file=sys.stderr, flush=True)
     keys, count = co_occurrences(corpus, segments, vocabulary)
     pairs, pair = np.unique(keys, return_inverse=True)
     del keys
     first, source = np.cumsum(count) - count, pairs // vocabulary
     probability = np.ones(len(pairs))
-    for _ in range(rounds):
+    for number in range(1, rounds + 1):
+        print(f"\ralignment: round {number} of {rounds}{'':40}", end="", file=sys.stderr, flush=True)
         share = probability[pair]
         share /= np.repeat(np.add.reduceat(share, first), count)  # probability of this source token
         expected = np.bincount(pair, share, len(pairs))
         probability = expected / np.bincount(source, expected)[source]
+    print(file=sys.stderr)
     return pairs, probability
 
 

@@ -9,6 +9,7 @@ A folder holds one `model.safetensors`, or shards and `model.safetensors.index.j
 from __future__ import annotations
 
 import json
+import math
 import struct
 from pathlib import Path
 
@@ -83,28 +84,40 @@ WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U32": 4,
 
 
 def read_stored(path: Path) -> dict[str, tuple[str, list[int], bytearray]]:
-    """Type, shape and data of every tensor, checked against each other."""
+    """Type, shape and data of every tensor, checked against each other. Raises ValueError, with the file's name, if it
+    is something else or damaged."""
     data = path.read_bytes()
     if len(data) < 8:
         raise ValueError(f"{path}: too short for a safetensors header")
     (length,) = struct.unpack_from("<Q", data)
     if length > len(data) - 8:
         raise ValueError(f"{path}: the header says {length} bytes, the file has {len(data) - 8}")
-    header, body = json.loads(data[8:8 + length]), bytearray(data[8 + length:])
+    header, body = header_of(path, data[8:8 + length]), bytearray(data[8 + length:])
     tensors = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        begin, end = entry["data_offsets"]
-        if entry["dtype"] not in WIDTHS:
-            raise ValueError(f"{path}: tensor {name} has type {entry['dtype']}; readable are {', '.join(WIDTHS)}")
-        count = 1
-        for size in entry["shape"]:
-            count *= size
-        if not 0 <= begin <= end <= len(body) or end - begin != count * WIDTHS[entry["dtype"]]:
-            raise ValueError(f"{path}: tensor {name} of shape {entry['shape']} does not fit bytes {begin} to {end}")
-        tensors[name] = entry["dtype"], entry["shape"], body[begin:end]
+    for name, (dtype, shape, begin, end) in header.items():
+        if dtype not in WIDTHS:
+            raise ValueError(f"{path}: tensor {name} has type {dtype}; readable are {', '.join(WIDTHS)}")
+        if not 0 <= begin <= end <= len(body) or end - begin != math.prod(shape) * WIDTHS[dtype]:
+            raise ValueError(f"{path}: tensor {name} of shape {shape} does not fit bytes {begin} to {end}")
+        tensors[name] = dtype, shape, body[begin:end]
     return tensors
+
+
+def header_of(path: Path, text: bytes) -> dict[str, tuple[str, list[int], int, int]]:
+    """By a tensor's name: type, shape, and where its data begin and end."""
+    try:
+        found = {}
+        for name, entry in json.loads(text).items():
+            if name == "__metadata__":
+                continue
+            shape, (begin, end) = entry["shape"], entry["data_offsets"]
+            if not all(type(number) is int and number >= 0 for number in (*shape, begin, end)):
+                raise ValueError(f"tensor {name} has a size or an offset that is no whole number from 0 on")
+            found[name] = str(entry["dtype"]), list(shape), begin, end
+        return found
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as reason:
+        raise ValueError(f"{path}: its header cannot be read ({type(reason).__name__}: {reason}); the file is damaged, "
+                         "or no safetensors file") from None
 
 
 def quantise_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -138,10 +151,24 @@ def write_folder(folder: Path, tensors: dict[str, Tensor], shard_bytes: int) -> 
     return [*paths, folder / INDEX]
 
 
+def shards_of(folder: Path) -> dict[str, str]:
+    """The file of each tensor, by the folder's index."""
+    index = folder / INDEX
+    try:
+        places = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+        outside = [file for file in places.values() if Path(file).name != file]
+    except (KeyError, TypeError, ValueError) as reason:
+        raise ValueError(f"{index}: it has no readable weight_map, the file of each tensor "
+                         f"({type(reason).__name__}: {reason})") from None
+    if outside:
+        raise ValueError(f"{index}: {outside[0]} is not a file of the folder itself")
+    return places
+
+
 def read_folder(folder: Path) -> dict[str, Tensor]:
     """All tensors of a model folder by name, widened to fp32."""
     if (folder / INDEX).exists():
-        places = json.loads((folder / INDEX).read_text())["weight_map"]
+        places = shards_of(folder)
         stored: dict[str, Tensor] = {}
         for file in sorted(set(places.values())):
             shard = read_file(folder / file)
@@ -156,6 +183,10 @@ def read_folder(folder: Path) -> dict[str, Tensor]:
         if name.endswith(SCALE) and name[:-len(SCALE)] in stored:
             continue
         if tensor.dtype == torch.int8:
-            tensor = tensor.float() * stored[name + SCALE].unsqueeze(1)
+            scale = stored.get(name + SCALE)
+            if tensor.dim() != 2 or scale is None or scale.shape != tensor.shape[:1]:
+                raise ValueError(f"{folder}: the int8 tensor {name} needs {name + SCALE}, one value for each of its "
+                                 "rows")
+            tensor = tensor.float() * scale.unsqueeze(1)
         widened[name] = tensor.float()
     return widened

@@ -24,7 +24,7 @@ from typing import Collection
 
 import torch
 
-from .checkpoint import read_checkpoint
+from .checkpoint import load_tensors, read_checkpoint
 from .command import check_device, not_negative, positive, refusals, share, whole
 from .config import HEADS, Exits, ModelConfig, Selection
 from .data import MIXTURE, Corpus
@@ -241,11 +241,13 @@ def grow(config: ModelConfig, options: argparse.Namespace) -> bool:
 def build(start: dict | None, options: argparse.Namespace, resumed: bool = False) -> Transformer:
     """The model of a checkpoint. Parts that the phase needs and the checkpoint lacks are initialised."""
     config = ModelConfig.from_json(start["config"] if start else options.config.read_text())
+    if not start:
+        config.check_settable()
     anew = not resumed and grow(config, options)
     model = Transformer(config)
     if start:
         tensors = {n: t for n, t in start["model"].items() if not (anew and ".selection." in n)}
-        missing, unexpected = model.load_state_dict(tensors, strict=False)
+        missing, unexpected = load_tensors(model, tensors, "the checkpoint", strict=False)
         grown = (".selection.", "halting.", "exit_classifiers.")
         lost = [n for n in missing if not any(part in n for part in grown)] + unexpected
         if lost:

@@ -33,11 +33,10 @@ import torch
 from .command import refusals
 from .config import Markers, ModelConfig
 from .data import Corpus, read_documents
-from .export import export
+from .export import export, load_model
 from .model import Transformer
 from .pieces import BYTES, counted, first_marker, first_piece, pruned, train_unigram
 from .shortlist import Shortlist, model_1, sample
-from .tensor_file import read_folder
 from .text_file import open_text
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER
 from .whole_file import whole_file
@@ -69,6 +68,7 @@ def vocabulary(o: argparse.Namespace) -> None:
     path, had = o.parent / TOKENIZER, ModelConfig.load(o.parent).tokens.markers
     first = first_piece(had.count if had else 0)
     parent = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    print("counting the parent's pieces in the source text", file=sys.stderr)
     counts = counted(parent, texts(o.text, 0, o.segments))
     if o.source_text:
         with open_text(o.source_text) as lines:
@@ -79,6 +79,7 @@ def vocabulary(o: argparse.Namespace) -> None:
     kept = [i for i in range(first, parent.get_piece_size())
             if counts[i] >= o.least or len(parent.id_to_piece(i)) == 1]
     o.out.mkdir(parents=True, exist_ok=True)
+    print("training the target's tokeniser", file=sys.stderr)
     made = unigram(texts(o.text, 1, o.segments), o.pieces)
     made = pruned(made, normal_pieces(made), o.markers)
     for name, model in ((TOKENIZER, pruned(path.read_bytes(), kept, o.markers)), (TARGET_TOKENIZER, made)):
@@ -154,13 +155,12 @@ def embeddings(parent: Transformer, of_parent: Pieces, source: Pieces, target: P
 
 def model(o: argparse.Namespace) -> None:
     torch.manual_seed(1)
-    config = ModelConfig.from_json((o.parent / "config.json").read_text())
+    config = ModelConfig.load(o.parent)
     if config.source_vocab_size or config.output != "tied":
         raise ValueError("--parent: it has separate vocabularies or an output matrix; this command needs one embedding "
                          "for all")
-    parent = Transformer(config)
-    tensors = read_folder(o.parent)
-    parent.load_state_dict(tensors)
+    parent = load_model(o.parent)[0]
+    tensors = parent.state_dict()
     of_parent, source, target = (Pieces(model_file=str(path)) for path in
                                  (o.parent / TOKENIZER, o.data / TOKENIZER, o.data / TARGET_TOKENIZER))
     e, b, translated = embeddings(parent, of_parent, source, target, Shortlist.load(o.parent / "shortlist.safetensors"),

@@ -43,7 +43,6 @@ def changed(field, value):
     ("selection.width", 4, "selection.width is 4; .*from 8 to 1024, a multiple of 8"),
     ("selection.group", {"encoder": 3, "decoder": 3}, "it must have encoder, decoder, cross, and nothing else"),
     ("selection.group.cross", 7, "cross must be a whole number from 1 to its layers, 6"),
-    ("chunk_tokens", 20_000, "from 16 to 10240"),
 ])
 def test_what_the_engine_refuses_is_refused_before_training(field, value, message):
     with pytest.raises(ValueError, match=message) as told:
@@ -63,3 +62,12 @@ def test_what_is_left_out_is_not_checked():
 def test_a_file_that_is_no_json_is_named():
     with pytest.raises(ValueError, match="^config.json: it is not JSON"):
         ModelConfig.from_json("{'name': 1}")
+
+
+@pytest.mark.parametrize("field, value", [("name", "my model"), ("name", ".en-de"), ("name", None), ("name", "x" * 65),
+                                          ("chunk_tokens", 20_000), ("chunk_tokens", 8), ("chunk_tokens", "512")])
+def test_what_export_can_set_is_refused_where_it_is_set(field, value):
+    config = ModelConfig.from_json(changed(field, value))  # a model that was trained with it can still be exported
+    with pytest.raises(ValueError, match=f"^config.json: {field} is .* of salient.export"):
+        config.check_settable()
+    ModelConfig().check_settable()

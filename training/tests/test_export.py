@@ -1,4 +1,5 @@
 import json
+import shutil
 import struct
 
 import pytest
@@ -7,11 +8,12 @@ import torch
 from salient import tensor_file, tiny
 from salient.calibrate import selection_layers
 from salient.config import ModelConfig
-from salient.export import export, load_checkpoint, load_model
+from salient.export import export, load_checkpoint, load_model, main
 from salient.model import Transformer
 from salient.selection import SelectionRun
 from salient.tensor_file import quantise_rows, read_file, read_folder, write_file
 from salient.tiny import variants
+from salient.train import build, load, parse
 
 
 def logits_of(model):
@@ -158,6 +160,54 @@ def test_damaged_files_are_refused(tmp_path, damage, message):
         read_file(path)
 
 
+def stored(header) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(64)
+
+
+@pytest.mark.parametrize("header, message", [
+    (b"{", "JSONDecodeError"), (b"[1]", "AttributeError"), (b"\xff", "UnicodeDecodeError"),
+    (b"[" * 100_000, "RecursionError"), ({"a": 7}, "TypeError"),
+    ({"a": {"dtype": "F32", "shape": [1]}}, "data_offsets"),
+    ({"a": {"dtype": "F32", "shape": [-1, -4], "data_offsets": [0, 16]}}, "tensor a has a size or an offset"),
+    ({"a": {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]}}, "tensor a has a size"),
+    ({"a": {"dtype": "F32", "shape": ["1"], "data_offsets": [0, 4]}}, "tensor a has a size"),
+    ({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0]}}, "ValueError"),
+    ({"a": {"dtype": ["F32"], "shape": [1], "data_offsets": [0, 4]}}, "has type")])
+def test_a_header_that_makes_no_sense_is_refused(tmp_path, header, message):
+    (tmp_path / "x.safetensors").write_bytes(stored(header))
+    with pytest.raises(ValueError, match=rf"x.safetensors: .*{message}"):
+        read_file(tmp_path / "x.safetensors")
+
+
+@pytest.mark.parametrize("weight_map", [None, 7, {"embedding.weight": "../model.safetensors"},
+                                        {"embedding.weight": ["model.safetensors"]}])
+def test_an_index_names_files_of_its_folder(tmp_path, weight_map):
+    (tmp_path / tensor_file.INDEX).write_text(json.dumps({"weight_map": weight_map} if weight_map else {}))
+    with pytest.raises(ValueError, match="model.safetensors.index.json: "):
+        read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("scale", [{}, {"a.scale": torch.ones(3)}, {"a.scale": torch.ones(2, 1)}])
+def test_integers_need_a_step_for_each_row(tmp_path, scale):
+    write_file(tmp_path / tensor_file.SINGLE, {"a": torch.ones(2, 4, dtype=torch.int8), **scale})
+    with pytest.raises(ValueError, match="the int8 tensor a needs a.scale, one value for each of its rows"):
+        read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("field, value, message", [("vocab_size", 400, "size mismatch for embedding.weight"),
+                                                   ("norm", "post", "Unexpected key")])
+def test_tensors_of_another_configuration_are_refused(tiny_models, tmp_path, field, value, message):
+    shutil.copytree(tiny_models / "base", tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    (tmp_path / "model" / "config.json").write_text(json.dumps({**config, field: value}))
+    with pytest.raises(ValueError, match=f"model: its tensors are not those of its config.json: .*{message}"):
+        load_model(tmp_path / "model")
+    if field == "vocab_size":
+        with pytest.raises(ValueError, match="the checkpoint: its tensors are not those of its config.json"):
+            build(load(tmp_path / "model"), parse(["--phase", "halting", "--data", "x", "--out", "x"]))
+
+
 def test_an_index_must_be_complete(tiny_models, tmp_path):
     model, _ = load_model(tiny_models / "plain")
     export(model, tiny_models / "tokenizer.model", tmp_path, shard_bytes=100_000)
@@ -198,8 +248,21 @@ def test_what_was_never_trained_stays_out(tmp_path):
 def test_what_was_trained_stays_in(tmp_path):
     config = variants()["base"]
     config.selection.learned_ratio = {"encoder": [0.5, 0.5], "decoder": [0.5, 0.5], "cross": [0.5, 0.5]}
+    config.exits.confidence = [0.5] * (config.decoder.layers - 1) + [0.0]  # which only --calibrate fits anew
     model = Transformer(config)
     model.halting.geometric.bias.data += 0.1
     torch.save({"config": config.to_json(), "model": model.state_dict()}, tmp_path / "x.pt")
     read = load_checkpoint(tmp_path / "x.pt")
     assert read.config.exits.heads == ["geometric"] and len(selection_layers(read)) == 6
+    assert read.config.exits.confidence == config.exits.confidence
+
+
+@pytest.mark.parametrize("flags, message", [(["--name", "a/b"], 'name is "a/b"'),
+                                            (["--chunk-tokens", "8"], "chunk_tokens is 8")])
+def test_a_name_that_no_engine_takes_is_refused(tmp_path, monkeypatch, flags, message):
+    checkpoint(tmp_path / "x.pt", variants()["base"])
+    monkeypatch.setattr("sys.argv", ["export", "--checkpoint", str(tmp_path / "x.pt"), "--tokenizer", "none", "--out",
+                                     str(tmp_path / "out"), *flags])
+    with pytest.raises(SystemExit, match=message):
+        main()
+    assert not (tmp_path / "out").exists()

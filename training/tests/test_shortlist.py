@@ -6,6 +6,7 @@ import pytest
 from corpora import corpus_of
 from salient.data import PAD
 from salient.shortlist import Shortlist, best_targets, coverage, model_1, ranges, sample, shortlist
+from salient.tensor_file import write_arrays
 
 VOCABULARY = 60
 
@@ -35,6 +36,18 @@ def test_model_1_finds_what_a_token_becomes():
         assert sum(row.values()) == pytest.approx(1)
         assert max(row, key=row.get) == source + 30
     assert (VOCABULARY, 7) in table  # what comes of no token in particular
+
+
+def test_alignment_tells_how_far_it_is(capsys):
+    model_1(corpus_of(translated(1, 40)), np.arange(40), VOCABULARY, rounds=3)
+    told = capsys.readouterr().err
+    assert "counting pairs of tokens in 40 segments" in told and all(f"round {n} of 3" in told for n in (1, 2, 3))
+
+
+def test_a_file_that_is_no_shortlist_is_named(tmp_path):
+    write_arrays(tmp_path / "x.safetensors", {"shortlist.tokens": np.zeros(3, np.uint32)})
+    with pytest.raises(ValueError, match="x.safetensors: it has no shortlist.tokens of two axes"):
+        Shortlist.load(tmp_path / "x.safetensors")
 
 
 def test_rows_begin_with_the_token_itself_then_go_by_probability():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..config import ModelConfig
+from ..config import CHUNKS, PLAIN_NAME, ModelConfig, is_number
 from ..export import stored_tensors
 from ..model import Transformer
 from ..model_folder import CONFIG, SHORTLIST, new_files
@@ -21,11 +20,9 @@ from ..vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABUL
 from . import Unsupported
 from .reading import pieces_of
 
-PLAIN_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,63}")  # what the engine accepts (engine/model/config.cc)
 SHARD_BYTES = 1 << 30
 CHUNK_TOKENS = 512  # the greatest number of source tokens in a sentence
 MOST_PENALTY, MOST_EPSILON = 5, 0.1  # the greatest length penalty and epsilon of norms (engine/model/config.cc)
-CHUNKS = range(16, 10241)  # numbers of source tokens that a chunk may be limited to (engine/model/config.h)
 NEVER = -1e9  # the output bias of a token that only starts decoding
 
 
@@ -79,7 +76,7 @@ class Converted:
         epsilon = c.layer_norm_epsilon
         if not isinstance(epsilon, float) or not 0 < epsilon <= MOST_EPSILON:
             raise Unsupported(f"layer_norm_epsilon {epsilon!r}; supported is more than 0, {MOST_EPSILON} at most")
-        if c.chunk_tokens not in CHUNKS:
+        if not is_number(c.chunk_tokens, *CHUNKS):
             raise Unsupported(f"{c.chunk_tokens} positions; {CHUNKS[0]} are needed")
         for name, tensor in self.tensors.items():
             if not bool(torch.isfinite(tensor).all()):
