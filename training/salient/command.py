@@ -66,6 +66,14 @@ def whole(least: int, multiple: int = 1) -> Callable[[str], int]:
     return parsed
 
 
+def given(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> list[str]:
+    """The names of the options that the command line has, also those that are given their default."""
+    absent = object()
+    names = vars(parser.parse_args(arguments))
+    seen = parser.parse_args(arguments, argparse.Namespace(**dict.fromkeys(names, absent)))
+    return [name for name, value in vars(seen).items() if value is not absent]
+
+
 def check_device(device: str) -> None:
     """Raises ValueError if PyTorch cannot use the device here."""
     import torch

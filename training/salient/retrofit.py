@@ -27,10 +27,11 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
 from .calibrate import calibrate
 from .checkpoint import write_checkpoint
-from .command import check_device, positive, refusals
+from .command import check_device, given, not_negative, positive, refusals, share, whole
 from .config import ModelConfig
 from .data import Corpus
 from .evaluation.engine import file_hash, model_hash
@@ -40,7 +41,7 @@ from .joined import CHUNK_TOKENS, join, write_vocabulary
 from .model_folder import SHORTLIST, copy_existing, new_files
 from .monolingual import monolingual
 from .shortlist import shortlist
-from .train import run_phase
+from .train import exit_shares, k_most, run_phase
 from .vocabulary import TOKENIZER, VOCABULARY, other_tokenizer
 from .whole_file import whole_file
 
@@ -70,20 +71,42 @@ class Step:
     flags: list[str]
 
 
+def selects(o: argparse.Namespace, config: ModelConfig) -> bool:
+    """Whether the model gets selection layers."""
+    return o.selection if o.selection is not None else o.documents or config.tokens.separator is not None
+
+
+def refuse_without_effect(o: argparse.Namespace, config: ModelConfig, named: list[str]) -> None:
+    """Raises ValueError for an option that changes nothing for this model: its user expects something of it."""
+    sparse = selects(o, config)
+    rates = "--documents, or --adapt without selection layers"
+    needs = {"bin": (o.monolingual, "--monolingual"), "sentences": (o.monolingual, "--monolingual"),
+             "captured": (sparse, "selection layers (--selection)"),
+             "selection_width": (sparse, "selection layers (--selection)"),
+             "k_most": (o.adapt and sparse, "--adapt, and selection layers (--selection)"),
+             "exit_shares": (o.adapt and not sparse, "--adapt without selection layers (--no-selection)"),
+             "lr": (o.documents or o.adapt and not sparse, rates),
+             "matrix_lr": (o.documents or o.adapt and not sparse, rates)}
+    for name in named:
+        has, wanted = needs.get(name, (True, ""))
+        if not has:
+            raise ValueError(f"--{name.replace('_', '-')} has an effect only with {wanted}; leave it out")
+
+
 def steps(o: argparse.Namespace, config: ModelConfig) -> list[Step]:
     """In order. config: of the model that learns."""
-    selects = o.selection if o.selection is not None else config.tokens.separator is not None
+    sparse = selects(o, config)
     large = config.vocab_size * config.d_model > LARGE
     its_own = [*ITS_OWN, "--lr", str(o.lr), "--matrix-lr", str(o.matrix_lr)]
     found = [Step("documents", "base", its_own + CHUNKS)] if o.documents else []
-    if selects:
+    if sparse:
         found.append(Step("supervision", "supervision", ["--k-step", "0.016", "--captured", str(o.captured),
                                                          "--selection-width", str(o.selection_width)]))
         if o.adapt:
             found.append(Step("selection", "selection", ["--k-most", o.k_most]))
     if o.untied_exits:
         found.append(Step(MAPPED, MAPPED, []))
-    if o.adapt and not selects:
+    if o.adapt and not sparse:
         shares = ["--exit-shares", o.exit_shares] if o.exit_shares else []
         found.append(Step("adapt", "base", its_own + ALL_EXITS + shares))
     elif not large and (o.untied_exits or config.norm == "pre"):  # tied exits behind post-norm have nothing to learn
@@ -196,6 +219,15 @@ def retrofit(o: argparse.Namespace) -> None:
     print(f"wrote {o.out}; measure it with training/evaluate", file=sys.stderr)
 
 
+def checked(kind: Callable[[str], object]) -> Callable[[str], str]:
+    """The type of an option that is handed on as it is, to a phase that begins much later."""
+    def parsed(text: str) -> str:
+        kind(text)
+        return text
+
+    return parsed
+
+
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--model", type=Path, required=True, help="folder of the dense model")
@@ -205,7 +237,8 @@ def parser() -> argparse.ArgumentParser:
                       help="text in the source language, a paragraph a line, plain or .xz")
     p.add_argument("--bin", type=Path, default=Path("build/release/bin"),
                    help="with --monolingual: folder of the programs salient and salient-server")
-    p.add_argument("--sentences", type=int, default=100_000, help="with --monolingual: the most that are translated")
+    p.add_argument("--sentences", type=whole(1), default=100_000,
+                   help="with --monolingual: the most that are translated")
     p.add_argument("--out", type=Path, required=True, help="folder of the new model")
     p.add_argument("--minutes", type=positive, default=20, help="all phases of training together")
     p.add_argument("--selection", action=argparse.BooleanOptionalAction, default=None,
@@ -214,18 +247,20 @@ def parser() -> argparse.ArgumentParser:
                    "without them the decoder's layers, for their exits")
     p.add_argument("--documents", action="store_true", help="with --monolingual, a file or `# source|document` a "
                    "document: teach a model of single sentences to translate several at once")
-    p.add_argument("--captured", type=float, default=0.95, help="share of the attention that the kept keys must hold")
-    p.add_argument("--k-most", default="encoder=0.1,decoder=0.03,cross=0.05", help="with --adapt: the budget of keys")
-    p.add_argument("--selection-width", type=int, default=64)
+    p.add_argument("--captured", type=share, default=0.95, help="share of the attention that the kept keys must hold")
+    p.add_argument("--k-most", type=checked(k_most), default="encoder=0.1,decoder=0.03,cross=0.05",
+                   metavar="MODULE=SHARE,...", help="with --adapt and selection layers: the budget of keys")
+    p.add_argument("--selection-width", type=whole(8, 8), default=64)
     p.add_argument("--tied-exits", dest="untied_exits", action="store_false",
                    help="early exits have the model's own classifier: smaller; without --adapt much worse")
-    p.add_argument("--exit-shares", metavar="EXIT=SHARE,...",
-                   help="with --adapt, for a model of single sentences: weights of the early exits' losses relative to "
+    p.add_argument("--exit-shares", type=checked(exit_shares), metavar="EXIT=SHARE,...",
+                   help="with --adapt, without selection layers: weights of the early exits' losses relative to "
                         "each other, as in salient.train; equal when left out")
-    p.add_argument("--batch-tokens", type=int, default=4096, help="a GPU wants 16384 and more")
-    p.add_argument("--lr", type=float, default=1e-4,
-                   help="with --adapt or --documents: the learning rate; about 4e-4 for large batches")
-    p.add_argument("--matrix-lr", type=float, default=0,
+    p.add_argument("--batch-tokens", type=whole(1), default=4096, help="a GPU wants 16384 and more")
+    p.add_argument("--lr", type=not_negative, default=1e-4,
+                   help="with --documents, or with --adapt without selection layers: the learning rate; about 4e-4 for "
+                        "large batches")
+    p.add_argument("--matrix-lr", type=not_negative, default=0,
                    help="the same: Muon's, for the layers' matrices; 0: Adam has them, too")
     p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--dtype", choices=["f32", "bf16", "int8"], default="f32", help="type of the stored matrices")
@@ -233,6 +268,13 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-if __name__ == "__main__":
+def main() -> None:
+    p = parser()
+    o = p.parse_args()
     with refusals("retrofit"):
-        retrofit(parser().parse_args())
+        refuse_without_effect(o, ModelConfig.load(o.model), given(p))
+        retrofit(o)
+
+
+if __name__ == "__main__":
+    main()

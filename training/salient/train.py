@@ -25,7 +25,7 @@ from typing import Collection
 import torch
 
 from .checkpoint import load_tensors, read_checkpoint
-from .command import check_device, not_negative, positive, refusals, share, whole
+from .command import check_device, given, not_negative, positive, refusals, share, whole
 from .config import HEADS, Exits, ModelConfig, Selection
 from .data import MIXTURE, Corpus
 from .model import Transformer
@@ -178,15 +178,15 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def refuse_without_effect(p: argparse.ArgumentParser, phase: str, given: Collection[str]) -> None:
-    """Ends the command if an option that was given changes nothing: its user expects something of it."""
-    for name in given:
+def refuse_without_effect(p: argparse.ArgumentParser, phase: str, named: Collection[str]) -> None:
+    """Ends the command if an option that was named changes nothing: its user expects something of it."""
+    for name in named:
         phases, option = EFFECTIVE_IN.get(name, tuple(TRAINED)), name.replace("_", "-")
         if phase not in phases:
             p.error(f"--{option} has no effect in phase {phase}, only in {', '.join(phases)}; leave it out")
-    if "teacher_share" in given and "teacher" not in given:
+    if "teacher_share" in named and "teacher" not in named:
         p.error("--teacher-share needs --teacher")
-    if "config" in given and "start" in given:
+    if "config" in named and "start" in named:
         p.error("--config is of a new model, and --start of one to go on with; name one of them")
 
 
@@ -195,9 +195,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     p = parser()
     p.set_defaults(**RECIPE[p.parse_known_args(arguments)[0].phase])
     options = p.parse_args(arguments)
-    absent = object()
-    seen = p.parse_args(arguments, argparse.Namespace(**dict.fromkeys(vars(options), absent)))
-    refuse_without_effect(p, options.phase, [name for name, value in vars(seen).items() if value is not absent])
+    refuse_without_effect(p, options.phase, given(p, arguments))
     if not any(options.mixture.values()):
         p.error("argument --mixture: all shares are 0, so that nothing is cut; give one of them more")
     if options.bf16 is None:

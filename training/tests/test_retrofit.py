@@ -289,6 +289,38 @@ def test_another_tokeniser_is_refused(dense, tmp_path):
         retrofit.retrofit(o)
 
 
+@pytest.mark.parametrize("model, flags, message", [
+    ("dense", ["--adapt", "--lr", "1e-4"], "--lr has an effect only with --documents, or --adapt without selection"),
+    ("dense", ["--k-most", "encoder=0.1"], "--k-most has an effect only with --adapt, and selection layers"),
+    ("dense", ["--adapt", "--exit-shares", "1=1"], "--exit-shares has an effect only with --adapt without selection"),
+    ("dense", ["--no-selection", "--captured", "0.9"], "--captured has an effect only with selection layers"),
+    ("dense", ["--sentences", "9"], "--sentences has an effect only with --monolingual"),
+    ("sentences", ["--exit-shares", "1=1"], "--exit-shares has an effect only with --adapt"),
+    ("sentences", ["--selection-width", "16"], "--selection-width has an effect only with selection layers")])
+def test_options_without_an_effect_are_refused(dense, sentence_model, tmp_path, monkeypatch, model, flags, message):
+    folder = (dense if model == "dense" else sentence_model) / "model"
+    monkeypatch.setattr("sys.argv", ["retrofit", "--model", str(folder), "--data", "none", "--out",
+                                     str(tmp_path / "out"), *flags])
+    with pytest.raises(SystemExit, match=message):
+        retrofit.main()
+    assert not (tmp_path / "out").exists()
+
+
+def test_options_with_an_effect_are_taken(dense, sentence_model):
+    for model, flags in ((dense, ["--adapt", "--k-most", "encoder=1", "--captured", "0.9", "--selection-width", "16"]),
+                         (sentence_model, ["--adapt", "--lr", "1e-4", "--matrix-lr", "0", "--exit-shares", "1=1"]),
+                         (sentence_model, ["--documents", "--lr", "1e-4", "--captured", "0.9", "--sentences", "9"])):
+        o = retrofit.parser().parse_args(["--model", "x", "--monolingual", "x", "--out", "x", *flags])
+        named = [flag[2:].replace("-", "_") for flag in flags if flag.startswith("--")]
+        retrofit.refuse_without_effect(o, ModelConfig.load(model / "model"), named)
+
+
+@pytest.mark.parametrize("flags", [["--k-most", "encodr=0.1"], ["--exit-shares", "1"], ["--selection-width", "12"]])
+def test_lists_are_read_before_the_work_begins(flags):
+    with pytest.raises(SystemExit):
+        retrofit.parser().parse_args(["--model", "x", "--data", "x", "--out", "x", *flags])
+
+
 def test_a_tokeniser_of_the_target_is_compared_too(dense, tmp_path):
     o = options(dense, tmp_path / "out")
     o.model = tmp_path / "model"
