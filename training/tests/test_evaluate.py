@@ -127,7 +127,7 @@ def test_lost_segments_are_noticed(run_engine):
 
 
 def test_failures_are_told(run_engine):
-    with pytest.raises(RuntimeError, match="--fail, dev: gone"):
+    with pytest.raises(ValueError, match="--fail, dev: gone"):
         run_engine.translate(DOCUMENTS, "--fail")
 
 

@@ -192,6 +192,18 @@ def test_segments_that_are_no_sentences_are_refused(tmp_path, monkeypatch):
         mono.translate(tmp_path, [str(i) for i in range(100)], tmp_path, tmp_path)
 
 
+def test_an_engine_that_does_not_start_is_told(sentence_model, tmp_path, monkeypatch):
+    monkeypatch.setattr(mono, "splitter", lambda language: lambda text: text.split(". "))
+    for name in ("salient", "salient-server"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr("sys.argv", ["retrofit", "--model", str(sentence_model / "model"), "--monolingual",
+                                     str(sentence_model / "text.txt"), "--bin", str(tmp_path), "--out",
+                                     str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="^retrofit: .*salient-server did not start with .*; run it by hand"):
+        retrofit.main()
+
+
 def test_a_model_of_sentences_learns_documents(sentence_model, tmp_path, phases_here, translated):
     text, out = tmp_path / "text.txt", tmp_path / "out"
     text.write_text("".join(f"# text|{d}\n" + "".join(f"Sentence {i} of {d}.\n" for i in range(8)) + "\n"

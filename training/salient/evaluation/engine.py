@@ -163,7 +163,7 @@ class Engine:
             if call.returncode or failed or len(reports) != len(sources):
                 reason = failed[0]["error"]["message"] if failed else (
                     f"exit status {call.returncode}, {len(reports)} reports")
-                raise RuntimeError(f"salient translate {flags}, {test_set.name}: {reason}")
+                raise ValueError(f"salient translate {flags}, {test_set.name}: {reason}")
             documents = [{"lines": read_translation(out / path.name, document), "report": slim(report)}
                          for path, document, report in zip(sources, test_set.documents, reports)]
         say(f"{test_set.name}, {flags}: {len(documents)} documents in {seconds:.1f} s")

@@ -27,8 +27,8 @@ class Server:
             while not (ready.exists() and ready.read_text()):
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     self.close()
-                    raise RuntimeError(f"{programs / 'salient-server'} did not start with {model}; "
-                                       "run it by hand to see why")
+                    raise ValueError(f"{programs / 'salient-server'} did not start with {model}; "
+                                     "run it by hand to see why")
                 time.sleep(0.05)
             self.addresses: dict[str, str] = json.loads(ready.read_text())
 
