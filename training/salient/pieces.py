@@ -16,6 +16,7 @@ import sentencepiece
 from .command import refusals
 from .config import Tokens
 from .data import read_documents
+from .vocabulary import tokenizer_of
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 SPECIAL = [("<pad>", CONTROL), ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL), ("<sep>", CONTROL)]
@@ -106,7 +107,7 @@ def main() -> None:
 def compare(o: argparse.Namespace) -> None:
     if not o.teacher.is_file():
         raise ValueError(f"--teacher: there is no file {o.teacher}")
-    teacher, texts = sentencepiece.SentencePieceProcessor(model_file=str(o.teacher)), texts_of(o.text, 200_000)
+    teacher, texts = tokenizer_of(o.teacher), texts_of(o.text, 200_000)
     counts = counted(teacher, texts)
     for size in o.pieces:
         kept = kept_pieces(teacher, counts, size)

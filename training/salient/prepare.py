@@ -16,16 +16,19 @@ import random
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Iterator
+from typing import TYPE_CHECKING, Iterator
 
 from .cleaning import Duplicates, HeldOut, Pair, check_detector, fault, language_check, writing_of
-from .command import refusals
+from .command import refusals, share, whole
 from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
 from .markers import with_markers
 from .pieces import marker, train_unigram
-from .vocabulary import TARGET_TOKENIZER, TOKENIZER
+from .vocabulary import TARGET_TOKENIZER, TOKENIZER, tokenizer_of
 from .whole_file import whole_file
+
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
 
 SAMPLE = 20_000  # pairs that show how the languages are written
 
@@ -77,23 +80,29 @@ def progress(documents: Iterator[Document]) -> Iterator[Document]:
     print(file=sys.stderr)
 
 
-def markers_of(tokenizer) -> int:
-    """The number of markers in the vocabulary."""
-    count = 0
-    while tokenizer.piece_to_id(marker(count)) != tokenizer.unk_id():
-        count += 1
-    if not count:
+def tokenizers_in(folder: Path) -> list[SentencePieceProcessor]:
+    """The tokeniser of both sides, or of the source and of the target."""
+    return [tokenizer_of(folder / name) for name in (TOKENIZER, TARGET_TOKENIZER) if (folder / name).exists()]
+
+
+def markers_in(tokenizers: list[SentencePieceProcessor]) -> int:
+    """The number of markers in all of the vocabularies. Raises ValueError if there are none."""
+    def count(tokenizer: SentencePieceProcessor) -> int:
+        return next(n for n in itertools.count() if tokenizer.piece_to_id(marker(n)) == tokenizer.unk_id())
+
+    found = min(map(count, tokenizers), default=0)
+    if not found:
         raise ValueError("--markers: the tokenizer.model has no marker pieces; `salient.transfer vocabulary` and "
                          "`salient.inherit` make tokenizers that have them")
-    return count
+    return found
 
 
 def prepare(o: argparse.Namespace) -> None:
-    import sentencepiece
-
     if o.check_language:
         check_detector()
     o.out.mkdir(parents=True, exist_ok=True)
+    tokenizers = tokenizers_in(o.out)  # before the text is read, which may take long
+    count = markers_in(tokenizers) if o.markers else 0
     dropped: Counter = Counter()
     documents = list(cleaned(progress(d for path in o.train for d in read_documents(path)), o, dropped))
     print(f"{len(documents)} documents, {sum(len(pairs) for _, pairs in documents)} segments; left out: "
@@ -105,10 +114,9 @@ def prepare(o: argparse.Namespace) -> None:
     if not tokenizer_path.exists():
         print("training the tokeniser", file=sys.stderr)
         train_tokenizer([pairs for _, pairs in documents], o.vocab_size, tokenizer_path)
-    tokenizers = [sentencepiece.SentencePieceProcessor(model_file=str(o.out / name))
-                  for name in (TOKENIZER, TARGET_TOKENIZER) if (o.out / name).exists()]
+        tokenizers = tokenizers_in(o.out)
     if o.markers:
-        rng, count = random.Random(1), min(map(markers_of, tokenizers))
+        rng = random.Random(1)
         documents = [(name, with_markers(pairs, o.markers, rng, count)) for name, pairs in documents]
     print("dividing the text into tokens", file=sys.stderr)
     corpus = tokenise(documents, *tokenizers)
@@ -132,9 +140,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--target-language", default="de")
     p.add_argument("--no-language-check", dest="check_language", action="store_false",
                    help="do not identify languages (needs pycld2)")
-    p.add_argument("--markers", type=float, default=0.0, metavar="SHARE",
+    p.add_argument("--markers", type=share, default=0.0, metavar="SHARE",
                    help="share of the segments in which markers of the vocabulary replace or enclose spans")
-    p.add_argument("--vocab-size", type=int, default=8000,
+    p.add_argument("--vocab-size", type=whole(1), default=8000,
                    help="of a new tokeniser; a tokenizer.model in --out is used as it is")
     p.add_argument("--out", type=Path, required=True)
     return p

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import sentencepiece
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -21,7 +20,7 @@ from .export import load_model
 from .loss import Teacher
 from .model import Transformer
 from .selection import SelectionRun
-from .vocabulary import TARGET_TOKENIZER, TOKENIZER, Vocabulary
+from .vocabulary import TARGET_TOKENIZER, TOKENIZER, Vocabulary, tokenizer_of
 
 NONE = -1  # in place of a token that the teacher lacks
 IMPOSSIBLE = -30.0  # added to the logit of a token that cannot be there
@@ -62,7 +61,7 @@ class SentenceTeacher:
 
     def mapped(self, tokenizer: Path, pieces: list[str]) -> Tensor:
         """The teacher's tokens by those of the student."""
-        student = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
+        student = tokenizer_of(tokenizer)
         place = {piece: token for token, piece in enumerate(pieces)}
         found = torch.tensor([place.get(student.id_to_piece(i), NONE) for i in range(student.get_piece_size())])
         t = self.tokens

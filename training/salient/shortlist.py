@@ -25,7 +25,7 @@ import numpy as np
 from .command import refusals
 from .data import PAD, Corpus
 from .tensor_file import read_arrays, write_arrays
-from .vocabulary import TARGET_TOKENIZER, TOKENIZER
+from .vocabulary import TARGET_TOKENIZER, TOKENIZER, tokenizer_of
 
 TOKENS, COMMON = "shortlist.tokens", "shortlist.common"
 LONGEST = 48  # tokens: model 1 learns little from longer segments, which cost the square of their length
@@ -173,13 +173,11 @@ def main() -> None:
 
 
 def run(o: argparse.Namespace) -> None:
-    import sentencepiece
-
     corpus = Corpus.load(o.data / "train.npz")
     files = [o.data / name for name in (TOKENIZER, TARGET_TOKENIZER) if (o.data / name).exists()]
     if not files:
         raise ValueError(f"{o.data / TOKENIZER}: there is no such file; `python -m salient.prepare` writes it")
-    source, target = (sentencepiece.SentencePieceProcessor(model_file=str(files[i])) for i in (0, -1))
+    source, target = (tokenizer_of(files[i]) for i in (0, -1))
     print(f"aligning {len(corpus.source)} source and {len(corpus.target)} target tokens", file=sys.stderr)
     made = shortlist(corpus, max(source.get_piece_size(), target.get_piece_size()),
                      o.width, o.common, o.pairs, o.rounds, o.seed, copies_of(source, target))

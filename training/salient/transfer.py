@@ -38,7 +38,7 @@ from .model import Transformer
 from .pieces import BYTES, counted, first_marker, first_piece, pruned, train_unigram
 from .shortlist import Shortlist, model_1, sample
 from .text_file import open_text
-from .vocabulary import TARGET_TOKENIZER, TOKENIZER
+from .vocabulary import TARGET_TOKENIZER, TOKENIZER, tokenizer_of
 from .whole_file import whole_file
 
 SOURCES = 4  # source pieces at most that give a new target piece its embedding
@@ -67,7 +67,7 @@ def normal_pieces(model: bytes) -> list[int]:
 def vocabulary(o: argparse.Namespace) -> None:
     path, had = o.parent / TOKENIZER, ModelConfig.load(o.parent).tokens.markers
     first = first_piece(had.count if had else 0)
-    parent = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    parent = tokenizer_of(path)
     print("counting the parent's pieces in the source text", file=sys.stderr)
     counts = counted(parent, texts(o.text, 0, o.segments))
     if o.source_text:
@@ -85,7 +85,7 @@ def vocabulary(o: argparse.Namespace) -> None:
     for name, model in ((TOKENIZER, pruned(path.read_bytes(), kept, o.markers)), (TARGET_TOKENIZER, made)):
         with whole_file(o.out / name) as part:
             part.write_bytes(model)
-    child = sentencepiece.SentencePieceProcessor(model_file=str(o.out / TOKENIZER))
+    child = tokenizer_of(o.out / TOKENIZER)
     lines = list(texts(o.text, 0, 20_000))
     same = sum(a == b for a, b in zip(parent.encode(lines, out_type=str), child.encode(lines, out_type=str)))
     size = sentencepiece.SentencePieceProcessor(model_proto=made).get_piece_size()
@@ -161,7 +161,7 @@ def model(o: argparse.Namespace) -> None:
                          "for all")
     parent = load_model(o.parent)[0]
     tensors = parent.state_dict()
-    of_parent, source, target = (Pieces(model_file=str(path)) for path in
+    of_parent, source, target = (tokenizer_of(path) for path in
                                  (o.parent / TOKENIZER, o.data / TOKENIZER, o.data / TARGET_TOKENIZER))
     e, b, translated = embeddings(parent, of_parent, source, target, Shortlist.load(o.parent / "shortlist.safetensors"),
                                   Corpus.load(o.data / "train.npz"), o.pairs)

@@ -14,31 +14,50 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .config import ModelConfig
+
+if TYPE_CHECKING:
+    import sentencepiece
 
 TOKENIZER, TARGET_TOKENIZER = "tokenizer.model", "target_tokenizer.model"
 VOCABULARY, SOURCE_VOCABULARY = "vocabulary.json", "source_vocabulary.json"
 BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
+def tokenizer_of(path: Path) -> sentencepiece.SentencePieceProcessor:
+    """Raises OSError if there is no such file, and ValueError if it is no SentencePiece model."""
+    import sentencepiece
+
+    try:
+        return sentencepiece.SentencePieceProcessor(model_file=str(path))
+    except RuntimeError as reason:
+        raise ValueError(f"{path}: not a readable SentencePiece model ({reason}); get it again") from None
+
+
+def listed(path: Path) -> list[str] | None:
+    """The pieces of a file; None if there is no such file."""
+    if not path.exists():
+        return None
+    try:
+        pieces = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as reason:
+        raise ValueError(f"{path}: it is not JSON: {reason}") from None
+    if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
+        raise ValueError(f"{path}: it must be a list of pieces")
+    return pieces
+
+
 class Vocabulary:
     def __init__(self, folder: Path, config: ModelConfig):
-        import sentencepiece
-
-        def model(name: str) -> sentencepiece.SentencePieceProcessor:
-            return sentencepiece.SentencePieceProcessor(model_file=str(folder / name))
-
-        def listed(name: str) -> list[str] | None:
-            return json.loads((folder / name).read_text(encoding="utf-8")) if (folder / name).exists() else None
-
         def own(tokenizer: sentencepiece.SentencePieceProcessor) -> list[str]:
             return [tokenizer.id_to_piece(i) for i in range(tokenizer.get_piece_size())]
 
         self.config, t = config, config.tokens
-        self.tokenizer = model(TOKENIZER)
-        self.target_tokenizer = model(TARGET_TOKENIZER) if (folder / TARGET_TOKENIZER).exists() else self.tokenizer
-        pieces, of_source = listed(VOCABULARY), listed(SOURCE_VOCABULARY)
+        self.tokenizer, of_target = tokenizer_of(folder / TOKENIZER), folder / TARGET_TOKENIZER
+        self.target_tokenizer = tokenizer_of(of_target) if of_target.exists() else self.tokenizer
+        pieces, of_source = listed(folder / VOCABULARY), listed(folder / SOURCE_VOCABULARY)
         self.target = pieces or own(self.target_tokenizer)
         self.source = of_source or pieces or own(self.tokenizer)
 

@@ -164,3 +164,13 @@ def test_prepare_writes_what_training_reads(tmp_path):
 
 def test_words_are_what_comparisons_see():
     assert LATIN.words("Don't  PANIC, 42!") == ["don", "t", "panic", "42"]
+
+
+@pytest.mark.parametrize("tokenizer, message", [(b"damaged", "tokenizer.model: not a readable SentencePiece model"),
+                                                (None, "--markers: the tokenizer.model has no marker pieces")])
+def test_the_tokeniser_is_looked_at_before_the_text(tmp_path, tokenizer, message):
+    if tokenizer:
+        (tmp_path / "tokenizer.model").write_bytes(tokenizer)
+    o = parser().parse_args(["--train", "none.tsv", "--no-language-check", "--markers", "0.1", "--out", str(tmp_path)])
+    with pytest.raises(ValueError, match=message):
+        prepare(o)

@@ -100,3 +100,15 @@ def test_the_languages_of_the_model_begin_its_chunks(tiny_models):
     with pytest.raises(ValueError, match="several languages"):
         language_prefixes(config)
     assert language_prefixes(ModelConfig.load(tiny_models / "base")) == ([], [])
+
+
+@pytest.mark.parametrize("name, content, message", [
+    ("tokenizer.model", b"damaged", "not a readable SentencePiece model"),
+    ("vocabulary.json", b"[", "it is not JSON"), ("vocabulary.json", b"\xff", "it is not JSON"),
+    ("vocabulary.json", b'{"a": 1}', "it must be a list of pieces"),
+    ("source_vocabulary.json", b"[1]", "it must be a list of pieces")])
+def test_a_damaged_file_is_named(tiny_models, tmp_path, name, content, message):
+    shutil.copytree(tiny_models / "multilingual", tmp_path / "model")
+    (tmp_path / "model" / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name}: {message}"):
+        Vocabulary(tmp_path / "model", ModelConfig.load(tmp_path / "model"))
