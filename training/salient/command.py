@@ -51,15 +51,16 @@ share = number(0, 1, "share, a number from 0 to 1")
 not_negative = number(0, math.inf, "number from 0 on")
 
 
-def whole(least: int, multiple: int = 1) -> Callable[[str], int]:
-    """The type of an option that is a whole number, `least` or more, and a multiple of `multiple`."""
+def whole(least: int, multiple: int = 1, most: int = sys.maxsize) -> Callable[[str], int]:
+    """The type of an option that is a whole number from `least` to `most`, and a multiple of `multiple`."""
     def parsed(text: str) -> int:
         try:
             found = int(text)
         except ValueError:
             found = least - 1
-        if found < least or found % multiple:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on"
+        if not least <= found <= most or found % multiple:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} "
+                                             + ("on" if most == sys.maxsize else f"to {most}")
                                              + (f" and a multiple of {multiple}" if multiple > 1 else ""))
         return found
 

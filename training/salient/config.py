@@ -28,15 +28,18 @@ CHOICES = {"norm": ("pre", "post"), "activation": ("relu", "gelu", "swish"), "ou
            "positions.self_attention": ("none", "rotary"), "positions.cross_attention": ("none", "segment_rotary"),
            "positions.encoder_self_attention": (None, "none", "rotary", "segment_rotary"),
            "positions.sinusoid": ("half", "half_minus_one")}
+MOST_MARKERS = 32  # engine/core/special_tokens.h
 # Least, greatest, and what the number must be a multiple of.
 NUMBERS = {"vocab_size": (8, 1_000_000, 1), "source_vocab_size": (8, 1_000_000, 1), "d_model": (8, 8192, 8),
            "heads": (1, 8192, 1), "encoder.layers": (1, 64, 1), "decoder.layers": (1, 64, 1),
            "encoder.ffn.width": (8, 1 << 18, 8), "decoder.ffn.width": (8, 1 << 18, 8),
-           "selection.width": (8, 1024, 8), "selection.min_keys": (1, 1 << 20, 1)}
+           "selection.width": (8, 1024, 8), "selection.min_keys": (1, 1 << 20, 1),
+           "tokens.markers.first": (0, 1_000_000, 1), "tokens.markers.count": (0, MOST_MARKERS, 1)}
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,63}")
 CHUNKS = (16, 10_240)  # least and greatest chunk_tokens
 MOST_HEAD_WIDTH = 256
-NULLABLE, ABSENT = ("selection", "exits", "source_vocab_size"), object()  # null in the file: the model has none
+NULLABLE = ("selection", "exits", "source_vocab_size", "markers")  # null in the file: the model has none
+ABSENT = object()
 
 
 def rename(fields: dict, old: str, new: str) -> None:

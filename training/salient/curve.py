@@ -38,9 +38,14 @@ def course(log: Path, before: int) -> Course:
             line = json.loads(text)
         except json.JSONDecodeError:
             raise ValueError(f"{log}:{number}: no line of a log of salient.train; was it cut off? Remove it") from None
-        if "dev_nll_by_exit" in line and "base" in TRAINED[line["phase"]]:
-            found.tokens.append(before + line["target_tokens"])
-            found.nll.append(line["dev_nll_by_exit"])
+        if not isinstance(line, dict) or line.get("phase") not in TRAINED:
+            raise ValueError(f"{log}:{number}: no line of a log of salient.train; name logs of it alone")
+        if "dev_nll_by_exit" not in line or "base" not in TRAINED[line["phase"]]:
+            continue
+        if "target_tokens" not in line:
+            raise ValueError(f"{log}:{number}: it has no target_tokens, for the log is of an earlier version")
+        found.tokens.append(before + line["target_tokens"])
+        found.nll.append(line["dev_nll_by_exit"])
     return found
 
 

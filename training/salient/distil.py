@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Iterator
 
-from .command import refusals
+from .command import refusals, whole
 from .convert.get import archive_of, catalogue, unpack
 from .data import read_documents
 from .sentences import one_line, splitter
@@ -148,6 +148,8 @@ def lines_of(path: Path) -> list[str]:
 
 
 def translate(o: argparse.Namespace) -> None:
+    if not any(o.out.glob("*.source")):
+        raise ValueError(f"--out: {o.out} has no shards; step `segment` makes them")
     waiting = [p for p in sorted(o.out.glob("*.source")) if not p.with_suffix(".target").exists()][:o.most_shards]
     for number, source in enumerate(waiting, 1):
         began, lines = time.monotonic(), len(lines_of(source))
@@ -160,6 +162,8 @@ def translate(o: argparse.Namespace) -> None:
 def collect(o: argparse.Namespace) -> None:
     o.tsv.parent.mkdir(parents=True, exist_ok=True)
     made = sorted(o.out.glob("*.target"))
+    if not made:
+        raise ValueError(f"--out: {o.out} has no shard that is translated; step `translate` does it")
     with whole_file(o.tsv) as part, (lzma.open(part, "wt", encoding="utf-8", preset=1) if o.tsv.suffix == ".xz"
                                      else open(part, "w", encoding="utf-8")) as out:
         for target in made:
@@ -180,16 +184,16 @@ def parser() -> argparse.ArgumentParser:
     cut.add_argument("--mono", type=Path, nargs="*", default=[], help="documents, a paragraph a line")
     cut.add_argument("--tsv", type=Path, nargs="*", default=[], help="parallel documents, whose source side is taken")
     cut.add_argument("--out", type=Path, required=True, help="folder for the shards")
-    cut.add_argument("--shard-words", type=int, default=SHARD_WORDS)
+    cut.add_argument("--shard-words", type=whole(1), default=SHARD_WORDS)
     cut.add_argument("--seed", type=int, default=1)
     run = steps.add_parser("translate", help="the teacher's translations of the shards")
     run.add_argument("--teacher", type=Path, required=True, help="folder that step `teacher` wrote")
     run.add_argument("--out", type=Path, required=True, help="folder that step `segment` wrote")
-    run.add_argument("--most-shards", type=int, default=1_000_000, help="stop after that many")
-    run.add_argument("--threads", type=int, default=1)
-    whole = steps.add_parser("collect", help="training text of the shards that are translated")
-    whole.add_argument("--out", type=Path, required=True, help="folder of the shards")
-    whole.add_argument("--tsv", type=Path, required=True, help="file to write")
+    run.add_argument("--most-shards", type=whole(1), default=1_000_000, help="stop after that many")
+    run.add_argument("--threads", type=whole(1), default=1)
+    joins = steps.add_parser("collect", help="training text of the shards that are translated")
+    joins.add_argument("--out", type=Path, required=True, help="folder of the shards")
+    joins.add_argument("--tsv", type=Path, required=True, help="file to write")
     return p
 
 

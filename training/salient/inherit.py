@@ -29,8 +29,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .command import refusals
-from .config import Exits, FeedForward, Markers, ModelConfig, Positions, Selection, Stack, Tokens
+from .command import refusals, whole
+from .config import MOST_MARKERS, Exits, FeedForward, Markers, ModelConfig, Positions, Selection, Stack, Tokens
 from .convert.from_marian import check
 from .convert.marian import OPTIONS, MarianModel, read_model
 from .convert.reading import reading, whole_number
@@ -273,17 +273,20 @@ def configuration(model: MarianModel, vocab_size: int, decoder_layers: int, o: a
     if decoder_layers < sizes["dec-depth"]:
         raise ValueError(f"--decoder-layers {decoder_layers}: the teacher has {sizes['dec-depth']}, all of which the "
                          "student gets")
-    if o.selection_width < LEAST_WIDTH or o.selection_width % 8:
-        raise ValueError(f"--selection-width {o.selection_width}: it must be a multiple of 8, {LEAST_WIDTH} at least")
     ffn = FeedForward("own", sizes["transformer-dim-ffn"])
-    return ModelConfig(
+    group = {"encoder": min(3, sizes["enc-depth"]), "decoder": min(2, decoder_layers), "cross": min(2, decoder_layers)}
+    config = ModelConfig(
         name=o.name, source_language=o.source_language, target_language=o.target_language, vocab_size=vocab_size,
         d_model=sizes["dim-emb"], heads=sizes["transformer-heads"],
         encoder=Stack(sizes["enc-depth"], ffn), decoder=Stack(decoder_layers, ffn), norm="post",
         activation=options.get("transformer-ffn-activation", "swish"), layer_norm_epsilon=EPSILON,
-        selection=Selection(width=o.selection_width, group={"encoder": 3, "decoder": 2, "cross": 2}),
-        exits=Exits(), tokens=Tokens(markers=Markers(first_marker(), o.markers)), chunk_tokens=o.chunk_tokens,
+        selection=Selection(width=o.selection_width, group=group),
+        exits=Exits(), tokens=Tokens(markers=Markers(first_marker(), o.markers) if o.markers else None),
+        chunk_tokens=o.chunk_tokens,
         positions=Positions(encoder_self_attention="segment_rotary"))
+    config.check()
+    config.check_settable()
+    return config
 
 
 def inherit(model: MarianModel, config: ModelConfig, kept: list[int], markers: int, teacher_eos: int) -> Transformer:
@@ -308,12 +311,13 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--vocabulary", type=Path, required=True, help="the teacher's SentencePiece model")
     p.add_argument("--text", type=Path, required=True, help="parallel text (TSV), the target by the teacher")
     p.add_argument("--out", type=Path, required=True, help="model folder to write")
-    p.add_argument("--pieces", type=int, default=100_000, help="pieces to keep of the teacher's, beside special ones")
-    p.add_argument("--markers", type=int, default=32)
-    p.add_argument("--decoder-layers", type=int, default=4)
-    p.add_argument("--selection-width", type=int, default=32)
+    p.add_argument("--pieces", type=whole(1), default=100_000,
+                   help="pieces to keep of the teacher's, beside special ones")
+    p.add_argument("--markers", type=whole(0, 2, MOST_MARKERS), default=MOST_MARKERS)
+    p.add_argument("--decoder-layers", type=whole(1), default=4)
+    p.add_argument("--selection-width", type=whole(LEAST_WIDTH, 8), default=32)
     p.add_argument("--chunk-tokens", type=int, default=2048)
-    p.add_argument("--steps", type=int, default=400, help="of the fit of each self-attention")
+    p.add_argument("--steps", type=whole(1), default=400, help="of the fit of each self-attention")
     p.add_argument("--name", default="en-pt")
     p.add_argument("--source-language", default="en")
     p.add_argument("--target-language", default="pt")

@@ -47,7 +47,7 @@ def clauses(source: str, target: str) -> list[tuple[str, str]]:
 def marked(source: str, target: str, rng: random.Random, markers: int) -> tuple[str, str]:
     """The pair with markers, if it has a span to mark."""
     spans, parts = common_spans(source, target), clauses(source, target)
-    free = list(range(0, markers, 2))
+    free = list(range(0, markers - 1, 2))  # of an odd number the last has no partner
     rng.shuffle(free)
     for _ in range(rng.randint(1, MOST)):
         wraps = rng.random() < 0.4

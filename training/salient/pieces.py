@@ -7,6 +7,7 @@ tokenisation never splits them, and the model copies them to the right place in 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import IO, Iterable
@@ -27,6 +28,11 @@ def marker(number: int) -> str:
     """The text of a marker. It uses characters that normal text does not contain (mathematical white square
     brackets)."""
     return f"\u27e6{number}\u27e7"
+
+
+def markers_in(tokenizer: sentencepiece.SentencePieceProcessor) -> int:
+    """The number of markers in the vocabulary."""
+    return next(n for n in itertools.count() if tokenizer.piece_to_id(marker(n)) == tokenizer.unk_id())
 
 
 def train_unigram(texts: Iterable[str], size: int, option: str, writer: IO[bytes], **more: object) -> None:

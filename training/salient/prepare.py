@@ -23,7 +23,7 @@ from .command import refusals, share, whole
 from .config import Tokens
 from .data import BOS, EOS, PAD, SEPARATOR, UNK, origin_of, read_documents, tokenise
 from .markers import with_markers
-from .pieces import marker, train_unigram
+from .pieces import markers_in, train_unigram
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER, tokenizer_of
 from .whole_file import whole_file
 
@@ -85,12 +85,9 @@ def tokenizers_in(folder: Path) -> list[SentencePieceProcessor]:
     return [tokenizer_of(folder / name) for name in (TOKENIZER, TARGET_TOKENIZER) if (folder / name).exists()]
 
 
-def markers_in(tokenizers: list[SentencePieceProcessor]) -> int:
+def common_markers(tokenizers: list[SentencePieceProcessor]) -> int:
     """The number of markers in all of the vocabularies. Raises ValueError if there are none."""
-    def count(tokenizer: SentencePieceProcessor) -> int:
-        return next(n for n in itertools.count() if tokenizer.piece_to_id(marker(n)) == tokenizer.unk_id())
-
-    found = min(map(count, tokenizers), default=0)
+    found = min(map(markers_in, tokenizers), default=0)
     if not found:
         raise ValueError("--markers: the tokenizer.model has no marker pieces; `salient.transfer vocabulary` and "
                          "`salient.inherit` make tokenizers that have them")
@@ -102,7 +99,7 @@ def prepare(o: argparse.Namespace) -> None:
         check_detector()
     o.out.mkdir(parents=True, exist_ok=True)
     tokenizers = tokenizers_in(o.out)  # before the text is read, which may take long
-    count = markers_in(tokenizers) if o.markers else 0
+    count = common_markers(tokenizers) if o.markers else 0
     dropped: Counter = Counter()
     documents = list(cleaned(progress(d for path in o.train for d in read_documents(path)), o, dropped))
     print(f"{len(documents)} documents, {sum(len(pairs) for _, pairs in documents)} segments; left out: "

@@ -30,12 +30,12 @@ import numpy as np
 import sentencepiece
 import torch
 
-from .command import refusals
-from .config import Markers, ModelConfig
+from .command import refusals, whole
+from .config import MOST_MARKERS, Markers, ModelConfig
 from .data import Corpus, read_documents
 from .export import export, load_model
 from .model import Transformer
-from .pieces import BYTES, counted, first_marker, first_piece, pruned, train_unigram
+from .pieces import BYTES, counted, first_marker, first_piece, markers_in, pruned, train_unigram
 from .shortlist import Shortlist, model_1, sample
 from .text_file import open_text
 from .vocabulary import TARGET_TOKENIZER, TOKENIZER, tokenizer_of
@@ -155,7 +155,8 @@ def embeddings(parent: Transformer, of_parent: Pieces, source: Pieces, target: P
 
 def model(o: argparse.Namespace) -> None:
     torch.manual_seed(1)
-    config = ModelConfig.load(o.parent)
+    config = dataclasses.replace(ModelConfig.load(o.parent), name=o.name, target_language=o.target_language)
+    config.check_settable()
     if config.source_vocab_size or config.output != "tied":
         raise ValueError("--parent: it has separate vocabularies or an output matrix; this command needs one embedding "
                          "for all")
@@ -163,12 +164,17 @@ def model(o: argparse.Namespace) -> None:
     tensors = parent.state_dict()
     of_parent, source, target = (tokenizer_of(path) for path in
                                  (o.parent / TOKENIZER, o.data / TOKENIZER, o.data / TARGET_TOKENIZER))
+    for path, pieces in ((o.data / TOKENIZER, source), (o.data / TARGET_TOKENIZER, target)):
+        if markers_in(pieces) != o.markers:
+            raise ValueError(f"--markers {o.markers}: {path} has {markers_in(pieces)}; give the number with which "
+                             "`salient.transfer vocabulary` wrote it")
     e, b, translated = embeddings(parent, of_parent, source, target, Shortlist.load(o.parent / "shortlist.safetensors"),
                                   Corpus.load(o.data / "train.npz"), o.pairs)
     config = dataclasses.replace(
-        config, name=o.name, target_language=o.target_language, vocab_size=len(e),
-        source_vocab_size=source.get_piece_size(), exits=None,
-        tokens=dataclasses.replace(config.tokens, markers=Markers(first_marker(), o.markers)))
+        config, vocab_size=len(e), source_vocab_size=source.get_piece_size(), exits=None,
+        tokens=dataclasses.replace(config.tokens, markers=Markers(first_marker(), o.markers) if o.markers else None,
+                                   byte_characters=config.tokens.byte_characters if o.markers else None))
+    config.check()
     child = Transformer(config)
     tensors = {name: tensor for name, tensor in tensors.items() if name in child.state_dict()}
     kept = [of_parent.piece_to_id(source.id_to_piece(i)) for i in range(source.get_piece_size())]
@@ -187,20 +193,20 @@ def parser() -> argparse.ArgumentParser:
     v.add_argument("--text", type=Path, nargs="+", required=True, help="parallel text (TSV) of the new pair")
     v.add_argument("--source-text", type=Path,
                    help="more text of the source language, plain or .xz: its pieces are kept as well")
-    v.add_argument("--segments", type=int, default=1_500_000, help="segments to read at most")
-    v.add_argument("--least", type=int, default=8,
+    v.add_argument("--segments", type=whole(1), default=1_500_000, help="segments to read at most")
+    v.add_argument("--least", type=whole(0), default=8,
                    help="how often the source text must use a piece of the parent's for it to be kept")
-    v.add_argument("--pieces", type=int, default=14_000, help="size of the target language's own vocabulary")
+    v.add_argument("--pieces", type=whole(1), default=14_000, help="size of the target language's own vocabulary")
     v.set_defaults(run=vocabulary)
     m = commands.add_parser("model", help="write the model to start from")
     m.add_argument("--data", type=Path, required=True, help="folder that `salient.prepare` wrote")
-    m.add_argument("--pairs", type=int, default=60_000_000, help="co-occurrences to align pieces by")
+    m.add_argument("--pairs", type=whole(1), default=60_000_000, help="co-occurrences to align pieces by")
     m.add_argument("--name", default="en-de")
     m.add_argument("--target-language", default="de")
     m.set_defaults(run=model)
     for command in (v, m):
         command.add_argument("--parent", type=Path, required=True, help="model folder with the same source language")
-        command.add_argument("--markers", type=int, default=32)
+        command.add_argument("--markers", type=whole(0, 2, MOST_MARKERS), default=MOST_MARKERS)
         command.add_argument("--out", type=Path, required=True)
     return p
 

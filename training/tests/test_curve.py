@@ -46,3 +46,12 @@ def test_a_training_writes_what_is_drawn_and_goes_on_counting(tmp_path, capsys):
         assert len(found.nll[-1]) == 2
         tokens.append(found.tokens[-1])
     assert 0 < tokens[0] < tokens[1]
+
+
+@pytest.mark.parametrize("line, message", [("7", "no line of a log of salient.train"),
+                                           ('{"loss": 1}', "no line of a log of salient.train"),
+                                           ('{"phase": "base", "dev_nll_by_exit": [1.0]}', "no target_tokens")])
+def test_lines_of_other_logs_are_refused(tmp_path, line, message):
+    (tmp_path / "x.jsonl").write_text(line + "\n")
+    with pytest.raises(ValueError, match=f"x.jsonl:1: .*{message}"):
+        curve.course(tmp_path / "x.jsonl", 0)

@@ -94,6 +94,14 @@ def test_shards_whose_lines_do_not_fit_are_not_collected(tmp_path):
     assert not list(tmp_path.glob("all*"))
 
 
+def test_a_folder_without_shards_is_said(tmp_path):
+    with pytest.raises(ValueError, match="has no shards; step `segment` makes them"):
+        distil.translate(argparse.Namespace(out=tmp_path, most_shards=1))
+    with pytest.raises(ValueError, match="has no shard that is translated; step `translate` does it"):
+        distil.collect(argparse.Namespace(out=tmp_path, tsv=tmp_path / "all.tsv"))
+    assert not (tmp_path / "all.tsv").exists()
+
+
 def test_no_document_is_said(tmp_path):
     with pytest.raises(ValueError, match="no document; name text with --mono or --tsv"):
         distil.segment(distil.parser().parse_args(["segment", "--out", str(tmp_path)]))

@@ -140,14 +140,21 @@ TEACHER = {"type": "transformer", "transformer-postprocess": "dan", "transformer
 @pytest.mark.parametrize("options, flags, message", [
     ({"transformer-ffn-activation": "gelu"}, [], "transformer-ffn-activation: 'gelu'"),
     ({"transformer-dim-ffn": None}, [], "transformer-dim-ffn is missing"),
-    ({}, ["--decoder-layers", "0"], "--decoder-layers 0: the teacher has 1"),
-    ({}, ["--selection-width", "8"], "--selection-width 8: it must be a multiple of 8, 16 at least"),
-    ({}, ["--selection-width", "20"], "--selection-width 20: it must be a multiple of 8")])
+    ({"dec-depth": 3}, ["--decoder-layers", "2"], "--decoder-layers 2: the teacher has 3"),
+    ({}, ["--name", "my model"], "name is .my model.; it must be"),
+    ({}, ["--chunk-tokens", "20000"], "chunk_tokens is 20000; it must be")])
 def test_what_cannot_begin_is_refused(marian, options, flags, message):
     marian.options.update(TEACHER | options)
     o = inherit.parser().parse_args(["--marian", "x", "--vocabulary", "x", "--text", "x", "--out", "x", *flags])
     with pytest.raises(ValueError, match=message):
         inherit.configuration(marian, 400, o.decoder_layers, o)
+
+
+@pytest.mark.parametrize("flags", [["--selection-width", "8"], ["--selection-width", "20"], ["--markers", "33"],
+                                   ["--markers", "34"], ["--decoder-layers", "0"]])
+def test_widths_and_markers_are_those_of_the_engine(flags):
+    with pytest.raises(SystemExit):
+        inherit.parser().parse_args(["--marian", "x", "--vocabulary", "x", "--text", "x", "--out", "x", *flags])
 
 
 def test_the_fit_needs_sentences(student):

@@ -40,6 +40,12 @@ def test_every_marker_comes_once_on_both_sides_and_pairs_enclose():
     assert seen > 290
 
 
+def test_of_an_odd_number_the_last_has_no_partner():
+    numbers = {int(n) for seed in range(300) for side in marked(*PAIR, random.Random(seed), 3)
+               for n in MARKER.findall(side)}
+    assert numbers == {0, 1}
+
+
 def test_only_the_share_is_marked_and_text_without_common_spans_stays():
     rng = random.Random(1)
     changed = sum(pair != PAIR for pair in with_markers([PAIR] * 1000, 0.1, rng, 32))
