@@ -287,6 +287,25 @@ def refuse_other_data(config: ModelConfig, corpus: Corpus, data: Path) -> None:
                              "toolkit learns from the data that `retrofit --monolingual` makes")
 
 
+def refuse_other_config(stored: dict | None, options: argparse.Namespace) -> None:
+    """Raises ValueError if a run would go on with a model of another configuration than the one that is named."""
+    if stored is None or options.config is None:
+        return
+    wanted = ModelConfig.from_json(options.config.read_text())
+    grow(wanted, options)
+    if wanted != ModelConfig.from_json(stored["config"]):
+        raise ValueError(f"--out: {options.out} is of another configuration than {options.config}; remove it to begin "
+                         "anew, or name another file")
+
+
+def refuse_unknown_sources(weights: dict[str, float], corpus: Corpus, data: Path) -> None:
+    """Raises ValueError for weights of sources that the text does not have. Those of the recipe may be missing."""
+    known = sorted(map(str, corpus.origins))
+    unknown = [name for name in weights if name not in known] if weights != SOURCES else []
+    if unknown:
+        raise ValueError(f"--source-weights: {data} has no source {unknown[0]}; it has {', '.join(known[:20])}")
+
+
 def texts_of(data: Path, config: ModelConfig) -> tuple[Corpus, Corpus | None]:
     """The training text, and the development text if there is any, in the model's tokens."""
     found = [Corpus.load(path) if required or path.exists() else None
@@ -307,6 +326,7 @@ def train(options: argparse.Namespace) -> None:
     stored = load(options.out) if options.out.exists() else None
     if not stored and not options.start and not options.config:
         raise ValueError("name the model that learns: --start CHECKPOINT, or for a new one --config config.json")
+    refuse_other_config(stored, options)
     model = build(stored or (load(options.start) if options.start else None), options, resumed=stored is not None)
     trainer = Trainer(model, options)
     if options.compile:
@@ -314,7 +334,9 @@ def train(options: argparse.Namespace) -> None:
     if stored:
         trainer.resume(stored)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters", file=sys.stderr)
-    trainer.run(*texts_of(options.data, model.config), options.out)
+    corpus, dev = texts_of(options.data, model.config)
+    refuse_unknown_sources(options.source_weights, corpus, options.data)
+    trainer.run(corpus, dev, options.out)
 
 
 def main() -> None:

@@ -65,6 +65,21 @@ def test_data_of_a_tokenizer_of_another_size_is_refused(tmp_path, monkeypatch, n
         texts_of(tmp_path, config)
 
 
+def test_a_run_does_not_go_on_with_another_configuration(tmp_path, monkeypatch):
+    config, named = new_model().config, ["--config", str(tmp_path / "config.json")]
+    starts(tmp_path, monkeypatch, config, *named, "--early-exits")
+    starts(tmp_path, monkeypatch, config, *named, "--early-exits")  # the same: it is over
+    config.norm = "post"
+    with pytest.raises(SystemExit, match="--out: .*x is of another configuration than .*config.json; remove it"):
+        starts(tmp_path, monkeypatch, config, *named)
+
+
+def test_weights_of_unknown_sources_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(SystemExit, match="--source-weights: .* has no source two; it has one$"):
+        starts(tmp_path, monkeypatch, new_model().config, "--config", str(tmp_path / "config.json"),
+               "--source-weights", "one=2,two=3")
+
+
 def test_a_model_must_be_named(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="^train: name the model that learns: --start"):
         starts(tmp_path, monkeypatch, new_model().config)
