@@ -76,9 +76,11 @@ def given(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -
 
 
 def check_device(device: str) -> None:
-    """Raises ValueError if PyTorch cannot use the device here."""
+    """Raises ValueError if PyTorch cannot use the device here, or if it is none of those that this code knows."""
     import torch
 
+    if device.split(":")[0] not in ("cpu", "cuda"):
+        raise ValueError(f"--device: {device!r} is neither cpu nor cuda, such as cuda:1; leave it out for the processor")
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as reason:  # an assertion: PyTorch was built without CUDA

@@ -85,6 +85,8 @@ class Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFo
 
     def _get_help_string(self, action: argparse.Action) -> str:
         has = action.default not in (None, {}, [], argparse.SUPPRESS) and action.default is not False
+        if has and isinstance(action.default, dict):  # as it would be given
+            return f"{action.help} (default: {','.join(f'{key}={value:g}' for key, value in action.default.items())})"
         return super()._get_help_string(action) if has else action.help
 
 

@@ -11,7 +11,7 @@ import torch
 from salient import (average, checkpoint, curve, distil, evaluate, export, inherit, pieces, prepare, shortlist, train,
                      transfer, whole_file)
 from salient.checkpoint import read_checkpoint, write_checkpoint
-from salient.command import refusals
+from salient.command import check_device, refusals
 from salient.config import ModelConfig
 from salient.data import Corpus, read_documents
 from salient.monolingual import read_text
@@ -129,9 +129,15 @@ def test_an_option_with_a_wrong_value_is_named(capsys, flags, message):
 
 
 def test_a_device_that_is_missing_is_told_before_the_work_begins(tmp_path, monkeypatch):
-    flags = ["--phase", "base", "--data", "d", "--out", tmp_path / "o", "--device", "nothing"]
+    flags = ["--phase", "base", "--data", "d", "--out", tmp_path / "o", "--device", "cuda:77"]
     said = ends(monkeypatch, train.main, *flags)
-    assert said.startswith("train: --device: PyTorch cannot use 'nothing' here")
+    assert said.startswith("train: --device: PyTorch cannot use 'cuda:77' here")
+
+
+@pytest.mark.parametrize("device", ["meta", "mps", "gpu"])
+def test_a_device_of_another_kind_is_refused(device):
+    with pytest.raises(ValueError, match=f"--device: '{device}' is neither cpu nor cuda"):
+        check_device(device)
 
 
 def test_a_phase_that_fails_ends_the_command_that_ran_it(capsys):

@@ -102,6 +102,7 @@ def test_the_help_tells_the_defaults(capsys):
         parser().parse_args(["--help"])
     told = " ".join(capsys.readouterr().out.split())
     assert "positions of a batch on each side, at most (default: 6144)" in told and "(default: None)" not in told
+    assert "0 for single segments (default: 0=0.28,96=0.14," in told and "(default: mdn=0.7,bilara=0.5," in told
 
 
 def test_a_phase_takes_its_recipe_unless_the_command_says_otherwise():
