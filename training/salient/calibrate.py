@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from .byte_characters import byte_characters
-from .data import Corpus, chunks
+from .data import Corpus, chunks, refuse_other_data
 from .model import Transformer
 from .selection import SelectionLayer, SelectionRun
 from .teacher_forcing import force, own_selection
@@ -92,6 +92,7 @@ def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: fl
     """Fits all on the model's device, on `count` chunks of the training text that `salient.prepare` wrote to the folder
     `data`."""
     corpus, device = Corpus.load(data / "train.npz"), model.output_bias.device
+    refuse_other_data(model.config, corpus, data)
     pairs = [(source.to(device), target.to(device))
              for source, target in training_chunks(corpus, count, min(TOKENS, model.config.chunk_tokens))]
     if model.config.selection is not None:

@@ -18,7 +18,7 @@ from typing import Iterator
 import numpy as np
 import torch
 
-from .config import Tokens
+from .config import ModelConfig, Tokens
 from .text_file import open_text
 from .whole_file import whole_file
 
@@ -87,6 +87,28 @@ class Corpus:
     def pieces(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         s, t = self.source_bounds, self.target_bounds
         return self.source[s[index]:s[index + 1]], self.target[t[index]:t[index + 1]]
+
+
+def refuse_other_data(config: ModelConfig, corpus: Corpus, data: Path) -> None:
+    """Raises ValueError if the tokens of the text are not those of the model. data: where the text is from."""
+    sizes = ("source", corpus.source, "source_vocab_size" if config.source_vocab_size else "vocab_size"), \
+        ("target", corpus.target, "vocab_size")
+    for side, (name, tokens, field) in enumerate(sizes):
+        most, size = int(tokens.max(initial=0)), config.value(field)
+        if most >= size:
+            raise ValueError(f"{data}: the {name} token {most} is beyond the configuration's vocabulary ({size}); "
+                             "prepare the data with the model's own tokenizers")
+        if corpus.vocabularies is not None and int(corpus.vocabularies[side]) != size:
+            raise ValueError(f"{data}: the {name}'s tokenizer has {corpus.vocabularies[side]} pieces, and the "
+                             f"configuration's {field} is {size}; set it to that for a new model, or prepare the data "
+                             "with the model's own tokenizers (tokenizer.model, and target_tokenizer.model if it has "
+                             "one)")
+    ours, theirs = corpus.tokens, config.tokens
+    for name in ("pad", "bos", "eos", "separator"):
+        has, wanted = getattr(ours, name), getattr(theirs, name)
+        if has != wanted and (name, has) != ("separator", None):  # a model of documents may read single sentences
+            raise ValueError(f"{data}: its {name} token is {has}, the configuration's {wanted}; a model of another "
+                             "toolkit learns from the data that `retrofit --monolingual` makes")
 
 
 def tokenise(documents: list[tuple[str, list[tuple[str, str]]]], tokenizer, target_tokenizer=None) -> Corpus:

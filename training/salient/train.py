@@ -27,7 +27,7 @@ import torch
 from .checkpoint import load_tensors, read_checkpoint
 from .command import check_device, given, not_negative, positive, refusals, share, whole
 from .config import HEADS, Exits, ModelConfig, Selection
-from .data import MIXTURE, Corpus
+from .data import MIXTURE, Corpus, refuse_other_data
 from .model import Transformer
 from .precision import flush_denormals, has_bf16
 from .recipe import RECIPE, SOURCES
@@ -265,28 +265,6 @@ def run_phase(phase: str, data: Path, out: Path, *flags: str) -> None:
     found = [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     with open(out.with_suffix(".jsonl"), "a", encoding="utf-8") as log:
         subprocess.run(command, check=True, stdout=log, env={**os.environ, "PYTHONPATH": os.pathsep.join(found)})
-
-
-def refuse_other_data(config: ModelConfig, corpus: Corpus, data: Path) -> None:
-    """Raises ValueError if the tokens of the text are not those of the model. data: where the text is from."""
-    sizes = ("source", corpus.source, "source_vocab_size" if config.source_vocab_size else "vocab_size"), \
-        ("target", corpus.target, "vocab_size")
-    for side, (name, tokens, field) in enumerate(sizes):
-        most, size = int(tokens.max(initial=0)), config.value(field)
-        if most >= size:
-            raise ValueError(f"{data}: the {name} token {most} is beyond the configuration's vocabulary ({size}); "
-                             "prepare the data with the model's own tokenizers")
-        if corpus.vocabularies is not None and int(corpus.vocabularies[side]) != size:
-            raise ValueError(f"{data}: the {name}'s tokenizer has {corpus.vocabularies[side]} pieces, and the "
-                             f"configuration's {field} is {size}; set it to that for a new model, or prepare the data "
-                             "with the model's own tokenizers (tokenizer.model, and target_tokenizer.model if it has "
-                             "one)")
-    ours, theirs = corpus.tokens, config.tokens
-    for name in ("pad", "bos", "eos", "separator"):
-        has, wanted = getattr(ours, name), getattr(theirs, name)
-        if has != wanted and (name, has) != ("separator", None):  # a model of documents may read single sentences
-            raise ValueError(f"{data}: its {name} token is {has}, the configuration's {wanted}; a model of another "
-                             "toolkit learns from the data that `retrofit --monolingual` makes")
 
 
 def refuse_other_config(stored: dict | None, options: argparse.Namespace) -> None:

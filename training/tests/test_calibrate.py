@@ -76,6 +76,13 @@ def test_calibration_reads_the_training_text_of_a_prepared_folder(tiny_models, t
     assert len(model.config.exits.confidence) == config.decoder.layers
 
 
+def test_the_text_must_be_in_the_models_tokens(tiny_models, tmp_path):
+    model, config = load_model(tiny_models / "base")
+    corpus_of([([5], [config.vocab_size])]).save(tmp_path / "train.npz")
+    with pytest.raises(ValueError, match=f"the target token {config.vocab_size} is beyond the configuration's"):
+        calibrate(model, tmp_path, count=1)
+
+
 def test_characters_that_the_source_often_has_in_bytes_are_learned():
     def spelled(text):
         return [5 + byte for byte in text.encode()]

@@ -73,7 +73,7 @@ def test_a_part_of_the_vocabulary_estimates_the_loss_without_bias(smoothing, tau
             estimate = teacher._replace(weight=of_weight, bias=of_bias)
         loss = smoothed_cross_entropy(states, *part.of(weight, bias), part.place[targets], smoothing, IGNORED, estimate,
                                       part.weight_log)
-        found.append(float(loss))
+        found.append(float(loss.detach()))
         gradients += torch.autograd.grad(loss, states)[0] / 200
     assert abs(sum(found) / len(found) - float(whole)) < 0.01 * float(whole)
     assert float((gradients - gradient).norm()) < 0.05 * float(gradient.norm())

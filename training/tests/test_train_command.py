@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from salient.config import Tokens
-from salient.data import Corpus
+from salient.data import Corpus, refuse_other_data
 from salient.precision import has_bf16
 from salient.recipe import RECIPE
-from salient.train import EFFECTIVE_IN, main, parse, parser, refuse_other_data, run_phase, texts_of
+from salient.train import EFFECTIVE_IN, main, parse, parser, run_phase, texts_of
 from salient.trainer import TRAINED
 from test_train import copy_corpus, new_model
 
