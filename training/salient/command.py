@@ -80,7 +80,7 @@ def check_device(device: str) -> None:
     import torch
 
     if device.split(":")[0] not in ("cpu", "cuda"):
-        raise ValueError(f"--device: {device!r} is neither cpu nor cuda, such as cuda:1; leave it out for the processor")
+        raise ValueError(f"--device: {device!r} is neither cpu nor cuda (or cuda:1); leave it out for the processor")
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as reason:  # an assertion: PyTorch was built without CUDA

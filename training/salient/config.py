@@ -210,6 +210,9 @@ class ModelConfig:
             if found is not ABSENT and not unused and not is_number(found, least, most, multiple):
                 refuse(name, f"it must be a whole number from {least} to {most}"
                        + (f", a multiple of {multiple}" if multiple > 1 else ""))
+        for name in ("scale_embeddings", "embedding_norm"):
+            if not isinstance(self.value(name), bool):
+                refuse(name, "it must be true or false")
         width = self.d_model // self.heads
         if self.d_model % self.heads or width % 2 or width > MOST_HEAD_WIDTH:
             refuse("heads", f"it must divide d_model, {self.d_model}, into even widths of at most {MOST_HEAD_WIDTH}")

@@ -25,7 +25,7 @@ from typing import Collection
 import torch
 
 from .checkpoint import load_tensors, read_checkpoint
-from .command import check_device, given, not_negative, positive, refusals, share, whole
+from .command import check_device, given, not_negative, number, positive, refusals, share, whole
 from .config import HEADS, Exits, ModelConfig, Selection
 from .data import MIXTURE, Corpus, refuse_other_data
 from .model import Transformer
@@ -58,7 +58,7 @@ def table_of(key, value, example: str):
     """Parses `key=value,key=value` into a dict; key and value are types of options themselves."""
     def parsed(text: str) -> dict:
         try:
-            return {key(name): value(number) for name, number in (item.split("=") for item in text.split(","))}
+            return {key(name): value(amount) for name, amount in (item.split("=") for item in text.split(","))}
         except (ValueError, argparse.ArgumentTypeError) as reason:
             why = f": {reason}" if isinstance(reason, argparse.ArgumentTypeError) else ""
             raise argparse.ArgumentTypeError(f"{text!r} is no list such as {example}{why}") from None
@@ -76,7 +76,7 @@ def module(text: str) -> str:
 mixture = table_of(whole(0), not_negative, "96=0.5,384=0.5")
 source_weights = table_of(str, not_negative, "news=1,books=2.5")
 exit_shares = table_of(int, not_negative, "1=0.2,2=1")
-k_most = table_of(module, share, "encoder=0.1,cross=0.05")
+k_most = table_of(module, number(0.001, 1, "share from 0.001 to 1"), "encoder=0.1,cross=0.05")
 selection_group = table_of(module, whole(1), "encoder=3,cross=2")
 
 

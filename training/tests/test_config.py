@@ -33,6 +33,8 @@ def changed(field, value):
     ("positions.cross_attention", "rotary", "none, segment_rotary"),
     ("positions.encoder_self_attention", "segment", "none, rotary, segment_rotary"),
     ("positions.sinusoid", "quarter", "half, half_minus_one"),
+    ("scale_embeddings", "false", 'scale_embeddings is "false"; it must be true or false'),
+    ("embedding_norm", 1, "it must be true or false"),
     ("vocab_size", "8000", 'vocab_size is "8000"; it must be a whole number from 8 to 1000000'),
     ("source_vocab_size", 0, "source_vocab_size is 0"),
     ("d_model", 500, "from 8 to 8192, a multiple of 8"),

@@ -138,6 +138,7 @@ def test_a_phase_takes_its_recipe_unless_the_command_says_otherwise():
     ("base", ["--source-weights", "mine=-1"], "--source-weights: .*'-1' is no number from 0 on"),
     ("base", ["--exit-shares", "1=-1"], "--exit-shares: .* is no list such as 1=0.2,2=1: '-1'"),
     ("selection", ["--k-most", "encodr=0.1"], "--k-most: .*: 'encodr' is none of encoder, decoder, cross"),
+    ("selection", ["--k-most", "encoder=0"], "--k-most: .*'0' is no share from 0.001 to 1"),
     ("selection", ["--k-most", "encoder=5"], "--k-most: .*'5' is no share"),
     ("supervision", ["--selection-group", "encoder=0"], "--selection-group: .*'0' is no whole number from 1 on"),
     ("supervision", ["--selection-width", "33"], "'33' is no whole number from 8 on and a multiple of 8")])
