@@ -26,13 +26,15 @@ SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SCALE = ".scale"
 
 
-def to_bytes(tensor: Tensor) -> bytes:
+def bytes_of(tensor: Tensor) -> memoryview | bytes:
+    """The tensor's data in memory; not a copy, if it is contiguous there."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return (flat.view(torch.int16) if flat.dtype == torch.bfloat16 else flat).numpy().tobytes()
+    flat = flat.view(torch.int16) if flat.dtype == torch.bfloat16 else flat
+    return memoryview(flat.numpy()).cast("B") if len(flat) else b""
 
 
 def write_file(path: Path, tensors: dict[str, Tensor]) -> None:
-    write_stored(path, {name: (NAMES[t.dtype], list(t.shape), to_bytes(t)) for name, t in tensors.items()})
+    write_stored(path, {name: (NAMES[t.dtype], list(t.shape), bytes_of(t)) for name, t in tensors.items()})
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -44,7 +46,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     write_stored(path, {name: stored(a) for name, a in arrays.items()})
 
 
-def write_stored(path: Path, tensors: dict[str, tuple[str, list[int], bytes]]) -> None:
+def write_stored(path: Path, tensors: dict[str, tuple[str, list[int], memoryview | bytes]]) -> None:
     """tensors: by name (type, shape, data)."""
     header, at = {}, 0
     for name, (dtype, shape, data) in tensors.items():
@@ -83,23 +85,26 @@ WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U32": 4,
           "BOOL": 1}
 
 
-def read_stored(path: Path) -> dict[str, tuple[str, list[int], bytearray]]:
-    """Type, shape and data of every tensor, checked against each other. Raises ValueError, with the file's name, if it
-    is something else or damaged."""
-    data = path.read_bytes()
+def read_stored(path: Path) -> dict[str, tuple[str, list[int], memoryview]]:
+    """Type, shape and data of every tensor, checked against each other; the data are parts of the file's only copy in
+    memory. Raises ValueError, with the file's name, if it is something else or damaged."""
+    data = memoryview(bytearray(path.stat().st_size))
+    with open(path, "rb") as file:
+        data = data[:file.readinto(data)]
     if len(data) < 8:
         raise ValueError(f"{path}: too short for a safetensors header")
     (length,) = struct.unpack_from("<Q", data)
     if length > len(data) - 8:
         raise ValueError(f"{path}: the header says {length} bytes, the file has {len(data) - 8}")
-    header, body = header_of(path, data[8:8 + length]), bytearray(data[8 + length:])
+    header, body = header_of(path, bytes(data[8:8 + length])), data[8 + length:]
     tensors = {}
     for name, (dtype, shape, begin, end) in header.items():
         if dtype not in WIDTHS:
             raise ValueError(f"{path}: tensor {name} has type {dtype}; readable are {', '.join(WIDTHS)}")
         if not 0 <= begin <= end <= len(body) or end - begin != math.prod(shape) * WIDTHS[dtype]:
             raise ValueError(f"{path}: tensor {name} of shape {shape} does not fit bytes {begin} to {end}")
-        tensors[name] = dtype, shape, body[begin:end]
+        aligned = (8 + length + begin) % WIDTHS[dtype] == 0
+        tensors[name] = dtype, shape, body[begin:end] if aligned else memoryview(bytearray(body[begin:end]))
     return tensors
 
 

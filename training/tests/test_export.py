@@ -180,6 +180,21 @@ def test_a_header_that_makes_no_sense_is_refused(tmp_path, header, message):
         read_file(tmp_path / "x.safetensors")
 
 
+def test_a_file_is_in_memory_once_and_tensors_at_odd_places_are_read(tmp_path):
+    header = {"a": {"dtype": "F32", "shape": [2], "data_offsets": [1, 9]},
+              "b": {"dtype": "F32", "shape": [3], "data_offsets": [9, 21]},
+              "c": {"dtype": "F32", "shape": [0], "data_offsets": [21, 21]}}
+    for padding in range(8):
+        text = json.dumps(header).encode() + b" " * padding
+        (tmp_path / "x").write_bytes(struct.pack("<Q", len(text)) + text + b"\0" + struct.pack("<5f", *range(5)))
+        read = read_file(tmp_path / "x")
+        assert [t.tolist() for t in read.values()] == [[0, 1], [2, 3, 4], []]
+        assert all(t.data_ptr() % 4 == 0 for t in read.values())
+    write_file(tmp_path / "y", {name: torch.ones(8) for name in "ab"})
+    parts = [data for _, _, data in tensor_file.read_stored(tmp_path / "y").values()]
+    assert parts[0].obj is parts[1].obj
+
+
 @pytest.mark.parametrize("weight_map", [None, 7, {"embedding.weight": "../model.safetensors"},
                                         {"embedding.weight": ["model.safetensors"]}])
 def test_an_index_names_files_of_its_folder(tmp_path, weight_map):

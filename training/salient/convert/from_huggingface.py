@@ -82,9 +82,9 @@ def unpickled(path: Path) -> dict:
     return part
 
 
-def floats(kind: str, data: bytearray) -> np.ndarray:
+def floats(kind: str, data: memoryview) -> np.ndarray:
     values = np.frombuffer(data, FLOATS[kind])
-    return (values.astype("<u4") << 16).view("<f4") if kind == "BF16" else values.astype(np.float32)
+    return (values.astype("<u4") << 16).view("<f4") if kind == "BF16" else values.astype(np.float32, copy=False)
 
 
 class Taker(Tensors):
