@@ -134,7 +134,7 @@ def evaluate(o: argparse.Namespace, command: str) -> None:
         run.out.mkdir(parents=True, exist_ok=True)
         if whole:
             return write_report(run, o, command)
-        usual = [s for s in SETTINGS if run.config.selection is not None or s.selection != "learned"]
+        usual = [s for s in SETTINGS if run.takes(s)]
         print(settings_table(run, dict(s.split("=", 1) for s in o.setting) or {s.name: s.flags for s in usual},
                              o.by_source, o.without))
 

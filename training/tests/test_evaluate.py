@@ -8,10 +8,10 @@ import time
 import pytest
 
 from salient import evaluate
-from salient.evaluation import cost, engine, sets
-from salient.evaluation.engine import Engine
+from salient.evaluation import cost, engine, sections, sets
+from salient.evaluation.engine import Engine, Result, Translated
 from salient.evaluation.report import Report
-from salient.evaluation.run import QUICK, Run, Section, some_documents
+from salient.evaluation.run import QUICK, Run, Section, Sizes, some_documents
 from salient.evaluation.score import Difference
 from salient.evaluation.settings import Setting
 from salient.evaluation.sets import Document, DocumentSet
@@ -203,6 +203,33 @@ def report(run_engine, sizes, command="first", text="k\ta\tb\n") -> Report:
     data = run_engine.work / "dev.tsv"
     data.write_text(text)
     return Report(Run(run_engine, run_engine.model, data, run_engine.work, sizes), command, ["sources", "points"])
+
+
+@pytest.mark.parametrize("fine", [True, False])
+@pytest.mark.parametrize("variant, exits, selections", [
+    ("no-exits", {"full"}, {"dense", "window", "learned", "ratio", "mass"}), ("student", {"full"}, {"dense", "window"}),
+    ("no-selection", {"full", "fixed", "confidence", "geometric"}, {"dense", "window"})])
+def test_a_model_is_measured_by_what_it_can(programs, tiny_models, monkeypatch, variant, exits, selections, fine):
+    """An engine refuses the rest, and so a report of a converted model ended in the middle."""
+    asked = []
+
+    def translate(self, test_set, setting, **_):
+        asked.append(setting)
+        return Result([Translated(d, d.lines, {"total_seconds": 1.0, "source_tokens": 9, "attention_cost_ratio": 1.0,
+                                               "exit_histogram": ["1"]}) for d in test_set.documents], 1.0)
+
+    monkeypatch.setattr(Engine, "translate", translate)
+    monkeypatch.setattr("salient.evaluation.run.Scorer", lambda documents: type("S", (), {"bleu": lambda *_: 1.0})())
+    (programs / "dev.tsv").write_text("k\ta\tb\n" * 3)
+    with Engine(programs, tiny_models / variant, programs / "work") as engine_of:
+        run = Run(engine_of, tiny_models / variant, programs / "dev.tsv", programs, QUICK if not fine else Sizes())
+        found = sections.candidates(run)
+        assert {s.exit.split(":")[0] for s in asked} <= exits
+        assert {s.selection.split(":")[0] for s in asked} <= selections
+        assert len({c.setting for c in found}) == len(found) > 2
+        if exits == {"full"}:
+            assert sections.depth_section(run).body == sections.NO_EXITS
+            assert all(s.exit == "full" for s in evaluate.SETTINGS if run.takes(s))
 
 
 def test_a_later_run_renews_its_sections_and_keeps_the_others(run_engine, monkeypatch):

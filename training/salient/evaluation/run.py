@@ -60,6 +60,17 @@ class Run:
         return self.config.exits.heads if self.config.exits is not None else []
 
     @property
+    def leaves_early(self) -> bool:
+        """Whether tokens can leave before the last layer; those of a converted model cannot."""
+        return self.config.exits is not None and self.layers > 1
+
+    def takes(self, setting: Setting) -> bool:
+        """Whether the engine takes the setting for this model."""
+        policy = setting.exit.split(":")[0]
+        exits = policy == "full" or self.leaves_early and policy in ("fixed", "confidence", *self.heads)
+        return exits and (self.config.selection is not None or setting.selection.split(":")[0] in ("dense", "window"))
+
+    @property
     def layers(self) -> int:
         return self.config.decoder.layers
 

@@ -12,6 +12,7 @@ from .sets import DocumentSet, halves
 from .tables import percent, probability, signed, table
 
 LONG_TOKENS = 1500
+NO_EXITS = "The model has no early exits: every token runs all layers."
 
 
 def quality(scorer: Scorer, result: Result) -> list[str]:
@@ -150,6 +151,8 @@ def depth_sweeps(run: Run) -> dict[str, list[Measured]]:
 def depth_section(run: Run) -> Section:
     from .. import teacher_forcing
 
+    if not run.leaves_early:
+        return Section("Depth", NO_EXITS)
     sweeps = depth_sweeps(run)
     full = next(m for m in sweeps["fixed"] if m.setting.exit == "full")
     drawn = {name: depth.front(found) for name, found in sweeps.items()}
@@ -180,6 +183,7 @@ def exits(run: Run) -> Section:
 def candidates(run: Run) -> list[pareto.Candidate]:
     alone = DocumentSet("dev, alone", run.dev.documents[:: max(1, len(run.dev.documents) // run.sizes.alone_documents)])
     settings = pareto_settings(run.config.selection is not None, run.layers, run.heads, run.sizes.fine)
+    settings = [s for s in settings if run.takes(s)]
     # Takes are interleaved, so that a slow minute of the machine is shared by all settings.
     takes = [[run.engine.translate(alone, s, parallel=1, take=n) for s in settings] for n in range(run.sizes.takes)]
     found = []

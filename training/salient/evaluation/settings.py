@@ -95,4 +95,4 @@ def pareto_settings(has_selection: bool, layers: int, heads: list[str], fine: bo
     grid += [Setting("dense", beam=b) for b in (2, 4)]
     grid += [Setting(s, e, b) for s in cheap for e in ("full", exits[-1]) for b in (2, 4)
              if s == "window:20" or e == "full"]
-    return grid
+    return list(dict.fromkeys(grid))
