@@ -232,6 +232,12 @@ def test_a_model_is_measured_by_what_it_can(programs, tiny_models, monkeypatch, 
             assert all(s.exit == "full" for s in evaluate.SETTINGS if run.takes(s))
 
 
+def test_one_document_has_no_halves(run_engine, programs, tiny_models):
+    (programs / "dev.tsv").write_text("k\ta\tb\n")
+    run = Run(run_engine, tiny_models / "base", programs / "dev.tsv", programs, QUICK)
+    assert "has one document" in sections.depth_section(run).body
+
+
 def test_a_later_run_renews_its_sections_and_keeps_the_others(run_engine, monkeypatch):
     first = report(run_engine, QUICK)
     first.run.signatures = ["BLEU: `x`"]

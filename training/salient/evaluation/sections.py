@@ -153,6 +153,9 @@ def depth_section(run: Run) -> Section:
 
     if not run.leaves_early:
         return Section("Depth", NO_EXITS)
+    if len(run.dev.documents) < 2:
+        return Section("Depth", "The development set has one document; settings are tuned on one half of the documents "
+                       "and reported on the other.")
     sweeps = depth_sweeps(run)
     full = next(m for m in sweeps["fixed"] if m.setting.exit == "full")
     drawn = {name: depth.front(found) for name, found in sweeps.items()}
