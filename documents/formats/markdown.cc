@@ -4,8 +4,9 @@
 // delimiters of the spans that begin or end there, and their lengths follow from the kinds. If the lengths do not add
 // up, the bytes become one marker that keeps its place.
 //
-// Not translated: front matter, code, HTML blocks, link destinations and definitions, math, templates and the fences of
-// containers (":::note"). A changed paragraph is written as one line; hard breaks are markers.
+// Not translated: front matter, code, HTML blocks, link destinations and definitions, math, templates, labels of
+// footnotes, and lines that extensions of Markdown read by themselves (syntax/markdown_view.h). A changed paragraph is
+// written as one line; hard breaks are markers.
 
 #include <md4c.h>
 
@@ -21,6 +22,7 @@
 #include "documents/syntax/character_references.h"
 #include "documents/syntax/html_tokens.h"
 #include "documents/syntax/markdown_syntax.h"
+#include "documents/syntax/markdown_view.h"
 #include "documents/syntax/markdown_writer.h"
 #include "documents/units/unit_builder.h"
 
@@ -43,9 +45,9 @@ class MarkdownReader {
   MarkdownReader(std::string_view bytes, const ParseOptions& options)
       : bytes_(bytes),
         begin_(FrontMatterEnd(bytes)),
-        parsed_(WithoutExtensions(bytes, begin_)),
+        view_(bytes, begin_),
         options_(options),
-        rules_{.inline_rules = {options.keep_terms, /*tags=*/false}},
+        rules_{.inline_rules = {options.keep_terms, /*tags=*/false, /*markdown=*/true}},
         builder_(bytes, rules_) {}
 
   ParsedDocument Read() {
@@ -58,7 +60,8 @@ class MarkdownReader {
     parser.text = [](MD_TEXTTYPE type, const MD_CHAR* text, MD_SIZE size, void* self) {
       return Self(self).Text(type, text, size);
     };
-    const int result = md_parse(parsed_.data() + begin_, static_cast<MD_SIZE>(parsed_.size() - begin_), &parser, this);
+    const std::string& text = view_.text();
+    const int result = md_parse(text.data() + begin_, static_cast<MD_SIZE>(text.size() - begin_), &parser, this);
     if (!refusal_.ok()) return refusal_;
     if (result != 0) return absl::ResourceExhaustedError("Markdown: there is not enough memory to read it");
     return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), {}), options_.limits);
@@ -139,9 +142,10 @@ class MarkdownReader {
         break;
     }
     if (event.is_text()) {
-      if (text < parsed_.data() || text + size > parsed_.data() + parsed_.size()) return 0;  // text that md4c made
-      event.range.begin = static_cast<size_t>(text - parsed_.data());
-      event.range.end = event.range.begin + size;
+      const std::string& all = view_.text();
+      if (text < all.data() || text + size > all.data() + all.size()) return 0;  // text that md4c made
+      const auto begin = static_cast<size_t>(text - all.data());
+      event.range = view_.SourceOf({begin, begin + size});
       if (ContinuesTag(event)) {
         events_.back().range.end = event.range.end;
         return Count(1);
@@ -282,7 +286,7 @@ class MarkdownReader {
         break;
       case Event::Kind::kSoftBreak:
         if (opaque_depth_ > 0) break;
-        if (IsBlankedIn(range)) {  // the colon of a definition
+        if (view_.HidesIn(range)) {  // the colon of a definition
           builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
         } else {
           builder_.AddDecoded(range, " ");
@@ -291,11 +295,6 @@ class MarkdownReader {
       default:
         if (opaque_depth_ == 0) builder_.Standalone(range, /*ordered=*/true, /*is_word=*/false, /*breaks=*/true);
     }
-  }
-
-  // Whether md4c was not shown the bytes as they are.
-  bool IsBlankedIn(ByteRange range) const {
-    return bytes_.compare(range.begin, range.end - range.begin, parsed_, range.begin, range.end - range.begin) != 0;
   }
 
   // "[Label]" and "[Label][]" refer to a definition by their text. A translation must write "[Text][Label]" instead.
@@ -422,8 +421,8 @@ class MarkdownReader {
   }
 
   const std::string_view bytes_;
-  const size_t begin_;        // after the front matter
-  const std::string parsed_;  // what md4c reads, of the same length as bytes_
+  const size_t begin_;  // after the front matter
+  const MarkdownView view_;
   const ParseOptions& options_;
   const UnitRules rules_;
   UnitBuilder builder_;

@@ -165,19 +165,4 @@ size_t FrontMatterEnd(std::string_view text) {
   return begin;
 }
 
-std::string WithoutExtensions(std::string_view text, size_t begin) {
-  std::string out(text);
-  bool after_text = false;  // whether the line before has text
-  for (size_t line = begin; line < out.size();) {
-    const size_t end = std::min(out.find_first_of("\r\n", line), out.size());
-    const size_t first = std::min(out.find_first_not_of(" \t", line), end);
-    const bool is_fence = text.substr(first, 3) == ":::";
-    if (is_fence) std::fill(out.begin() + first, out.begin() + end, ' ');
-    if (after_text && text.substr(first, 2) == ": ") out[first] = ' ';
-    after_text = first < end && !is_fence;
-    line = end + (text.substr(end, 2) == "\r\n" ? 2 : 1);
-  }
-  return out;
-}
-
 }  // namespace salient

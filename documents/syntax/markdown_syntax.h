@@ -1,4 +1,4 @@
-// The bytes of Markdown that md4c does not report: delimiters of spans, titles of links, front matter, fences.
+// The bytes of Markdown that md4c does not report: delimiters of spans, titles of links, front matter.
 
 #pragma once
 
@@ -31,12 +31,5 @@ std::optional<ByteRange> LinkTitle(std::string_view text, ByteRange link);
 
 // The end of front matter in YAML or TOML; the beginning of the text if there is none.
 size_t FrontMatterEnd(std::string_view text);
-
-// The text, with spaces for what md4c does not know, from `begin` on:
-// - a line that begins with ":::" after white space, a fence of a container (Docusaurus, MyST, VuePress). md4c sees a
-//   blank line, which ends a paragraph.
-// - the colon of a line ": Definition" of a definition list (Pandoc, kramdown, Hugo) right after a line of text. md4c
-//   sees white space at the beginning of the line.
-std::string WithoutExtensions(std::string_view text, size_t begin);
 
 }  // namespace salient

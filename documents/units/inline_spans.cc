@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "documents/ascii.h"
 #include "documents/syntax/message_fields.h"
 #include "engine/text/document.h"
 
@@ -93,9 +94,35 @@ size_t PrintfMacroEnd(std::string_view text, size_t at) {
   return i < text.size() && text[i] == closing ? i + 1 : at;
 }
 
+bool IsNameCharacter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Behind the letters, digits and underscores of ASCII at `at`.
+size_t NameEnd(std::string_view text, size_t at) {
+  while (at < text.size() && IsNameCharacter(text[at])) ++at;
+  return at;
+}
+
+// "%name%", "%user.name%", and what a percent sign begins where none of a number can be: "%ds", "%MB", "%Y", "%Lf".
+size_t PercentNameEnd(std::string_view text, size_t at) {
+  const std::string_view before = text.substr(0, at);
+  if (WordBefore(text, at) || (before.size() > 1 && before.back() == ' ' && absl::ascii_isdigit(before[at - 2]))) {
+    return at;
+  }
+  if (at + 1 >= text.size() || !absl::ascii_isalpha(static_cast<unsigned char>(text[at + 1]))) return at;
+  const size_t name = std::min(NameEnd(text, at + 1), at + kLongestPart);
+  size_t end = name;
+  while (end < text.size() && end - at < kLongestPart && (IsNameCharacter(text[end]) || IsOneOf(text[end], ".-")))
+    ++end;
+  const bool is_closed =
+      end < text.size() && text[end] == '%' && !WordAt(text, end + 1) && !text.substr(end + 1).starts_with('%');
+  if (is_closed) return end + 1;
+  return WordAt(text, name) ? at : name;
+}
+
 // printf's conversions, without the flag that is a space: "50 % of" is prose.
 size_t PercentEnd(std::string_view text, size_t at) {
   if (text[at] != '%') return at;
+  if (const size_t end = PercentNameEnd(text, at); end > at) return end;
   size_t i = at + 1;
   if (text.substr(i).starts_with('%')) return i + 1;
   const auto skip = [&](std::string_view set) {
@@ -226,6 +253,48 @@ bool FindTag(std::string_view text, size_t at, InlineSpan& span) {
   return false;
 }
 
+// "[^label]" of a footnote.
+size_t FootnoteEnd(std::string_view text, size_t at) {
+  if (!text.substr(at).starts_with("[^")) return at;
+  size_t i = at + 2;
+  while (i < text.size() && i - at < kLongestPart && !IsOneOf(text[i], " []")) ++i;
+  return i > at + 2 && i < text.size() && text[i] == ']' ? i + 1 : at;
+}
+
+// "$x^2$" and "$$x^2$$", but nothing between the prices "$5 and $10".
+size_t MathEnd(std::string_view text, size_t at) {
+  if (text[at] != '$' || WordBefore(text, at)) return at;
+  const std::string_view rest = text.substr(at, kLongestSpan);
+  if (rest.starts_with("$$")) {
+    const size_t close = rest.find("$$", 2);
+    return close == std::string_view::npos || close == 2 ? at : at + close + 2;
+  }
+  if (rest.size() < 2 || IsSpace(rest[1])) return at;
+  const size_t close = rest.find('$', 2);
+  return close == std::string_view::npos || IsSpace(rest[close - 1]) || WordAt(text, at + close + 1) ? at
+                                                                                                     : at + close + 1;
+}
+
+// ":emoji:" and "@user", as GitHub has them.
+size_t ShortcodeEnd(std::string_view text, size_t at) {
+  if (!IsOneOf(text[at], ":@") || WordBefore(text, at)) return at;
+  size_t end = at + 1;
+  while (end < text.size() && end - at < kLongestPart && (IsNameCharacter(text[end]) || IsOneOf(text[end], "-+")))
+    ++end;
+  if (end == at + 1 || (text[at] == '@' && !IsLetter(text[at + 1]))) return at;
+  if (text[at] == ':') return end < text.size() && text[end] == ':' && !WordAt(text, end + 1) ? end + 1 : at;
+  return WordAt(text, end) ? at : end;
+}
+
+// The end of an attribute list: "{: .class}", "{.class #id}", "{ #id }".
+size_t AttributesEnd(std::string_view text, size_t at) {
+  if (text[at] != '{') return at;
+  const std::string_view rest = text.substr(at, kLongestSpan);
+  const size_t first = rest.find_first_not_of(' ', 1), close = rest.find_first_of("}\n");
+  const bool begins = first != std::string_view::npos && IsOneOf(rest[first], ":.#");
+  return begins && close != std::string_view::npos && rest[close] == '}' ? at + close + 1 : at;
+}
+
 }  // namespace
 
 KeptTerms::KeptTerms(const std::vector<std::string>& terms) {
@@ -270,6 +339,10 @@ std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules
     if (!span.is_message) {
       span.end = std::max({rules.keep_terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at),
                            ReplacementFieldEnd(text, at), PercentEnd(text, at), UrlEnd(text, at), MailEnd(text, at)});
+    }
+    if (rules.markdown && span.end == at) {
+      span.end = std::max({FootnoteEnd(text, at), MathEnd(text, at), ShortcodeEnd(text, at), AttributesEnd(text, at)});
+      span.is_tag = text[at] == '[';  // of a footnote: no word
     }
     if (span.end == at) {
       ++at;

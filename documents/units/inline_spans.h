@@ -40,7 +40,8 @@ class KeptTerms {
 
 struct InlineRules {
   KeptTerms keep_terms;
-  bool tags = false;  // `<b>`, `</b>` and `<br/>` in text that is not itself HTML or XML
+  bool tags = false;      // `<b>`, `</b>` and `<br/>` in text that is not itself HTML or XML
+  bool markdown = false;  // what Markdown has besides
 };
 
 // The spans from left to right, disjoint:
@@ -48,8 +49,10 @@ struct InlineRules {
 //   {n, plural, one{# file} other{# files}}                      arguments of ICU messages, branches included
 //   {user[name]!r:>10} {when:%d.%m. %H:%M}                       replacement fields of Python and similar
 //   %s %1$s %-5.2f %(name)s %" PRIu64 " %%                       printf and similar; not the percent sign of "50 % of"
+//   %name% %ds %Y                                                 and other names behind a percent sign
 //   https://example.org/a www.example.org mailto:a@b.org a@b.org  without the full stop at the end of a sentence, and
 //                                                                 without what is Chinese or Japanese
+//   [^1] $x^2$ $$x^2$$ :smile: @user {: .class} {#id .class}      in Markdown
 // No span is longer than 1,000 bytes or contains a line break, except for ICU's arguments. Linear time.
 std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules& rules);
 

@@ -123,6 +123,10 @@ TEST(InlineSpansTest, Placeholders) {
               ElementsAre("%s", "%1$s", "%-5.2f", "%%", "%d", "%(name)s", "%@"));
   EXPECT_THAT(Spans("It is 50%% of %s, not a %%s"), ElementsAre("%%", "%s", "%%"));
   EXPECT_THAT(Spans("50 % of them, 5 %d\u00e9part, {not a name}, a%b, 100 %."), IsEmpty());
+  EXPECT_THAT(
+      Spans("Hello %name%, %user.id% in %ds, %dMB of %Lf at %B %d; %APPDATA% %s%s %ld%%"),
+      ElementsAre("%name%", "%user.id%", "%ds", "%dMB", "%Lf", "%B", "%d", "%APPDATA%", "%s", "%s", "%ld", "%%"));
+  EXPECT_THAT(Spans("50 %off, 50%of 60%, 100%sure"), IsEmpty());
 }
 
 TEST(InlineSpansTest, ArgumentsOfIcuMessagesStayWhole) {
