@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "documents/ascii.h"
+#include "documents/syntax/character_references.h"
 #include "documents/units/unit_builder.h"
 #include "engine/base/utf8.h"
 
@@ -115,20 +116,72 @@ bool HasCodeJoint(std::string_view text) {
   return false;
 }
 
+// How a string spells characters as HTML references. Its translation spells them in the same way.
+class References {
+ public:
+  // Adds the string to a builder of its unit, with the references decoded.
+  void AddTo(std::string_view value, UnitBuilder* builder) {
+    size_t done = 0;
+    for (size_t at = value.find('&'); at != std::string_view::npos; at = value.find('&', at + 1)) {
+      const CharacterReference reference = ReadCharacterReference(value, at);
+      if (reference.length == 0 || !IsDecoded(reference.text)) continue;
+      const ByteRange range{at, at + reference.length};
+      builder->AddText({done, at});
+      builder->AddDecoded(range, reference.text);
+      spelled_.emplace(reference.text, value.substr(at, reference.length));
+      done = range.end;
+    }
+    builder->AddText({done, value.size()});
+  }
+
+  bool empty() const { return spelled_.empty(); }
+
+  std::string Write(const std::vector<Marker>& markers, MarkedText text) const {
+    std::string spelled;
+    auto place = text.places.begin();
+    for (size_t at = 0; at <= text.text.size();) {
+      for (; place != text.places.end() && place->at == at; ++place) place->at = spelled.size();
+      if (at == text.text.size()) break;
+      size_t end = at + 1;
+      while (end < text.text.size() && ContinuesCharacter(text.text[end])) ++end;
+      const std::string character = text.text.substr(at, end - at);
+      const auto found = spelled_.find(character);
+      spelled.append(found == spelled_.end() ? character : found->second);
+      at = end;
+    }
+    text.text = std::move(spelled);
+    return Flatten(markers, text);
+  }
+
+ private:
+  // Of ASCII only what HTML cannot write otherwise: every space would be spelled as one "&#32;" is.
+  static bool IsDecoded(std::string_view character) {
+    return static_cast<unsigned char>(character[0]) >= 0x80 || IsOneOf(character[0], "&<>\"'");
+  }
+
+  std::map<std::string, std::string> spelled_;  // by character
+};
+
 }  // namespace
 
 bool MakeStringUnit(std::string_view value, ByteRange place, const KeptTerms& keep_terms,
                     std::function<std::string(const std::string&)> encode, PlacedUnit* unit) {
   if (FirstInvalidText(value).has_value()) return false;  // an escaped NUL
   UnitBuilder builder(value, {{keep_terms, /*tags=*/true}, /*collapse_space=*/false, /*leave_out_ends=*/false});
-  builder.AddText({0, value.size()});
+  References references;
+  references.AddTo(value, &builder);
   if (!builder.Finish(unit)) return false;
+  for (size_t i = 0; i < unit->markers.size(); ++i) {
+    const ByteRange range = unit->markers[i];
+    if (range.begin < range.end) unit->unit.markers[i].bytes = value.substr(range.begin, range.end - range.begin);
+  }
   unit->unit.has_lines = value.find('\n') != std::string_view::npos;
   unit->place = place;
   unit->markers.assign(unit->markers.size(), {place.begin, place.begin});  // they are written from their values
-  unit->write = [encode = std::move(encode)](const Unit& source, const MarkedText& translation,
-                                             const std::vector<std::string>&) {
-    return encode(Flatten(source.markers, translation));
+  unit->write = [encode = std::move(encode), references = std::move(references)](
+                    const Unit& source, const MarkedText& translation, const std::vector<std::string>&) {
+    return encode(references.empty() ? Flatten(source.markers, translation)
+                                     : references.Write(source.markers, translation));
   };
   return true;
 }

@@ -11,8 +11,9 @@
 
 namespace salient {
 
-// Makes a unit of the decoded string `value`, with tags and placeholders as markers. A changed translation replaces
-// `place`, encoded as a whole by `encode`. False if there is nothing to translate, or what is there is no text.
+// Makes a unit of the decoded string `value`, with tags and placeholders as markers. HTML references ("&nbsp;") are
+// characters of its text, which a translation spells as the string does. A changed translation replaces `place`,
+// encoded as a whole by `encode`. False if there is nothing to translate, or what is there is no text.
 bool MakeStringUnit(std::string_view value, ByteRange place, const KeptTerms& keep_terms,
                     std::function<std::string(const std::string&)> encode, PlacedUnit* unit);
 

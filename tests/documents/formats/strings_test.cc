@@ -75,6 +75,20 @@ TEST(StringsTest, LabelsAreTranslated) {
   ExpectIdentity("yaml", yaml);
 }
 
+TEST(StringsTest, ReferencesAreCharactersOfTheText) {
+  const std::string json =
+      R"({"a": "Terms &amp; don&#8217;t, it&#8217;s &lt;b&gt;x&lt;/b&gt;", "b": "<a href=\"?c&amp;d\">R&D</a>&nbsp;x &x; &#10;"})";
+  const auto document = ParseAs("json", json);
+  EXPECT_THAT(Shown(*document), ElementsAre("Terms & don’t, it’s ⟦&lt;b&gt;⟧x⟦&lt;/b&gt;⟧",
+                                            "⟦<a href=\"?c&amp;d\">⟧R&D⟦</a>⟧\u00a0x &x; &#10;"));
+  ExpectIdentity("json", json);
+  ExpectTranslationIsRead("json", json);
+  EXPECT_EQ(*ParseAs("json", R"(["A &amp; &rsquo;&quot; <b>c</b>"])")->Render({{"’ö\" & <", {{5, 0}, {8, 1}}}}),
+            R"(["&rsquo;ö<b>&quot; &amp;</b> <"])");
+  EXPECT_EQ(RenderWith(*ParseAs("po", "msgid \"One &raquo; &amp;\"\nmsgstr \"\"\n"), {{"One » &", "Eins & »"}}),
+            "msgid \"One &raquo; &amp;\"\nmsgstr \"Eins &amp; &raquo;\"\n");
+}
+
 TEST(JsonTest, ArgumentsOfIcuMessagesStay) {
   const std::string json = R"({"a": "{n, plural, =0{No messages} other{{n} messages}}",
   "b": "You have {n, plural, one{a <b>file</b>} other{{n} files}} in {folder}."})";
