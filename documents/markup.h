@@ -54,9 +54,6 @@ struct Unit {
   std::vector<Marker> markers;  // in the order of the source, so that source.places[i].marker == i
   MarkedText source;
   bool starts_paragraph = true;
-
-  // True if the text has line breaks that the engine must see; false if it has none.
-  bool has_lines = false;
 };
 
 // About how many bytes of memory they take.

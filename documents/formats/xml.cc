@@ -1,8 +1,9 @@
 // XML without a more specific format: a unit is a run of text with its inline elements.
 //
 // An element is inline if its parent has text of its own or is inline itself; every other element is a block
-// (options.elements overrides this). Not translated: attributes, comments, elements with translate="no", and the
-// elements of options.elements.keep.
+// (options.elements overrides this). White space is text where xml:space="preserve" says so. Not translated:
+// attributes, comments, elements with translate="no" (its:translate="no", or translatable="false" of Android), code of
+// DITA and DocBook, the elements of options.elements.keep, and in a document identifiers and the like.
 //
 // A piece of a document, without one element around it, is accepted, too.
 
@@ -11,10 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
 #include "documents/syntax/xml_events.h"
+#include "documents/units/string_unit.h"
 #include "documents/units/unit_builder.h"
 
 namespace salient {
@@ -33,6 +36,7 @@ class XmlReader {
         events_(events),
         options_(options),
         in_text_(events.size() + 1),
+        preserves_space_(events.size() + 1),
         builder_(bytes, {.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true}) {
     FindElementsInText();
   }
@@ -48,7 +52,7 @@ class XmlReader {
   }
 
  private:
-  // Finds out for each element whether it is inline.
+  // Finds out for each element whether it is inline, and for all that is in it whether white space is text.
   void FindElementsInText() {
     const ElementRules& rules = options_.elements;
     const size_t top = events_.size();    // stands for what is around all of them
@@ -63,14 +67,18 @@ class XmlReader {
       if (events_[i].kind == Kind::kEnd) open.pop_back();
       if (events_[i].kind == Kind::kText && !IsBlank(events_[i].text)) has_text[open.back()] = true;
     }
-    const bool has_root = at_top == 1 && !has_text[top];
+    has_root_ = at_top == 1 && !has_text[top];
     for (size_t i = 0; i < events_.size(); ++i) {
+      preserves_space_[i] = preserves_space_[open.back()];
       if (events_[i].kind == Kind::kEnd) open.pop_back();
       if (events_[i].kind != Kind::kStart) continue;
       const std::string& name = events_[i].name;
+      if (const std::string_view space = AttributeOf(bytes_, events_[i], "xml:space"); !space.empty()) {
+        preserves_space_[i] = space == "preserve";
+      }
       const bool beside_text = has_text[open.back()] || in_text_[open.back()];
       in_text_[i] = Has(rules.in_text, name) || (!Has(rules.block, name) && (rules.listed_only || beside_text));
-      if (has_root && open.back() == top) in_text_[i] = false;  // the root is a block
+      if (has_root_ && open.back() == top) in_text_[i] = false;  // the root is a block
       open.push_back(i);
     }
   }
@@ -81,6 +89,7 @@ class XmlReader {
     const bool in_text = in_text_[event.kind == Kind::kEnd ? event.match : i];
     switch (event.kind) {
       case Kind::kText:
+        builder_.set_collapse_space(!preserves_space_[i]);
         builder_.AddDecoded(event.range, event.text);
         return i;
       case Kind::kOther:
@@ -102,7 +111,7 @@ class XmlReader {
   size_t TakeStart(size_t i, bool in_text) {
     const XmlEvent& event = events_[i];
     const ByteRange whole{event.range.begin, events_[event.match].range.end};
-    const bool kept = Has(options_.elements.keep, event.name) || AttributeOf(bytes_, event, "translate") == "no";
+    const bool kept = IsKept(event);
     if (!in_text) Flush();
     if (kept || whole.end == event.range.end) {  // <a/>
       const bool breaks = !kept && event.name == "br";
@@ -113,12 +122,29 @@ class XmlReader {
     return i;
   }
 
-  void Flush() { builder_.FinishEscaped(EscapeXml, &units_); }
+  bool IsKept(const XmlEvent& event) const {
+    const ElementRules& rules = options_.elements;
+    if (Has(rules.keep, event.name) || AttributeOf(bytes_, event, "translate") == "no" ||
+        AttributeOf(bytes_, event, "its:translate") == "no" || AttributeOf(bytes_, event, "translatable") == "false") {
+      return true;
+    }
+    return IsOneOf(event.name, {"codeblock", "codeph", "programlisting"}) && !Has(rules.block, event.name) &&
+           !Has(rules.in_text, event.name);
+  }
+
+  void Flush() {
+    const size_t units_before = units_.size();
+    builder_.FinishEscaped(EscapeXml, &units_);
+    if (units_.size() == units_before || !has_root_) return;
+    const PlacedUnit& unit = units_.back();
+    if (!unit.is_cut && unit.markers.empty() && LooksLikeCode(unit.unit.source.text)) units_.pop_back();
+  }
 
   const std::string_view bytes_;
   const std::vector<XmlEvent>& events_;
   const ParseOptions& options_;
-  std::vector<bool> in_text_;  // of each event, and of what is around all of them
+  std::vector<bool> in_text_, preserves_space_;  // of each event, and of what is around all of them
+  bool has_root_ = false;                        // one element is around everything
   UnitBuilder builder_;
   std::vector<PlacedUnit> units_;
 };

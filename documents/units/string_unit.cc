@@ -175,7 +175,6 @@ bool MakeStringUnit(std::string_view value, ByteRange place, const KeptTerms& ke
     const ByteRange range = unit->markers[i];
     if (range.begin < range.end) unit->unit.markers[i].bytes = value.substr(range.begin, range.end - range.begin);
   }
-  unit->unit.has_lines = value.find('\n') != std::string_view::npos;
   unit->place = place;
   unit->markers.assign(unit->markers.size(), {place.begin, place.begin});  // they are written from their values
   unit->write = [encode = std::move(encode), references = std::move(references)](

@@ -36,6 +36,9 @@ class UnitBuilder {
   // `bytes` must outlive the builder.
   UnitBuilder(std::string_view bytes, UnitRules rules) : bytes_(bytes), rules_(std::move(rules)) {}
 
+  // The rule for what is added from now on.
+  void set_collapse_space(bool collapse_space) { rules_.collapse_space = collapse_space; }
+
   void AddText(ByteRange range);  // the bytes are the text
   // The same, with HTML character references. Those that are not known become markers.
   void AddTextWithReferences(ByteRange range, bool in_attribute);
@@ -83,7 +86,7 @@ class UnitBuilder {
   void Emit(PlacedUnit* unit) const;
 
   const std::string_view bytes_;
-  const UnitRules rules_;
+  UnitRules rules_;
   std::string text_;
   std::vector<Origin> origin_;  // of each byte of text_
   std::vector<Item> items_;     // sorted by `at`

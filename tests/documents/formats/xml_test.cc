@@ -84,6 +84,27 @@ TEST(XmlTest, SectionsHavePlaceholders) {
   ExpectTranslationIsRead("xml", text);
 }
 
+TEST(XmlTest, WhiteSpaceIsTextWhereItIsPreserved) {
+  const std::string text =
+      "<r><v>One\n  two</v><d xml:space=\"preserve\"><v> One\r\n  two <b xml:space='default'>x  y</b>  z</v></d></r>";
+  EXPECT_THAT(Shown(*ParseAs("xml", text)), ElementsAre("One two", "One\n  two ⟦<b xml:space='default'>⟧x y⟦</b>⟧  z"));
+  ExpectIdentity("xml", text);
+  ExpectTranslationIsRead("xml", "<d xml:space=\"preserve\"> One\n  two\tthree </d>");
+  EXPECT_EQ(RenderRot13(*ParseAs("xml", "<d xml:space=\"preserve\"> One\n\n  two  </d>")),
+            "<d xml:space=\"preserve\"> Bar\n\n  gjb  </d>");
+}
+
+TEST(XmlTest, CodeAndWhatSaysThatItIsNotTranslatedStays) {
+  const std::string text =
+      "<r><a translatable=\"false\">No one</a><a its:translate=\"no\">No two</a><codeblock>no = 3\n</codeblock>"
+      "<p>Call <codeph>f(x)</codeph> now</p><s>@string/no</s><s>#ff0000</s><s>user_id</s><s>Yes/No</s></r>";
+  EXPECT_THAT(Shown(*ParseAs("xml", text)), ElementsAre("Call ⟦<codeph>f(x)</codeph>⟧ now", "Yes/No"));
+  ExpectTranslationIsRead("xml", text);
+  EXPECT_THAT(Shown(*ParseAs("xml", "<p>Call <codeph>f</codeph></p>", {.elements = {.in_text = {"codeph"}}})),
+              ElementsAre("Call ⟦<codeph>⟧f⟦</codeph>⟧"));
+  EXPECT_THAT(Shown(*ParseAs("xml", "and/or")), ElementsAre("and/or"));
+}
+
 TEST(XmlTest, HtmlKeepsElementsThatAreNamed) {
   EXPECT_THAT(Shown(*ParseAs("html", "Press <x>Enter</x> now", {.elements = {.keep = {"x"}}})),
               ElementsAre("Press ⟦<x>Enter</x>⟧ now"));
