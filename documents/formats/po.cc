@@ -16,40 +16,30 @@
 namespace salient {
 namespace {
 
-std::string Quote(const std::string& value) {
+// Each line of the value in a line of its own.
+std::string Quote(const std::string& value, const std::string& line_break) {
   std::string quoted;
   bool several = false;
   for (size_t i = 0; i < value.size(); ++i) {
-    switch (value[i]) {
-      case '\n':
-        quoted.append("\\n");
-        break;
-      case '\t':
-        quoted.append("\\t");
-        break;
-      case '\r':
-        quoted.append("\\r");
-        break;
-      case '"':
-        quoted.append("\\\"");
-        break;
-      case '\\':
-        quoted.append("\\\\");
-        break;
-      default:
-        quoted.push_back(value[i]);
+    if (const size_t escape = kPoMeanings.find(value[i]); escape != std::string_view::npos) {
+      quoted.append({'\\', kPoEscapes[escape]});
+    } else {
+      quoted.push_back(value[i]);
     }
     if (value[i] != '\n' || i + 1 == value.size()) continue;
-    quoted.append("\"\n\"");
+    absl::StrAppend(&quoted, "\"", line_break, "\"");
     several = true;
   }
-  return absl::StrCat(several ? "\"\"\n" : "", "\"", quoted, "\"");
+  return absl::StrCat(several ? "\"\"" + line_break : "", "\"", quoted, "\"");
 }
 
 class PoReader {
  public:
   PoReader(std::string_view bytes, const ParseOptions& options)
-      : bytes_(bytes), options_(options), keep_terms_(options.keep_terms) {}
+      : bytes_(bytes),
+        options_(options),
+        keep_terms_(options.keep_terms),
+        line_break_(bytes.substr(0, bytes.find('\n') + 1).ends_with("\r\n") ? "\r\n" : "\n") {}
 
   ParsedDocument Read(const std::vector<PoEntry>& entries) {
     mark_ = AcceleratorMark(entries);
@@ -74,9 +64,9 @@ class PoReader {
     const std::string same(bytes_.substr(source.range.begin, source.range.end - source.range.begin));
     const std::optional<Accelerator> accelerator = FindAccelerator(source.value, mark_);
     const std::string& text = accelerator.has_value() ? accelerator->text : source.value;
-    const auto encode = [same, text, accelerator](const std::string& translation) {
+    const auto encode = [same, text, accelerator, line_break = line_break_](const std::string& translation) {
       if (translation == text) return same;
-      return Quote(accelerator.has_value() ? WithAccelerator(translation, *accelerator) : translation);
+      return Quote(accelerator.has_value() ? WithAccelerator(translation, *accelerator) : translation, line_break);
     };
     if (!MakeStringUnit(text, target.range, keep_terms_, encode, &unit)) return;
     unit.always = true;
@@ -87,7 +77,7 @@ class PoReader {
   void SetHeader(const PoString& header) {
     std::string language = options_.target_language;
     for (char& c : language) c = c == '-' ? '_' : c;
-    const std::string quoted = Quote(language);
+    const std::string quoted = Quote(language, line_break_);
     const std::optional<ByteRange> old_language = FindInHeader(header, "\"Language:", "\\\"");
     if (!language.empty() && old_language.has_value() && PrimaryLanguage(Trimmed(*old_language)) != language) {
       edits_.push_back({*old_language, absl::StrCat(" ", quoted.substr(1, quoted.size() - 2))});
@@ -117,6 +107,7 @@ class PoReader {
   const std::string_view bytes_;
   const ParseOptions& options_;
   const KeptTerms keep_terms_;
+  const std::string line_break_;
   std::optional<char> mark_;  // of accelerators, as the header declares it
   std::vector<PlacedUnit> units_;
   std::vector<Edit> edits_;

@@ -140,6 +140,7 @@ struct BlockWriter {
   std::string operator()(const std::string& value) const {
     if (HasEscapedCharacter(value)) return DoubleQuoted(value) + end;
     const std::vector<std::string> lines = absl::StrSplit(value.substr(0, value.find_last_not_of('\n') + 1), '\n');
+    const std::string_view line_break = header.ends_with("\r\n") ? "\r\n" : "\n";
     std::string out = header;
     const std::string* last = nullptr;  // the last line that is not empty
     size_t breaks = 0;                  // line breaks since then
@@ -147,7 +148,8 @@ struct BlockWriter {
       if (!line.empty()) {
         // In folded text one line break becomes a space, except next to a line that begins with white space.
         const bool folds = folded && last != nullptr && !BeginsWithBlank(*last) && !BeginsWithBlank(line);
-        out.append(breaks + (folds ? 1 : 0), '\n').append(indent).append(line);
+        for (size_t i = folds ? 0 : 1; i <= breaks; ++i) out.append(line_break);
+        out.append(indent).append(line);
         last = &line;
         breaks = 0;
       }

@@ -92,12 +92,16 @@ class EntryReader {
       if (c == '"') return Wrong("has a quotation mark within a string; write \\\"");
       if (c == '\\') {
         if (++i == end - 1) return Wrong("ends in a backslash; the string is not closed");
-        constexpr std::string_view kEscapes = "ntrabfv", kMeanings = "\n\t\r\a\b\f\v";
-        const size_t escape = kEscapes.find(bytes_[i]);
-        c = escape == std::string_view::npos ? bytes_[i] : kMeanings[escape];
-        if (const size_t digits = OctalDigits(bytes_.substr(i, end - 1 - i)); digits > 0) {
-          c = static_cast<char>(std::stoi(std::string(bytes_.substr(i, digits)), nullptr, 8));
+        const std::string_view rest = bytes_.substr(i, end - 1 - i);
+        const size_t escape = kPoEscapes.find(rest[0]);
+        c = escape == std::string_view::npos ? rest[0] : kPoMeanings[escape];
+        if (const size_t digits = CountDigits(rest, "01234567", 3); digits > 0) {
+          c = static_cast<char>(std::stoi(std::string(rest.substr(0, digits)), nullptr, 8));
           i += digits - 1;
+        } else if (const size_t hex = CountDigits(rest.substr(1), "0123456789abcdefABCDEF", 2);
+                   rest[0] == 'x' && hex > 0) {
+          c = static_cast<char>(std::stoi(std::string(rest.substr(1, hex)), nullptr, 16));
+          i += hex;
         }
       }
       string.value.push_back(c);
@@ -105,9 +109,9 @@ class EntryReader {
     return absl::OkStatus();
   }
 
-  // Digits of an escaped byte, such as \101.
-  static size_t OctalDigits(std::string_view text) {
-    return std::min({size_t{3}, text.size(), text.find_first_not_of("01234567")});
+  // Digits of an escaped byte, such as \101 or \x41.
+  static size_t CountDigits(std::string_view text, std::string_view digits, size_t most) {
+    return std::min({most, text.size(), text.find_first_not_of(digits)});
   }
 
   void FinishEntry() {

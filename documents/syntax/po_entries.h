@@ -32,6 +32,9 @@ struct PoEntry {
 // limits as CheckText's.
 absl::StatusOr<std::vector<PoEntry>> ReadPoEntries(std::string_view bytes, const DocumentLimits& limits);
 
+// What stands behind the backslash of an escape, and what it means.
+inline constexpr std::string_view kPoEscapes = "ntrabfv\"\\", kPoMeanings = "\n\t\r\a\b\f\v\"\\";
+
 // The character that the header declares as the mark of accelerators ("X-Accelerator-Marker: &").
 std::optional<char> AcceleratorMark(const std::vector<PoEntry>& entries);
 

@@ -232,6 +232,11 @@ TEST(YamlTest, BlankLinesOfABlockStay) {
             "k: |\n\n\n  hallo du\n");
 }
 
+TEST(YamlTest, LineBreaksOfABlockAreThoseOfTheFile) {
+  EXPECT_EQ(RenderRot13(*ParseAs("yaml", "a: |\r\n  one\r\n\r\n  two\r\nb: >\r\n  one\r\n\r\n  two\r\n")),
+            "a: |\r\n  bar\r\n\r\n  gjb\r\nb: >\r\n  bar\r\n\r\n  gjb\r\n");
+}
+
 TEST(YamlTest, WordsOfHexadecimalLettersAreText) {
   EXPECT_THAT(Shown(*ParseAs("yaml", "- Facade 2\n- Decade 5\n- Café 3\n- 5 bad\n- A 1\n")),
               ElementsAre("Facade 2", "Decade 5", "Café 3", "5 bad", "A 1"));
@@ -345,6 +350,15 @@ TEST(PoTest, FlagsOfAnObsoleteMessageAreNotThoseOfTheNext) {
 TEST(PoTest, QuotesWhatItWrites) {
   EXPECT_EQ(RenderWith(*ParseAs("po", "msgid \"a\"\nmsgstr \"\"\n"), {{"a", "x\"y\\z\n\tw"}}),
             "msgid \"a\"\nmsgstr \"\"\n\"x\\\"y\\\\z\\n\"\n\"\\tw\"\n");
+}
+
+TEST(PoTest, LineBreaksAndEscapesAreThoseOfTheFile) {
+  EXPECT_EQ(RenderRot13(*ParseAs("po", "msgid \"a\\n\"\r\n\"b\"\r\nmsgstr \"\"\r\n")),
+            "msgid \"a\\n\"\r\n\"b\"\r\nmsgstr \"\"\r\n\"n\\n\"\r\n\"o\"\r\n");
+  EXPECT_EQ(RenderRot13(*ParseAs("po", R"(msgid "\x41\101\a bell\v"
+msgstr "")")),
+            R"(msgid "\x41\101\a bell\v"
+msgstr "NN\a oryy\v")");
 }
 
 TEST(PoTest, AcceleratorsAreNotPartOfTheText) {
