@@ -66,6 +66,7 @@ bool IsDelimiterRow(std::string_view line) {
   if (line.find('|') == std::string_view::npos || line.find_first_not_of("|-: \t") != std::string_view::npos) {
     return false;
   }
+  if (line.starts_with("- ")) return false;  // an item of a list
   if (line.starts_with('|')) line.remove_prefix(1);
   if (line.ends_with('|')) line.remove_suffix(1);
   for (bool last = false; !last;) {
@@ -123,12 +124,19 @@ class MarkdownView::Builder {
     if (TakeMath(line)) return;
     in_table_ = in_table_ && !line.unquoted_text.empty();
     const bool hides = line.text.starts_with(":::") || (!in_table_ && IsLineOfItsOwn(line.unquoted_text));
-    const size_t alert = line.unquoted > line.first ? AlertLength(line.unquoted_text) : 0;
+    const bool is_quoted = line.unquoted > line.first;
+    // What is indented by four spaces goes on with the text before, and an alert begins a quotation.
+    const std::string_view indentation = document_.substr(line.begin, line.first - line.begin);
+    const bool goes_on = after_text_ && (indentation.size() >= 4 || indentation.find('\t') != std::string_view::npos);
+    const bool may_alert = is_quoted && !goes_on && !(after_text_ && after_quoted_);
+    const size_t alert = may_alert ? AlertLength(line.unquoted_text) : 0;
+    const size_t footnote = goes_on ? 0 : FootnoteLength(line.text);
+    after_quoted_ = is_quoted || (after_quoted_ && after_text_);
     if (hides) {
       HideLine(line);
     } else if (alert > 0) {
       TakeAlert(line, alert);
-    } else if (const size_t footnote = FootnoteLength(line.text); footnote > 0) {
+    } else if (footnote > 0) {
       BeginItem(line, {line.first + footnote, line.end});
       after_text_ = true;
     } else if (const std::optional<ByteRange> title = AdmonitionTitle(line.text); title.has_value() && !after_text_) {
@@ -148,10 +156,7 @@ class MarkdownView::Builder {
     }
     const bool begins_table =
         !in_table_ && line.text.find('|') != std::string_view::npos && IsDelimiterRow(LineAt(line.next).unquoted_text);
-    if (begins_table && after_text_) {
-      AddEmptyLine(line);
-      Add(line.begin, "\n");
-    }
+    if (begins_table) EndParagraph(line);
     in_delimiter_row_ = begins_table;
     if (after_text_ && line.text.starts_with(": ")) {
       Show({line.begin, line.first});
@@ -200,6 +205,7 @@ class MarkdownView::Builder {
   // The title behind the sign is a paragraph of its own.
   void TakeAlert(const Line& line, size_t length) {
     const size_t title = std::min(document_.find_first_not_of(" \t", line.unquoted + length), line.end);
+    EndParagraph(line);
     Show({line.begin, line.unquoted});
     Show({title, line.end});
     if (title < line.end) AddEmptyLine(line);
@@ -233,11 +239,17 @@ class MarkdownView::Builder {
   // Copies the line break.
   void ShowBreak(const Line& line) { Show({line.end, line.next}); }
 
-  // Adds an empty line with the line's signs of quotations, to stand before or after its text.
+  // Adds an empty line before the line, whose text begins something else.
+  void EndParagraph(const Line& line) {
+    if (!after_text_) return;
+    Add(line.begin, document_.substr(line.begin, line.unquoted - line.begin));
+    Add(line.begin, "\n");
+  }
+
+  // Adds an empty line after the line, with the same signs of quotations.
   void AddEmptyLine(const Line& line) {
-    const bool before = view_.text_.empty() || IsOneOf(view_.text_.back(), "\r\n");
-    if (!before) Add(line.end, "\n");
-    Add(before ? line.begin : line.end, document_.substr(line.begin, line.unquoted - line.begin));
+    Add(line.end, "\n");
+    Add(line.end, document_.substr(line.begin, line.unquoted - line.begin));
   }
 
   void Show(ByteRange range) {
@@ -276,6 +288,7 @@ class MarkdownView::Builder {
   size_t math_end_ = 0;            // of display math
   size_t no_math_end_ = 0;         // what begins before this place has no end
   bool after_text_ = false;        // whether the line before has text
+  bool after_quoted_ = false;      // whether this text is in a quotation
   bool in_delimiter_row_ = false;  // whether the line is one
   bool in_table_ = false;
 };

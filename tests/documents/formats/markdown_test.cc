@@ -91,6 +91,7 @@ TEST(MarkdownTest, FootnotesKeepTheirLabels) {
 TEST(MarkdownTest, SignsOfAlertsStayInLinesOfTheirOwn) {
   ExpectTranslated("> [!NOTE]\n> Read\n> this.\n", "> [!NOTE]\n> Ernq guvf.\n");
   ExpectTranslated("> [!tip]- A title\r\n> Text.\r\n", "> [!tip]- N gvgyr\r\n> Grkg.\r\n");
+  ExpectTranslated("> Text\n> [!tip] text\n", "> Grkg [!gvc] grkg\n");
   EXPECT_THAT(MarkdownUnits("> [!NOTE](x) y\n\n[!NOTE]\nz"), ElementsAre("⟦[⟧!NOTE⟦](x)⟧ y", "[!NOTE] z"));
 }
 
