@@ -123,7 +123,8 @@ class MarkdownView::Builder {
     if (TakeCode(line)) return Show({line.begin, line.end});
     if (TakeMath(line)) return;
     in_table_ = in_table_ && !line.unquoted_text.empty();
-    const bool hides = line.text.starts_with(":::") || (!in_table_ && IsLineOfItsOwn(line.unquoted_text));
+    in_tag_ = in_tag_ && !line.unquoted_text.empty();
+    const bool hides = line.text.starts_with(":::") || (!in_table_ && !in_tag_ && IsLineOfItsOwn(line.unquoted_text));
     const bool is_quoted = line.unquoted > line.first;
     // What is indented by four spaces goes on with the text before, and an alert begins a quotation.
     const std::string_view indentation = document_.substr(line.begin, line.first - line.begin);
@@ -166,6 +167,8 @@ class MarkdownView::Builder {
       Show({line.begin, line.end});
     }
     after_text_ = line.first < line.end;
+    const size_t bracket = line.text.find_last_of("<>");
+    if (bracket != std::string_view::npos) in_tag_ = line.text[bracket] == '<';
   }
 
   // Whether a line is one of a fenced block of code.
@@ -291,6 +294,7 @@ class MarkdownView::Builder {
   bool after_quoted_ = false;      // whether this text is in a quotation
   bool in_delimiter_row_ = false;  // whether the line is one
   bool in_table_ = false;
+  bool in_tag_ = false;  // whether a tag of HTML may go on
 };
 
 MarkdownView::MarkdownView(std::string_view document, size_t begin) { Builder(document, this).Build(begin); }

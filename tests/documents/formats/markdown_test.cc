@@ -110,6 +110,7 @@ TEST(MarkdownTest, LinesOfTagsAndAttributesStay) {
                    "{% if x %}\nBar\n{% else %}\nGjb\n{% endif %}\n{{< note >}}\nGuerr\n{{< /note >}}\n{: .a }\n");
   ExpectTranslated("# Title {: #id .a }\n\nA [b](c){.d target=\"e\"} f.\n",
                    "# Gvgyr {: #id .a }\n\nN [o](c){.d target=\"e\"} s.\n");
+  EXPECT_THAT(MarkdownUnits("<div\n{% if x %}\nclass=\"a\"\n{% endif %}\n>\n</div>\n"), ElementsAre());
   // In a table they are rows of it.
   ExpectTranslated("| A |\n|---|\n{% for x %}\n| b |\n", "| N |\n|---|\n{% for x %}\n| o |\n");
 }
