@@ -3,7 +3,7 @@
 // Not translated: scripts, styles, SVG, `pre`, elements with translate="no", the class notranslate or the `lang` of
 // another language, and the elements of options.elements.keep. `code`, `kbd`, `samp`, `var` and formulas become
 // markers, which count as a word of their sentence. Translated besides text: the attributes alt, title, placeholder,
-// aria-label, label and summary, the description in the head, and the labels of buttons.
+// aria-label, label, summary and similar, the description in the head, and the labels of buttons.
 
 #include <algorithm>
 #include <initializer_list>
@@ -62,8 +62,10 @@ bool EndsBefore(std::string_view element, const HtmlToken& start) {
   return IsOneOf(element, {"tbody", "thead", "tfoot"}) && starts_row && start.name != "tr";
 }
 
-// Attributes that users see. Those of `meta` and `input` depend on another attribute, see IsTranslated.
-constexpr std::string_view kShown[] = {"alt", "title", "placeholder", "aria-label", "label", "summary"};
+// Attributes that users see or hear. Those of `meta` and `input` depend on another attribute, see IsTranslated.
+constexpr std::string_view kShown[] = {"alt",           "title",   "placeholder",      "aria-label",
+                                       "label",         "summary", "aria-description", "aria-placeholder",
+                                       "aria-valuetext"};
 
 class HtmlReader {
  public:
@@ -204,8 +206,9 @@ class HtmlReader {
 
   bool IsTranslated(const HtmlToken& token, const HtmlAttribute& attribute) const {
     if (token.name == "meta") {
-      constexpr std::string_view kDescriptions[] = {"description", "og:title", "og:description", "twitter:title",
-                                                    "twitter:description"};
+      constexpr std::string_view kDescriptions[] = {"description",      "og:title",      "og:description",
+                                                    "og:image:alt",     "twitter:title", "twitter:description",
+                                                    "twitter:image:alt"};
       std::string what = LowerValue(token, "name");
       if (what.empty()) what = LowerValue(token, "property");
       return attribute.name == "content" &&
@@ -238,13 +241,20 @@ class HtmlReader {
     }
   }
 
-  void TakeAttributes(const HtmlToken& token) {
-    if (token.name == "html" && !options_.target_language.empty()) {
-      for (const char* name : {"lang", "xml:lang"}) {
-        const HtmlAttribute* lang = token.Find(name);
-        if (lang != nullptr && !Value(lang).empty()) edits_.push_back({lang->value, options_.target_language});
-      }
+  // The language of the page becomes the target language, and so does that of a part in the source language.
+  void DeclareLanguage(const HtmlToken& token) {
+    if (options_.target_language.empty()) return;
+    for (const char* name : {"lang", "xml:lang"}) {
+      const HtmlAttribute* lang = token.Find(name);
+      if (lang == nullptr || Value(lang).empty()) continue;
+      const bool is_source = !options_.source_language.empty() &&
+                             PrimaryLanguage(Value(lang)) == PrimaryLanguage(options_.source_language);
+      if (is_source || IsOneOf(token.name, {"html", "body"})) edits_.push_back({lang->value, options_.target_language});
     }
+  }
+
+  void TakeAttributes(const HtmlToken& token) {
+    DeclareLanguage(token);
     if (token.name == "meta" && !options_.target_language.empty()) DeclareUtf8(token);
     for (const HtmlAttribute& attribute : token.attributes) {
       if (!IsTranslated(token, attribute)) continue;

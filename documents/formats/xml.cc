@@ -8,6 +8,7 @@
 // A piece of a document, without one element around it, is accepted, too.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
 #include "documents/input.h"
+#include "documents/language.h"
 #include "documents/syntax/xml_events.h"
 #include "documents/units/string_unit.h"
 #include "documents/units/unit_builder.h"
@@ -37,7 +39,8 @@ class XmlReader {
         options_(options),
         in_text_(events.size() + 1),
         preserves_space_(events.size() + 1),
-        builder_(bytes, {.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true}) {
+        builder_(bytes, {.inline_rules = {options.keep_terms, /*tags=*/false}, .copies_markers = true}),
+        edits_(EncodingEdits(bytes)) {
     FindElementsInText();
   }
 
@@ -47,8 +50,7 @@ class XmlReader {
       if (builder_.marker_count() > static_cast<size_t>(options_.limits.max_markers)) Flush();
     }
     Flush();
-    return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), EncodingEdits(bytes_)),
-                               options_.limits);
+    return MakePatchedDocument(PatchedText(std::string(bytes_), std::move(units_), std::move(edits_)), options_.limits);
   }
 
  private:
@@ -61,7 +63,7 @@ class XmlReader {
     std::vector<size_t> open = {top};
     for (size_t i = 0; i < events_.size(); ++i) {
       if (events_[i].kind == Kind::kStart) {
-        if (open.back() == top) ++at_top;
+        if (open.back() == top && ++at_top == 1) root_ = i;
         open.push_back(i);
       }
       if (events_[i].kind == Kind::kEnd) open.pop_back();
@@ -111,7 +113,8 @@ class XmlReader {
   size_t TakeStart(size_t i, bool in_text) {
     const XmlEvent& event = events_[i];
     const ByteRange whole{event.range.begin, events_[event.match].range.end};
-    const bool kept = IsKept(event);
+    const bool kept = IsKept(event) || IsForeign(i);
+    if (!kept) DeclareLanguage(i);
     if (!in_text) Flush();
     if (kept || whole.end == event.range.end) {  // <a/>
       const bool breaks = !kept && event.name == "br";
@@ -132,6 +135,28 @@ class XmlReader {
            !Has(rules.in_text, event.name);
   }
 
+  // Whether an element is in another language than the source language. What the root says does not count.
+  bool IsForeign(size_t i) const {
+    const std::string_view language = AttributeOf(bytes_, events_[i], "xml:lang");
+    return !language.empty() && !options_.source_language.empty() && !IsRoot(i) && !IsInSourceLanguage(language);
+  }
+
+  bool IsInSourceLanguage(std::string_view language) const {
+    return PrimaryLanguage(language) == PrimaryLanguage(options_.source_language);
+  }
+
+  bool IsRoot(size_t i) const { return has_root_ && i == root_; }
+
+  void DeclareLanguage(size_t i) {
+    if (options_.target_language.empty()) return;
+    const std::optional<ByteRange> language = FindAttribute(bytes_, events_[i].range, "xml:lang");
+    if (!language.has_value() || language->begin == language->end) return;
+    const std::string_view declared = bytes_.substr(language->begin, language->end - language->begin);
+    if (IsRoot(i) || IsInSourceLanguage(declared)) {
+      edits_.push_back({*language, EscapeXmlAttribute(options_.target_language)});
+    }
+  }
+
   void Flush() {
     const size_t units_before = units_.size();
     builder_.FinishEscaped(EscapeXml, &units_);
@@ -144,9 +169,11 @@ class XmlReader {
   const std::vector<XmlEvent>& events_;
   const ParseOptions& options_;
   std::vector<bool> in_text_, preserves_space_;  // of each event, and of what is around all of them
-  bool has_root_ = false;                        // one element is around everything
+  bool has_root_ = false;                        // one element is around everything: root_
+  size_t root_ = 0;
   UnitBuilder builder_;
   std::vector<PlacedUnit> units_;
+  std::vector<Edit> edits_;
 };
 
 // Whether there is a declaration or a document type before the first element, which only a whole document has.

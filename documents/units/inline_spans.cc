@@ -51,8 +51,8 @@ bool StartsWithAnyCase(std::string_view text, std::string_view start) {
 struct Brackets {
   std::string_view open, close;
 };
-constexpr Brackets kTemplates[] = {{"{{", "}}"}, {"{%", "%}"}, {"{#", "#}"}, {"<%", "%>"},
-                                   {"${", "}"},  {"#{", "}"},  {"%{", "}"}};
+constexpr Brackets kTemplates[] = {{"{{{", "}}}"}, {"{{", "}}"}, {"{%", "%}"}, {"{#", "#}"},
+                                   {"<%", "%>"},   {"${", "}"},  {"#{", "}"},  {"%{", "}"}};
 
 // The end of a template at `at`, or `at`.
 size_t TemplateEnd(std::string_view text, size_t at) {

@@ -24,6 +24,11 @@ TEST(HtmlTest, PartsInAnotherLanguageAreKept) {
   EXPECT_THAT(HtmlUnits(html), ElementsAre("First", "Second", "The ⟦<i lang=\"fr\">mot juste</i>⟧ is here."));
   ExpectIdentity("html", html);
   EXPECT_THAT(Shown(*ParseAs("html", "<p lang=\"fr\">Not known</p>", ParseOptions())), ElementsAre("Not known"));
+  const std::string parts =
+      "<html lang=fr><body lang=EN-US><p lang=\"en\">A <b lang='en-GB'>b</b> <i lang=\"fr\">c</i></p>";
+  const auto document = ParseAs("html", parts, {.source_language = "en", .target_language = "de"});
+  EXPECT_EQ(*document->Render(Sources(*document)),
+            "<html lang=de><body lang=de><p lang=\"de\">A <b lang='de'>b</b> <i lang=\"fr\">c</i></p>");
 }
 
 TEST(HtmlTest, WhatSurroundsAllOfAUnitIsLeftOutside) {

@@ -105,6 +105,16 @@ TEST(XmlTest, CodeAndWhatSaysThatItIsNotTranslatedStays) {
   EXPECT_THAT(Shown(*ParseAs("xml", "and/or")), ElementsAre("and/or"));
 }
 
+TEST(XmlTest, LanguagesAreDeclared) {
+  const std::string text =
+      "<r xml:lang=\"en-US\"><p xml:lang='en'>One <b xml:lang=\"fr\">le mot</b></p><p xml:lang=\"fr\">Deux</p></r>";
+  const auto document = ParseAs("xml", text, {.source_language = "en", .target_language = "de"});
+  EXPECT_THAT(Shown(*document), ElementsAre("One ⟦<b xml:lang=\"fr\">le mot</b>⟧"));
+  EXPECT_EQ(*document->Render(Sources(*document)),
+            "<r xml:lang=\"de\"><p xml:lang='de'>One <b xml:lang=\"fr\">le mot</b></p><p xml:lang=\"fr\">Deux</p></r>");
+  EXPECT_THAT(Shown(*ParseAs("xml", "<r xml:lang=\"fr\">One</r>")), ElementsAre("One"));
+}
+
 TEST(XmlTest, HtmlKeepsElementsThatAreNamed) {
   EXPECT_THAT(Shown(*ParseAs("html", "Press <x>Enter</x> now", {.elements = {.keep = {"x"}}})),
               ElementsAre("Press ⟦<x>Enter</x>⟧ now"));
