@@ -91,8 +91,7 @@ class XmlReader {
     const bool in_text = in_text_[event.kind == Kind::kEnd ? event.match : i];
     switch (event.kind) {
       case Kind::kText:
-        builder_.set_collapse_space(!preserves_space_[i]);
-        builder_.AddDecoded(event.range, event.text);
+        TakeText(i);
         return i;
       case Kind::kOther:
         builder_.Standalone(event.range, /*ordered=*/false, /*is_word=*/false);
@@ -108,6 +107,19 @@ class XmlReader {
         return TakeStart(i, in_text);
     }
     return i;
+  }
+
+  // A section (CDATA) often holds markup of its own. It is written as a whole, so white space at its ends is part of
+  // it.
+  void TakeText(size_t i) {
+    const XmlEvent& event = events_[i];
+    const bool is_section = bytes_.substr(event.range.begin).starts_with("<![CDATA[");
+    const bool is_last =
+        i + 1 == events_.size() || (events_[i + 1].kind == Kind::kEnd && !in_text_[events_[i + 1].match]);
+    if (!is_section && IsBlank(event.text) && (builder_.empty() || is_last)) return;
+    has_section_ = has_section_ || is_section;
+    builder_.set_collapse_space(!is_section && !preserves_space_[i]);
+    builder_.AddDecoded(event.range, event.text);
   }
 
   size_t TakeStart(size_t i, bool in_text) {
@@ -159,6 +171,9 @@ class XmlReader {
 
   void Flush() {
     const size_t units_before = units_.size();
+    builder_.set_leave_out_ends(!has_section_);
+    builder_.set_tags(has_section_);
+    has_section_ = false;
     builder_.FinishEscaped(EscapeXml, &units_);
     if (units_.size() == units_before || !has_root_) return;
     const PlacedUnit& unit = units_.back();
@@ -171,6 +186,7 @@ class XmlReader {
   std::vector<bool> in_text_, preserves_space_;  // of each event, and of what is around all of them
   bool has_root_ = false;                        // one element is around everything: root_
   size_t root_ = 0;
+  bool has_section_ = false;  // the unit that is being read has one
   UnitBuilder builder_;
   std::vector<PlacedUnit> units_;
   std::vector<Edit> edits_;

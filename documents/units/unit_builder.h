@@ -38,6 +38,9 @@ class UnitBuilder {
 
   // The rule for what is added from now on.
   void set_collapse_space(bool collapse_space) { rules_.collapse_space = collapse_space; }
+  // The rules for the unit that Finish makes next.
+  void set_leave_out_ends(bool leave_out_ends) { rules_.leave_out_ends = leave_out_ends; }
+  void set_tags(bool tags) { rules_.inline_rules.tags = tags; }
 
   void AddText(ByteRange range);  // the bytes are the text
   // The same, with HTML character references. Those that are not known become markers.
