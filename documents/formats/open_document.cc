@@ -1,4 +1,5 @@
-// OpenDocument texts, presentations and spreadsheets: paragraphs and headings, headers and footers, charts.
+// OpenDocument texts, presentations and spreadsheets: paragraphs and headings, headers and footers, charts,
+// titles and descriptions of pictures.
 //
 // A paragraph is mixed content as in HTML: spans, links, content controls and texts with ruby are pairs of markers;
 // notes, frames, tabs and breaks are single markers, and paragraphs within notes and frames are units of their own. Not
@@ -22,16 +23,18 @@ using Kind = XmlEvent::Kind;
 constexpr std::string_view kText = "urn:oasis:names:tc:opendocument:xmlns:text:1.0";
 constexpr std::string_view kOffice = "urn:oasis:names:tc:opendocument:xmlns:office:1.0";
 constexpr std::string_view kExtensions = "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0";
+constexpr std::string_view kSvg = "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0";
 constexpr std::string_view kFormatting = "urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0";
 
 class OdfReader {
  public:
   OdfReader(std::string_view bytes, const std::vector<XmlEvent>& events, const ParseOptions& options,
-            const std::string& text, const std::string& office, const std::string& extensions)
+            const std::string& text, const std::string& office, const std::string& extensions, const std::string& svg)
       : bytes_(bytes),
         events_(events),
         text_(text),
         office_(office),
+        blocks_{text + "p", text + "h", svg + "title", svg + "desc"},
         pairs_{text + "span", text + "a",         text + "meta",
                text + "ruby", text + "ruby-base", extensions + "content-control"},
         most_markers_(static_cast<size_t>(options.limits.max_markers)),
@@ -43,7 +46,7 @@ class OdfReader {
       if (event.kind != Kind::kStart) continue;
       if (event.name == text_ + "tracked-changes" || event.name == office_ + "annotation" || IsNumber(event)) {
         i = event.match;
-      } else if (event.name == text_ + "p" || event.name == text_ + "h") {
+      } else if (std::find(blocks_.begin(), blocks_.end(), event.name) != blocks_.end()) {
         TakeContent(i);
         builder_.FinishEscaped(EscapeXml, &content_.units);
       }
@@ -85,8 +88,9 @@ class OdfReader {
 
   const std::string_view bytes_;
   const std::vector<XmlEvent>& events_;
-  const std::string text_, office_;       // prefixes
-  const std::vector<std::string> pairs_;  // elements that are part of their sentence
+  const std::string text_, office_;        // prefixes
+  const std::vector<std::string> blocks_;  // elements whose content is a unit
+  const std::vector<std::string> pairs_;   // elements that are part of their sentence
   const size_t most_markers_;
   UnitBuilder builder_;
   PartContent content_;
@@ -126,8 +130,9 @@ PartContent ReadOpenDocumentPart(std::string_view bytes, const std::vector<XmlEv
   const std::optional<std::string> text = PrefixOf(bytes, events, kText), office = PrefixOf(bytes, events, kOffice);
   const std::optional<std::string> extensions = PrefixOf(bytes, events, kExtensions);
   if (text.has_value()) {
-    content =
-        OdfReader(bytes, events, options, *text, office.value_or("office:"), extensions.value_or("loext:")).Read();
+    content = OdfReader(bytes, events, options, *text, office.value_or("office:"), extensions.value_or("loext:"),
+                        PrefixOf(bytes, events, kSvg).value_or("svg:"))
+                  .Read();
   }
   content.edits = OdfLanguageEdits(bytes, events, options);
   for (Edit& edit : EncodingEdits(bytes)) content.edits.push_back(std::move(edit));

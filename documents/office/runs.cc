@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "documents/office/word_fields.h"
+#include "documents/units/string_unit.h"
 #include "documents/units/unit_builder.h"
 
 namespace salient {
@@ -120,7 +122,9 @@ class RunReader {
 
   PartContent Read() {
     for (size_t i = 0; i < events_.size(); ++i) {
-      if (events_[i].kind == Kind::kStart && events_[i].name == names_.paragraph) TakeParagraph(i);
+      if (events_[i].kind != Kind::kStart) continue;
+      if (events_[i].name == names_.paragraph) TakeParagraph(i);
+      if (events_[i].name.ends_with(":docPr") || events_[i].name.ends_with(":cNvPr")) TakeDescription(i);
     }
     content_.edits = EncodingEdits(bytes_);
     return std::move(content_);
@@ -130,6 +134,16 @@ class RunReader {
   size_t Match(size_t i) const { return events_[i].match; }
   ByteRange Whole(size_t i) const { return {events_[i].range.begin, events_[Match(i)].range.end}; }
   std::string_view Bytes(ByteRange range) const { return bytes_.substr(range.begin, range.end - range.begin); }
+
+  // The alternative text of a picture and similar.
+  void TakeDescription(size_t element) {
+    for (const char* name : {"title", "descr"}) {
+      const std::optional<ByteRange> value = FindAttribute(bytes_, events_[element].range, name);
+      if (!value.has_value() || LooksLikeCode(Bytes(*value))) continue;
+      builder_.AddTextWithReferences(*value, /*in_attribute=*/true);
+      builder_.FinishEscaped(EscapeXmlAttribute, &content_.units);
+    }
+  }
 
   void TakeParagraph(size_t start) {
     pieces_.clear();

@@ -4,7 +4,8 @@
 //
 // A unit is a paragraph. Text in its most frequent format has no markers; other formats become pairs of markers,
 // hyperlinks become pairs around those, and fields (word_fields.h), pictures, tabs and notes become single markers. A
-// changed paragraph is written as new runs with the properties of the old ones.
+// changed paragraph is written as new runs with the properties of the old ones. The alternative texts of pictures are
+// units, too.
 
 #pragma once
 

@@ -216,6 +216,20 @@ TEST(DocxTest, TextBoxesAreUnitsWithinUnits) {
   EXPECT_THAT(body, HasSubstr("<w:txbxContent><w:p><w:r><w:t xml:space=\"preserve\">Vaare grkg</w:t></w:r></w:p>"));
 }
 
+TEST(DocxTest, AlternativeTextsOfPicturesAreTranslated) {
+  const std::string docx = Docx(
+      "<w:p><w:r><w:t>A </w:t></w:r><w:r><w:drawing><wp:docPr id=\"1\" name=\"Picture 1\" descr=\"A &quot;red&quot; "
+      "chair\" "
+      "title='Chair'/><pic:cNvPr id=\"2\" name=\"a\" "
+      "descr=\"image1.png\"/></w:drawing></w:r><w:r><w:t>b</w:t></w:r></w:p>");
+  EXPECT_THAT(Sources(*ParseAs("docx", docx)).size(), 3u);
+  ExpectIdentity("docx", docx);
+  ExpectTranslationIsRead("docx", docx);
+  EXPECT_THAT(Body(RenderRot13(*ParseAs("docx", docx))),
+              HasSubstr("<wp:docPr id=\"1\" name=\"Picture 1\" descr=\"N &quot;erq&quot; punve\" title='Punve'/>"
+                        "<pic:cNvPr id=\"2\" name=\"a\" descr=\"image1.png\"/>"));
+}
+
 TEST(DocxTest, TextBoxesHaveFieldsOfTheirOwn) {
   const std::string box = "<w:txbxContent><w:p>" + TextRunOf("Page ") + Field("PAGE", "3") + "</w:p></w:txbxContent>";
   const std::string both = "<mc:AlternateContent><mc:Choice>" + box + "</mc:Choice><mc:Fallback><w:pict>" + box +

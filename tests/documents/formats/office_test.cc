@@ -296,6 +296,21 @@ TEST(OpenDocumentTest, ChartsAreTranslated) {
   ExpectTranslationIsRead("odt", odp);
 }
 
+TEST(OpenDocumentTest, DescriptionsOfPicturesAreTranslated) {
+  const std::string odt =
+      MakeZip({{"content.xml",
+                "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
+                "xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\" "
+                "xmlns:s=\"urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0\"><text:p>See "
+                "<draw:frame><s:title>Chair</s:title>"
+                "<s:desc>A red chair</s:desc></draw:frame></text:p></office:document-content>"}});
+  EXPECT_THAT(Sources(*ParseAs("odt", odt)).size(), 3u);
+  ExpectIdentity("odt", odt);
+  ExpectTranslationIsRead("odt", odt);
+  EXPECT_THAT(PartOf(RenderRot13(*ParseAs("odt", odt)), "content.xml"),
+              HasSubstr("Frr <draw:frame><s:title>Punve</s:title><s:desc>N erq punve</s:desc></draw:frame>"));
+}
+
 TEST(OpenDocumentTest, ParagraphsAndNotes) {
   const std::string content =
       "<office:document-content xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" "
