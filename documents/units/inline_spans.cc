@@ -51,8 +51,8 @@ bool StartsWithAnyCase(std::string_view text, std::string_view start) {
 struct Brackets {
   std::string_view open, close;
 };
-constexpr Brackets kTemplates[] = {{"{{{", "}}}"}, {"{{", "}}"}, {"{%", "%}"}, {"{#", "#}"},
-                                   {"<%", "%>"},   {"${", "}"},  {"#{", "}"},  {"%{", "}"}};
+constexpr Brackets kTemplates[] = {{"$t(", ")"}, {"{{{", "}}}"}, {"{{", "}}"}, {"{%", "%}"}, {"{#", "#}"},
+                                   {"<%", "%>"}, {"${", "}"},    {"#{", "}"},  {"%{", "}"}};
 
 // The end of a template at `at`, or `at`.
 size_t TemplateEnd(std::string_view text, size_t at) {
@@ -117,6 +117,21 @@ size_t PercentNameEnd(std::string_view text, size_t at) {
       end < text.size() && text[end] == '%' && !WordAt(text, end + 1) && !text.substr(end + 1).starts_with('%');
   if (is_closed) return end + 1;
   return WordAt(text, name) ? at : name;
+}
+
+// "$NAME$" of Chrome's extensions, and "@:menu.open" of Vue, which stands for another message.
+size_t ReferenceToMessageEnd(std::string_view text, size_t at) {
+  if (!IsOneOf(text[at], "$@") || at + 1 >= text.size() || WordBefore(text, at)) return at;
+  if (text[at] == '$') {
+    const size_t end = NameEnd(text, at + 1);
+    const bool is_name = IsLetter(text[at + 1]) && end < text.size() && text[end] == '$' && !WordAt(text, end + 1);
+    return is_name ? end + 1 : at;
+  }
+  if (text[at + 1] != ':') return at;
+  size_t end = at + 2;
+  while (end < text.size() && (IsNameCharacter(text[end]) || IsOneOf(text[end], ".-"))) ++end;
+  while (IsOneOf(text[end - 1], ".-")) --end;
+  return end > at + 2 ? end : at;
 }
 
 // printf's conversions, without the flag that is a space: "50 % of" is prose.
@@ -338,7 +353,8 @@ std::vector<InlineSpan> FindInlineSpans(std::string_view text, const InlineRules
     span.is_message = span.end > at;
     if (!span.is_message) {
       span.end = std::max({rules.keep_terms.End(text, at), TemplateEnd(text, at), BraceEnd(text, at),
-                           ReplacementFieldEnd(text, at), PercentEnd(text, at), UrlEnd(text, at), MailEnd(text, at)});
+                           ReplacementFieldEnd(text, at), PercentEnd(text, at), ReferenceToMessageEnd(text, at),
+                           UrlEnd(text, at), MailEnd(text, at)});
     }
     if (rules.markdown && span.end == at) {
       span.end = std::max({FootnoteEnd(text, at), MathEnd(text, at), ShortcodeEnd(text, at), AttributesEnd(text, at)});

@@ -50,6 +50,7 @@ struct InlineRules {
 //   {user[name]!r:>10} {when:%d.%m. %H:%M}                       replacement fields of Python and similar
 //   %s %1$s %-5.2f %(name)s %" PRIu64 " %%                       printf and similar; not the percent sign of "50 % of"
 //   %name% %ds %Y                                                 and other names behind a percent sign
+//   $NAME$ $t(key) @:menu.open                                    of Chrome's extensions, i18next and Vue
 //   https://example.org/a www.example.org mailto:a@b.org a@b.org  without the full stop at the end of a sentence, and
 //                                                                 without what is Chinese or Japanese
 //   [^1] $x^2$ $$x^2$$ :smile: @user {: .class} {#id .class}      in Markdown

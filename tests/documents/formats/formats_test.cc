@@ -126,6 +126,8 @@ TEST(InlineSpansTest, Placeholders) {
   EXPECT_THAT(
       Spans("Hello %name%, %user.id% in %ds, %dMB of %Lf at %B %d; %APPDATA% %s%s %ld%%"),
       ElementsAre("%name%", "%user.id%", "%ds", "%dMB", "%Lf", "%B", "%d", "%APPDATA%", "%s", "%s", "%ld", "%%"));
+  EXPECT_THAT(Spans("Hi $USER$, $t(common.ok) and @:menu.open. US$5$ $5 to $6, $a and b$, @ :x"),
+              ElementsAre("$USER$", "$t(common.ok)", "@:menu.open"));
   EXPECT_THAT(Spans("{{{raw}}} {{{a}}"), ElementsAre("{{{raw}}}", "{{{a}}"));
   EXPECT_THAT(Spans("50 %off, 50%of 60%, 100%sure"), IsEmpty());
 }
