@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "documents/ascii.h"
 #include "documents/characters.h"
 #include "documents/formats/parsers.h"
@@ -29,6 +31,18 @@ using Kind = XmlEvent::Kind;
 
 bool Has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+constexpr std::string_view kSectionBegin = "<![CDATA[", kSectionEnd = "]]>";
+
+bool IsSection(std::string_view bytes) {
+  return bytes.starts_with(kSectionBegin) && bytes.find(kSectionEnd) == bytes.size() - kSectionEnd.size();
+}
+
+std::string WriteSection(const Unit& unit, const MarkedText& translation, const std::vector<std::string>&) {
+  // The end of a section within it is divided between two.
+  const std::string text = absl::StrReplaceAll(Flatten(unit.markers, translation), {{"]]>", "]]]]><![CDATA[>"}});
+  return absl::StrCat(std::string(kSectionBegin), text, std::string(kSectionEnd));
 }
 
 class XmlReader {
@@ -113,7 +127,7 @@ class XmlReader {
   // it.
   void TakeText(size_t i) {
     const XmlEvent& event = events_[i];
-    const bool is_section = bytes_.substr(event.range.begin).starts_with("<![CDATA[");
+    const bool is_section = bytes_.substr(event.range.begin).starts_with(kSectionBegin);
     const bool is_last =
         i + 1 == events_.size() || (events_[i + 1].kind == Kind::kEnd && !in_text_[events_[i + 1].match]);
     if (!is_section && IsBlank(event.text) && (builder_.empty() || is_last)) return;
@@ -175,9 +189,10 @@ class XmlReader {
     builder_.set_tags(has_section_);
     has_section_ = false;
     builder_.FinishEscaped(EscapeXml, &units_);
-    if (units_.size() == units_before || !has_root_) return;
-    const PlacedUnit& unit = units_.back();
-    if (!unit.is_cut && unit.markers.empty() && LooksLikeCode(unit.unit.source.text)) units_.pop_back();
+    if (units_.size() == units_before) return;
+    PlacedUnit& unit = units_.back();
+    if (IsSection(bytes_.substr(unit.place.begin, unit.place.end - unit.place.begin))) unit.write = WriteSection;
+    if (has_root_ && !unit.is_cut && unit.markers.empty() && LooksLikeCode(unit.unit.source.text)) units_.pop_back();
   }
 
   const std::string_view bytes_;

@@ -79,11 +79,14 @@ TEST(XmlTest, SectionsHavePlaceholdersAndTags) {
   const std::string text = "<r><s><![CDATA[Hello {name}, you & %d others]]></s><s>A <![CDATA[{0}]]> b</s></r>";
   const auto document = ParseAs("xml", text);
   EXPECT_THAT(Shown(*document), ElementsAre("Hello ⟦{name}⟧, you & ⟦%d⟧ others", "A ⟦{0}⟧ b"));
-  EXPECT_EQ(RenderRot13(*document), "<r><s>Uryyb {name}, lbh &amp; %d bguref</s><s>N <![CDATA[{0}]]> o</s></r>");
+  EXPECT_EQ(RenderRot13(*document),
+            "<r><s><![CDATA[Uryyb {name}, lbh & %d bguref]]></s><s>N <![CDATA[{0}]]> o</s></r>");
   ExpectIdentity("xml", text);
   ExpectTranslationIsRead("xml", text);
   EXPECT_EQ(RenderRot13(*ParseAs("xml", "<r><s>\n <![CDATA[\n <p>A <b>b</b></p>\n c  d ]]>\n</s><s> e</s></r>")),
-            "<r><s>\n \n &lt;p&gt;N &lt;b&gt;o&lt;/b&gt;&lt;/p&gt;\n p  q \n</s><s> r</s></r>");
+            "<r><s>\n <![CDATA[\n <p>N <b>o</b></p>\n p  q ]]>\n</s><s> r</s></r>");
+  EXPECT_EQ(RenderWith(*ParseAs("xml", "<r><![CDATA[One]]></r>"), {{"One", "a[b[0]]>c"}}),
+            "<r><![CDATA[a[b[0]]]]><![CDATA[>c]]></r>");
 }
 
 TEST(XmlTest, WhiteSpaceIsTextWhereItIsPreserved) {
