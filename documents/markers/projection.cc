@@ -347,7 +347,10 @@ class Projector {
                     [this](const MarkerPlace& place) { return unit_.markers[place.marker].is_word; });
     const bool shows = !node.is_pair() || holds_word;
     const bool space_before = shows && at > 0 && IsSpace(source[at - 1]) && !touches_before;
-    const bool space_after = shows && end < source.size() && IsSpace(source[end]) && !touches_after;
+    // A word before a mark of punctuation may get another place, with a word after it.
+    const bool is_word = holds_word || unit_.markers[node.open].is_word;
+    const bool parts = end < source.size() && (IsSpace(source[end]) || (is_word && IsClosing(source[end])));
+    const bool space_after = shows && parts && !touches_after;
     const size_t gap = node.place.begin;
     const bool at_end = gap == parent.place.end && parent.is_pair();
     const size_t end_before = WordEnd(gap);
@@ -363,7 +366,8 @@ class Projector {
     }
     if (shows) shown_end_ = out_.text.size();
     const bool goes_on = copied_ < translation_.size() && !at_end;
-    if (space_after && goes_on && !IsSpace(translation_[copied_]) && !IsClosing(copied_)) out_.text.push_back(' ');
+    if (space_after && goes_on && !IsSpace(translation_[copied_]) && !IsClosing(translation_[copied_]))
+      out_.text.push_back(' ');
   }
 
   // The translation's next byte if that is a space before byte `end`, or a space of our own.
@@ -375,9 +379,7 @@ class Projector {
     }
   }
 
-  bool IsClosing(size_t at) const {
-    return std::string_view(".,;:!?)]}").find(translation_[at]) != std::string_view::npos;
-  }
+  static bool IsClosing(char c) { return IsOneOf(c, ".,;:!?)]}"); }
 
   const Unit& unit_;
   const std::string_view translation_;

@@ -83,6 +83,12 @@ TEST(ProjectionTest, SpaceBetweenNeighboursStays) {
   EXPECT_EQ(Projected("<b>it <x/></b> <y/> is", "ist es", {1, 0}), "<y/> ist <b>es <x/></b>");
 }
 
+TEST(ProjectionTest, AWordThatLosesItsPunctuationGetsASpace) {
+  EXPECT_EQ(Projected("so ask {x}.", "so fragen Sie.", {0, 1, -1, -1}), "so fragen {x} Sie.");
+  EXPECT_EQ(Projected("so ask <b>{x}</b>.", "so fragen Sie.", {0, 1, -1, -1}), "so fragen <b>{x}</b> Sie.");
+  EXPECT_EQ(Projected("so ask {x}.", "so fragen!.", {0, 1, -1, -1}), "so fragen {x}!.");
+}
+
 TEST(ProjectionTest, OrderedMarkersStayInOrder) {
   Unit unit = MakeUnit("one <x/>two <y/>three");
   for (Marker& marker : unit.markers) marker.ordered = true;
