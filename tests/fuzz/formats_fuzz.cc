@@ -86,6 +86,10 @@ std::vector<std::string> Seeds() {
            "|\n\n"
            "> [n][] &amp; ![o](p) ~~q~~ <http://r>\n\n[n]: s\n"),
       Seed("markdown", "a\n:::b c\nd *e\n  ::: \nf* g\n\n- h\n\n  :::{i}\n  j\n"),
+      Seed(
+          "markdown",
+          "a[^1]\n| b | c |\n|-|:-|\n| d | e |\n\n> [!NOTE] f\n> g $h$\n\n[^1]: i\n\n!!! j \"k\"\n    l :m: @n\n\n{% o "
+          "%}\np\n$$\nq\n$$\n{: .r}\n"),
       Seed("html",
            "<!DOCTYPE html><html lang=en><title>a &amp; b</title><p title='c'>d <b>e <i>f</b></i><br>g<code>h</code>"
            "<script>i</script><!-- j --><p>k &check; {{ l }} &copy <img alt=m><svg><title>n</title></svg>o"),
@@ -118,6 +122,10 @@ std::vector<std::string> Seeds() {
       Seed("yaml", "# a\nb: c d\ne: [f, \"g h\"]\ni: |\n  j\n\n  k\nl: >-\n  m\n   n\n  o\np: &q 'r''s'\n? t\n: *q\n"),
       Seed("xml", "<a><!-- b --><c>d <e f=\"g\">h</e> &lt; <x id=\"1\"/> i</c><j translate=\"no\">k</j></a>"),
       Seed("xml", "l <m>n</m> <![CDATA[o & {p} q]]>{0}"),
+      Seed("json", "[\"a &amp; &#8217;b <i>&lt;c&gt;</i> %d% $E$ {{{f}}}\"]"),
+      Seed("xml",
+           "<a xml:lang=\"en\"><b xml:space=\"preserve\"> c\n d</b><e> <![CDATA[<p>f</p> g]]>\n</e><h "
+           "xml:lang=\"fr\">i</h></a>"),
       Seed("docx", "PK\x03\x04"),
       Seed("odt", "PK\x05\x06"),
       Seed("docx",
