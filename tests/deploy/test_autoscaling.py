@@ -49,7 +49,35 @@ def test_both_scale_on_the_same():
     assert set(adapter_queries()) == {"salient_requests_waiting", "salient_tokens_waiting"}
 
 
-@pytest.mark.skipif(not (has_prometheus and has_binaries), reason="no prometheus, or nothing built")
+needs_all = pytest.mark.skipif(not (has_prometheus and has_binaries), reason="no prometheus, or nothing built")
+
+
+def replicas(address, targets):
+    """As both compute it: the total that waits, divided by what one replica may have waiting, rounded up."""
+    answers = [(query(address, expression), target) for expression, target in targets]
+    return [math.ceil(float(found[0]["value"][1]) / target) for found, target in answers if found]
+
+
+@needs_all
+def test_no_replica_is_added_for_one_document(tmp_path):
+    """Most tokens of a large document wait, but no other replica can take them."""
+    targets = hpa_targets() + keda_targets()
+    large = tmp_path / "large.txt"
+    large.write_text(80 * DOCUMENT.read_text())
+    flags = ["--threads", "1", "--max-rows", "8"]
+    with Server(tmp_path, *flags) as server, prometheus(tmp_path, [server.admin], [], labels=LABELS) as address:
+        sender = subprocess.Popen([CLIENT, "translate", large, "--server", server.grpc, "--quiet",
+                                   "--selection", "dense", "--exit", "full"], stdout=subprocess.DEVNULL)
+        try:
+            begun = "salient_requests_waiting == 0 and salient_requests_running == 1 and salient_tokens_waiting > 8000"
+            wait_for(lambda: query(address, begun), 60, "a document that has begun")
+            assert replicas(address, targets) == [0] * len(targets)
+        finally:
+            sender.kill()
+            sender.wait()
+
+
+@needs_all
 def test_replicas_follow_the_queue(tmp_path):
     targets = hpa_targets() + keda_targets()
     long = tmp_path / "long.txt"
@@ -57,13 +85,8 @@ def test_replicas_follow_the_queue(tmp_path):
     flags = ["--threads", "1", "--max-rows", "8", "--max-queue", "64"]
     with Server(tmp_path, *flags) as server, prometheus(tmp_path, [server.admin], [], labels=LABELS) as address:
 
-        def replicas():
-            """As both compute it: the total that waits, divided by what one replica may have waiting, rounded up."""
-            answers = [(query(address, expression), target) for expression, target in targets]
-            return [math.ceil(float(found[0]["value"][1]) / target) for found, target in answers if found]
-
         def all_want(enough):
-            wanted = replicas()
+            wanted = replicas(address, targets)
             return len(wanted) == len(targets) and all(map(enough, wanted))
 
         wait_for(lambda: all_want(lambda count: count == 0), 60, "an idle server's metrics")

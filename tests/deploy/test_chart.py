@@ -215,7 +215,8 @@ def test_without_network_policies_there_is_none():
 def test_keda_counts_the_releases_namespace():
     items = render_chart({"autoscaling": {"kind": "keda"}}, namespace="staging")
     assert [trigger["metadata"]["query"] for trigger in find(items, "ScaledObject")["spec"]["triggers"]] == [
-        'sum(salient_requests_waiting{namespace="staging"})', 'sum(salient_tokens_waiting{namespace="staging"})']
+        'sum(salient_requests_waiting{namespace="staging"})',
+        'sum(salient_tokens_waiting{namespace="staging"} * (salient_requests_waiting > bool 0))']
 
 
 def test_a_release_of_another_name_refers_to_itself():

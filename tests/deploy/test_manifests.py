@@ -189,7 +189,8 @@ def test_the_autoscalers_namespace_follows_the_overlay(tmp_path):
     path.write_text(path.read_text().replace("namespace: salient\n", "namespace: staging\n"))
     triggers = find(build(overlay), "ScaledObject")["spec"]["triggers"]
     assert [trigger["metadata"]["query"] for trigger in triggers] == [
-        'sum(salient_requests_waiting{namespace="staging"})', 'sum(salient_tokens_waiting{namespace="staging"})']
+        'sum(salient_requests_waiting{namespace="staging"})',
+        'sum(salient_tokens_waiting{namespace="staging"} * (salient_requests_waiting > bool 0))']
 
 
 def test_haproxy_checks_a_port_that_the_network_policy_opens(items):
