@@ -1,11 +1,17 @@
 #include "cli/sources.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <istream>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
+
+#include "absl/strings/match.h"
 
 namespace salient {
 namespace {
@@ -52,6 +58,18 @@ void ReadEnvironmentAndConfig(CLI::App& app, const std::string& prefix, UnknownK
   app.allow_config_extras(unknown == UnknownKeys::kError ? CLI::config_extras_mode::error
                                                          : CLI::config_extras_mode::ignore_all);
   app.config_formatter(std::make_shared<FileBelowEnvironment>(prefix));
+}
+
+std::vector<std::string> UnknownVariables(const CLI::App& app, const std::string& prefix) {
+  std::set<std::string> known = {VariableName(prefix, "config")};
+  for (const CLI::Option* option : app.get_options()) known.insert(option->get_envname());
+  std::vector<std::string> unknown;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string variable = *entry;
+    std::string name = variable.substr(0, variable.find('='));
+    if (absl::StartsWith(name, prefix) && known.count(name) == 0) unknown.push_back(std::move(name));
+  }
+  return unknown;
 }
 
 }  // namespace salient

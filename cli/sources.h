@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 
@@ -16,5 +17,8 @@ enum class UnknownKeys { kError, kIgnore };
 // names. Call it after all options are added. A repeatable option takes an array from the file; from the
 // environment it takes a comma-separated list if its values can have no comma, otherwise a single value.
 void ReadEnvironmentAndConfig(CLI::App& app, const std::string& prefix, UnknownKeys unknown);
+
+// The names of variables in the environment that begin with `prefix`, but belong to none of the options above.
+std::vector<std::string> UnknownVariables(const CLI::App& app, const std::string& prefix);
 
 }  // namespace salient

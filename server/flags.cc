@@ -38,6 +38,8 @@ once.
 
 HTTP: POST /v1/translate, GET /v1/models, and a page at /. Admin: /metrics, /healthz, /readyz, /models.)";
 
+constexpr char kVariablePrefix[] = "SALIENT_SERVER_";
+
 // As typed, before the parts go where they belong.
 struct Raw {
   std::vector<std::string> models;
@@ -388,7 +390,8 @@ ParsedServerFlags ParseServerFlags(int argc, const char* const* argv) {
   AddGuard(app, raw);
   AddResources(app, raw);
   AddOperation(app, raw, parsed.flags);
-  ReadEnvironmentAndConfig(app, "SALIENT_SERVER_", UnknownKeys::kError);
+  ReadEnvironmentAndConfig(app, kVariablePrefix, UnknownKeys::kError);
+  parsed.flags.unknown_variables = UnknownVariables(app, kVariablePrefix);
   app.set_version_flag("--version", VersionLine("salient-server"), "Print the version and exit");
   try {
     app.parse(argc, argv);

@@ -21,6 +21,7 @@ struct ServerFlags {
   bool exit_when_dead = false;
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kText;
+  std::vector<std::string> unknown_variables;  // of the environment: named like options, but none of them
 };
 
 // Reads the command line, the environment and the configuration file. If help was requested or an option is invalid,

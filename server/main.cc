@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "server/flags.h"
@@ -112,8 +113,17 @@ std::shared_ptr<Signals> ListenForSignals() {
   return signals;
 }
 
+// A misspelt option on the command line or in a file is an error. A variable may be of something else: Kubernetes sets
+// several for a service whose name is salient-server.
+void WarnOfUnknownVariables(const ServerFlags& flags) {
+  if (flags.unknown_variables.empty()) return;
+  spdlog::warn("ignored variables of the environment, which are not options: {}; --help lists the options",
+               absl::StrJoin(flags.unknown_variables, ", "));
+}
+
 int Run(const ServerFlags& flags) {
   const std::shared_ptr<Signals> signals = ListenForSignals();
+  WarnOfUnknownVariables(flags);
   ServerOptions options = flags.server;
   options.models.open = Engine::Create;
   auto access = Access::Open(flags.access);

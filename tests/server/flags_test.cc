@@ -13,6 +13,7 @@
 namespace salient {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 ParsedServerFlags Parse(std::vector<const char*> arguments) {
@@ -132,6 +133,14 @@ TEST(ServerFlagsTest, EveryOption) {
   EXPECT_EQ(flags.server.max_connection_age, absl::Minutes(1));
   EXPECT_EQ(flags.ready_file, "r");
   EXPECT_EQ(flags.log_level, "warn");
+}
+
+TEST(ServerFlagsTest, VariablesThatAreNoOptionsAreTold) {
+  const Variable misspelt("SALIENT_SERVER_API_KEY", "/keys");
+  const Variable option("SALIENT_SERVER_MAX_ROWS", "2");
+  const Variable config("SALIENT_SERVER_CONFIG", "");
+  const Variable of_the_client("SALIENT_SERVER", "host:1");
+  EXPECT_THAT(Parse({"--model", "m"}).flags.unknown_variables, ElementsAre("SALIENT_SERVER_API_KEY"));
 }
 
 TEST(ServerFlagsTest, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
