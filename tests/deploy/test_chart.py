@@ -69,6 +69,10 @@ def test_lint():
     ({"settings": {"ADMIN": "off"}}, "settings"),
     ({"settings": {"LISTEN": "0.0.0.0:6000"}}, "settings"),
     ({"settings": {"HTTP": "127.0.0.1:8080"}}, "settings"),
+    ({"settings": {"HTTP": False}}, "settings"),
+    ({"settings": {"GUARD": False}}, "settings"),
+    ({"gpu": {"enabled": True, "settings": {"ADMIN": "off"}}}, "gpu"),
+    ({"gpu": {"enabled": True, "settings": {"DRAIN_SECONDS": "a minute"}}}, "gpu"),
 ])
 def test_schema_refuses(values, where):
     with pytest.raises(Exception, match=where):
@@ -104,7 +108,7 @@ def test_an_image_may_be_pinned_by_its_digest():
 
 
 def test_ports_may_be_those_of_ipv6():
-    items = render_chart({"settings": {"ADMIN": "[::]:9464", "LISTEN": "[::]:50051", "HTTP": "off"}})
+    items = render_chart({"settings": {"ADMIN": "[::]:9464", "LISTEN": "[::]:50051", "HTTP": "off", "GUARD": "off"}})
     assert settings(items)["SALIENT_SERVER_LISTEN"] == "[::]:50051"
 
 
@@ -117,11 +121,16 @@ def test_notes_say_how_to_call_and_what_is_missing():
     assert "need no key and are not encrypted" in plain
     assert "  kubectl -n staging port-forward service/other 50051 &\n  salient translate report.txt\n" in plain
     assert "--server dns:///other-headless.staging:50051\n" in plain
-    assert "--server other-envoy.staging:50051\n" in notes({"envoy": {"enabled": True}})
+    proxied = notes({"envoy": {"enabled": True}})
+    assert "--server dns:///other-headless.staging:50051\n" in proxied, "salient asks for health, of one replica there"
+    assert "themselves call other-envoy.staging:50051." in proxied
     secured = notes({"tls": {"enabled": True}, "apiKeys": {"enabled": True}, "model": PVC["model"]})
     for needed in ("salient-tls", "salient-api-keys", "salient-models"):
         assert needed in secured
     assert "  SALIENT_API_KEY=KEY salient translate report.txt --tls --tls-ca CA.pem\n" in secured
+    assert "other-headless.staging, other.staging, and localhost" in secured, "names of the certificate"
+    mutual = notes({"tls": {"enabled": True, "clientCA": True}})
+    assert "salient translate report.txt --tls --tls-ca CA.pem --tls-cert ME.crt --tls-key ME.key\n" in mutual
 
 
 def test_threads_of_the_settings_hold():
