@@ -17,7 +17,16 @@ DEPLOY = ROOT / "deploy"
 OVERLAYS = sorted(path.name for path in (DEPLOY / "overlays").iterdir())
 COMPONENTS = sorted(path.name for path in (DEPLOY / "components").iterdir())
 
-has_kubectl = shutil.which("kubectl") is not None
+
+def knows_components(kubectl):
+    """Whether this kubectl's Kustomize knows components. Debian's is too old, and too old to tell its version."""
+    if shutil.which(kubectl) is None:
+        return False
+    done = subprocess.run([kubectl, "version", "--client", "-o", "json"], capture_output=True, text=True, check=False)
+    return "kustomizeVersion" in done.stdout
+
+
+has_kubectl = knows_components("kubectl")
 has_pykustomize = importlib.util.find_spec("pykustomize") is not None
 has_kustomize = has_kubectl or has_pykustomize
 has_helm = importlib.util.find_spec("helm_python") is not None

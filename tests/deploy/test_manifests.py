@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from manifests import (DEPLOY, KUBECTL, OVERLAYS, PYKUSTOMIZE, ROOT, build, build_text, container, find, has_helm,
-                       has_kubectl, has_kustomize, has_pykustomize, settings, variants)
+                       has_kubectl, has_kustomize, has_pykustomize, knows_components, settings, variants)
 
 KUBERNETES = ["1.30", "1.37"]
 # Kinds that are not part of Kubernetes, but of the Prometheus operator, KEDA and the Gateway API.
@@ -24,6 +24,15 @@ def test_there_is_something_to_test():
     assert has_kustomize or has_helm, "neither kubectl, nor pykustomize, nor helm-python-sdk"
     if not has_kustomize:
         pytest.skip("neither kubectl nor pykustomize: the chart's manifests are tested, Kustomize's are not")
+
+
+def test_a_kubectl_that_is_too_old_is_not_used(tmp_path):
+    kubectl = tmp_path / "kubectl"
+    assert not knows_components(str(kubectl)), "there is none"
+    for said, used in (('{"clientVersion": {"minor": "20"}}', False), ('{"kustomizeVersion": "v5.5.0"}', True)):
+        kubectl.write_text(f"#!/bin/sh\necho '{said}'\n")
+        kubectl.chmod(0o755)
+        assert knows_components(str(kubectl)) == used, said
 
 
 @pytest.mark.skipif(not (has_kubectl and has_pykustomize), reason="not both of kubectl and pykustomize")
