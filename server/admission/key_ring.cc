@@ -1,5 +1,7 @@
 #include "server/admission/key_ring.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -23,9 +25,11 @@ namespace {
 constexpr size_t kMostBytes = 16 << 20;
 constexpr absl::Duration kLookEvery = absl::Seconds(1);
 
-std::filesystem::file_time_type ChangeOf(const std::string& path) {
-  std::error_code error;  // a file that is gone reads as changed, and then as unreadable
-  return std::filesystem::last_write_time(path, error);
+KeyRing::FileState StateOf(const std::string& path) {
+  struct stat found = {};
+  if (stat(path.c_str(), &found) != 0) return {};  // which reads as changed, and then as unreadable
+  return {static_cast<int64_t>(found.st_dev), static_cast<int64_t>(found.st_ino), found.st_ctim.tv_sec,
+          found.st_ctim.tv_nsec};
 }
 
 std::string NameOf(const KeyRing::Digest& digest) {
@@ -65,7 +69,7 @@ bool ReadWord(absl::string_view word, Client& client) {
 
 absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(const std::string& path) {
   std::unique_ptr<KeyRing> ring(new KeyRing(path));
-  ring->changed_ = ChangeOf(path);
+  ring->state_ = StateOf(path);
   auto keys = Read(path);
   if (!keys.ok()) return keys.status();
   ring->keys_ = *std::move(keys);
@@ -126,12 +130,12 @@ void KeyRing::LookAgain() {
   const absl::Time now = absl::Now();
   if (now - looked_ < kLookEvery) return;
   looked_ = now;
-  const auto changed = ChangeOf(path_);
-  if (changed == changed_) return;
+  const FileState state = StateOf(path_);
+  if (state == state_) return;
   auto keys = Read(path_);
   const absl::Status before = std::exchange(complaint_, keys.status());
   if (keys.ok()) {
-    changed_ = changed;
+    state_ = state;
     keys_ = *std::move(keys);
     spdlog::info("{} has changed: {} API keys", path_, keys_.size());
   } else if (complaint_ != before) {

@@ -13,7 +13,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,6 +44,10 @@ class KeyRing {
   // Parses the text of a file; `path` is for messages.
   static absl::StatusOr<Keys> Parse(std::string_view text, const std::string& path);
 
+  // Device, inode, and time of the last change of content or attributes. Unlike the time of modification, which copies
+  // keep, it tells two files apart.
+  using FileState = std::array<int64_t, 4>;
+
  private:
   explicit KeyRing(const std::string& path) : path_(path) {}
   static Digest DigestOf(std::string_view key);
@@ -54,8 +57,8 @@ class KeyRing {
   const std::string path_;
   std::mutex mutex_;
   Keys keys_;
-  std::filesystem::file_time_type changed_;  // of the file that keys_ are from; a bad one is read again
-  absl::Status complaint_;                   // of the last reading, which the log has
+  FileState state_ = {};    // of the file that keys_ are from; a bad one is read again
+  absl::Status complaint_;  // of the last reading, which the log has
   absl::Time looked_ = absl::InfinitePast();
 };
 

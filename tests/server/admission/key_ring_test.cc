@@ -1,7 +1,11 @@
 #include "server/admission/key_ring.h"
 
+#include <filesystem>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/temp_folder.h"
 
 namespace salient {
 namespace {
@@ -51,6 +55,19 @@ TEST(KeyRingTest, SaysWhatIsWrongAndWhere) {
     EXPECT_THAT(complaint(std::string(kKey) + " " + word), HasSubstr(std::string("'") + word + "' is none of")) << word;
   }
   EXPECT_THAT(complaint(std::string(kKey) + "\n" + kKey), HasSubstr("twice"));
+}
+
+TEST(KeyRingTest, AnotherFileOfTheSameTimeIsRead) {
+  const TempFolder folder;
+  const std::string path = folder / "keys", next = folder / "next";
+  WriteFile(path, kKey);
+  WriteFile(next, kOther);
+  std::filesystem::last_write_time(next, std::filesystem::last_write_time(path));
+  const auto ring = KeyRing::Open(path);
+  ASSERT_TRUE(ring.ok()) << ring.status();
+  std::filesystem::rename(next, path);
+  EXPECT_FALSE((*ring)->Find(kKey).has_value());
+  EXPECT_TRUE((*ring)->Find(kOther).has_value());
 }
 
 }  // namespace
