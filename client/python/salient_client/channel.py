@@ -36,6 +36,11 @@ class Connection:
     key: Optional[StrPath] = None
     attempts: int = 5
 
+    def __post_init__(self) -> None:
+        # gRPC prints a key that it cannot send.
+        if self.api_key and not all("!" <= character <= "~" for character in self.api_key):
+            raise ValueError("api_key: has a character that is not printable ASCII, such as a line break at its end")
+
     def metadata(self) -> Tuple[Tuple[str, str], ...]:
         return (("authorization", f"Bearer {self.api_key}"),) if self.api_key else ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
+import stat
 from pathlib import Path
 from typing import Optional, Union
 
@@ -57,11 +57,14 @@ def write_document(reply: pb.TranslateDocumentResponse, out: StrPath) -> None:
         return
     out = out.resolve()  # a link stays one
     part = out.with_name(f".salient-{secrets.token_hex(8)}.part")
+    replaces = out.exists()
+    # Whoever may not read the old file may not read the new one for a moment either.
+    mode = stat.S_IMODE(out.stat().st_mode) if replaces else 0o666
     try:
-        with open(part, "xb") as file:
+        with open(part, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
             file.write(reply.content)
-        if out.exists():
-            shutil.copymode(out, part)
+        if replaces:
+            part.chmod(mode)
         os.replace(part, out)
     except BaseException:
         part.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import re
 import sys
 import threading
@@ -130,6 +131,13 @@ def test_the_key_goes_with_every_call(fake):
     assert fake.metadata[0]["authorization"] == "Bearer 0123456789abcdef"
 
 
+@pytest.mark.parametrize("key", ["0123456789abcdef\n", "0123 4567", "schlüssel"])
+def test_a_key_that_cannot_be_sent_is_refused(key):
+    with pytest.raises(ValueError, match="^api_key: .* line break") as refusal:
+        Client("localhost:1", api_key=key)
+    assert key not in str(refusal.value)
+
+
 def test_a_refused_call_is_sent_again_after_the_time_that_the_server_names(fake):
     fake.refusals = [(grpc.StatusCode.RESOURCE_EXHAUSTED, 400), (grpc.StatusCode.UNAVAILABLE, None)]
     start = time.monotonic()
@@ -244,6 +252,18 @@ def test_a_file_is_replaced_only_by_a_whole_one(tmp_path, monkeypatch):
     assert link.is_symlink() and out.read_bytes() == b"new" and out.stat().st_mode & 0o777 == 0o640
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "out.txt"]
     write_document(reply, "/dev/null")
+
+
+def test_a_private_file_is_private_while_it_is_replaced(tmp_path, monkeypatch):
+    out, modes = tmp_path / "out.html", []
+    out.touch(0o600)
+    replace, chmod = os.replace, os.chmod
+    monkeypatch.setattr(os, "chmod", lambda path, *a, **b: (modes.append(os.stat(path).st_mode & 0o777),
+                                                           chmod(path, *a, **b)))
+    monkeypatch.setattr(os, "replace", lambda old, new: (modes.append(os.stat(old).st_mode & 0o777),
+                                                         replace(old, new)))
+    write_document(pb.TranslateDocumentResponse(content=b"new"), out)
+    assert modes and set(modes) == {0o600}
 
 
 def test_the_types_of_files_are_those_of_the_server():
