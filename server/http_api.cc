@@ -25,11 +25,11 @@ constexpr char kModels[] = "/v1/models";
 bool IsProbe(const HttpRequest& request) { return request.path == "/healthz" || request.path == "/readyz"; }
 
 absl::StatusOr<absl::Time> ReadDeadline(const HttpRequest& request) {
-  const auto found = request.query.find("timeout_seconds");
-  if (found == request.query.end()) return absl::InfiniteFuture();
+  const auto typed = request.query_value("timeout_seconds");
+  if (!typed.has_value()) return absl::InfiniteFuture();
   double seconds = 0;
-  if (!absl::SimpleAtod(found->second, &seconds) || !(seconds > 0)) {
-    return absl::InvalidArgumentError(absl::StrCat("timeout_seconds: '", found->second, "' is not a number above 0"));
+  if (!absl::SimpleAtod(*typed, &seconds) || !(seconds > 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("timeout_seconds: '", *typed, "' is not a number above 0"));
   }
   return absl::Now() + absl::Seconds(seconds);
 }

@@ -27,6 +27,9 @@ std::string DeepLKeyOf(const HttpRequest& request) {
   return std::string(absl::StripAsciiWhitespace(absl::string_view(header).substr(kScheme.size())));
 }
 
+// Older clients of DeepL's end the path with a slash.
+bool IsUpload(std::string_view path) { return path == "/v2/document" || path == kDeepLDocuments; }
+
 // DeepL's fields of a request for texts, as ours.
 struct DeepLTexts {
   std::vector<std::string> texts;
@@ -104,7 +107,9 @@ DeepL::Admitted DeepL::Admit(const HttpRequest& request) {
   return CallerOf(context_.host.Identify(request, DeepLKeyOf(request)));
 }
 
-bool DeepL::IsDownload(const HttpRequest& request) const { return request.path.starts_with(kDeepLDocuments); }
+bool DeepL::IsDownload(const HttpRequest& request) const {
+  return request.path.starts_with(kDeepLDocuments) && !IsUpload(request.path);
+}
 
 HttpResponse DeepL::Error(const absl::Status& status) const {
   return JsonError({{"message", MessageOf(status)}}, status, /*unauthenticated=*/403);
@@ -118,7 +123,7 @@ DeepL::Result DeepL::Route(const HttpRequest& request, const HttpHandler::Reply&
   absl::StatusOr<HttpResponse> response = absl::NotFoundError(
       absl::StrCat(request.method, " ", request.path,
                    ": there is /v2/translate, /v2/document, /v2/languages, /v2/usage, /v2/glossaries"));
-  if (post && request.path == "/v2/document") {
+  if (post && IsUpload(request.path)) {
     response = Told(context_, *call, Upload(request, *call));
   } else if ((post || get) && request.path.starts_with(kDeepLDocuments)) {
     response = State(request, *call);

@@ -88,9 +88,11 @@ absl::StatusOr<HttpResponse> DeepL::Upload(const HttpRequest& request, const Cal
   auto upload = ReadUpload(context_, fields->File("file"), *name, *controls, *source, *target);
   if (!upload.ok()) return upload.status();
   if (absl::Status status = CheckOutputFormat(*fields, upload->file_name); !status.ok()) return status;
-  auto stored = StartUpload(context_, call, *std::move(upload), controls->wants_report, /*finished=*/nullptr);
-  if (!stored.ok()) return Error(stored.status());
-  HttpResponse response = JsonReply({{"document_id", stored->id}, {"document_key", stored->key}});
+  // Its client need not wait for it: it has what it asks with.
+  auto started = StartUpload(context_, call, *std::move(upload), controls->wants_report, /*finished=*/nullptr);
+  if (!started.ok()) return Error(started.status());
+  const StoredDocument& stored = started->document;
+  HttpResponse response = JsonReply({{"document_id", stored.id}, {"document_key", stored.key}});
   WarnIgnored(IgnoredByDeepL(*fields), &response);
   return response;
 }

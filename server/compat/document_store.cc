@@ -20,10 +20,7 @@ absl::StatusOr<StoredDocument> DocumentStore::Add(StoredDocument document, int64
   const int64_t needed = kGrowth * bytes + kBytesBeside;
   std::lock_guard lock(mutex_);
   ForgetOld();
-  const auto of_client = bytes_of_.find(document.client);
-  const int64_t has = of_client == bytes_of_.end() ? 0 : of_client->second;
-  const bool too_much = bytes_ + needed > limits_.max_bytes || (has > 0 && has + needed > limits_.max_bytes / 2);
-  if (too_much || entries_.size() >= limits_.max_documents) {
+  if (!HasRoomFor(document.client, needed)) {
     absl::Status full = absl::ResourceExhaustedError(
         "documents that were not fetched yet take all the room there is for them; fetch them, or wait");
     SetRetryDelay(full, absl::Seconds(10));
@@ -32,7 +29,9 @@ absl::StatusOr<StoredDocument> DocumentStore::Add(StoredDocument document, int64
   document.id = NewRandomId();
   document.key = NewRandomId();
   bytes_ += needed;
-  bytes_of_[document.client] += needed;
+  Share& share = shares_[document.client];
+  ++share.documents;
+  share.bytes += needed;
   entries_[document.id] = {document, needed, absl::Now()};
   return document;
 }
@@ -69,7 +68,7 @@ void DocumentStore::Finish(const std::string& id, absl::StatusOr<v1::TranslateDo
     }
   }
   bytes_ += bytes - entry.bytes;
-  bytes_of_[entry.document.client] += bytes - entry.bytes;
+  shares_[entry.document.client].bytes += bytes - entry.bytes;
   entry.bytes = bytes;
   entry.document.seconds_remaining = 0;
   if (result.ok()) {
@@ -97,6 +96,14 @@ void DocumentStore::Remove(const std::string& id) {
   if (found != entries_.end()) Erase(found);
 }
 
+// A client's first document may take more than its share.
+bool DocumentStore::HasRoomFor(const std::string& client, int64_t bytes) const {
+  if (bytes_ + bytes > limits_.max_bytes || entries_.size() >= limits_.max_documents) return false;
+  const auto share = shares_.find(client);
+  if (share == shares_.end()) return true;
+  return share->second.bytes + bytes <= limits_.max_bytes / 2 && share->second.documents < limits_.max_documents / 2;
+}
+
 void DocumentStore::ForgetOld() {
   const absl::Time old = absl::Now() - limits_.keep;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
@@ -108,9 +115,9 @@ void DocumentStore::ForgetOld() {
 
 void DocumentStore::Erase(Entries::iterator entry) {
   bytes_ -= entry->second.bytes;
-  const auto client = bytes_of_.find(entry->second.document.client);
-  client->second -= entry->second.bytes;
-  if (client->second == 0) bytes_of_.erase(client);
+  const auto share = shares_.find(entry->second.document.client);
+  share->second.bytes -= entry->second.bytes;
+  if (--share->second.documents == 0) shares_.erase(share);
   entries_.erase(entry);
 }
 

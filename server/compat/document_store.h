@@ -38,8 +38,9 @@ struct StoredDocument {
 class DocumentStore {
  public:
   struct Limits {
+    // Of all clients together; one client may have half of either.
     size_t max_documents = 1000;
-    int64_t max_bytes = int64_t{64} << 20;  // of all of them; a client may have half of it
+    int64_t max_bytes = int64_t{64} << 20;
     absl::Duration keep = absl::Minutes(10);
   };
 
@@ -62,14 +63,19 @@ class DocumentStore {
     absl::Time started, finished = absl::InfiniteFuture();
   };
   using Entries = std::map<std::string, Entry>;
+  struct Share {  // of a client
+    size_t documents = 0;
+    int64_t bytes = 0;
+  };
 
+  bool HasRoomFor(const std::string& client, int64_t bytes) const;
   void ForgetOld();
   void Erase(Entries::iterator entry);
 
   const Limits limits_;
   std::mutex mutex_;
   Entries entries_;
-  std::map<std::string, int64_t> bytes_of_;  // by client
+  std::map<std::string, Share> shares_;  // by client
   int64_t bytes_ = 0;
 };
 

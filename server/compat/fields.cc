@@ -84,8 +84,12 @@ absl::StatusOr<Fields> Fields::Read(const HttpRequest& request) {
     }
     for (auto& [name, value] : form) fields.Add(name, std::move(value));
   }
-  for (const auto& [name, value] : request.query) {
-    if (!fields.values_.contains(name)) fields.values_[name] = value;
+  for (auto at = request.query.begin(); at != request.query.end();) {
+    const auto end = request.query.upper_bound(at->first);
+    const bool in_body = fields.values_.contains(at->first);
+    for (; at != end; ++at) {
+      if (!in_body) fields.Add(at->first, at->second);
+    }
   }
   if (absl::Status status = CheckText(fields.values_); !status.ok()) return status;
   return fields;
@@ -110,7 +114,7 @@ const FormPart* Fields::File(std::string_view name) const {
 absl::StatusOr<std::string> Fields::String(const std::string& name) const {
   if (!Has(name)) return "";
   const json& value = values_[name];
-  if (!value.is_string()) return Wrong(name, "is not a string");
+  if (!value.is_string()) return Wrong(name, value.is_array() ? "has several values; send one" : "is not a string");
   return value.get<std::string>();
 }
 

@@ -26,9 +26,8 @@ using nlohmann::json;
 constexpr char kProjects[] = "/v3/projects/";
 
 std::string GoogleKeyOf(const HttpRequest& request) {
-  const auto in_target = request.query.find("key");
   const std::string header = request.header("x-goog-api-key");
-  return !header.empty() || in_target == request.query.end() ? header : in_target->second;
+  return header.empty() ? request.query_value("key").value_or("") : header;
 }
 
 // A field of a message in JSON, whose name may be written in both ways: "mimeType" and "mime_type".

@@ -33,10 +33,7 @@ bool IsOpen(const HttpRequest& request) {
          (request.path == "/languages" || request.path == "/frontend/settings" || request.path.starts_with(kDownloads));
 }
 
-std::string KeyInTarget(const HttpRequest& request) {
-  const auto found = request.query.find("api_key");
-  return found == request.query.end() ? "" : found->second;
-}
+std::string KeyInTarget(const HttpRequest& request) { return request.query_value("api_key").value_or(""); }
 
 // Who calls, if no key says so.
 CallInfo CallOfAddress(const HttpRequest& request) {
@@ -205,14 +202,18 @@ LibreTranslate::Result LibreTranslate::TranslateFile(const HttpRequest& request,
   if (!upload.ok()) return upload.status();
   upload->needs_no_key = true;
   const auto finished = [this, reply, origin = OriginOf(request)](const StoredDocument& document) {
-    if (document.state == DocumentState::kFailed) return reply(Error(document.failure));
+    if (document.state == DocumentState::kFailed) {
+      context_.documents.Remove(document.id);  // nobody learns its address
+      return reply(Error(document.failure));
+    }
     json body = {
         {"translatedFileUrl", absl::StrCat(origin, kDownloads, document.id, ".", UrlSafe(document.file_name))}};
     if (document.wants_report) body["salient"] = ReportOf(*document.response);
     reply(JsonReply(body));
   };
-  auto stored = StartUpload(context_, call, *std::move(upload), controls->wants_report, finished);
-  if (!stored.ok()) reply(Error(stored.status()));
+  auto started = StartUpload(context_, call, *std::move(upload), controls->wants_report, finished);
+  if (started.ok()) return std::move(started->cancel);
+  reply(Error(started.status()));
   return nullptr;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/http/message.h"
 
 namespace salient {
 namespace {
@@ -56,6 +57,19 @@ std::string ReadValue(std::string_view value, Parameters* parameters) {
   return first;
 }
 
+// .NET's client spells a name that is not ASCII in a way of mail, and sends it in UTF-8 as `filename*` (RFC 8187).
+std::string FileNameOf(Parameters& parameters) {
+  constexpr std::string_view kUtf8 = "utf-8'";
+  const std::string_view extended = parameters["filename*"];
+  const size_t language_end = extended.find('\'', kUtf8.size());
+  std::string name;
+  if (Lower(extended.substr(0, kUtf8.size())) == kUtf8 && language_end != std::string_view::npos &&
+      DecodeEscapes(extended.substr(language_end + 1), /*plus_is_space=*/false, name) && !name.empty()) {
+    return name;
+  }
+  return parameters["filename"];
+}
+
 // A part's header, without the empty line that ends it.
 absl::StatusOr<FormPart> ReadHeader(std::string_view header) {
   FormPart part;
@@ -72,7 +86,7 @@ absl::StatusOr<FormPart> ReadHeader(std::string_view header) {
       Parameters parameters;
       is_form_data = ReadValue(value, &parameters) == "form-data";
       part.name = parameters["name"];
-      part.file_name = parameters["filename"];
+      part.file_name = FileNameOf(parameters);
     } else if (name == "content-type") {
       part.content_type = std::string(value);
     }

@@ -43,8 +43,8 @@ absl::StatusOr<Upload> ReadUpload(const CompatContext& context, const FormPart* 
   return upload;
 }
 
-absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInfo& call, Upload upload,
-                                           bool wants_report, std::function<void(const StoredDocument&)> finished) {
+absl::StatusOr<StartedUpload> StartUpload(CompatContext& context, const CallInfo& call, Upload upload,
+                                          bool wants_report, std::function<void(const StoredDocument&)> finished) {
   StoredDocument document;
   document.client = call.client.id();
   document.file_name = std::move(upload.file_name);
@@ -52,7 +52,7 @@ absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInf
   document.needs_no_key = upload.needs_no_key;
   auto stored =
       context.documents.Add(std::move(document), static_cast<int64_t>(upload.request.document().content().size()));
-  if (!stored.ok()) return Told(context, call, std::move(stored));
+  if (!stored.ok()) return Told(context, call, absl::StatusOr<StartedUpload>(stored.status()));
   CompatHost::Listener listener;
   listener.progress = [&context, id = stored->id](const v1::Progress& progress) {
     context.documents.SetProgress(id, progress);
@@ -66,7 +66,7 @@ absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInf
     if (finished) finished(*kept);
   };
   auto started = context.host.Start(upload.request, call, std::move(listener));
-  if (started.ok()) return stored;
+  if (started.ok()) return StartedUpload{*std::move(stored), *std::move(started)};
   context.documents.Remove(stored->id);
   return started.status();
 }

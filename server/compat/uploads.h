@@ -24,10 +24,14 @@ struct Upload {
 absl::StatusOr<Upload> ReadUpload(const CompatContext& context, const FormPart* file, const std::string& file_name,
                                   const Controls& controls, const std::string& source, const std::string& target);
 
-// Stores the document and starts its translation, which continues if the client disconnects. The host has been told of
-// a failure.
-absl::StatusOr<StoredDocument> StartUpload(CompatContext& context, const CallInfo& call, Upload upload,
-                                           bool wants_report, std::function<void(const StoredDocument&)> finished);
+struct StartedUpload {
+  StoredDocument document;
+  std::function<void()> cancel;  // of its translation
+};
+
+// Stores the document and starts its translation. The host has been told of a failure.
+absl::StatusOr<StartedUpload> StartUpload(CompatContext& context, const CallInfo& call, Upload upload,
+                                          bool wants_report, std::function<void(const StoredDocument&)> finished);
 
 // The translation as a file, with its report if one was asked for; and FileReply's error.
 absl::StatusOr<HttpResponse> Download(CompatContext& context, const CallInfo& call, const StoredDocument& document);

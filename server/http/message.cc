@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "absl/strings/match.h"
 
@@ -17,7 +18,9 @@ int HexDigit(char c) {
   return -1;
 }
 
-bool Decode(std::string_view text, bool plus_is_space, std::string& decoded) {
+}  // namespace
+
+bool DecodeEscapes(std::string_view text, bool plus_is_space, std::string& decoded) {
   decoded.clear();
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '+' && plus_is_space) {
@@ -35,8 +38,6 @@ bool Decode(std::string_view text, bool plus_is_space, std::string& decoded) {
   return true;
 }
 
-}  // namespace
-
 bool HttpRequest::NameLess::operator()(const std::string& a, const std::string& b) const {
   return strcasecmp(a.c_str(), b.c_str()) < 0;
 }
@@ -44,6 +45,12 @@ bool HttpRequest::NameLess::operator()(const std::string& a, const std::string& 
 std::string HttpRequest::header(const std::string& name) const {
   const auto found = headers.find(name);
   return found == headers.end() ? std::string() : found->second;
+}
+
+std::optional<std::string> HttpRequest::query_value(const std::string& name) const {
+  const auto [first, end] = query.equal_range(name);
+  if (first == end) return std::nullopt;
+  return std::prev(end)->second;
 }
 
 bool HttpRequest::has_body() const {
@@ -58,8 +65,8 @@ bool ParseForm(std::string_view form, FormFields& fields) {
     form = end == std::string_view::npos ? std::string_view() : form.substr(end + 1);
     const size_t equals = pair.find('=');
     std::string name, value;
-    if (!Decode(pair.substr(0, equals), true, name)) return false;
-    if (equals != std::string_view::npos && !Decode(pair.substr(equals + 1), true, value)) return false;
+    if (!DecodeEscapes(pair.substr(0, equals), true, name)) return false;
+    if (equals != std::string_view::npos && !DecodeEscapes(pair.substr(equals + 1), true, value)) return false;
     if (!name.empty()) fields.emplace_back(std::move(name), std::move(value));
   }
   return true;
@@ -74,11 +81,11 @@ bool ParseTarget(std::string_view target, HttpRequest& request) {
   }
   if (target.empty() || target[0] != '/') return false;
   const size_t mark = target.find('?');
-  if (!Decode(target.substr(0, mark), false, request.path)) return false;
+  if (!DecodeEscapes(target.substr(0, mark), false, request.path)) return false;
   FormFields fields;
   if (mark != std::string_view::npos && !ParseForm(target.substr(mark + 1), fields)) return false;
   request.query.clear();
-  for (auto& [name, value] : fields) request.query[std::move(name)] = std::move(value);
+  for (auto& [name, value] : fields) request.query.emplace(std::move(name), std::move(value));
   return true;
 }
 

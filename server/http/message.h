@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,9 +20,9 @@ struct HttpRequest {
     bool operator()(const std::string& a, const std::string& b) const;
   };
 
-  std::string method;                        // "GET"
-  std::string path;                          // decoded, without the query
-  std::map<std::string, std::string> query;  // decoded; the last value of a name is used
+  std::string method;                             // "GET"
+  std::string path;                               // decoded, without the query
+  std::multimap<std::string, std::string> query;  // decoded; the values of a name are in their order
   std::map<std::string, std::string, NameLess> headers;
   std::string body;                 // decompressed; empty in Admit
   std::string peer_address;         // such as "127.0.0.1"
@@ -29,6 +30,8 @@ struct HttpRequest {
 
   // Empty if there is no such header.
   std::string header(const std::string& name) const;
+  // Of a name with several values the last. Nothing if the query has no such name.
+  std::optional<std::string> query_value(const std::string& name) const;
   // Whether its header says that a body follows.
   bool has_body() const;
 };
@@ -65,6 +68,9 @@ class HttpHandler {
   // `request` has only the peer's address and certificate.
   virtual HttpResponse Error(const HttpRequest& request, int status, const std::string& message) = 0;
 };
+
+// Decodes escapes such as %20. False if one is invalid.
+bool DecodeEscapes(std::string_view text, bool plus_is_space, std::string& decoded);
 
 // Appends the fields of "a=1&b=%20" (application/x-www-form-urlencoded), decoded and in their order. False if an escape
 // is invalid.

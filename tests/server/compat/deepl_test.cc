@@ -254,6 +254,19 @@ TEST_F(DeepLTest, AnUploadHasTheTypeOfItsName) {
   EXPECT_EQ(host_.request(0).document().mime_type(), "application/vnd.oasis.opendocument.presentation");
 }
 
+TEST_F(DeepLTest, OlderClientsUploadToAPathWithASlash) {
+  const HttpResponse uploaded = PostFile("/v2/document/", "a.txt", "text", {{"target_lang", "DE"}});
+  ASSERT_EQ(uploaded.status, 200) << uploaded.body;
+  EXPECT_TRUE(Json(uploaded).contains("document_key"));
+}
+
+TEST_F(DeepLTest, EachTextOfTheTargetIsTranslated) {
+  const HttpResponse response = Ask(Request("POST", "/v2/translate?text=one&text=two&target_lang=DE"));
+  ASSERT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(Json(response)["translations"].size(), 2u);
+  EXPECT_EQ(Json(response)["translations"][0]["text"], "ONE");
+}
+
 TEST_F(DeepLTest, Documents) {
   host_.automatic = false;
   const HttpResponse uploaded = PostFile("/v2/document", "C:\\My Page.html", "<p>text</p>",

@@ -152,6 +152,34 @@ TEST_F(LibreTranslateTest, Files) {
   EXPECT_EQ(Json(failed)["error"], "document.content: broken");
 }
 
+TEST_F(LibreTranslateTest, AFileThatFailsTakesNoRoom) {
+  host_.automatic = false;
+  const HttpRequest upload =
+      Request("POST", "/translate_file?source=en&target=de",
+              "--b\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\ntext\r\n--b--\r\n",
+              "multipart/form-data; boundary=b");
+  const size_t more_than_are_kept = DocumentStore::Limits().max_documents + 1;
+  for (size_t i = 0; i < more_than_are_kept; ++i) {
+    Begin(upload);
+    ASSERT_EQ(host_.started(), i + 1);
+    host_.End(i, absl::InvalidArgumentError("document.content: broken"));
+    ASSERT_EQ(Wait().status, 400);
+  }
+}
+
+// Only the reply tells the address of the translation.
+TEST_F(LibreTranslateTest, AClientThatLeavesCancelsItsFile) {
+  host_.automatic = false;
+  Begin(Request("POST", "/translate_file?source=en&target=de",
+                "--b\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\ntext\r\n--b--\r\n",
+                "multipart/form-data; boundary=b"));
+  ASSERT_TRUE(cancel_);
+  cancel_();
+  EXPECT_EQ(host_.cancelled(), 1);
+  host_.End(0, absl::CancelledError("cancelled by the client"));
+  EXPECT_EQ(Wait().status, 499);
+}
+
 TEST_F(LibreTranslateTest, ADocumentOfDeepLsIsNoDownload) {
   const HttpResponse uploaded = PostFile("/v2/document", "a.html", "<p>text</p>", {{"target_lang", "DE"}});
   ASSERT_EQ(uploaded.status, 200) << uploaded.body;

@@ -41,6 +41,20 @@ TEST(MultipartTest, FieldsAndFiles) {
   EXPECT_EQ((*parts)[2].content, "");
 }
 
+// As .NET's client sends a name that is not ASCII.
+TEST(MultipartTest, AFileNameInUtf8) {
+  const auto name = [](const std::string& parameters) {
+    const std::string body = Part("Content-Disposition: form-data; name=file; " + parameters, "text") + "--X--\r\n";
+    const auto parts = ParseMultipart(kType, body);
+    return parts.ok() && parts->size() == 1 ? (*parts)[0].file_name : std::string(parts.status().message());
+  };
+  EXPECT_EQ(name("filename=\"=?utf-8?B?YcOkLnR4dA==?=\"; filename*=utf-8''a%C3%A4.txt"), "aä.txt");
+  EXPECT_EQ(name("filename*=UTF-8'de'a+b.txt"), "a+b.txt");
+  for (const std::string wrong : {"utf-8''%zz.txt", "utf-8''", "utf-8'", "iso-8859-1''%E4.txt", "", "c.txt"}) {
+    EXPECT_EQ(name("filename=b.txt; filename*=" + wrong), "b.txt") << wrong;
+  }
+}
+
 TEST(MultipartTest, AForm) {
   const auto parts = ParseMultipart(kType, "--X--");
   ASSERT_TRUE(parts.ok());

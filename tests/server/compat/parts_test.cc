@@ -49,10 +49,12 @@ TEST(FieldsTest, JsonAndFormsAreAlike) {
 
 TEST(FieldsTest, TheTargetHasFieldsToo) {
   HttpRequest request = Body(R"({"a": "1"})");
-  request.query = {{"a", "2"}, {"b", "3"}};
+  request.query = {{"a", "2"}, {"b", "3"}, {"c", "4"}, {"c", "5"}};
   const auto fields = Fields::Read(request);
   EXPECT_EQ(*fields->String("a"), "1");
   EXPECT_EQ(*fields->String("b"), "3");
+  EXPECT_THAT(*fields->Strings("c"), ElementsAre("4", "5"));
+  EXPECT_EQ(std::string(fields->String("c").status().message()), "c: has several values; send one");
 }
 
 TEST(FieldsTest, RefusesByName) {
@@ -163,6 +165,16 @@ TEST(DocumentStoreTest, IsBounded) {
   EXPECT_FALSE(store.Add(From("d"), 10).ok()) << "three documents";
   store.Remove(first->id);
   EXPECT_TRUE(store.Add(From("d"), 10).ok());
+}
+
+TEST(DocumentStoreTest, SmallDocumentsOfOneClientLeaveRoomForOthers) {
+  DocumentStore store({.max_documents = 4});
+  const auto first = store.Add(From("a"), 10);
+  EXPECT_TRUE(store.Add(From("a"), 10).ok());
+  EXPECT_FALSE(store.Add(From("a"), 10).ok()) << "a client has half of the documents";
+  EXPECT_TRUE(store.Add(From("b"), 10).ok());
+  store.Remove(first->id);
+  EXPECT_TRUE(store.Add(From("a"), 10).ok());
 }
 
 TEST(DocumentStoreTest, ATranslationThatIsTooLongFails) {

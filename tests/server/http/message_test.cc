@@ -9,12 +9,16 @@ TEST(MessageTest, SplitsAndDecodesATarget) {
   HttpRequest request;
   ASSERT_TRUE(ParseTarget("/v1/models/a%20b+c?x=1&y=a+b%26c&z&x=2", request));
   EXPECT_EQ(request.path, "/v1/models/a b+c");
-  EXPECT_EQ(request.query, (std::map<std::string, std::string>{{"x", "2"}, {"y", "a b&c"}, {"z", ""}}));
+  EXPECT_EQ(request.query,
+            (std::multimap<std::string, std::string>{{"x", "1"}, {"x", "2"}, {"y", "a b&c"}, {"z", ""}}));
+  EXPECT_EQ(request.query_value("x"), "2") << "the last";
+  EXPECT_EQ(request.query_value("z"), "");
+  EXPECT_FALSE(request.query_value("w").has_value());
   ASSERT_TRUE(ParseTarget("/%41", request));
   EXPECT_EQ(request.path, "/A");
   ASSERT_TRUE(ParseTarget("http://host:8080/v1/models?x=1", request));
   EXPECT_EQ(request.path, "/v1/models");
-  EXPECT_EQ(request.query, (std::map<std::string, std::string>{{"x", "1"}}));
+  EXPECT_EQ(request.query, (std::multimap<std::string, std::string>{{"x", "1"}}));
   ASSERT_TRUE(ParseTarget("HTTPS://host", request));
   EXPECT_EQ(request.path, "/");
 }
