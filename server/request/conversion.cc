@@ -170,6 +170,14 @@ absl::Status TooMuchKnown() {
                    " bytes; leave out the longest entries, or split the document"));
 }
 
+// The segment `index`, which repeats one before it.
+v1::TranslatedSegment Repeat(v1::TranslatedSegment segment, size_t index) {
+  segment.set_index(static_cast<int32_t>(index));
+  segment.set_origin(v1::ORIGIN_REPEAT);
+  segment.set_target_tokens(0);
+  return segment;
+}
+
 bool HasMarkers(const std::vector<Unit>& units) {
   return std::any_of(units.begin(), units.end(), [](const Unit& unit) { return !unit.markers.empty(); });
 }
@@ -261,6 +269,7 @@ absl::Status Conversion::Decide(const v1::Memory& request, const TranslationMemo
       std::replace(fate.translation.begin(), fate.translation.end(), '\n', ' ');
     } else if (const auto [seen, is_new] = first.emplace(text, index); !is_new && request.repeats()) {
       fate.same_as = seen->second;
+      fates_[seen->second].is_repeated = true;
     } else {
       fate.asked = static_cast<int32_t>(asked_.size());
       asked_.push_back(index);
@@ -324,28 +333,35 @@ v1::TranslatedSegment Conversion::Final(size_t index, v1::TranslatedSegment segm
   return segment;
 }
 
-std::vector<v1::TranslatedSegment> Conversion::Shown(v1::TranslatedSegment segment) const {
+std::vector<v1::TranslatedSegment> Conversion::Shown(v1::TranslatedSegment segment, Repeated& repeated) const {
   std::vector<v1::TranslatedSegment> shown;
   const auto asked = static_cast<size_t>(segment.index());
   if (asked >= asked_.size()) return shown;
   const int32_t before = asked == 0 ? -1 : asked_[asked - 1];
   for (int32_t i = before + 1; i < asked_[asked]; ++i) {
-    if (fates_[i].same_as < 0) shown.push_back(Known(i));
+    const int32_t same_as = fates_[i].same_as;
+    shown.push_back(same_as < 0 ? Known(i) : Repeat(repeated[same_as], i));
   }
   std::vector<TokenLink> links;
   shown.push_back(Final(asked_[asked], std::move(segment), &links));
   shown.back().set_text(WithoutSpelled(shown.back().text()));
+  if (fates_[asked_[asked]].is_repeated) repeated[asked_[asked]] = shown.back();
   return shown;
 }
 
 std::vector<v1::TranslatedSegment> Conversion::NotShown(const v1::TranslateDocumentResponse& reply) const {
   std::vector<v1::TranslatedSegment> segments;
   const size_t shown_to = asked_.empty() ? 0 : static_cast<size_t>(asked_.back()) + 1;
-  for (size_t i = 0; i < fates_.size(); ++i) {
-    if (fates_[i].same_as < 0 && i < shown_to) continue;
-    segments.push_back(reply.segments(static_cast<int>(i)));
-  }
+  for (size_t i = shown_to; i < fates_.size(); ++i) segments.push_back(reply.segments(static_cast<int>(i)));
   return segments;
+}
+
+v1::Progress Conversion::OfDocument(v1::Progress progress) const {
+  const auto done = static_cast<size_t>(progress.segments_done());
+  const auto all = static_cast<int32_t>(fates_.size());
+  progress.set_segments_done(done < asked_.size() ? asked_[done] : all);
+  progress.set_segments_total(all);
+  return progress;
 }
 
 absl::Status Conversion::Render(v1::TranslateDocumentResponse* reply) const {
@@ -361,10 +377,7 @@ absl::Status Conversion::Render(v1::TranslateDocumentResponse* reply) const {
     const Fate& fate = fates_[i];
     alignments.emplace_back();
     if (fate.same_as >= 0) {
-      v1::TranslatedSegment segment = reply->segments(fate.same_as);
-      segment.set_index(static_cast<int32_t>(i));
-      segment.set_origin(v1::ORIGIN_REPEAT);
-      segment.set_target_tokens(0);
+      v1::TranslatedSegment segment = Repeat(reply->segments(fate.same_as), i);
       *reply->add_segments() = std::move(segment);
       translations.push_back(translations[fate.same_as]);
       alignments.back() = alignments[fate.same_as];

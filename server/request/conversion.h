@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,11 +43,18 @@ class Conversion {
   // For a segment of request() with its translation: as UnitSegments::BeginningWithTerm.
   std::optional<std::string> BeginningWithTerm(const TranslatedSegment& segment, size_t kept) const;
 
-  // One translated segment of request() as a segment of the document, after the segments before it that were known.
-  std::vector<v1::TranslatedSegment> Shown(v1::TranslatedSegment segment) const;
+  // The segments that were shown and are repeated later, by their indices.
+  using Repeated = std::unordered_map<int32_t, v1::TranslatedSegment>;
 
-  // The segments of a rendered reply that Shown has not returned.
+  // One translated segment of request() as a segment of the document, after the segments before it that were known or
+  // repeat others. Called for all segments of request() in order, with the same `repeated`.
+  std::vector<v1::TranslatedSegment> Shown(v1::TranslatedSegment segment, Repeated& repeated) const;
+
+  // The segments of a rendered reply that Shown has not returned: those after the last one of request().
   std::vector<v1::TranslatedSegment> NotShown(const v1::TranslateDocumentResponse& reply) const;
+
+  // Progress with request() as progress with the document.
+  v1::Progress OfDocument(v1::Progress progress) const;
 
   // Replaces the reply's text by the translated document, and its segments by the document's. The reply must have the
   // segments of request().
@@ -55,8 +63,9 @@ class Conversion {
  private:
   // A segment of the document.
   struct Fate {
-    int32_t asked = -1;       // which segment of request() it is; -1: it is none
-    int32_t same_as = -1;     // which segment of the document it repeats
+    int32_t asked = -1;    // which segment of request() it is; -1: it is none
+    int32_t same_as = -1;  // which segment of the document it repeats
+    bool is_repeated = false;
     std::string translation;  // that the memory has, of one that is neither
   };
 

@@ -93,7 +93,7 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
     v1::TranslatedSegment wire = ToProto(segment);
     if (verdict != nullptr) *wire.mutable_check() = ToProto(*verdict);
     if (context_.conversion == nullptr) return recipient_->TakeSegment(std::move(wire), permit_.get());
-    for (v1::TranslatedSegment& shown : context_.conversion->Shown(std::move(wire))) {
+    for (v1::TranslatedSegment& shown : context_.conversion->Shown(std::move(wire), repeated_)) {
       recipient_->TakeSegment(std::move(shown), permit_.get());
     }
   }
@@ -104,7 +104,8 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
     } else if (!progress.queued && stage_ == Stage::kQueue) {
       stage_ = Stage::kEncode;
     }
-    recipient_->TakeProgress(ToProto(progress));
+    const v1::Progress wire = ToProto(progress);
+    recipient_->TakeProgress(context_.conversion == nullptr ? wire : context_.conversion->OfDocument(wire));
   }
 
   void OnDone(absl::StatusOr<TranslationResult> result, std::vector<GuardVerdict> verdicts,
@@ -194,6 +195,7 @@ class MeteredListener final : public CheckedListener, public std::enable_shared_
   std::shared_ptr<Recipient> recipient_;
   std::vector<GuardVerdict> verdicts_;
   GuardCounts counts_;
+  Conversion::Repeated repeated_;
   bool first_segment_seen_ = false;
   Stage stage_ = Stage::kQueue;
 };

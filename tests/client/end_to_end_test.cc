@@ -1,5 +1,6 @@
 // Both programs as they are delivered, with the real engine and a tiny model of random weights.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,19 @@ TEST_F(EndToEndTest, ManyDocumentsAtOnceGiveWhatEachGivesAlone) {
   all.insert(all.end(), {"--parallel", "12", "--out", folder_ / "out"});
   ASSERT_EQ(Translate("", all).exit_status, 0);
   for (int i = 0; i < 12; ++i) EXPECT_EQ(ReadFile(folder_ / ("out/" + std::to_string(i))), alone[i]);
+}
+
+TEST_F(EndToEndTest, WhatIsKnownOrRepeatedIsPartOfTheDocument) {
+  const std::string memory = folder_ / "memory.tsv";
+  WriteFile(memory, "The water was cold.\tKalt war es.\n");
+  const std::string line = "Three birds sat on the roof.\n";
+  for (const std::string& text : {line + line + "The water was cold.\n" + line + "She opened the window.\n" + line,
+                                  std::string("The water was cold.\nThe water was cold.\n")}) {
+    const nlohmann::json report = Report(text, {"--repeats", "--memory-file", memory});
+    EXPECT_EQ(report["segments_in"], std::count(text.begin(), text.end(), '\n'));
+    EXPECT_EQ(report["segments_out"], report["segments_in"]);
+    EXPECT_THAT(report["text"].get<std::string>(), HasSubstr("Kalt war es.\n"));
+  }
 }
 
 TEST_F(EndToEndTest, ErrorsNameTheField) {

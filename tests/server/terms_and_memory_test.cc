@@ -1,13 +1,16 @@
 // Glossaries and translation memories of requests and of the server, with an engine that translates to capitals.
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/call.h"
 #include "documents/formats/memory_file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
@@ -216,7 +219,7 @@ TEST(MemoryRequestTest, EntriesThatAreAlikeAreSuggested) {
   EXPECT_GT(response.segments(0).suggestions(0).score(), 0.7);
 }
 
-TEST(MemoryRequestTest, EverySegmentIsStreamedOnce) {
+TEST(MemoryRequestTest, EverySegmentIsStreamedOnceAndInOrder) {
   TestServer server;
   server.Start();
   v1::TranslateDocumentRequest request = RequestFor("Known. One. One. Known. Two. Known.");
@@ -229,12 +232,54 @@ TEST(MemoryRequestTest, EverySegmentIsStreamedOnce) {
   int segments = 0;
   while (reader->Read(&event)) {
     if (!event.has_segment()) continue;
+    EXPECT_EQ(event.segment().index(), segments++);
     texts[event.segment().index()] = event.segment().text();
-    ++segments;
+    EXPECT_EQ(event.segment().origin() == v1::ORIGIN_REPEAT, event.segment().index() == 2);
   }
   EXPECT_TRUE(reader->Finish().ok());
   EXPECT_EQ(segments, 6);
   EXPECT_THAT(texts, ElementsAre("Bekannt.", "ONE.", "ONE.", "Bekannt.", "TWO.", "Bekannt."));
+}
+
+TEST(MemoryRequestTest, ProgressIsTheWholeDocuments) {
+  TestServer server({.automatic = false});
+  server.Start();
+  v1::TranslateDocumentRequest request = RequestFor("Known. One. One. Known. Two. Known.");
+  AddEntry("Known.", "Bekannt.", &request);
+  request.mutable_memory()->set_repeats(true);
+  grpc::ClientContext context;
+  auto reader = server.stub().StreamTranslateDocument(&context, request);
+  server.engine().WaitForAdmitted(1);
+  v1::StreamTranslateDocumentResponse event;
+  std::vector<int> done;
+  for (int of_engine = 0; of_engine <= 2; ++of_engine) {
+    server.engine().Progress(0, of_engine, 2);
+    ASSERT_TRUE(reader->Read(&event) && event.has_progress());
+    EXPECT_EQ(event.progress().segments_total(), 6);
+    done.push_back(event.progress().segments_done());
+  }
+  EXPECT_THAT(done, ElementsAre(1, 4, 6));
+}
+
+// A reply that lacks a segment, or has another order, is a loss to the client.
+TEST(MemoryRequestTest, TheClientTakesKnownAndRepeatedSegments) {
+  TestServer server({.automatic = false});
+  server.Start();
+  for (const auto& [text, of_engine] : {std::pair("One. Known. One. Two. One.", 2), {"Known. Known.", 0}}) {
+    v1::TranslateDocumentRequest request = RequestFor(text);
+    AddEntry("Known.", "Bekannt.", &request);
+    request.mutable_memory()->set_repeats(true);
+    const int document = server.engine().admitted();
+    std::thread engine([&server, document, segments = of_engine] {
+      server.engine().WaitForAdmitted(document + 1);
+      server.engine().Progress(document, 0, std::max(segments, 1));
+      for (int i = 0; i < segments; ++i) server.engine().Segment(document, i);
+      server.engine().Finish(document);
+    });
+    const auto translation = TranslateOne(server.stub(), request, {}, [](int, int, const std::string&) {});
+    EXPECT_TRUE(translation.ok()) << translation.status();
+    engine.join();
+  }
 }
 
 // An entry may be long, and like every segment.
