@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/utf8.h"
@@ -76,7 +77,7 @@ class Texts : public std::enable_shared_from_this<Texts> {
           next_ = i;
           return running_ == 0;  // the others have ended meanwhile: it is tried once more
         }
-        failure = cancel.status();
+        failure = WithPlace(i, cancel.status());
       }
     }
     if (failure.ok()) {
@@ -88,7 +89,7 @@ class Texts : public std::enable_shared_from_this<Texts> {
   }
 
   void Take(size_t i, absl::StatusOr<v1::TranslateDocumentResponse> result) {
-    if (!result.ok()) return End(result.status());
+    if (!result.ok()) return End(WithPlace(i, result.status()));
     {
       std::lock_guard lock(mutex_);
       --running_;
@@ -121,6 +122,13 @@ class Texts : public std::enable_shared_from_this<Texts> {
     }
     for (const auto& [i, cancel] : cancels) cancel();
     done_(status, nullptr);
+  }
+
+  // Which of several texts is wrong, since a request may have many.
+  absl::Status WithPlace(size_t i, const absl::Status& status) const {
+    const bool is_of_text = absl::IsInvalidArgument(status) && absl::StartsWith(status.message(), "document.");
+    if (!is_of_text || requests_.size() == 1) return status;
+    return absl::InvalidArgumentError(absl::StrCat("text ", i + 1, " of ", requests_.size(), ": ", status.message()));
   }
 
   static bool IsEmpty(const v1::TranslateDocumentRequest& request) {

@@ -215,6 +215,17 @@ TEST_F(DeepLTest, ControlsAreBoundedWithAllTexts) {
   EXPECT_EQ(Post("/v2/translate", fewer).status, 200);
 }
 
+TEST_F(DeepLTest, AnErrorSaysWhichOfSeveralTextsIsWrong) {
+  host_.automatic = false;
+  Begin(Request("POST", "/v2/translate", R"({"text": ["a", "", "b"], "target_lang": "DE"})", "application/json"));
+  host_.WaitForStarted(2);
+  host_.End(1, absl::InvalidArgumentError("document.content: XML: line 1 is not well-formed XML"));
+  EXPECT_EQ(Json(Wait())["message"], "text 3 of 3: document.content: XML: line 1 is not well-formed XML");
+  host_.End(0, absl::CancelledError("cancelled"));
+  host_.start_failure = absl::InvalidArgumentError("search.beam is 99");
+  EXPECT_EQ(Json(Post("/v2/translate", {{"text", {"a", "b"}}, {"target_lang", "DE"}}))["message"], "search.beam is 99");
+}
+
 TEST_F(DeepLTest, OneFailureCancelsTheOthers) {
   host_.automatic = false;
   const json body = {{"text", json(100, "a")}, {"target_lang", "DE"}};
