@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "tests/client/process.h"
@@ -95,8 +96,9 @@ TEST_F(EndToEndTest, WhatIsKnownOrRepeatedIsPartOfTheDocument) {
   const std::string memory = folder_ / "memory.tsv";
   WriteFile(memory, "The water was cold.\tKalt war es.\n");
   const std::string line = "Three birds sat on the roof.\n";
-  for (const std::string& text : {line + line + "The water was cold.\n" + line + "She opened the window.\n" + line,
-                                  std::string("The water was cold.\nThe water was cold.\n")}) {
+  for (const std::string& text :
+       {absl::StrCat(line, line, "The water was cold.\n", line, "She opened the window.\n", line),
+        std::string("The water was cold.\nThe water was cold.\n")}) {
     const nlohmann::json report = Report(text, {"--repeats", "--memory-file", memory});
     EXPECT_EQ(report["segments_in"], std::count(text.begin(), text.end(), '\n'));
     EXPECT_EQ(report["segments_out"], report["segments_in"]);
