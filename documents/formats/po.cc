@@ -65,8 +65,8 @@ class PoReader {
     const std::optional<Accelerator> accelerator = FindAccelerator(source.value, mark_);
     const std::string& text = accelerator.has_value() ? accelerator->text : source.value;
     const auto encode = [same, text, accelerator, line_break = line_break_](const std::string& translation) {
-      if (translation == text) return same;
-      return Quote(accelerator.has_value() ? WithAccelerator(translation, *accelerator) : translation, line_break);
+      const std::string marked = accelerator.has_value() ? WithAccelerator(translation, *accelerator) : translation;
+      return translation == text ? same : Quote(marked, line_break);
     };
     if (!MakeStringUnit(text, target.range, keep_terms_, encode, &unit)) return;
     unit.always = true;
