@@ -43,6 +43,10 @@ std::string PrimaryLanguage(std::string_view tag) {
   return absl::AsciiStrToLower(std::string(tag.substr(0, tag.find_first_of("-_"))));
 }
 
+bool AreSameLanguage(std::string_view tag, std::string_view other) {
+  return PrimaryLanguage(tag) == PrimaryLanguage(other);
+}
+
 std::vector<DetectedLanguage> DetectLanguages(std::string_view text, bool markup) {
   text = Utf8Prefix(text, kMostBytes);
   if (const auto invalid = FirstInvalidText(text)) text = text.substr(0, *invalid);

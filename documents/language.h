@@ -11,6 +11,9 @@ namespace salient {
 // "pt" of "PT-br" and of "pt_BR".
 std::string PrimaryLanguage(std::string_view tag);
 
+// Whether two tags have the same primary language.
+bool AreSameLanguage(std::string_view tag, std::string_view other);
+
 struct DetectedLanguage {
   std::string language;      // BCP 47, such as "en" or "zh-Hant"
   double confidence = 0;     // the share of the text that is in it, 0 to 1

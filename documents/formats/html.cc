@@ -201,7 +201,7 @@ class HtmlReader {
   bool IsForeign(const HtmlToken& token) const {
     if (options_.source_language.empty() || IsOneOf(token.name, {"html", "body"})) return false;
     const std::string_view language = Value(token.Find("lang"));
-    return !language.empty() && PrimaryLanguage(language) != PrimaryLanguage(options_.source_language);
+    return !language.empty() && !AreSameLanguage(language, options_.source_language);
   }
 
   bool IsTranslated(const HtmlToken& token, const HtmlAttribute& attribute) const {
@@ -247,8 +247,8 @@ class HtmlReader {
     for (const char* name : {"lang", "xml:lang"}) {
       const HtmlAttribute* lang = token.Find(name);
       if (lang == nullptr || Value(lang).empty()) continue;
-      const bool is_source = !options_.source_language.empty() &&
-                             PrimaryLanguage(Value(lang)) == PrimaryLanguage(options_.source_language);
+      const bool is_source =
+          !options_.source_language.empty() && AreSameLanguage(Value(lang), options_.source_language);
       if (is_source || IsOneOf(token.name, {"html", "body"})) edits_.push_back({lang->value, options_.target_language});
     }
   }

@@ -168,7 +168,7 @@ class XmlReader {
   }
 
   bool IsInSourceLanguage(std::string_view language) const {
-    return PrimaryLanguage(language) == PrimaryLanguage(options_.source_language);
+    return AreSameLanguage(language, options_.source_language);
   }
 
   bool IsRoot(size_t i) const { return has_root_ && i == root_; }

@@ -23,7 +23,7 @@ struct PlainCharacter {
 
 bool IsPartOfAWord(UChar32 c) { return c >= 0 && u_isalnum(c); }
 
-// The end of the reference at byte `at`; `at` if there is none.
+// The end of the reference at byte `at`, of any name, as ReadCharacterReference knows only some; `at` if there is none.
 size_t ReferenceEnd(std::string_view text, size_t at) {
   size_t end = at + 1;
   while (end < text.size() && (IsLetter(text[end]) || IsDigit(text[end]))) ++end;

@@ -94,7 +94,7 @@ size_t PrintfMacroEnd(std::string_view text, size_t at) {
   return i < text.size() && text[i] == closing ? i + 1 : at;
 }
 
-bool IsNameCharacter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsNameCharacter(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
 
 // Behind the letters, digits and underscores of ASCII at `at`.
 size_t NameEnd(std::string_view text, size_t at) {
@@ -105,10 +105,10 @@ size_t NameEnd(std::string_view text, size_t at) {
 // "%name%", "%user.name%", and what a percent sign begins where none of a number can be: "%ds", "%MB", "%Y", "%Lf".
 size_t PercentNameEnd(std::string_view text, size_t at) {
   const std::string_view before = text.substr(0, at);
-  if (WordBefore(text, at) || (before.size() > 1 && before.back() == ' ' && absl::ascii_isdigit(before[at - 2]))) {
+  if (WordBefore(text, at) || (before.size() > 1 && before.back() == ' ' && IsDigit(before[at - 2]))) {
     return at;
   }
-  if (at + 1 >= text.size() || !absl::ascii_isalpha(static_cast<unsigned char>(text[at + 1]))) return at;
+  if (at + 1 >= text.size() || !IsLetter(text[at + 1])) return at;
   const size_t name = std::min(NameEnd(text, at + 1), at + kLongestPart);
   size_t end = name;
   while (end < text.size() && end - at < kLongestPart && (IsNameCharacter(text[end]) || IsOneOf(text[end], ".-")))

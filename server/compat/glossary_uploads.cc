@@ -158,7 +158,7 @@ absl::Status GlossaryUploads::Use(const std::string& id, const std::string& clie
   if (IsUpload(id)) {
     const absl::StatusOr<CompatGlossary> found = Find(id, client);
     if (!found.ok()) return found.status();
-    if (PrimaryLanguage(found->target_language) != PrimaryLanguage(target_language)) {
+    if (!AreSameLanguage(found->target_language, target_language)) {
       return absl::InvalidArgumentError(absl::StrCat("glossary_id: the glossary is for ", found->target_language,
                                                      ", the request for ", target_language));
     }

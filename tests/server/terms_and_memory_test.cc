@@ -219,12 +219,17 @@ TEST(MemoryRequestTest, EntriesThatAreAlikeAreSuggested) {
   EXPECT_GT(response.segments(0).suggestions(0).score(), 0.7);
 }
 
-TEST(MemoryRequestTest, EverySegmentIsStreamedOnceAndInOrder) {
-  TestServer server;
-  server.Start();
+v1::TranslateDocumentRequest KnownAndRepeated() {
   v1::TranslateDocumentRequest request = RequestFor("Known. One. One. Known. Two. Known.");
   AddEntry("Known.", "Bekannt.", &request);
   request.mutable_memory()->set_repeats(true);
+  return request;
+}
+
+TEST(MemoryRequestTest, EverySegmentIsStreamedOnceAndInOrder) {
+  TestServer server;
+  server.Start();
+  const v1::TranslateDocumentRequest request = KnownAndRepeated();
   grpc::ClientContext context;
   auto reader = server.stub().StreamTranslateDocument(&context, request);
   v1::StreamTranslateDocumentResponse event;
@@ -244,9 +249,7 @@ TEST(MemoryRequestTest, EverySegmentIsStreamedOnceAndInOrder) {
 TEST(MemoryRequestTest, ProgressIsTheWholeDocuments) {
   TestServer server({.automatic = false});
   server.Start();
-  v1::TranslateDocumentRequest request = RequestFor("Known. One. One. Known. Two. Known.");
-  AddEntry("Known.", "Bekannt.", &request);
-  request.mutable_memory()->set_repeats(true);
+  const v1::TranslateDocumentRequest request = KnownAndRepeated();
   grpc::ClientContext context;
   auto reader = server.stub().StreamTranslateDocument(&context, request);
   server.engine().WaitForAdmitted(1);

@@ -22,17 +22,6 @@ def refusals(program: str) -> Iterator[None]:
         sys.exit(f"{program}: this command failed, with status {failed.returncode}: {' '.join(map(str, failed.cmd))}")
 
 
-def positive(text: str) -> float:
-    """The type of an option that is a number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return number
-
-
 def number(least: float, most: float, kind: str) -> Callable[[str], float]:
     """The type of an option that is a number from `least` to `most`; kind: what the message calls it."""
     def parsed(text: str) -> float:
@@ -47,6 +36,7 @@ def number(least: float, most: float, kind: str) -> Callable[[str], float]:
     return parsed
 
 
+positive = number(sys.float_info.min, math.inf, "number above 0")
 share = number(0, 1, "share, a number from 0 to 1")
 not_negative = number(0, math.inf, "number from 0 on")
 
