@@ -49,7 +49,7 @@ absl::StatusOr<Address> SplitAddress(const std::string& flag, const std::string&
 class HttpListener::Impl {
  public:
   Impl(const HttpListenerOptions& options, HttpHandler& handler)
-      : shared_{options, handler}, acceptor_(io_), pause_(io_) {}
+      : shared_{options, handler}, acceptor_(asio::make_strand(io_)), pause_(acceptor_.get_executor()) {}
   ~Impl() { Stop(); }
 
   absl::StatusOr<int> Start() {
@@ -69,15 +69,16 @@ class HttpListener::Impl {
                                                  error.message(),
                                                  "); is the port taken, or the address not this machine's?"));
     }
+    const int port = acceptor_.local_endpoint().port();
     Accept();
     for (int i = 0; i < std::max(options.threads, 1); ++i) threads_.emplace_back([this] { io_.run(); });
-    return acceptor_.local_endpoint().port();
+    return port;
   }
 
   void Stop() {
     if (threads_.empty()) return;
     shared_.stopping = true;
-    asio::post(io_, [this] {
+    asio::post(acceptor_.get_executor(), [this] {
       Error ignored;
       acceptor_.close(ignored);
       pause_.cancel();
@@ -157,7 +158,7 @@ class HttpListener::Impl {
   HttpShared shared_;
   std::optional<asio::ssl::context> tls_;
   asio::io_context io_;
-  tcp::acceptor acceptor_;
+  tcp::acceptor acceptor_;  // with a strand of its own: Stop() closes it while a connection may be accepted
   asio::steady_timer pause_;
   std::mutex mutex_;
   std::condition_variable empty_;

@@ -391,6 +391,15 @@ TEST_F(ListenerTest, StopsInTimeAndReleasesThePort) {
   EXPECT_EQ(idle.Read(), "");
 }
 
+TEST_F(ListenerTest, StopsWhileClientsArrive) {
+  for (int i = 0; i < 100; ++i) {
+    Start();
+    std::vector<std::unique_ptr<Client>> clients;  // of which the last are accepted while the listener stops
+    for (int n = 0; n < 1 + i % 10; ++n) clients.push_back(std::make_unique<Client>(port_));
+    listener_->Stop();
+  }
+}
+
 // Though it would make room for another one.
 TEST_F(ListenerTest, StopsAfterTheReplyToASenderThatItsHeaderDoesNotTell) {
   Start();
