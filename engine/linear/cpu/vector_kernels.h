@@ -41,27 +41,33 @@ struct Bf16Product {
 
 struct Int8Product {
   using Sums = Ints;
-  static constexpr int kWords = 1;
 #if defined(__AVX512VNNI__)
+  static constexpr int kWords = 1;
   static constexpr int kInputOffset = 128;  // vpdpbusd takes unsigned inputs
+  using Inputs = AsBytes<INT8_MIN>;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     int32_t x;
     __builtin_memcpy(&x, word, sizeof(x));
     return (Ints)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)Broadcast(x), (__m512i)line);
   }
 #elif defined(__AVX2__)
-  // vpmaddubsw adds two products in 16 bits with saturation. It is exact here because both sides are within +-127:
-  // with the sign moved from the input to the weight, 2 * 127 * 127 = 32258 fits. Inputs plus 128 would not.
+  // Inputs are 16 bits wide (AsShorts), and weights are widened here: bytes 0 and 2 of each four, then 1 and 3.
+  // vpmaddubsw would multiply bytes, but it needs the sign moved from one side to the other at each product.
+  static constexpr int kWords = 2;
   static constexpr int kInputOffset = 0;
-  static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
-    int32_t bits;
-    __builtin_memcpy(&bits, word, sizeof(bits));
-    const auto x = (__m256i)Broadcast(bits);
-    const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8((__m256i)line, x));
-    return sums + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  using Inputs = AsShorts;
+  static Sums Add(Sums sums, const uint8_t* word, Ints line, int half) {
+    int32_t pair;
+    __builtin_memcpy(&pair, word, sizeof(pair));
+    const __m256i high = half == 0 ? _mm256_slli_epi16((__m256i)line, 8) : (__m256i)line;
+    sums += (Ints)_mm256_madd_epi16((__m256i)Broadcast(pair), _mm256_srai_epi16(high, 8));
+    asm("" : "+x"(sums));  // GCC would add the products of both halves first, and spill the sums
+    return sums;
   }
 #else
+  static constexpr int kWords = 1;
   static constexpr int kInputOffset = 0;
+  using Inputs = AsBytes<0>;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     int32_t x;
     __builtin_memcpy(&x, word, sizeof(x));
@@ -93,12 +99,16 @@ inline void MultiplyTile(const Multiplication& job, int32_t row, int32_t panel) 
     for (int word = 0; word < kChunkBytes; word += 4 * Product::kWords, w += 64) {
 #pragma GCC unroll 2
       for (int part = 0; part < Product::kWords; ++part) {
+        Ints lines[kVectors];
 #pragma GCC unroll 16
         for (int v = 0; v < kVectors; ++v) {
-          const Ints line = Load<Ints>(w + v / kPanelVectors * panel_bytes + v % kPanelVectors * sizeof(Ints));
+          lines[v] = Load<Ints>(w + v / kPanelVectors * panel_bytes + v % kPanelVectors * sizeof(Ints));
+        }
 #pragma GCC unroll 16
-          for (int r = 0; r < R; ++r) {
-            sums[r][v] = Product::Add(sums[r][v], x + r * kChunkBytes + word + 4 * part, line, part);
+        for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+          for (int v = 0; v < kVectors; ++v) {
+            sums[r][v] = Product::Add(sums[r][v], x + r * kChunkBytes + word + 4 * part, lines[v], part);
           }
         }
       }
@@ -115,16 +125,19 @@ inline void MultiplyTile(const Multiplication& job, int32_t row, int32_t panel) 
   Finish<P, typename Product::Outputs>(job, Accumulators<Sum>{values, P * kPanelOutputs, kPanelOutputs, row, R, panel});
 }
 
+// The panels of R rows from `row` on.
+template <class Product, int R, int P>
+inline void MultiplyPanels(const Multiplication& job, int32_t row, int32_t panel, int32_t panels) {
+  int32_t p = 0;
+  for (; p + P <= panels; p += P) MultiplyTile<Product, R, P>(job, row, panel + p);
+  if constexpr (P > 2) {
+    for (; p < panels; p += 2) MultiplyTile<Product, R, 2>(job, row, panel + p);
+  }
+}
+
 template <class Product, int R, int P>
 inline void MultiplyRows(const Multiplication& job, int32_t& row, int32_t panel, int32_t panels) {
-  while (job.last_row - row >= R) {
-    int32_t p = 0;
-    for (; p + P <= panels; p += P) MultiplyTile<Product, R, P>(job, row, panel + p);
-    if constexpr (P > 2) {
-      for (; p < panels; p += 2) MultiplyTile<Product, R, 2>(job, row, panel + p);
-    }
-    row += R;
-  }
+  for (; job.last_row - row >= R; row += R) MultiplyPanels<Product, R, P>(job, row, panel, panels);
 }
 
 template <class Product>
@@ -139,7 +152,16 @@ void Multiply(const Multiplication& job) {
     MultiplyRows<Product, 4, 4>(job, row, panel, panels);
     MultiplyRows<Product, 2, 4>(job, row, panel, panels);
 #elif defined(__AVX2__)
-    MultiplyRows<Product, 4, 1>(job, row, panel, panels);
+    // Sums of six rows, their weights and an input fill the registers. A block has 16 rows: six, six and four.
+    while (job.last_row - row >= 4) {
+      if (job.last_row - row >= 6 && row % kBlockRows + 6 <= kBlockRows) {
+        MultiplyPanels<Product, 6, 1>(job, row, panel, panels);
+        row += 6;
+      } else {
+        MultiplyPanels<Product, 4, 1>(job, row, panel, panels);
+        row += 4;
+      }
+    }
     MultiplyRows<Product, 2, 2>(job, row, panel, panels);
 #else
     MultiplyRows<Product, 2, 1>(job, row, panel, panels);
@@ -151,7 +173,7 @@ void Multiply(const Multiplication& job) {
 constexpr Kernels kVectorKernels = {
     {16, PrepareF32, Multiply<F32Product>},
     {16, PrepareRounded, Multiply<Bf16Product>},
-    {64, PrepareInt8<Int8Product::kInputOffset == 0 ? 0 : INT8_MIN>, Multiply<Int8Product>},
+    {Int8Product::Inputs::kChunkInputs, PrepareInt8<Int8Product::Inputs>, Multiply<Int8Product>},
 };
 
 }  // namespace
