@@ -36,10 +36,11 @@ class Limit:
 
 
 def read(path: Path) -> list[Measured]:
+    """Without what this machine cannot run, such as oneDNN's products of bf16 without AVX-512."""
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     return [Measured(b["name"].removesuffix("/real_time"), b["real_time"] * unit[b["time_unit"]], b["bytes"],
                      b["operations"], b["footprint"], b["label"])
-            for b in json.loads(path.read_text())["benchmarks"]]
+            for b in json.loads(path.read_text())["benchmarks"] if not b.get("error_occurred")]
 
 
 def least(rounds: list[list[Measured]]) -> list[Measured]:

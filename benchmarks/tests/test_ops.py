@@ -41,7 +41,9 @@ def test_google_benchmarks_file_is_read_in_seconds(tmp_path):
     path = tmp_path / "out.json"
     path.write_text(json.dumps({"benchmarks": [{"name": "layer norm/rows:1/real_time", "real_time": 120.0,
                                                 "time_unit": "ns", "bytes": 8.0, "operations": 4.0, "footprint": 8.0,
-                                                "label": "f32"}]}))
+                                                "label": "f32"},
+                                               {"name": "oneDNN/bf16/4x4/rows:1/real_time", "error_occurred": True,
+                                                "error_message": "not here", "real_time": 0.0, "time_unit": "ns"}]}))
     assert read(path) == [Measured("layer norm/rows:1", pytest.approx(1.2e-7), 8.0, 4.0, 8.0, "f32")]
 
 
