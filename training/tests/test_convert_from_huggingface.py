@@ -42,6 +42,8 @@ def test_nllb(tmp_path, spm):
     assert (languages.source_prefix, languages.target_prefix) == ("source", "target")
     assert made.config.tokens == Tokens(1, 3, 2, 2, None)
     assert made.vocabulary[languages.tokens["de"]] == "deu_Latn"
+    pair = convert(tmp_path, source="eng_Latn", target="zho_Hans").config
+    assert (pair.source_language, pair.languages.target) == ("eng-Latn", ["zho-Hans"])
 
 
 def test_nllb_is_named_after_its_folder(tmp_path, spm, monkeypatch):

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..config import FeedForward, Languages, ModelConfig, Positions, Search, Stack, Tokens
+from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
 from ..tensor_file import read_stored
 from . import Unsupported
 from .converted import Converted
+from .languages import languages_of, target_languages
 from .reading import (Tensors, licence, matrix, number, pieces_of, read_json, reading, side_by_side,
                       whole_number)
 
@@ -31,13 +32,6 @@ REFUSED = {
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 FLOATS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 IGNORED = ("embed_positions.weight", "embed_positions.weights")  # sinusoids, which are computed
-# NLLB's codes for languages that have a two-letter code. Requests use the two-letter code.
-SHORT = dict(pair.split(":") for pair in (
-    "afr:af amh:am arb:ar asm:as azj:az bel:be ben:bn bos:bs bul:bg cat:ca ces:cs cym:cy dan:da deu:de ell:el eng:en "
-    "epo:eo est:et eus:eu fin:fi fra:fr gle:ga glg:gl guj:gu heb:he hin:hi hrv:hr hun:hu hye:hy ibo:ig ind:id isl:is "
-    "ita:it jpn:ja kan:kn kat:ka kaz:kk khm:km kir:ky kor:ko lao:lo lit:lt lvs:lv mal:ml mar:mr mkd:mk mlt:mt mya:my "
-    "nld:nl nob:nb npi:ne ory:or pan:pa pes:fa pol:pl por:pt ron:ro rus:ru sin:si slk:sk slv:sl som:so spa:es swe:sv "
-    "swh:sw tam:ta tel:te tgl:tl tha:th tur:tr ukr:uk urd:ur uzn:uz vie:vi xho:xh yor:yo zho:zh zul:zu").split())
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -217,22 +211,6 @@ def multilingual_pieces(folder: Path, tokenizer: Path) -> dict[str, int]:
     return pieces | {token: first + i for i, token in enumerate(t for t in special_tokens(folder) if t not in pieces)}
 
 
-def languages_of(pieces: dict[str, int]) -> Languages:
-    """The languages: M2M-100 has tokens such as __en__, NLLB such as eng_Latn."""
-    tokens = {}
-    for piece, token in pieces.items():
-        if piece.startswith("__") and piece.endswith("__") and 6 <= len(piece) <= 7:
-            tokens[piece.strip("_")] = token
-        elif len(piece) == 8 and piece[3] == "_" and piece[:3].islower() and piece[4].isupper() and piece[5:].islower():
-            tokens[piece.replace("_", "-")] = token
-    for tag, token in list(tokens.items()):
-        short = SHORT.get(tag[:3]) if len(tag) == 8 else None
-        if short and short not in tokens:
-            tokens[short] = token
-    names = sorted(tokens)
-    return Languages(tokens, names, list(names), "source", "target")
-
-
 def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
             tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
     settings = read_json(folder / CONFIG)
@@ -266,12 +244,7 @@ def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source
     tokenizer, target_tokenizer = tokenizer or folder / "source.spm", target_tokenizer or folder / "target.spm"
     if not tokenizer.exists():
         raise ValueError(f"{tokenizer}: the source's SentencePiece model is missing")
-    # In a model of several target languages, a token such as >>deu<< at the source's beginning selects one.
-    prefixes = {piece[2:-2]: token for piece, token in pieces.items() if piece[:2] == ">>" and piece[-2:] == "<<"}
-    if prefixes:
-        tags = {tag.replace("_", "-"): token for tag, token in prefixes.items()}
-        tags |= {SHORT[tag]: token for tag, token in tags.items() if tag in SHORT and SHORT[tag] not in tags}
-        config.languages = Languages(tags, [source], sorted(tags), "target", "none")
+    config.languages = target_languages(pieces, source)
     config.name, config.source_language, config.target_language = name or f"{source}-{target}", source, target
     return Converted(config, tensors, tokenizer, target_tokenizer if target_tokenizer.exists() else None, vocabulary,
                      source_vocabulary, origin=f"the Hugging Face folder {folder.name}", licence=licence(folder))
@@ -294,6 +267,7 @@ def multilingual(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], 
     languages = set(config.languages.tokens.values())
     unused = [i for i, piece in enumerate(vocabulary) if piece.startswith("<unused ") or piece == "<mask>"]
     config.search.suppressed = sorted({*unused, *(t for t in languages)})
+    source, target = (tag and tag.replace("_", "-") for tag in (source, target))  # as eng_Latn
     for tag in (source, target):
         if tag and tag not in config.languages.tokens:
             raise ValueError(f"{folder}: it has no language {tag!r}")
