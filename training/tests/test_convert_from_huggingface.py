@@ -15,8 +15,9 @@ from salient.convert import Unsupported
 from salient.convert.__main__ import convert
 from salient.convert.from_huggingface import read_weights, unpickled
 from salient.convert.reading import pieces_of
+from salient.model import sinusoid
 from salient.tensor_file import write_file
-from toolkit_folders import logits, m2m_model, nllb_folder, opus_mt, random_model, same
+from toolkit_folders import huggingface_tensors, logits, m2m_model, nllb_folder, opus_mt, random_model, same
 
 
 def test_opus_mt(tmp_path, spm):
@@ -54,6 +55,57 @@ def test_nllb_is_named_after_its_folder(tmp_path, spm, monkeypatch):
     made.write(tmp_path / "out")
     with pytest.raises(ValueError, match="--target-tokenizer: M2M-100 and NLLB"):
         convert(Path("."), target_tokenizer=spm)
+
+
+@pytest.mark.parametrize("noise, said", [(0, None), (0.1, "positions that are learned")])
+def test_positions_that_are_learned_are_refused(tmp_path, spm, noise, said):
+    pieces = pieces_of(spm)
+    model = random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None))
+    opus_mt(tmp_path, spm, model, pieces)
+    table = sinusoid(torch.arange(100), 32).half().float() + noise * torch.randn(100, 32)
+    write_file(tmp_path / "model.safetensors",
+               huggingface_tensors(model) | {"model.encoder.embed_positions.weight": table})
+    if said is None:
+        same(convert(tmp_path, source="en", target="de").model(), model)
+        return
+    with pytest.raises(Unsupported, match=said):
+        convert(tmp_path, source="en", target="de")
+
+
+def test_settings_that_are_left_out_have_the_values_of_their_class(tmp_path, spm):
+    """M2M100Config scales embeddings and starts from the end token, MarianConfig does neither."""
+    nllb_folder(tmp_path, spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
+    settings = json.loads((tmp_path / "config.json").read_text())
+    for name in ("scale_embedding", "decoder_start_token_id"):
+        del settings[name]
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    config = convert(tmp_path).config
+    assert config.scale_embeddings and config.tokens.bos == config.tokens.eos == 2
+    pieces = pieces_of(spm)
+    opus_mt(tmp_path / "marian", spm, random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None)), pieces)
+    (tmp_path / "marian" / "config.json").write_text(json.dumps(
+        {name: value for name, value in json.loads((tmp_path / "marian" / "config.json").read_text()).items()
+         if name not in ("scale_embedding", "decoder_start_token_id")}))
+    config = convert(tmp_path / "marian", source="en", target="de").config
+    assert not config.scale_embeddings and config.tokens.bos == config.tokens.pad == 0
+
+
+def test_a_variant_beside_the_weights_is_not_mixed_with_them(tmp_path):
+    torch.save({"a": torch.ones(1)}, tmp_path / "pytorch_model.bin")
+    torch.save({"a": torch.zeros(1)}, tmp_path / "pytorch_model.fp16.bin")
+    assert read_weights(tmp_path)["a"].tolist() == [1]
+    (tmp_path / "pytorch_model.bin").unlink()
+    for number, name in ((1, "a"), (2, "b")):
+        torch.save({name: torch.ones(1)}, tmp_path / f"pytorch_model-0000{number}-of-00002.bin")
+    assert sorted(read_weights(tmp_path)) == ["a", "b"]
+
+
+def test_tokens_without_a_piece_are_never_written(tmp_path, spm):
+    """The embedding may have more rows than the vocabulary has pieces."""
+    pieces = pieces_of(spm)
+    opus_mt(tmp_path, spm, random_model(len(pieces) + 3, tokens=Tokens(0, 1, 0, 3, None)), pieces)
+    made = convert(tmp_path, source="en", target="de")
+    assert made.config.search.suppressed == [len(pieces), len(pieces) + 1, len(pieces) + 2]
 
 
 def test_damaged_weights_are_refused_by_name(tmp_path, spm):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
+from ..model import sinusoid
 from ..tensor_file import read_stored
 from . import Unsupported
 from .converted import Converted
@@ -31,7 +32,8 @@ REFUSED = {
 }
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 FLOATS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-IGNORED = ("embed_positions.weight", "embed_positions.weights")  # sinusoids, which are computed
+LEARNABLE = "embed_positions.weight"  # MarianMTModel reads it from the file
+IGNORED = (LEARNABLE, "embed_positions.weights")  # sinusoids, which are computed
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -48,7 +50,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
                     if kind in FLOATS:
                         found[name] = torch.from_numpy(floats(kind, data).reshape(shape))
         return found
-    pickled = sorted(folder.glob("pytorch_model*.bin"))
+    whole = folder / "pytorch_model.bin"  # other names are shards, or variants such as pytorch_model.fp16.bin
+    pickled = [whole] if whole.exists() else sorted(folder.glob("pytorch_model-*-of-*.bin"))
     if not pickled:
         missing = [path.name for path in files if not path.exists()]
         raise ValueError(f"{folder}: no weights: neither {', '.join(missing[:3])} nor pytorch_model.bin is there")
@@ -126,6 +129,14 @@ def refuse_other_width(name: str, width: int, of: str, found: int) -> None:
         raise Unsupported(f"{CONFIG}: {name} is {width}, and {of} has the width {found}")
 
 
+def check_positions(weights: dict[str, Tensor], kind: str) -> None:
+    for name, table in weights.items():
+        if name.endswith(LEARNABLE):
+            at = torch.arange(min(len(matrix(table, name)), 64))
+            if not torch.allclose(sinusoid(at, table.shape[1], kind), table[:len(at)], atol=2e-3):
+                raise Unsupported(f"{name}: positions that are learned, or sinusoids in another order")
+
+
 def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig, dict[str, Tensor]]:
     """The network only: languages and name must still be set."""
     kind, take, out = settings["model_type"], Taker(weights), {}
@@ -164,12 +175,15 @@ def transformer(settings: dict, weights: dict[str, Tensor]) -> tuple[ModelConfig
     pad, eos = (whole_number(settings, f"{name}_token_id", CONFIG, least=0) for name in ("pad", "eos"))
     positions = Positions("sinusoidal", "none", "none") if kind == MARIAN else \
         Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=pad + 1)
-    start = whole_number(settings, "decoder_start_token_id", CONFIG, least=0, default=pad)
+    if kind == MARIAN:
+        check_positions(weights, positions.sinusoid)
+    start = whole_number(settings, "decoder_start_token_id", CONFIG, least=0, default=pad if kind == MARIAN else eos)
     return ModelConfig(
         vocab_size=len(embedding), d_model=d_model, heads=heads,
         encoder=encoder, decoder=decoder, norm="post" if kind == MARIAN else "pre",
         activation=ACTIVATIONS[settings["activation_function"]], layer_norm_epsilon=1e-5,
-        scale_embeddings=bool(settings.get("scale_embedding")), positions=positions, selection=None, exits=None,
+        scale_embeddings=bool(settings.get("scale_embedding", kind == M2M)), positions=positions, selection=None,
+        exits=None,
         tokens=Tokens(pad=pad, unk=-1, bos=start, eos=eos, separator=None),
         chunk_tokens=min(whole_number(settings, "max_position_embeddings", CONFIG, default=512), 1024),
         source_vocab_size=len(source) if own_source else None, output="own" if own_output else "tied"), out
@@ -183,6 +197,11 @@ def listed(pieces: dict[str, int], size: int, where: Path) -> list[str]:
             raise ValueError(f"{where}: the token {token!r} of {piece!r}; the embedding has {size}")
         found[token] = piece
     return found
+
+
+def unused(vocabulary: list[str]) -> list[int]:
+    """The tokens that no translation may contain."""
+    return [i for i, piece in enumerate(vocabulary) if piece.startswith("<unused ") or piece == "<mask>"]
 
 
 def special_tokens(folder: Path) -> list[str]:
@@ -241,6 +260,7 @@ def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source
     if target_pieces or config.source_vocab_size:
         source_vocabulary = listed(pieces, source_size, folder / "vocab.json")
     config.tokens.unk = number(vocabulary, "<unk>", "unknown")
+    config.search.suppressed = unused(vocabulary)
     tokenizer, target_tokenizer = tokenizer or folder / "source.spm", target_tokenizer or folder / "target.spm"
     if not tokenizer.exists():
         raise ValueError(f"{tokenizer}: the source's SentencePiece model is missing")
@@ -265,8 +285,7 @@ def multilingual(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], 
         raise Unsupported("a multilingual vocabulary without language tokens such as __en__ or eng_Latn")
     vocabulary = listed(pieces, config.vocab_size, folder)
     languages = set(config.languages.tokens.values())
-    unused = [i for i, piece in enumerate(vocabulary) if piece.startswith("<unused ") or piece == "<mask>"]
-    config.search.suppressed = sorted({*unused, *(t for t in languages)})
+    config.search.suppressed = sorted({*unused(vocabulary), *languages})
     source, target = (tag and tag.replace("_", "-") for tag in (source, target))  # as eng_Latn
     for tag in (source, target):
         if tag and tag not in config.languages.tokens:
