@@ -44,6 +44,19 @@ def test_the_model_that_is_named_is_converted(tmp_path, spm):
         convert(tmp_path / "notes.txt", source="en", target="pt")
 
 
+def test_several_models_are_refused(tmp_path, spm):
+    """Of an ensemble one alone would be another model. Of files that nothing tells apart, any may be meant."""
+    write_marian(tmp_path, marian_model(spm), spm)
+    shutil.copyfile(tmp_path / "model.npz", tmp_path / "second.npz")
+    (tmp_path / "config.yml").write_text("models: [model.npz, second.npz]\nvocabs: [vocab.spm, vocab.spm]\n")
+    with pytest.raises(Unsupported, match="an ensemble of 2 models"):
+        convert(tmp_path, source="en", target="pt")
+    (tmp_path / "config.yml").unlink()
+    with pytest.raises(ValueError, match="nothing says which of model.npz, second.npz is the model; name the file"):
+        convert(tmp_path, source="en", target="pt")
+    convert(tmp_path / "second.npz", source="en", target="pt")
+
+
 def test_its_gelu_is_another_function_than_ours():
     """x sigmoid(1.702 x): 0.02 from the exact one where it differs most."""
     check({"transformer-ffn-activation": "swish", "transformer-postprocess": "dan"})
@@ -114,6 +127,8 @@ def test_each_side_keeps_its_own_tokenizer(tmp_path, spm, other_spm, monkeypatch
 
 @pytest.mark.parametrize("option, value", [("transformer-postprocess", "dhn"), ("dec-cell", "gru"),
                                            ("transformer-ffn-depth", 3), ("type", "s2s"),
+                                           ("transformer-disable-position-embeddings", True),
+                                           ("transformer-attention-mask", "alibi"),
                                            ("transformer-decoder-autoreg", "average-attention")])
 def test_marian_refuses_by_the_options_name(tmp_path, spm, option, value):
     write_marian(tmp_path, marian_model(spm, autoregression="ssru"), spm, **{option: value})

@@ -18,7 +18,7 @@ def test_lexical_shortlist(tmp_path):
     made.save(tmp_path / "shortlist.safetensors")
     assert made.load(tmp_path / "shortlist.safetensors").tokens.tolist() == made.tokens.tolist()
     assert made.tokens_for(np.array([0])).tolist() == [1, 2, 3, 5, 70000]
-    for bad, message in ((path.read_bytes()[:-1], "needs"), (b"x" * 100, "not a binary"),
+    for bad, message in ((path.read_bytes()[:-1], "needs"), (b"x" * 100, "not a binary one, as marian-conv makes"),
                          (path.read_bytes()[:48] + np.array([0, 9, 2, 5], "<u8").tobytes() + values.tobytes(),
                           "ascend")):
         (tmp_path / "bad.bin").write_bytes(bad)

@@ -22,7 +22,8 @@ EPSILON = 1e-6
 REQUIRED = {
     "type": ("transformer",), "transformer-ffn-depth": (2,), "transformer-no-projection": (False,),
     "transformer-tied-layers": ([],), "transformer-train-position-embeddings": (False,),
-    "transformer-train-positions": (False,), "transformer-pool": (False,), "transformer-postprocess-emb": ("", "d"),
+    "transformer-train-positions": (False,), "transformer-disable-position-embeddings": (False,),
+    "transformer-attention-mask": ("default",), "transformer-pool": (False,), "transformer-postprocess-emb": ("", "d"),
     "transformer-decoder-autoreg": ("self-attention", "rnn"), "input-types": ([],), "lemma-dim-emb": (0,),
     "ulr": (False,), "layer-normalization": (False,), "right-left": (False,), "transformer-rnn-projection": (False,),
     "transformer-ffn-activation": ("relu", "swish"),  # its gelu is x sigmoid(1.702 x), which is not ours
@@ -60,11 +61,16 @@ def find_model(folder: Path) -> Path | None:
     """A folder's model file: the one that the decoder's configuration names, or else the only one."""
     if folder.suffix in (".npz", ".bin") and folder.is_file():
         return folder
-    named = settings_of(folder).get("models") or []
-    if named and (folder / str(named[0])).exists():
-        return folder / str(named[0])
+    named = [folder / str(name) for name in settings_of(folder).get("models") or []]
+    if len(named) > 1:
+        raise Unsupported(f"an ensemble of {len(named)} models, as its configuration has it; name one of the files")
+    if named and named[0].is_file():
+        return named[0]
     found = [p for p in sorted(folder.glob("*.npz")) + sorted(folder.glob("*.bin"))
              if not p.name.startswith("lex") and is_model(p)]
+    if len(found) > 1:
+        raise ValueError(f"{folder}: nothing says which of {', '.join(path.name for path in found)} is the model; name "
+                         "the file")
     return found[0] if found else None
 
 
@@ -222,7 +228,7 @@ def convert(folder: Path, *, model: Path | None = None, source: str | None = Non
     config.search = Search(length_penalty=float(settings.get("normalize", 0) or 0))
     lists = [folder / str(p) for p in (settings.get("shortlist") or [])[:1]] or sorted(folder.glob("lex*.bin"))
     shortlist = None
-    if lists and lists[0].exists():
+    if lists and lists[0].is_file():
         shortlist = read_shortlist(lists[0], config.source_vocab_size or config.vocab_size - 1, config.vocab_size - 1,
                                    shared=source_vocabulary is None)
         if source_vocabulary is None:

@@ -25,7 +25,8 @@ def read_shortlist(path: Path, source_tokens: int, target_tokens: int, *, shared
     try:
         magic, _, first, _, offsets_count, count = file.unpack("<6Q", "the header")
         if magic != MAGIC:
-            raise ValueError("it is not a binary shortlist")
+            raise ValueError("it is not a binary one, as marian-conv makes of a text; without the file the model is "
+                             "converted without a shortlist")
         if offsets_count != source_tokens + 1:
             raise ValueError(f"it is made for {int(offsets_count) - 1} source tokens, the model has {source_tokens}")
         offsets = np.frombuffer(file.take(8 * offsets_count, "the offsets"), "<u8").astype(np.int64)
