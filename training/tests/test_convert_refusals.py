@@ -60,6 +60,24 @@ def test_what_no_server_would_load_is_not_written(opus, tmp_path, settings, mess
     assert not (tmp_path / "ours").exists()
 
 
+@pytest.mark.parametrize("name, language", [("from", "zh_CN"), ("to", "cat+oci+spa"), ("to", "abcdefghi"), ("to", "x")])
+def test_what_is_no_language_tag_is_not_written(opus, tmp_path, name, language):
+    """Model folders of Hugging Face may name several languages in this way."""
+    told = {"source_lang": "en", "target_lang": "de", {"from": "source_lang", "to": "target_lang"}[name]: language}
+    (opus / "tokenizer_config.json").write_text(json.dumps(told))
+    with pytest.raises(ValueError, match=f"is no BCP 47 tag, such as en or pt-BR; name another with --{name}"):
+        convert(opus, name="a").write(tmp_path / "ours")
+    assert not (tmp_path / "ours").exists()
+
+
+def test_a_width_that_the_engine_does_not_have_is_not_written(tmp_path, spm):
+    pieces = pieces_of(spm)
+    model = random_model(len(pieces), d_model=36, heads=3, tokens=Tokens(0, 1, 0, 3, None))
+    opus_mt(tmp_path / "theirs", spm, model, pieces)
+    with pytest.raises(ValueError, match="d_model is 36; it must be a whole number .* a multiple of 8"):
+        convert(tmp_path / "theirs", source="en", target="de").write(tmp_path / "ours")
+
+
 def test_a_damaged_tokenizer_is_not_copied(opus, tmp_path):
     (opus / "target.spm").write_bytes((opus / "source.spm").read_bytes()[:100])
     with pytest.raises(ValueError, match="target.spm: not a readable SentencePiece model"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from .reading import pieces_of
 SHARD_BYTES = 1 << 30
 CHUNK_TOKENS = 512  # the greatest number of source tokens in a sentence
 MOST_PENALTY, MOST_EPSILON = 5, 0.1  # the greatest length penalty and epsilon of norms (engine/model/config.cc)
+LANGUAGE = re.compile(r"[A-Za-z0-9]{1,8}(-[A-Za-z0-9]{1,8})*")
 NEVER = -1e9  # the output bias of a token that only starts decoding
 
 
@@ -78,6 +80,11 @@ class Converted:
             raise Unsupported(f"layer_norm_epsilon {epsilon!r}; supported is more than 0, {MOST_EPSILON} at most")
         if not is_number(c.chunk_tokens, *CHUNKS):
             raise Unsupported(f"{c.chunk_tokens} positions; {CHUNKS[0]} are needed")
+        for side, tag in (("from", c.source_language), ("to", c.target_language)):
+            if not LANGUAGE.fullmatch(tag) or not 2 <= len(tag) <= 35:
+                raise ValueError(f"the language {tag!r} is no BCP 47 tag, such as en or pt-BR; name another with "
+                                 f"--{side}")
+        c.check()
         for name, tensor in self.tensors.items():
             if not bool(torch.isfinite(tensor).all()):
                 raise ValueError(f"{name} has a value that is not finite: the weights are damaged; get the model again")
