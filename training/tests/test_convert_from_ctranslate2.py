@@ -1,6 +1,9 @@
 """The reader of CTranslate2's folders, held against folders written here and, where it is installed, against
 CTranslate2 itself."""
 
+import json
+import struct
+
 import numpy as np
 import pytest
 import torch
@@ -61,6 +64,107 @@ def test_ctranslate2_start_from_zero(tmp_path, spm):
     made = convert(tmp_path, source="en", target="de")
     assert made.config.tokens.bos == len(pieces) and len(made.vocabulary) == len(pieces) + 1
     assert not made.model().embedding.weight[-1].any() and float(made.model().output_bias[-1].detach()) == -1e9
+
+
+@pytest.mark.parametrize("stored, scales", [(np.int8(1), True), (np.int8(0), False), (np.float32(32 ** 0.5), True),
+                                            (np.float32(1), False)])
+def test_ctranslate2_scales_of_embeddings(tmp_path, spm, stored, scales):
+    """As a flag, or, from fairseq, as the factor."""
+    pieces = pieces_of(spm)
+    write_ctranslate2(tmp_path, random_model(len(pieces)), spm, pieces,
+                      **{f"{side}/scale_embeddings": stored for side in ("encoder", "decoder")})
+    assert convert(tmp_path, source="en", target="de").config.scale_embeddings is scales
+
+
+def before_version_6(folder, model, spm, pieces, **attributes) -> None:
+    """With the attributes that config.json came to replace, and with revision 4's names of others."""
+    told = {name: np.frombuffer(token.encode(), np.int8) for name, token in
+            (("unk_token", "<unk>"), ("bos_token", "<s>"), ("eos_token", "</s>"))}
+    write_ctranslate2(folder, model, spm, pieces, version=5, **told, **attributes)
+    (folder / "shared_vocabulary.json").unlink()
+    (folder / "shared_vocabulary.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+
+
+def test_ctranslate2_before_version_6(tmp_path, spm):
+    pieces = pieces_of(spm)
+    model = random_model(len(pieces))
+    before_version_6(tmp_path, model, spm, pieces, with_source_eos=np.int8(1), with_source_bos=np.int8(0))
+    made = convert(tmp_path, source="en", target="de")
+    same(made.model(), random_model(len(pieces), positions=made.config.positions))
+    assert made.config.tokens.bos == pieces.index("<s>")
+    before_version_6(tmp_path, model, spm, pieces, with_source_eos=np.int8(1), with_target_bos=np.int8(0))
+    made = convert(tmp_path, source="en", target="de")  # as of fairseq
+    assert made.config.tokens == Tokens(pieces.index("<pad>"), 1, pieces.index("</s>"), pieces.index("</s>"), None)
+    made.write(tmp_path / "ours")
+    for name, said in (("with_source_bos", "add_source_bos"), ("user_decoder_start_tokens", "start_token null")):
+        before_version_6(tmp_path, model, spm, pieces, with_source_eos=np.int8(1), **{name: np.int8(1)})
+        with pytest.raises(Unsupported, match=said):
+            convert(tmp_path, source="en", target="de")
+    before_version_6(tmp_path, model, spm, pieces)
+    with pytest.raises(Unsupported, match="does not end in the end token"):
+        convert(tmp_path, source="en", target="de")
+
+
+def test_ctranslate2_names_of_earlier_revisions(tmp_path, spm):
+    pieces = pieces_of(spm)
+    model = random_model(len(pieces), norm="pre", activation="gelu")
+    write_ctranslate2(tmp_path, model, spm, pieces, revision=4)
+    data = (tmp_path / "model.bin").read_bytes()
+    for side in (b"encoder/", b"decoder/"):
+        for name in (b"num_heads", b"pre_norm", b"activation"):
+            old = struct.pack("<H", len(side + name) + 1) + side + name + b"\0"
+            new = struct.pack("<H", len(name) + 1) + name + b"\0" if side == b"encoder/" else b""
+            at = data.index(old)
+            end = at + len(old) + 6 + (2 if name == b"num_heads" else 1)  # rank, type, bytes of data, the data
+            data = data[:at] + (new + data[at + len(old):end] if new else b"") + data[end:]
+    header = 4 + 2 + len("TransformerSpec") + 1 + 4
+    count, = struct.unpack_from("<I", data, header)
+    (tmp_path / "model.bin").write_bytes(data[:header] + struct.pack("<I", count - 3) + data[header + 4:])
+    made = convert(tmp_path, source="en", target="de")
+    assert (made.config.norm, made.config.activation, made.config.heads) == ("pre", "gelu", model.config.heads)
+
+
+def test_ctranslate2_languages_of_the_target(tmp_path, spm):
+    pieces = [*pieces_of(spm)[:-2], ">>deu<<", ">>pt_br<<"]
+    write_ctranslate2(tmp_path, random_model(len(pieces)), spm, pieces)
+    languages = convert(tmp_path, source="en", target="mul").config.languages
+    assert languages.target == ["de", "deu", "pt-br"] and languages.source_prefix == "target"
+    assert languages.tokens["de"] == len(pieces) - 2
+
+
+@pytest.mark.parametrize("piece", ["__en__", "__ast__", "zho_Hans"])
+def test_ctranslate2_multilingual_vocabularies_are_refused(tmp_path, spm, piece):
+    """Without the language tokens it would translate into any language."""
+    pieces = [*pieces_of(spm)[:-1], piece]
+    write_ctranslate2(tmp_path, random_model(len(pieces)), spm, pieces)
+    with pytest.raises(Unsupported, match="multilingual vocabulary .* convert the Hugging Face model"):
+        convert(tmp_path, source="en", target="de")
+
+
+def test_ctranslate2_source_vocabularies_of_another_size_are_refused(tmp_path, spm):
+    pieces = pieces_of(spm)
+    write_ctranslate2(tmp_path, random_model(len(pieces)), spm, pieces)
+    (tmp_path / "shared_vocabulary.json").rename(tmp_path / "target_vocabulary.json")
+    (tmp_path / "source_vocabulary.json").write_text(json.dumps(pieces[:-1]))
+    with pytest.raises(ValueError, match=f"source's vocabulary has {len(pieces) - 1} pieces, its embedding"):
+        convert(tmp_path, source="en", target="de")
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16"])
+def test_ctranslate2_integers_without_their_scale_are_refused(tmp_path, spm, kind):
+    pieces = pieces_of(spm)
+    write_ctranslate2(tmp_path, random_model(len(pieces)), spm, pieces, kind)
+    data = (tmp_path / "model.bin").read_bytes()
+    (tmp_path / "model.bin").write_bytes(data.replace(b"linear_0/weight_scale", b"linear_0/weight_other"))
+    with pytest.raises(Unsupported, match=f"linear_0/weight is stored as {kind} without .*weight_scale"):
+        convert(tmp_path, source="en", target="de")
+
+
+def test_pieces_that_end_in_a_carriage_return(tmp_path):
+    (tmp_path / "source_vocabulary.txt").write_bytes("<unk>\n\u2581\r\n\u2581\n".encode())
+    assert from_ctranslate2.read_vocabulary(tmp_path, "source_vocabulary") == ["<unk>", "\u2581\r", "\u2581"]
+    (tmp_path / "source_vocabulary.txt").write_bytes("<unk>\r\n\u2581\r\n".encode())
+    assert from_ctranslate2.read_vocabulary(tmp_path, "source_vocabulary") == ["<unk>", "\u2581"]
 
 
 def test_ctranslate2_refusals(tmp_path, spm):

@@ -77,7 +77,8 @@ def ctranslate2_tensors(model: Transformer) -> dict[str, np.ndarray]:
 
 
 def write_ctranslate2(folder: Path, model: Transformer, spm: Path, pieces: list[str], kind: str = "float32",
-                      **scalars) -> None:
+                      version: int = 6, revision: int = 7, **scalars) -> None:
+    """version: of the format; before 6 there is no config.json. scalars: more attributes and arrays."""
     folder.mkdir(parents=True, exist_ok=True)
     c = model.config
     values = ctranslate2_tensors(model)
@@ -105,7 +106,7 @@ def write_ctranslate2(folder: Path, model: Transformer, spm: Path, pieces: list[
         return struct.pack("<H", len(x) + 1) + x.encode() + b"\0"
 
     types = ["float32", "int8", "int16", "int32", "float16"]
-    out = struct.pack("<I", 6) + text("TransformerSpec") + struct.pack("<II", 7, len(stored))
+    out = struct.pack("<I", version) + text("TransformerSpec") + struct.pack("<II", revision, len(stored))
     for name, value in stored.items():
         value = np.asarray(value)
         out += text(name) + struct.pack(f"<B{value.ndim}I", value.ndim, *value.shape)
@@ -113,9 +114,11 @@ def write_ctranslate2(folder: Path, model: Transformer, spm: Path, pieces: list[
     out += struct.pack("<I", len(aliases)) + b"".join(text(a) + text(b) for a, b in aliases.items())
     (folder / "model.bin").write_bytes(out)
     (folder / "shared_vocabulary.json").write_text(json.dumps(pieces))
-    (folder / "config.json").write_text(json.dumps(
+    settings = json.dumps(
         {"add_source_bos": False, "add_source_eos": True, "decoder_start_token": "<s>", "bos_token": "<s>",
-         "eos_token": "</s>", "unk_token": "<unk>", "layer_norm_epsilon": None}))
+         "eos_token": "</s>", "unk_token": "<unk>", "layer_norm_epsilon": None})
+    if version >= 6:
+        (folder / "config.json").write_text(settings)
     (folder / "sentencepiece.model").write_bytes(spm.read_bytes())
 
 

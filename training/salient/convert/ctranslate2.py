@@ -32,9 +32,10 @@ SCALE = "_scale"
 
 @dataclass
 class ModelFile:
-    """tensors: float32 by name, with aliases; a matrix is [out, in]. scalars: attributes by name. int8: whether
-    matrices are stored as int8, with one step per row."""
+    """tensors: float32 by name, with aliases; a matrix is [out, in]. scalars: attributes by name; those that are stored
+    as whole numbers are int. int8: whether matrices are stored as int8, with one step per row."""
 
+    version: int
     specification: str
     revision: int
     tensors: dict[str, Tensor]
@@ -68,6 +69,8 @@ def parse(data: bytes) -> ModelFile:
     if count > MOST_VARIABLES:
         raise ValueError(f"{count} variables; at most {MOST_VARIABLES}")
     stored = dict(variable(file, i) for i in range(count))
+    if len(stored) < count:
+        raise ValueError("it has two variables of one name")
     values, scalars = {}, {}
     for name, array in stored.items():
         if name.endswith(SCALE) and name[:-len(SCALE)] in stored:
@@ -88,7 +91,7 @@ def parse(data: bytes) -> ModelFile:
         elif name not in stored:
             raise ValueError(f"{alias} stands for {name}, which is missing")
     int8 = any(array.dtype == np.int8 and array.ndim == 2 for array in stored.values())
-    return ModelFile(specification, revision, values, scalars, int8)
+    return ModelFile(version, specification, revision, values, scalars, int8)
 
 
 def variable(file: Cursor, index: int) -> tuple[str, np.ndarray]:
@@ -113,7 +116,10 @@ def widened(array: np.ndarray) -> np.ndarray:
 def floats(name: str, array: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
     if array.dtype.kind == "f":
         return array.astype(np.float32)
-    if scale is None:  # not a weight, but alignment heads or similar
+    if scale is None:  # alignment heads or similar
+        if name.endswith("weight"):
+            raise Unsupported(f"{name} is stored as {array.dtype} without {name + SCALE}: convert the original model "
+                              "again with a newer CTranslate2")
         return array.astype(np.float32)
     if scale.size not in (1, array.shape[0]):
         raise ValueError(f"{name} has {array.shape[0]} rows and {scale.size} scales")

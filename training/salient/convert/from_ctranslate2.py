@@ -13,11 +13,13 @@ from ..model import sinusoid
 from . import Unsupported
 from .converted import CHUNK_TOKENS, NEVER, Converted, with_start
 from .ctranslate2 import ModelFile, read_model
+from .languages import languages_of, target_languages
 from .reading import Tensors, licence, matrix, number, read_json, reading
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 UNSUPPORTED_ACTIVATIONS = {1: "gelu by tanh", 4: "gelu by sigmoid", 5: "tanh", 6: "sigmoid"}
 EPSILON = 1e-5  # if config.json does not have it
+CONFIG = "config.json"
 ALIGNMENT = ("alignment_heads", "alignment_layer")
 
 
@@ -32,11 +34,23 @@ class Taker(Tensors):
 
     def __init__(self, file: ModelFile):
         super().__init__(file.tensors)
-        self.file = file
+        self.file, scalars = file, file.scalars
+        for side in ("encoder", "decoder"):  # the names of earlier revisions
+            for name in ("num_heads", "pre_norm", "activation") if file.revision < 5 else ():
+                if name in scalars:
+                    scalars.setdefault(f"{side}/{name}", scalars[name])
+                    self.taken.add(name)
+            if (scale := f"{side}/embeddings/multiply_by_sqrt_depth") in scalars:
+                scalars.setdefault(f"{side}/scale_embeddings", scalars[scale])
+                self.taken.add(scale)
 
     def flag(self, name: str, default: float = 0) -> float:
         self.taken.add(name)
         return self.file.scalars.get(name, default)
+
+    def text(self, name: str, default: str) -> str:
+        found = self.find(name)
+        return default if found is None else bytes(int(byte) & 255 for byte in found.reshape(-1)).decode()
 
     def linear(self, name: str, into: str, out: dict[str, Tensor]) -> None:
         weight, bias = self.need(f"{name}/weight"), self.find(f"{name}/bias")
@@ -94,6 +108,53 @@ def same_on_both_sides(take: Taker, name: str, default: float = 0) -> float:
     return both[0]
 
 
+def scales_embeddings(take: Taker, width: int) -> bool:
+    """The attribute is a flag, or the factor itself, a floating point number."""
+    scale, root = same_on_both_sides(take, "scale_embeddings", 1), width ** 0.5
+    if isinstance(scale, int):
+        return scale != 0
+    if scale != 1 and abs(scale - root) > 1e-3:
+        raise Unsupported(f"embeddings scaled by {scale}; supported are 1 and the root of the width")
+    return scale != 1
+
+
+def settings_of(place: Path, take: Taker) -> dict:
+    """What config.json says. Before version 6 of the format attributes said it."""
+    settings = read_json(place / CONFIG)
+    if take.file.version >= 6:
+        return settings
+    bos, eos = take.text("bos_token", "<s>"), take.text("eos_token", "</s>")
+    start = bos if take.flag("with_target_bos", 1) else eos
+    return {**settings, "unk_token": take.text("unk_token", "<unk>"), "bos_token": bos, "eos_token": eos,
+            "add_source_bos": take.flag("with_source_bos"), "add_source_eos": take.flag("with_source_eos"),
+            "decoder_start_token": None if take.flag("user_decoder_start_tokens") else start}
+
+
+def check_settings(settings: dict) -> None:
+    if settings.get("add_source_bos"):
+        raise Unsupported("add_source_bos: a source that begins with a token of its own")
+    if not settings.get("add_source_eos", False):
+        raise Unsupported("a source that does not end in the end token (its add_source_eos is not set); if it was made "
+                          "of a Hugging Face model, convert that one")
+
+
+def start_of(settings: dict, vocabulary: list[str]) -> int:
+    start = settings.get("decoder_start_token", settings.get("bos_token", "<s>"))
+    if start is None:
+        raise Unsupported("decoder_start_token null: a model whose caller gives the token that decoding starts from")
+    return number(vocabulary, start, "start")
+
+
+def pad_of(vocabulary: list[str], start: int, eos: int, unk: int) -> int:
+    """A token that is never part of a text. Fairseq's models start from the end token; its pad token is <blank>."""
+    if start not in (eos, unk):
+        return start
+    named = [piece for piece in ("<blank>", "<pad>", "<s>") if piece in vocabulary]
+    if not named:
+        raise Unsupported("a vocabulary that has neither a start token of its own nor <blank>, <pad> or <s>")
+    return vocabulary.index(named[0])
+
+
 def positions_of(take: Taker) -> Positions:
     tables = [take.find(f"{side}/position_encodings/encodings") for side in ("encoder", "decoder")]
     if all(t is None for t in tables):  # the toolkit makes the table itself, and counts from 1
@@ -114,12 +175,18 @@ def recognise(table: Tensor) -> Positions:
     raise Unsupported("positions that are learned, or sinusoids in another order")
 
 
+def lines_of(text: str) -> list[str]:
+    """A piece may end in a carriage return. If all lines do, it belongs to the end of the line."""
+    lines = text.removesuffix("\n").split("\n")
+    return [line[:-1] for line in lines] if all(line.endswith("\r") for line in lines) else lines
+
+
 def read_vocabulary(folder: Path, name: str) -> list[str] | None:
     for path in (folder / f"{name}.json", folder / f"{name}.txt"):
         if path.exists():
             with reading(path, "vocabulary"):
-                text = path.read_text(encoding="utf-8")
-                pieces = json.loads(text) if path.suffix == ".json" else text.removesuffix("\n").split("\n")
+                text = path.read_bytes().decode()
+                pieces = json.loads(text) if path.suffix == ".json" else lines_of(text)
                 if not isinstance(pieces, list) or not all(isinstance(p, str) for p in pieces):
                     raise ValueError("it must be a list of pieces")
             return pieces
@@ -148,7 +215,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
             tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
     """source, target: the languages, if the folder does not name them."""
     place = find_model(folder)
-    package, settings = read_json(folder / "metadata.json"), read_json(place / "config.json")
+    package = read_json(folder / "metadata.json")
     if package.get("target_prefix"):
         raise Unsupported(f"the package's target_prefix {package['target_prefix']!r}")
     source, target = source or package.get("from_code"), target or package.get("to_code")
@@ -159,16 +226,16 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     if file.specification != "TransformerSpec":
         raise Unsupported(f"CTranslate2's {file.specification}; supported is TransformerSpec, an encoder and a decoder")
     take, out = Taker(file), {}
+    settings = settings_of(place, take)
+    check_settings(settings)
     encoder, decoder = stack(take, "encoder", out), stack(take, "decoder", out)
     activation = int(same_on_both_sides(take, "activation"))
     if activation not in ACTIVATIONS:
         raise Unsupported(f"the activation {UNSUPPORTED_ACTIVATIONS.get(activation, activation)}")
-    pre = bool(same_on_both_sides(take, "pre_norm"))
+    pre = bool(same_on_both_sides(take, "pre_norm", 1))
     embedding = matrix(take.need("decoder/embeddings/weight"), "decoder/embeddings/weight")
     d = embedding.shape[1]
-    scale = same_on_both_sides(take, "scale_embeddings", 1)
-    if scale not in (0, 1) and abs(scale - d ** 0.5) > 1e-3:
-        raise Unsupported(f"embeddings scaled by {scale}; supported are 1 and the root of the width")
+    scale = scales_embeddings(take, d)
     embedding_norm = "encoder/layernorm_embedding/gamma" in file.tensors
     if embedding_norm:
         for side in ("encoder", "decoder"):
@@ -188,6 +255,9 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     output, bias = take.need("decoder/projection/weight"), take.find("decoder/projection/bias")
     bias = torch.zeros(len(output)) if bias is None else bias
     own_source = source_vocabulary is not None or not torch.equal(source_embedding, embedding)
+    if len(source_vocabulary or vocabulary) != len(source_embedding):
+        raise ValueError(f"{place}: the source's vocabulary has {len(source_vocabulary or vocabulary)} pieces, its "
+                         f"embedding {len(source_embedding)}")
     own_output = output.data_ptr() != embedding.data_ptr() and not torch.equal(output, embedding)
 
     unk = number(vocabulary, settings.get("unk_token", "<unk>"), "unknown")
@@ -201,12 +271,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         elif source_vocabulary is None:
             source_vocabulary = vocabulary[:-1]
     else:
-        start = settings.get("decoder_start_token") or settings.get("bos_token", "<s>")
-        bos = number(vocabulary, start, "start")
-    if settings.get("add_source_bos"):
-        raise Unsupported("add_source_bos: a source that begins with a token of its own")
-    if not settings.get("add_source_eos", False):
-        raise Unsupported("a source that does not end in the end token (add_source_eos is not set in its config.json)")
+        bos = start_of(settings, vocabulary)
     out |= {"embedding.weight": embedding, "output_bias": bias}
     if own_source:
         out["source_embedding.weight"] = source_embedding
@@ -216,14 +281,19 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     heads = int(same_on_both_sides(take, "num_heads", 8))
     if take.left():
         raise Unsupported(f"parts of the model that are unknown: {', '.join(take.left()[:8])}")
+    pieces = {piece: i for i, piece in enumerate(source_vocabulary or vocabulary)}
+    if languages_of(pieces).tokens:
+        raise Unsupported("a multilingual vocabulary (M2M-100, NLLB) in CTranslate2's format, which does not say how "
+                          "its language tokens are used; convert the Hugging Face model")
     config = ModelConfig(
         name=name or f"{source}-{target}", source_language=source, target_language=target, vocab_size=len(embedding),
         d_model=d, heads=heads, encoder=encoder, decoder=decoder, norm="pre" if pre else "post",
         activation=ACTIVATIONS[activation], layer_norm_epsilon=settings.get("layer_norm_epsilon") or EPSILON,
-        scale_embeddings=scale != 0, positions=positions, selection=None, exits=None,
-        tokens=Tokens(pad=bos, unk=unk, bos=bos, eos=eos, separator=None), chunk_tokens=CHUNK_TOKENS,
-        source_vocab_size=len(source_embedding) if own_source else None, output="own" if own_output else "tied",
-        embedding_norm=embedding_norm, search=Search(length_penalty=1.0))
+        scale_embeddings=scale, positions=positions, selection=None, exits=None,
+        tokens=Tokens(pad=pad_of(vocabulary, bos, eos, unk), unk=unk, bos=bos, eos=eos, separator=None),
+        chunk_tokens=CHUNK_TOKENS, source_vocab_size=len(source_embedding) if own_source else None,
+        output="own" if own_output else "tied", embedding_norm=embedding_norm,
+        languages=target_languages(pieces, source), search=Search(length_penalty=1.0))
     tokenizer = find_tokenizer(folder, tokenizer)
     target_tokenizer = find_target_tokenizer(folder, target_tokenizer, tokenizer)
     return Converted(config, out, tokenizer, target_tokenizer, vocabulary, source_vocabulary,
