@@ -47,6 +47,21 @@ def test_nllb(tmp_path, spm):
     assert (pair.source_language, pair.languages.target) == ("eng-Latn", ["zho-Hans"])
 
 
+def test_language_tokens_as_transformers_5_saves_them(tmp_path, spm):
+    vocab = len(pieces_of(spm)) + 1 + 3
+    nllb_folder(tmp_path, spm, m2m_model(vocab))
+    told = json.loads((tmp_path / "special_tokens_map.json").read_text())
+    (tmp_path / "special_tokens_map.json").unlink()
+    with pytest.raises(Unsupported, match="without language tokens .*copy special_tokens_map.json of the original"):
+        convert(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(
+        {"extra_special_tokens": told["additional_special_tokens"]}))
+    assert convert(tmp_path).config.languages.tokens["zh"] == vocab - 1
+    (tmp_path / "sentencepiece.bpe.model").unlink()
+    with pytest.raises(ValueError, match="transformers 5 does not save; name that of the original model with --token"):
+        convert(tmp_path)
+
+
 def test_nllb_is_named_after_its_folder(tmp_path, spm, monkeypatch):
     nllb_folder(tmp_path / "nllb-200", spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
     monkeypatch.chdir(tmp_path / "nllb-200")

@@ -19,7 +19,7 @@ from .languages import languages_of, target_languages
 from .reading import (Tensors, licence, matrix, number, pieces_of, read_json, reading, side_by_side,
                       whole_number)
 
-CONFIG = "config.json"
+CONFIG, TOLD = "config.json", "tokenizer_config.json"
 MARIAN, M2M = "marian", "m2m_100"
 REFUSED = {
     "t5": "T5 (and MADLAD): relative position biases, norms by the root mean square, gated feed-forward blocks",
@@ -205,8 +205,9 @@ def unused(vocabulary: list[str]) -> list[int]:
 
 
 def special_tokens(folder: Path) -> list[str]:
-    found = read_json(folder / "special_tokens_map.json").get("additional_special_tokens") or \
-        read_json(folder / "tokenizer_config.json").get("additional_special_tokens") or []
+    places = ("special_tokens_map.json", "additional_special_tokens"), (TOLD, "additional_special_tokens"), \
+        (TOLD, "extra_special_tokens")  # its name since transformers 5
+    found = next(filter(None, (read_json(folder / file).get(name) for file, name in places)), [])
     return [token["content"] if isinstance(token, dict) else token for token in found]
 
 
@@ -248,7 +249,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
 
 def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source: str | None, target: str | None,
            name: str | None, tokenizer: Path | None, target_tokenizer: Path | None) -> Converted:
-    told = read_json(folder / "tokenizer_config.json")
+    told = read_json(folder / TOLD)
     source, target = source or told.get("source_lang"), target or told.get("target_lang")
     if not source or not target:
         raise ValueError(f"{folder}: it does not say its languages; name them with --from and --to")
@@ -263,7 +264,7 @@ def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source
     config.search.suppressed = unused(vocabulary)
     tokenizer, target_tokenizer = tokenizer or folder / "source.spm", target_tokenizer or folder / "target.spm"
     if not tokenizer.exists():
-        raise ValueError(f"{tokenizer}: the source's SentencePiece model is missing")
+        raise ValueError(f"{tokenizer}: the source's SentencePiece model is missing; name it with --tokenizer")
     config.languages = target_languages(pieces, source)
     config.name, config.source_language, config.target_language = name or f"{source}-{target}", source, target
     return Converted(config, tensors, tokenizer, target_tokenizer if target_tokenizer.exists() else None, vocabulary,
@@ -277,12 +278,14 @@ def multilingual(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], 
         raise ValueError("--target-tokenizer: M2M-100 and NLLB have one tokenizer for both sides, --tokenizer")
     tokenizer = tokenizer or folder / "sentencepiece.bpe.model"
     if not tokenizer.exists():
-        raise ValueError(f"{tokenizer}: the SentencePiece model is missing")
+        raise ValueError(f"{tokenizer}: the SentencePiece model is missing, which transformers 5 does not save; name "
+                         "that of the original model with --tokenizer")
     pieces = multilingual_pieces(folder, tokenizer)
     config.tokens.unk = number(pieces, "<unk>", "unknown")
     config.languages = languages_of(pieces)
     if not config.languages.tokens:
-        raise Unsupported("a multilingual vocabulary without language tokens such as __en__ or eng_Latn")
+        raise Unsupported("a multilingual vocabulary without language tokens such as __en__ or eng_Latn; copy "
+                          "special_tokens_map.json of the original model into the folder")
     vocabulary = listed(pieces, config.vocab_size, folder)
     languages = set(config.languages.tokens.values())
     config.search.suppressed = sorted({*unused(vocabulary), *languages})
