@@ -31,6 +31,14 @@ def test_opus_mt(tmp_path, spm):
     assert made.config.languages.source_prefix == "target" and made.config.languages.target_prefix == "none"
 
 
+def test_opus_mt_languages_of_three_letters(tmp_path, spm):
+    pieces = pieces_of(spm)
+    opus_mt(tmp_path, spm, random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None)), pieces)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"source_lang": "eng", "target_lang": "fra"}))
+    config = convert(tmp_path).config
+    assert (config.source_language, config.target_language, config.name) == ("en", "fr", "en-fr")
+
+
 def test_nllb(tmp_path, spm):
     vocab = len(pieces_of(spm)) + 1 + 3
     model = m2m_model(vocab)

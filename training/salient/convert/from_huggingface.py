@@ -15,7 +15,7 @@ from ..model import sinusoid
 from ..tensor_file import read_stored
 from . import Unsupported
 from .converted import Converted
-from .languages import languages_of, target_languages
+from .languages import SHORT, languages_of, target_languages
 from .reading import (Tensors, licence, matrix, number, pieces_of, read_json, reading, side_by_side,
                       whole_number)
 
@@ -250,7 +250,8 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
 def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source: str | None, target: str | None,
            name: str | None, tokenizer: Path | None, target_tokenizer: Path | None) -> Converted:
     told = read_json(folder / TOLD)
-    source, target = source or told.get("source_lang"), target or told.get("target_lang")
+    source, target = (given or SHORT.get(told.get(name), told.get(name)) for given, name in
+                      ((source, "source_lang"), (target, "target_lang")))
     if not source or not target:
         raise ValueError(f"{folder}: it does not say its languages; name them with --from and --to")
     pieces = read_json(folder / "vocab.json")
