@@ -1,8 +1,10 @@
 """What holds for the readers of all toolkits, and for the command."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,3 +110,14 @@ def test_the_command(tmp_path, spm):
     assert done.returncode == 0 and "wrote" in done.stderr, done.stderr
     model, config = load_model(tmp_path / "ours")
     assert config.name == "en-pt" and json.loads((tmp_path / "ours" / "vocabulary.json").read_text())[-1] == "<start>"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python before 3.11 always looks there")
+def test_the_command_runs_no_code_of_the_folder_that_it_is_called_in(tmp_path):
+    for name in ("json", "yaml", "torch"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('code of the folder')")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
+    command = [Path(__file__).resolve().parents[1] / "salient-convert", ".", "--out", "ours"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
+                          env={**os.environ, "PYTHON": sys.executable})
+    assert done.returncode == 1 and "T5" in done.stderr, done.stderr
