@@ -100,6 +100,27 @@ def test_an_epsilon_beyond_the_engines_is_refused(tmp_path, spm, epsilon):
         convert(tmp_path / "theirs", source="en", target="de").write(tmp_path / "ours")
 
 
+def test_a_tokenizer_that_ends_the_library_is_refused(tmp_path, spm):
+    """A piece without text makes the library call std::terminate."""
+    data = spm.read_bytes()
+    size = data[1]  # of the first piece: its text, with number and length, then the score
+    assert data[0] == 0x0A and data[2] == 0x0A
+    text = data[3]
+    piece = b"\x0a\x00" + data[4 + text:2 + size]
+    write_marian(tmp_path, marian_model(spm), spm)
+    (tmp_path / "vocab.spm").write_bytes(b"\x0a" + bytes([len(piece)]) + piece + data[2 + size:])
+    with pytest.raises(ValueError, match="vocab.spm: not a readable SentencePiece model"):
+        convert(tmp_path, source="en", target="pt")
+
+
+def test_an_array_of_marian_whose_header_is_cut_off_is_refused(tmp_path):
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,".ljust(117) + b"\n"
+    with zipfile.ZipFile(tmp_path / "model.npz", "w") as archive:
+        archive.writestr("Wemb.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16))
+    with pytest.raises(ValueError, match="model.npz: not a readable Marian model"):
+        marian.read_model(tmp_path / "model.npz")
+
+
 def test_an_archive_of_marian_takes_no_more_memory_than_it_may(tmp_path, monkeypatch):
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117) + b"\n"
     with zipfile.ZipFile(tmp_path / "model.npz", "w") as archive:

@@ -17,6 +17,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 import torch
@@ -66,7 +67,7 @@ def read_model(path: str | Path) -> MarianModel:
         return read_npz(path) if path.suffix == ".npz" else read_bin(path)
     except Unsupported as reason:
         raise Unsupported(f"{path}: {reason}") from None
-    except (ValueError, MemoryError, zipfile.BadZipFile, zlib.error, EOFError) as reason:
+    except (ValueError, MemoryError, zipfile.BadZipFile, zlib.error, EOFError, SyntaxError, TokenError) as reason:
         raise ValueError(f"{path}: not a readable Marian model: {reason}") from None
 
 
