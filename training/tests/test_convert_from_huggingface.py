@@ -17,7 +17,8 @@ from salient.convert.from_huggingface import read_weights, unpickled
 from salient.convert.reading import pieces_of
 from salient.model import sinusoid
 from salient.tensor_file import write_file
-from toolkit_folders import huggingface_tensors, logits, m2m_model, nllb_folder, opus_mt, random_model, same
+from toolkit_folders import (huggingface_tensors, logits, m2m_model, nllb_folder, nllb_tokenizer, opus_mt,
+                             random_model, same)
 
 
 def test_opus_mt(tmp_path, spm):
@@ -29,6 +30,20 @@ def test_opus_mt(tmp_path, spm):
     assert made.config.positions == Positions("sinusoidal", "none", "none")
     assert made.config.languages.tokens["de"] == made.config.languages.tokens["deu"] == len(pieces) - 2
     assert made.config.languages.source_prefix == "target" and made.config.languages.target_prefix == "none"
+
+
+def test_an_end_token_that_could_never_be_written_is_refused(tmp_path, spm):
+    pieces = pieces_of(spm)
+    opus_mt(tmp_path / "theirs", spm, random_model(len(pieces) + 3, tokens=Tokens(0, 1, 0, len(pieces), None)), pieces)
+    with pytest.raises(Unsupported, match=f"the end token is {len(pieces)}, which the vocabulary has no piece for"):
+        convert(tmp_path / "theirs", source="en", target="de").write(tmp_path / "ours")
+
+
+def test_a_tokenizer_that_is_not_nllbs_is_refused(tmp_path, spm):
+    """Its pieces would have other numbers than the model's."""
+    nllb_folder(tmp_path, spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
+    with pytest.raises(Unsupported, match="begins with <pad>, <unk>, <s>; NLLB's begins with <unk>, <s>, </s>"):
+        convert(tmp_path, tokenizer=spm)
 
 
 def test_opus_mt_languages_of_three_letters(tmp_path, spm):
@@ -196,9 +211,7 @@ def test_against_transformers(tmp_path, spm, kind):
         for name in ("source.spm", "target.spm"):
             (tmp_path / name).write_bytes(spm.read_bytes())
     else:
-        nllb = tmp_path / "special_tokens_map.json"
-        nllb.write_text(json.dumps({"additional_special_tokens": ["eng_Latn", "deu_Latn", "zho_Hans"]}))
-        (tmp_path / "sentencepiece.bpe.model").write_bytes(spm.read_bytes())
+        nllb_tokenizer(tmp_path, spm)
     ours = convert(tmp_path, source="en", target="de").model()
     source, target = [5, 9, 11, 30, made.config.eos_token_id], [made.config.decoder_start_token_id, 8, 9, 7]
     with torch.no_grad():

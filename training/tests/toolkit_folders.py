@@ -10,8 +10,10 @@ import torch
 from salient.config import FeedForward, ModelConfig, Positions, Stack, Tokens
 from salient.convert.reading import pieces_of
 from salient.model import Transformer
+from salient.pieces import train_unigram
 from salient.selection import SelectionRun
 from salient.tensor_file import write_file
+from salient.tiny import SENTENCES
 
 DENSE = SelectionRun()
 
@@ -241,11 +243,18 @@ def opus_mt(folder: Path, spm: Path, model: Transformer, pieces: list[str]) -> N
         (folder / name).write_bytes(spm.read_bytes())
 
 
-def nllb_folder(folder: Path, spm: Path, model: Transformer) -> None:
-    write_huggingface(folder, model, "m2m_100")
-    (folder / "sentencepiece.bpe.model").write_bytes(spm.read_bytes())
+def nllb_tokenizer(folder: Path, spm: Path) -> None:
+    """As many pieces as `spm` has, NLLB's special tokens, and three languages."""
+    with open(folder / "sentencepiece.bpe.model", "wb") as file:
+        train_unigram((text for pair in SENTENCES for text in pair), len(pieces_of(spm)), "", file, byte_fallback=True,
+                      unk_id=0, bos_id=1, eos_id=2)
     (folder / "special_tokens_map.json").write_text(json.dumps(
         {"additional_special_tokens": ["eng_Latn", "deu_Latn", "zho_Hans"]}))
+
+
+def nllb_folder(folder: Path, spm: Path, model: Transformer) -> None:
+    write_huggingface(folder, model, "m2m_100")
+    nllb_tokenizer(folder, spm)
 
 
 def m2m_model(vocab: int) -> Transformer:

@@ -99,6 +99,8 @@ class Converted:
                 raise Unsupported(f"the {name} token is {number}; the embedding has {c.vocab_size} rows")
         if t.unk in (t.pad, t.bos, t.eos) or t.eos == t.pad:
             raise Unsupported(f"special tokens with one number: {numbers}; only bos may be pad or eos")
+        if t.eos in c.search.suppressed:
+            raise Unsupported(f"the end token is {t.eos}, which the vocabulary has no piece for, or a language")
 
     def write(self, out: Path, dtype: str | None = None) -> None:
         """Writes the model folder `out`, which may be there. Nothing of another model stays in it."""

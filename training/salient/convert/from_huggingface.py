@@ -222,8 +222,10 @@ def multilingual_pieces(folder: Path, tokenizer: Path) -> dict[str, int]:
             return pieces | {token["content"]: token["id"] for token in whole.get("added_tokens", [])}
     pieces = read_json(folder / "vocab.json")
     if not pieces:
-        pieces = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-        pieces |= {piece: i + 4 for i, piece in enumerate(pieces_of(tokenizer)[3:])}
+        first, rest = (of_model := pieces_of(tokenizer))[:3], of_model[3:]
+        if first != ["<unk>", "<s>", "</s>"]:
+            raise Unsupported(f"{tokenizer}: it begins with {', '.join(first)}; NLLB's begins with <unk>, <s>, </s>")
+        pieces = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3} | {piece: i + 4 for i, piece in enumerate(rest)}
     added = read_json(folder / "added_tokens.json")
     if added:
         return pieces | added
