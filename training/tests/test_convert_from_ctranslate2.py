@@ -64,6 +64,9 @@ def test_ctranslate2_start_from_zero(tmp_path, spm):
     made = convert(tmp_path, source="en", target="de")
     assert made.config.tokens.bos == len(pieces) and len(made.vocabulary) == len(pieces) + 1
     assert not made.model().embedding.weight[-1].any() and float(made.model().output_bias[-1].detach()) == -1e9
+    settings = json.loads((tmp_path / "config.json").read_text())  # an OPUS-MT model of Hugging Face
+    (tmp_path / "config.json").write_text(json.dumps(settings | {"add_source_eos": False}))
+    assert convert(tmp_path, source="en", target="de").config == made.config
 
 
 @pytest.mark.parametrize("stored, scales", [(np.int8(1), True), (np.int8(0), False), (np.float32(32 ** 0.5), True),

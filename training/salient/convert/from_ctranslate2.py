@@ -130,10 +130,11 @@ def settings_of(place: Path, take: Taker) -> dict:
             "decoder_start_token": None if take.flag("user_decoder_start_tokens") else start}
 
 
-def check_settings(settings: dict) -> None:
+def check_settings(settings: dict, take: Taker) -> None:
     if settings.get("add_source_bos"):
         raise Unsupported("add_source_bos: a source that begins with a token of its own")
-    if not settings.get("add_source_eos", False):
+    # Marian's source always ends so. If the model came by way of Hugging Face, its tokenizer adds the token.
+    if not settings.get("add_source_eos") and not take.flag("decoder/start_from_zero_embedding"):
         raise Unsupported("a source that does not end in the end token (its add_source_eos is not set); if it was made "
                           "of a Hugging Face model, convert that one")
 
@@ -227,7 +228,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         raise Unsupported(f"CTranslate2's {file.specification}; supported is TransformerSpec, an encoder and a decoder")
     take, out = Taker(file), {}
     settings = settings_of(place, take)
-    check_settings(settings)
+    check_settings(settings, take)
     encoder, decoder = stack(take, "encoder", out), stack(take, "decoder", out)
     activation = int(same_on_both_sides(take, "activation"))
     if activation not in ACTIVATIONS:
