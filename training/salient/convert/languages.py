@@ -19,21 +19,28 @@ SHORT = dict(pair.split(":") for pair in (
     "tgk:tg tgl:tl tha:th tir:ti tsn:tn tso:ts tuk:tk tur:tr twi:tw uig:ug ukr:uk urd:ur uzb:uz uzn:uz vie:vi wol:wo "
     "xho:xh ydd:yi yid:yi yor:yo zho:zh zsm:ms zul:zu").split())
 M2M = re.compile(r"__([a-z]{2,3})__")
-NLLB = re.compile(r"([a-z]{3})_[A-Z][a-z]{3}")
+NLLB = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 OPUS = re.compile(r">>([A-Za-z][A-Za-z0-9_-]*)<<")
+SCRIPT = re.compile(r"[a-z]{3}-[A-Z][a-z]{3}")
+
+
+def short_tags(tags: dict[str, int]) -> dict[str, int]:
+    """The tags with two letters for those with three: zh for zho, and zh-Hant for zho-Hant."""
+    return {SHORT[tag[:3]] + tag[3:]: token for tag, token in tags.items()
+            if tag[:3] in SHORT and (len(tag) == 3 or SCRIPT.fullmatch(tag))}
 
 
 def languages_of(pieces: dict[str, int]) -> Languages:
     """The languages of M2M-100, which has tokens such as __en__, and of NLLB, such as eng_Latn. None: `tokens` is
     empty."""
-    tokens, short = {}, {}
-    for piece, token in pieces.items():
-        if of_m2m := M2M.fullmatch(piece):
-            tokens[of_m2m[1]] = token
-        elif of_nllb := NLLB.fullmatch(piece):
-            tokens[piece.replace("_", "-")] = token
-            short.setdefault(SHORT.get(of_nllb[1]), token)  # of zho_Hans and zho_Hant the former is zh
-    tokens = {tag: token for tag, token in short.items() if tag} | tokens
+    of_m2m = {found[1]: token for piece, token in pieces.items() if (found := M2M.fullmatch(piece))}
+    of_nllb = {piece.replace("_", "-"): token for piece, token in pieces.items() if NLLB.fullmatch(piece)}
+    scripts: dict[str, dict[str, int]] = {}  # of each language with two letters
+    for tag, token in short_tags(of_nllb).items():
+        scripts.setdefault(tag[:2], {})[tag] = token
+    first = {language: next(iter(tags.values())) for language, tags in scripts.items()}  # zh is zho_Hans
+    several = {tag: token for tags in scripts.values() if len(tags) > 1 for tag, token in tags.items()}
+    tokens = first | several | of_nllb | of_m2m
     names = sorted(tokens)
     return Languages(tokens, names, list(names), "source", "target")
 
@@ -44,5 +51,5 @@ def target_languages(pieces: dict[str, int], source: str) -> Languages | None:
     tags = {found[1].replace("_", "-"): token for piece, token in pieces.items() if (found := OPUS.fullmatch(piece))}
     if not tags:
         return None
-    tags = {SHORT[tag]: token for tag, token in tags.items() if tag in SHORT} | tags
+    tags = short_tags(tags) | tags
     return Languages(tags, [source], sorted(tags), "target", "none")
