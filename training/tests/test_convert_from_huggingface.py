@@ -85,6 +85,21 @@ def test_language_tokens_as_transformers_5_saves_them(tmp_path, spm):
         convert(tmp_path)
 
 
+@pytest.mark.parametrize("told, said", [({"tokenizer_class": "SMALL100Tokenizer"}, "'SMALL100Tokenizer'"),
+                                        ({"legacy_behaviour": True}, "legacy_behaviour")])
+def test_language_tokens_in_other_places_are_refused(tmp_path, spm, told, said):
+    """SMaLL-100 is an M2M100ForConditionalGeneration with the target's token before the source."""
+    nllb_folder(tmp_path, spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(told))
+    with pytest.raises(Unsupported, match=f"tokenizer_config.json: .*{said}"):
+        convert(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "NllbTokenizer"}))
+    convert(tmp_path)
+    (tmp_path / "tokenization_small100.py").write_text("")
+    with pytest.raises(Unsupported, match="a tokenizer in Python"):
+        convert(tmp_path)
+
+
 def test_nllb_is_named_after_its_folder(tmp_path, spm, monkeypatch):
     nllb_folder(tmp_path / "nllb-200", spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
     monkeypatch.chdir(tmp_path / "nllb-200")

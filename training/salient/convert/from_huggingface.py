@@ -32,6 +32,9 @@ REFUSED = {
 }
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 FLOATS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+# tokenizer_class of a multilingual model; the last three say nothing.
+TOKENIZERS = ("M2M100Tokenizer", "NllbTokenizer", "NllbTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend",
+              None)
 LEARNABLE = "embed_positions.weight"  # MarianMTModel reads it from the file
 IGNORED = (LEARNABLE, "embed_positions.weights")  # sinusoids, which are computed
 
@@ -274,11 +277,24 @@ def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source
                      source_vocabulary, origin=f"the Hugging Face folder {folder.name}", licence=licence(folder))
 
 
+def check_language_tokens(folder: Path) -> None:
+    """That they stand where M2M-100 and NLLB have them: the source's before the source, the target's before the
+    target."""
+    told = read_json(folder / TOLD)
+    kind = told.get("tokenizer_class")
+    if kind not in TOKENIZERS or list(folder.glob("tokenization_*.py")):
+        raise Unsupported(f"{TOLD}: tokenizer_class {kind!r} or a tokenizer in Python, which may place language tokens "
+                          "as SMaLL-100 does, elsewhere than M2M100Tokenizer and NllbTokenizer")
+    if told.get("legacy_behaviour"):
+        raise Unsupported(f"{TOLD}: legacy_behaviour, a language token behind the source")
+
+
 def multilingual(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source: str | None,
                  target: str | None, name: str | None, tokenizer: Path | None,
                  target_tokenizer: Path | None) -> Converted:
     if target_tokenizer is not None:
         raise ValueError("--target-tokenizer: M2M-100 and NLLB have one tokenizer for both sides, --tokenizer")
+    check_language_tokens(folder)
     tokenizer = tokenizer or folder / "sentencepiece.bpe.model"
     if not tokenizer.exists():
         raise ValueError(f"{tokenizer}: the SentencePiece model is missing, which transformers 5 does not save; name "

@@ -24,7 +24,8 @@ from .reading import refusals
 
 CATALOGUE = Path(__file__).with_name("catalogue.json")
 MODELS = Path(__file__).resolve().parents[3] / "models"
-PATTERNS = ["*.json", "*.spm", "*.model", "*.safetensors", "pytorch_model*.bin", "README.md", "LICENSE"]
+PATTERNS = ["*.json", "*.spm", "*.model", "*.safetensors", "pytorch_model*.bin", "README.md", "LICENSE",
+            "tokenization_*.py"]  # only to see that it is there
 MOST_UNPACKED = 4 << 30
 
 
