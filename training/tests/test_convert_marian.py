@@ -8,7 +8,7 @@ from salient.convert import Unsupported
 from salient.convert.marian import read_model
 
 OPTIONS = b"type: transformer\nenc-depth: 6\ndim-vocabs:\n  - 8\n  - 8\n\0"
-F32, I8, INTGEMM8, INTGEMM16 = 0x404, 0x101, 0x4101, 0x4102
+F32, I8, INTGEMM8 = 0x404, 0x101, 0x4101
 
 
 def write_bin(path, items, version=1):
@@ -33,16 +33,18 @@ def quantised(values, multiplier, kind=np.int8):
     return data + bytes(-len(data) % 256)
 
 
-def test_int8_matrices_are_untransposed_and_scaled(tmp_path):
+@pytest.mark.parametrize("int8, int16", [(0x4101, 0x4102), (0x10001, 0x10002)])
+def test_integer_matrices_are_untransposed_and_scaled(tmp_path, int8, int16):
+    """As Bergamot numbers their types, and as Marian does."""
     weight = np.arange(24, dtype=np.float32).reshape(3, 8) / 4  # [in, out]
     embedding = -np.arange(16, dtype=np.float32).reshape(8, 2) / 2
     model = read_model(write_bin(tmp_path / "model.bin", [
-        ("encoder_l1_ffn_W1", INTGEMM8, (3, 8), quantised(weight.T, 4.0)),
-        ("encoder_l1_ffn_W2", INTGEMM16, (3, 8), quantised(weight.T, 1024.0, np.int16)),
-        ("Wemb", INTGEMM8, (8, 2), quantised(embedding, 2.0)),
+        ("encoder_l1_ffn_W1", int8, (3, 8), quantised(weight.T, 4.0)),
+        ("encoder_l1_ffn_W2", int16, (3, 8), quantised(weight.T, 1024.0, np.int16)),
+        ("Wemb", int8, (8, 2), quantised(embedding, 2.0)),
         ("decoder_ff_logit_out_b", F32, (1, 8), np.arange(8, dtype="<f4").tobytes()),
         ("encoder_l1_ffn_W1_QuantMultA", F32, (1, 1), struct.pack("<f", 12.5) + bytes(252)),
-        ("Wemb_QuantMultA", INTGEMM8, (1, 1), quantised(np.array([[3.5]]), 2.0)),
+        ("Wemb_QuantMultA", int8, (1, 1), quantised(np.array([[3.5]]), 2.0)),
         ("none_QuantMultA", F32, (1, 1), struct.pack("<f", 7.0)), options()]))
     assert torch.equal(model.tensors["encoder_l1_ffn_W1"], torch.from_numpy(weight))
     assert torch.equal(model.tensors["encoder_l1_ffn_W2"], torch.from_numpy(weight))
@@ -77,8 +79,9 @@ def test_what_cannot_be_read_is_refused(tmp_path):
             read_model(write_bin(path, items))
     with pytest.raises(ValueError, match="version 2"):
         read_model(write_bin(path, [weight, options()], version=2))
-    with pytest.raises(Unsupported, match="packed for one kind of processor"):
-        read_model(write_bin(path, [("W", 0x1801, (2, 4), bytes(32)), options()]))
+    for kind in (0x1801, 0x11001):  # of FBGEMM, and of intgemm
+        with pytest.raises(Unsupported, match="packed for one kind of processor"):
+            read_model(write_bin(path, [("W", kind, (2, 4), bytes(32)), options()]))
     whole = write_bin(path, [weight, options()]).read_bytes()
     for length in (0, 7, 15, 40, 80, 100, len(whole) - 1):
         path.write_bytes(whole[:length])

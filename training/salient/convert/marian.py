@@ -2,7 +2,7 @@
 
 A `.bin` file, little-endian: version 1 (uint64), number of items n (uint64), n headers of four uint64 (length of the
 name with its final zero, type, rank, bytes of data), the names, the shapes (int32), a count of padding bytes (uint64),
-the padding, then the items' data one after another. An item of type 0x4101 (int8) or 0x4102 (int16) is a matrix of
+the padding, then the items' data one after another. An item of a type of INTGEMM (int8 or int16) is a matrix of
 integers = value * multiplier; its multiplier is the float32 that follows its elements. It is stored transposed but for
 the embedding ("Wemb" in its name). `NAME_QuantMultA` is the multiplier (alpha) of the activations that NAME is
 multiplied with; that of the output layer, which has no name, is `none_QuantMultA`. The item `special:model.yml` is the
@@ -32,7 +32,7 @@ LONGEST_NAME = 4096
 MOST_AXES = 8
 MOST_UNPACKED = 16 << 30  # bytes of a .npz, whose arrays may be compressed
 PLAIN = {0x0101: "<i1", 0x0402: "<f2", 0x0404: "<f4", 0x0408: "<f8"}
-INTGEMM = {0x4101: "<i1", 0x4102: "<i2"}
+INTGEMM = {0x4101: "<i1", 0x4102: "<i2", 0x10001: "<i1", 0x10002: "<i2"}  # Bergamot's numbers, and Marian's own
 OPTIONS = "special:model.yml"
 ALPHA = "_QuantMultA"
 
