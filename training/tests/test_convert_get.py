@@ -123,6 +123,19 @@ def test_a_repository_gives_the_model_its_name(tmp_path, monkeypatch, spm):
     assert "facebook/nllb-200-distilled-600M" in card and "0" * 40 not in card
 
 
+def test_the_remedy_of_a_missing_tokenizer_is_a_flag(tmp_path, monkeypatch, spm):
+    nllb_folder(tmp_path / "nllb", spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
+    (tmp_path / "nllb" / "sentencepiece.bpe.model").rename(tmp_path / "original.model")
+    monkeypatch.setattr(get, "from_hub", lambda repository: tmp_path / "nllb")
+    command = ["get-model", "facebook/nllb", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", command)
+    with pytest.raises(SystemExit, match="name that of the original model with --tokenizer"):
+        get.main()
+    monkeypatch.setattr("sys.argv", [*command, "--tokenizer", str(tmp_path / "original.model")])
+    get.main()
+    assert (tmp_path / "out" / "tokenizer.model").read_bytes() == (tmp_path / "original.model").read_bytes()
+
+
 def test_a_damaged_model_is_refused_with_a_message(tmp_path, monkeypatch, spm):
     nllb_folder(tmp_path / "nllb", spm, m2m_model(len(pieces_of(spm)) + 1 + 3))
     settings = json.loads((tmp_path / "nllb" / "config.json").read_text())

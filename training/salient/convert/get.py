@@ -118,6 +118,8 @@ def main() -> None:
                         help="where downloaded archives are kept")
     parser.add_argument("--from", dest="source", help="source language, where the model does not say")
     parser.add_argument("--to", dest="target", help="target language, where the model does not say")
+    parser.add_argument("--tokenizer", type=Path, help="SentencePiece model of the source, if the repository lacks it")
+    parser.add_argument("--target-tokenizer", type=Path, help="that of the target, if it is another")
     o = parser.parse_args()
     if o.name is None:
         for entry in catalogue().values():
@@ -125,7 +127,8 @@ def main() -> None:
                   f"{'':8} {entry['licence']}")
         return
     with refusals("get-model"):
-        get(o.name, o.out or MODELS / o.name.split("/")[-1], o.cache, source=o.source, target=o.target)
+        get(o.name, o.out or MODELS / o.name.split("/")[-1], o.cache, source=o.source, target=o.target,
+            tokenizer=o.tokenizer, target_tokenizer=o.target_tokenizer)
 
 
 if __name__ == "__main__":
