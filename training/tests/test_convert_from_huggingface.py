@@ -32,6 +32,22 @@ def test_opus_mt(tmp_path, spm):
     assert made.config.languages.source_prefix == "target" and made.config.languages.target_prefix == "none"
 
 
+@pytest.mark.parametrize("told, suppressed", [
+    ({"bad_words_ids": [[0]]}, []), ({"bad_words_ids": [[0], [7]], "suppress_tokens": [9, 7]}, [7, 9]),
+    ({"bad_words_ids": [[5, 6]]}, "bad_words_ids with a word of several"),
+    ({"suppress_tokens": [-1]}, "a token that is not in the vocabulary"),
+    ({"begin_suppress_tokens": [5]}, "begin_suppress_tokens"), ({"forced_bos_token_id": 5}, "forced_bos_token_id 5")])
+def test_tokens_that_no_translation_may_contain(tmp_path, spm, told, suppressed):
+    pieces = pieces_of(spm)
+    opus_mt(tmp_path, spm, random_model(len(pieces), tokens=Tokens(0, 1, 0, 3, None)), pieces)
+    (tmp_path / "generation_config.json").write_text(json.dumps(told))
+    if isinstance(suppressed, list):
+        assert convert(tmp_path, source="en", target="de").config.search.suppressed == suppressed
+    else:
+        with pytest.raises(ValueError, match=suppressed):
+            convert(tmp_path, source="en", target="de")
+
+
 def test_an_end_token_that_could_never_be_written_is_refused(tmp_path, spm):
     pieces = pieces_of(spm)
     opus_mt(tmp_path / "theirs", spm, random_model(len(pieces) + 3, tokens=Tokens(0, 1, 0, len(pieces), None)), pieces)

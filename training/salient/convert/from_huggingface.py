@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens
+from ..config import FeedForward, ModelConfig, Positions, Search, Stack, Tokens, is_number
 from ..model import sinusoid
 from ..tensor_file import read_stored
 from . import Unsupported
@@ -236,6 +236,21 @@ def multilingual_pieces(folder: Path, tokenizer: Path) -> dict[str, int]:
     return pieces | {token: first + i for i, token in enumerate(t for t in special_tokens(folder) if t not in pieces)}
 
 
+def suppressed_of(generation: dict, config: ModelConfig) -> list[int]:
+    """The tokens that no translation may contain. The engine itself never writes the pad token, which OPUS-MT names."""
+    words = generation.get("bad_words_ids") or []
+    if any(len(word) != 1 for word in words):
+        raise Unsupported("bad_words_ids with a word of several tokens")
+    if generation.get("begin_suppress_tokens"):
+        raise Unsupported("begin_suppress_tokens")
+    if generation["model_type"] == MARIAN and generation.get("forced_bos_token_id") is not None:
+        raise Unsupported(f"forced_bos_token_id {generation['forced_bos_token_id']!r}")
+    found = {*(word[0] for word in words), *(generation.get("suppress_tokens") or [])} - {config.tokens.pad}
+    if not all(is_number(token, 0, config.vocab_size - 1) for token in found):
+        raise ValueError(f"{CONFIG}: bad_words_ids or suppress_tokens has a token that is not in the vocabulary")
+    return sorted(found)
+
+
 def convert(folder: Path, *, source: str | None = None, target: str | None = None, name: str | None = None,
             tokenizer: Path | None = None, target_tokenizer: Path | None = None) -> Converted:
     settings = read_json(folder / CONFIG)
@@ -247,7 +262,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
     config, tensors = transformer(settings | {k: v for k, v in generation.items() if k == "decoder_start_token_id"},
                                   read_weights(folder))
     penalty = generation.get("length_penalty")
-    config.search = Search(length_penalty=1.0 if penalty is None else float(penalty))
+    config.search = Search(1.0 if penalty is None else float(penalty), suppressed_of(generation, config))
     return (marian if kind == MARIAN else multilingual)(folder, config, tensors, source, target, name, tokenizer,
                                                         target_tokenizer)
 
@@ -267,7 +282,7 @@ def marian(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], source
     if target_pieces or config.source_vocab_size:
         source_vocabulary = listed(pieces, source_size, folder / "vocab.json")
     config.tokens.unk = number(vocabulary, "<unk>", "unknown")
-    config.search.suppressed = unused(vocabulary)
+    config.search.suppressed = sorted({*config.search.suppressed, *unused(vocabulary)})
     tokenizer, target_tokenizer = tokenizer or folder / "source.spm", target_tokenizer or folder / "target.spm"
     if not tokenizer.exists():
         raise ValueError(f"{tokenizer}: the source's SentencePiece model is missing; name it with --tokenizer")
@@ -307,7 +322,7 @@ def multilingual(folder: Path, config: ModelConfig, tensors: dict[str, Tensor], 
                           "special_tokens_map.json of the original model into the folder")
     vocabulary = listed(pieces, config.vocab_size, folder)
     languages = set(config.languages.tokens.values())
-    config.search.suppressed = sorted({*unused(vocabulary), *languages})
+    config.search.suppressed = sorted({*config.search.suppressed, *unused(vocabulary), *languages})
     source, target = (tag and tag.replace("_", "-") for tag in (source, target))  # as eng_Latn
     for tag in (source, target):
         if tag and tag not in config.languages.tokens:
