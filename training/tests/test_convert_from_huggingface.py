@@ -13,7 +13,7 @@ import torch
 from salient.config import Positions, Tokens
 from salient.convert import Unsupported
 from salient.convert.__main__ import convert
-from salient.convert.from_huggingface import read_weights, unpickled
+from salient.convert.huggingface import read_weights, unpickled
 from salient.convert.reading import pieces_of
 from salient.model import sinusoid
 from salient.tensor_file import write_file
