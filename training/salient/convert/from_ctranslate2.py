@@ -135,8 +135,8 @@ def check_settings(settings: dict, take: Taker) -> None:
         raise Unsupported("add_source_bos: a source that begins with a token of its own")
     # Marian's source always ends so. If the model came by way of Hugging Face, its tokenizer adds the token.
     if not settings.get("add_source_eos") and not take.flag("decoder/start_from_zero_embedding"):
-        raise Unsupported("a source that does not end in the end token (its add_source_eos is not set); if it was made "
-                          "of a Hugging Face model, convert that one")
+        raise Unsupported("a source that does not end in the end token (its add_source_eos is not set), as "
+                          "OpenNMT-py's; if it was made of a Hugging Face model, convert that one")
 
 
 def start_of(settings: dict, vocabulary: list[str]) -> int:
