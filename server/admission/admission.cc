@@ -33,11 +33,6 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client
   std::lock_guard lock(mutex_);
   if (clients_.size() >= kManyClients) ForgetIdle(now);
   State& state = clients_.try_emplace(client.id()).first->second;
-  if (state.tokens_per_minute != limits.tokens_per_minute) {  // new, or the keys file has changed
-    state.tokens_per_minute = limits.tokens_per_minute;
-    state.tokens = static_cast<double>(limits.tokens_per_minute);
-    state.filled = now;
-  }
   if (limits.documents > 0 && state.documents >= limits.documents) {
     *refusal = Refusal::kClientDocuments;
     return Refuse(absl::StrCat("this client has ", state.documents, " documents in flight, of ", limits.documents,
@@ -47,7 +42,11 @@ absl::StatusOr<std::unique_ptr<Admission::Permit>> Admission::Enter(const Client
   if (absl::Status status = CheckBytes(state, 0, bytes, refusal); !status.ok()) return status;
   if (limits.tokens_per_minute > 0) {
     const auto capacity = static_cast<double>(limits.tokens_per_minute);
-    state.tokens = TokensAt(now, state);
+    // The allowance is new, or the keys file has changed. What was used stays used: documents of the earlier allowance
+    // may still come.
+    const double used = static_cast<double>(state.tokens_per_minute) - TokensAt(now, state);
+    state.tokens_per_minute = limits.tokens_per_minute;
+    state.tokens = capacity - used;
     state.filled = now;
     const double wanted = std::min(capacity, static_cast<double>(estimate));
     if (state.tokens < wanted) {
@@ -114,7 +113,8 @@ void Admission::Leave(const std::string& client, int64_t bytes) {
 void Admission::Charge(const std::string& client, int64_t tokens) {
   std::lock_guard lock(mutex_);
   const auto found = clients_.find(client);
-  if (found != clients_.end()) found->second.tokens -= static_cast<double>(tokens);
+  if (found == clients_.end() || found->second.tokens_per_minute == 0) return;
+  found->second.tokens -= static_cast<double>(tokens);
 }
 
 void Admission::ForgetIfGone(const std::string& client) {

@@ -86,6 +86,28 @@ TEST_F(AdmissionTest, TokensOfADocumentThatWasNotTranslatedComeBack) {
   EXPECT_FALSE(Enter(client, 4 * 59).ok());
 }
 
+// The keys file may change while a stream goes on with the limits that it began with.
+TEST_F(AdmissionTest, WhatWasUsedOfAnAllowanceStaysUsedWhenItChanges) {
+  const Client before = Named("a", {.tokens_per_minute = 60}), after = Named("a", {.tokens_per_minute = 90}),
+               unlimited = Named("a");
+  ASSERT_TRUE(Enter(before, 4 * 59).ok()) << "all 60 tokens";
+  EXPECT_TRUE(Enter(after, 4 * 29).ok()) << "30 more";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(Enter(before, 4).ok());
+    EXPECT_FALSE(Enter(after, 4).ok());
+    EXPECT_TRUE(Enter(unlimited, 4).ok());
+  }
+  now_ += absl::Seconds(2);
+  EXPECT_FALSE(Enter(after, 4 * 4).ok()) << "3 of the 5 tokens are there";
+  EXPECT_TRUE(Enter(after, 4 * 2).ok());
+}
+
+TEST_F(AdmissionTest, WhatWasTranslatedWithoutAnAllowanceIsNotOfOne) {
+  ASSERT_TRUE(Enter(Named("a"), 4).ok());
+  permits_.back()->Correct(1'000'000);
+  EXPECT_TRUE(Enter(Named("a", {.tokens_per_minute = 60}), 4 * 59).ok());
+}
+
 // Of many clients those are forgotten whose allowance is full.
 TEST_F(AdmissionTest, WhatWasUsedBeyondAnAllowanceIsNotForgotten) {
   const ClientLimits limits = {.tokens_per_minute = 60};
