@@ -1,8 +1,8 @@
 // Access control: TLS certificates for both ports, and API keys.
 //
 // The files are read again when they change, because certificates are renewed and keys replaced while a server runs. A
-// new connection gets the current certificate, and a new call is checked against the current keys. If a file becomes
-// unreadable or invalid, the log says so, and the previous contents hold.
+// new connection gets the current certificate, and a new call, or document of a stream, is checked against the current
+// keys. If a file becomes unreadable or invalid, the log says so, and the previous contents hold.
 //
 // Health and reflection need no key, and /healthz, /readyz and /metrics need neither key nor client certificate, so
 // that probes of the platform work. On the gRPC port every connection needs the client certificate, if one is required.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/utf8.h"
+#include "server/access/call_info.h"
 #include "server/admission/status_message.h"
 #include "server/request/wire.h"
 #include "server/rpc/document_call.h"
@@ -43,8 +44,9 @@ std::string BeginningOf(const std::string& id) {
 class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                             public std::enable_shared_from_this<DocumentsCall> {
  public:
-  DocumentsCall(Translator& translator, CallInfo call, grpc::CallbackServerContext& context)
+  DocumentsCall(Translator& translator, const Access& access, CallInfo call, grpc::CallbackServerContext& context)
       : translator_(translator),
+        access_(access),
         call_(std::move(call)),
         context_(context),
         deadline_(DeadlineOf(context)),
@@ -72,13 +74,14 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   // One document of the call.
   class Document final : public Recipient {
    public:
-    Document(std::shared_ptr<DocumentsCall> call, v1::TranslateDocumentsRequest request)
-        : call_(std::move(call)), request_(std::move(request)) {}
+    Document(std::shared_ptr<DocumentsCall> call, CallInfo info, v1::TranslateDocumentsRequest request)
+        : call_(std::move(call)), info_(std::move(info)), request_(std::move(request)) {}
     void TakePermit(std::unique_ptr<Admission::Permit> permit) override { permit_ = std::move(permit); }
     void TakeResult(absl::StatusOr<v1::TranslateDocumentResponse> result) override {
       call_->Reply(request_.id(), std::move(result), std::move(permit_));
       call_->Leave(this);
     }
+    const CallInfo& info() const { return info_; }
     const v1::TranslateDocumentsRequest& request() const { return request_; }
     Cancellation& cancellation() { return cancellation_; }
     // What it takes of the memory for documents that are held; null: it is not held.
@@ -89,12 +92,15 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
    private:
     const std::shared_ptr<DocumentsCall> call_;
+    const CallInfo info_;
     const v1::TranslateDocumentsRequest request_;
     Cancellation cancellation_;
     std::unique_ptr<Admission::Permit> held_, permit_;
     absl::Time next_try_ = absl::InfinitePast();
   };
 
+  // Replies that a message is not taken as a document.
+  void Refuse(const std::string& id, Refusal refusal, const absl::Status& status);
   bool TryToStart(const std::shared_ptr<Document>& document);
   bool TryToHold(const std::shared_ptr<Document>& document);
   bool IsOver(Document& document) const;
@@ -110,6 +116,7 @@ class DocumentsCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void CloseIfDone();
 
   Translator& translator_;
+  const Access& access_;
   const CallInfo call_;
   grpc::CallbackServerContext& context_;  // gRPC's, there until OnDone
   const absl::Time deadline_;
@@ -139,11 +146,15 @@ void DocumentsCall::OnReadDone(bool ok) {
   v1::TranslateDocumentsRequest request;
   absl::Status status = ParseMessage(incoming_, &request);
   if (status.ok()) status = CheckId(request.id());
-  if (!status.ok()) {
-    translator_.TellRefused(call_, Refusal::kOther, status.code());
-    Reply(BeginningOf(request.id()), status, nullptr);
+  CallInfo info;
+  const absl::Status known = ReadCallInfo(access_, context_, &info);
+  info.request_id = call_.request_id;
+  if (!known.ok()) {
+    Refuse(BeginningOf(request.id()), Refusal::kUnauthenticated, known);
+  } else if (!status.ok()) {
+    Refuse(BeginningOf(request.id()), Refusal::kOther, status);
   } else {
-    auto document = std::make_shared<Document>(shared_from_this(), std::move(request));
+    auto document = std::make_shared<Document>(shared_from_this(), std::move(info), std::move(request));
     Enter(document);
     if (!TryToStart(document) && TryToHold(document)) return;
   }
@@ -154,13 +165,19 @@ void DocumentsCall::OnReadDone(bool ok) {
   ReadOn();
 }
 
+void DocumentsCall::Refuse(const std::string& id, Refusal refusal, const absl::Status& status) {
+  translator_.TellRefused(call_, refusal, status.code());
+  Reply(id, status, nullptr);
+}
+
 // False if the engine has no room for it now.
 bool DocumentsCall::TryToStart(const std::shared_ptr<Document>& document) {
   if (document->cancellation().cancelled()) {
     document->TakeResult(absl::CancelledError("cancelled by the client"));
     return true;
   }
-  auto ticket = translator_.Start(document->request().request(), call_, deadline_, document, WhenFull::kWait);
+  auto ticket =
+      translator_.Start(document->request().request(), document->info(), deadline_, document, WhenFull::kWait);
   if (ticket.ok()) {
     document->cancellation().Attach(*std::move(ticket));
     return true;
@@ -175,7 +192,7 @@ bool DocumentsCall::TryToStart(const std::shared_ptr<Document>& document) {
 
 // False if there is no room for it; then it has its result.
 bool DocumentsCall::TryToHold(const std::shared_ptr<Document>& document) {
-  auto held = translator_.Hold(static_cast<int64_t>(document->request().request().SpaceUsedLong()), call_);
+  auto held = translator_.Hold(static_cast<int64_t>(document->request().request().SpaceUsedLong()), document->info());
   if (!held.ok()) {
     document->TakeResult(held.status());
     return false;
@@ -183,7 +200,7 @@ bool DocumentsCall::TryToHold(const std::shared_ptr<Document>& document) {
   document->SetHeld(*std::move(held));
   auto chosen = translator_.models().Choose(document->request().request());
   translator_.admission_retry_queue().Wait(
-      chosen.ok() ? chosen->get() : nullptr, call_.client.id(),
+      chosen.ok() ? chosen->get() : nullptr, document->info().client.id(),
       {.attempt = [call = shared_from_this(), document] { return call->TryAgain(document); },
        .over = [call = shared_from_this(), document] { return call->IsOver(*document); }});
   return true;
@@ -310,8 +327,8 @@ void DocumentsCall::OnCancel() {
 }  // namespace
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslateDocumentsCall(
-    Translator& translator, CallInfo call, grpc::CallbackServerContext* context) {
-  return std::make_shared<DocumentsCall>(translator, std::move(call), *context)->Begin();
+    Translator& translator, const Access& access, CallInfo call, grpc::CallbackServerContext* context) {
+  return std::make_shared<DocumentsCall>(translator, access, std::move(call), *context)->Begin();
 }
 
 }  // namespace salient

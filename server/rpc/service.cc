@@ -61,7 +61,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslationService:
     grpc::CallbackServerContext* context) {
   auto call = Enter(*context);
   if (!call.ok()) return new RefusedCall<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>(call.status());
-  return TranslateDocumentsCall(translator_, *std::move(call), context);
+  return TranslateDocumentsCall(translator_, access_, *std::move(call), context);
 }
 
 grpc::ServerUnaryReactor* TranslationService::ListModels(grpc::CallbackServerContext* context,

@@ -258,6 +258,36 @@ TEST_F(AccessTest, AFileThatTurnedBadIsReadAgain) {
   EXPECT_TRUE((*ring)->Find(kOtherKey).has_value());
 }
 
+// It may last for days.
+TEST_F(AccessTest, AStreamOfDocumentsIsCheckedWithTheKeysOfTheMoment) {
+  const std::string path = Write("keys", kKey);
+  TestServer server({}, 4 << 20, Open({.api_keys = path}));
+  server.Start();
+  grpc::ClientContext context;
+  context.AddMetadata("x-api-key", kKey);
+  const auto stream = server.stub().TranslateDocuments(&context);
+  const auto ask = [&stream] {
+    v1::TranslateDocumentsRequest request;
+    *request.mutable_request() = RequestFor("text");
+    v1::TranslateDocumentsResponse reply;
+    EXPECT_TRUE(stream->Write(request) && stream->Read(&reply));
+    return reply;
+  };
+  EXPECT_EQ(ask().response().text(), "TEXT");
+  const auto replace_by = [&](const char* key) {
+    Write("keys.new", key);
+    std::filesystem::rename(folder_ + "/keys.new", path);
+    while (!Call(server, {.api_key = key}).ok()) absl::SleepFor(absl::Milliseconds(10));
+  };
+  replace_by(kOtherKey);
+  EXPECT_EQ(ask().error().code(), static_cast<int>(grpc::StatusCode::UNAUTHENTICATED));
+  replace_by(kKey);
+  EXPECT_EQ(ask().response().text(), "TEXT");
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(server.engine().admitted(), 4) << "two of the stream, and one call with each key";
+}
+
 TEST_F(AccessTest, TlsOnBothPorts) {
   Authority authority(folder_, "ca");
   const CertificateFiles own = authority.Issue("server");
