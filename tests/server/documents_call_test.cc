@@ -203,7 +203,7 @@ TEST(TranslateDocumentsTest, HeldDocumentsTakeNoMoreMemoryThanThoseInFlight) {
       }
     });
   }
-  for (int i = 0; i < 2000 && refused < 4; ++i) absl::SleepFor(absl::Milliseconds(5));
+  for (int i = 0; i < 12000 && refused < 4; ++i) absl::SleepFor(absl::Milliseconds(5));
   for (auto& context : contexts) context->TryCancel();
   for (std::thread& reader : readers) reader.join();
   for (auto& stream : held) stream->Finish();
