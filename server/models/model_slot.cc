@@ -129,27 +129,29 @@ void ModelSlot::SetLoading() {
   if (model_ == nullptr) state_ = v1::Model::LOADING;
 }
 
-// Documents that waited are submitted before any that comes now, which waits with them until there are no more.
+// Documents that waited are submitted before any that comes now, which waits meanwhile. Those who waited meanwhile go
+// with the ones after them: or else documents might come faster than this thread submits them, and no other model would
+// be loaded.
 void ModelSlot::SetModel(const std::shared_ptr<ServedModel>& model) {
   std::shared_ptr<ServedModel> old;
-  while (true) {
-    Waiters waiters;
-    {
-      std::lock_guard lock(mutex_);
-      waiters.swap(waiters_);
-      if (waiters.empty()) {
-        if (removed_) return;
-        old = std::exchange(model_, model);
-        description_ = model->description;
-        metrics_ = model->metrics;
-        state_ = v1::Model::SERVING;
-        failure_ = absl::OkStatus();
-        used_at_ = absl::Now();
-        return;
-      }
-    }
-    for (const auto& waiter : waiters) waiter->TakeModel(model);
+  Waiters waited, came;
+  {
+    std::lock_guard lock(mutex_);
+    waited.swap(waiters_);
   }
+  for (const auto& waiter : waited) waiter->TakeModel(model);
+  {
+    std::lock_guard lock(mutex_);
+    if (removed_) return;
+    came.swap(waiters_);
+    old = std::exchange(model_, model);
+    description_ = model->description;
+    metrics_ = model->metrics;
+    state_ = v1::Model::SERVING;
+    failure_ = absl::OkStatus();
+    used_at_ = absl::Now();
+  }
+  for (const auto& waiter : came) waiter->TakeModel(model);
 }
 
 void ModelSlot::SetFailure(const absl::Status& failure, absl::Time now) {
