@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/request/wire.h"
 #include "server/rpc/document_call.h"
 #include "server/rpc/documents_call.h"
 #include "server/rpc/status.h"
@@ -65,23 +66,30 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslationService:
 }
 
 grpc::ServerUnaryReactor* TranslationService::ListModels(grpc::CallbackServerContext* context,
-                                                         const v1::ListModelsRequest*, v1::ListModelsResponse* reply) {
+                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
   auto call = Enter(*context);
   if (!call.ok()) return new RefusedCall<grpc::ServerUnaryReactor>(call.status());
-  *reply = salient::ListModels(translator_.models());
+  v1::ListModelsRequest message;
+  const absl::Status status = ParseMessage(*request, &message);
+  if (status.ok()) *reply = SerializeMessage(salient::ListModels(translator_.models()));
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
+  reactor->Finish(ToGrpc(status));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* TranslationService::GetModel(grpc::CallbackServerContext* context,
-                                                       const v1::GetModelRequest* request, v1::Model* reply) {
+                                                       const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
   auto call = Enter(*context);
   if (!call.ok()) return new RefusedCall<grpc::ServerUnaryReactor>(call.status());
-  auto model = salient::GetModel(translator_.models(), request->name());
-  if (model.ok()) *reply = *std::move(model);
+  v1::GetModelRequest message;
+  absl::Status status = ParseMessage(*request, &message);
+  if (status.ok()) {
+    const auto model = salient::GetModel(translator_.models(), message.name());
+    if (model.ok()) *reply = SerializeMessage(*model);
+    status = model.status();
+  }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(model.status()));
+  reactor->Finish(ToGrpc(status));
   return reactor;
 }
 

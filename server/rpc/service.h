@@ -10,11 +10,11 @@
 
 namespace salient {
 
-// The methods for documents receive and send bytes (server/request/wire.h says why); the others use messages.
+// The methods receive and send bytes (server/request/wire.h says why).
 using TranslationServiceBase = v1::Translation::WithRawCallbackMethod_TranslateDocument<
     v1::Translation::WithRawCallbackMethod_StreamTranslateDocument<
-        v1::Translation::WithRawCallbackMethod_TranslateDocuments<v1::Translation::WithCallbackMethod_ListModels<
-            v1::Translation::WithCallbackMethod_GetModel<v1::Translation::Service>>>>>;
+        v1::Translation::WithRawCallbackMethod_TranslateDocuments<v1::Translation::WithRawCallbackMethod_ListModels<
+            v1::Translation::WithRawCallbackMethod_GetModel<v1::Translation::Service>>>>>;
 
 class TranslationService final : public TranslationServiceBase {
  public:
@@ -29,10 +29,10 @@ class TranslationService final : public TranslationServiceBase {
                                                                       const grpc::ByteBuffer* request) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* TranslateDocuments(
       grpc::CallbackServerContext* context) override;
-  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context, const v1::ListModelsRequest* request,
-                                       v1::ListModelsResponse* reply) override;
-  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context, const v1::GetModelRequest* request,
-                                     v1::Model* reply) override;
+  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* reply) override;
 
  private:
   // Authenticates a call, and adds its request id to the trailers.

@@ -104,6 +104,19 @@ grpc::Status CallByName(TestServer& server, const std::string& method, const std
   return status;
 }
 
+TEST(ModelsTest, AMessageThatIsNoneIsToldSo) {
+  TestServer server;
+  server.Start();
+  std::string reply;
+  const std::string bad_name = "\x0A\x02z\xFF";
+  const grpc::Status name = CallByName(server, "/salient.v1.Translation/GetModel", bad_name, &reply);
+  EXPECT_EQ(name.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(name.error_message(), HasSubstr("name: not UTF-8 at byte 1"));
+  const grpc::Status garbage = CallByName(server, "/salient.v1.Translation/ListModels", "\xFF", &reply);
+  EXPECT_EQ(garbage.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(garbage.error_message(), HasSubstr("are not a salient.v1.ListModelsRequest"));
+}
+
 TEST(HealthTest, ServesForTheServerAndTheService) {
   TestServer server;
   server.Start();
