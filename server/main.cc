@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
+#include "server/descriptors.h"
 #include "server/flags.h"
 #include "server/server.h"
 #include "server/signals.h"
@@ -121,9 +122,17 @@ void WarnOfUnknownVariables(const ServerFlags& flags) {
                absl::StrJoin(flags.unknown_variables, ", "));
 }
 
+void WarnOfFewDescriptors() {
+  const int64_t descriptors = RaiseDescriptorLimit();
+  if (descriptors >= kFewDescriptors) return;
+  spdlog::warn("this process may have {} files and connections open (ulimit -Hn); once it has, gRPC takes no more",
+               descriptors);
+}
+
 int Run(const ServerFlags& flags) {
   const std::shared_ptr<Signals> signals = ListenForSignals();
   WarnOfUnknownVariables(flags);
+  WarnOfFewDescriptors();
   ServerOptions options = flags.server;
   options.models.open = Engine::Create;
   auto access = Access::Open(flags.access);

@@ -40,6 +40,7 @@ int MaxMessageBytes(int64_t max_document_bytes) {
   return static_cast<int>(std::min<int64_t>(bytes, std::numeric_limits<int>::max()));
 }
 
+constexpr std::chrono::milliseconds kHandshake = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kLeastPingInterval = std::chrono::seconds(5);
 constexpr int kStreamsAConnection = 256;
 constexpr int kMetadataBytes = 16 << 10;
@@ -121,6 +122,8 @@ absl::Status Server::StartGrpc() {
   builder.SetMaxSendMessageSize(-1);
   // A second server on the same port is a mistake, not a way to share it.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // A connection that says nothing is closed.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, static_cast<int>(kHandshake.count()));
   // A client that is gone without a word is noticed, and its documents are cancelled.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(kProbeEvery.count()));
   // One that asks more often than this whether the server is there is told to calm down, and closed.
