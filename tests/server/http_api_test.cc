@@ -167,12 +167,15 @@ TEST_F(HttpTest, ABodyAboveTheLimitIsRefused) {
 TEST(HttpCancelTest, AClientThatLeavesCancelsItsTranslation) {
   TestServer server({.automatic = false});
   server.Start();
-  {
-    httplib::Client client("127.0.0.1", server.http_port());
-    client.set_read_timeout(0, 300000);
+  httplib::Client client("127.0.0.1", server.http_port());
+  client.set_read_timeout(60);
+  std::thread caller([&client] {
     EXPECT_FALSE(client.Post("/v1/translate", R"({"document": {"text": "text"}})", "application/json"));
-  }
+  });
+  server.engine().WaitForAdmitted(1);
+  client.stop();
   server.engine().WaitForCancelled(1);
+  caller.join();
 }
 
 TEST_F(HttpTest, ListsModels) {
