@@ -1,4 +1,4 @@
-"""Files, headings, flags, environment variables and metrics that the pages name must exist."""
+"""Files, headings, flags, environment variables, metrics and names in code that the pages name must exist."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ PROGRAMS = {"salient translate": ["salient", "translate"], "salient models": ["s
             "salient-server": ["salient-server"]}
 # Made by commands, so not in the repository.
 MADE = ("training/pack", "training/out", "models/tiny", "models/en-fr")
+# Names of other programs, which no file of ours has.
+FOREIGN = {"preserve_formatting", "style_id", "ImageVolume", "subPath", "dnsNames", "PrometheusRule", "ContainerCreating",
+           "ImagePullBackOff", "pick_first", "SM_COUNT_TARGET", "dirty_decay_ms"}
 PAGES = pytest.mark.parametrize("page", pages(), ids=str)
 
 
@@ -30,8 +33,8 @@ def flags_of(program: str) -> frozenset[str]:
 @lru_cache
 def text_of(folder: str) -> str:
     """All programs, scripts and settings of one folder as one text."""
-    suffixes = (".cc", ".h", ".cu", ".cuh", ".cmake", ".py", ".sh", ".txt", ".yaml", ".yml", "")
-    made = {"pack", "out", "__pycache__"}
+    suffixes = (".cc", ".h", ".cu", ".cuh", ".cmake", ".proto", ".py", ".sh", ".txt", ".json", ".yaml", ".yml", "")
+    made = {"pack", "out", "corpus", "__pycache__"}
     files = [path for path in (ROOT / folder).rglob("*")
              if path.is_file() and path.suffix in suffixes and not made.intersection(path.parts)]
     return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
@@ -45,9 +48,17 @@ def flags_in(*folders: str) -> frozenset[str]:
 
 @lru_cache
 def sources() -> str:
-    folders = ("engine", "server", "client", "cli", "cmake", "scripts", "benchmarks", "training", "tests", "deploy",
-               "docker")
+    folders = ("engine", "documents", "proto", "server", "client", "cli", "cmake", "scripts", "benchmarks", "training",
+               "tests", "deploy", "docker")
     return "\n".join([(ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), *map(text_of, folders)])
+
+
+@lru_cache
+def names() -> frozenset[str]:
+    """Every name in the sources, and the names of their files."""
+    files = (path.stem for folder in ROOT.iterdir() if folder.is_dir() and folder.name not in (".git", "build")
+             for path in folder.rglob("*"))
+    return frozenset(re.findall(r"\w+", sources())).union(files, FOREIGN)
 
 
 def program_of(command: str) -> str | None:
@@ -109,6 +120,15 @@ def test_flags_exist(page):
         elif command.startswith("--"):
             for flag in FLAG.findall(command):
                 assert flag in every, f"{page}: nothing has {flag} (`{command}`)"
+
+
+@PAGES
+def test_names_in_code_exist(page):
+    """Functions, classes, fields: names with a capital or an underscore inside."""
+    for span in page.spans():
+        for name in re.findall(r"\b[A-Za-z]\w*", span.replace("-D", " ")):
+            if re.search(r"[a-z][A-Z]|\w_\w", name) and not name.startswith("salient_"):  # metrics are tested below
+                assert name in names(), f"{page}: nothing is called {name} (`{span}`)"
 
 
 @PAGES
