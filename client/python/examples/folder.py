@@ -24,6 +24,8 @@ async def translate(client: AsyncClient, path: Path, out: Path) -> bool:
 
 
 async def main() -> int:
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     address, out, *files = sys.argv[1:]
     Path(out).mkdir(exist_ok=True)
     async with AsyncClient(address) as client:

@@ -11,6 +11,8 @@ from salient_client import Client
 
 
 def main() -> int:
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     address, path = sys.argv[1:3]
     with Client(address) as client:
         segments = client.stream(Path(path).read_text(encoding="utf-8"))

@@ -16,6 +16,8 @@ SETTINGS = {
 
 
 def main() -> int:
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     address, text = sys.argv[1:3]
     with Client(address, timeout=60) as client:
         for name, options in SETTINGS.items():

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from conftest import PACKAGE
 
 
@@ -46,3 +48,10 @@ def test_folder_overwrites_no_source(server, package_folder, tmp_path):
     done = run(package_folder, "folder.py", server["grpc"], tmp_path, tmp_path / "notes.md")
     assert done.returncode == 1 and "would overwrite it" in done.stderr
     assert (tmp_path / "notes.md").read_text() == "The server is running.\n"
+
+
+@pytest.mark.parametrize("name", ["folder.py", "stream.py", "translate.py"])
+def test_without_arguments_they_say_what_they_take(package_folder, name):
+    done = run(package_folder, name)
+    assert done.returncode == 1 and f"examples/{name} localhost:50051" in done.stderr
+    assert "Traceback" not in done.stderr
