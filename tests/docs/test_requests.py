@@ -1,4 +1,5 @@
-"""Sends the README's first requests, exactly as written there, to a server with the bundled model."""
+"""Sends the first requests of README.md, and those by curl of other pages, exactly as written there, to a server with
+the bundled model."""
 
 from __future__ import annotations
 
@@ -17,18 +18,19 @@ sys.path.append(str(ROOT / "tests" / "testing"))
 
 from running_server import BIN, running_server  # noqa: E402
 
-README = Page(ROOT / "README.md", (ROOT / "README.md").read_text(encoding="utf-8"))
+README, CLIENTS, DEPLOYING = (Page(ROOT / name, (ROOT / name).read_text(encoding="utf-8"))
+                              for name in ("README.md", "docs/clients.md", "docs/deploying.md"))
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with running_server(tmp_path_factory.mktemp("server")) as addresses:
+    with running_server(tmp_path_factory.mktemp("server"), "--compat") as addresses:
         yield addresses
 
 
-def requests(program: str) -> list[str]:
-    found = [command for command in README.commands() if program in command]
-    assert found, f"README.md shows no request by {program}"
+def requests(program: str, page: Page = README) -> list[str]:
+    found = [command for command in page.commands() if program in command]
+    assert found, f"{page} shows no request by {program}"
     return found
 
 
@@ -49,11 +51,26 @@ def test_requests_of_the_client(command, server, tmp_path):
     assert done.stdout.strip() or any(text.strip() for text in made), f"{command} gave no translation"
 
 
-@pytest.mark.parametrize("command", [*requests("curl -s"), *requests("grpcurl")])
-def test_requests_as_json(command, server):
+@pytest.mark.parametrize("command", requests("grpcurl"))
+def test_requests_by_grpcurl(command, server):
     """The body is the same message for gRPC and HTTP; it goes to the HTTP port."""
     body = re.search(r"-d '([^']*)'", command)[1]
     request = urllib.request.Request(f"http://{server['http']}/v1/translate", body.encode(),
                                      {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert json.load(answer)
+
+
+@pytest.mark.parametrize("command", [command for page in (README, CLIENTS, DEPLOYING)
+                                     for command in requests("curl -s localhost:8080/", page)
+                                     if command.startswith("curl") and "@" not in command])  # others need a file
+def test_requests_by_curl(command, server):
+    """What curl would send: a form, unless a header says that the body is JSON."""
+    program, quiet, url, *options = shlex.split(command)
+    given = list(zip(options[::2], options[1::2]))
+    assert {name for name, _ in given} <= {"-H", "-d"}, command
+    headers = dict(value.split(": ", 1) for name, value in given if name == "-H")
+    body = "&".join(value for name, value in given if name == "-d").encode()
+    request = urllib.request.Request("http://" + url.replace("localhost:8080", server["http"]), body or None, headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert json.load(answer)
