@@ -88,11 +88,14 @@ class GuardedTranslation final : public SecondTranslations, public TranslationLi
 
 }  // namespace
 
+GuardMode UsedGuard(GuardMode asked, const TranslationOptions& options) {
+  return asked == GuardMode::kRetry && options.search.n_best.value_or(1) > 1 ? GuardMode::kReport : asked;
+}
+
 absl::StatusOr<std::shared_ptr<TranslationTicket>> TranslateGuarded(Engine& engine, TranslationRequest request,
                                                                     GuardMode mode, const GuardCalibration& calibration,
                                                                     std::shared_ptr<CheckedListener> listener) {
-  // Alternatives are those of the first search.
-  if (mode == GuardMode::kRetry && request.options.search.n_best.value_or(1) > 1) mode = GuardMode::kReport;
+  mode = UsedGuard(mode, request.options);
   auto translation = std::make_shared<GuardedTranslation>(engine, request, mode, calibration, std::move(listener));
   auto ticket = engine.Submit(std::move(request), translation);
   if (!ticket.ok()) return ticket.status();

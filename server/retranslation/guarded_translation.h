@@ -21,6 +21,9 @@ namespace salient {
 
 enum class GuardMode { kOff, kReport, kRetry };
 
+// What is done of what was asked for: with several alternatives, which are those of the first search, kRetry reports.
+GuardMode UsedGuard(GuardMode asked, const TranslationOptions& options);
+
 // As Engine::Submit. `engine` must outlive the translation.
 absl::StatusOr<std::shared_ptr<TranslationTicket>> TranslateGuarded(Engine& engine, TranslationRequest request,
                                                                     GuardMode mode, const GuardCalibration& calibration,

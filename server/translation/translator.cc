@@ -363,6 +363,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> Translator::Submit(const std:
   auto settings =
       ReadSettings(conversion != nullptr ? conversion->request() : request, info, limits_.max_document_bytes);
   if (!settings.ok()) return settings.status();
+  guard = UsedGuard(*guard, settings->request.options);
   settings->request.deadline = admitted.deadline;
   settings->request.client = admitted.call.client.id();
   settings->request.weight = admitted.call.client.limits.weight;

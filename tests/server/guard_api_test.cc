@@ -66,6 +66,20 @@ TEST(GuardApiTest, RetryIsTheServersDefaultUnlessItIsStartedWithAnother) {
   EXPECT_EQ(Translated(other, v1::GUARD_UNSPECIFIED).guard(), v1::GUARD_OFF);
 }
 
+TEST(GuardApiTest, WithAlternativesTheReplySaysThatItOnlyReports) {
+  TestServer server;
+  server.Start();
+  v1::TranslateDocumentRequest request = RequestFor(kText);
+  request.mutable_search()->set_beam(2);
+  request.mutable_search()->set_n_best(2);
+  v1::TranslateDocumentResponse response;
+  grpc::ClientContext context;
+  ASSERT_TRUE(server.stub().TranslateDocument(&context, request, &response).ok());
+  EXPECT_EQ(response.guard(), v1::GUARD_REPORT);
+  EXPECT_EQ(response.report().segments_flagged(), 1);
+  EXPECT_EQ(server.engine().admitted(), 1);
+}
+
 TEST(GuardApiTest, DocumentsOfAFormatAreChecked) {
   TestServer server;
   server.Start();
