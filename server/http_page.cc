@@ -1,6 +1,7 @@
 #include "server/http_page.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 
 namespace salient {
@@ -14,8 +15,8 @@ std::string ModelRow(const v1::Model& model) {
   return absl::StrCat("<tr><td><a href=\"/v1/models/", Escape(model.name()), "\">", Escape(model.name()),
                       "</a></td><td>", Escape(model.source_language()), " to ", Escape(model.target_language()),
                       "</td><td>", model.encoder_layers(), " + ", model.decoder_layers(), "</td><td>",
-                      model.parameters() / 1000000, " M</td><td>", Escape(model.device()), "</td><td>",
-                      Escape(model.description()), "</td></tr>\n");
+                      absl::StrFormat("%.1f M", model.parameters() / 1e6), "</td><td>", Escape(model.device()),
+                      "</td><td>", Escape(model.description()), "</td></tr>\n");
 }
 
 constexpr char kHead[] = R"(<!doctype html>

@@ -189,7 +189,8 @@ TEST_F(HttpTest, ListsModels) {
 
 TEST_F(HttpTest, ThePageNamesTheModels) {
   server_.Start();
-  EXPECT_THAT(Get("/").body, AllOf(HasSubstr("<a href=\"/v1/models/fake\">"), HasSubstr("Writes in capitals.")));
+  EXPECT_THAT(Get("/").body, AllOf(HasSubstr("<a href=\"/v1/models/fake\">"), HasSubstr("Writes in capitals."),
+                                   HasSubstr(">12.3 M<")));
 }
 
 TEST_F(HttpTest, MetricsCountWhatHappened) {
