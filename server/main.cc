@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "engine/base/cpu_features.h"
 #include "nlohmann/json.hpp"
 #include "server/descriptors.h"
 #include "server/flags.h"
@@ -129,10 +130,22 @@ void WarnOfFewDescriptors() {
                descriptors);
 }
 
+// Translations may differ between instruction sets, so whoever names one is told if it is not the one in use.
+void WarnOfInstructionSet() {
+  const char* wanted = std::getenv("SALIENT_CPU_ISA");
+  const char* used = CpuIsaName(DetectCpuIsa());
+  if (wanted == nullptr || *wanted == '\0' || std::strcmp(wanted, used) == 0) return;
+  spdlog::warn(
+      "SALIENT_CPU_ISA is \"{}\", which is none of amx, avx512, avx2 and scalar, or not in this processor; "
+      "{} is used",
+      wanted, used);
+}
+
 int Run(const ServerFlags& flags) {
   const std::shared_ptr<Signals> signals = ListenForSignals();
   WarnOfUnknownVariables(flags);
   WarnOfFewDescriptors();
+  WarnOfInstructionSet();
   ServerOptions options = flags.server;
   options.models.open = Engine::Create;
   auto access = Access::Open(flags.access);

@@ -13,6 +13,7 @@ namespace salient {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kDocument[] =
     "The old house stands at the river. She opened the window.\n\nThree birds sat on the roof. The water was cold.\n";
@@ -120,6 +121,18 @@ TEST_F(EndToEndTest, SigtermDrains) {
   EXPECT_EQ(result.exit_status, 0);
   EXPECT_THAT(result.err, HasSubstr("0 documents in flight"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
+}
+
+TEST(ServerProgramTest, AnInstructionSetThatIsNotUsedIsSaid) {
+  setenv("SALIENT_CPU_ISA", "avx-512", 1);
+  const ProcessResult other = RunProgram({SALIENT_SERVER_PROGRAM, "--models-dir", "nowhere", "--listen", "127.0.0.1:0",
+                                          "--http", "off", "--admin", "off"});
+  setenv("SALIENT_CPU_ISA", "scalar", 1);
+  const ProcessResult scalar = RunProgram({SALIENT_SERVER_PROGRAM, "--models-dir", "nowhere", "--listen", "127.0.0.1:0",
+                                           "--http", "off", "--admin", "off"});
+  unsetenv("SALIENT_CPU_ISA");
+  EXPECT_THAT(other.err, HasSubstr("warning SALIENT_CPU_ISA is \"avx-512\""));
+  EXPECT_THAT(scalar.err, Not(HasSubstr("SALIENT_CPU_ISA")));
 }
 
 TEST(ServerProgramTest, AFolderThatIsNoModelIsSaid) {
