@@ -109,7 +109,7 @@ def print_overload(bench, document, flags, seconds):
         if not capacity:
             raise SystemExit(f"no document of {document} ended in {seconds:g} seconds: ask for more --seconds")
         print(f"\n`{' '.join(map(str, flags))}`, {len(document.read_text().split())} words a document:\n\n"
-              "| load | documents/s sent | translated/s | refused/s | p50, s | p99 | over half load's | "
+              "| load | documents/s sent | translated/s | refused/s | p50, s | p99, s | over p99 at half load | "
               "p99 of refusals, ms |\n|---|---:|---:|---:|---:|---:|---:|---:|")
         half = None
         for load in (0.5, 1, 2, 10):
