@@ -74,3 +74,12 @@ def test_requests_by_curl(command, server):
     request = urllib.request.Request("http://" + url.replace("localhost:8080", server["http"]), body or None, headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert json.load(answer)
+
+
+def test_the_table_of_formats_has_every_extension(server):
+    """The table of docs/formats.md, and what the server tells LibreTranslate's clients."""
+    table = re.findall(r"^\| `\w+` \| ([^|]*) \|", (ROOT / "docs/formats.md").read_text(encoding="utf-8"), re.MULTILINE)
+    with urllib.request.urlopen(f"http://{server['http']}/frontend/settings", timeout=60) as answer:
+        known = json.load(answer)["supportedFilesFormat"]
+    listed = [f".{extension}" for cell in table for extension in cell.split(", ") if re.fullmatch(r"\w+", extension)]
+    assert sorted(listed) == sorted(known)
