@@ -57,7 +57,7 @@ struct TranslationOptions {
   SearchOptions search;
   bool trace = false;
   // Which source token each target token was made of: that of its segment with the greatest attention, the mean of the
-  // heads of the last cross-attention but one. None for a token that left before that layer.
+  // heads of one layer's cross-attention (ModelConfig::alignment_layer). None for a token that left before that layer.
   bool alignment = false;
 };
 

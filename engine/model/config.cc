@@ -337,6 +337,7 @@ absl::StatusOr<ModelConfig> ModelConfig::Parse(std::string_view json) {
   ReadVariants(object, config);
   config.encoder = ReadStack(object.Object("encoder"), nullptr);
   config.decoder = ReadStack(object.Object("decoder"), &config.encoder);
+  if (object.Has("alignment_layer")) config.aligns = Integer(object, "alignment_layer", 1, config.decoder.layers) - 1;
   config.pre_norm = object.Choice<bool>("norm", {{"pre", true}, {"post", false}});
   config.activation = object.Choice<Activation>(
       "activation", {{"relu", Activation::kRelu}, {"gelu", Activation::kGelu}, {"swish", Activation::kSwish}});

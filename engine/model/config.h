@@ -107,12 +107,13 @@ struct ModelConfig {
   std::vector<int32_t> suppressed;  // tokens whose probability is set to 0
   double length_penalty = 1.0;      // used if a request has none
   int32_t chunk_tokens = 0;         // the most source tokens, separators included, in one pass
+  std::optional<int32_t> aligns;    // of alignment_layer(), if it is not the last but one
 
   int32_t head_width() const { return d_model / heads; }
   int32_t layers(Module module) const { return module == Module::kEncoder ? encoder.layers : decoder.layers; }
   int32_t group_size(Module module) const { return selection.group[static_cast<int>(module)]; }
-  // The cross-attention whose weights tell which source token a target token is made of: the last but one.
-  int32_t alignment_layer() const { return decoder.layers > 1 ? decoder.layers - 2 : 0; }
+  // The cross-attention, from 0, whose weights tell which source token a target token is made of.
+  int32_t alignment_layer() const { return aligns.value_or(decoder.layers > 1 ? decoder.layers - 2 : 0); }
   bool recurs() const { return autoregression == Autoregression::kSsru; }
   // Whether the tokens of languages are the source's, and the target's. In a vocabulary of its own a side that begins
   // with none has ordinary pieces with their numbers.

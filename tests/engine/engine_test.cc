@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <numeric>
 
 #include "absl/cleanup/cleanup.h"
@@ -183,6 +184,28 @@ TEST(BundledModelsTest, CopyNamesAndSymbolsAndSayWhereTheyCameFrom) {
       EXPECT_EQ(text.substr(link.source_begin, link.source_end - link.source_begin), to);
     }
     EXPECT_THAT(linked, ::testing::UnorderedElementsAreArray(unknown)) << result->text;
+  }
+}
+
+// Each of these words has one translation.
+TEST(BundledModelsTest, AlignWordsWithTheirTranslations) {
+  const std::string text = "The browser can send a request to the server.";
+  const std::map<std::string, std::map<std::string, std::string>> expected = {
+      {"models/en-de", {{"browser", "Browser"}, {"can", "kann"}, {"request", "Anfrage"}, {"server", "Server"}}},
+      {"models/en-pt", {{"browser", "navegador"}, {"can", "pode"}, {"server", "servidor"}}}};
+  for (const auto& [model, words] : expected) {
+    const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create({.model_folder = model, .device = "cpu"});
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    TranslationOptions options;
+    options.alignment = true;
+    const absl::StatusOr<TranslationResult> result = (*engine)->Translate({.text = text, .options = options});
+    ASSERT_TRUE(result.ok()) << result.status();
+    std::map<std::string, std::string> linked;
+    for (const TokenLink& link : result->segments[0].alignment) {
+      linked[text.substr(link.source_begin, link.source_end - link.source_begin)] =
+          result->text.substr(link.target_begin, link.target_end - link.target_begin);
+    }
+    for (const auto& [source, target] : words) EXPECT_EQ(linked[source], target) << result->text;
   }
 }
 

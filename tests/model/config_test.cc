@@ -224,6 +224,18 @@ TEST(ConfigTest, EncoderTurnsAsTheDecoderUnlessToldOtherwise) {
   EXPECT_THAT(ErrorWith("/positions/encoder_self_attention", "token"), HasSubstr("positions.encoder_self_attention"));
 }
 
+TEST(ConfigTest, TheLayerThatAlignsIsTheLastButOneUnlessToldOtherwise) {
+  json config = SmallConfigJson();
+  const int32_t layers = config["decoder"]["layers"];
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->alignment_layer(), std::max(0, layers - 2));
+  config["alignment_layer"] = layers;
+  EXPECT_EQ(ModelConfig::Parse(config.dump())->alignment_layer(), layers - 1);
+  for (const int32_t none : {0, layers + 1}) {
+    config["alignment_layer"] = none;
+    EXPECT_THAT(ErrorOf(config.dump()), HasSubstr("alignment_layer is"));
+  }
+}
+
 TEST(ConfigTest, MarkersAreNamedAndWithinTheVocabulary) {
   EXPECT_EQ(ModelConfig::Parse(SmallConfigJson().dump())->tokens.markers, 0);
   json config = SmallConfigJson();

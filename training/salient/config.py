@@ -16,7 +16,8 @@ FORMAT = "salient-model/1"
 HEADS = ("sequence", "multinomial", "geometric")
 LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens": ("markers", "byte_characters"),
          "exits": ("confidence",),
-         None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search")}
+         None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search",
+                "alignment_layer")}
 
 
 # What the engine accepts (engine/model/config.cc). Python would take another word for one of these, and train for hours
@@ -177,6 +178,7 @@ class ModelConfig:
     autoregression: str = "attention"  # attention | ssru: how a decoder layer reads the earlier tokens
     languages: Languages | None = None
     search: Search = field(default_factory=Search)
+    alignment_layer: int | None = None  # from 1: the cross-attention that aligns; None: the last but one
 
     def group_of(self, module: str) -> int:
         return self.selection.group[module]
@@ -216,6 +218,8 @@ class ModelConfig:
         width = self.d_model // self.heads
         if self.d_model % self.heads or width % 2 or width > MOST_HEAD_WIDTH:
             refuse("heads", f"it must divide d_model, {self.d_model}, into even widths of at most {MOST_HEAD_WIDTH}")
+        if self.alignment_layer is not None and not is_number(self.alignment_layer, 1, self.decoder.layers):
+            refuse("alignment_layer", f"it must be a whole number from 1 to the decoder's layers, {self.decoder.layers}")
         if self.decoder.ffn.kind == "encoder" and (self.encoder.ffn.kind, self.encoder.ffn.width) != (
                 "shared", self.decoder.ffn.width):
             refuse("decoder.ffn.kind", "that needs encoder.ffn.kind \"shared\", and the same width")

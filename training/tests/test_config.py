@@ -40,6 +40,7 @@ def changed(field, value):
     ("d_model", 500, "from 8 to 8192, a multiple of 8"),
     ("heads", 7, "it must divide d_model, 512, into even widths"),
     ("heads", 1, "of at most 256"),
+    ("alignment_layer", 7, "alignment_layer is 7; it must be a whole number from 1 to the decoder's layers, 6"),
     ("encoder.layers", 0, "from 1 to 64"),
     ("decoder.ffn.width", 2047, "decoder.ffn.width is 2047; .* a multiple of 8"),
     ("selection.width", 4, "selection.width is 4; .*from 8 to 1024, a multiple of 8"),
