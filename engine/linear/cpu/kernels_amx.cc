@@ -248,7 +248,7 @@ void PrepareBf16(const Preparation& job) {
 const Kernels kAmxKernels = {
     {},  // AMX has no fp32: kAvx512Kernels has those
     {32, PrepareBf16, MultiplyAmx<Bf16Product>},
-    {64, PrepareInt8<AsBytes<0>>, MultiplyAmx<Int8Product>},
+    {64, PrepareInt8<0>, MultiplyAmx<Int8Product>},
 };
 
 }  // namespace salient::linear_internal

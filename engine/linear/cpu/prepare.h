@@ -72,46 +72,28 @@ inline int32_t LargestMagnitude(const Preparation& job, int32_t row) {
   return LargestLane(largest);
 }
 
-// to[i] = round(x[i] * inverse) ^ kFlip for the 64 inputs of a chunk. kFlip is 0, or 0x80 to store q + 128 for
-// instructions that take unsigned inputs.
+// to[i] = round(x[i] * inverse) ^ kFlip for the 64 inputs of a chunk.
 template <int8_t kFlip>
-struct AsBytes {
-  static constexpr int kChunkInputs = 64;
-  static void Quantise(const float* x, float inverse, uint8_t* to) {
+inline void QuantiseChunk(const float* x, float inverse, uint8_t* to) {
 #if defined(__AVX512F__)
-    __m512i q[4];
+  __m512i q[4];
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) q[i] = _mm512_cvtps_epi32(Load<Floats>(x + 16 * i) * inverse);
-    // Packing works on each 128-bit lane by itself; the permutation puts the lanes' pieces in order.
-    const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(q[0], q[1]), _mm512_packs_epi32(q[2], q[3]));
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    Store(to, _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes), _mm512_set1_epi8(kFlip)));
+  for (int i = 0; i < 4; ++i) q[i] = _mm512_cvtps_epi32(Load<Floats>(x + 16 * i) * inverse);
+  // Packing works on each 128-bit lane by itself; the permutation puts the lanes' pieces in order.
+  const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(q[0], q[1]), _mm512_packs_epi32(q[2], q[3]));
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  Store(to, _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes), _mm512_set1_epi8(kFlip)));
 #else
 #pragma GCC unroll 16
-    for (int i = 0; i < 64; i += kLanes) {
-      Store(to + i, __builtin_convertvector(Round(Load<Floats>(x + i) * inverse), Bytes) ^ kFlip);
-    }
-#endif
+  for (int i = 0; i < 64; i += kLanes) {
+    Store(to + i, __builtin_convertvector(Round(Load<Floats>(x + i) * inverse), Bytes) ^ kFlip);
   }
-};
-
-#if defined(__AVX2__) && !defined(__AVX512F__)
-// The same in 16 bits for the 32 inputs of a chunk, of each four in the order 0, 2, 1, 3: as weights are widened.
-struct AsShorts {
-  static constexpr int kChunkInputs = 32;
-  static void Quantise(const float* x, float inverse, uint8_t* to) {
-#pragma GCC unroll 4
-    for (int i = 0; i < 32; i += kLanes) {
-      const Shorts q = __builtin_convertvector(Round(Load<Floats>(x + i) * inverse), Shorts);
-      Store(to + 2 * i, __builtin_shuffle(q, Shorts{0, 2, 1, 3, 4, 6, 5, 7}));
-    }
-  }
-};
 #endif
+}
 
-// x ~ q * scale with q in [-127, 127] and scale = max |x| / 127, by row. A row with a NaN or an infinity gets the scale
-// NaN, and so do its results.
-template <class Format>
+// x ~ q * scale with q in [-127, 127] and scale = max |x| / 127, by row. kFlip is 0, or 0x80 to store q + 128 for
+// instructions that take unsigned inputs. A row with a NaN or an infinity gets the scale NaN, and so do its results.
+template <int8_t kFlip>
 inline void PrepareInt8(const Preparation& job) {
   constexpr float kTiny = 1e-36f;  // 127 / max would overflow; nothing that small can be told from zero
   for (int32_t row = job.first_row; row < job.last_row; ++row) {
@@ -123,14 +105,12 @@ inline void PrepareInt8(const Preparation& job) {
     job.scale[row] = finite ? (largest > kTiny ? largest / 127.0f : 0.0f) : __builtin_nanf("");
     uint8_t* to = RowInBlocks(job, row);
     const size_t step = static_cast<size_t>(job.height) * kChunkBytes;
-    int32_t used = 0;
     if (finite) {
-      ForEachChunk<Format::kChunkInputs>(job, row, [&](int32_t chunk, const float* x) {
-        Format::Quantise(x, inverse, to + chunk * step);
-        used = chunk + 1;
-      });
+      ForEachChunk<64>(job, row,
+                       [&](int32_t chunk, const float* x) { QuantiseChunk<kFlip>(x, inverse, to + chunk * step); });
+    } else {
+      for (int32_t chunk = 0; chunk < job.chunks; ++chunk) __builtin_memset(to + chunk * step, 0, kChunkBytes);
     }
-    for (int32_t chunk = used; chunk < job.chunks; ++chunk) __builtin_memset(to + chunk * step, 0, kChunkBytes);
   }
 }
 

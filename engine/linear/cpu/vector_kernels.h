@@ -13,12 +13,14 @@ namespace salient::linear_internal {
 namespace {
 
 // What an element type needs: its accumulators, what makes results of them, how many 4-byte words of a chunk one line
-// of a panel covers, and accumulators + word * line.
+// of a panel covers, how many rows by one panel fill the 16 registers of AVX2, and accumulators + word * line. A block
+// has 16 rows: with six in a tile, these are six, six and four.
 
 struct F32Product {
   using Sums = Floats;
   using Outputs = FloatOutputs;
   static constexpr int kWords = 1;
+  static constexpr int kAvx2Rows = 6;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     float x;
     __builtin_memcpy(&x, word, sizeof(x));
@@ -31,6 +33,7 @@ struct Bf16Product {
   using Sums = Floats;
   using Outputs = FloatOutputs;
   static constexpr int kWords = 2;
+  static constexpr int kAvx2Rows = 6;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int half) {
     float x;
     __builtin_memcpy(&x, word, sizeof(x));
@@ -41,33 +44,28 @@ struct Bf16Product {
 
 struct Int8Product {
   using Sums = Ints;
-#if defined(__AVX512VNNI__)
   static constexpr int kWords = 1;
+  static constexpr int kAvx2Rows = 4;  // and the signs
+#if defined(__AVX512VNNI__)
   static constexpr int kInputOffset = 128;  // vpdpbusd takes unsigned inputs
-  using Inputs = AsBytes<INT8_MIN>;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     int32_t x;
     __builtin_memcpy(&x, word, sizeof(x));
     return (Ints)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)Broadcast(x), (__m512i)line);
   }
 #elif defined(__AVX2__)
-  // Inputs are 16 bits wide (AsShorts), and weights are widened here: bytes 0 and 2 of each four, then 1 and 3.
-  // vpmaddubsw would multiply bytes, but it needs the sign moved from one side to the other at each product.
-  static constexpr int kWords = 2;
+  // vpmaddubsw adds two products in 16 bits with saturation. It is exact here because both sides are within +-127:
+  // with the sign moved from the input to the weight, 2 * 127 * 127 = 32258 fits. Inputs plus 128 would not.
   static constexpr int kInputOffset = 0;
-  using Inputs = AsShorts;
-  static Sums Add(Sums sums, const uint8_t* word, Ints line, int half) {
-    int32_t pair;
-    __builtin_memcpy(&pair, word, sizeof(pair));
-    const __m256i high = half == 0 ? _mm256_slli_epi16((__m256i)line, 8) : (__m256i)line;
-    sums += (Ints)_mm256_madd_epi16((__m256i)Broadcast(pair), _mm256_srai_epi16(high, 8));
-    asm("" : "+x"(sums));  // GCC would add the products of both halves first, and spill the sums
-    return sums;
+  static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
+    int32_t bits;
+    __builtin_memcpy(&bits, word, sizeof(bits));
+    const auto x = (__m256i)Broadcast(bits);
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8((__m256i)line, x));
+    return sums + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   }
 #else
-  static constexpr int kWords = 1;
   static constexpr int kInputOffset = 0;
-  using Inputs = AsBytes<0>;
   static Sums Add(Sums sums, const uint8_t* word, Ints line, int) {
     int32_t x;
     __builtin_memcpy(&x, word, sizeof(x));
@@ -152,11 +150,11 @@ void Multiply(const Multiplication& job) {
     MultiplyRows<Product, 4, 4>(job, row, panel, panels);
     MultiplyRows<Product, 2, 4>(job, row, panel, panels);
 #elif defined(__AVX2__)
-    // Sums of six rows, their weights and an input fill the registers. A block has 16 rows: six, six and four.
+    constexpr int kMost = Product::kAvx2Rows;
     while (job.last_row - row >= 4) {
-      if (job.last_row - row >= 6 && row % kBlockRows + 6 <= kBlockRows) {
-        MultiplyPanels<Product, 6, 1>(job, row, panel, panels);
-        row += 6;
+      if (job.last_row - row >= kMost && row % kBlockRows + kMost <= kBlockRows) {
+        MultiplyPanels<Product, kMost, 1>(job, row, panel, panels);
+        row += kMost;
       } else {
         MultiplyPanels<Product, 4, 1>(job, row, panel, panels);
         row += 4;
@@ -173,7 +171,7 @@ void Multiply(const Multiplication& job) {
 constexpr Kernels kVectorKernels = {
     {16, PrepareF32, Multiply<F32Product>},
     {16, PrepareRounded, Multiply<Bf16Product>},
-    {Int8Product::Inputs::kChunkInputs, PrepareInt8<Int8Product::Inputs>, Multiply<Int8Product>},
+    {64, PrepareInt8<Int8Product::kInputOffset == 0 ? 0 : INT8_MIN>, Multiply<Int8Product>},
 };
 
 }  // namespace
