@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <future>
-#include <map>
 #include <numeric>
 
 #include "absl/cleanup/cleanup.h"
@@ -27,6 +26,7 @@ namespace {
 using ::salient::testing::EightSettings;
 using ::salient::testing::Fingerprint;
 using ::salient::testing::HoldingObserver;
+using ::salient::testing::Occurrences;
 using ::salient::testing::RandomDocument;
 using ::salient::testing::RecordingListener;
 using ::salient::testing::SubmitAll;
@@ -104,12 +104,6 @@ TEST_P(EngineTest, MarkersAreKept) {
   EXPECT_GT(markers, 100);
 }
 
-int Occurrences(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
-  return found;
-}
-
 // The tiny models know ASCII's letters and a few more.
 TEST_P(EngineTest, WhatAModelDoesNotKnowIsCopied) {
   const std::vector<std::string> unknown = {"\u0141ukasz", "\u20ac", "\u65e5\u672c", "\U0001F469\u200D\U0001F4BB"};
@@ -161,51 +155,6 @@ TEST_P(EngineTest, TheTokenOfTheTargetLanguageCountsAsGiven) {
     for (const TokenTrace& token : segment.trace) score += std::log(token.probability);
     EXPECT_LE(segment.score, score + 1e-3);
     EXPECT_GT(segment.score, score - 100);
-  }
-}
-
-TEST(BundledModelsTest, CopyNamesAndSymbolsAndSayWhereTheyCameFrom) {
-  const std::string text = "\u0141ukasz paid \u00a35 for the \u2605 on the map.";
-  const std::vector<std::string> unknown = {"\u0141ukasz", "\u00a3", "\u2605"};
-  for (const char* model : {"models/en-de", "models/en-pt"}) {
-    const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create({.model_folder = model, .device = "cpu"});
-    ASSERT_TRUE(engine.ok()) << engine.status();
-    TranslationOptions options;
-    options.alignment = true;
-    const absl::StatusOr<TranslationResult> result = (*engine)->Translate({.text = text, .options = options});
-    ASSERT_TRUE(result.ok()) << result.status();
-    for (const std::string& part : unknown) EXPECT_EQ(Occurrences(result->text, part), 1) << result->text;
-    EXPECT_THAT(result->text, HasSubstr("\u00a35"));
-    std::vector<std::string> linked;
-    for (const TokenLink& link : result->segments[0].alignment) {
-      const std::string to = result->text.substr(link.target_begin, link.target_end - link.target_begin);
-      if (std::find(unknown.begin(), unknown.end(), to) == unknown.end()) continue;
-      linked.push_back(to);
-      EXPECT_EQ(text.substr(link.source_begin, link.source_end - link.source_begin), to);
-    }
-    EXPECT_THAT(linked, ::testing::UnorderedElementsAreArray(unknown)) << result->text;
-  }
-}
-
-// Each of these words has one translation.
-TEST(BundledModelsTest, AlignWordsWithTheirTranslations) {
-  const std::string text = "The browser can send a request to the server.";
-  const std::map<std::string, std::map<std::string, std::string>> expected = {
-      {"models/en-de", {{"browser", "Browser"}, {"can", "kann"}, {"request", "Anfrage"}, {"server", "Server"}}},
-      {"models/en-pt", {{"browser", "navegador"}, {"can", "pode"}, {"server", "servidor"}}}};
-  for (const auto& [model, words] : expected) {
-    const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create({.model_folder = model, .device = "cpu"});
-    ASSERT_TRUE(engine.ok()) << engine.status();
-    TranslationOptions options;
-    options.alignment = true;
-    const absl::StatusOr<TranslationResult> result = (*engine)->Translate({.text = text, .options = options});
-    ASSERT_TRUE(result.ok()) << result.status();
-    std::map<std::string, std::string> linked;
-    for (const TokenLink& link : result->segments[0].alignment) {
-      linked[text.substr(link.source_begin, link.source_end - link.source_begin)] =
-          result->text.substr(link.target_begin, link.target_end - link.target_begin);
-    }
-    for (const auto& [source, target] : words) EXPECT_EQ(linked[source], target) << result->text;
   }
 }
 

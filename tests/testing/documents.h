@@ -48,4 +48,11 @@ inline std::vector<TranslationOptions> EightSettings() {
   return settings;
 }
 
+// How often `text` has `part`, without overlaps.
+inline int Occurrences(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
 }  // namespace salient::testing
