@@ -32,14 +32,15 @@ SequenceArrays::SequenceArrays(const Chunk& chunk, const ResolvedOptions& option
   cross_pages_.GrowTo(cross_pages_.most());
   int32_t start = 0;
   for (size_t p = 0; p < chunk.pieces.size(); ++p) {
-    const int32_t tokens_and_close = chunk.pieces[p].tokens + 1;
-    pieces_.data()[p] = {LengthLimit(chunk.pieces[p], options), start, tokens_and_close, chunk.pieces[p].markers,
+    const int32_t end = std::min(start + chunk.pieces[p].tokens + 1, static_cast<int32_t>(chunk.tokens.size()));
+    pieces_.data()[p] = {LengthLimit(chunk.pieces[p], options), start, end - start, chunk.pieces[p].markers,
                          chunk.pieces[p].closing};
-    start += tokens_and_close;
+    start = end;
   }
   std::copy(prefix.begin(), prefix.end(), forced_.data());
-  host_script_ = {pieces_.data(), forced_.data(), static_cast<int32_t>(pieces_.size()),
-                  static_cast<int32_t>(prefix.size()), nullptr, options.alignment};
+  host_script_ = {
+      pieces_.data(), forced_.data(),   static_cast<int32_t>(pieces_.size()), static_cast<int32_t>(prefix.size()),
+      nullptr,        options.alignment};
   *script_.data() = host_script_;
   script_.data()->pieces = pieces_.device();
   script_.data()->prefix = forced_.device();

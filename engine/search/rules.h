@@ -33,7 +33,7 @@ struct SearchState {
 
 struct ScriptPiece {
   int32_t limit = 0;                            // target tokens after which the piece is closed, markers among them
-  int32_t source_start = 0, source_length = 0;  // its source tokens, with what closes them
+  int32_t source_start = 0, source_length = 0;  // its source tokens, with what closes them, if anything
   uint32_t markers = 0;                         // that its source has: no more than the limit
   uint32_t closing = 0;                         // those of them that close a pair; the one before opens it
 };

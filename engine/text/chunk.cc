@@ -95,7 +95,11 @@ Chunk MakeChunk(const std::vector<Unit>& units, size_t first, size_t end, const 
   for (size_t i = first; i < end; ++i) {
     const Unit& unit = units[i];
     chunk.tokens.insert(chunk.tokens.end(), unit.tokens.begin(), unit.tokens.end());
-    chunk.tokens.push_back(i + 1 == end ? special.end : special.separator);
+    if (i + 1 < end) {
+      chunk.tokens.push_back(special.separator);
+    } else if (special.source_ends || chunk.tokens.empty()) {
+      chunk.tokens.push_back(special.end);
+    }
     chunk.pieces.push_back({unit.segment, unit.size() - 1});
     NoteMarkers(unit.tokens, special, &chunk.pieces.back());
   }

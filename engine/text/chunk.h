@@ -2,6 +2,8 @@
 //
 //   source of a chunk:  segment SEP segment SEP ... segment EOS
 //
+// If the model's source does not end in EOS, it is left out, but from a chunk that has no other token.
+//
 // A chunk ends before a paragraph if one begins in its second half, otherwise before a sentence. A segment longer than
 // a chunk is split at word boundaries into pieces; their translations are joined with a space, but without one in
 // Chinese and Japanese. If the model has no separator, each segment, or piece, is a chunk of its own.
@@ -34,7 +36,7 @@ struct Piece {
 void NoteMarkers(const std::vector<int32_t>& tokens, const SpecialTokens& special, Piece* piece);
 
 struct Chunk {
-  std::vector<int32_t> tokens;  // with separators and EOS
+  std::vector<int32_t> tokens;  // with separators and EOS; never empty
   std::vector<Piece> pieces;    // in order
 };
 

@@ -246,6 +246,14 @@ TEST(ConfigTest, MarkersAreNamedAndWithinTheVocabulary) {
   EXPECT_THAT(ErrorWith("/tokens/markers", json{{"first", 3}, {"count", 2}}), HasSubstr("special already"));
 }
 
+TEST(ConfigTest, TheSourceEndsInTheEndTokenUnlessItIsSaid) {
+  EXPECT_TRUE(ModelConfig::Parse(SmallConfigJson().dump())->tokens.source_ends);
+  json config = SmallConfigJson();
+  config["tokens"]["source_end"] = false;
+  EXPECT_FALSE(ModelConfig::Parse(config.dump())->tokens.source_ends);
+  EXPECT_THAT(ErrorWith("/tokens/source_end", 1), HasSubstr("tokens.source_end"));
+}
+
 TEST(ConfigTest, CharactersInBytesTakeMarkers) {
   EXPECT_EQ(ModelConfig::Parse(SmallConfigJson().dump())->byte_characters, std::nullopt);
   json config = SmallConfigJson();

@@ -172,6 +172,20 @@ TEST(ChunkTest, WithoutASeparatorEachSegmentIsAChunk) {
   }
 }
 
+TEST(ChunkTest, ASourceThatDoesNotEndInTheEndToken) {
+  SpecialTokens special;
+  special.source_ends = false;
+  const ByteTokenizer tokenizer;
+  auto chunks = MakeChunks(Document({"ab", "c"}), tokenizer, special, 12);
+  ASSERT_EQ(chunks.size(), 1u);
+  EXPECT_EQ(chunks[0].tokens.back(), tokenizer.Encode("c").back());
+  EXPECT_EQ(chunks[0].pieces[0].tokens + 1 + chunks[0].pieces[1].tokens, static_cast<int32_t>(chunks[0].tokens.size()));
+  special.separator = -1;
+  chunks = MakeChunks(Document({"ab", ""}), tokenizer, special, 12);
+  EXPECT_EQ(chunks[0].tokens, tokenizer.Encode("ab"));
+  EXPECT_THAT(chunks[1].tokens, ElementsAre(special.end));  // a chunk is never empty
+}
+
 TEST(ChunkTest, EveryChunkBeginsWithThePrefix) {
   const std::vector<int32_t> prefix = {7, 8};
   for (const bool separates : {true, false}) {

@@ -14,8 +14,8 @@ from pathlib import Path
 
 FORMAT = "salient-model/1"
 HEADS = ("sequence", "multinomial", "geometric")
-LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"), "tokens": ("markers", "byte_characters"),
-         "exits": ("confidence",),
+LATER = {"positions": ("sinusoid", "offset", "encoder_self_attention"),
+         "tokens": ("markers", "byte_characters", "source_end"), "exits": ("confidence",),
          None: ("source_vocab_size", "output", "embedding_norm", "autoregression", "languages", "search",
                 "alignment_layer")}
 
@@ -129,6 +129,7 @@ class Tokens:
     # Characters without a piece that the model has learned in bytes. The engine copies all others without a piece by
     # markers. None: it leaves them to the model.
     byte_characters: str | None = None
+    source_end: bool = True  # whether the source ends in eos; OpenNMT-py trains without it
 
 
 @dataclass
@@ -212,7 +213,7 @@ class ModelConfig:
             if found is not ABSENT and not unused and not is_number(found, least, most, multiple):
                 refuse(name, f"it must be a whole number from {least} to {most}"
                        + (f", a multiple of {multiple}" if multiple > 1 else ""))
-        for name in ("scale_embeddings", "embedding_norm"):
+        for name in ("scale_embeddings", "embedding_norm", "tokens.source_end"):
             if not isinstance(self.value(name), bool):
                 refuse(name, "it must be true or false")
         width = self.d_model // self.heads

@@ -57,15 +57,17 @@ class Corpus:
     documents: np.ndarray  # int64 [documents + 1], in segments
     origins: np.ndarray  # the names of the sources
     origin: np.ndarray  # [documents], which of them
-    special: np.ndarray | None = None  # pad, bos, eos, separator (-1: none) of a model of another toolkit; None: ours
+    # pad, bos, eos, separator (-1: none) of a model of another toolkit, and 0 if its source does not end in eos; None:
+    # ours
+    special: np.ndarray | None = None
     vocabularies: np.ndarray | None = None  # numbers of pieces of the source's and of the target's; None: not recorded
 
     @property
     def tokens(self) -> Tokens:
         if self.special is None:
             return OURS
-        pad, bos, eos, separator = map(int, self.special)
-        return Tokens(pad, UNK, bos, eos, None if separator < 0 else separator)
+        pad, bos, eos, separator, *source_end = map(int, self.special)  # earlier files have four
+        return Tokens(pad, UNK, bos, eos, None if separator < 0 else separator, source_end=source_end != [0])
 
     @staticmethod
     def load(path: Path) -> "Corpus":
@@ -104,10 +106,10 @@ def refuse_other_data(config: ModelConfig, corpus: Corpus, data: Path) -> None:
                              "with the model's own tokenizers (tokenizer.model, and target_tokenizer.model if it has "
                              "one)")
     ours, theirs = corpus.tokens, config.tokens
-    for name in ("pad", "bos", "eos", "separator"):
+    for name in ("pad", "bos", "eos", "separator", "source_end"):
         has, wanted = getattr(ours, name), getattr(theirs, name)
         if has != wanted and (name, has) != ("separator", None):  # a model of documents may read single sentences
-            raise ValueError(f"{data}: its {name} token is {has}, the configuration's {wanted}; a model of another "
+            raise ValueError(f"{data}: its tokens.{name} is {has}, the configuration's {wanted}; a model of another "
                              "toolkit learns from the data that `retrofit --monolingual` makes")
 
 
@@ -133,11 +135,13 @@ def origin_of(name: str) -> str:
 
 
 def join(segments: list[np.ndarray], bos: bool, tokens: Tokens = OURS) -> np.ndarray:
-    """Joins segments with separators, and appends EOS."""
+    """Joins segments with separators, and appends EOS; not to a source that does not end so, unless it is empty. bos:
+    whether they are the target's."""
     parts = [np.asarray([tokens.bos])] if bos else []
     for i, segment in enumerate(segments):
         parts += [segment, np.asarray([tokens.eos if i + 1 == len(segments) else tokens.separator])]
-    return np.concatenate(parts).astype(np.int64)
+    joined = np.concatenate(parts).astype(np.int64)
+    return joined if bos or tokens.source_end or len(joined) == 1 else joined[:-1]
 
 
 # How often a chunk of at most so many tokens is cut, relative to the others; 0 stands for one to twelve single

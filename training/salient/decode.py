@@ -279,6 +279,11 @@ class Oracle:
                 start = i + 1
         return found
 
+    def text_of(self, source: list[int], segment: tuple[int, int]) -> list[int]:
+        """A segment's tokens without what closes it, if anything does."""
+        tokens = source[segment[0]:segment[1] + 1]
+        return tokens[:-1] if tokens[-1] in (self.config.tokens.separator, self.config.tokens.eos) else tokens
+
     def segment_of(self, source: list[int]) -> list[int]:
         """The ordinal of every position's segment."""
         return [n for n, (first, last) in enumerate(self.source_segments(source)) for _ in range(first, last + 1)]
@@ -479,9 +484,9 @@ class Oracle:
         closing = tokens.eos if is_last else tokens.separator
         if len(h.tokens) < len(s.prefix):
             return [s.prefix[len(h.tokens)]], None
-        first, last = segments[h.segment]
-        following, forced, lacking = self.next_markers(source[first:last], h.tokens[len(h.tokens) - h.in_segment:])
-        if h.in_segment + lacking >= self.length_limit(source[first:last], s):
+        text = self.text_of(source, segments[h.segment])
+        following, forced, lacking = self.next_markers(text, h.tokens[len(h.tokens) - h.in_segment:])
+        if h.in_segment + lacking >= self.length_limit(text, s):
             return [tokens.markers.first + n for n in forced] or [closing], None
         never = {tokens.pad, tokens.unk, tokens.bos, tokens.eos, tokens.separator}
         if not lacking:

@@ -124,6 +124,8 @@ def documents_for(config: ModelConfig, vocabulary: Vocabulary, rng: random.Rando
             segments = segments if config.tokens.separator is not None else segments[:1]
         tokens = [token for segment in segments for token in (*segment, config.tokens.separator)]
         tokens[-1] = config.tokens.eos
+        if not config.tokens.source_end:
+            tokens.pop()
         found.append({"id": f"document-{index}", "lines": lines, "tokens": tokens,
                       "pieces": [len(segment) for segment in segments]})
     return found

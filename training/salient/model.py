@@ -366,7 +366,7 @@ class Transformer(nn.Module):
 
     def is_source(self, source: Tensor) -> Tensor:
         """source [B, S] -> whether a position is of the source, or padding: one of the pad tokens at the end. In a
-        vocabulary of the source's own that number may be a piece of text, but the source itself ends in EOS."""
+        vocabulary of the source's own that number may be a piece of text; the source then has to end in EOS."""
         return source.ne(self.config.tokens.pad).flip(-1).cumsum(-1).flip(-1).gt(0)
 
     def encode(self, source: Tensor, run: SelectionRun) -> Tensor:

@@ -82,7 +82,7 @@ def corpus_of(config: ModelConfig, vocabulary: Vocabulary, documents: list[Trans
     t = config.tokens
     return Corpus(source, target, source_bounds, target_bounds, ends, np.asarray(["text"]),
                   np.zeros(len(kept), np.uint8),
-                  np.asarray([t.pad, t.bos, t.eos, -1 if t.separator is None else t.separator]))
+                  np.asarray([t.pad, t.bos, t.eos, -1 if t.separator is None else t.separator, int(t.source_end)]))
 
 
 def translate(model: Path, sentences: list[str], programs: Path, work: Path) -> list[list[str]]:

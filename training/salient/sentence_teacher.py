@@ -88,6 +88,8 @@ class SentenceTeacher:
         known = []
         for row, *bounds in segments(source, target, self.tokens):
             begin, end, first, after = bounds
+            if not self.own.source_end and end - begin > 1:
+                end -= 1
             read, wanted = self.source_of[source[row, begin:end]], self.target_of[outputs[row, first:after]]
             if bool((read >= 0).all() & (wanted >= 0).all()):
                 known.append((row, first, after, read, wanted))

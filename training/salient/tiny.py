@@ -85,7 +85,9 @@ def variants() -> dict[str, ModelConfig]:
         "by-segment": model(norm="post", positions=Positions(encoder_self_attention="segment_rotary")),
         "plain": model(selection=None, exits=None, norm="post", positions=SINUSOIDAL, activation="gelu",
                        scale_embeddings=False),
-        # Like models of other toolkits, for single sentences: OPUS-MT, Bergamot's students, M2M-100.
+        # Like models of other toolkits, for single sentences: OpenNMT-py's, OPUS-MT, Bergamot's students, M2M-100.
+        "opennmt": model(positions=SINUSOIDAL, selection=None, exits=None,
+                         tokens=Tokens(0, 1, 2, 3, None, source_end=False)),
         "opus": model(norm="post", activation="swish", positions=SINUSOIDAL, selection=None, exits=None,
                       tokens=Tokens(0, 1, 0, 3, None), scale_embeddings=False),
         "student": model(norm="post", positions=MARIAN, selection=None, exits=None, autoregression="ssru", d_model=64,
@@ -157,13 +159,13 @@ def random_pairs(config: ModelConfig, rng: random.Random, count: int) -> list[tu
     """Chunks of one or a few segments of random tokens: source [1, S], and target [1, T] with BOS."""
     t = config.tokens
 
-    def side(vocab_size):
+    def side(vocab_size, ends):
         segments = [[rng.randrange(SEPARATOR + 1, vocab_size) for _ in range(rng.randint(3, 12))]
                     for _ in range(1 if t.separator is None else 4)]
-        return [token for segment in segments for token in (*segment, t.separator)][:-1] + [t.eos]
+        return [token for segment in segments for token in (*segment, t.separator)][:-1] + [t.eos] * ends
 
-    return [(torch.tensor([side(config.source_vocab_size or config.vocab_size)]),
-             torch.tensor([[t.bos, *side(config.vocab_size)]])) for _ in range(count)]
+    return [(torch.tensor([side(config.source_vocab_size or config.vocab_size, t.source_end)]),
+             torch.tensor([[t.bos, *side(config.vocab_size, True)]])) for _ in range(count)]
 
 
 def write(name: str, config: ModelConfig, tokenizer: Path, out: Path, seed: int, dtype: str = "f32",

@@ -69,6 +69,46 @@ def test_ctranslate2_start_from_zero(tmp_path, spm):
     assert convert(tmp_path, source="en", target="de").config == made.config
 
 
+def alternating(positions: torch.Tensor, width: int, *_) -> torch.Tensor:
+    """OpenNMT-py's sinusoids: component 2 i is the sine of frequency i, component 2 i + 1 its cosine."""
+    angle = positions[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
+    table = torch.zeros(len(positions), width)
+    table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
+    return table
+
+
+def write_opennmt(folder, model, spm, pieces) -> None:
+    """As CTranslate2's converter of OpenNMT-py does."""
+    table = alternating(torch.arange(100), model.config.d_model).numpy()
+    write_ctranslate2(folder, model, spm, pieces, **{f"{side}/position_encodings/encodings": table
+                                                    for side in ("encoder", "decoder")})
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(settings | {"add_source_eos": False}))
+
+
+def test_ctranslate2_of_opennmt(tmp_path, spm, monkeypatch):
+    pieces = pieces_of(spm)
+    model = random_model(len(pieces), norm="pre", activation="relu", output="own")
+    write_opennmt(tmp_path / "theirs", model, spm, pieces)
+    made = convert(tmp_path / "theirs", source="en", target="de")
+    assert made.config.positions == Positions("sinusoidal", "none", "none") and not made.config.tokens.source_end
+    made.write(tmp_path / "ours")
+    read, config = load_model(tmp_path / "ours")
+    assert config == made.config
+    found = logits(read, [5, 9, 11], [7, 8, 9])
+    monkeypatch.setattr("salient.model.sinusoid", alternating)
+    assert torch.allclose(found, logits(model, [5, 9, 11], [7, 8, 9]), atol=1e-5)
+
+
+def test_ctranslate2_that_does_not_tell_the_sources_end(tmp_path, spm):
+    pieces = pieces_of(spm)
+    write_opennmt(tmp_path, random_model(len(pieces)), spm, pieces)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(settings | {"decoder_start_token": "</s>"}))
+    with pytest.raises(Unsupported, match="convert the Hugging Face model"):
+        convert(tmp_path, source="en", target="de")
+
+
 @pytest.mark.parametrize("stored, scales", [(np.int8(1), True), (np.int8(0), False), (np.float32(32 ** 0.5), True),
                                             (np.float32(1), False)])
 def test_ctranslate2_scales_of_embeddings(tmp_path, spm, stored, scales):
@@ -104,8 +144,7 @@ def test_ctranslate2_before_version_6(tmp_path, spm):
         with pytest.raises(Unsupported, match=said):
             convert(tmp_path, source="en", target="de")
     before_version_6(tmp_path, model, spm, pieces)
-    with pytest.raises(Unsupported, match="does not end in the end token"):
-        convert(tmp_path, source="en", target="de")
+    assert not convert(tmp_path, source="en", target="de").config.tokens.source_end
 
 
 def test_ctranslate2_names_of_earlier_revisions(tmp_path, spm):
@@ -191,15 +230,16 @@ def test_ctranslate2_refusals(tmp_path, spm):
             from_ctranslate2.convert(tmp_path, source="en", target="de")
 
 
-def test_against_ctranslate2(tmp_path, spm):
+@pytest.mark.parametrize("write, norm", [(write_ctranslate2, "post"), (write_opennmt, "pre")])
+def test_against_ctranslate2(tmp_path, spm, write, norm):
     ctranslate2 = pytest.importorskip("ctranslate2")
     pieces = pieces_of(spm)
-    model = random_model(len(pieces), positions=Positions("sinusoidal", "none", "none", sinusoid="half_minus_one",
-                                                          offset=1), tokens=Tokens(0, 1, 2, 3, None))
-    write_ctranslate2(tmp_path, model, spm, pieces)
+    model = random_model(len(pieces), norm=norm, tokens=Tokens(0, 1, 2, 3, None))
+    write(tmp_path, model, spm, pieces)
     theirs = ctranslate2.Translator(str(tmp_path), compute_type="float32")
-    ours = convert(tmp_path, source="en", target="de").model()
+    made = convert(tmp_path, source="en", target="de")
     source, target = [40, 52, 33], [60, 71, 45]
     scored = theirs.score_batch([[pieces[i] for i in source]], [[pieces[i] for i in target]])[0]
-    found = logits(ours, [*source, 3], [2, *target]).log_softmax(-1)
+    read = [*source, 3] if made.config.tokens.source_end else source
+    found = logits(made.model(), read, [2, *target]).log_softmax(-1)
     assert np.allclose(scored.log_probs, [float(found[i, t]) for i, t in enumerate([*target, 3])], atol=1e-4)

@@ -11,12 +11,12 @@ from salient.tiny import with_markers
 from salient.vocabulary import TOKENIZER
 
 
-@pytest.fixture(scope="module")
-def teacher(tiny_models, tmp_path_factory):
-    """A tiny converted student of Marian, for models with other token numbers and markers."""
+@pytest.fixture(scope="module", params=["student", "opennmt"])
+def teacher(request, tiny_models, tmp_path_factory):
+    """A tiny converted model of Marian or OpenNMT-py, for models with other token numbers and markers."""
     data = tmp_path_factory.mktemp("data")
     (data / TOKENIZER).write_bytes(with_markers((tiny_models / TOKENIZER).read_bytes(), 4))
-    return SentenceTeacher(tiny_models / "student", data, OURS)
+    return SentenceTeacher(tiny_models / request.param, data, OURS)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_every_segment_has_the_teachers_own_predictions(teacher, pairs):
     own, model = teacher.own, teacher.model
     known = teacher.target_of.ge(0).nonzero().squeeze(1)
     for row, begin, end, first, after in segments(source, target, OURS):
-        read = teacher.source_of[source[row, begin:end]][None]
+        read = teacher.source_of[source[row, begin:end if own.source_end else end - 1]][None]
         wrote = teacher.target_of[target[row, 1 + first:after]]
         inputs = torch.cat((torch.tensor([own.bos]), wrote))[None]
         run = SelectionRun()

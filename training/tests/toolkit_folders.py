@@ -75,6 +75,8 @@ def ctranslate2_tensors(model: Transformer) -> dict[str, np.ndarray]:
         put("decoder/layer_norm", model.exit_norms[-1])
     out["decoder/embeddings/weight"] = model.embedding.weight.detach().numpy()
     out["decoder/projection/bias"] = model.output_bias.detach().numpy()
+    if model.output is not None:
+        put("decoder/projection", model.output)
     return out
 
 
@@ -103,6 +105,7 @@ def write_ctranslate2(folder: Path, model: Transformer, spm: Path, pieces: list[
             stored[name] = value
     aliases = {"encoder/embeddings_0/weight": "decoder/embeddings/weight",
                "decoder/projection/weight": "decoder/embeddings/weight"}
+    aliases = {name: other for name, other in aliases.items() if name not in stored}
 
     def text(x):
         return struct.pack("<H", len(x) + 1) + x.encode() + b"\0"

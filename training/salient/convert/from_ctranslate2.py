@@ -15,6 +15,7 @@ from .converted import CHUNK_TOKENS, NEVER, Converted, with_start
 from .ctranslate2 import ModelFile, read_model
 from .languages import languages_of, target_languages
 from .reading import Tensors, licence, matrix, number, read_json, reading
+from .width import pairs_apart, reordered
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 UNSUPPORTED_ACTIVATIONS = {1: "gelu by tanh", 4: "gelu by sigmoid", 5: "tanh", 6: "sigmoid"}
@@ -130,20 +131,25 @@ def settings_of(place: Path, take: Taker) -> dict:
             "decoder_start_token": None if take.flag("user_decoder_start_tokens") else start}
 
 
-def check_settings(settings: dict, take: Taker) -> None:
-    if settings.get("add_source_bos"):
-        raise Unsupported("add_source_bos: a source that begins with a token of its own")
-    # Marian's source always ends so. If the model came by way of Hugging Face, its tokenizer adds the token.
-    if not settings.get("add_source_eos") and not take.flag("decoder/start_from_zero_embedding"):
-        raise Unsupported("a source that does not end in the end token (its add_source_eos is not set), as "
-                          "OpenNMT-py's; if it was made of a Hugging Face model, convert that one")
-
-
-def start_of(settings: dict, vocabulary: list[str]) -> int:
+def start_of(settings: dict) -> str:
     start = settings.get("decoder_start_token", settings.get("bos_token", "<s>"))
     if start is None:
         raise Unsupported("decoder_start_token null: a model whose caller gives the token that decoding starts from")
-    return number(vocabulary, start, "start")
+    return start
+
+
+def source_ends(settings: dict, take: Taker) -> bool:
+    """Whether the source ends in the end token. The format cannot say so of a model that came by way of Hugging Face,
+    whose tokenizer adds the token. Of those only Marian's can be told, by the zeros that decoding starts from; all
+    others start from the end or the pad token, OpenNMT's from one of the beginning."""
+    if settings.get("add_source_bos"):
+        raise Unsupported("add_source_bos: a source that begins with a token of its own")
+    if settings.get("add_source_eos") or take.flag("decoder/start_from_zero_embedding"):
+        return True
+    if start_of(settings) != settings.get("bos_token", "<s>"):
+        raise Unsupported("a source of which the folder does not say whether it ends in the end token (its "
+                          "add_source_eos is not set); convert the Hugging Face model that it was made of")
+    return False
 
 
 def pad_of(vocabulary: list[str], start: int, eos: int, unk: int) -> int:
@@ -156,23 +162,26 @@ def pad_of(vocabulary: list[str], start: int, eos: int, unk: int) -> int:
     return vocabulary.index(named[0])
 
 
-def positions_of(take: Taker) -> Positions:
+def positions_of(take: Taker) -> tuple[Positions, bool]:
+    """The positions, and whether sines and cosines alternate in the model's width."""
     tables = [take.find(f"{side}/position_encodings/encodings") for side in ("encoder", "decoder")]
     if all(t is None for t in tables):  # the toolkit makes the table itself, and counts from 1
-        return Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=1)
+        return Positions("sinusoidal", "none", "none", sinusoid="half_minus_one", offset=1), False
     if any(t is None for t in tables) or not torch.equal(*tables):
         raise Unsupported("encoder and decoder have different positions")
     return recognise(tables[0])
 
 
-def recognise(table: Tensor) -> Positions:
-    """The kind of sinusoids in a table of positions [n, d]."""
+def recognise(table: Tensor) -> tuple[Positions, bool]:
+    """The kind of sinusoids in a table of positions [n, d], and whether sines and cosines alternate."""
     matrix(table, "position_encodings")
-    at = torch.arange(min(len(table), 64))
-    for kind in ("half", "half_minus_one"):
-        for offset in range(4):
-            if torch.allclose(sinusoid(at + offset, table.shape[1], kind), table[:len(at)], atol=2e-3):
-                return Positions("sinusoidal", "none", "none", sinusoid=kind, offset=offset)
+    rows, width = table[:64], table.shape[1]
+    for alternate in (False, True) if width % 2 == 0 else ():
+        found = rows[:, pairs_apart(width)] if alternate else rows
+        for kind in ("half", "half_minus_one"):
+            for offset in range(4):
+                if torch.allclose(sinusoid(torch.arange(len(rows)) + offset, width, kind), found, atol=2e-3):
+                    return Positions("sinusoidal", "none", "none", sinusoid=kind, offset=offset), alternate
     raise Unsupported("positions that are learned, or sinusoids in another order")
 
 
@@ -228,7 +237,7 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         raise Unsupported(f"CTranslate2's {file.specification}; supported is TransformerSpec, an encoder and a decoder")
     take, out = Taker(file), {}
     settings = settings_of(place, take)
-    check_settings(settings, take)
+    ends = source_ends(settings, take)
     encoder, decoder = stack(take, "encoder", out), stack(take, "decoder", out)
     activation = int(same_on_both_sides(take, "activation"))
     if activation not in ACTIVATIONS:
@@ -272,13 +281,15 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         elif source_vocabulary is None:
             source_vocabulary = vocabulary[:-1]
     else:
-        bos = start_of(settings, vocabulary)
+        bos = number(vocabulary, start_of(settings), "start")
     out |= {"embedding.weight": embedding, "output_bias": bias}
     if own_source:
         out["source_embedding.weight"] = source_embedding
     if own_output:
         out["output.weight"] = output
-    positions = positions_of(take)
+    positions, alternate = positions_of(take)
+    if alternate:
+        out = reordered(out, pairs_apart(d))
     heads = int(same_on_both_sides(take, "num_heads", 8))
     if take.left():
         raise Unsupported(f"parts of the model that are unknown: {', '.join(take.left()[:8])}")
@@ -291,7 +302,8 @@ def convert(folder: Path, *, source: str | None = None, target: str | None = Non
         d_model=d, heads=heads, encoder=encoder, decoder=decoder, norm="pre" if pre else "post",
         activation=ACTIVATIONS[activation], layer_norm_epsilon=settings.get("layer_norm_epsilon") or EPSILON,
         scale_embeddings=scale, positions=positions, selection=None, exits=None,
-        tokens=Tokens(pad=pad_of(vocabulary, bos, eos, unk), unk=unk, bos=bos, eos=eos, separator=None),
+        tokens=Tokens(pad=pad_of(vocabulary, bos, eos, unk), unk=unk, bos=bos, eos=eos, separator=None,
+                      source_end=ends),
         chunk_tokens=CHUNK_TOKENS, source_vocab_size=len(source_embedding) if own_source else None,
         output="own" if own_output else "tied", embedding_norm=embedding_norm,
         languages=target_languages(pieces, source), search=Search(length_penalty=1.0))
