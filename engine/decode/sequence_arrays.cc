@@ -38,9 +38,11 @@ SequenceArrays::SequenceArrays(const Chunk& chunk, const ResolvedOptions& option
     start = end;
   }
   std::copy(prefix.begin(), prefix.end(), forced_.data());
-  host_script_ = {
-      pieces_.data(), forced_.data(),   static_cast<int32_t>(pieces_.size()), static_cast<int32_t>(prefix.size()),
-      nullptr,        options.alignment};
+  host_script_ = {.pieces = pieces_.data(),
+                  .prefix = forced_.data(),
+                  .piece_count = static_cast<int32_t>(pieces_.size()),
+                  .prefix_count = static_cast<int32_t>(prefix.size()),
+                  .aligns = options.alignment};
   *script_.data() = host_script_;
   script_.data()->pieces = pieces_.device();
   script_.data()->prefix = forced_.device();
