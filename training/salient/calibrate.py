@@ -1,5 +1,5 @@
 """Fits parameters to text after training: the int8 step of selection keys, the biases of halting heads, the thresholds
-of the confidence policy, and the characters that a model with markers has learned in bytes.
+of the confidence policy, the layer that aligns, and the characters that a model with markers has learned in bytes.
 
 A geometric head predicts the probability that a token may leave. The best threshold on it differs between layers. So
 each layer's threshold is tuned (thresholds.py), and the head's bias is moved so that the threshold becomes 0.5, the
@@ -17,12 +17,14 @@ from typing import Iterable, Iterator
 import torch
 from torch import Tensor
 
+from .alignment import fit_alignment
 from .byte_characters import byte_characters
 from .data import Corpus, chunks, refuse_other_data
 from .model import Transformer
 from .selection import SelectionLayer, SelectionRun
 from .teacher_forcing import force, own_selection
 from .thresholds import tuned
+from .vocabulary import Vocabulary
 
 QUANTILE = 0.9999  # share of the selection keys' components that int8 represents without clipping
 # How much of the probability that the last exit gives its token one layer less may cost, on average. The confidence may
@@ -88,9 +90,10 @@ def fit_exits(model: Transformer, pairs: Pairs, exit_cost: float, confidence_cos
         geometric.bias[:len(found)] -= torch.tensor(found, device=geometric.bias.device).logit()
 
 
-def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: float = EXIT_COST) -> None:
+def calibrate(model: Transformer, data: Path, vocabulary: Vocabulary, count: int = CHUNKS,
+              exit_cost: float = EXIT_COST) -> None:
     """Fits all on the model's device, on `count` chunks of the training text that `salient.prepare` wrote to the folder
-    `data`."""
+    `data`. vocabulary: the model's."""
     corpus, device = Corpus.load(data / "train.npz"), model.output_bias.device
     refuse_other_data(model.config, corpus, data)
     pairs = [(source.to(device), target.to(device))
@@ -99,5 +102,6 @@ def calibrate(model: Transformer, data: Path, count: int = CHUNKS, exit_cost: fl
         fit_key_steps(model, told(pairs, "steps of selection keys"))
     if model.config.exits is not None and model.config.decoder.layers > 1:
         fit_exits(model, told(pairs, "thresholds of exits"), exit_cost)
+    fit_alignment(model, told(pairs, "the layer that aligns"), vocabulary)
     if model.config.tokens.markers is not None:
         model.config.tokens.byte_characters = byte_characters(corpus)

@@ -26,7 +26,7 @@ from .config import ModelConfig
 from .model import Transformer
 from .model_folder import CONFIG, copy_existing, new_files
 from .tensor_file import quantise_rows, read_folder, write_folder
-from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY
+from .vocabulary import SOURCE_VOCABULARY, TARGET_TOKENIZER, TOKENIZER, VOCABULARY, Vocabulary
 
 DTYPES = ("f32", "bf16", "int8")
 
@@ -126,10 +126,11 @@ def run(o: argparse.Namespace) -> None:
                                        chunk_tokens=o.chunk_tokens or model.config.chunk_tokens)
     model.config.check_settable()
     if o.calibrate:
-        calibrate(model, o.calibrate, o.calibrate_chunks, o.exit_cost)
+        vocabulary = Vocabulary(o.tokenizer.parent, model.config, o.tokenizer.name)
+        calibrate(model, o.calibrate, vocabulary, o.calibrate_chunks, o.exit_cost)
     else:
-        print("no --calibrate: steps of selection keys, biases of halting heads and thresholds of the confidence stay "
-              "as they are", file=sys.stderr)
+        print("no --calibrate: steps of selection keys, biases of halting heads, thresholds of the confidence and the "
+              "layer that aligns stay as they are", file=sys.stderr)
     export(model, o.tokenizer, o.out, dtype=o.dtype, readme=o.readme, shard_bytes=o.shard_mb << 20)
     print(f"wrote {o.out}: {', '.join(sorted(p.name for p in o.out.iterdir()))}", file=sys.stderr)
 

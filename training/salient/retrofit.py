@@ -42,7 +42,7 @@ from .model_folder import SHORTLIST, copy_existing, new_files
 from .monolingual import monolingual
 from .shortlist import shortlist
 from .train import exit_shares, k_most, run_phase
-from .vocabulary import TOKENIZER, VOCABULARY, other_tokenizer
+from .vocabulary import TOKENIZER, VOCABULARY, Vocabulary, other_tokenizer
 from .whole_file import whole_file
 
 # Relative times of the steps, of --minutes.
@@ -204,7 +204,7 @@ def retrofit(o: argparse.Namespace) -> None:
         start = checkpoint
     model = load_checkpoint(start).to(o.device)
     sentences = config.tokens.separator is None
-    calibrate(model, data, **({"count": CALIBRATED * 64} if sentences else {}))
+    calibrate(model, data, Vocabulary(o.model, config), **({"count": CALIBRATED * 64} if sentences else {}))
     readme = o.model / "README.md"
     with new_files(o.out) as made:
         export(model.cpu(), o.model / TOKENIZER, made, dtype=o.dtype, readme=readme if readme.exists() else None)

@@ -50,12 +50,13 @@ def listed(path: Path) -> list[str] | None:
 
 
 class Vocabulary:
-    def __init__(self, folder: Path, config: ModelConfig):
-        def own(tokenizer: sentencepiece.SentencePieceProcessor) -> list[str]:
-            return [tokenizer.id_to_piece(i) for i in range(tokenizer.get_piece_size())]
+    def __init__(self, folder: Path, config: ModelConfig, tokenizer: str = TOKENIZER):
+        """tokenizer: the name of the source's file."""
+        def own(model: sentencepiece.SentencePieceProcessor) -> list[str]:
+            return [model.id_to_piece(i) for i in range(model.get_piece_size())]
 
         self.config, t = config, config.tokens
-        self.tokenizer, of_target = tokenizer_of(folder / TOKENIZER), folder / TARGET_TOKENIZER
+        self.tokenizer, of_target = tokenizer_of(folder / tokenizer), folder / TARGET_TOKENIZER
         self.target_tokenizer = tokenizer_of(of_target) if of_target.exists() else self.tokenizer
         pieces, of_source = listed(folder / VOCABULARY), listed(folder / SOURCE_VOCABULARY)
         self.target = pieces or own(self.target_tokenizer)

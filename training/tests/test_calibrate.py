@@ -16,6 +16,7 @@ from salient.selection import SelectionRun
 from salient.teacher_forcing import first_above, force
 from salient.thresholds import tuned
 from salient.tiny import random_pairs
+from salient.vocabulary import Vocabulary
 
 
 def test_key_steps_clip_almost_nothing_and_waste_nothing(tiny_models):
@@ -70,7 +71,7 @@ def test_calibration_reads_the_training_text_of_a_prepared_folder(tiny_models, t
     words = np.random.default_rng(4).integers(5, config.vocab_size, (2, 400)).astype(np.uint16)
     Corpus(*words, lines, lines, np.array([0, 10, 20]), np.array(["x"]), np.zeros(2, np.uint8)).save(
         tmp_path / "train.npz")
-    calibrate(model, tmp_path, count=4)
+    calibrate(model, tmp_path, Vocabulary(tiny_models / "base", config), count=4)
     assert all(layer.key_inverse_step > 1 for layer in selection_layers(model))
     assert not torch.equal(model.halting.geometric.bias, before)
     assert len(model.config.exits.confidence) == config.decoder.layers
@@ -80,7 +81,7 @@ def test_the_text_must_be_in_the_models_tokens(tiny_models, tmp_path):
     model, config = load_model(tiny_models / "base")
     corpus_of([([5], [config.vocab_size])]).save(tmp_path / "train.npz")
     with pytest.raises(ValueError, match=f"the target token {config.vocab_size} is beyond the configuration's"):
-        calibrate(model, tmp_path, count=1)
+        calibrate(model, tmp_path, Vocabulary(tiny_models / "base", config), count=1)
 
 
 def test_characters_that_the_source_often_has_in_bytes_are_learned():
