@@ -49,7 +49,11 @@ std::string StateName(v1::Model::State state) {
   return state == v1::Model::STATE_UNSPECIFIED ? "" : absl::AsciiStrToLower(v1::Model::State_Name(state));
 }
 
+// Of a model that could not be loaded only the folder's name is known.
+bool IsKnown(const v1::Model& model) { return model.d_model() > 0; }
+
 std::string Details(const v1::Model& model) {
+  if (!IsKnown(model)) return "";
   std::string text = absl::StrCat("\n", model.name(), "\n");
   if (!model.description().empty()) absl::StrAppend(&text, "  ", model.description(), "\n");
   absl::StrAppend(&text, "  --selection ", SelectionPolicies(model), "\n  --exit ", DepthPolicies(model), "\n");
@@ -63,6 +67,10 @@ std::string ModelsTable(const v1::ListModelsResponse& models) {
   std::vector<std::vector<std::string>> table = {
       {"model", "languages", "layers", "width", "parameters", "chunk", "device", "state"}};
   for (const v1::Model& model : models.models()) {
+    if (!IsKnown(model)) {
+      table.push_back({model.name(), "-", "-", "-", "-", "-", "-", StateName(model.state())});
+      continue;
+    }
     table.push_back({model.name(), absl::StrCat(model.source_language(), " > ", model.target_language()),
                      absl::StrCat(model.encoder_layers(), " + ", model.decoder_layers()), absl::StrCat(model.d_model()),
                      absl::StrFormat("%.1f M", static_cast<double>(model.parameters()) / 1e6),

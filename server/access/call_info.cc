@@ -33,6 +33,9 @@ bool IsHex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
+// Of a trace, or of a span in it: W3C forbids zeros alone.
+bool IsId(std::string_view text) { return IsHex(text) && text.find_first_not_of('0') != std::string_view::npos; }
+
 }  // namespace
 
 std::string RequestId(std::string_view brought) {
@@ -47,8 +50,8 @@ std::string RequestId(std::string_view brought) {
 
 std::string TraceParent(std::string_view brought) {
   const bool fit = brought.size() == 55 && brought[2] == '-' && brought[35] == '-' && brought[52] == '-' &&
-                   IsHex(brought.substr(0, 2)) && brought.substr(0, 2) != "ff" && IsHex(brought.substr(3, 32)) &&
-                   IsHex(brought.substr(36, 16)) && IsHex(brought.substr(53));
+                   IsHex(brought.substr(0, 2)) && brought.substr(0, 2) != "ff" && IsId(brought.substr(3, 32)) &&
+                   IsId(brought.substr(36, 16)) && IsHex(brought.substr(53));
   return fit ? std::string(brought) : std::string();
 }
 

@@ -93,6 +93,7 @@ TEST(ModelsTableTest, NamesWhatAModelCanDo) {
   model.set_target_language("de");
   model.set_encoder_layers(6);
   model.set_decoder_layers(3);
+  model.set_d_model(512);
   model.set_parameters(61500000);
   model.set_state(v1::Model::IDLE);
   model.add_selection_policies(v1::SelectionControls::DENSE);
@@ -111,6 +112,15 @@ TEST(ModelsTableTest, NamesWhatAModelCanDo) {
   EXPECT_THAT(table, HasSubstr("--selection dense learned\n"));
   EXPECT_THAT(table, HasSubstr("--exit geometric\n"));
   EXPECT_THAT(table, HasSubstr("geometric:0.4"));
+}
+
+TEST(ModelsTableTest, OfAModelThatCouldNotBeLoadedOnlyTheNameIsKnown) {
+  v1::ListModelsResponse models;
+  models.add_models()->set_name("broken");
+  models.mutable_models(0)->set_state(v1::Model::FAILED);
+  EXPECT_EQ(ModelsTable(models),
+            "model   languages  layers  width  parameters  chunk  device   state\n"
+            "broken          -       -      -           -      -       -  failed\n");
 }
 
 TEST(ProgressTest, ALiveLineIsTakenAwayBeforeAnythingElse) {

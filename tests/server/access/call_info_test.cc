@@ -20,6 +20,8 @@ TEST(CallInfoTest, TakesATraceparentOrNothing) {
   EXPECT_EQ(TraceParent(""), "");
   EXPECT_EQ(TraceParent(good + "0"), "");
   EXPECT_EQ(TraceParent("ff" + good.substr(2)), "");
+  EXPECT_EQ(TraceParent("00-" + std::string(32, '0') + good.substr(35)), "");
+  EXPECT_EQ(TraceParent(good.substr(0, 36) + std::string(16, '0') + good.substr(52)), "");
   for (const size_t at : {0, 2, 10, 35, 40, 52, 54}) {
     std::string bad = good;
     bad[at] = '\n';
