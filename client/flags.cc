@@ -139,7 +139,7 @@ void AddWhat(CLI::App& app, TranslateFlags& flags, Raw& raw) {
       ->group("Languages");
   app.add_option("--markup", raw.markup,
                  "How markup and placeholders get into the translation: markers (the model writes them), alignment, or "
-                 "place. Default: place")
+                 "place. Default: alignment if the model names the layer that aligns, otherwise place")
       ->type_name("WAY")
       ->check(CLI::IsMember({"markers", "alignment", "place"}))
       ->group("Languages");

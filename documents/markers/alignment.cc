@@ -6,14 +6,17 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace salient {
 namespace {
 
 constexpr size_t kMostAnchored = 1000;  // words of either side in which equal ones are looked for
+constexpr size_t kTwice = static_cast<size_t>(-1);
 
 // Pairs of equal words, the longest sequence that keeps the order of both.
 std::vector<std::pair<size_t, size_t>> Anchors(const std::vector<std::string>& source,
@@ -39,6 +42,58 @@ std::vector<std::pair<size_t, size_t>> Anchors(const std::vector<std::string>& s
     }
   }
   return pairs;
+}
+
+// The index of each word that a text has once.
+std::unordered_map<std::string_view, size_t> WordsThereOnce(std::string_view text,
+                                                            const std::vector<ByteRange>& words) {
+  std::unordered_map<std::string_view, size_t> found;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const auto [word, is_new] = found.emplace(text.substr(words[i].begin, words[i].end - words[i].begin), i);
+    if (!is_new) word->second = kTwice;
+  }
+  std::erase_if(found, [](const auto& word) { return word.second == kTwice; });
+  return found;
+}
+
+// A word that each text has once is its own translation.
+void LinkEqualWords(std::string_view source, std::string_view translation, Alignment* alignment) {
+  const auto of_source = WordsThereOnce(source, alignment->source);
+  for (const auto& [word, t] : WordsThereOnce(translation, alignment->target)) {
+    const auto equal = of_source.find(word);
+    if (equal != of_source.end()) alignment->links[t] = {{static_cast<int32_t>(equal->second), 1.0f}};
+  }
+}
+
+// The source word that a target word is linked with most.
+int32_t Strongest(const std::vector<Link>& links) {
+  return std::ranges::max_element(links, {}, &Link::weight)->source;
+}
+
+// Words without a link are linked by their place between their neighbours, if there are about as many words between the
+// source words of these. Otherwise the order is another one, and their place says nothing.
+void LinkBetween(Alignment* alignment) {
+  auto& links = alignment->links;
+  if (alignment->source.empty()) return;
+  const auto last = static_cast<int32_t>(alignment->source.size()) - 1;
+  for (size_t begin = 0; begin < links.size();) {
+    if (!links[begin].empty()) {
+      ++begin;
+      continue;
+    }
+    size_t end = begin;
+    while (end < links.size() && links[end].empty()) ++end;
+    const int32_t before = begin > 0 ? Strongest(links[begin - 1]) : -1;
+    const int32_t after = end < links.size() ? Strongest(links[end]) : last + 1;
+    const auto steps = static_cast<int32_t>(end - begin) + 1;
+    const bool in_order = before <= after && after - before <= steps + 1;
+    for (size_t t = begin; in_order && t < end; ++t) {
+      const double place = static_cast<double>(t - begin + 1) / steps;
+      const auto at = static_cast<int32_t>(std::lround(before + place * (after - before)));
+      links[t].push_back({std::clamp(at, 0, last), 1.0f});
+    }
+    begin = end;
+  }
 }
 
 }  // namespace
@@ -123,6 +178,8 @@ Alignment AlignByLinks(std::string_view source, std::string_view translation, co
       }
     }
   }
+  LinkEqualWords(source, translation, &alignment);
+  LinkBetween(&alignment);
   return alignment;
 }
 

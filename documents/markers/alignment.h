@@ -32,7 +32,9 @@ Alignment AlignByPlace(std::string_view source, std::string_view translation);
 // What is not translated: each word is its own.
 Alignment AlignWithItself(std::string_view text);
 
-// An alignment of words out of one of tokens, whose links are bytes of the two texts.
+// An alignment of words out of one of tokens, whose links are bytes of the two texts. A word that both texts have once
+// is its own translation. A word without a link, such as one that left the decoder before the layer that aligns, is
+// linked by its place between its neighbours, if these are in order.
 Alignment AlignByLinks(std::string_view source, std::string_view translation, const std::vector<TokenLink>& links);
 
 // Adds a later part of the same text and of its translation, such as the next sentence; offsets are those in the parts.

@@ -55,7 +55,8 @@ absl::StatusOr<v1::Markup> MarkupFor(const v1::Document& document, const ModelCo
   if (asked == v1::MARKUP_MARKERS && model.tokens.markers == 0) {
     return absl::InvalidArgumentError("document.markup: the model has no pieces for markers; leave it out");
   }
-  return asked == v1::MARKUP_UNSPECIFIED ? v1::MARKUP_PLACE : asked;
+  if (asked != v1::MARKUP_UNSPECIFIED) return asked;
+  return model.aligns.has_value() ? v1::MARKUP_ALIGNMENT : v1::MARKUP_PLACE;
 }
 
 absl::Status CheckRequest(const v1::TranslateDocumentRequest& request, int64_t max_bytes) {

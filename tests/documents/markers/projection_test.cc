@@ -191,5 +191,30 @@ TEST(AlignByPlaceTest, EqualWordsAnchorTheRest) {
   for (const auto& links : AlignByPlace("a b c d", "e f g h").links) EXPECT_EQ(links.size(), 1u);
 }
 
+// The source words of all target words; -1: none.
+std::vector<int32_t> Linked(std::string_view source, std::string_view translation,
+                            const std::vector<TokenLink>& links) {
+  std::vector<int32_t> found;
+  for (const std::vector<Link>& of_word : AlignByLinks(source, translation, links).links) {
+    EXPECT_LE(of_word.size(), 1u);
+    found.push_back(of_word.empty() ? -1 : of_word[0].source);
+  }
+  return found;
+}
+
+TEST(AlignByLinksTest, AWordThatBothTextsHaveOnceIsItsOwnTranslation) {
+  // The attention has linked "Bob" with "met", and "Anna", which the source has twice.
+  EXPECT_THAT(Linked("Anna met Bob, Anna", "Bob traf Anna", {{5, 8, 0, 3}, {5, 8, 4, 8}, {15, 19, 9, 13}}),
+              testing::ElementsAre(2, 1, 4));
+}
+
+TEST(AlignByLinksTest, WordsWithoutALinkAreLinkedByTheirNeighbours) {
+  const std::string source = "a b c d e f", translation = "s t u v w x";
+  EXPECT_THAT(Linked(source, translation, {{2, 3, 2, 3}, {8, 9, 8, 9}}), testing::ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(Linked(source, translation, {{8, 9, 2, 3}, {2, 3, 8, 9}}), testing::ElementsAre(-1, 4, -1, -1, 1, -1));
+  EXPECT_THAT(Linked(source, translation, {}), testing::ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(AlignByLinks("", translation, {}).links[0].size(), 0u);
+}
+
 }  // namespace
 }  // namespace salient
