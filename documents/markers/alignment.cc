@@ -66,9 +66,7 @@ void LinkEqualWords(std::string_view source, std::string_view translation, Align
 }
 
 // The source word that a target word is linked with most.
-int32_t Strongest(const std::vector<Link>& links) {
-  return std::ranges::max_element(links, {}, &Link::weight)->source;
-}
+int32_t Strongest(const std::vector<Link>& links) { return std::ranges::max_element(links, {}, &Link::weight)->source; }
 
 // Words without a link are linked by their place between their neighbours, if there are about as many words between the
 // source words of these. Otherwise the order is another one, and their place says nothing.
