@@ -75,6 +75,12 @@ constexpr std::pair<v1::Model::State, const char*> kModelStates[] = {{v1::Model:
 // One of a closed set: ok, cancelled, deadline_exceeded, ...
 std::string OutcomeName(absl::StatusCode code) { return absl::AsciiStrToLower(absl::StatusCodeToString(code)); }
 
+// The outcomes that rules read beside `ok`. They are 0 from the start: of a counter that appears with its first value,
+// Prometheus does not see the increase, and what fails at once, just before a server ends, may be all that fails.
+constexpr absl::StatusCode kFailures[] = {absl::StatusCode::kUnknown,           absl::StatusCode::kDeadlineExceeded,
+                                          absl::StatusCode::kResourceExhausted, absl::StatusCode::kInternal,
+                                          absl::StatusCode::kUnavailable,       absl::StatusCode::kDataLoss};
+
 const char* StageName(Stage stage) {
   constexpr const char* kNames[] = {"queue", "encode", "decode"};
   return kNames[static_cast<int>(stage)];
@@ -132,8 +138,19 @@ class MetricFamilies {
         keys_selected_ratio(
             Histogram(registry, "keys_selected_ratio", "Keys kept over keys visible, a document and a module")),
         exit_layer(Histogram(registry, "exit_layer", "Decoder layer after which a token was predicted")),
-        attention_cost_ratio(Histogram(registry, "attention_cost_ratio",
-                                       "Attention multiply-adds over dense attention's, a document")) {}
+        attention_cost_ratio(
+            Histogram(registry, "attention_cost_ratio", "Attention multiply-adds over dense attention's, a document")) {
+    for (const absl::StatusCode code : kFailures) requests_total.Add({{"outcome", OutcomeName(code)}});
+    for (const Client::Kind kind : {Client::Kind::kKey, Client::Kind::kCertificate, Client::Kind::kAddress}) {
+      for (int reason = 0; reason <= static_cast<int>(Refusal::kOther); ++reason) {
+        OfRefusals(static_cast<Refusal>(reason), kind);
+      }
+    }
+  }
+
+  prometheus::Counter& OfRefusals(Refusal refusal, Client::Kind kind) {
+    return refusals_total.Add({{"reason", RefusalName(refusal)}, {"client", Client{.kind = kind}.KindName()}});
+  }
 
   // /proc, as it is now.
   void ReadProcess();
@@ -193,6 +210,10 @@ ModelMetrics::ModelMetrics(MetricFamilies& families, const std::string& model, i
       stall_seconds_(families.stall_seconds.Add({{"model", model}}, OneTwoFive(1e-4, 10))),
       exit_layer_(families.exit_layer.Add({{"model", model}}, Layers(decoder_layers))),
       attention_cost_(families.attention_cost_ratio.Add({{"model", model}}, Ratios())) {
+  families.requests_total.Add({{"model", model}, {"outcome", OutcomeName(absl::StatusCode::kOk)}});
+  for (const absl::StatusCode code : kFailures) {
+    families.requests_total.Add({{"model", model}, {"outcome", OutcomeName(code)}});
+  }
   constexpr const char* kStates[] = {"healthy", "recovering", "dead"};
   for (size_t state = 0; state < state_.size(); ++state) {
     state_[state] = &families.engine_state.Add({{"model", model}, {"state", kStates[state]}});
@@ -330,10 +351,7 @@ void Metrics::CountRefused(absl::StatusCode outcome) {
   families_->requests_total.Add({{"outcome", OutcomeName(outcome)}}).Increment();
 }
 
-void Metrics::CountRefusal(Refusal refusal, Client::Kind kind) {
-  families_->refusals_total.Add({{"reason", RefusalName(refusal)}, {"client", Client{.kind = kind}.KindName()}})
-      .Increment();
-}
+void Metrics::CountRefusal(Refusal refusal, Client::Kind kind) { families_->OfRefusals(refusal, kind).Increment(); }
 
 void Metrics::SetDraining(bool draining) { families_->draining.Set(draining ? 1 : 0); }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -231,6 +232,22 @@ TEST_F(HttpTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("salient_exit_layer_sum{model=\"fake\"} 24"));
   EXPECT_THAT(text, HasSubstr("salient_attention_cost_ratio_sum{model=\"fake\"} 0.21"));
   EXPECT_THAT(text, HasSubstr("salient_keys_selected_ratio_count{model=\"fake\",module=\"cross\"} 3"));
+}
+
+// Of a counter that appears with its first value, Prometheus sees no increase: a burst of failures would not be
+// counted.
+TEST_F(HttpTest, WhatRulesReadIsZeroFromTheStart) {
+  server_.Start();
+  const std::string text = Metrics();
+  EXPECT_THAT(text, HasSubstr("salient_requests_total{model=\"fake\",outcome=\"ok\"} 0"));
+  for (const char* outcome :
+       {"unknown", "data_loss", "unavailable", "deadline_exceeded", "internal", "resource_exhausted"}) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("salient_requests_total{model=\"fake\",outcome=\"", outcome, "\"} 0")));
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("salient_requests_total{outcome=\"", outcome, "\"} 0")));
+  }
+  for (const char* reason : {"queue_full", "bytes", "client_documents"}) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("salient_refusals_total{client=\"address\",reason=\"", reason, "\"} 0")));
+  }
 }
 
 TEST_F(HttpTest, RequestsThatCannotBeReadAreCounted) {
