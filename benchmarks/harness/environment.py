@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +23,11 @@ def say(text: str) -> None:
 def die(text: str) -> None:
     say(f"Failed: {text}")
     raise SystemExit(1)
+
+
+def end_on_sigterm() -> None:
+    """SIGTERM ends this process as Ctrl-C does, so that the servers and programs that it has started end with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def has_torch(python: str) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import keys, page
-from .environment import BUILD, ROOT, build, conditions, die, machine, say
+from .environment import BUILD, ROOT, build, conditions, die, end_on_sigterm, machine, say
 from .page import lines_of
 
 FORMATS = {"fp32": "--compute fp32", "bf16": "--compute bf16", "int8": "--compute int8",
@@ -125,6 +125,7 @@ def write(text: str, o: argparse.Namespace) -> None:
 
 def main() -> None:
     o = parse()
+    end_on_sigterm()
     if o.data is None and not o.quick:
         die("--data is missing: name a development set, or give --quick")
     o.data = o.data or QUICK_SET

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from . import page
-from .environment import BUILD, build, conditions, die, machine, say
+from .environment import BUILD, build, conditions, die, end_on_sigterm, machine, say
 from .page import lines_of
 from .roofline import Measured, Roofs, least, read
 
@@ -171,6 +171,7 @@ def picture(measured: list[Measured], path: Path, title: str) -> None:
 
 def main() -> None:
     o = parse()
+    end_on_sigterm()
     program = (o.program or build(["ops_bench"]) / "ops_bench").resolve()
     o.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": machine(), "threads": o.threads, "rounds": 1 if o.quick else ROUNDS,

@@ -38,10 +38,14 @@ class Server:
         self.process = subprocess.Popen(
             [*on(processors), args.bin / "salient-server", "--model", args.model, "--listen", "127.0.0.1:0", "--http",
              http, "--admin", "off", "--ready-file", ready, "--log-level", "warn", *map(str, flags)])
-        while not ready.exists():
-            if self.process.poll() is not None:
-                raise SystemExit("the server did not start")
-            time.sleep(0.1)
+        try:
+            while not ready.exists():
+                if self.process.poll() is not None:
+                    raise SystemExit("the server did not start")
+                time.sleep(0.1)
+        except BaseException:
+            self.__exit__()
+            raise
         addresses = json.loads(ready.read_text())
         self.address, self.http = addresses["grpc"], addresses.get("http")
 
@@ -136,6 +140,7 @@ def main():
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--part", choices=["throughput", "overload"], help="only this table, or these")
     args = parser.parse_args()
+    environment.end_on_sigterm()
     if args.quick:
         args.seconds, args.rounds, args.clients = 2, 1, 8
     args.bin = args.bin or environment.build(["salient-server", "salient", "engine_bench"])

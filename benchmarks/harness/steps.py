@@ -15,6 +15,7 @@ def main():
     parser.add_argument("--model", default=str(environment.ROOT / "models/en-de"))
     parser.add_argument("--quick", action="store_true", help="does it work? No measurement")
     args, rest = parser.parse_known_args()
+    environment.end_on_sigterm()
     if args.quick:
         rest += ["--waiting", "50", "--book-characters", "5000", "--rounds", "1"]
     folder = environment.build(["steps_bench"])

@@ -84,6 +84,7 @@ def main():
     parser.add_argument("--ratio", type=float, default=0.99, help="of the keys that it reads")
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
+    environment.end_on_sigterm()
     if args.quick:
         args.words, args.rounds = 100, 1
     args.bin = args.bin or environment.build(["salient-server"])

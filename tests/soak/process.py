@@ -16,12 +16,16 @@ class Server:
             self.process = subprocess.Popen(
                 [binary, *map(str, flags), "--listen", f"127.0.0.1:{ports[0]}", "--http", f"127.0.0.1:{ports[1]}",
                  "--admin", f"127.0.0.1:{ports[2]}", "--ready-file", ready], stderr=log)
-        for _ in range(1200):
-            if ready.exists() or self.process.poll() is not None:
-                break
-            time.sleep(0.1)
-        if not ready.exists():
-            raise RuntimeError(f"the server did not start: see {folder / 'server.log'}")
+        try:
+            for _ in range(1200):
+                if ready.exists() or self.process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            if not ready.exists():
+                raise RuntimeError(f"the server did not start: see {folder / 'server.log'}")
+        except BaseException:
+            self.process.kill()
+            raise
         self.ports = [int(json.loads(ready.read_text())[name].rsplit(":", 1)[1]) for name in ("grpc", "http", "admin")]
 
     def alive(self):

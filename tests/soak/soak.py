@@ -10,6 +10,7 @@ import collections
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -226,6 +227,7 @@ def main():
     parser.add_argument("--report", type=Path, help="write a JSON report here")
     parser.add_argument("--folder", type=Path, help="keep logs and certificates here")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends what it has started, as Ctrl-C does
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
