@@ -131,7 +131,7 @@ def main() -> None:
     o.data = o.data or QUICK_SET
     if not o.data.exists():
         die(f"--data: {o.data} does not exist")
-    programs = o.bin or build(["salient", "salient-server", "translate_bench"])
+    programs = o.bin.resolve() if o.bin else build(["salient", "salient-server", "translate_bench"])
     from salient.evaluation.engine import Engine
     from salient.evaluation.sets import DocumentSet, read_set
 

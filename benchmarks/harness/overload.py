@@ -143,7 +143,7 @@ def main():
     environment.end_on_sigterm()
     if args.quick:
         args.seconds, args.rounds, args.clients = 2, 1, 8
-    args.bin = args.bin or environment.build(["salient-server", "salient", "engine_bench"])
+    args.bin = args.bin.resolve() if args.bin else environment.build(["salient-server", "salient", "engine_bench"])
     bench = Bench(args)
     with tempfile.TemporaryDirectory() as folder:
         paragraph = Path(folder) / "paragraph.txt"

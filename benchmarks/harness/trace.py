@@ -87,7 +87,7 @@ def main():
     environment.end_on_sigterm()
     if args.quick:
         args.words, args.rounds = 100, 1
-    args.bin = args.bin or environment.build(["salient-server"])
+    args.bin = args.bin.resolve() if args.bin else environment.build(["salient-server"])
     paragraphs = (environment.ROOT / "docs/samples/caching.en.txt").read_text().strip().split("\n\n")
     text, number = "", 0
     while len(text.split()) < args.words:

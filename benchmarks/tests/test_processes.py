@@ -37,7 +37,7 @@ def test_sigterm_ends_servers_and_clients(tmp_path, ready):
         (programs / name).chmod(0o755)
     environment = {**os.environ, "PIDS": str(pids), "READY": ready, "PYTHONPATH": str(BENCHMARKS)}
     main = "from harness.overload import main; main()"
-    command = subprocess.Popen([sys.executable, "-c", main, "--part", "throughput", "--bin", str(programs)], env=environment,
+    command = subprocess.Popen([sys.executable, "-c", main, "--part", "throughput", "--bin", "."], env=environment,
                                cwd=programs, stdout=subprocess.DEVNULL)
     wanted, deadline = 2 if ready else 1, time.monotonic() + 60
     while len(list(pids.iterdir())) < wanted and command.poll() is None and time.monotonic() < deadline:
