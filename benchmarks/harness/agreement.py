@@ -24,6 +24,8 @@ from .environment import BUILD, ROOT, build, machine, say
 from .page import lines_of, put
 from .variants import Engine
 
+from salient.evaluation.engine import file_hash, model_hash  # noqa: E402
+
 KEPT = ROOT / "benchmarks" / "results" / "agreement"
 PAGE = ROOT / "docs" / "models.md"
 QUICK_TEXT = ROOT / "benchmarks" / "samples" / "quick.zh-en.tsv"
@@ -67,8 +69,8 @@ class Translator(Engine):
 class Salient(Translator):
     def __init__(self, driver: Path, model: real.RealModel, compute: str, threads: int, kept: Path):
         setup = {"model": str(model.folder.resolve()), "compute": compute, "threads": threads}
-        built = hashlib.sha256(driver.read_bytes()).hexdigest()[:12]
-        super().__init__(f"Salient {built}", [str(driver)], setup, kept)
+        made_by = [file_hash([driver]), model_hash(model.folder)]  # a model may have been converted anew
+        super().__init__(" ".join(["Salient", *made_by]), [str(driver)], setup, kept)
 
     def ask(self, lines: list[str], run: dict) -> list[dict]:
         documents = [{"text": line} for line in lines]
@@ -79,9 +81,11 @@ class Salient(Translator):
 
 class CTranslate2(Translator):
     def __init__(self, model: real.RealModel, compute: str, threads: int, kept: Path):
+        import ctranslate2
+
         self.pieces = real.Pieces(model)
         setup = {"model": str(model.ctranslate2.resolve()), "compute": compute, "inter": 1, "intra": threads}
-        super().__init__("CTranslate2", [sys.executable, "-m", "harness.ctranslate2_worker"], setup, kept)
+        super().__init__(f"CTranslate2 {ctranslate2.__version__}", [sys.executable, "-m", "harness.ctranslate2_worker"], setup, kept)
 
     def ask(self, lines: list[str], run: dict) -> list[dict]:
         documents = [{"tokens": self.pieces.cut(line), "at": 0.0} for line in lines]

@@ -8,6 +8,7 @@ separated by tabs.
 from __future__ import annotations
 
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -43,22 +44,28 @@ class RealModel:
 
 
 def fetch(name: str, cache: Path = CACHE, into: Path = BUILD / "real") -> RealModel:
-    """Downloads what is missing, and converts the model."""
+    """Downloads what is missing, and converts the model, unless this converter has done so."""
     entry = get.catalogue().get(name)
     if entry is None:
         die(f"no model {name}; scripts/get-model lists those that there are")
     ours, theirs = into / name, into / f"{name}-original"
-    original = theirs / entry["path"]
+    package = entry["path"].endswith(".argosmodel")
+    original = theirs / "package" if package else theirs / entry["path"]
     if not original.exists():
         archive = get.archive_of(entry, cache)
-        get.unpack(archive, entry["path"], theirs)
-        if original.suffix != ".argosmodel":
-            get.unpack(archive, f"{distil.RESOURCES}/{distil.PROGRAM}", theirs).chmod(0o755)
-    folder = original
-    if original.suffix == ".argosmodel":
-        folder = next(iter(p for p in (theirs / "package").iterdir() if p.is_dir()), None) if (
-            theirs / "package").exists() else unpacked(original, theirs / "package")
-    if not (ours / "config.json").exists():
+        part = into / f"{name}-original.part"  # a run that is stopped here leaves no half of a model as the whole
+        shutil.rmtree(part, ignore_errors=True)
+        found = get.unpack(archive, entry["path"], part)
+        if package:
+            unpacked(found, part / "package")
+        else:
+            get.unpack(archive, f"{distil.RESOURCES}/{distil.PROGRAM}", part).chmod(0o755)
+        shutil.rmtree(theirs, ignore_errors=True)
+        part.rename(theirs)
+    folder = next((path for path in original.iterdir() if path.is_dir()), original) if package else original
+    converter = max(path.stat().st_mtime for path in (ROOT / "training" / "salient" / "convert").glob("*.*"))
+    config = ours / "config.json"
+    if not config.exists() or config.stat().st_mtime < converter:
         get.get(name, ours, cache)
     return RealModel(name, ours, folder)
 
