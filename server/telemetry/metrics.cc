@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -106,7 +107,11 @@ class MetricFamilies {
         draining(Gauge(registry, "draining", "1 while the server takes no more documents").Add({})),
         process_memory(Process(registry, "process_resident_memory_bytes", "Memory in use")),
         process_descriptors(Process(registry, "process_open_fds", "Open file descriptors")),
-        process_cpu(Process(registry, "process_cpu_seconds_total", "Processor time")),
+        process_cpu(prometheus::BuildCounter()
+                        .Name("process_cpu_seconds_total")
+                        .Help("Processor time")
+                        .Register(registry)
+                        .Add({})),
         process_start(Process(registry, "process_start_time_seconds", "When the process began, in Unix time")),
         refusals_total(Counter(registry, "refusals_total", "Documents refused, by reason and kind of client")),
         requests_total(Counter(registry, "requests_total", "Documents by how they ended, a gRPC code in lower case")),
@@ -157,7 +162,9 @@ class MetricFamilies {
 
   GaugeFamily &requests_running, &requests_waiting, &kv_cache_usage_ratio, &tokens_waiting, &oldest_waiting_seconds;
   GaugeFamily &turn_seconds, &engine_state, &limits, &model_state, &model_load_failed;
-  prometheus::Gauge &draining, &process_memory, &process_descriptors, &process_cpu, &process_start;
+  prometheus::Gauge &draining, &process_memory, &process_descriptors;
+  prometheus::Counter& process_cpu;
+  prometheus::Gauge& process_start;
   CounterFamily& refusals_total;
   CounterFamily &requests_total, &source_tokens_total, &target_tokens_total, &deadline_missed_total, &preemptions_total;
   CounterFamily& model_loads_total;
@@ -169,6 +176,8 @@ class MetricFamilies {
   HistogramFamily &keys_selected_ratio, &exit_layer, &attention_cost_ratio;
 
  private:
+  std::mutex process_cpu_mutex_;  // a counter is not set
+
   static prometheus::Gauge& Process(prometheus::Registry& registry, const std::string& name, const std::string& help) {
     return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
   }
@@ -369,7 +378,10 @@ void MetricFamilies::ReadProcess() {
   process_descriptors.Set(static_cast<double>(open));
   tms times = {};
   ::times(&times);
-  process_cpu.Set(static_cast<double>(times.tms_utime + times.tms_stime) / ticks);
+  {
+    std::lock_guard lock(process_cpu_mutex_);
+    process_cpu.Increment(static_cast<double>(times.tms_utime + times.tms_stime) / ticks - process_cpu.Value());
+  }
   static const double start = ProcessStart();
   process_start.Set(start);
 }

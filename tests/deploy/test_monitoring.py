@@ -21,8 +21,8 @@ SETTINGS = [["--selection", "dense", "--exit", "full"], ["--selection", "learned
             ["--selection", "ratio:0.1", "--exit", "confidence:0.6"]]
 
 
-def promtool(*arguments):
-    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=False)
+def promtool(*arguments, given=None):
+    done = subprocess.run(["promtool", *map(str, arguments)], input=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -132,6 +132,12 @@ def test_every_metric_exists(observed):
     expressions += [(f"{dashboard}: {panel}", expression) for dashboard, panel, expression in panels()]
     for where, expression in expressions:
         assert metrics(expression) <= known, f"{where} names {metrics(expression) - known}"
+
+
+@needs_all
+def test_promtool_finds_metrics_good(observed):
+    server, _ = observed
+    promtool("check", "metrics", given=get(f"http://{server.admin}/metrics"))
 
 
 @needs_all

@@ -218,6 +218,7 @@ TEST_F(HttpTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("salient_limit{model=\"fake\",of=\"queued_documents\"} 1"));
   EXPECT_THAT(text, HasSubstr("salient_draining 0"));
   EXPECT_THAT(text, HasSubstr("process_resident_memory_bytes "));
+  EXPECT_THAT(text, HasSubstr("# TYPE process_cpu_seconds_total counter"));
   const double start = std::atof(text.substr(text.find("\nprocess_start_time_seconds ") + 28).c_str());
   const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
   EXPECT_LE(start, now + 1);
