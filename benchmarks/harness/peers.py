@@ -212,14 +212,31 @@ class Store:
         self.path.write_text(json.dumps(told, indent=1) + "\n")
 
 
+def is_kept(o: argparse.Namespace) -> bool:
+    return not o.quick and (o.record or not o.case)
+
+
+def this_processor(about: dict, o: argparse.Namespace) -> processors.Processor:
+    return processors.Processor(o.processor or processors.name_of(about["machine"]),
+                                {key: about[key] for key in ("shape", "threads", "layers", "ctranslate2", "clock")})
+
+
+def check_comparable(here: processors.Processor, folder: Path = processors.FOLDER) -> None:
+    """The page says once for all cases of a processor how they were measured."""
+    if here.path(folder).exists():
+        before = processors.load(here.path(folder)).about
+        other = [f"{key} {before.get(key)}, not {value}" for key, value in here.about.items()
+                 if before.get(key) != value]
+        if other:
+            raise SystemExit(f"Failed: --record: the other cases of {here.name} were measured with {'; '.join(other)}. "
+                             "Measure all cases again, or give --processor another name")
+
+
 def write(rows: list[report.Row], about: dict, o: argparse.Namespace) -> None:
     told = conditions(about)
-    outcomes = [replace(row.outcome(), conditions=told) for row in rows]
-    here = processors.Processor(
-        o.processor or processors.name_of(about["machine"]),
-        {"shape": about["shape"], "threads": about["threads"], "layers": about["layers"],
-         "ctranslate2": about["ctranslate2"], "clock": rows[0].clock}, outcomes)
-    kept = not o.quick and (o.record or not o.case)
+    here = this_processor(about, o)
+    here.cases = [replace(row.outcome(), conditions=told) for row in rows]
+    kept = is_kept(o)
     if kept:
         if o.case and here.path().exists():
             new = {case.name for case in here.cases}
@@ -255,7 +272,9 @@ def main() -> None:
              "command": " ".join(["benchmarks/peers", *sys.argv[1:]]),
              "asked": [a for a in sys.argv[1:] if a != "--fresh"]}
     run = Run(o)
-    about |= {"shape": run.shape, "layers": run.config.decoder.layers}
+    about |= {"shape": run.shape, "layers": run.config.decoder.layers, "clock": run.clock}
+    if is_kept(o) and o.case:
+        check_comparable(this_processor(about, o))
     store = Store(o, about)
     try:
         about["difference_to_pytorch"] = check(run.model, run.converted, run.driver)

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from harness import measure, processors, report
+import pytest
+
+from harness import measure, peers, processors, report
 from harness.processors import Outcome, Processor
 from harness.variants import CTRANSLATE2, SALIENT, Engine, Variant
 
@@ -58,6 +60,16 @@ def test_processors_survive_being_stored(tmp_path):
     second.save(tmp_path)
     assert processors.stored(tmp_path) == [first, second]
     assert first.case("one") == first.cases[0] and first.case("two") is None
+
+
+def test_cases_that_were_measured_in_another_way_are_not_kept_beside_the_others(tmp_path):
+    stored = processor("A", row().outcome())
+    peers.check_comparable(stored, tmp_path)
+    stored.save(tmp_path)
+    peers.check_comparable(stored, tmp_path)
+    for change in ({"threads": 64}, {"clock": "cpu_seconds"}, {"ctranslate2": "1"}):
+        with pytest.raises(SystemExit, match="A were measured with " + next(iter(change))):
+            peers.check_comparable(replace(stored, about={**stored.about, **change}), tmp_path)
 
 
 def test_the_page_has_a_section_a_processor():
