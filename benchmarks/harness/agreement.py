@@ -20,11 +20,11 @@ import time
 from pathlib import Path
 
 from . import real
-from .environment import BUILD, ROOT, build, machine, say
+from .environment import BUILD, ROOT, build, machine, program, say
 from .page import lines_of, put
 from .variants import Engine
 
-from salient.evaluation.engine import file_hash, model_hash  # noqa: E402
+from salient.evaluation.engine import model_hash  # noqa: E402
 
 KEPT = ROOT / "benchmarks" / "results" / "agreement"
 PAGE = ROOT / "docs" / "models.md"
@@ -69,7 +69,7 @@ class Translator(Engine):
 class Salient(Translator):
     def __init__(self, driver: Path, model: real.RealModel, compute: str, threads: int, kept: Path):
         setup = {"model": str(model.folder.resolve()), "compute": compute, "threads": threads}
-        made_by = [file_hash([driver]), model_hash(model.folder)]  # a model may have been converted anew
+        made_by = [program(driver), model_hash(model.folder)]  # a model may have been converted anew
         super().__init__(" ".join(["Salient", *made_by]), [str(driver)], setup, kept)
 
     def ask(self, lines: list[str], run: dict) -> list[dict]:
@@ -85,7 +85,8 @@ class CTranslate2(Translator):
 
         self.pieces = real.Pieces(model)
         setup = {"model": str(model.ctranslate2.resolve()), "compute": compute, "inter": 1, "intra": threads}
-        super().__init__(f"CTranslate2 {ctranslate2.__version__}", [sys.executable, "-m", "harness.ctranslate2_worker"], setup, kept)
+        super().__init__(f"CTranslate2 {ctranslate2.__version__}",
+                         [sys.executable, "-m", "harness.ctranslate2_worker"], setup, kept)
 
     def ask(self, lines: list[str], run: dict) -> list[dict]:
         documents = [{"tokens": self.pieces.cut(line), "at": 0.0} for line in lines]

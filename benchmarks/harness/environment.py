@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -72,6 +73,11 @@ def build(targets: list[str]) -> Path:
             say(done.stdout[-3000:])
             die(f"{' '.join(command)}: see above. scripts/benchmarks installs what the benchmarks need")
     return ROOT / "build" / "release" / "bin"
+
+
+def program(path: Path) -> str:
+    """What tells builds of a program apart, also of code that is not committed."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def models(shape: str, converted: bool, folder: Path = BUILD / "models") -> tuple[Path, Path]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from . import cases, page, processors, real_peers, report, variants
 from .check import check
-from .environment import BUILD, build, conditions, machine, models, say
+from .environment import BUILD, build, conditions, machine, models, program, say
 from .measure import best, interleave
 from .models import ModelConfig
 from .protocol import WorkerError
@@ -197,7 +197,7 @@ class Store:
         if o.fresh or not self.path.exists():
             return
         told = json.loads(self.path.read_text())
-        same = all(told.get(key) == about[key] for key in ("asked", "threads", "shape", "ctranslate2")) and \
+        same = all(told.get(key) == about[key] for key in ("asked", "threads", "shape", "ctranslate2", "driver")) and \
             told["machine"]["salient"] == about["machine"]["salient"]
         if same and not told["finished"]:
             self.rows = [report.Row.from_json(row) for row in told["cases"]]
@@ -272,7 +272,8 @@ def main() -> None:
              "command": " ".join(["benchmarks/peers", *sys.argv[1:]]),
              "asked": [a for a in sys.argv[1:] if a != "--fresh"]}
     run = Run(o)
-    about |= {"shape": run.shape, "layers": run.config.decoder.layers, "clock": run.clock}
+    about |= {"shape": run.shape, "layers": run.config.decoder.layers, "clock": run.clock,
+              "driver": program(run.driver)}
     if is_kept(o) and o.case:
         check_comparable(this_processor(about, o))
     store = Store(o, about)

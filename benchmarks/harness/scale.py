@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import page
 from .cases import WARM, Case, documents
-from .environment import BUILD, build, conditions, machine, models, say
+from .environment import BUILD, build, conditions, machine, models, program, say
 from .models import ModelConfig
 from .page import lines_of
 from .protocol import Peer
@@ -195,7 +195,7 @@ def stored(path: Path, about: dict) -> dict:
     if not path.exists():
         return about
     told = json.loads(path.read_text())
-    same = all(told.get(key) == about[key] for key in ("threads", "repeats", "model", "command")) and \
+    same = all(told.get(key) == about[key] for key in ("threads", "repeats", "model", "command", "driver")) and \
         told["machine"]["salient"] == about["machine"]["salient"]
     return told if same and not told["finished"] else about
 
@@ -206,7 +206,8 @@ def main() -> None:
     o.out.mkdir(parents=True, exist_ok=True)
     results = o.out / "scale.json"
     about = {"machine": machine(), "threads": o.threads, "repeats": o.repeats, "model": scale.folder.name,
-             "command": "benchmarks/scale" + (" --quick" if o.quick else ""), "finished": False}
+             "command": "benchmarks/scale" + (" --quick" if o.quick else ""), "driver": program(scale.driver),
+             "finished": False}
     found = about if o.fresh else stored(results, about)
     for part in PARTS:
         if part not in found:

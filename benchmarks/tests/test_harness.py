@@ -167,12 +167,13 @@ def test_time_a_token_is_a_slope_around_the_position():
 
 def test_what_was_measured_before_a_stop_counts_only_under_the_same_conditions(tmp_path):
     about = {"machine": {"salient": "a"}, "threads": 2, "repeats": 3, "model": "base", "command": "benchmarks/scale",
-             "finished": False}
+             "driver": "a hash", "finished": False}
     path = tmp_path / "scale.json"
     assert scale.stored(path, about) is about
     path.write_text(json.dumps({**about, "lengths": []}))
     assert "lengths" in scale.stored(path, about)
     assert "lengths" not in scale.stored(path, {**about, "threads": 1})
+    assert "lengths" not in scale.stored(path, {**about, "driver": "of other code"})
     path.write_text(json.dumps({**about, "lengths": [], "finished": True}))
     assert scale.stored(path, about) is about
 
