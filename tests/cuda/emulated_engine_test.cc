@@ -146,8 +146,8 @@ TEST(EmulatedEngineMarkersTest, AreKept) {
   const std::unique_ptr<Engine> engine = Make(Options(ComputeType::kBF16, "markers"));
   ASSERT_NE(engine, nullptr);
   int markers = 0;
-  EXPECT_EQ(WrongMarkersUnderEverySetting(*engine, EightSettings(), &markers), "");
-  EXPECT_GT(markers, 100);
+  EXPECT_EQ(WrongMarkersUnderEverySetting(*engine, EightSettings(), &markers, /*lines=*/2), "");
+  EXPECT_GT(markers, 50);
 }
 
 // With a trace the host looks at every step; without one the device makes several by itself.

@@ -71,8 +71,8 @@ inline std::string WrongMarkers(const std::string& source, const std::string& te
 }
 
 // The markers of every segment, under every setting, drafts among them; counts the markers.
-inline std::string WrongMarkersUnderEverySetting(Engine& engine, std::vector<TranslationOptions> settings,
-                                                 int* markers) {
+inline std::string WrongMarkersUnderEverySetting(Engine& engine, std::vector<TranslationOptions> settings, int* markers,
+                                                 int lines = 6) {
   std::mt19937 random(11);
   TranslationOptions verify;
   verify.depth = {.policy = DepthPolicy::kVerify, .draft_exit = 1, .draft_tokens = 3};
@@ -82,7 +82,7 @@ inline std::string WrongMarkersUnderEverySetting(Engine& engine, std::vector<Tra
   settings.push_back(short_ones);
   for (size_t i = 0; i < settings.size(); ++i) {
     const absl::StatusOr<TranslationResult> result = engine.Translate(
-        {.text = MarkedLines(random, 6), .segmentation = Segmentation::kLines, .options = settings[i]});
+        {.text = MarkedLines(random, lines), .segmentation = Segmentation::kLines, .options = settings[i]});
     if (!result.ok()) return result.status().ToString();
     for (const TranslatedSegment& segment : result->segments) {
       const std::string wrong = WrongMarkers(segment.source, segment.text);
