@@ -5,12 +5,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "engine/options/resolve.h"
 
 namespace salient {
 namespace {
 
-std::vector<std::string> Lines(const std::string& text) { return absl::StrSplit(text, '\n', absl::SkipEmpty()); }
+std::vector<absl::string_view> Lines(const std::string& text) { return absl::StrSplit(text, '\n', absl::SkipEmpty()); }
 
 ModelConfig MakeConfig(const FakeEngineOptions& options) {
   ModelConfig config;
@@ -35,12 +36,10 @@ ModelConfig MakeConfig(const FakeEngineOptions& options) {
   return config;
 }
 
-}  // namespace
-
-TranslatedSegment FakeSegment(const TranslationRequest& request, int index) {
+TranslatedSegment SegmentOf(const TranslationRequest& request, absl::string_view source, int index) {
   TranslatedSegment segment;
   segment.index = index;
-  segment.source = Lines(request.text)[index];
+  segment.source = std::string(source);
   segment.text = absl::AsciiStrToUpper(segment.source);
   const std::string& prefix = request.options.search.prefix;
   if (index == 0) segment.text.replace(0, prefix.size(), prefix);
@@ -48,13 +47,20 @@ TranslatedSegment FakeSegment(const TranslationRequest& request, int index) {
   return segment;
 }
 
+}  // namespace
+
+TranslatedSegment FakeSegment(const TranslationRequest& request, int index) {
+  return SegmentOf(request, Lines(request.text)[index], index);
+}
+
 TranslationResult FakeTranslation(const TranslationRequest& request) {
   TranslationResult result;
   result.text = absl::AsciiStrToUpper(request.text);
-  const int segments = static_cast<int>(Lines(request.text).size());
+  const std::vector<absl::string_view> lines = Lines(request.text);
+  const int segments = static_cast<int>(lines.size());
   size_t at = 0;
   for (int i = 0; i < segments; ++i) {
-    result.segments.push_back(FakeSegment(request, i));
+    result.segments.push_back(SegmentOf(request, lines[i], i));
     const TranslatedSegment& segment = result.segments.back();
     at = result.text.find(absl::AsciiStrToUpper(segment.source), at);
     result.begins.push_back(at);
@@ -124,7 +130,7 @@ absl::StatusOr<std::shared_ptr<TranslationTicket>> FakeEngine::Submit(Translatio
   changed_.notify_all();
   if (options_.automatic) {
     Post([this, index] {
-      TranslationResult result = FakeTranslation(this->request(index));
+      TranslationResult result = FakeTranslation(RequestOf(index));
       const auto its_listener = Listener(index);
       if (its_listener == nullptr) return;  // it is over
       for (const TranslatedSegment& segment : result.segments) its_listener->OnSegment(segment);
@@ -167,12 +173,12 @@ void FakeEngine::Progress(int document, int done, int total, int tokens) {
 void FakeEngine::Segment(int document, int index) {
   PostAndWait([this, document, index] {
     const auto listener = Listener(document);
-    if (listener != nullptr) listener->OnSegment(FakeSegment(request(document), index));
+    if (listener != nullptr) listener->OnSegment(FakeSegment(RequestOf(document), index));
   });
 }
 
 void FakeEngine::Finish(int document) {
-  PostAndWait([this, document] { End(document, FakeTranslation(request(document))); });
+  PostAndWait([this, document] { End(document, FakeTranslation(RequestOf(document))); });
 }
 
 void FakeEngine::Fail(int document, const absl::Status& status) {
@@ -195,7 +201,9 @@ int FakeEngine::refused() const {
   return refused_;
 }
 
-TranslationRequest FakeEngine::request(int document) const {
+TranslationRequest FakeEngine::request(int document) const { return RequestOf(document); }
+
+const TranslationRequest& FakeEngine::RequestOf(int document) const {
   std::lock_guard<std::mutex> lock(mutex_);
   return documents_[document].request;
 }

@@ -63,6 +63,7 @@ class FakeEngine : public Engine {
     bool done = false;
   };
 
+  const TranslationRequest& RequestOf(int document) const;
   std::shared_ptr<TranslationListener> Listener(int document) const;
   void Run();
   void Post(std::function<void()> task);
@@ -74,7 +75,7 @@ class FakeEngine : public Engine {
   ModelInfo info_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Document> documents_;
+  std::deque<Document> documents_;  // whose elements stay where they are
   EngineState state_ = EngineState::kHealthy;
   double turn_seconds_ = 0;
   int in_flight_ = 0, refused_ = 0, cancelled_ = 0;
