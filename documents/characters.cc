@@ -14,7 +14,7 @@ bool HasLetter(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     UChar32 c;
     U8_NEXT(bytes, at, text.size(), c);
-    if (c >= 0 && u_isalpha(c)) return true;
+    if (c >= 0 && u_isalpha(c) && !u_hasBinaryProperty(c, UCHAR_DEFAULT_IGNORABLE_CODE_POINT)) return true;
   }
   return false;
 }

@@ -8,6 +8,7 @@
 
 namespace salient {
 
+// As SplitDocument decides it (engine/text/document.h): fillers, such as U+3164, are letters that nobody sees.
 bool HasLetter(std::string_view text);
 
 // Whether there is nothing but ASCII white space.

@@ -129,6 +129,12 @@ TEST(UnitSegmentsTest, ASentenceOfMarkersAloneIsNoSegment) {
   EXPECT_EQ(Rendered(*document, {"Fertig.", "Weiter lesen."}), "Fertig. `x`. Weiter lesen.");
 }
 
+TEST(UnitSegmentsTest, AFillerBesideAMarkerIsNoSegment) {
+  const auto document = ParseAs("html", "<p>It is done.</p><p><code>x</code> \u3164</p>");
+  EXPECT_THAT(Segments(*document).texts(), ElementsAre("It is done.")) << "the engine finds no letter in the other";
+  EXPECT_EQ(Rendered(*document, {"Fertig."}), "<p>Fertig.</p><p><code>x</code> \u3164</p>");
+}
+
 TEST(UnitSegmentsTest, SpaceBesideAMarkerAtAnEndStays) {
   EXPECT_EQ(Rendered(*ParseAs("html", "<p>It is. <code>x</code>\u00a0must be so.</p>"), {"Es ist.", "sei es."}),
             "<p>Es ist. <code>x</code>\u00a0sei es.</p>");
