@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "documents/input.h"
 #include "documents/markers/alignment.h"
 #include "documents/syntax/tsv.h"
@@ -285,7 +286,7 @@ bool TargetFinder::Take(std::string_view target) {
   constexpr size_t kMostWords = 4096;  // in which forms are looked for
   const std::vector<std::string> wanted = FoldedWords(target, WordsOf(target));
   if (wanted.empty()) return false;
-  Taken& taken = taken_[std::string(target)];
+  Taken& taken = taken_[absl::StrJoin(wanted, " ")];
   const auto places = at_.find(wanted[0]);
   while (places != at_.end() && taken.places < places->second.size()) {
     const size_t at = places->second[taken.places++];

@@ -130,7 +130,7 @@ class TargetFinder {
 
   std::vector<std::string> words_;                           // of the translation, folded
   std::unordered_map<std::string, std::vector<size_t>> at_;  // where each stands in words_
-  std::unordered_map<std::string, Taken> taken_;             // by target
+  std::unordered_map<std::string, Taken> taken_;             // by target, folded
 };
 
 }  // namespace salient

@@ -64,6 +64,9 @@ TEST(GlossaryTest, TargetsThatStandInATranslationAreFoundOnceEach) {
   TargetFinder forms("Die Quelldatei und das Dateisystem, Dateien.");
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(forms.Take("Datei")) << i;
   EXPECT_FALSE(forms.Take("Datei"));
+  TargetFinder capitals("Servidor A chama o anfitrião.");
+  EXPECT_TRUE(capitals.Take("Servidor"));
+  EXPECT_FALSE(capitals.Take("servidor")) << "it stands there once, whatever its case";
 }
 
 TEST(GlossaryTest, FormsAndCompoundsOfATargetAreTold) {
