@@ -6,6 +6,11 @@
 #include "engine/text/document.h"
 
 namespace salient {
+namespace {
+
+bool IsLineBreak(UChar32 c) { return (c >= 0x0a && c <= 0x0d) || c == 0x85 || c == 0x2028 || c == 0x2029; }
+
+}  // namespace
 
 bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
@@ -31,6 +36,28 @@ ByteRange WithoutOuterSpace(std::string_view text) {
     range.end = at;
   }
   return range;
+}
+
+std::string OneLine(std::string_view text) {
+  const ByteRange inner = WithoutOuterSpace(text);
+  text = text.substr(inner.begin, inner.end - inner.begin);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  std::string line;
+  size_t done = 0;  // up to where `line` has the text; behind it there is only white space
+  bool breaks = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    UChar32 c;
+    U8_NEXT(bytes, at, text.size(), c);
+    if (u_isUWhiteSpace(c)) {
+      breaks = breaks || IsLineBreak(c);
+      continue;
+    }
+    line.append(breaks ? std::string_view(" ") : text.substr(done, begin - done)).append(text, begin, at - begin);
+    done = at;
+    breaks = false;
+  }
+  return line;
 }
 
 }  // namespace salient

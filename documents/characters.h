@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "documents/markup.h"
@@ -16,5 +17,8 @@ bool IsBlank(std::string_view text);
 
 // The text without what SplitDocument takes for white space at its ends; empty if there is nothing else.
 ByteRange WithoutOuterSpace(std::string_view text);
+
+// The text in one line: without outer space, and with a space for each run of white space that has a line break.
+std::string OneLine(std::string_view text);
 
 }  // namespace salient

@@ -1,13 +1,19 @@
 #include "documents/resources/glossary.h"
 
+#include <unicode/bytestream.h>
+#include <unicode/normalizer2.h>
+#include <unicode/stringpiece.h>
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "documents/characters.h"
 #include "documents/input.h"
 #include "documents/markers/alignment.h"
 #include "documents/syntax/tsv.h"
@@ -35,19 +41,35 @@ std::pair<UChar32, size_t> FirstOf(std::string_view text) {
   return {c, next};
 }
 
-std::string Folded(std::string_view word) {
+// In Unicode's normal form C, so that letters with accents are equal however they are encoded.
+std::string Composed(std::string_view text) {
+  std::string composed(text);
+  UErrorCode error = U_ZERO_ERROR;
+  const icu::Normalizer2* normalizer = icu::Normalizer2::getNFCInstance(error);
+  const icu::StringPiece source(text.data(), static_cast<int32_t>(text.size()));
+  if (U_FAILURE(error) || normalizer->isNormalizedUTF8(source, error) || U_FAILURE(error)) return composed;
+  composed.clear();
+  icu::StringByteSink<std::string> sink(&composed);
+  normalizer->normalizeUTF8(0, source, sink, nullptr, error);
+  return composed;
+}
+
+std::string Folded(std::string_view text) {
+  const std::string composed = Composed(text);
   std::string folded;
-  while (!word.empty()) {
-    const auto [c, next] = FirstOf(word);
+  for (std::string_view left = composed; !left.empty();) {
+    const auto [c, next] = FirstOf(left);
     Append(u_foldCase(c, U_FOLD_CASE_DEFAULT), &folded);
-    word.remove_prefix(next);
+    left.remove_prefix(next);
   }
   return folded;
 }
 
-std::vector<std::string> FoldedWords(std::string_view text, const std::vector<ByteRange>& ranges) {
+using Form = std::string (*)(std::string_view word);  // Composed or Folded
+
+std::vector<std::string> WordsAs(Form form, std::string_view text, const std::vector<ByteRange>& ranges) {
   std::vector<std::string> words;
-  for (const ByteRange& word : ranges) words.push_back(Folded(text.substr(word.begin, word.end - word.begin)));
+  for (const ByteRange& word : ranges) words.push_back(form(text.substr(word.begin, word.end - word.begin)));
   return words;
 }
 
@@ -107,41 +129,52 @@ absl::StatusOr<Glossary> Glossary::Parse(std::string_view bytes, const DocumentL
 
 absl::Status Glossary::Add(Term term) {
   for (const auto& [side, text] : {std::pair("source", &term.source), std::pair("target", &term.target)}) {
+    *text = OneLine(*text);
     if (text->size() <= kMostTermBytes) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("a term's ", side, " has ", text->size(), " bytes; at most ", kMostTermBytes, " are allowed"));
   }
-  const std::vector<std::string> words = FoldedWords(term.source, WordsOf(term.source));
-  if (words.size() > kMostTermWords) {
+  const std::vector<ByteRange> ranges = WordsOf(term.source);
+  if (ranges.size() > kMostTermWords) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a term's source has ", words.size(), " words; at most ", kMostTermWords, " are allowed"));
+        absl::StrCat("a term's source has ", ranges.size(), " words; at most ", kMostTermWords, " are allowed"));
   }
-  if (words.empty() || WordsOf(term.target).empty()) {
+  if (ranges.empty() || WordsOf(term.target).empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the term '", term.source, "' with the target '", term.target, "' has a side without a word"));
   }
-  Node node = 0;
-  for (const std::string& word : words) node = MakeNext(node, word);
-  std::vector<size_t>& alike = terms_of_[node];
-  const auto same = [&](size_t other) { return terms_[other].source == term.source; };
-  if (const auto other = std::find_if(alike.begin(), alike.end(), same); other != alike.end()) {
-    terms_[*other] = std::move(term);
-    std::rotate(other, other + 1, alike.end());
-    return absl::OkStatus();
-  }
-  size_t others = alike.size();
-  if (shared_ != nullptr) {
-    for (const size_t index : shared_->OwnTermsOf(words)) {
+  // By match_case.
+  const Paths paths[] = {&Glossary::any_case_, &Glossary::this_case_};
+  const std::vector<std::string> words[] = {WordsAs(Folded, term.source, ranges),
+                                            WordsAs(Composed, term.source, ranges)};
+  const size_t kind = term.match_case ? 1 : 0;
+  std::optional<size_t> same;  // of terms_, with this source
+  size_t others = 0;           // that are looked at together with this term
+  for (const size_t of : {0, 1}) {
+    for (const size_t index : (this->*paths[of]).TermsOf(words[of])) {
+      const bool is_same = terms_[index].source == term.source;
+      if (is_same) same = index;
+      others += of == kind && !is_same ? 1 : 0;
+    }
+    if (shared_ == nullptr) continue;
+    for (const size_t index : ((*shared_).*paths[of]).TermsOf(words[of])) {
       if (shared_->terms_[index].source == term.source) replaced_.insert(index);
-      if (!replaced_.contains(index)) ++others;
+      others += of == kind && !replaced_.contains(index) ? 1 : 0;
     }
   }
-  if (others == kMostAlike) {
+  if (others >= kMostAlike) {
     return absl::InvalidArgumentError(absl::StrCat("more than ", kMostAlike, " terms differ from '", term.source,
                                                    "' in case or white space only; leave some out"));
   }
-  alike.push_back(terms_.size());
-  terms_.push_back(std::move(term));
+  const size_t index = same.value_or(terms_.size());
+  if (same.has_value()) {
+    const size_t was = terms_[index].match_case ? 1 : 0;
+    (this->*paths[was]).Remove(words[was], index);
+  } else {
+    terms_.emplace_back();
+  }
+  (this->*paths[kind]).Add(words[kind], index);
+  terms_[index] = std::move(term);
   return absl::OkStatus();
 }
 
@@ -153,100 +186,71 @@ size_t Glossary::bytes() const {
   constexpr size_t kOfEntry = 32;  // of a hash table: links, its place in the table, and its allocation
   size_t bytes = sizeof(*this) + terms_.capacity() * sizeof(Term) + replaced_.size() * (kOfEntry + sizeof(size_t));
   for (const Term& term : terms_) bytes += term.source.size() + term.target.size();
-  for (const auto& [word, number] : words_) bytes += kOfEntry + sizeof(std::string) + sizeof(Word) + word.size();
-  bytes += next_.size() * (kOfEntry + sizeof(uint64_t) + sizeof(Node));
-  for (const auto& [node, terms] : terms_of_) {
-    bytes += 2 * kOfEntry + sizeof(std::vector<size_t>) + terms.size() * sizeof(size_t);
-  }
-  return bytes;
+  return bytes + this_case_.bytes() + any_case_.bytes();
 }
 
-std::optional<Glossary::Word> Glossary::OwnNumber(const std::string& word) const {
-  const auto found = words_.find(word);
-  return found == words_.end() ? std::nullopt : std::optional<Word>(found->second);
-}
-
-std::optional<Glossary::Node> Glossary::OwnNext(std::optional<Node> node, std::optional<Word> word) const {
-  if (!node.has_value() || !word.has_value()) return std::nullopt;
-  const auto next = next_.find(uint64_t{*node} << 32 | *word);
-  return next == next_.end() ? std::nullopt : std::optional<Node>(next->second);
-}
-
-Glossary::Words Glossary::Numbers(const std::string& word) const {
-  return {shared_ == nullptr ? std::nullopt : shared_->OwnNumber(word), OwnNumber(word)};
-}
-
-Glossary::Nodes Glossary::Next(const Nodes& nodes, const Words& words) const {
-  return {shared_ == nullptr ? std::nullopt : shared_->OwnNext(nodes.shared, words.shared),
-          OwnNext(nodes.own, words.own)};
-}
-
-Glossary::Node Glossary::MakeNext(Node node, const std::string& word) {
-  const Word index = words_.emplace(word, static_cast<Word>(words_.size())).first->second;
-  const auto number = static_cast<Node>(next_.size() + 1);
-  return next_.emplace(uint64_t{node} << 32 | index, number).first->second;
-}
-
-absl::Span<const size_t> Glossary::OwnTermsOf(std::optional<Node> node) const {
-  const auto terms = node.has_value() ? terms_of_.find(*node) : terms_of_.end();
-  if (terms == terms_of_.end()) return {};
-  return terms->second;
-}
-
-absl::Span<const size_t> Glossary::OwnTermsOf(const std::vector<std::string>& words) const {
-  std::optional<Node> node = 0;
-  for (const std::string& word : words) node = OwnNext(node, OwnNumber(word));
-  return OwnTermsOf(node);
-}
-
-std::optional<size_t> Glossary::TermAt(const Nodes& nodes, std::string_view text, size_t at, bool plural) const {
-  std::optional<size_t> found;
-  const auto look = [&](size_t index) {
-    const Term& one = term(index);
-    if (plural && !one.inflects) return;
-    if (one.match_case ? text.substr(at).starts_with(one.source) : !found.has_value() || !term(*found).match_case) {
-      found = index;
-    }
+std::vector<Glossary::WordNumbers> Glossary::NumbersOf(Paths paths, const std::vector<std::string>& words) const {
+  std::vector<WordNumbers> numbers;
+  numbers.reserve(words.size());
+  const auto of = [&](const std::string& word) -> Both {
+    return {shared_ == nullptr ? TermPaths::kNone : ((*shared_).*paths).NumberOf(word), (this->*paths).NumberOf(word)};
   };
-  if (shared_ != nullptr) {
-    for (const size_t index : shared_->OwnTermsOf(nodes.shared)) {
-      if (!replaced_.contains(index)) look(index);
-    }
+  for (const std::string& word : words) {
+    const auto without = [&](absl::string_view ending) {
+      return absl::EndsWithIgnoreCase(word, ending) ? of(word.substr(0, word.size() - ending.size())) : Both();
+    };
+    numbers.push_back({of(word), without("s"), without("es")});
   }
-  for (const size_t index : OwnTermsOf(nodes.own)) look(shared_terms() + index);
-  return found;
+  return numbers;
+}
+
+Glossary::Both Glossary::Next(Paths paths, const Both& nodes, const Both& word) const {
+  return {shared_ == nullptr ? TermPaths::kNone : ((*shared_).*paths).Next(nodes.shared, word.shared),
+          (this->*paths).Next(nodes.own, word.own)};
+}
+
+std::optional<size_t> Glossary::TermAt(Paths paths, const Both& nodes, bool plural) const {
+  const auto last = [&](absl::Span<const size_t> terms, auto counts) -> std::optional<size_t> {
+    const auto found = std::find_if(terms.rbegin(), terms.rend(), counts);
+    return found == terms.rend() ? std::nullopt : std::optional(*found);
+  };
+  if (nodes.own != TermPaths::kNone) {
+    const auto own = last((this->*paths).TermsAt(nodes.own), [&](size_t i) { return !plural || terms_[i].inflects; });
+    if (own.has_value()) return shared_terms() + *own;
+  }
+  if (nodes.shared == TermPaths::kNone) return std::nullopt;
+  return last(((*shared_).*paths).TermsAt(nodes.shared),
+              [&](size_t i) { return !replaced_.contains(i) && (!plural || shared_->terms_[i].inflects); });
 }
 
 std::vector<TermMatch> Glossary::Find(std::string_view text) const {
   std::vector<TermMatch> matches;
   if (empty()) return matches;
   const std::vector<ByteRange> ranges = WordsOf(text);
-  struct WordOfText {
-    Words itself, without_s, without_es;
-  };
-  std::vector<WordOfText> words;
-  for (const std::string& word : FoldedWords(text, ranges)) {
-    const auto without = [&](std::string_view ending) {
-      return word.ends_with(ending) ? Numbers(word.substr(0, word.size() - ending.size())) : Words();
-    };
-    words.push_back({Numbers(word), without("s"), without("es")});
-  }
-  for (size_t at = 0; at < words.size();) {
+  const Paths this_case = &Glossary::this_case_, any_case = &Glossary::any_case_;
+  const std::vector<WordNumbers> in_this_case = NumbersOf(this_case, WordsAs(Composed, text, ranges)),
+                                 in_any_case = NumbersOf(any_case, WordsAs(Folded, text, ranges));
+  for (size_t at = 0; at < ranges.size();) {
     size_t longest = 0, found = 0;
-    Nodes nodes{0, 0};
-    for (size_t end = at; end < words.size() && nodes.any(); ++end) {  // where its last word may be
-      const WordOfText& word = words[end];
-      const auto look = [&](const Nodes& last, bool plural) {
-        const std::optional<size_t> term = TermAt(last, text, ranges[at].begin, plural);
-        if (!term.has_value() || longest == end + 1 - at) return;
+    Both of_this{0, 0}, of_any{0, 0};
+    for (size_t end = at; end < ranges.size() && (of_this.any() || of_any.any());
+         ++end) {  // where its last word may be
+      const auto look = [&](const Both& with_case, const Both& without_case, bool plural) {
+        if (longest == end + 1 - at) return;
+        std::optional<size_t> term = TermAt(this_case, with_case, plural);
+        if (!term.has_value()) term = TermAt(any_case, without_case, plural);
+        if (!term.has_value()) return;
         longest = end + 1 - at;
         found = *term;
       };
-      const Nodes next = Next(nodes, word.itself);
-      look(next, /*plural=*/false);
-      look(Next(nodes, word.without_s), /*plural=*/true);
-      look(Next(nodes, word.without_es), /*plural=*/true);
-      nodes = next;
+      const auto& [itself, s, es] = in_this_case[end];
+      const auto& [folded, folded_s, folded_es] = in_any_case[end];
+      const Both next_of_this = Next(this_case, of_this, itself), next_of_any = Next(any_case, of_any, folded);
+      look(next_of_this, next_of_any, /*plural=*/false);
+      look(Next(this_case, of_this, s), Next(any_case, of_any, folded_s), /*plural=*/true);
+      look(Next(this_case, of_this, es), Next(any_case, of_any, folded_es), /*plural=*/true);
+      of_this = next_of_this;
+      of_any = next_of_any;
     }
     if (longest == 0) {
       ++at;
@@ -278,13 +282,13 @@ std::string_view FormOf(const Term& term, std::string_view target, std::string_v
   return letters <= kMostEnding ? said : target;
 }
 
-TargetFinder::TargetFinder(std::string_view translation) : words_(FoldedWords(translation, WordsOf(translation))) {
+TargetFinder::TargetFinder(std::string_view translation) : words_(WordsAs(Folded, translation, WordsOf(translation))) {
   for (size_t i = 0; i < words_.size(); ++i) at_[words_[i]].push_back(i);
 }
 
 bool TargetFinder::Take(std::string_view target) {
   constexpr size_t kMostWords = 4096;  // in which forms are looked for
-  const std::vector<std::string> wanted = FoldedWords(target, WordsOf(target));
+  const std::vector<std::string> wanted = WordsAs(Folded, target, WordsOf(target));
   if (wanted.empty()) return false;
   Taken& taken = taken_[absl::StrJoin(wanted, " ")];
   const auto places = at_.find(wanted[0]);

@@ -20,6 +20,7 @@
 #include "absl/types/span.h"
 #include "documents/document.h"
 #include "documents/markup.h"
+#include "documents/resources/term_paths.h"
 
 namespace salient {
 
@@ -53,10 +54,11 @@ class Glossary {
   // names the line.
   static absl::StatusOr<Glossary> Parse(std::string_view bytes, const DocumentLimits& limits = {});
 
-  // INVALID_ARGUMENT where one of the two sides has no word or more than kMostTermBytes, where the source has more than
-  // 100 words, or where very many terms have the same words, which differ in case and white space only. Of two terms
-  // with the same source only the later is kept. If a text fits several terms that differ in case ("go", "Go"), one
-  // with match_case is found, else the latest.
+  // White space at the ends of the two sides is left out, and a line break becomes a space. INVALID_ARGUMENT where one
+  // of the sides has no word or more than kMostTermBytes, where the source has more than 100 words, or where very many
+  // terms have the same words, which differ in case and white space only. Of two terms with the same source only the
+  // later is kept. If a text fits several terms that differ in case ("go", "Go"), one with match_case is found, else
+  // the latest.
   absl::Status Add(Term term);
 
   size_t size() const { return shared_terms() - replaced_.size() + terms_.size(); }
@@ -71,35 +73,26 @@ class Glossary {
   std::vector<TermMatch> Find(std::string_view text) const;
 
  private:
-  // Terms as paths of words: to find one takes no more time where many terms begin alike. 0 is the beginning of all.
-  using Node = uint32_t;
-  using Word = uint32_t;  // a number of words_
-  // A word, and a node, in the shared part and in this one; none: no term there has the word, or begins so.
-  struct Words {
-    std::optional<Word> shared, own;
+  // A word's number, or a node, in the shared part and in this one.
+  struct Both {
+    uint32_t shared = TermPaths::kNone, own = TermPaths::kNone;
+    bool any() const { return shared != TermPaths::kNone || own != TermPaths::kNone; }
   };
-  struct Nodes {
-    std::optional<Node> shared, own;
-    bool any() const { return shared.has_value() || own.has_value(); }
+  // A word of a text, and what it is without a plural's ending.
+  struct WordNumbers {
+    Both itself, without_s, without_es;
   };
+  using Paths = TermPaths Glossary::*;  // this_case_ or any_case_
   size_t shared_terms() const { return shared_ == nullptr ? 0 : shared_->terms_.size(); }
-  Words Numbers(const std::string& word) const;
-  Nodes Next(const Nodes& nodes, const Words& words) const;
-  // These are of this part only.
-  std::optional<Word> OwnNumber(const std::string& word) const;
-  std::optional<Node> OwnNext(std::optional<Node> node, std::optional<Word> word) const;
-  Node MakeNext(Node node, const std::string& word);
-  absl::Span<const size_t> OwnTermsOf(std::optional<Node> node) const;
-  absl::Span<const size_t> OwnTermsOf(const std::vector<std::string>& words) const;
-  // The term of these words that the text has at byte `at`; `plural`: whether the text has an ending more.
-  std::optional<size_t> TermAt(const Nodes& nodes, std::string_view text, size_t at, bool plural) const;
+  std::vector<WordNumbers> NumbersOf(Paths paths, const std::vector<std::string>& words) const;
+  Both Next(Paths paths, const Both& nodes, const Both& word) const;
+  // The term of the words up to the nodes that counts; `plural`: of those that inflect.
+  std::optional<size_t> TermAt(Paths paths, const Both& nodes, bool plural) const;
 
-  std::shared_ptr<const Glossary> shared_;                  // null: none
-  std::unordered_set<size_t> replaced_;                     // terms of the shared part whose source a term here has
-  std::vector<Term> terms_;                                 // their indices follow those of the shared part
-  std::unordered_map<std::string, Word> words_;             // of sources, case folded
-  std::unordered_map<uint64_t, Node> next_;                 // by a node and a word after it
-  std::unordered_map<Node, std::vector<size_t>> terms_of_;  // those of terms_ that end there, in the order of Add
+  std::shared_ptr<const Glossary> shared_;  // null: none
+  std::unordered_set<size_t> replaced_;     // terms of the shared part whose source a term here has
+  std::vector<Term> terms_;                 // their indices follow those of the shared part
+  TermPaths this_case_, any_case_;          // those of terms_ with match_case by their words; the others by folded ones
 };
 
 // The target of a term, with a capital if TermMatch says so.
