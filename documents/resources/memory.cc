@@ -1,5 +1,8 @@
 #include "documents/resources/memory.h"
 
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -7,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "documents/characters.h"
 #include "documents/formats/memory_file.h"
 #include "documents/input.h"
 #include "documents/language.h"
@@ -25,17 +29,22 @@ constexpr size_t kMostCommon = 20000;       // entries of a word that are looked
 constexpr size_t kMostComparedWords = 400;  // of a segment that is compared
 constexpr size_t kEntriesCleared = 8;       // whose weights are cleared in the time of a step
 
+// The text with runs of white space as one space, and none at its ends.
 std::string SingleSpaces(std::string_view text) {
+  const ByteRange inner = WithoutOuterSpace(text);
+  text = text.substr(0, inner.end);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   std::string single;
-  for (const char c : text) {
-    const bool space = absl::ascii_isspace(static_cast<unsigned char>(c));
-    if (!space) {
-      single.push_back(c);
-    } else if (!single.empty() && single.back() != ' ') {
+  for (size_t at = inner.begin; at < text.size();) {
+    const size_t begin = at;
+    UChar32 c;
+    U8_NEXT(bytes, at, text.size(), c);
+    if (!u_isUWhiteSpace(c)) {
+      single.append(text, begin, at - begin);
+    } else if (single.back() != ' ') {
       single.push_back(' ');
     }
   }
-  if (!single.empty() && single.back() == ' ') single.pop_back();
   return single;
 }
 
@@ -215,17 +224,18 @@ void TranslationMemory::Add(const TranslationMemory& other) {
 
 void TranslationMemory::Add(std::string_view source, std::string_view translation) {
   const std::string key = SingleSpaces(source);
-  if (key.empty() || SingleSpaces(translation).empty()) return;
+  const std::string line = OneLine(translation);
+  if (key.empty() || line.empty()) return;
   if (const auto known = EntryOf(key); known.has_value()) {
     if (*known < shared_entries()) {
-      replaced_[*known] = translation;
+      replaced_[*known] = line;
     } else {
-      entries_[*known - shared_entries()].translation = translation;
+      entries_[*known - shared_entries()].translation = line;
     }
     return;
   }
   const auto number = static_cast<uint32_t>(size());
-  Entry entry{key, std::string(translation), {}};
+  Entry entry{key, line, {}};
   for (const ByteRange& word : WordsOf(key)) {
     entry.words.push_back(MakeWord(absl::AsciiStrToLower(key.substr(word.begin, word.end - word.begin))));
     std::vector<uint32_t>& entries = with_word_[entry.words.back()];

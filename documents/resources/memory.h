@@ -55,6 +55,7 @@ class TranslationMemory {
 
   // Adds the entries of another memory, which take precedence.
   void Add(const TranslationMemory& other);
+  // The translation without white space at its ends, and with a space for a line break: as that of a segment.
   void Add(std::string_view source, std::string_view translation);
 
   size_t size() const { return shared_entries() + entries_.size(); }

@@ -267,7 +267,6 @@ absl::Status Conversion::Decide(const v1::Memory& request, const TranslationMemo
       bytes += known->size();
       if (bytes > kMostMemoryBytes) return TooMuchKnown();
       fate.translation = *known;
-      std::replace(fate.translation.begin(), fate.translation.end(), '\n', ' ');
     } else if (const auto [seen, is_new] = first.emplace(text, index); !is_new && request.repeats()) {
       fate.same_as = seen->second;
       fates_[seen->second].is_repeated = true;

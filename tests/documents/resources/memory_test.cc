@@ -60,6 +60,18 @@ TEST(TranslationMemoryTest, Po) {
   EXPECT_EQ(Found(memory, "%d files"), "%d Dateien");
 }
 
+TEST(TranslationMemoryTest, WhiteSpaceAroundAndBetweenTheWordsDoesNotMatter) {
+  const TranslationMemory memory = Load(
+      "<tmx><body><tu><tuv xml:lang=\"en\"><seg>\n  Ten\u00a0km\n  to go.\n</seg></tuv>"
+      "<tuv xml:lang=\"de\"><seg>\n  Noch zehn\u00a0km\r\n  bis  dahin.\n</seg></tuv></tu></body></tmx>",
+      kTmxMimeType);
+  const std::string translation = "Noch zehn\u00a0km bis  dahin.";
+  EXPECT_EQ(Found(memory, "Ten km to go."), translation) << "indented by a program that writes XML";
+  EXPECT_EQ(Found(memory, "Ten\u202fkm  to go."), translation);
+  EXPECT_EQ(Found(Load("Yes\t Ja \n", kTsvMimeType), "Yes"), "Ja");
+  EXPECT_EQ(Load("Yes\t\u00a0\n", kTsvMimeType).size(), 0u);
+}
+
 TEST(TranslationMemoryTest, PoWithAccelerators) {
   const TranslationMemory memory = Load("msgid \"&Open\"\nmsgstr \"Öff&nen\"\n", kPoMimeType);
   EXPECT_EQ(Found(memory, "Open"), "Öffnen");
